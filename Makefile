@@ -1,0 +1,37 @@
+# Two commands do everything:  make demo  (measure real gateways of this machine)   make test  (all checks and tests)
+# Each sets up what it needs; running it again is quick.
+
+BUILD  := build/release
+PYTHON := .venv/bin/python
+SHELL  := /bin/bash
+
+.PHONY: demo test setup build check format bench clean help
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+
+demo: build ## measure the IPv4 router, the IPv6 router and SIIT NAT64 of this very machine
+	.venv/bin/gatemark demo
+
+test: build ## format, lint, types, unit, property, golden, contract and system tests
+	scripts/check
+
+build: setup ## engine and Python environment
+	@[ -f $(BUILD)/build.ninja ] || cmake --preset release > /dev/null
+	@cmake --build --preset release -- $(if $(CI),,--quiet)
+
+setup: ## Debian packages and Python packages, if any is missing
+	@scripts/setup
+
+check: ## the checks alone, on what is built
+	scripts/check
+
+format: setup ## rewrite C++ and Python in the project's form
+	git ls-files -co --exclude-standard 'engine/*.cpp' 'engine/*.hpp' 'bench/*.cpp' | xargs -r clang-format -i
+	.venv/bin/ruff format src tests && .venv/bin/ruff check --fix src tests
+
+bench: build ## cycles per frame of the engine's parts, on this machine
+	scripts/bench
+
+clean: ## remove what was built; results stay
+	rm -rf build .venv
