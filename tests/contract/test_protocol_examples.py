@@ -1,0 +1,135 @@
+"""The golden messages: valid by the schema, and written again exactly as they were read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from gatemark.campaign.plan import cells_of
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import Campaign
+from gatemark.trial.request import frames_request, open_request, resolve_requests, trial_request
+from gatemark.trial.result import TrialReport
+
+PROTOCOL = Path(__file__).parents[2] / "protocol"
+EXAMPLES = sorted((PROTOCOL / "examples").glob("*.json"))
+
+
+def schema(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((PROTOCOL / f"{name}.schema.json").read_text(encoding="utf-8"))
+    return found
+
+
+REQUESTS = jsonschema.Draft202012Validator(schema("request"))
+ANSWERS = jsonschema.Draft202012Validator(schema("answer"))
+
+
+def no_float(text: str) -> float:
+    raise AssertionError(f"{text} is no integer")
+
+
+def read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"), parse_float=no_float)
+    return found
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_valid(path: Path) -> None:
+    message = read(path)
+    validator = REQUESTS if "request" in message else ANSWERS
+    validator.validate(message)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_written_again_exactly(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n" == text
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_unknown_key_is_refused(path: Path) -> None:
+    message = read(path) | {"surprise": 1}
+    validator = REQUESTS if "request" in message else ANSWERS
+    assert not validator.is_valid(message)
+
+
+@pytest.mark.parametrize("direction", ["request", "answer"])
+def test_every_kind_has_an_example(direction: str) -> None:
+    kinds = {reference["$ref"].rpartition("/")[2] for reference in schema(direction)["oneOf"]}
+    stems = {path.stem for path in EXAMPLES}
+    special = {"progress": "trial_progress"}
+    assert {special.get(kind, f"{kind}_{direction}") for kind in kinds} <= stems
+
+
+def test_the_report_of_a_trial_is_read_and_written_exactly() -> None:
+    answer = read(PROTOCOL / "examples" / "trial_answer.json")
+    facts = {key: value for key, value in answer.items() if key not in ("answer", "id")}
+    assert TrialReport.from_json(answer).to_json() == facts
+
+
+def campaign_of(mode: str, mix: str, *, kind: str = "loopback") -> Campaign:
+    gateway: dict[str, Any] = {"mode": mode}
+    if mode.startswith("siit"):
+        gateway |= {
+            "prefix": "2001:2:0:6400::/96",
+            "eam": [
+                {"ipv4": "198.18.0.0/24", "ipv6": "2001:2::/120"},
+                {"ipv4": "198.19.0.0/24", "ipv6": "2001:2:0:8000::/120"},
+            ],
+        }
+    sides: dict[str, Any] = {"left": {"vlan": 5}}
+    traffic = {"mix": mix, "direction": ["bidirectional", "forward", "reverse"]}
+    return campaign_from_dict({"gateway": gateway, "testbed": {"kind": kind}, "traffic": traffic, **sides})
+
+
+@pytest.mark.parametrize("mode", ["router44", "router66", "siit64", "siit46"])
+@pytest.mark.parametrize("mix", ["1/1", "9/10", "0/1"])
+def test_what_the_package_asks_is_valid(mode: str, mix: str) -> None:
+    campaign = campaign_of(mode, mix)
+    bodies = [open_request(campaign, []), *resolve_requests(campaign)]
+    for cell in cells_of(campaign):
+        bodies.append(trial_request(campaign, cell, frames_per_second=1, duration_ns=1, trial_number=1))
+        bodies.append(frames_request(campaign, cell, count=3))
+    for body in bodies:
+        REQUESTS.validate({**body, "id": 1})
+
+
+@pytest.mark.parametrize("name", ["open", "resolve", "trial", "frames"])
+def test_the_golden_requests_are_what_the_package_asks(name: str) -> None:
+    hosts = {"mode": "pseudorandom", "range": "2-254"}
+    left = {"address": "2001:2::2", "gateway": "2001:2::1", "hosts": {"offset": 14, **hosts}}
+    right = {"address": "198.19.0.2", "gateway": "198.19.0.1", "hosts": {"offset": 2, **hosts}}
+    campaign = campaign_from_dict(
+        {
+            "seed": 42,
+            "gateway": {
+                "mode": "siit64",
+                "prefix": "2001:2:0:6400::/96",
+                "eam": [{"ipv4": "198.18.0.0/24", "ipv6": "2001:2::/120"}],
+                "hop_limit_decrement": 3,
+            },
+            "testbed": {"kind": "ports"},
+            "left": {"port": "af_packet:gm0-left", "ipv6": left},
+            "right": {
+                "port": "af_packet:gm0-right",
+                "vlan": 100,
+                "gateway_mac": "02:00:00:00:00:01",
+                "ipv4": right,
+                "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
+            },
+            "traffic": {"mix": "9/10", "frame_sizes": {"family": "ipv4", "octets": 64}},
+        }
+    )
+    (cell,) = cells_of(campaign)
+    asked = {
+        "open": open_request(campaign, [1]),
+        "resolve": resolve_requests(campaign)[0],
+        "trial": trial_request(campaign, cell, frames_per_second=10**6, duration_ns=60 * 10**9, trial_number=12),
+        "frames": frames_request(campaign, cell, count=2),
+    }[name]
+    golden = read(PROTOCOL / "examples" / f"{name}_request.json")
+    assert {**asked, "id": golden["id"]} == golden
