@@ -1,0 +1,49 @@
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace gatemark {
+
+static_assert(std::endian::native == std::endian::little, "checksums are summed in host order; port bytes.hpp and checksum.hpp first");
+
+template <std::unsigned_integral T>
+[[nodiscard]] constexpr T swap_octets(T value) noexcept {
+    if constexpr (sizeof(T) == 1) {
+        return value;
+    } else if constexpr (sizeof(T) == 2) {
+        return __builtin_bswap16(value);
+    } else if constexpr (sizeof(T) == 4) {
+        return __builtin_bswap32(value);
+    } else {
+        return __builtin_bswap64(value);
+    }
+}
+
+/// Reads what stands at `from` as it is in memory; no alignment is asked for.
+template <std::unsigned_integral T>
+[[nodiscard]] inline T load_raw(const std::byte* from) noexcept {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
+template <std::unsigned_integral T>
+inline void store_raw(std::byte* to, T value) noexcept {
+    std::memcpy(to, &value, sizeof value);
+}
+
+template <std::unsigned_integral T>
+[[nodiscard]] inline T load_big_endian(const std::byte* from) noexcept {
+    return swap_octets(load_raw<T>(from));
+}
+
+template <std::unsigned_integral T>
+inline void store_big_endian(std::byte* to, T value) noexcept {
+    store_raw(to, swap_octets(value));
+}
+
+}  // namespace gatemark

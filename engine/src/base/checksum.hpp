@@ -1,0 +1,62 @@
+#pragma once
+
+#include "base/bytes.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace gatemark {
+
+/// A one's complement sum of 16-bit words as they lie in memory, not yet folded or complemented. RFC 1071 section 2 (B): the sum of
+/// byte-swapped words is the byte-swapped sum, so nothing is swapped on the way; what `fold` returns is stored raw.
+using Sum = std::uint64_t;
+
+/// The sum of all words of `octets`; an odd last octet is padded with zero (RFC 1071).
+[[nodiscard]] inline Sum sum_of(std::span<const std::byte> octets) noexcept {
+    Sum sum = 0;
+    std::size_t i = 0;
+    for (; i + 4 <= octets.size(); i += 4) {
+        sum += load_raw<std::uint32_t>(octets.data() + i);
+    }
+    if (i + 2 <= octets.size()) {
+        sum += load_raw<std::uint16_t>(octets.data() + i);
+        i += 2;
+    }
+    if (i < octets.size()) {
+        sum += std::to_integer<std::uint64_t>(octets[i]);
+    }
+    return sum;
+}
+
+/// What one octet adds to a sum when it stands at an even (first of its word) or odd offset.
+[[nodiscard]] constexpr Sum sum_of_octet(std::uint8_t octet, std::size_t offset) noexcept {
+    return static_cast<Sum>(octet) << (8 * (offset & 1));
+}
+
+/// Folds the carries back in until 16 bits are left.
+[[nodiscard]] constexpr std::uint16_t fold(Sum sum) noexcept {
+    sum = (sum & 0xffff'ffff) + (sum >> 32);
+    sum = (sum & 0xffff'ffff) + (sum >> 32);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return static_cast<std::uint16_t>(sum);
+}
+
+/// The IPv4 header checksum of a header whose words sum to `sum`. 0x0000 is a legal value here (RFC 791): it is not replaced.
+[[nodiscard]] constexpr std::uint16_t header_checksum(Sum sum) noexcept { return static_cast<std::uint16_t>(~fold(sum)); }
+
+/// The UDP checksum: as above, but a computed zero is sent as all ones, over IPv4 (RFC 768) as over IPv6 (RFC 8200 section 8.1).
+[[nodiscard]] constexpr std::uint16_t udp_checksum(Sum sum) noexcept {
+    const std::uint16_t checksum = header_checksum(sum);
+    return checksum == 0 ? std::uint16_t{0xffff} : checksum;
+}
+
+/// RFC 1624 equation 3, whose worked example (section 4) tells it from the form of RFC 1141.
+[[nodiscard]] constexpr std::uint16_t checksum_after_change(std::uint16_t checksum, std::uint16_t old_word,
+                                                            std::uint16_t new_word) noexcept {
+    return static_cast<std::uint16_t>(~fold(Sum{static_cast<std::uint16_t>(~checksum)} + static_cast<std::uint16_t>(~old_word) + new_word));
+}
+static_assert(checksum_after_change(0xdd2f, 0x5555, 0x3285) == 0x0000);
+static_assert(fold(0xffff'ffff'ffff'ffff) == 0xffff);
+
+}  // namespace gatemark

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "base/divider.hpp"
+
+#include <cstdint>
+
+namespace gatemark::pace {
+
+/// Foreground and background traffic in one direction: frame i is foreground iff i mod n < m (RFC 8219 section 5.3 shares).
+///
+/// The pattern index i must not drive ports or addresses: with n = 10 and a cycle of 10 ports every background frame would hit the same
+/// port. So each frame also has its number j within its own class.
+class Mix {
+public:
+    struct Place {
+        bool foreground;
+        std::uint64_t number_in_class;
+    };
+
+    constexpr Mix(std::uint32_t foreground_m, std::uint32_t foreground_n) noexcept : m_{foreground_m}, n_{foreground_n} {}
+
+    [[nodiscard]] constexpr Place place_of(std::uint64_t i) const noexcept {
+        if (m_ == n_.divisor()) {
+            return {true, i};
+        }
+        const auto [cycle, position] = n_.divide(i);
+        return position < m_ ? Place{true, cycle * m_ + position} : Place{false, cycle * (n_.divisor() - m_) + (position - m_)};
+    }
+    /// How many of the frames 0 .. count-1 are foreground.
+    [[nodiscard]] constexpr std::uint64_t foreground_before(std::uint64_t count) const noexcept {
+        const auto [cycle, position] = n_.divide(count);
+        return cycle * m_ + (position < m_ ? position : m_);
+    }
+    [[nodiscard]] constexpr std::uint64_t m() const noexcept { return m_; }
+    [[nodiscard]] constexpr std::uint64_t n() const noexcept { return n_.divisor(); }
+
+private:
+    std::uint64_t m_;
+    Divider n_;
+};
+
+consteval bool every_frame_has_one_place(std::uint32_t m, std::uint32_t n) {
+    const Mix mix{m, n};
+    std::uint64_t foreground = 0;
+    for (std::uint64_t i = 0; i < 200; ++i) {
+        const auto place = mix.place_of(i);
+        if (place.foreground != (i % n < m) || place.number_in_class != (place.foreground ? foreground : i - foreground) ||
+            mix.foreground_before(i) != foreground) {
+            return false;
+        }
+        foreground += place.foreground ? 1 : 0;
+    }
+    return true;
+}
+static_assert(every_frame_has_one_place(1, 1) && every_frame_has_one_place(9, 10) && every_frame_has_one_place(2, 2) &&
+              every_frame_has_one_place(0, 3));
+
+}  // namespace gatemark::pace
