@@ -1,0 +1,127 @@
+#include "frame/address_field.hpp"
+
+#include <algorithm>
+
+namespace gatemark::frame {
+
+namespace {
+
+std::optional<net::Address> represent(const net::Address& host, net::Family family, const net::AddressMapping* mapping) {
+    if (host.family == family) {
+        return host;
+    }
+    return mapping == nullptr ? std::nullopt : mapping->to(family, host);
+}
+
+/// The one octet in which two addresses differ; none if they differ in no octet or in several.
+std::optional<std::uint8_t> only_difference(const net::Address& a, const net::Address& b) {
+    std::optional<std::uint8_t> found;
+    for (std::size_t i = 0; i < a.octets.size(); ++i) {
+        if (a.octets[i] != b.octets[i]) {
+            if (found) {
+                return std::nullopt;
+            }
+            found = static_cast<std::uint8_t>(i);
+        }
+    }
+    return found;
+}
+
+Error no_representation(const net::Address& host, net::Family family, const std::string& where) {
+    const char* const name = family == net::Family::ipv4 ? "IPv4" : "IPv6";
+    return {"host " + net::to_text(host) + " has no " + name + " representation", where,
+            "choose hosts inside the translation prefix or an explicit address mapping, or add one (RFC 6052, RFC 7757)"};
+}
+
+}  // namespace
+
+Result<AddressField> AddressField::make(const HostSet& hosts, net::Family family, const net::AddressMapping* mapping,
+                                        const std::string& where) {
+    for (const std::uint16_t value : {hosts.part.minimum, hosts.part.maximum}) {
+        for (const std::uint8_t network : {std::uint8_t{0}, std::uint8_t{255}}) {
+            const net::Address host = hosts.host(value, network);
+            if (!represent(host, family, mapping)) {
+                return no_representation(host, family, where);
+            }
+        }
+    }
+    AddressField field;
+    field.base_ = *represent(hosts.host(hosts.part.minimum, 0), family, mapping);
+    if (field.find_positions(hosts, mapping) && field.reproduces(hosts, mapping)) {
+        return field;
+    }
+    if (hosts.many_networks) {
+        return Error{"the explicit address mappings treat the 256 destination networks differently", where,
+                     "map all networks with one prefix, or set destination_networks = 1"};
+    }
+    AddressField tabled;
+    tabled.base_ = net::Address{.family = family, .octets = {}};
+    tabled.table_start_ = hosts.part.minimum;
+    auto table = std::make_shared<Table>();
+    table->reserve(hosts.part.count());
+    for (std::uint32_t i = 0; i < hosts.part.count(); ++i) {
+        const net::Address host = hosts.host(static_cast<std::uint16_t>(hosts.part.minimum + i), 0);
+        const auto address = represent(host, family, mapping);
+        if (!address) {
+            return no_representation(host, family, where);
+        }
+        table->push_back(address->octets);
+    }
+    tabled.table_ = std::move(table);
+    return tabled;
+}
+
+/// Finds where each varying octet of the hosts stands in the represented address, by changing one octet at a time.
+bool AddressField::find_positions(const HostSet& hosts, const net::AddressMapping* mapping) {
+    const net::Family family = base_.family;
+    const auto position_of = [&](std::uint16_t value_a, std::uint16_t value_b, std::uint8_t network_b) -> std::optional<std::uint8_t> {
+        const auto a = represent(hosts.host(value_a, 0), family, mapping);
+        const auto b = represent(hosts.host(value_b, network_b), family, mapping);
+        return a && b ? only_difference(*a, *b) : std::nullopt;
+    };
+    if (hosts.varies()) {
+        const auto low = position_of(hosts.part.minimum, hosts.part.minimum ^ 0x0001, 0);
+        const auto high = position_of(hosts.part.minimum, hosts.part.minimum ^ 0x0100, 0);
+        if (!low || !high) {
+            return false;
+        }
+        low_ = *low;
+        high_ = *high;
+        has_value_ = true;
+    }
+    if (hosts.many_networks) {
+        const auto network = position_of(hosts.part.minimum, hosts.part.minimum, 1);
+        if (!network) {
+            return false;
+        }
+        network_ = *network;
+        has_network_ = true;
+        network_shares_high_ = has_value_ && network_ == high_;
+    }
+    if (has_value_) {
+        base_.octets[low_] = base_.octets[high_] = std::byte{0};
+    }
+    if (has_network_) {
+        base_.octets[network_] = std::byte{0};
+    }
+    return true;
+}
+
+/// Holds the fast form to the slow, obvious one, for every host.
+bool AddressField::reproduces(const HostSet& hosts, const net::AddressMapping* mapping) const {
+    for (std::uint32_t i = 0; i < hosts.part.count(); ++i) {
+        const auto value = static_cast<std::uint16_t>(hosts.part.minimum + i);
+        for (const std::uint8_t network : {std::uint8_t{0}, std::uint8_t{0x5a}, std::uint8_t{0xff}}) {
+            const std::uint8_t used = hosts.many_networks ? network : std::uint8_t{0};
+            if (represent(hosts.host(value, used), base_.family, mapping) != at(value, used)) {
+                return false;
+            }
+            if (!hosts.many_networks) {
+                break;
+            }
+        }
+    }
+    return true;
+}
+
+}  // namespace gatemark::frame

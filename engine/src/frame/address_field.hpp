@@ -1,0 +1,86 @@
+#pragma once
+
+#include "base/checksum.hpp"
+#include "base/result.hpp"
+#include "frame/host_set.hpp"
+#include "net/address_mapping.hpp"
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace gatemark::frame {
+
+/// An address in a frame header as a function of (value, network) of its host set, in the family of that header.
+///
+/// Usually the representation of a host in the other family moves each varying octet to another place; then a frame's address is a fixed
+/// base with up to three octets written over it, and its share of a checksum is known without reading memory back. Explicit address
+/// mappings may do more (one mapping a host, or prefixes that split an octet); then every host's representation is computed once, before
+/// the trial.
+class AddressField {
+public:
+    AddressField() = default;
+
+    /// `mapping` may be absent when `family` is the hosts' own. `where` names the field in errors.
+    [[nodiscard]] static Result<AddressField> make(const HostSet& hosts, net::Family family, const net::AddressMapping* mapping,
+                                                   const std::string& where);
+
+    [[nodiscard]] net::Family family() const noexcept { return base_.family; }
+    [[nodiscard]] std::size_t octets() const noexcept { return net::address_octets(base_.family); }
+    /// The address without its varying octets (they are zero): what a template holds.
+    [[nodiscard]] const net::Address& base() const noexcept { return base_; }
+    /// Whether `write` has anything to write.
+    [[nodiscard]] bool varies() const noexcept { return table_ != nullptr || has_value_ || has_network_; }
+
+    /// Writes the varying octets over a template's base address and returns what they add to the checksum sum (the field starts at an even
+    /// offset).
+    Sum write(std::byte* field, std::uint16_t value, std::uint8_t network) const noexcept {
+        if (table_ != nullptr) {
+            return write_from_table(field, value);
+        }
+        Sum sum = 0;
+        if (has_value_) {
+            const auto low = static_cast<std::uint8_t>(value & 0xff);
+            const auto high = static_cast<std::uint8_t>((value >> 8) | (network_shares_high_ ? network : 0));
+            field[low_] = static_cast<std::byte>(low);
+            field[high_] = static_cast<std::byte>(high);
+            sum += sum_of_octet(low, low_) + sum_of_octet(high, high_);
+        }
+        if (has_network_ && !network_shares_high_) {
+            field[network_] = static_cast<std::byte>(network);
+            sum += sum_of_octet(network, network_);
+        }
+        return sum;
+    }
+
+    [[nodiscard]] net::Address at(std::uint16_t value, std::uint8_t network) const noexcept {
+        net::Address result = base_;
+        write(result.octets.data(), value, network);
+        return result;
+    }
+
+    /// Whether the address at `field` is exactly the one that (value, network) gives.
+    [[nodiscard]] bool matches(const std::byte* field, std::uint16_t value, std::uint8_t network) const noexcept {
+        const net::Address expected = at(value, network);
+        return std::memcmp(field, expected.octets.data(), octets()) == 0;
+    }
+
+private:
+    using Table = std::vector<std::array<std::byte, 16>>;
+
+    Sum write_from_table(std::byte* field, std::uint16_t value) const noexcept {
+        const auto& octets_of_host = (*table_)[static_cast<std::size_t>(value - table_start_)];
+        std::memcpy(field, octets_of_host.data(), octets());
+        return sum_of(std::span{octets_of_host}.first(octets()));
+    }
+    [[nodiscard]] bool find_positions(const HostSet& hosts, const net::AddressMapping* mapping);
+    [[nodiscard]] bool reproduces(const HostSet& hosts, const net::AddressMapping* mapping) const;
+
+    net::Address base_;
+    std::uint8_t high_ = 0, low_ = 0, network_ = 0;
+    bool has_value_ = false, has_network_ = false, network_shares_high_ = false;
+    std::uint16_t table_start_ = 0;
+    std::shared_ptr<const Table> table_;
+};
+
+}  // namespace gatemark::frame

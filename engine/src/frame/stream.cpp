@@ -1,0 +1,160 @@
+#include "frame/stream.hpp"
+
+#include <algorithm>
+
+namespace gatemark::frame {
+
+namespace {
+
+constexpr std::size_t header_octets(net::Family family) noexcept {
+    return family == net::Family::ipv4 ? net::ipv4::header_octets : net::ipv6::header_octets;
+}
+
+struct HeaderFields {
+    std::uint8_t hop_limit, traffic_class;
+    DontFragment dont_fragment;
+};
+
+void write_ethernet(std::vector<std::byte>& frame, const LinkAddresses& link, net::Family family) {
+    std::copy(link.destination.begin(), link.destination.end(), frame.begin());
+    std::copy(link.source.begin(), link.source.end(), frame.begin() + net::ethernet::source);
+    std::byte* type = frame.data() + net::ethernet::type;
+    if (link.vlan_id) {
+        store_big_endian(type, net::ethernet::type_vlan);
+        store_big_endian(type + 2, *link.vlan_id);
+        type += net::ethernet::vlan_tag_octets;
+    }
+    store_big_endian(type, family == net::Family::ipv4 ? net::ethernet::type_ipv4 : net::ethernet::type_ipv6);
+}
+
+void write_ip(std::byte* ip, const FrameForm& form, const HeaderFields& fields) {
+    const Layout& layout = form.layout;
+    if (layout.family == net::Family::ipv4) {
+        ip[net::ipv4::version] = std::byte{0x45};
+        ip[net::ipv4::traffic_class] = static_cast<std::byte>(fields.traffic_class);
+        store_big_endian(ip + net::ipv4::total_length, static_cast<std::uint16_t>(layout.ip_octets()));
+        store_big_endian(ip + net::ipv4::fragment, fields.dont_fragment == DontFragment::set ? net::ipv4::dont_fragment : std::uint16_t{0});
+        ip[net::ipv4::time_to_live] = static_cast<std::byte>(fields.hop_limit);
+        ip[net::ipv4::protocol] = static_cast<std::byte>(net::protocol_udp);
+    } else {
+        store_big_endian(ip, (std::uint32_t{6} << 28) | (static_cast<std::uint32_t>(fields.traffic_class) << 20));
+        store_big_endian(ip + net::ipv6::payload_length, static_cast<std::uint16_t>(layout.udp_octets()));
+        ip[net::ipv6::next_header] = static_cast<std::byte>(net::protocol_udp);
+        ip[net::ipv6::hop_limit] = static_cast<std::byte>(fields.hop_limit);
+    }
+    const auto put = [&](std::size_t at, const AddressField& field) {
+        std::copy_n(field.base().octets.begin(), field.octets(), ip + (at - layout.ip));
+    };
+    put(layout.source_address(), form.source);
+    put(layout.destination_address(), form.destination);
+}
+
+/// UDP data: the signature's fixed part, then incrementing octets (RFC 2544 appendix C.2.6.4).
+void write_payload(std::span<std::byte> payload, std::uint32_t tag, std::uint8_t stream) {
+    for (std::size_t i = signature::octets; i < payload.size(); ++i) {
+        payload[i] = static_cast<std::byte>(i & 0xff);
+    }
+    store_big_endian(payload.data() + signature::tag_offset, tag);
+    payload[signature::stream_offset] = static_cast<std::byte>(stream);
+}
+
+void build(FrameForm& form, const LinkAddresses& link, const HeaderFields& fields, std::uint32_t tag, std::uint8_t stream) {
+    const Layout& layout = form.layout;
+    form.frame.assign(layout.end, std::byte{0});
+    write_ethernet(form.frame, link, layout.family);
+    std::byte* const frame = form.frame.data();
+    write_ip(frame + layout.ip, form, fields);
+    store_big_endian(frame + layout.udp + net::udp::length, static_cast<std::uint16_t>(layout.udp_octets()));
+    write_payload(std::span{form.frame}.subspan(layout.payload), tag, stream);
+
+    // Sums for the incremental checksums: what varies per frame (ports, stream and index, timestamp, varying address octets) counts as zero
+    // here.
+    std::vector<std::byte> constant = form.frame;
+    constant[layout.payload + signature::stream_offset] = std::byte{0};
+    const std::span octets{constant};
+    form.header_sum = sum_of(octets.subspan(layout.ip, header_octets(layout.family)));
+    const std::size_t addresses = layout.source_address();
+    form.udp_sum = sum_of(octets.subspan(addresses, layout.udp - addresses)) + sum_of(octets.subspan(layout.udp)) +
+                   swap_octets(static_cast<std::uint16_t>(layout.udp_octets())) + swap_octets(std::uint16_t{net::protocol_udp});
+}
+
+}  // namespace
+
+Layout Layout::make(net::Family family, std::size_t frame_octets, bool tagged) noexcept {
+    Layout layout;
+    layout.family = family;
+    layout.ip = net::ethernet::header_octets + (tagged ? net::ethernet::vlan_tag_octets : 0);
+    layout.udp = layout.ip + header_octets(family);
+    layout.payload = layout.udp + net::udp::header_octets;
+    layout.end = frame_octets - net::ethernet::fcs_octets + (tagged ? net::ethernet::vlan_tag_octets : 0);
+    return layout;
+}
+
+Result<Stream> Stream::make(const StreamRequest& request, signature::Direction direction, signature::TrafficClass traffic_class,
+                            std::uint64_t seed, std::uint32_t tag, const LinkAddresses& sent_link,
+                            std::optional<std::uint16_t> received_vlan, const std::string& where) {
+    const net::Family sent_family = request.source.address.family;
+    const net::Family expected_family = request.as_sent ? sent_family : request.destination.address.family;
+    const net::AddressMapping* const mapping = request.mapping ? &*request.mapping : nullptr;
+    const std::size_t octets_min = sent_family == net::Family::ipv4 ? 64 : 84;
+    if (request.frame_octets < octets_min || request.frame_octets > 9236) {
+        return Error{std::to_string(request.frame_octets) + " octets is no frame size", where + ".frame_octets",
+                     "choose 64 to 9216 for IPv4 and 84 to 9236 for IPv6: 18 octets of UDP data are the least that carries the signature"};
+    }
+    if (request.hop_limit <= request.hop_limit_decrement) {
+        return Error{
+            "hop limit " + std::to_string(request.hop_limit) + " does not survive " + std::to_string(request.hop_limit_decrement) + " hops",
+            where + ".hop_limit", "raise it above the gateway's decrement"};
+    }
+    Stream stream;
+    stream.octet_ = signature::stream_octet(direction, traffic_class);
+    stream.traffic_class_ = request.traffic_class;
+    stream.expected_hop_limit_ = static_cast<std::uint8_t>(request.hop_limit - request.hop_limit_decrement);
+    stream.expected_vlan_ = received_vlan;
+    stream.many_networks_ = request.destination.many_networks;
+    stream.source_ports_ = ValueSequence{request.source_ports};
+    stream.destination_ports_ = ValueSequence{request.destination_ports};
+    stream.source_hosts_ = ValueSequence{request.source.part};
+    stream.destination_hosts_ = ValueSequence{request.destination.part};
+    const std::uint64_t purpose = std::uint64_t{stream.octet_} << 8;
+    stream.port_words_ = RandomSequence{seed, purpose};
+    stream.host_words_ = RandomSequence{seed, purpose + 1};
+    stream.network_words_ = RandomSequence{seed, purpose + 2};
+
+    HostSet source = request.source;
+    source.many_networks = false;  // RFC 2544 section 12 varies the destination network
+    const auto fill = [&](FrameForm& form, net::Family family, std::size_t frame_octets, bool tagged) -> std::optional<Error> {
+        form.layout = Layout::make(family, frame_octets, tagged);
+        auto source_field = AddressField::make(source, family, mapping, where + ".source");
+        auto destination_field = AddressField::make(request.destination, family, mapping, where + ".destination");
+        for (const auto* field : {&source_field, &destination_field}) {
+            if (const Error* error = error_of(*field)) {
+                return *error;
+            }
+        }
+        form.source = std::get<AddressField>(std::move(source_field));
+        form.destination = std::get<AddressField>(std::move(destination_field));
+        return std::nullopt;
+    };
+    constexpr std::size_t longer_by = net::ipv6::header_octets - net::ipv4::header_octets;
+    const std::size_t expected_octets = expected_family == sent_family         ? request.frame_octets
+                                        : expected_family == net::Family::ipv6 ? request.frame_octets + longer_by
+                                                                               : request.frame_octets - longer_by;
+    if (auto error = fill(stream.sent_, sent_family, request.frame_octets, sent_link.vlan_id.has_value())) {
+        return *error;
+    }
+    if (auto error = fill(stream.expected_, expected_family, expected_octets, received_vlan.has_value())) {
+        return *error;
+    }
+    const DontFragment asked = request.dont_fragment ? DontFragment::set : DontFragment::clear;
+    // RFC 7915 section 5.1: an IPv4 packet made from an IPv6 one has DF = 0 up to 1260 octets, and DF = 1 above. RFC 6145 section 5.1:
+    // always DF = 1.
+    const bool set_by_translator = request.dont_fragment_always_set || stream.expected_.layout.ip_octets() > 1260;
+    stream.expected_dont_fragment_ = sent_family == expected_family ? asked : set_by_translator ? DontFragment::set : DontFragment::clear;
+    build(stream.sent_, sent_link, {request.hop_limit, request.traffic_class, asked}, tag, stream.octet_);
+    build(stream.expected_, {.source = {}, .destination = {}, .vlan_id = received_vlan},
+          {stream.expected_hop_limit_, request.traffic_class, stream.expected_dont_fragment_}, tag, stream.octet_);
+    return stream;
+}
+
+}  // namespace gatemark::frame

@@ -1,0 +1,126 @@
+#pragma once
+
+#include "base/result.hpp"
+#include "frame/address_field.hpp"
+#include "frame/signature.hpp"
+#include "net/headers.hpp"
+#include "pace/clock.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace gatemark::frame {
+
+/// What a request says of one stream: what is sent, and what the gateway is to make of it.
+struct StreamRequest {
+    std::size_t frame_octets = 64;  ///< as sent, with FCS, without VLAN tag
+    std::uint8_t hop_limit = 10, traffic_class = 0;
+    bool dont_fragment = false;
+    HostSet source{}, destination{};
+    ValueRange source_ports{}, destination_ports{};
+    bool as_sent = false;  ///< loop-back: nothing changes on the way
+    std::uint8_t hop_limit_decrement = 1;
+    std::optional<net::AddressMapping> mapping{};  ///< present when the families differ
+    bool dont_fragment_always_set = false;         ///< the translator follows RFC 6145, not RFC 7915: DF = 1 in every IPv4 packet it makes
+};
+
+struct LinkAddresses {
+    net::MacAddress source{}, destination{};
+    std::optional<std::uint16_t> vlan_id;
+};
+
+/// What varies from frame to frame of a stream.
+struct FrameValues {
+    std::uint16_t source_port, destination_port, source_host, destination_host;
+    std::uint8_t network;
+};
+
+/// Where the headers stand in a frame, and how long it is in a buffer (without FCS, with VLAN tag).
+struct Layout {
+    net::Family family = net::Family::ipv4;
+    std::size_t ip = 0, udp = 0, payload = 0, end = 0;
+
+    [[nodiscard]] static Layout make(net::Family family, std::size_t frame_octets, bool tagged) noexcept;
+    [[nodiscard]] std::size_t ip_octets() const noexcept { return end - ip; }
+    [[nodiscard]] std::size_t udp_octets() const noexcept { return end - udp; }
+    [[nodiscard]] std::size_t source_address() const noexcept {
+        return ip + (family == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
+    }
+    [[nodiscard]] std::size_t destination_address() const noexcept {
+        return ip + (family == net::Family::ipv4 ? net::ipv4::destination : net::ipv6::destination);
+    }
+};
+
+/// One side of the gateway as one stream's frames look there: a header template and the fields that vary.
+struct FrameForm {
+    Layout layout;
+    AddressField source, destination;
+    std::vector<std::byte> frame;  ///< the template: everything but what varies, checksum fields zero
+    Sum header_sum = 0;            ///< of the template's IPv4 header
+    Sum udp_sum = 0;               ///< of the template's pseudo-header and UDP datagram
+};
+
+/// What a correct gateway does with the fragmentation fields.
+enum class DontFragment : std::uint8_t { clear, set };
+
+/// One class of traffic in one direction: frame number j of the class, sent as frame number i of the direction, is a pure function of
+/// (seed, stream, j, i), on the sending side and, as a correct gateway forwards it, on the receiving side.
+class Stream {
+public:
+    /// `tag` is the trial's; `sent_link` and `received_vlan` belong to the ports.
+    [[nodiscard]] static Result<Stream> make(const StreamRequest& request, signature::Direction direction,
+                                             signature::TrafficClass traffic_class, std::uint64_t seed, std::uint32_t tag,
+                                             const LinkAddresses& sent_link, std::optional<std::uint16_t> received_vlan,
+                                             const std::string& where);
+
+    [[nodiscard]] FrameValues values(std::uint64_t j) const noexcept {
+        const std::uint64_t ports = port_words_.at(j), hosts = host_words_.at(j);
+        return {.source_port = source_ports_.at(j, static_cast<std::uint32_t>(ports >> 32)),
+                .destination_port = destination_ports_.at(j, static_cast<std::uint32_t>(ports)),
+                .source_host = source_hosts_.at(j, static_cast<std::uint32_t>(hosts >> 32)),
+                .destination_host = destination_hosts_.at(j, static_cast<std::uint32_t>(hosts)),
+                .network = many_networks_ ? static_cast<std::uint8_t>(network_words_.at(j) >> 56) : std::uint8_t{0}};
+    }
+
+    [[nodiscard]] std::uint8_t octet() const noexcept { return octet_; }
+    [[nodiscard]] const FrameForm& sent() const noexcept { return sent_; }
+    [[nodiscard]] const FrameForm& expected() const noexcept { return expected_; }
+    [[nodiscard]] std::uint8_t expected_hop_limit() const noexcept { return expected_hop_limit_; }
+    [[nodiscard]] std::uint8_t traffic_class() const noexcept { return traffic_class_; }
+    [[nodiscard]] DontFragment expected_dont_fragment() const noexcept { return expected_dont_fragment_; }
+    /// Whether the IPv4 identification must arrive as it was sent; a translator chooses its own (RFC 7915 section 5.1).
+    [[nodiscard]] bool identification_kept() const noexcept { return sent_.layout.family == expected_.layout.family; }
+    [[nodiscard]] std::optional<std::uint16_t> expected_vlan() const noexcept { return expected_vlan_; }
+
+private:
+    Stream() = default;
+
+    std::uint8_t octet_ = 0, expected_hop_limit_ = 0, traffic_class_ = 0;
+    DontFragment expected_dont_fragment_ = DontFragment::clear;
+    std::optional<std::uint16_t> expected_vlan_;
+    bool many_networks_ = false;
+    ValueSequence source_ports_, destination_ports_, source_hosts_, destination_hosts_;
+    RandomSequence port_words_{0, 0}, host_words_{0, 0}, network_words_{0, 0};
+    FrameForm sent_, expected_;
+};
+
+/// Writes what varies into a buffer that holds `form.frame`: addresses, ports, index, timestamp and both checksums; nothing else is
+/// touched.
+inline void write_frame(const FrameForm& form, std::byte* frame, const FrameValues& values, std::uint8_t stream, std::uint64_t index,
+                        pace::Ticks now) noexcept {
+    const Layout& layout = form.layout;
+    const Sum addresses = form.source.write(frame + layout.source_address(), values.source_host, 0) +
+                          form.destination.write(frame + layout.destination_address(), values.destination_host, values.network);
+    if (layout.family == net::Family::ipv4) {
+        store_raw(frame + layout.ip + net::ipv4::checksum, header_checksum(form.header_sum + addresses));
+    }
+    const std::uint32_t ports = swap_octets((static_cast<std::uint32_t>(values.source_port) << 16) | values.destination_port);
+    store_raw(frame + layout.udp, ports);
+    const Sum mark = signature::write_stream_and_index(frame + layout.payload, stream, index) +
+                     signature::write_timestamp(frame + layout.payload, now.value);
+    store_raw(frame + layout.udp + net::udp::checksum, udp_checksum(form.udp_sum + addresses + ports + mark));
+}
+
+}  // namespace gatemark::frame

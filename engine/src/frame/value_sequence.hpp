@@ -1,0 +1,42 @@
+#pragma once
+
+#include "base/divider.hpp"
+#include "base/random.hpp"
+
+#include <cstdint>
+
+namespace gatemark::frame {
+
+enum class ValueMode : std::uint8_t { fixed, increasing, decreasing, pseudorandom };
+
+/// An inclusive range of 16-bit values and the order in which frames take them.
+struct ValueRange {
+    ValueMode mode = ValueMode::fixed;
+    std::uint16_t minimum = 0, maximum = 0;
+
+    [[nodiscard]] constexpr std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(maximum) - minimum + 1; }
+    friend bool operator==(const ValueRange&, const ValueRange&) = default;
+};
+
+/// The value of frame number j as a pure function of j and, for pseudorandom values, of 32 uniform bits (RFC 4814 section 3.2).
+class ValueSequence {
+public:
+    ValueSequence() = default;
+    explicit constexpr ValueSequence(ValueRange range) noexcept : range_{range}, count_{range.count()} {}
+
+    [[nodiscard]] constexpr std::uint16_t at(std::uint64_t j, std::uint32_t uniform) const noexcept {
+        switch (range_.mode) {
+            case ValueMode::fixed: return range_.minimum;
+            case ValueMode::increasing: return static_cast<std::uint16_t>(range_.minimum + count_.remainder(j));
+            case ValueMode::decreasing: return static_cast<std::uint16_t>(range_.maximum - count_.remainder(j));
+            case ValueMode::pseudorandom: break;
+        }
+        return static_cast<std::uint16_t>(range_.minimum + scale_to(uniform, range_.count()));
+    }
+
+private:
+    ValueRange range_{};
+    Divider count_{1};
+};
+
+}  // namespace gatemark::frame

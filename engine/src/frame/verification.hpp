@@ -1,0 +1,64 @@
+#pragma once
+
+#include "frame/arrival.hpp"
+#include "frame/stream.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace gatemark::frame {
+
+/// Why a frame of ours is not what a correct gateway would have made of it. One counter a reason; a frame may have several.
+enum class Fault : std::uint8_t {
+    family,
+    fragment,
+    length,
+    vlan,
+    ipv4_header,
+    ipv4_header_checksum,
+    identification,
+    source_address,
+    destination_address,
+    source_port,
+    destination_port,
+    hop_limit,
+    traffic_class,
+    dont_fragment,
+    flow_label,
+    udp_length,
+    udp_checksum,
+    payload,
+    index,
+    wrong_port,
+};
+constexpr std::size_t fault_count = 20;
+constexpr std::array<std::string_view, fault_count> fault_names{"family",         "fragment",         "length",
+                                                                "vlan",           "ipv4_header",      "ipv4_header_checksum",
+                                                                "identification", "source_address",   "destination_address",
+                                                                "source_port",    "destination_port", "hop_limit",
+                                                                "traffic_class",  "dont_fragment",    "flow_label",
+                                                                "udp_length",     "udp_checksum",     "payload",
+                                                                "index",          "wrong_port"};
+
+/// A set of faults.
+class Faults {
+public:
+    constexpr void add(Fault fault) noexcept { bits_ |= 1U << static_cast<unsigned>(fault); }
+    constexpr void add_if(bool condition, Fault fault) noexcept {
+        bits_ |= static_cast<std::uint32_t>(condition) << static_cast<unsigned>(fault);
+    }
+    [[nodiscard]] constexpr bool none() const noexcept { return bits_ == 0; }
+    [[nodiscard]] constexpr bool has(Fault fault) const noexcept { return (bits_ >> static_cast<unsigned>(fault) & 1U) != 0; }
+    [[nodiscard]] constexpr std::uint32_t bits() const noexcept { return bits_; }
+
+private:
+    std::uint32_t bits_ = 0;
+};
+
+/// Compares every field of an arrived frame of ours with what a correct gateway makes of the frame that was sent (RFC 7915 sections 4 and
+/// 5, RFC 1812 section 5.2.1 for routers). `values` are those of the frame's number in its class.
+[[nodiscard]] Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream,
+                            const FrameValues& values) noexcept;
+
+}  // namespace gatemark::frame

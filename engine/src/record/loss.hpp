@@ -1,0 +1,33 @@
+#pragma once
+
+#include "pace/mix.hpp"
+#include "record/arrival_bitmap.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace gatemark::record {
+
+/// Where the frames of one class of one direction were lost. Indexes are those of the direction.
+struct LossFacts {
+    static constexpr std::size_t slices = 100, runs_kept = 16;
+    struct Run {
+        std::uint64_t index, length;
+    };
+    std::uint64_t lost = 0, runs = 0, longest_run = 0, first_index = 0, last_index = 0;
+    std::vector<Run> first_runs;                   ///< at most `runs_kept`
+    std::array<std::uint64_t, slices> by_slice{};  ///< lost frames in each hundredth of the trial
+};
+
+struct LossByClass {
+    LossFacts foreground, background;
+};
+
+/// Reads the losses of a direction off its bitmap. Its frames were sent by `offered_end.size()` senders in turn; sender s offered its
+/// frames with an index below offered_end[s]; a frame that was never offered was not lost. A run is a series of frames of one class lost
+/// without one arriving between.
+[[nodiscard]] LossByClass find_losses(const ArrivalBitmap& arrivals, const pace::Mix& mix, std::span<const std::uint64_t> offered_end);
+
+}  // namespace gatemark::record

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "frame/verification.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace gatemark::record {
+
+/// What one receiver saw of one class of one direction.
+struct ClassCounts {
+    std::uint64_t received = 0;   ///< distinct frames that arrived correct
+    std::uint64_t faulty = 0;     ///< distinct frames that arrived wrong
+    std::uint64_t duplicate = 0;  ///< arrivals of a frame that had arrived before
+    std::uint64_t reordered = 0;  ///< arrivals with an index below one that arrived earlier (RFC 4737 section 3.3)
+    std::uint64_t reordering_extent_max = 0;
+    std::uint64_t highest_index = 0;
+    std::array<std::uint64_t, frame::fault_count> faults{};
+
+    void note_order(std::uint64_t index) noexcept {
+        if (index < highest_index) {
+            ++reordered;
+            reordering_extent_max = std::max(reordering_extent_max, highest_index - index);
+        } else {
+            highest_index = index;
+        }
+    }
+    void add(const ClassCounts& other) noexcept {
+        received += other.received;
+        faulty += other.faulty;
+        duplicate += other.duplicate;
+        reordered += other.reordered;
+        reordering_extent_max = std::max(reordering_extent_max, other.reordering_extent_max);
+        for (std::size_t i = 0; i < faults.size(); ++i) {
+            faults[i] += other.faults[i];
+        }
+    }
+};
+
+/// What one receiver saw that was not a frame of this trial.
+struct ForeignCounts {
+    std::uint64_t other_trial = 0, neighbour = 0, fragment = 0, foreign = 0;
+    std::vector<std::uint32_t> icmp = std::vector<std::uint32_t>(65536);  ///< by (ICMPv6 ? 0x8000 : 0) | type << 8 | code, types below 128
+
+    void add(const ForeignCounts& other) noexcept {
+        other_trial += other.other_trial;
+        neighbour += other.neighbour;
+        fragment += other.fragment;
+        foreign += other.foreign;
+        std::transform(icmp.begin(), icmp.end(), other.icmp.begin(), icmp.begin(), std::plus<>{});
+    }
+    [[nodiscard]] static constexpr std::size_t icmp_slot(bool icmpv6, std::uint8_t type, std::uint8_t code) noexcept {
+        return (icmpv6 ? std::size_t{0x8000} : std::size_t{0}) | (static_cast<std::size_t>(type & 0x7f) << 8) | code;
+    }
+};
+
+}  // namespace gatemark::record
