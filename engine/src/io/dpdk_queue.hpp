@@ -1,0 +1,97 @@
+#pragma once
+
+#include "io/dpdk_port.hpp"
+#include "io/frame_pool.hpp"
+#include "io/port.hpp"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+/// The hot path of DPDK ports: no virtual call, no allocation, no lock, no exception.
+namespace gatemark::io {
+
+/// One transmit queue of one port, for one thread. Slot s sends buffers of `pools[s]`.
+class TransmitQueue {
+public:
+    using Buffer = rte_mbuf*;
+
+    TransmitQueue(const DpdkPort& port, unsigned queue, std::span<FramePool> pools)
+        : pools_{pools}, packet_sender_{port.packet_sender(queue)}, port_id_{port.port_id()}, queue_{static_cast<std::uint16_t>(queue)} {}
+
+    /// Model of TransmitsFrames. Buffers hold the slot's template, except for what was written into them when they were
+    /// sent before: each send writes all fields that vary.
+    [[nodiscard]] std::size_t acquire(std::size_t slot, std::span<Buffer> burst) noexcept { return pools_[slot].acquire(burst); }
+
+    [[nodiscard]] static std::byte* octets(Buffer buffer) noexcept { return rte_pktmbuf_mtod(buffer, std::byte*); }
+
+    [[nodiscard]] std::size_t send(std::span<Buffer> burst) noexcept {
+        if (packet_sender_ != nullptr) {
+            return packet_sender_->send(burst);
+        }
+        return rte_eth_tx_burst(port_id_, queue_, burst.data(), static_cast<std::uint16_t>(burst.size()));
+    }
+
+    void release(std::span<Buffer> burst) noexcept { rte_pktmbuf_free_bulk(burst.data(), static_cast<unsigned>(burst.size())); }
+
+private:
+    std::span<FramePool> pools_;
+    PacketSender* packet_sender_;
+    std::uint16_t port_id_, queue_;
+};
+
+/// One receive queue of one port, for one thread.
+class ReceiveQueue {
+public:
+    using Buffer = rte_mbuf*;
+
+    ReceiveQueue(const DpdkPort& port, unsigned queue) : port_id_{port.port_id()}, queue_{static_cast<std::uint16_t>(queue)} {}
+
+    /// Model of ReceivesFrames. Every frame lies in one piece, with its VLAN tags as on the wire.
+    [[nodiscard]] std::size_t receive(std::span<Buffer> burst) noexcept {
+        const std::size_t received = rte_eth_rx_burst(port_id_, queue_, burst.data(), static_cast<std::uint16_t>(burst.size()));
+        bool plain = true;
+        for (std::size_t i = 0; i < received; ++i) {
+            plain &= burst[i]->nb_segs == 1 && (burst[i]->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0;
+        }
+        return plain ? received : restore_wire_form(burst.first(received));
+    }
+
+    [[nodiscard]] static std::span<const std::byte> octets(Buffer buffer) noexcept {
+        return {rte_pktmbuf_mtod(buffer, const std::byte*), rte_pktmbuf_data_len(buffer)};
+    }
+
+    void release(std::span<Buffer> burst) noexcept { rte_pktmbuf_free_bulk(burst.data(), static_cast<unsigned>(burst.size())); }
+
+    /// Frames thrown away because they could not be put in one piece: longer than the MTU that the port was opened with.
+    [[nodiscard]] std::uint64_t unusable_count() const noexcept { return unusable_count_; }
+
+private:
+    /// Slow path for drivers that split frames or take tags out. Returns the frames left, at the front of `burst`.
+    [[nodiscard, gnu::noinline]] std::size_t restore_wire_form(std::span<Buffer> burst) noexcept {
+        std::size_t kept = 0;
+        for (Buffer buffer : burst) {
+            bool usable = rte_pktmbuf_linearize(buffer) == 0;
+            if (usable && (buffer->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0) {
+                usable = rte_vlan_insert(&buffer) == 0;
+            }
+            if (usable) {
+                burst[kept++] = buffer;
+            } else {
+                rte_pktmbuf_free(buffer);
+                ++unusable_count_;
+            }
+        }
+        return kept;
+    }
+
+    std::uint64_t unusable_count_ = 0;
+    std::uint16_t port_id_, queue_;
+};
+
+static_assert(TransmitsFrames<TransmitQueue> && ReceivesFrames<ReceiveQueue>);
+
+}  // namespace gatemark::io

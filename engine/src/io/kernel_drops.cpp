@@ -1,0 +1,120 @@
+#include "io/kernel_drops.hpp"
+
+#include "io/kernel_interface.hpp"
+
+#include <rte_ethdev.h>
+
+#include <linux/if_packet.h>
+#include <linux/if_xdp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+
+namespace gatemark::io {
+namespace {
+
+constexpr std::array counters{&OwnDrops::rx_missed,
+                              &OwnDrops::rx_no_buffer,
+                              &OwnDrops::rx_errors,
+                              &OwnDrops::tx_errors,
+                              &OwnDrops::socket_drops,
+                              &OwnDrops::interface_rx_dropped,
+                              &OwnDrops::interface_tx_dropped,
+                              &OwnDrops::peer_queue_drops};
+static_assert(sizeof(OwnDrops) == counters.size() * sizeof(std::uint64_t), "every counter is subtracted");
+
+std::uint64_t packet_socket_drops(int descriptor) {
+    tpacket_stats statistics{};
+    socklen_t length = sizeof(statistics);
+    return getsockopt(descriptor, SOL_PACKET, PACKET_STATISTICS, &statistics, &length) == 0 ? statistics.tp_drops : 0;
+}
+
+xdp_statistics xdp_socket_statistics(int descriptor) {
+    xdp_statistics statistics{};
+    socklen_t length = sizeof(statistics);
+    if (getsockopt(descriptor, SOL_XDP, XDP_STATISTICS, &statistics, &length) != 0) {
+        return {};
+    }
+    return statistics;
+}
+
+}  // namespace
+
+DropReader::DropReader(const DpdkPort& port) : port_{port} {
+    if (is_kernel_interface(port.options().name.kind)) {
+        const auto interface = find_kernel_interface(port.options().name.argument);
+        const auto* const found = std::get_if<KernelInterface>(&interface);
+        is_veth_ = found != nullptr && found->driver == "veth";
+    }
+    start_ = totals();
+}
+
+OwnDrops DropReader::read() {
+    OwnDrops drops = totals();
+    for (const auto counter : counters) {
+        drops.*counter -= std::min(drops.*counter, start_.*counter);
+    }
+    return drops;
+}
+
+OwnDrops DropReader::totals() {
+    OwnDrops drops;
+    add_driver_counts(drops);
+    add_socket_counts(drops);
+    add_interface_counts(drops);
+    return drops;
+}
+
+void DropReader::add_driver_counts(OwnDrops& drops) const {
+    rte_eth_stats statistics{};
+    if (rte_eth_stats_get(port_.port_id(), &statistics) != 0) {
+        return;
+    }
+    drops.rx_missed = statistics.imissed;
+    drops.rx_no_buffer = statistics.rx_nombuf;
+    drops.rx_errors = statistics.ierrors;
+    const PortKind kind = port_.options().name.kind;
+    // These two count frames that they refused, which are still the sender's, and so not lost.
+    const bool counts_refusals = kind == PortKind::af_xdp || kind == PortKind::tap;
+    if (!counts_refusals) {
+        drops.tx_errors = statistics.oerrors;
+    }
+}
+
+void DropReader::add_socket_counts(OwnDrops& drops) {
+    for (const LinkSocket& socket : port_.kernel_sockets()) {
+        if (socket.family == LinkSocketFamily::packet) {
+            packet_socket_drops_ += packet_socket_drops(socket.descriptor);
+        } else {
+            const xdp_statistics statistics = xdp_socket_statistics(socket.descriptor);
+            // rx_dropped is the driver's imissed, and contains rx_fill_ring_empty_descs; only a full receive ring is told by nobody else.
+            drops.socket_drops += statistics.rx_ring_full;
+            drops.tx_errors += statistics.tx_invalid_descs;
+        }
+    }
+    drops.socket_drops += packet_socket_drops_;
+}
+
+void DropReader::add_interface_counts(OwnDrops& drops) const {
+    const PortKind kind = port_.options().name.kind;
+    if (!is_kernel_interface(kind)) {
+        return;
+    }
+    const InterfaceCounters interface = read_interface_counters(port_.options().name.argument);
+    const std::uint64_t received = interface.rx_dropped + interface.rx_fifo;
+    const std::uint64_t sent = interface.tx_dropped + interface.tx_fifo;
+    if (kind == PortKind::tap) {
+        // The interface is the gateway's end: what it could not send, we did not read in time; what it could not receive, it had no room
+        // for.
+        drops.interface_rx_dropped = sent;
+        drops.peer_queue_drops = received;
+        return;
+    }
+    // A veth counts once more what the XDP socket refused.
+    const std::uint64_t counted_already = kind == PortKind::af_xdp ? drops.socket_drops + drops.rx_missed : 0;
+    drops.interface_rx_dropped = received - std::min(received, counted_already);
+    (is_veth_ ? drops.peer_queue_drops : drops.interface_tx_dropped) = sent;
+}
+
+}  // namespace gatemark::io

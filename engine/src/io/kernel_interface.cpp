@@ -1,0 +1,145 @@
+#include "io/kernel_interface.hpp"
+
+#include <arpa/inet.h>
+#include <linux/ethtool.h>
+#include <linux/if_ether.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+namespace gatemark::io {
+namespace {
+
+/// A socket for the ioctls about interfaces, closed at the end of the scope.
+class ControlSocket {
+public:
+    ControlSocket() : descriptor_{socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)} {}
+    ControlSocket(const ControlSocket&) = delete;
+    ControlSocket& operator=(const ControlSocket&) = delete;
+    ~ControlSocket() {
+        if (descriptor_ >= 0) {
+            close(descriptor_);
+        }
+    }
+    [[nodiscard]] bool ask(unsigned long request, ifreq& about) const { return ioctl(descriptor_, request, &about) == 0; }
+
+private:
+    int descriptor_;
+};
+
+ifreq request_about(const std::string& name) {
+    ifreq request{};
+    name.copy(request.ifr_name, IFNAMSIZ - 1);
+    return request;
+}
+
+std::string driver_of(const ControlSocket& control, const std::string& name) {
+    ethtool_drvinfo information{};
+    information.cmd = ETHTOOL_GDRVINFO;
+    ifreq request = request_about(name);
+    request.ifr_data = reinterpret_cast<char*>(&information);
+    return control.ask(SIOCETHTOOL, request) ? std::string{information.driver} : std::string{};
+}
+
+int domain_of(int descriptor) {
+    int domain = -1;
+    socklen_t length = sizeof(domain);
+    return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 ? domain : -1;
+}
+
+}  // namespace
+
+Result<KernelInterface> find_kernel_interface(const std::string& name) {
+    const ControlSocket control;
+    KernelInterface found;
+    found.name = name;
+    ifreq request = request_about(name);
+    if (!control.ask(SIOCGIFINDEX, request)) {
+        return Error{.what = "there is no interface \"" + name + "\" in this network namespace",
+                     .where = "interface " + name,
+                     .fix = "list them with `ip link`; start the engine in the namespace that holds the interface"};
+    }
+    found.index = request.ifr_ifindex;
+    request = request_about(name);
+    if (control.ask(SIOCGIFFLAGS, request)) {
+        found.up = (request.ifr_flags & IFF_UP) != 0;
+        found.running = (request.ifr_flags & IFF_RUNNING) != 0;
+    }
+    request = request_about(name);
+    if (control.ask(SIOCGIFMTU, request)) {
+        found.mtu = static_cast<unsigned>(request.ifr_mtu);
+    }
+    found.driver = driver_of(control, name);
+    return found;
+}
+
+InterfaceCounters read_interface_counters(const std::string& name) {
+    InterfaceCounters counters;
+    std::ifstream table{"/proc/self/net/dev"};
+    for (std::string line; std::getline(table, line);) {
+        const std::size_t colon = line.find(':');
+        const std::size_t start = line.find_first_not_of(' ');
+        if (colon == std::string::npos || line.compare(start, colon - start, name) != 0) {
+            continue;
+        }
+        // receive: octets frames errors dropped fifo frame compressed multicast; transmit: octets frames errors dropped fifo ...
+        std::istringstream columns{line.substr(colon + 1)};
+        std::array<std::uint64_t, 13> values{};
+        for (std::uint64_t& value : values) {
+            columns >> value;
+        }
+        counters = {.rx_dropped = values[3], .rx_fifo = values[4], .tx_dropped = values[11], .tx_fifo = values[12]};
+        break;
+    }
+    return counters;
+}
+
+std::vector<LinkSocket> own_link_sockets() {
+    std::vector<LinkSocket> found;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd", ignored}) {
+        const std::string text = entry.path().filename().string();
+        int descriptor = -1;
+        std::from_chars(text.data(), text.data() + text.size(), descriptor);
+        const int domain = domain_of(descriptor);
+        if (domain == AF_PACKET) {
+            found.push_back({descriptor, LinkSocketFamily::packet});
+        }
+        if (domain == AF_XDP) {
+            found.push_back({descriptor, LinkSocketFamily::xdp});
+        }
+    }
+    return found;
+}
+
+void lift_send_limit(int descriptor) {
+    // Each frame under way is charged to the socket until the other side's kernel has taken it in. At the default of 212,992 octets
+    // a veth stops after about 280 frames, before the gateway's input queue of 1000 is full: the gateway would never drop, and the
+    // Tester would look slow.
+    const int octets = std::numeric_limits<int>::max() / 2;
+    if (setsockopt(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, &octets, sizeof(octets)) != 0) {
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &octets, sizeof(octets));
+    }
+}
+
+int try_packet_socket() {
+    const int descriptor = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) {
+        return errno;
+    }
+    close(descriptor);
+    return 0;
+}
+
+}  // namespace gatemark::io

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "base/result.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// What this kernel says about one of its interfaces and about this process's packet and XDP sockets. Control path only.
+namespace gatemark::io {
+
+struct KernelInterface {
+    std::string name;
+    int index = 0;
+    /// Administratively up; and whether there is a carrier as well.
+    bool up = false, running = false;
+    unsigned mtu = 0;
+    /// Kernel driver, such as "veth"; empty if it does not say.
+    std::string driver;
+};
+
+/// Facts about `name`; an Error if there is no such interface in this network namespace.
+[[nodiscard]] Result<KernelInterface> find_kernel_interface(const std::string& name);
+
+/// Columns of /proc/self/net/dev, totals since the interface was made.
+struct InterfaceCounters {
+    std::uint64_t rx_dropped = 0, rx_fifo = 0, tx_dropped = 0, tx_fifo = 0;
+};
+[[nodiscard]] InterfaceCounters read_interface_counters(const std::string& name);
+
+enum class LinkSocketFamily { packet, xdp };
+
+/// A packet or XDP socket of this process, opened by whichever library; the descriptor is borrowed.
+struct LinkSocket {
+    int descriptor;
+    LinkSocketFamily family;
+    friend bool operator==(const LinkSocket&, const LinkSocket&) = default;
+};
+
+/// All of them. Comparing the lists before and after a port is opened tells which are the port's (the kernel does not say which
+/// interface an XDP socket is bound to).
+[[nodiscard]] std::vector<LinkSocket> own_link_sockets();
+
+/// Lets a packet socket have any number of octets under way, see the comment in kernel_interface.cpp.
+void lift_send_limit(int descriptor);
+
+/// 0, or the errno with which this process was refused a raw packet socket.
+[[nodiscard]] int try_packet_socket();
+
+}  // namespace gatemark::io

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+
+/// What `loop` needs of a port; models are io/dpdk_queue.hpp (real ports) and io/memory_port.hpp (tests without DPDK).
+namespace gatemark::io {
+
+/// A queue that sends frames out of buffers filled in advance.
+/// - acquire(slot, burst) fills a prefix of `burst` with buffers that hold the template of `slot` and that nobody else reads
+///   any more; returns how many. Fewer than asked means that buffers are short: the Tester's fault, to be counted as such.
+/// - send(burst) hands over a prefix and returns its length. The rest stays with the caller: send it again or release it.
+template <class Q>
+concept TransmitsFrames = requires(Q& queue, std::span<typename Q::Buffer> burst, std::size_t slot, typename Q::Buffer buffer) {
+    { queue.acquire(slot, burst) }
+    noexcept->std::same_as<std::size_t>;
+    { Q::octets(buffer) }
+    noexcept->std::same_as<std::byte*>;
+    { queue.send(burst) }
+    noexcept->std::same_as<std::size_t>;
+    { queue.release(burst) }
+    noexcept;
+};
+
+/// A queue that receives whole frames, as on the wire without FCS; VLAN tags are left in the frame.
+template <class Q> concept ReceivesFrames = requires(Q& queue, std::span<typename Q::Buffer> burst, typename Q::Buffer buffer) {
+    { queue.receive(burst) }
+    noexcept->std::same_as<std::size_t>;
+    { Q::octets(buffer) }
+    noexcept->std::same_as<std::span<const std::byte>>;
+    { queue.release(burst) }
+    noexcept;
+};
+
+}  // namespace gatemark::io

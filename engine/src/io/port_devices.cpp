@@ -1,0 +1,159 @@
+#include "io/port_devices.hpp"
+
+#include "io/kernel_interface.hpp"
+
+#include <rte_mbuf_core.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace gatemark::io {
+namespace {
+
+/// What the kernel writes in front of each frame in a ring slot (TPACKET2_HDRLEN, alignment, room for the link header).
+constexpr unsigned packet_slot_header_octets = 96;
+constexpr unsigned packet_block_octets = 64 * 1024;
+constexpr unsigned packet_slot_octets_min = 2048;
+constexpr unsigned memif_ring_exponent_max = 14;
+
+std::string where_of(const PortOptions& options) { return options.side + " port " + options.name.text; }
+
+std::string packet_arguments(const PortOptions& options) {
+    const unsigned slot = packet_slot_octets(options.mtu);
+    const unsigned block = std::max(slot, packet_block_octets);
+    const unsigned slots_per_block = block / slot;
+    const unsigned slots = std::max(std::bit_ceil(options.ring_frames), slots_per_block);
+    return ",iface=" + options.name.argument + ",qpairs=" + std::to_string(options.queues) + ",framesz=" + std::to_string(slot) +
+           ",blocksz=" + std::to_string(block) + ",framecnt=" + std::to_string(slots) +
+           ",qdisc_bypass=1";  // without it the socket would also receive what other queues of the port send
+}
+
+std::string memif_arguments(const PortOptions& options) {
+    const std::size_t comma = options.name.argument.find(',');
+    const std::string role = comma == std::string::npos ? "role=client" : options.name.argument.substr(comma + 1);
+    const unsigned exponent =
+        std::min(static_cast<unsigned>(std::bit_width(std::bit_ceil(options.ring_frames))) - 1, memif_ring_exponent_max);
+    return ",socket=" + options.name.argument.substr(0, comma) + ",socket-abstract=no," + role + ",rsize=" + std::to_string(exponent) +
+           ",bsize=" + std::to_string(std::max(packet_slot_octets_min, std::bit_ceil(frame_octets_max(options.mtu))));
+}
+
+std::string pcap_arguments(const PortOptions& options) {
+    const std::size_t comma = options.name.argument.find(",rx=");
+    std::string arguments = ",tx_pcap=" + options.name.argument.substr(0, comma);
+    if (comma != std::string::npos) {
+        arguments += ",rx_pcap=" + options.name.argument.substr(comma + 4);
+    }
+    return arguments;
+}
+
+std::optional<Error> what_is_wrong_with_the_interface(const PortOptions& options) {
+    const std::string& name = options.name.argument;
+    const auto result = find_kernel_interface(name);
+    if (const auto* const error = std::get_if<Error>(&result)) {
+        return Error{.what = error->what, .where = where_of(options), .fix = error->fix};
+    }
+    const auto& interface = std::get<KernelInterface>(result);
+    if (!interface.up) {
+        return Error{.what = "the interface is down", .where = where_of(options), .fix = "ip link set " + name + " up"};
+    }
+    if (interface.mtu < options.mtu) {
+        return Error{.what = "the interface takes packets of at most " + std::to_string(interface.mtu) + " octets, " +
+                             std::to_string(options.mtu) + " are needed",
+                     .where = where_of(options),
+                     .fix = "ip link set " + name + " mtu " + std::to_string(options.mtu)};
+    }
+    if (const int reason = try_packet_socket(); reason != 0) {
+        return Error{.what = std::string{"may not send and receive raw frames: "} + std::strerror(reason),
+                     .where = where_of(options),
+                     .fix = "run as root, or give the engine CAP_NET_RAW (and CAP_NET_ADMIN, CAP_IPC_LOCK)"};
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+unsigned packet_slot_octets(unsigned mtu) {
+    return std::max(packet_slot_octets_min, std::bit_ceil(frame_octets_max(mtu) + packet_slot_header_octets));
+}
+
+unsigned receive_data_room(const PortOptions& options) {
+    const unsigned frame = options.name.kind == PortKind::af_packet ? packet_slot_octets(options.mtu) : frame_octets_max(options.mtu);
+    return RTE_PKTMBUF_HEADROOM + std::max(frame, 2048U);
+}
+
+Device virtual_device(const PortOptions& options) {
+    static unsigned number = 0;
+    const auto device = [&](const std::string& driver, const std::string& arguments) {
+        const std::string name = driver + std::to_string(number++);
+        return Device{.name = name, .arguments = name + arguments};
+    };
+    const std::string& argument = options.name.argument;
+    switch (options.name.kind) {
+        case PortKind::af_packet: return device("net_af_packet", packet_arguments(options));
+        // Busy polling costs a system call at each poll that finds nothing.
+        case PortKind::af_xdp:
+            return device("net_af_xdp",
+                          ",iface=" + argument + ",start_queue=0,queue_count=" + std::to_string(options.queues) + ",busy_budget=0");
+        case PortKind::tap: return device("net_tap", ",iface=" + argument);
+        case PortKind::memif: return device("net_memif", memif_arguments(options));
+        case PortKind::null: return device("net_null", ",no-rx=1");
+        case PortKind::pcap: return device("net_pcap", pcap_arguments(options));
+        case PortKind::vdev: return Device{.name = argument.substr(0, argument.find(',')), .arguments = argument};
+        case PortKind::pci:
+        case PortKind::ring: break;  // not made by name
+    }
+    return Device{};
+}
+
+std::optional<Error> what_prevents_opening(const PortOptions& options) {
+    switch (options.name.kind) {
+        case PortKind::af_packet:
+        case PortKind::af_xdp: return what_is_wrong_with_the_interface(options);
+        case PortKind::ring:
+            return Error{.what = "ring joins both sides and cannot stand on one alone",
+                         .where = where_of(options),
+                         .fix = "set the other port to ring as well"};
+        case PortKind::pcap:
+            if (const std::size_t comma = options.name.argument.find(",rx=");
+                comma != std::string::npos && !std::filesystem::exists(options.name.argument.substr(comma + 4))) {
+                return Error{.what = "there is no file " + options.name.argument.substr(comma + 4),
+                             .where = where_of(options),
+                             .fix = "name a capture file after rx="};
+            }
+            break;
+        case PortKind::pci:
+        case PortKind::tap:
+        case PortKind::memif:
+        case PortKind::null:
+        case PortKind::vdev: break;
+    }
+    return std::nullopt;
+}
+
+std::string device_remedy(const PortOptions& options) {
+    switch (options.name.kind) {
+        case PortKind::af_packet: return "read the engine's messages; rings need locked memory (ulimit -l unlimited) and CAP_NET_RAW";
+        case PortKind::af_xdp:
+            return "read the engine's messages; install librte-net-af-xdp, run as root, give the interface as many queues (ethtool -L), or "
+                   "use af_packet";
+        case PortKind::tap: return "run as root; /dev/net/tun must exist and the name be free";
+        case PortKind::memif: return "install librte-net-memif; the folder of the socket must exist and be writable";
+        case PortKind::pcap: return "install librte-net-pcap; the folder of the file must exist and be writable";
+        case PortKind::pci:
+        case PortKind::ring:
+        case PortKind::null:
+        case PortKind::vdev: break;
+    }
+    return "read the engine's messages";
+}
+
+std::string queue_remedy(const PortOptions& options) {
+    return options.name.kind == PortKind::af_xdp
+               ? "no other program may use XDP on this interface, which must have as many queues (ethtool -l); run as root"
+               : "use fewer queues or ring_frames";
+}
+
+}  // namespace gatemark::io

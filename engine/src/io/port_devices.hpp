@@ -1,0 +1,32 @@
+#pragma once
+
+#include "base/result.hpp"
+#include "io/dpdk_port.hpp"
+
+#include <optional>
+#include <string>
+
+/// How each kind of port is called in DPDK's own language, and what must be so before it is opened. Used by dpdk_port.cpp only.
+namespace gatemark::io {
+
+struct Device {
+    std::string name;
+    /// name,key=value,... as rte_dev_probe takes it.
+    std::string arguments;
+};
+
+[[nodiscard]] Device virtual_device(const PortOptions& options);
+
+/// What can be told better than by the driver: no such interface, interface down, missing rights, MTU.
+[[nodiscard]] std::optional<Error> what_prevents_opening(const PortOptions& options);
+
+[[nodiscard]] std::string device_remedy(const PortOptions& options);
+[[nodiscard]] std::string queue_remedy(const PortOptions& options);
+
+/// Octets of one slot of a packet socket's ring: a power of two that holds the frame and the kernel's header of it.
+[[nodiscard]] unsigned packet_slot_octets(unsigned mtu);
+
+/// Data room of a receive buffer, headroom included.
+[[nodiscard]] unsigned receive_data_room(const PortOptions& options);
+
+}  // namespace gatemark::io
