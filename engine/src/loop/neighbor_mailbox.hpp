@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+namespace gatemark::loop {
+
+/// Carries neighbour discovery frames from a receiver to the neighbour responder of its port, off the fast path: one writer, one reader,
+/// bounded. A frame that finds no room is dropped and counted; the gateway asks again.
+class NeighborMailbox {
+public:
+    static constexpr std::size_t capacity = 256, octets_max = 128;
+    struct Letter {
+        std::size_t octets = 0;
+        std::array<std::byte, octets_max> data;
+        [[nodiscard]] std::span<const std::byte> frame() const noexcept { return std::span{data}.first(octets); }
+    };
+
+    void put(std::span<const std::byte> frame) noexcept {
+        const std::size_t head = head_.load(std::memory_order_relaxed);
+        if (head - tail_.load(std::memory_order_acquire) == capacity || frame.size() > octets_max) {
+            overflow_.fetch_add(1, std::memory_order_relaxed);
+            return;
+        }
+        Letter& letter = letters_[head % capacity];
+        letter.octets = frame.size();
+        std::memcpy(letter.data.data(), frame.data(), frame.size());
+        head_.store(head + 1, std::memory_order_release);  // pairs with the load in take
+    }
+
+    /// Calls `reader` with the oldest letter; returns false if there is none.
+    template <class Reader>
+    bool take(Reader&& reader) noexcept {
+        const std::size_t tail = tail_.load(std::memory_order_relaxed);
+        if (head_.load(std::memory_order_acquire) == tail) {
+            return false;
+        }
+        reader(letters_[tail % capacity]);
+        tail_.store(tail + 1, std::memory_order_release);  // pairs with the load in put
+        return true;
+    }
+    [[nodiscard]] std::uint64_t overflow() const noexcept { return overflow_.load(std::memory_order_relaxed); }
+
+private:
+    alignas(64) std::atomic<std::size_t> head_{0};
+    alignas(64) std::atomic<std::size_t> tail_{0};
+    std::atomic<std::uint64_t> overflow_{0};
+    std::array<Letter, capacity> letters_;
+};
+
+}  // namespace gatemark::loop

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "net/address.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+/// ARP (RFC 826) and neighbour discovery (RFC 4861) messages: read from hostile octets, written whole.
+namespace gatemark::loop {
+
+/// Somebody asks for the link-layer address of `target`.
+struct NeighborQuestion {
+    net::Address target, asker;  ///< the asker is :: when it probes for duplicates
+    net::MacAddress asker_mac{};
+};
+/// Somebody tells the link-layer address of `owner`.
+struct NeighborFact {
+    net::Address owner;
+    net::MacAddress mac{};
+};
+struct NeighborMessage {
+    std::optional<NeighborQuestion> question;
+    std::optional<NeighborFact> fact;
+};
+
+/// What a frame asks or tells; both are absent if it is damaged or anything else.
+[[nodiscard]] NeighborMessage read_neighbor_message(std::span<const std::byte> frame) noexcept;
+
+constexpr std::size_t neighbor_frame_octets_max = 90;
+
+/// A frame in a buffer (without FCS).
+struct NeighborFrame {
+    std::size_t octets = 0;
+    std::array<std::byte, neighbor_frame_octets_max> data{};
+};
+
+struct NeighborLink {
+    net::MacAddress own_mac{};
+    std::optional<std::uint16_t> vlan_id;
+};
+
+/// Octets of a message frame of this family, in a buffer.
+[[nodiscard]] constexpr std::size_t neighbor_frame_octets(net::Family family, bool tagged) noexcept {
+    return (family == net::Family::ipv4 ? std::size_t{60} : std::size_t{86}) + (tagged ? 4 : 0);
+}
+
+/// An ARP request or neighbour solicitation for `target`, sent from `source`: asks, and teaches the target where `source` is (the learning
+/// frame of RFC 2544 appendix C.2.4.1).
+[[nodiscard]] NeighborFrame write_question(const NeighborLink& link, const net::Address& target, const net::Address& source) noexcept;
+/// The ARP reply or solicited neighbour advertisement that answers `question`.
+[[nodiscard]] NeighborFrame write_answer(const NeighborLink& link, const NeighborQuestion& question) noexcept;
+
+}  // namespace gatemark::loop

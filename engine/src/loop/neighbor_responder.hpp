@@ -1,0 +1,127 @@
+#pragma once
+
+#include "frame/host_set.hpp"
+#include "io/port.hpp"
+#include "loop/neighbor_mailbox.hpp"
+#include "loop/neighbor_messages.hpp"
+#include "loop/task.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+namespace gatemark::loop {
+
+/// Answers ARP requests and neighbour solicitations for every emulated host of one port, always, also while the port is loaded; asks for
+/// the gateway's address and teaches the gateway ours when the control thread wants it. It shares its transmit queue with a sender, so both
+/// run on one worker.
+template <io::TransmitsFrames Queue>
+class NeighborResponder final : public Task {
+public:
+    struct Slots {
+        std::size_t arp, discovery;  ///< template slots of the queue, with frames of `neighbor_frame_octets`
+    };
+    struct Question {
+        net::Address target, source;
+    };
+
+    NeighborResponder(const NeighborLink& link, std::vector<frame::HostSet> hosts, Queue& queue, NeighborMailbox& mailbox, Slots slots)
+        : link_{link}, hosts_{std::move(hosts)}, queue_{queue}, mailbox_{mailbox}, slots_{slots} {
+        facts_.reserve(facts_max);
+    }
+
+    bool poll() noexcept override {
+        bool busy = false;
+        for (unsigned i = 0; i < letters_a_poll && mailbox_.take([this](const NeighborMailbox::Letter& letter) { read(letter.frame()); });
+             ++i) {
+            busy = true;
+        }
+        if (questions_waiting_.load(std::memory_order_acquire)) {
+            ask();
+            busy = true;
+        }
+        return busy;
+    }
+
+    /// Control thread: has these questions sent, a few each poll. Answers are looked up with `mac_of`.
+    void ask_for(std::vector<Question> questions) {
+        const std::lock_guard lock{mutex_};
+        questions_.insert(questions_.end(), questions.begin(), questions.end());
+        questions_waiting_.store(!questions_.empty(), std::memory_order_release);
+    }
+    /// Control thread: the last link-layer address told for `owner` since `forget`, if any.
+    [[nodiscard]] std::optional<net::MacAddress> mac_of(const net::Address& owner) {
+        const std::lock_guard lock{mutex_};
+        const auto found = std::find_if(facts_.begin(), facts_.end(), [&](const NeighborFact& fact) { return fact.owner == owner; });
+        return found == facts_.end() ? std::nullopt : std::optional{found->mac};
+    }
+    void forget() {
+        const std::lock_guard lock{mutex_};
+        facts_.clear();
+    }
+    [[nodiscard]] bool asking() const noexcept { return questions_waiting_.load(std::memory_order_acquire); }
+    [[nodiscard]] const std::vector<frame::HostSet>& hosts() const noexcept { return hosts_; }
+
+private:
+    static constexpr unsigned letters_a_poll = 8, questions_a_poll = 16;
+    static constexpr std::size_t facts_max = 16;
+
+    void read(std::span<const std::byte> frame) noexcept {
+        const NeighborMessage message = read_neighbor_message(frame);
+        if (message.question && emulates(message.question->target)) {
+            send(write_answer(link_, *message.question), message.question->target.family);
+        }
+        if (message.fact && !emulates(message.fact->owner)) {
+            const std::lock_guard lock{mutex_};  // the control thread holds it for moments only, and neighbours are not the fast path
+            const auto found =
+                std::find_if(facts_.begin(), facts_.end(), [&](const NeighborFact& fact) { return fact.owner == message.fact->owner; });
+            if (found != facts_.end()) {
+                found->mac = message.fact->mac;
+            } else if (facts_.size() < facts_max) {
+                facts_.push_back(*message.fact);
+            }
+        }
+    }
+
+    void ask() noexcept {
+        const std::lock_guard lock{mutex_};
+        for (unsigned i = 0; i < questions_a_poll && !questions_.empty(); ++i) {
+            if (!send(write_question(link_, questions_.back().target, questions_.back().source), questions_.back().target.family)) {
+                return;  // no room now: next poll
+            }
+            questions_.pop_back();
+        }
+        questions_waiting_.store(!questions_.empty(), std::memory_order_release);
+    }
+
+    [[nodiscard]] bool emulates(const net::Address& address) const noexcept {
+        return std::any_of(hosts_.begin(), hosts_.end(), [&](const frame::HostSet& hosts) { return hosts.contains(address); });
+    }
+
+    bool send(const NeighborFrame& frame, net::Family family) noexcept {
+        std::array<typename Queue::Buffer, 1> buffer;
+        if (queue_.acquire(family == net::Family::ipv4 ? slots_.arp : slots_.discovery, buffer) != 1) {
+            return false;
+        }
+        std::memcpy(Queue::octets(buffer[0]), frame.data.data(), frame.octets);
+        if (queue_.send(buffer) != 1) {
+            queue_.release(buffer);
+            return false;
+        }
+        return true;
+    }
+
+    NeighborLink link_;
+    std::vector<frame::HostSet> hosts_;
+    Queue& queue_;
+    NeighborMailbox& mailbox_;
+    Slots slots_;
+    std::atomic<bool> questions_waiting_{false};
+    std::mutex mutex_;
+    std::vector<Question> questions_;  ///< guarded by mutex_
+    std::vector<NeighborFact> facts_;  ///< guarded by mutex_
+};
+
+}  // namespace gatemark::loop

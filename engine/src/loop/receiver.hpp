@@ -1,0 +1,167 @@
+#pragma once
+
+#include "frame/verification.hpp"
+#include "io/port.hpp"
+#include "loop/neighbor_mailbox.hpp"
+#include "loop/task.hpp"
+#include "pace/mix.hpp"
+#include "record/arrival_bitmap.hpp"
+#include "record/kept_frames.hpp"
+#include "record/receive_counts.hpp"
+
+#include <array>
+#include <atomic>
+
+namespace gatemark::loop {
+
+/// What a receiver must know of one direction to recompute any of its frames.
+struct ExpectedDirection {
+    bool active = false;
+    bool arrives_here = false;  ///< a frame that arrives at the port it was sent from was not forwarded
+    std::uint64_t frame_count = 0;
+    pace::Mix mix{1, 1};
+    std::array<const frame::Stream*, 2> streams{};  ///< foreground, background
+    record::ArrivalBitmap* arrivals = nullptr;
+};
+
+struct ReceiverPlan {
+    std::uint32_t tag = 0;
+    std::array<ExpectedDirection, 2> directions;  ///< forward, reverse
+    std::size_t kept_frames_max = 4;
+};
+
+/// Reasons under which frames are kept: every fault, then what was not ours.
+enum class KeptReason : std::size_t { icmp_error = frame::fault_count, fragment, foreign, count };
+
+[[nodiscard]] constexpr const char* kept_reason_name(std::size_t reason) noexcept {
+    switch (reason) {
+        case static_cast<std::size_t>(KeptReason::icmp_error): return "icmp_error";
+        case static_cast<std::size_t>(KeptReason::fragment): return "later_fragment";
+        case static_cast<std::size_t>(KeptReason::foreign): return "foreign";
+        default: return frame::fault_names[reason].data();
+    }
+}
+
+/// Classifies every frame of one queue and verifies every test frame against what a correct gateway must have made of it.
+template <io::ReceivesFrames Queue>
+class Receiver final : public Task {
+public:
+    Receiver(const ReceiverPlan& plan, Queue& queue, NeighborMailbox& mailbox)
+        : plan_{plan}, queue_{queue}, mailbox_{mailbox}, kept_{static_cast<std::size_t>(KeptReason::count), plan.kept_frames_max} {}
+
+    bool poll() noexcept override {
+        const std::size_t count = queue_.receive(buffers_);
+        const auto burst = std::span{buffers_}.first(count);
+        for (const auto& buffer : burst) {
+            __builtin_prefetch(Queue::octets(buffer).data());
+        }
+        for (const auto& buffer : burst) {
+            take(Queue::octets(buffer));
+        }
+        queue_.release(burst);
+        if (count != 0) {
+            received_so_far_.store(received_, std::memory_order_relaxed);
+        }
+        return count != 0;
+    }
+
+    [[nodiscard]] std::uint64_t received_so_far() const noexcept { return received_so_far_.load(std::memory_order_relaxed); }
+    /// To be read after the worker has left the trial.
+    [[nodiscard]] const record::ClassCounts& counts(frame::signature::Direction direction,
+                                                    frame::signature::TrafficClass traffic_class) const noexcept {
+        return counts_[static_cast<std::size_t>(direction)][static_cast<std::size_t>(traffic_class)];
+    }
+    [[nodiscard]] const record::ForeignCounts& foreign() const noexcept { return foreign_; }
+    [[nodiscard]] const record::KeptFrames& kept() const noexcept { return kept_; }
+
+private:
+    void take(std::span<const std::byte> octets) noexcept {
+        const frame::Arrival arrival = frame::classify(octets, plan_.tag);
+        if (arrival.kind == frame::ArrivalKind::ours) [[likely]] {
+            take_ours(octets, arrival);
+        } else {
+            take_other(octets, arrival);
+        }
+    }
+
+    void take_ours(std::span<const std::byte> octets, const frame::Arrival& arrival) noexcept {
+        const std::uint8_t stream_octet = frame::signature::stream(octets.data() + arrival.payload);
+        const std::size_t direction_number = (stream_octet >> 1) & 1U, class_number = stream_octet & 1U;
+        const std::uint64_t index = frame::signature::index(octets.data() + arrival.payload);
+        const ExpectedDirection& direction = plan_.directions[direction_number];
+        record::ClassCounts& counts = counts_[direction_number][class_number];
+        const frame::Stream* const stream = direction.streams[class_number];
+        frame::Faults faults;
+        if (!direction.active || stream == nullptr || stream->octet() != stream_octet || index >= direction.frame_count) {
+            faults.add(frame::Fault::index);
+            note_faults(counts, faults, octets);
+            return;
+        }
+        const auto place = direction.mix.place_of(index);
+        if (place.foreground != (class_number == 0)) {
+            faults.add(frame::Fault::index);
+            note_faults(counts, faults, octets);
+            return;
+        }
+        faults = frame::verify(octets, arrival, *stream, stream->values(place.number_in_class));
+        faults.add_if(!direction.arrives_here, frame::Fault::wrong_port);
+        if (!faults.none()) {
+            note_faults(counts, faults, octets);
+        }
+        if (!direction.arrives_here) {
+            return;  // it was not forwarded: its frame has not arrived
+        }
+        if (direction.arrivals->mark(index)) {
+            counts.note_order(index);
+            ++(faults.none() ? counts.received : counts.faulty);
+            received_ += faults.none() ? 1 : 0;
+        } else {
+            ++counts.duplicate;
+        }
+    }
+
+    void note_faults(record::ClassCounts& counts, const frame::Faults& faults, std::span<const std::byte> octets) noexcept {
+        for (std::size_t i = 0; i < frame::fault_count; ++i) {
+            if (faults.has(static_cast<frame::Fault>(i))) {
+                ++counts.faults[i];
+                kept_.keep(i, octets);
+            }
+        }
+    }
+
+    void take_other(std::span<const std::byte> octets, const frame::Arrival& arrival) noexcept {
+        switch (arrival.kind) {
+            case frame::ArrivalKind::neighbour:
+                ++foreign_.neighbour;
+                mailbox_.put(octets);
+                break;
+            case frame::ArrivalKind::other_trial: ++foreign_.other_trial; break;
+            case frame::ArrivalKind::icmp_error:
+                ++foreign_
+                      .icmp[record::ForeignCounts::icmp_slot(arrival.family == net::Family::ipv6, arrival.icmp_type, arrival.icmp_code)];
+                kept_.keep(static_cast<std::size_t>(KeptReason::icmp_error), octets);
+                break;
+            case frame::ArrivalKind::fragment:
+                ++foreign_.fragment;
+                kept_.keep(static_cast<std::size_t>(KeptReason::fragment), octets);
+                break;
+            case frame::ArrivalKind::foreign:
+            case frame::ArrivalKind::ours:
+                ++foreign_.foreign;
+                kept_.keep(static_cast<std::size_t>(KeptReason::foreign), octets);
+                break;
+        }
+    }
+
+    ReceiverPlan plan_;
+    Queue& queue_;
+    NeighborMailbox& mailbox_;
+    std::array<typename Queue::Buffer, burst_frames_max> buffers_{};
+    std::array<std::array<record::ClassCounts, 2>, 2> counts_{};
+    record::ForeignCounts foreign_;
+    record::KeptFrames kept_;
+    std::uint64_t received_ = 0;
+    alignas(64) std::atomic<std::uint64_t> received_so_far_{0};
+};
+
+}  // namespace gatemark::loop

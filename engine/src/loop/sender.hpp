@@ -1,0 +1,177 @@
+#pragma once
+
+#include "frame/stream.hpp"
+#include "io/port.hpp"
+#include "loop/task.hpp"
+#include "pace/clock.hpp"
+#include "pace/mix.hpp"
+#include "pace/schedule.hpp"
+#include "record/lateness.hpp"
+
+#include <array>
+#include <atomic>
+#include <bit>
+
+namespace gatemark::loop {
+
+/// Facts about one sender after its trial.
+struct SendCounts {
+    std::uint64_t offered_foreground = 0, offered_background = 0;  ///< frames that the port accepted
+    std::uint64_t refused = 0;                                     ///< times that the port took less than it was given
+    std::uint64_t offered_end = 0;                                 ///< every frame of this sender with a lower index was offered
+    pace::Ticks last_handover{};                                   ///< when the last burst was handed to the port
+    bool gave_up = false;
+    record::LatenessHistogram lateness;
+};
+
+struct SenderPlan {
+    std::uint64_t frame_count = 0;        ///< of the whole direction
+    std::uint64_t first = 0, stride = 1;  ///< this sender takes frames first, first + stride, ...
+    pace::Schedule schedule;
+    pace::Mix mix;
+    pace::Ticks give_up_lateness{};
+    const frame::Stream* foreground = nullptr;  ///< absent if the mix has none
+    const frame::Stream* background = nullptr;
+    std::size_t foreground_slot = 0, background_slot = 1;  ///< template slots of the queue
+};
+
+/// Offers the frames of one direction, each poll those that are due: one frame at low rates, a longer burst only as far as this core needs
+/// it to keep up, so there is no burst size to choose. Frames that the port has no room for are offered again, late, and told as such. Does
+/// not allocate, lock, log or throw: whatever went wrong is in the counts.
+template <io::TransmitsFrames Queue, pace::TickClock Clock>
+class Sender final : public Task {
+public:
+    Sender(const SenderPlan& plan, Queue& queue, const Clock& clock) : plan_{plan}, queue_{queue}, clock_{clock}, next_{plan.first} {
+        counts_.offered_end = plan.first;
+    }
+
+    bool poll() noexcept override {
+        if (finished_.load(std::memory_order_relaxed)) {
+            return false;
+        }
+        const pace::Ticks now = clock_.now();
+        if (sent_ == ready_ && !prepare(now)) {
+            return false;
+        }
+        hand_over(now);
+        return true;
+    }
+
+    /// Relaxed flags and counts that the control thread watches while the worker runs.
+    [[nodiscard]] bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
+    [[nodiscard]] std::uint64_t offered_so_far() const noexcept { return offered_so_far_.load(std::memory_order_relaxed); }
+    /// To be read after the worker has left the trial.
+    [[nodiscard]] const SendCounts& counts() const noexcept { return counts_; }
+    /// Gives buffers back that the port never took; by the worker, or after it has left.
+    void release_rest() noexcept {
+        queue_.release(std::span{buffers_}.subspan(sent_, ready_ - sent_));
+        sent_ = ready_;
+    }
+
+private:
+    /// Takes as many buffers as frames are due and writes what varies; returns false if none is due or none is free.
+    bool prepare(pace::Ticks now) noexcept {
+        if (next_ >= plan_.frame_count) {
+            finish();
+            return false;
+        }
+        std::size_t due = 0, foreground = 0;
+        pace::Schedule schedule = plan_.schedule;
+        for (; due < burst_frames_max && next_ + due * plan_.stride < plan_.frame_count && schedule.due() <= now; ++due) {
+            due_[due] = schedule.due();
+            places_[due] = plan_.mix.place_of(next_ + due * plan_.stride);
+            foreground += places_[due].foreground ? 1 : 0;
+            schedule.advance();
+        }
+        if (due == 0) {
+            return false;
+        }
+        if (!take_buffers(foreground, due - foreground)) {
+            give_up_if_hopeless({now.value - due_[0].value});
+            return false;
+        }
+        plan_.schedule = schedule;
+        write(due, foreground, now);
+        return true;
+    }
+
+    /// All or nothing: frames without a buffer stay due.
+    bool take_buffers(std::size_t foreground, std::size_t background) noexcept {
+        const auto foreground_span = std::span{taken_}.first(foreground);
+        const auto background_span = std::span{taken_}.subspan(foreground, background);
+        const std::size_t got_foreground = foreground == 0 ? 0 : queue_.acquire(plan_.foreground_slot, foreground_span);
+        const std::size_t got_background = background == 0 ? 0 : queue_.acquire(plan_.background_slot, background_span);
+        if (got_foreground == foreground && got_background == background) {
+            return true;
+        }
+        queue_.release(foreground_span.first(got_foreground));
+        queue_.release(background_span.first(got_background));
+        ++counts_.refused;
+        return false;
+    }
+
+    void write(std::size_t due, std::size_t foreground_count, pace::Ticks now) noexcept {
+        std::size_t next_foreground = 0, next_background = foreground_count;
+        foreground_mask_ = 0;
+        for (std::size_t k = 0; k < due; ++k) {
+            const auto& place = places_[k];
+            const frame::Stream& stream = place.foreground ? *plan_.foreground : *plan_.background;
+            buffers_[k] = taken_[place.foreground ? next_foreground++ : next_background++];
+            foreground_mask_ |= static_cast<std::uint32_t>(place.foreground) << k;
+            frame::write_frame(stream.sent(), Queue::octets(buffers_[k]), stream.values(place.number_in_class), stream.octet(),
+                               next_ + k * plan_.stride, now);
+        }
+        next_ += due * plan_.stride;
+        ready_ = due;
+        sent_ = 0;
+    }
+
+    void hand_over(pace::Ticks now) noexcept {
+        const pace::Ticks late{now.value - due_[sent_].value};
+        const std::size_t accepted = queue_.send(std::span{buffers_}.subspan(sent_, ready_ - sent_));
+        if (accepted != 0) {
+            const std::uint32_t accepted_mask = static_cast<std::uint32_t>(((std::uint64_t{1} << accepted) - 1) << sent_);
+            const auto foreground = static_cast<std::uint64_t>(std::popcount(foreground_mask_ & accepted_mask));
+            counts_.offered_foreground += foreground;
+            counts_.offered_background += accepted - foreground;
+            counts_.offered_end += accepted * plan_.stride;
+            counts_.last_handover = now;
+            counts_.lateness.add(late);
+            sent_ += accepted;
+            offered_so_far_.store(counts_.offered_foreground + counts_.offered_background, std::memory_order_relaxed);
+        }
+        if (sent_ != ready_) {
+            ++counts_.refused;
+        }
+        if (sent_ == ready_ && next_ >= plan_.frame_count) {
+            finish();
+        } else {
+            give_up_if_hopeless(late);
+        }
+    }
+
+    /// A Tester that is this late cannot save the trial any more: stop, say so, and save everybody's time.
+    void give_up_if_hopeless(pace::Ticks late) noexcept {
+        if (late > plan_.give_up_lateness) {
+            counts_.gave_up = true;
+            finish();
+        }
+    }
+
+    void finish() noexcept { finished_.store(true, std::memory_order_release); }
+
+    SenderPlan plan_;
+    Queue& queue_;
+    const Clock& clock_;
+    std::uint64_t next_;
+    std::size_t ready_ = 0, sent_ = 0;
+    std::uint32_t foreground_mask_ = 0;
+    std::array<typename Queue::Buffer, burst_frames_max> taken_{}, buffers_{};
+    std::array<pace::Ticks, burst_frames_max> due_{};
+    std::array<pace::Mix::Place, burst_frames_max> places_{};
+    SendCounts counts_;
+    alignas(64) std::atomic<std::uint64_t> offered_so_far_{0};
+    std::atomic<bool> finished_{false};
+};
+
+}  // namespace gatemark::loop

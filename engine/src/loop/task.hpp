@@ -1,0 +1,15 @@
+#pragma once
+
+namespace gatemark::loop {
+
+/// One sender, receiver or neighbour responder on one queue of one port. A worker polls its tasks in turn; one virtual call a burst is
+/// free, inside `poll` everything is composed at compile time.
+struct Task {
+    virtual ~Task() = default;
+    /// Does a bounded amount of work (a burst or two); returns whether there was any.
+    virtual bool poll() noexcept = 0;
+};
+
+constexpr unsigned burst_frames_max = 32;
+
+}  // namespace gatemark::loop
