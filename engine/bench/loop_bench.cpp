@@ -1,0 +1,102 @@
+#include "bench_streams.hpp"
+#include "io/dpdk_environment.hpp"
+#include "io/dpdk_queue.hpp"
+#include "loop/receiver.hpp"
+#include "loop/sender.hpp"
+
+#include <memory>
+
+/// What one frame costs with its loop around it: the sender on a `null` port (which frees what it is given), the receiver on frames that
+/// lie in memory.
+namespace gatemark::bench {
+
+namespace {
+
+constexpr std::uint32_t tag = 0x12345678;
+
+io::DpdkPort& null_port() {
+    static auto environment =
+        std::get<io::DpdkEnvironment>(io::DpdkEnvironment::start({.pci_addresses = {}, .huge_pages_allowed = true, .memory_mib = 512}));
+    static auto port = std::get<io::DpdkPort>(io::open_port({.side = "left", .name = std::get<io::PortName>(io::parse_port_name("null"))}));
+    return port;
+}
+
+void send_on_null(benchmark::State& state, net::Family family, Varying varying) {
+    static unsigned pools_made = 0;
+    io::DpdkPort& port = null_port();
+    const frame::Stream stream = stream_for(family, varying, tag);
+    std::vector<io::FramePool> pools;
+    pools.push_back(std::get<io::FramePool>(io::FramePool::create(port, "bench" + std::to_string(pools_made++), 128)));
+    pools[0].set_template(stream.sent().frame);
+    io::TransmitQueue queue{port, 0, pools};
+    const pace::CycleClock clock;
+    // Everything is due at once, so every poll takes a full burst.
+    const loop::SenderPlan plan{.frame_count = ~std::uint64_t{0} >> 24,
+                                .schedule = pace::Schedule{{}, 1'000'000'000, 1'000'000'000},
+                                .mix = pace::Mix{1, 1},
+                                .give_up_lateness = {~std::uint64_t{0}},
+                                .foreground = &stream};
+    auto sender = std::make_unique<loop::Sender<io::TransmitQueue, pace::CycleClock>>(plan, queue, clock);
+    TickCounter counter{state};
+    for (auto unused : state) {
+        sender->poll();
+    }
+    counter.add(sender->counts().offered_foreground);
+}
+
+/// Frames of one stream in memory, received over and over.
+class StoredQueue {
+public:
+    using Buffer = const std::vector<std::byte>*;
+
+    explicit StoredQueue(const std::vector<std::vector<std::byte>>& frames) : frames_{frames} {}
+    std::size_t receive(std::span<Buffer> burst) noexcept {
+        for (Buffer& buffer : burst) {
+            buffer = &frames_[next_++ % frames_.size()];
+        }
+        return burst.size();
+    }
+    static std::span<const std::byte> octets(Buffer buffer) noexcept { return *buffer; }
+    void release(std::span<Buffer> /*burst*/) noexcept {}
+
+private:
+    const std::vector<std::vector<std::byte>>& frames_;
+    std::size_t next_ = 0;
+};
+
+void receive_and_verify(benchmark::State& state, net::Family family) {
+    const frame::Stream stream = stream_for(family, Varying::ports_and_hosts, tag);
+    std::vector<std::vector<std::byte>> frames(4096, stream.sent().frame);
+    for (std::uint64_t index = 0; auto& frame : frames) {
+        frame::write_frame(stream.sent(), frame.data(), stream.values(index), stream.octet(), index, {});
+        ++index;
+    }
+    record::ArrivalBitmap bitmap;
+    bitmap.reset(frames.size());
+    loop::ReceiverPlan plan{.tag = tag, .directions = {}};
+    plan.directions[0] = {.active = true,
+                          .arrives_here = true,
+                          .frame_count = frames.size(),
+                          .mix = {1, 1},
+                          .streams = {&stream, nullptr},
+                          .arrivals = &bitmap};
+    StoredQueue queue{frames};
+    const auto mailbox = std::make_unique<loop::NeighborMailbox>();
+    loop::Receiver<StoredQueue> receiver{plan, queue, *mailbox};
+    TickCounter counter{state};
+    for (auto unused : state) {
+        receiver.poll();
+        counter.add(loop::burst_frames_max);
+    }
+}
+
+BENCHMARK_CAPTURE(send_on_null, ipv4_fixed, net::Family::ipv4, Varying::nothing);
+BENCHMARK_CAPTURE(send_on_null, ipv4_random_ports, net::Family::ipv4, Varying::ports);
+BENCHMARK_CAPTURE(send_on_null, ipv4_random_both, net::Family::ipv4, Varying::ports_and_hosts);
+BENCHMARK_CAPTURE(send_on_null, ipv6_random_both, net::Family::ipv6, Varying::ports_and_hosts);
+BENCHMARK_CAPTURE(receive_and_verify, ipv4, net::Family::ipv4);
+BENCHMARK_CAPTURE(receive_and_verify, ipv6, net::Family::ipv6);
+
+}  // namespace
+
+}  // namespace gatemark::bench

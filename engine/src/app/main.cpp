@@ -1,0 +1,35 @@
+#include "control/server.hpp"
+#include "pace/calibrate.hpp"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+/// The engine's process: JSON lines on standard input and output (protocol/README.md), words on standard error.
+int main(int argument_count, char** arguments) {
+    if (argument_count == 2 && std::strcmp(arguments[1], "--version") == 0) {
+        std::puts("gatemark-engine " GATEMARK_VERSION);
+        return 0;
+    }
+    if (argument_count != 1) {
+        std::fputs(
+            "usage: gatemark-engine [--version]\nReads requests as JSON lines on standard input; see protocol/README.md. People use "
+            "`gatemark`.\n",
+            stderr);
+        return 2;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // an engine without its parent would send for ever
+    std::signal(SIGPIPE, SIG_IGN);     // a client that went away is noticed by the channel
+    std::signal(SIGINT, SIG_IGN);      // Ctrl-C in a terminal reaches us too; the parent decides and sends `cancel`
+
+    // DPDK and its drivers may print; only the protocol may reach the client.
+    const int output = dup(STDOUT_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+
+    gatemark::control::LineChannel channel{STDIN_FILENO, output};
+    gatemark::control::Server{channel, gatemark::pace::ticks_per_second()}.serve();
+    return 0;
+}

@@ -1,0 +1,267 @@
+#include "control/read_requests.hpp"
+
+#include "control/object_reader.hpp"
+
+#include <algorithm>
+
+namespace gatemark::control {
+
+namespace {
+
+constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t nanoseconds_max = std::uint64_t{7} * 24 * 3600 * 1'000'000'000;  // a week
+
+std::chrono::nanoseconds read_time(ObjectReader& reader, const std::string& key, std::uint64_t minimum = 0) {
+    return std::chrono::nanoseconds{static_cast<std::int64_t>(reader.integer(key, minimum, nanoseconds_max))};
+}
+
+frame::ValueMode read_mode(ObjectReader& reader) {
+    const std::string mode = reader.text("mode");
+    constexpr std::array<std::pair<const char*, frame::ValueMode>, 4> modes{{{"fixed", frame::ValueMode::fixed},
+                                                                             {"increasing", frame::ValueMode::increasing},
+                                                                             {"decreasing", frame::ValueMode::decreasing},
+                                                                             {"pseudorandom", frame::ValueMode::pseudorandom}}};
+    for (const auto& [name, value] : modes) {
+        if (mode == name) {
+            return value;
+        }
+    }
+    reader.problem("mode", "is unknown", "send fixed, increasing, decreasing or pseudorandom");
+    return frame::ValueMode::fixed;
+}
+
+frame::ValueRange read_range(ObjectReader& reader) {
+    frame::ValueRange range;
+    range.mode = read_mode(reader);
+    range.minimum = static_cast<std::uint16_t>(reader.integer("minimum", 0, 65535));
+    range.maximum = static_cast<std::uint16_t>(reader.integer("maximum", 0, 65535));
+    return range;
+}
+
+net::Address read_address(ObjectReader& reader, const std::string& key) {
+    const auto address = net::parse_address(reader.text(key));
+    if (!address) {
+        reader.problem(key, "is neither an IPv4 nor an IPv6 address", "send one");
+    }
+    return address.value_or(net::Address{});
+}
+
+std::optional<std::uint16_t> read_vlan(ObjectReader& reader, const std::string& key) {
+    if (reader.optional(key) == nullptr) {
+        return std::nullopt;
+    }
+    return static_cast<std::uint16_t>(reader.integer(key, 1, 4094));
+}
+
+net::MacAddress read_mac(ObjectReader& reader, const std::string& key) {
+    const auto mac = net::parse_mac(reader.text(key));
+    if (!mac) {
+        reader.problem(key, "is no MAC address", "send six octets such as 02:00:00:00:00:01");
+    }
+    return mac.value_or(net::MacAddress{});
+}
+
+frame::HostSet read_hosts(const Json& value, const std::string& where, Errors& errors) {
+    ObjectReader reader{value, where, errors};
+    frame::HostSet hosts;
+    hosts.address = read_address(reader, "address");
+    hosts.offset = reader.integer("offset", 0, 14);
+    hosts.part = read_range(reader);
+    const std::uint64_t networks = reader.integer("networks", 1, 256);
+    if (networks != 1 && networks != 256) {
+        reader.problem("networks", "is neither 1 nor 256", "send one of them");
+    }
+    hosts.many_networks = networks == 256;
+    if (hosts.part.mode == frame::ValueMode::fixed) {
+        hosts.offset = 0;
+        hosts.part.minimum = hosts.part.maximum = 0;
+    }
+    return hosts;
+}
+
+trial::SideRequest read_side(const Json& value, const std::string& where, Errors& errors) {
+    ObjectReader reader{value, where, errors};
+    trial::SideRequest side;
+    side.port = reader.text("port");
+    side.queues = static_cast<unsigned>(reader.integer("queues", 1, 64));
+    side.ring_frames = static_cast<unsigned>(reader.integer("ring_frames", 16, 65536));
+    side.mtu = static_cast<unsigned>(reader.integer("mtu", 576, 9500));
+    side.vlan_id = read_vlan(reader, "vlan_id");
+    std::size_t i = 0;
+    for (const Json& hosts : reader.list("answer_for")) {
+        side.answer_for.push_back(read_hosts(hosts, reader.path("answer_for[" + std::to_string(i++) + "]"), errors));
+    }
+    if (reader.optional("gateway_mac") != nullptr) {
+        side.gateway_mac = read_mac(reader, "gateway_mac");
+    }
+    return side;
+}
+
+std::optional<net::AddressMapping> read_mapping(ObjectReader& reader, const std::string& where, Errors& errors) {
+    std::optional<net::Prefix> embedding;
+    if (reader.optional("prefix") != nullptr) {
+        embedding = net::parse_prefix(reader.text("prefix"));
+        if (!embedding) {
+            reader.problem("prefix", "is no IPv6 prefix with all bits below its length zero", "send one such as 2001:db8::/96");
+        }
+    }
+    std::vector<net::ExplicitMapping> mappings;
+    std::size_t i = 0;
+    for (const Json& entry : reader.list("eam")) {
+        ObjectReader mapping{entry, reader.path("eam[" + std::to_string(i++) + "]"), errors};
+        const auto ipv4 = net::parse_prefix(mapping.text("ipv4")), ipv6 = net::parse_prefix(mapping.text("ipv6"));
+        if (!ipv4 || !ipv6) {
+            mapping.problem("", "does not map one prefix to another",
+                            "send an IPv4 and an IPv6 prefix with all bits below their lengths zero");
+            continue;
+        }
+        mappings.push_back({*ipv4, *ipv6});
+    }
+    auto mapping = net::AddressMapping::make(embedding, std::move(mappings));
+    if (const Error* error = error_of(mapping)) {
+        errors.push_back({error->what, where, error->fix});
+        return std::nullopt;
+    }
+    return std::get<net::AddressMapping>(std::move(mapping));
+}
+
+std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std::string& key, Errors& errors) {
+    const Json* const value = parent.optional(key);
+    if (value == nullptr) {
+        return std::nullopt;
+    }
+    ObjectReader reader{*value, parent.path(key), errors};
+    frame::StreamRequest stream;
+    stream.frame_octets = reader.integer("frame_octets", 64, 9236);
+    stream.hop_limit = static_cast<std::uint8_t>(reader.integer("hop_limit", 1, 255));
+    stream.traffic_class = static_cast<std::uint8_t>(reader.integer("traffic_class", 0, 255));
+    stream.dont_fragment = reader.boolean("dont_fragment");
+    stream.source = read_hosts(reader.required("source"), reader.path("source"), errors);
+    stream.destination = read_hosts(reader.required("destination"), reader.path("destination"), errors);
+    for (auto& [name, range] :
+         {std::pair{"source_ports", &stream.source_ports}, std::pair{"destination_ports", &stream.destination_ports}}) {
+        ObjectReader ports{reader.required(name), reader.path(name), errors};
+        *range = read_range(ports);
+    }
+    const std::string expect = reader.text("expect");
+    if (expect != "gateway" && expect != "as_sent") {
+        reader.problem("expect", "is unknown", "send gateway or as_sent");
+    }
+    stream.as_sent = expect == "as_sent";
+    stream.hop_limit_decrement = static_cast<std::uint8_t>(reader.integer("hop_limit_decrement", 0, 254));
+    if (const Json* const rules = reader.optional("translation")) {
+        ObjectReader translation{*rules, reader.path("translation"), errors};
+        stream.mapping = read_mapping(translation, reader.path("translation"), errors);
+        const std::string rule = translation.text("dont_fragment_rule");
+        if (rule != "rfc7915" && rule != "rfc6145") {
+            translation.problem("dont_fragment_rule", "is unknown", "send rfc7915 or rfc6145");
+        }
+        stream.dont_fragment_always_set = rule == "rfc6145";
+    }
+    return stream;
+}
+
+trial::DirectionRequest read_direction(const Json& value, const std::string& where, Errors& errors) {
+    ObjectReader reader{value, where, errors};
+    trial::DirectionRequest direction;
+    const std::string name = reader.text("direction");
+    if (name != "forward" && name != "reverse") {
+        reader.problem("direction", "is unknown", "send forward or reverse");
+    }
+    direction.direction = name == "reverse" ? trial::Direction::reverse : trial::Direction::forward;
+    direction.frames_per_second = reader.integer("frames_per_second", 1, 1'000'000'000);
+    direction.foreground_m = static_cast<std::uint32_t>(reader.integer("foreground_m", 0, 65536));
+    direction.foreground_n = static_cast<std::uint32_t>(reader.integer("foreground_n", 1, 65536));
+    direction.foreground = read_stream(reader, "foreground", errors);
+    direction.background = read_stream(reader, "background", errors);
+    return direction;
+}
+
+/// The body of a trial, without "request" and "id".
+trial::TrialRequest read_trial_body(ObjectReader& reader, Errors& errors) {
+    trial::TrialRequest request;
+    request.trial_number = static_cast<std::uint32_t>(reader.integer("trial_number", 0, 0xffff'ffff));
+    request.seed = reader.integer("seed", 0, unlimited);
+    request.duration = read_time(reader, "duration_ns", 1);
+    {
+        ObjectReader waits{reader.required("waits"), reader.path("waits"), errors};
+        request.waits = {.settle = read_time(waits, "settle_ns"),
+                         .learn = read_time(waits, "learn_ns"),
+                         .drain = read_time(waits, "drain_ns"),
+                         .rest = read_time(waits, "rest_ns")};
+    }
+    request.give_up_lateness = read_time(reader, "give_up_lateness_ns", 1);
+    request.progress = read_time(reader, "progress_ns", 1'000'000);
+    request.kept_frames_max = reader.integer("kept_frames_max", 0, 1024);
+    std::size_t i = 0;
+    for (const Json& direction : reader.list("directions")) {
+        request.directions.push_back(read_direction(direction, reader.path("directions[" + std::to_string(i++) + "]"), errors));
+    }
+    return request;
+}
+
+/// Reads the keys that every request has.
+void read_head(ObjectReader& reader) {
+    (void)reader.text("request");
+    (void)reader.required("id");
+}
+
+}  // namespace
+
+trial::OpenRequest read_open_request(const Json& message, Errors& errors) {
+    ObjectReader reader{message, "", errors};
+    read_head(reader);
+    trial::OpenRequest request;
+    request.left = read_side(reader.required("left"), "left", errors);
+    request.right = read_side(reader.required("right"), "right", errors);
+    for (const Json& core : reader.list("cores")) {
+        if (core.is_number_unsigned() && core.get<std::uint64_t>() < 4096) {
+            request.cores.push_back(core.get<unsigned>());
+        } else {
+            reader.problem("cores", "holds something that is no processor number", "send whole numbers");
+        }
+    }
+    const std::string huge_pages = reader.text("huge_pages");
+    if (huge_pages != "auto" && huge_pages != "never") {
+        reader.problem("huge_pages", "is unknown", "send auto or never");
+    }
+    request.huge_pages_allowed = huge_pages == "auto";
+    return request;
+}
+
+trial::ResolveRequest read_resolve_request(const Json& message, Errors& errors) {
+    ObjectReader reader{message, "", errors};
+    read_head(reader);
+    trial::ResolveRequest request;
+    const std::string side = reader.text("side");
+    if (side != "left" && side != "right") {
+        reader.problem("side", "is unknown", "send left or right");
+    }
+    request.side = side == "right" ? trial::Side::right : trial::Side::left;
+    request.gateway = read_address(reader, "gateway");
+    request.source = read_address(reader, "source");
+    request.timeout = read_time(reader, "timeout_ns");
+    return request;
+}
+
+trial::TrialRequest read_trial_request(const Json& message, Errors& errors) {
+    ObjectReader reader{message, "", errors};
+    read_head(reader);
+    return read_trial_body(reader, errors);
+}
+
+trial::FramesRequest read_frames_request(const Json& message, Errors& errors) {
+    ObjectReader reader{message, "", errors};
+    read_head(reader);
+    trial::FramesRequest request;
+    request.count = reader.integer("count", 1, 100'000);
+    request.left_mac = read_mac(reader, "left_mac");
+    request.right_mac = read_mac(reader, "right_mac");
+    request.left_vlan_id = read_vlan(reader, "left_vlan_id");
+    request.right_vlan_id = read_vlan(reader, "right_vlan_id");
+    ObjectReader body{reader.required("trial"), "trial", errors};
+    request.trial = read_trial_body(body, errors);
+    return request;
+}
+
+}  // namespace gatemark::control

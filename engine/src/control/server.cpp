@@ -1,0 +1,203 @@
+#include "control/server.hpp"
+
+#include "control/read_requests.hpp"
+#include "control/write_answers.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <sstream>
+
+namespace gatemark::control {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int protocol_version = 1;
+
+/// Looks out for `cancel` and for the client's end while a trial runs.
+class ClientWatcher final : public trial::Watcher {
+public:
+    ClientWatcher(LineChannel& channel, Json id) : channel_{channel}, id_(std::move(id)) {}
+
+    bool wait(std::chrono::nanoseconds time) override {
+        const auto line = channel_.read(time);
+        if (!line) {
+            return !channel_.ended();
+        }
+        const Json message = Json::parse(*line, nullptr, false);
+        return !(message.is_object() && message.value("request", "") == "cancel");
+    }
+    void report(const trial::Progress& progress) override {
+        Json answer = to_json(progress);
+        answer["answer"] = "progress";
+        answer["id"] = id_;
+        channel_.write(answer.dump());
+    }
+
+private:
+    LineChannel& channel_;
+    Json id_;
+};
+
+bool counter_is_invariant() {
+    std::ifstream info{"/proc/cpuinfo"};
+    for (std::string line; std::getline(info, line);) {
+        if (line.starts_with("flags")) {
+            return line.find(" constant_tsc") != std::string::npos && line.find(" nonstop_tsc") != std::string::npos;
+        }
+    }
+#if defined(__aarch64__)
+    return true;  // the generic timer is, by the architecture
+#else
+    return false;
+#endif
+}
+
+Errors not_open() { return {{"no port is open", "", "send `open` first"}}; }
+
+}  // namespace
+
+Server::Server(LineChannel& channel, std::uint64_t ticks_per_second) : channel_{channel}, ticks_per_second_{ticks_per_second} {}
+Server::~Server() = default;
+
+void Server::serve() {
+    while (!closing_ && !channel_.ended()) {
+        if (const auto line = channel_.read(std::chrono::nanoseconds{-1}); line && !line->empty()) {
+            answer_line(*line);
+        }
+    }
+}
+
+void Server::answer_line(const std::string& line) {
+    const Json message = Json::parse(line, nullptr, false);
+    Json answer{{"answer", "ok"}, {"id", nullptr}};
+    Errors errors;
+    if (!message.is_object() || !message.contains("id") || !message["id"].is_number_integer() || !message.contains("request") ||
+        !message["request"].is_string()) {
+        errors.push_back({"a line is no request", "", "send one JSON object a line with `request` and an integer `id`"});
+    } else {
+        answer["id"] = message["id"];
+        if (message["request"] == "cancel") {
+            return;  // the trial it meant has ended already
+        }
+        errors = handle(message["request"].get<std::string>(), message, answer);
+    }
+    if (!errors.empty()) {
+        answer = {{"answer", "error"}, {"id", answer["id"]}, {"errors", to_json(errors)}};
+    }
+    channel_.write(answer.dump());
+}
+
+Errors Server::handle(const std::string& kind, const Json& message, Json& answer) {
+    if (kind == "hello") {
+        return hello(answer);
+    }
+    if (kind == "open") {
+        return open(message, answer);
+    }
+    if (kind == "frames") {
+        return frames(message, answer);
+    }
+    if (kind == "close") {
+        tester_.reset();
+        closing_ = true;
+        return {};
+    }
+    if (kind == "resolve" || kind == "trial" || kind == "link") {
+        if (!tester_) {
+            return not_open();
+        }
+        return kind == "resolve" ? resolve(message, answer) : kind == "trial" ? trial(message, answer) : link(answer);
+    }
+    return {{"request `" + kind + "` is unknown", "request", "send hello, open, resolve, trial, frames, link or close"}};
+}
+
+Errors Server::hello(Json& answer) const {
+    answer["protocol"] = protocol_version;
+    answer["version"] = GATEMARK_VERSION;
+    answer["build"] = GATEMARK_BUILD;
+    answer["dpdk"] = io::DpdkEnvironment::version();
+    answer["tsc_hz"] = ticks_per_second_;
+    answer["tsc_invariant"] = counter_is_invariant();
+    answer["processors"] = trial::read_machine(-1).allowed;
+    return {};
+}
+
+Errors Server::open(const Json& message, Json& answer) {
+    if (tester_) {
+        return {{"ports are open already", "", "ports are opened once in the life of an engine; start another one"}};
+    }
+    Errors errors;
+    const trial::OpenRequest request = read_open_request(message, errors);
+    if (!errors.empty()) {
+        return errors;
+    }
+    auto opened = trial::Tester::open(request, ticks_per_second_);
+    if (auto* problems = std::get_if<Errors>(&opened)) {
+        return std::move(*problems);
+    }
+    tester_ = std::get<std::unique_ptr<trial::Tester>>(std::move(opened));
+    const trial::OpenedFacts facts = tester_->facts();
+    answer["left"] = to_json(facts.ports[0]);
+    answer["right"] = to_json(facts.ports[1]);
+    answer["workers"] = to_json(facts.workers);
+    answer["huge_pages"] = facts.huge_pages;
+    return {};
+}
+
+Errors Server::resolve(const Json& message, Json& answer) {
+    Errors errors;
+    const trial::ResolveRequest request = read_resolve_request(message, errors);
+    if (!errors.empty()) {
+        return errors;
+    }
+    ClientWatcher watcher{channel_, message["id"]};
+    const auto resolved = tester_->resolve(request, watcher);
+    if (const auto* problems = std::get_if<Errors>(&resolved)) {
+        return *problems;
+    }
+    answer["side"] = trial::name_of(request.side);
+    answer["gateway"] = net::to_text(request.gateway);
+    answer["mac"] = net::to_text(std::get<net::MacAddress>(resolved));
+    return {};
+}
+
+Errors Server::trial(const Json& message, Json& answer) {
+    Errors errors;
+    const trial::TrialRequest request = read_trial_request(message, errors);
+    if (!errors.empty()) {
+        return errors;
+    }
+    ClientWatcher watcher{channel_, message["id"]};
+    auto report = tester_->run(request, watcher);
+    if (auto* problems = std::get_if<Errors>(&report)) {
+        return std::move(*problems);
+    }
+    answer.update(to_json(std::get<trial::TrialReport>(report), pace::TickScale{ticks_per_second_}));
+    return {};
+}
+
+Errors Server::frames(const Json& message, Json& answer) const {
+    Errors errors;
+    const trial::FramesRequest request = read_frames_request(message, errors);
+    if (!errors.empty()) {
+        return errors;
+    }
+    const auto frames = trial::preview_frames(request);
+    if (const auto* problems = std::get_if<Errors>(&frames)) {
+        return *problems;
+    }
+    answer["frames"] = to_json(std::get<std::vector<trial::PreviewedFrame>>(frames));
+    return {};
+}
+
+Errors Server::link(Json& answer) const {
+    const trial::OpenedFacts facts = tester_->facts();
+    answer["left"] = to_json(facts.ports[0]);
+    answer["right"] = to_json(facts.ports[1]);
+    return {};
+}
+
+}  // namespace gatemark::control

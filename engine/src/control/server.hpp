@@ -1,0 +1,38 @@
+#pragma once
+
+#include "base/result.hpp"
+#include "control/line_channel.hpp"
+#include "trial/tester.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <memory>
+#include <string>
+
+namespace gatemark::control {
+
+/// Answers requests, one at a time, until it is told to close or the client goes away (protocol/README.md).
+class Server {
+public:
+    Server(LineChannel& channel, std::uint64_t ticks_per_second);
+    ~Server();
+    void serve();
+
+private:
+    /// Fills the answer, or returns what is wrong.
+    [[nodiscard]] Errors handle(const std::string& kind, const nlohmann::json& message, nlohmann::json& answer);
+    [[nodiscard]] Errors hello(nlohmann::json& answer) const;
+    [[nodiscard]] Errors open(const nlohmann::json& message, nlohmann::json& answer);
+    [[nodiscard]] Errors resolve(const nlohmann::json& message, nlohmann::json& answer);
+    [[nodiscard]] Errors trial(const nlohmann::json& message, nlohmann::json& answer);
+    [[nodiscard]] Errors frames(const nlohmann::json& message, nlohmann::json& answer) const;
+    [[nodiscard]] Errors link(nlohmann::json& answer) const;
+    void answer_line(const std::string& line);
+
+    LineChannel& channel_;
+    std::uint64_t ticks_per_second_;
+    std::unique_ptr<trial::Tester> tester_;
+    bool closing_ = false;
+};
+
+}  // namespace gatemark::control

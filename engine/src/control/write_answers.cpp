@@ -1,0 +1,171 @@
+#include "control/write_answers.hpp"
+
+namespace gatemark::control {
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::string hexadecimal(const std::vector<std::byte>& octets) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string text;
+    text.reserve(2 * octets.size());
+    for (const std::byte octet : octets) {
+        text += digits[std::to_integer<std::size_t>(octet >> 4)];
+        text += digits[std::to_integer<std::size_t>(octet & std::byte{0x0f})];
+    }
+    return text;
+}
+
+Json loss_json(const record::LossFacts& loss) {
+    Json runs = Json::array();
+    for (const auto& run : loss.first_runs) {
+        runs.push_back({{"index", run.index}, {"length", run.length}});
+    }
+    return {{"runs", loss.runs},  {"longest_run", loss.longest_run}, {"first_index", loss.first_index}, {"last_index", loss.last_index},
+            {"first_runs", runs}, {"by_slice", loss.by_slice}};
+}
+
+Json class_json(const trial::ClassReport& report) {
+    Json faults = Json::object();
+    for (std::size_t i = 0; i < frame::fault_count; ++i) {
+        if (report.counts.faults[i] != 0) {
+            faults[std::string{frame::fault_names[i]}] = report.counts.faults[i];
+        }
+    }
+    return {{"intended", report.intended},
+            {"offered", report.offered},
+            {"received", report.counts.received},
+            {"faulty", report.counts.faulty},
+            {"duplicate", report.counts.duplicate},
+            {"lost", report.lost},
+            {"reordered", report.counts.reordered},
+            {"reordering_extent_max", report.counts.reordering_extent_max},
+            {"faults", faults},
+            {"loss", loss_json(report.loss)}};
+}
+
+Json direction_json(const trial::DirectionReport& report, const pace::TickScale& scale) {
+    Json histogram = Json::array();
+    // Below 64 ticks, about 30 ns, a burst is on time as far as a clock reading can tell.
+    constexpr std::size_t first_bucket = 6;
+    std::uint64_t bursts = 0;
+    for (std::size_t bucket = 0; bucket < record::LatenessHistogram::buckets; ++bucket) {
+        bursts += report.lateness.bursts(bucket);
+        if (bucket >= first_bucket && bursts != 0) {
+            histogram.push_back({{"below_ns", scale.time(record::LatenessHistogram::below(bucket)).count()}, {"bursts", bursts}});
+            bursts = 0;
+        }
+    }
+    return {{"direction", trial::name_of(report.direction)},
+            {"frames_per_second", report.frames_per_second},
+            {"intended_duration_ns", report.intended_duration.count()},
+            {"sending_ns", report.sending.count()},
+            {"lateness_max_ns", report.lateness_max.count()},
+            {"gave_up", report.gave_up},
+            {"lateness_histogram", histogram},
+            {"refused", report.refused},
+            {"foreground", class_json(report.foreground)},
+            {"background", class_json(report.background)}};
+}
+
+Json port_json(const trial::PortReport& report) {
+    Json icmp = Json::object();
+    for (std::size_t slot = 0; slot < report.foreign.icmp.size(); ++slot) {
+        if (report.foreign.icmp[slot] != 0) {
+            icmp[std::string{(slot & 0x8000) != 0 ? "icmpv6 " : "icmpv4 "} + std::to_string((slot >> 8) & 0x7f) + "/" +
+                 std::to_string(slot & 0xff)] = report.foreign.icmp[slot];
+        }
+    }
+    const io::OwnDrops& drops = report.own_drops;
+    return {{"link_up", report.link_up},
+            {"foreign",
+             {{"other_trial", report.foreign.other_trial},
+              {"neighbour", report.foreign.neighbour},
+              {"icmp", icmp},
+              {"fragment", report.foreign.fragment},
+              {"foreign", report.foreign.foreign}}},
+            {"own_drops",
+             {{"rx_missed", drops.rx_missed},
+              {"rx_no_buffer", drops.rx_no_buffer},
+              {"rx_errors", drops.rx_errors},
+              {"tx_errors", drops.tx_errors},
+              {"socket_drops", drops.socket_drops},
+              {"interface_rx_dropped", drops.interface_rx_dropped},
+              {"interface_tx_dropped", drops.interface_tx_dropped}}},
+            {"peer_queue_drops", drops.peer_queue_drops}};
+}
+
+}  // namespace
+
+Json to_json(const Errors& errors) {
+    Json list = Json::array();
+    for (const Error& error : errors) {
+        list.push_back({{"what", error.what}, {"where", error.where}, {"fix", error.fix}});
+    }
+    return list;
+}
+
+Json to_json(const io::PortFacts& facts) {
+    return {{"port", facts.port},
+            {"driver", facts.driver},
+            {"mac", net::to_text(facts.mac)},
+            {"numa_node", facts.numa_node},
+            {"link_up", facts.link_up},
+            {"link_mbps", facts.link_mbps},
+            {"mtu", facts.mtu}};
+}
+
+Json to_json(const std::vector<trial::WorkerLayout>& workers) {
+    Json list = Json::array();
+    for (const trial::WorkerLayout& worker : workers) {
+        Json tasks = Json::array();
+        for (const trial::TaskPlace& task : worker.tasks) {
+            tasks.push_back(task.text());
+        }
+        list.push_back({{"processor", worker.processor}, {"tasks", tasks}});
+    }
+    return list;
+}
+
+Json to_json(const trial::Progress& progress) {
+    Json directions = Json::array();
+    for (const auto& counts : progress.directions) {
+        directions.push_back({{"direction", trial::name_of(counts.direction)}, {"offered", counts.offered}, {"received", counts.received}});
+    }
+    return {{"phase", progress.phase}, {"elapsed_ns", progress.elapsed.count()}, {"directions", directions}};
+}
+
+Json to_json(const trial::TrialReport& report, const pace::TickScale& scale) {
+    Json phases = Json::array(), directions = Json::array(), kept = Json::array();
+    for (const trial::PhaseTime& phase : report.phases) {
+        phases.push_back({{"phase", phase.phase}, {"duration_ns", phase.duration.count()}});
+    }
+    for (const trial::DirectionReport& direction : report.directions) {
+        directions.push_back(direction_json(direction, scale));
+    }
+    for (const trial::KeptFrame& frame : report.kept_frames) {
+        kept.push_back({{"side", trial::name_of(frame.side)}, {"reason", frame.reason}, {"octets", hexadecimal(frame.octets)}});
+    }
+    return {{"trial_number", report.trial_number},
+            {"cancelled", report.cancelled},
+            {"phases", phases},
+            {"directions", directions},
+            {"ports", {{"left", port_json(report.ports[0])}, {"right", port_json(report.ports[1])}}},
+            {"kept_frames", kept}};
+}
+
+Json to_json(const std::vector<trial::PreviewedFrame>& frames) {
+    Json list = Json::array();
+    for (const trial::PreviewedFrame& frame : frames) {
+        list.push_back({{"direction", trial::name_of(frame.direction)},
+                        {"index", frame.index},
+                        {"class", frame.foreground ? "foreground" : "background"},
+                        {"due_ns", frame.due.count()},
+                        {"sent", hexadecimal(frame.sent)},
+                        {"expected", hexadecimal(frame.expected)}});
+    }
+    return list;
+}
+
+}  // namespace gatemark::control

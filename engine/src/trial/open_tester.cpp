@@ -1,0 +1,162 @@
+#include "trial/tester_parts.hpp"
+
+#include <algorithm>
+
+namespace gatemark::trial {
+
+namespace {
+
+const SideRequest& side_of(const OpenRequest& request, Side side) { return side == Side::left ? request.left : request.right; }
+
+std::optional<io::PortOptions> port_options(const OpenRequest& request, Side side, Errors& errors) {
+    const SideRequest& wanted = side_of(request, side);
+    const std::string where = name_of(side);
+    auto name = io::parse_port_name(wanted.port);
+    if (const Error* error = error_of(name)) {
+        errors.push_back({error->what, where + ".port", error->fix});
+        return std::nullopt;
+    }
+    if (wanted.queues == 0 || wanted.queues > 64) {
+        errors.push_back({std::to_string(wanted.queues) + " queues", where + ".queues", "choose 1 to 64"});
+    }
+    if (wanted.ring_frames < 16 || wanted.ring_frames > 65536) {
+        errors.push_back({"a ring of " + std::to_string(wanted.ring_frames) + " frames", where + ".ring_frames", "choose 16 to 65536"});
+    }
+    if (wanted.mtu < 576 || wanted.mtu > 9500) {
+        errors.push_back({"an MTU of " + std::to_string(wanted.mtu), where + ".mtu", "choose 576 to 9500"});
+    }
+    return io::PortOptions{.side = where,
+                           .name = std::get<io::PortName>(std::move(name)),
+                           .queues = wanted.queues,
+                           .ring_frames = wanted.ring_frames,
+                           .mtu = wanted.mtu};
+}
+
+using Ports = std::vector<io::DpdkPort>;
+
+Ports open_ports(const io::PortOptions& left, const io::PortOptions& right, Errors& errors) {
+    Ports ports;
+    const bool left_ring = left.name.kind == io::PortKind::ring, right_ring = right.name.kind == io::PortKind::ring;
+    if (left_ring != right_ring) {
+        errors.push_back({"one port is a ring, the other is not", left_ring ? "right.port" : "left.port",
+                          "rings come in pairs: make both sides `ring`"});
+        return ports;
+    }
+    if (left_ring) {
+        auto pair = io::open_ring_pair(left, right);
+        if (const Error* error = error_of(pair)) {
+            errors.push_back(*error);
+        } else {
+            auto& opened = std::get<std::pair<io::DpdkPort, io::DpdkPort>>(pair);
+            ports.push_back(std::move(opened.first));
+            ports.push_back(std::move(opened.second));
+        }
+        return ports;
+    }
+    for (const io::PortOptions* options : {&left, &right}) {
+        auto port = io::open_port(*options);
+        if (const Error* error = error_of(port)) {
+            errors.push_back(*error);
+        } else {
+            ports.push_back(std::get<io::DpdkPort>(std::move(port)));
+        }
+    }
+    return ports;
+}
+
+/// Pools, queues and the neighbour responder of one side.
+void equip(TesterSide& side, const SideRequest& request, Errors& errors) {
+    side.link = {.own_mac = side.port.facts().mac, .vlan_id = request.vlan_id};
+    side.gateway_mac = request.gateway_mac;
+    for (unsigned queue = 0; queue < request.queues; ++queue) {
+        QueuePair& pair = side.queues.emplace_back();
+        for (std::size_t slot = 0; slot < slot_count; ++slot) {
+            auto pool =
+                io::FramePool::create(side.port, std::string{side.port.options().side} + std::to_string(queue) + "-" + std::to_string(slot),
+                                      slot < slot_arp ? io::frame_octets_max(request.mtu) : loop::neighbor_frame_octets_max);
+            if (const Error* error = error_of(pool)) {
+                errors.push_back(*error);
+                return;
+            }
+            pair.pools.push_back(std::get<io::FramePool>(std::move(pool)));
+        }
+        const bool tagged = request.vlan_id.has_value();
+        pair.pools[slot_arp].set_template(std::vector<std::byte>(loop::neighbor_frame_octets(net::Family::ipv4, tagged)));
+        pair.pools[slot_discovery].set_template(std::vector<std::byte>(loop::neighbor_frame_octets(net::Family::ipv6, tagged)));
+        pair.transmit = std::make_unique<io::TransmitQueue>(side.port, queue, pair.pools);
+        pair.receive = std::make_unique<io::ReceiveQueue>(side.port, queue);
+        pair.idle_receiver = std::make_unique<IdleReceiver>(loop::ReceiverPlan{.tag = 0, .directions = {}, .kept_frames_max = 0},
+                                                            *pair.receive, side.mailbox);
+    }
+    side.responder = std::make_unique<Responder>(side.link, request.answer_for, *side.queues[0].transmit, side.mailbox,
+                                                 Responder::Slots{.arp = slot_arp, .discovery = slot_discovery});
+}
+
+std::vector<unsigned> processors_for(const OpenRequest& request, const io::DpdkPort& port, Errors& errors) {
+    const Machine machine = read_machine(port.facts().numa_node);
+    if (request.cores.empty()) {
+        return choose_processors(machine, std::size_t{2} * (request.left.queues + request.right.queues));
+    }
+    for (const unsigned processor : request.cores) {
+        const auto has = [&](const std::vector<unsigned>& list) { return std::find(list.begin(), list.end(), processor) != list.end(); };
+        if (!has(machine.allowed) && !has(machine.isolated)) {
+            errors.push_back({"processor " + std::to_string(processor) + " is not available", "cores",
+                              "choose among those that `gatemark doctor` lists, or leave cores out"});
+        }
+    }
+    return request.cores;
+}
+
+}  // namespace
+
+std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& request, std::uint64_t ticks_per_second) {
+    Errors errors;
+    const auto left = port_options(request, Side::left, errors), right = port_options(request, Side::right, errors);
+    if (!errors.empty()) {
+        return errors;
+    }
+    auto environment = io::DpdkEnvironment::start({.pci_addresses = io::pci_addresses({left->name, right->name}),
+                                                   .huge_pages_allowed = request.huge_pages_allowed,
+                                                   .memory_mib = io::memory_needed_mib({*left, *right}, slot_count)});
+    if (const Error* error = error_of(environment)) {
+        return Errors{*error};
+    }
+    auto parts = std::make_unique<TesterParts>(std::get<io::DpdkEnvironment>(std::move(environment)), ticks_per_second);
+    Ports ports = open_ports(*left, *right, errors);
+    if (!errors.empty()) {
+        return errors;
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+        parts->sides[i] = std::make_unique<TesterSide>(std::move(ports[i]));
+        equip(*parts->sides[i], side_of(request, static_cast<Side>(i)), errors);
+    }
+    const auto processors = processors_for(request, parts->sides[0]->port, errors);
+    if (!errors.empty()) {
+        return errors;
+    }
+    parts->layout = lay_out(request.left.queues, request.right.queues, processors);
+    for (const WorkerLayout& worker : parts->layout) {
+        TaskList& list = parts->idle_lists.emplace_back();
+        for (const TaskPlace& place : worker.tasks) {
+            TesterSide& side = parts->side(place.side);
+            if (place.kind == TaskKind::receive) {
+                list.tasks.push_back(side.queues[place.queue].idle_receiver.get());
+            } else if (place.queue == 0) {
+                list.tasks.push_back(side.responder.get());
+            }
+        }
+    }
+    for (std::size_t i = 0; i < parts->layout.size(); ++i) {
+        parts->workers.push_back(std::make_unique<Worker>(parts->layout[i].processor, parts->idle_lists[i]));
+        if (!parts->workers.back()->pinned()) {
+            errors.push_back({"a worker could not be pinned to processor " + std::to_string(parts->layout[i].processor), "cores",
+                              "choose a processor that this process may use"});
+        }
+    }
+    if (!errors.empty()) {
+        return errors;
+    }
+    return std::unique_ptr<Tester>{new Tester{std::move(parts)}};
+}
+
+}  // namespace gatemark::trial

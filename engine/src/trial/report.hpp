@@ -1,0 +1,68 @@
+#pragma once
+
+#include "io/kernel_drops.hpp"
+#include "record/lateness.hpp"
+#include "record/loss.hpp"
+#include "record/receive_counts.hpp"
+#include "trial/requests.hpp"
+
+#include <array>
+#include <string>
+#include <vector>
+
+/// Facts about one trial, no opinions.
+namespace gatemark::trial {
+
+struct ClassReport {
+    std::uint64_t intended = 0, offered = 0, lost = 0;
+    record::ClassCounts counts;
+    record::LossFacts loss;
+};
+
+struct DirectionReport {
+    Direction direction = Direction::forward;
+    std::uint64_t frames_per_second = 0;
+    std::chrono::nanoseconds intended_duration{}, sending{}, lateness_max{};
+    bool gave_up = false;
+    std::uint64_t refused = 0;
+    record::LatenessHistogram lateness;  ///< in ticks
+    ClassReport foreground, background;
+};
+
+struct PortReport {
+    bool link_up = false;
+    record::ForeignCounts foreign;
+    io::OwnDrops own_drops;
+};
+
+struct KeptFrame {
+    Side side = Side::left;
+    std::string reason;
+    std::vector<std::byte> octets;
+};
+
+struct PhaseTime {
+    const char* phase;
+    std::chrono::nanoseconds duration;
+};
+
+struct TrialReport {
+    std::uint32_t trial_number = 0;
+    bool cancelled = false;
+    std::vector<PhaseTime> phases;
+    std::vector<DirectionReport> directions;
+    std::array<PortReport, 2> ports;  ///< by Side
+    std::vector<KeptFrame> kept_frames;
+};
+
+struct Progress {
+    struct Counts {
+        Direction direction = Direction::forward;
+        std::uint64_t offered = 0, received = 0;
+    };
+    const char* phase = "";
+    std::chrono::nanoseconds elapsed{};
+    std::vector<Counts> directions;
+};
+
+}  // namespace gatemark::trial

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "frame/stream.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// What the other half of gatemark may ask for, already typed; `control` reads it from JSON.
+namespace gatemark::trial {
+
+enum class Side : std::uint8_t { left, right };
+[[nodiscard]] constexpr const char* name_of(Side side) noexcept { return side == Side::left ? "left" : "right"; }
+
+using frame::signature::Direction;
+[[nodiscard]] constexpr const char* name_of(Direction direction) noexcept {
+    return direction == Direction::forward ? "forward" : "reverse";
+}
+[[nodiscard]] constexpr Side sending_side(Direction direction) noexcept {
+    return direction == Direction::forward ? Side::left : Side::right;
+}
+[[nodiscard]] constexpr Side receiving_side(Direction direction) noexcept {
+    return direction == Direction::forward ? Side::right : Side::left;
+}
+
+struct SideRequest {
+    std::string port;
+    unsigned queues = 1, ring_frames = 4096, mtu = 1500;
+    std::optional<std::uint16_t> vlan_id;
+    std::vector<frame::HostSet> answer_for;
+    std::optional<net::MacAddress> gateway_mac;
+};
+
+struct OpenRequest {
+    SideRequest left, right;
+    std::vector<unsigned> cores;  ///< empty: chosen by `choose_processors`
+    bool huge_pages_allowed = true;
+};
+
+struct ResolveRequest {
+    Side side = Side::left;
+    net::Address gateway, source;
+    std::chrono::nanoseconds timeout{};
+};
+
+/// RFC 2544 section 23: after a routing update, after learning frames, for residual frames, for the DUT to restabilise.
+struct Waits {
+    std::chrono::nanoseconds settle{}, learn{}, drain{}, rest{};
+};
+
+struct DirectionRequest {
+    Direction direction = Direction::forward;
+    std::uint64_t frames_per_second = 1;
+    std::uint32_t foreground_m = 1, foreground_n = 1;
+    std::optional<frame::StreamRequest> foreground, background;
+};
+
+struct TrialRequest {
+    std::uint32_t trial_number = 0;
+    std::uint64_t seed = 0;
+    std::chrono::nanoseconds duration{};
+    Waits waits;
+    std::chrono::nanoseconds give_up_lateness{}, progress{};
+    std::size_t kept_frames_max = 4;
+    std::vector<DirectionRequest> directions;
+};
+
+/// A look at the frames a trial would send; needs no port.
+struct FramesRequest {
+    std::uint64_t count = 1;
+    TrialRequest trial;
+    net::MacAddress left_mac{}, right_mac{};
+    std::optional<std::uint16_t> left_vlan_id, right_vlan_id;
+};
+
+}  // namespace gatemark::trial

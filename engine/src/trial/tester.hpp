@@ -1,0 +1,44 @@
+#pragma once
+
+#include "base/result.hpp"
+#include "io/dpdk_environment.hpp"
+#include "io/dpdk_port.hpp"
+#include "trial/layout.hpp"
+#include "trial/report.hpp"
+#include "trial/requests.hpp"
+#include "trial/watcher.hpp"
+
+#include <array>
+#include <memory>
+#include <variant>
+
+namespace gatemark::trial {
+
+struct TesterParts;
+
+struct OpenedFacts {
+    std::array<io::PortFacts, 2> ports;  ///< by Side
+    std::vector<WorkerLayout> workers;
+    bool huge_pages = false;
+};
+
+/// The opened Tester: two ports, their queues, the workers that poll them. Neighbours are answered from its beginning to its end, between
+/// trials as well.
+class Tester {
+public:
+    [[nodiscard]] static std::variant<std::unique_ptr<Tester>, Errors> open(const OpenRequest& request, std::uint64_t ticks_per_second);
+    ~Tester();
+    Tester(const Tester&) = delete;
+    Tester& operator=(const Tester&) = delete;
+
+    [[nodiscard]] OpenedFacts facts() const;
+    /// Asks for the gateway's link-layer address and keeps it for the port (RFC 826, RFC 4861 section 7.2).
+    [[nodiscard]] std::variant<net::MacAddress, Errors> resolve(const ResolveRequest& request, Watcher& watcher);
+    [[nodiscard]] std::variant<TrialReport, Errors> run(const TrialRequest& request, Watcher& watcher);
+
+private:
+    explicit Tester(std::unique_ptr<TesterParts> parts);
+    std::unique_ptr<TesterParts> parts_;
+};
+
+}  // namespace gatemark::trial

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "io/dpdk_queue.hpp"
+#include "io/kernel_drops.hpp"
+#include "loop/neighbor_responder.hpp"
+#include "loop/receiver.hpp"
+#include "pace/tick_scale.hpp"
+#include "trial/tester.hpp"
+#include "trial/trial_plan.hpp"
+#include "trial/worker.hpp"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+/// The inside of `Tester`, shared by the files that open it and run trials on it.
+namespace gatemark::trial {
+
+/// Template slots of every transmit queue.
+enum Slot : std::size_t { slot_foreground, slot_background, slot_arp, slot_discovery, slot_count };
+
+using Responder = loop::NeighborResponder<io::TransmitQueue>;
+using IdleReceiver = loop::Receiver<io::ReceiveQueue>;
+
+struct QueuePair {
+    std::vector<io::FramePool> pools;  ///< by Slot
+    std::unique_ptr<io::TransmitQueue> transmit;
+    std::unique_ptr<io::ReceiveQueue> receive;
+    std::unique_ptr<IdleReceiver> idle_receiver;  ///< between trials: only neighbours are heard
+};
+
+/// Where a port's gateway is: how trials learn and address it.
+struct KnownGateway {
+    net::Address gateway, source;
+};
+
+struct TesterSide {
+    explicit TesterSide(io::DpdkPort opened) : port{std::move(opened)}, drops{port} {}
+
+    io::DpdkPort port;
+    io::DropReader drops;
+    loop::NeighborLink link;
+    loop::NeighborMailbox mailbox;
+    std::vector<QueuePair> queues;
+    std::unique_ptr<Responder> responder;
+    std::optional<net::MacAddress> gateway_mac;
+    std::vector<KnownGateway> gateways;  ///< one a family at most
+};
+
+struct TesterParts {
+    TesterParts(io::DpdkEnvironment started, std::uint64_t ticks_per_second) : environment{std::move(started)}, scale{ticks_per_second} {}
+
+    [[nodiscard]] TesterSide& side(Side which) { return *sides[static_cast<std::size_t>(which)]; }
+    [[nodiscard]] LinkPlan links();
+    /// Has every worker poll its list, and returns when none polls another one.
+    void hand_out(const std::vector<TaskList>& lists);
+
+    io::DpdkEnvironment environment;  // first in, last out
+    pace::TickScale scale;
+    pace::CycleClock clock;
+    std::array<std::unique_ptr<TesterSide>, 2> sides;
+    std::vector<WorkerLayout> layout;
+    std::vector<TaskList> idle_lists;              ///< by worker
+    std::array<record::ArrivalBitmap, 2> bitmaps;  ///< by Direction; kept from trial to trial for their memory
+    std::vector<std::unique_ptr<Worker>> workers;  // last in, first out
+};
+
+}  // namespace gatemark::trial

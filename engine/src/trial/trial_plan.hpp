@@ -1,0 +1,48 @@
+#pragma once
+
+#include "pace/mix.hpp"
+#include "trial/requests.hpp"
+
+#include <array>
+#include <variant>
+
+namespace gatemark::trial {
+
+/// One direction of a trial, checked and computed.
+struct DirectionPlan {
+    Direction direction = Direction::forward;
+    std::uint64_t frames_per_second = 1, frame_count = 0;
+    pace::Mix mix{1, 1};
+    std::optional<frame::Stream> foreground, background;
+
+    [[nodiscard]] std::uint64_t intended_foreground() const noexcept { return mix.foreground_before(frame_count); }
+    [[nodiscard]] std::uint64_t intended_background() const noexcept { return frame_count - intended_foreground(); }
+};
+
+/// All of a trial that can be computed before its first frame. Making one is the last place where a trial may fail.
+struct TrialPlan {
+    std::uint32_t tag = 0;
+    std::vector<DirectionPlan> directions;  ///< one or two, forward first
+
+    [[nodiscard]] const DirectionPlan* direction(Direction wanted) const noexcept {
+        for (const DirectionPlan& plan : directions) {
+            if (plan.direction == wanted) {
+                return &plan;
+            }
+        }
+        return nullptr;
+    }
+};
+
+/// What a trial must know of the ports: own and gateway's link-layer addresses, VLAN tags.
+struct LinkPlan {
+    std::array<frame::LinkAddresses, 2> sides;  ///< by Side
+};
+
+/// All problems at once.
+[[nodiscard]] std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, const LinkPlan& links);
+
+/// Frames that `duration` at `frames_per_second` holds: floor(duration * rate), in 128 bits.
+[[nodiscard]] std::uint64_t frame_count_of(std::chrono::nanoseconds duration, std::uint64_t frames_per_second) noexcept;
+
+}  // namespace gatemark::trial

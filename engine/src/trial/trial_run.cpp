@@ -1,0 +1,289 @@
+#include "trial/trial_run.hpp"
+
+#include <algorithm>
+
+namespace gatemark::trial {
+
+using namespace std::chrono_literals;
+using frame::signature::TrafficClass;
+
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+/// From handing the tasks to the workers to the first frame: every worker polls its new list by then.
+constexpr auto start_delay = 2ms;
+/// How often the control thread looks whether all is sent.
+constexpr auto look_interval = 2ms;
+/// Learning frames are sent for this many hosts a family; more would overflow a gateway's neighbour table.
+constexpr std::uint32_t taught_hosts_max = 4096;
+
+io::OwnDrops difference(const io::OwnDrops& after, const io::OwnDrops& before) {
+    return {.rx_missed = after.rx_missed - before.rx_missed,
+            .rx_no_buffer = after.rx_no_buffer - before.rx_no_buffer,
+            .rx_errors = after.rx_errors - before.rx_errors,
+            .tx_errors = after.tx_errors - before.tx_errors,
+            .socket_drops = after.socket_drops - before.socket_drops,
+            .interface_rx_dropped = after.interface_rx_dropped - before.interface_rx_dropped,
+            .interface_tx_dropped = after.interface_tx_dropped - before.interface_tx_dropped,
+            .peer_queue_drops = after.peer_queue_drops - before.peer_queue_drops};
+}
+
+}  // namespace
+
+TrialRun::TrialRun(TesterParts& parts, const TrialRequest& request, const TrialPlan& plan, Watcher& watcher)
+    : parts_{parts}, request_{request}, plan_{plan}, watcher_{watcher} {
+    report_.trial_number = request.trial_number;
+}
+
+TrialReport TrialRun::execute() {
+    for (const DirectionPlan& direction : plan_.directions) {
+        parts_.bitmaps[static_cast<std::size_t>(direction.direction)].reset(direction.frame_count);
+    }
+    make_receivers();
+    set_templates();
+    if (pass("settle", request_.waits.settle)) {
+        teach();
+    }
+    if (!report_.cancelled && pass("learn", request_.waits.learn)) {
+        std::array<io::OwnDrops, 2> before{parts_.sides[0]->drops.read(), parts_.sides[1]->drops.read()};
+        send();
+        pass("drain", request_.waits.drain);
+        for (const Side side : {Side::left, Side::right}) {
+            const auto i = static_cast<std::size_t>(side);
+            report_.ports[i].own_drops = difference(parts_.sides[i]->drops.read(), before[i]);
+        }
+    }
+    parts_.hand_out(parts_.idle_lists);
+    for (const PlacedSender& sender : senders_) {
+        sender.sender->release_rest();
+    }
+    for (const DirectionPlan& direction : plan_.directions) {
+        fill_direction(report_.directions.emplace_back(), direction);
+    }
+    for (const Side side : {Side::left, Side::right}) {
+        fill_port(report_.ports[static_cast<std::size_t>(side)], side);
+    }
+    fill_kept_frames();
+    if (!report_.cancelled) {
+        pass("rest", request_.waits.rest);
+    }
+    return std::move(report_);
+}
+
+void TrialRun::make_receivers() {
+    for (const Side side : {Side::left, Side::right}) {
+        loop::ReceiverPlan plan{.tag = plan_.tag, .directions = {}, .kept_frames_max = request_.kept_frames_max};
+        for (const DirectionPlan& direction : plan_.directions) {
+            const auto number = static_cast<std::size_t>(direction.direction);
+            plan.directions[number] = {.active = true,
+                                       .arrives_here = receiving_side(direction.direction) == side,
+                                       .frame_count = direction.frame_count,
+                                       .mix = direction.mix,
+                                       .streams = {direction.foreground ? &*direction.foreground : nullptr,
+                                                   direction.background ? &*direction.background : nullptr},
+                                       .arrivals = &parts_.bitmaps[number]};
+        }
+        TesterSide& tester_side = parts_.side(side);
+        for (QueuePair& queue : tester_side.queues) {
+            receivers_.push_back({side, std::make_unique<Receiver>(plan, *queue.receive, tester_side.mailbox)});
+        }
+    }
+}
+
+void TrialRun::make_senders(pace::Ticks start) {
+    start_ = start;
+    for (const DirectionPlan& direction : plan_.directions) {
+        auto& queues = parts_.side(sending_side(direction.direction)).queues;
+        for (std::size_t queue = 0; queue < queues.size(); ++queue) {
+            const loop::SenderPlan plan{
+                .frame_count = direction.frame_count,
+                .first = queue,
+                .stride = queues.size(),
+                .schedule = pace::Schedule{start, parts_.scale.ticks_per_second(), direction.frames_per_second, queue, queues.size()},
+                .mix = direction.mix,
+                .give_up_lateness = parts_.scale.ticks(request_.give_up_lateness),
+                .foreground = direction.foreground ? &*direction.foreground : nullptr,
+                .background = direction.background ? &*direction.background : nullptr,
+                .foreground_slot = slot_foreground,
+                .background_slot = slot_background};
+            senders_.push_back({direction.direction, std::make_unique<Sender>(plan, *queues[queue].transmit, parts_.clock)});
+        }
+    }
+}
+
+void TrialRun::set_templates() {
+    for (const DirectionPlan& direction : plan_.directions) {
+        for (QueuePair& queue : parts_.side(sending_side(direction.direction)).queues) {
+            if (direction.foreground) {
+                queue.pools[slot_foreground].set_template(direction.foreground->sent().frame);
+            }
+            if (direction.background) {
+                queue.pools[slot_background].set_template(direction.background->sent().frame);
+            }
+        }
+    }
+}
+
+std::vector<TaskList> TrialRun::task_lists() const {
+    std::vector<TaskList> lists;
+    for (const WorkerLayout& worker : parts_.layout) {
+        TaskList& list = lists.emplace_back();
+        list.idle = false;
+        for (const TaskPlace& place : worker.tasks) {
+            TesterSide& side = parts_.side(place.side);
+            if (place.kind == TaskKind::receive) {
+                const auto first = std::find_if(receivers_.begin(), receivers_.end(),
+                                                [&](const PlacedReceiver& receiver) { return receiver.side == place.side; });
+                list.tasks.push_back((first + place.queue)->receiver.get());
+                continue;
+            }
+            const Direction direction = place.side == Side::left ? Direction::forward : Direction::reverse;
+            const auto first =
+                std::find_if(senders_.begin(), senders_.end(), [&](const PlacedSender& sender) { return sender.direction == direction; });
+            if (first != senders_.end()) {
+                list.tasks.push_back((first + place.queue)->sender.get());
+            }
+            if (place.queue == 0) {
+                list.tasks.push_back(side.responder.get());
+            }
+        }
+    }
+    return lists;
+}
+
+Progress TrialRun::progress(const char* phase, std::chrono::nanoseconds elapsed) const {
+    Progress progress{.phase = phase, .elapsed = elapsed, .directions = {}};
+    for (const DirectionPlan& direction : plan_.directions) {
+        Progress::Counts& counts = progress.directions.emplace_back(Progress::Counts{.direction = direction.direction});
+        for (const PlacedSender& sender : senders_) {
+            counts.offered += sender.direction == direction.direction ? sender.sender->offered_so_far() : 0;
+        }
+        for (const PlacedReceiver& receiver : receivers_) {
+            counts.received += receiver.side == receiving_side(direction.direction) ? receiver.receiver->received_so_far() : 0;
+        }
+    }
+    return progress;
+}
+
+bool TrialRun::pass(const char* phase, std::chrono::nanoseconds time) {
+    const auto start = SteadyClock::now();
+    auto next_progress = start + request_.progress;
+    for (auto now = start; now - start < time && !report_.cancelled; now = SteadyClock::now()) {
+        const auto rest = time - (now - start);
+        report_.cancelled =
+            !watcher_.wait(std::min<std::chrono::nanoseconds>(rest, std::max<std::chrono::nanoseconds>(next_progress - now, 1ms)));
+        if (SteadyClock::now() >= next_progress) {
+            watcher_.report(progress(phase, SteadyClock::now() - start));
+            next_progress += request_.progress;
+        }
+    }
+    report_.phases.push_back({phase, SteadyClock::now() - start});
+    return !report_.cancelled;
+}
+
+/// Learning frames (RFC 2544 section 23 b and appendix C.2.4.1): the gateway is asked from every emulated host, so it learns where each one
+/// is before the first test frame waits for it.
+void TrialRun::teach() {
+    for (const auto& side : parts_.sides) {
+        std::vector<Responder::Question> questions;
+        for (const KnownGateway& known : side->gateways) {
+            questions.push_back({known.gateway, known.source});
+            for (const frame::HostSet& hosts : side->responder->hosts()) {
+                if (hosts.address.family != known.gateway.family) {
+                    continue;
+                }
+                const std::uint32_t networks = hosts.many_networks ? 256 : 1;
+                for (std::uint32_t i = 0; i < std::min(hosts.part.count() * networks, taught_hosts_max); ++i) {
+                    const auto value = static_cast<std::uint16_t>(hosts.part.minimum + i % hosts.part.count());
+                    questions.push_back({known.gateway, hosts.host(value, static_cast<std::uint8_t>(i / hosts.part.count()))});
+                }
+            }
+        }
+        side->responder->ask_for(std::move(questions));
+    }
+}
+
+bool TrialRun::all_sent() const {
+    return std::all_of(senders_.begin(), senders_.end(), [](const PlacedSender& sender) { return sender.sender->finished(); });
+}
+
+void TrialRun::send() {
+    const auto begun = SteadyClock::now();
+    make_senders({parts_.clock.now().value + parts_.scale.ticks(start_delay).value});
+    lists_ = task_lists();
+    parts_.hand_out(lists_);
+    auto next_progress = begun + request_.progress;
+    while (!all_sent() && !report_.cancelled) {
+        report_.cancelled = !watcher_.wait(look_interval);
+        if (SteadyClock::now() >= next_progress) {
+            watcher_.report(progress("send", SteadyClock::now() - begun));
+            next_progress += request_.progress;
+        }
+    }
+    if (report_.cancelled) {
+        parts_.hand_out(parts_.idle_lists);
+    }
+    report_.phases.push_back({"send", SteadyClock::now() - begun});
+}
+
+void TrialRun::fill_direction(DirectionReport& report, const DirectionPlan& plan) const {
+    report.direction = plan.direction;
+    report.frames_per_second = plan.frames_per_second;
+    report.intended_duration = request_.duration;
+    std::vector<std::uint64_t> offered_end;
+    for (const PlacedSender& placed : senders_) {
+        if (placed.direction != plan.direction) {
+            continue;
+        }
+        const loop::SendCounts& counts = placed.sender->counts();
+        offered_end.push_back(counts.offered_end);
+        report.gave_up |= counts.gave_up;
+        report.refused += counts.refused;
+        report.lateness.add(counts.lateness);
+        report.foreground.offered += counts.offered_foreground;
+        report.background.offered += counts.offered_background;
+        if (counts.last_handover > start_) {
+            report.sending = std::max(report.sending, parts_.scale.time({counts.last_handover.value - start_.value}));
+        }
+    }
+    report.lateness_max = parts_.scale.time(report.lateness.maximum());
+    report.foreground.intended = plan.intended_foreground();
+    report.background.intended = plan.intended_background();
+    fill_class(report.foreground, plan, TrafficClass::foreground);
+    fill_class(report.background, plan, TrafficClass::background);
+    if (!offered_end.empty()) {
+        auto losses = record::find_losses(parts_.bitmaps[static_cast<std::size_t>(plan.direction)], plan.mix, offered_end);
+        report.foreground.loss = std::move(losses.foreground);
+        report.background.loss = std::move(losses.background);
+    }
+    report.foreground.lost = report.foreground.loss.lost;
+    report.background.lost = report.background.loss.lost;
+}
+
+void TrialRun::fill_class(ClassReport& report, const DirectionPlan& plan, TrafficClass traffic_class) const {
+    for (const PlacedReceiver& receiver : receivers_) {
+        report.counts.add(receiver.receiver->counts(plan.direction, traffic_class));
+    }
+}
+
+void TrialRun::fill_port(PortReport& report, Side side) const {
+    const TesterSide& own = parts_.side(side);
+    report.link_up = own.port.facts().link_up;
+    for (const PlacedReceiver& receiver : receivers_) {
+        if (receiver.side == side) {
+            report.foreign.add(receiver.receiver->foreign());
+        }
+    }
+}
+
+void TrialRun::fill_kept_frames() {
+    for (const PlacedReceiver& placed : receivers_) {
+        placed.receiver->kept().visit([&](const record::KeptFrames::Kept& kept) {
+            report_.kept_frames.push_back(
+                {placed.side, loop::kept_reason_name(kept.reason), std::vector<std::byte>(kept.data, kept.data + kept.octets)});
+        });
+    }
+}
+
+}  // namespace gatemark::trial

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "loop/sender.hpp"
+#include "trial/tester_parts.hpp"
+
+#include <variant>
+
+namespace gatemark::trial {
+
+/// One trial from its waits to its report (RFC 2544 section 23). Phases: settle, learn, send, drain, rest.
+class TrialRun {
+public:
+    /// `parts`, `request`, `plan` and `watcher` outlive the run.
+    TrialRun(TesterParts& parts, const TrialRequest& request, const TrialPlan& plan, Watcher& watcher);
+    [[nodiscard]] TrialReport execute();
+
+private:
+    using Sender = loop::Sender<io::TransmitQueue, pace::CycleClock>;
+    using Receiver = loop::Receiver<io::ReceiveQueue>;
+    struct PlacedReceiver {
+        Side side;
+        std::unique_ptr<Receiver> receiver;
+    };
+    struct PlacedSender {
+        Direction direction;
+        std::unique_ptr<Sender> sender;
+    };
+
+    void make_receivers();
+    void make_senders(pace::Ticks start);
+    void set_templates();
+    [[nodiscard]] std::vector<TaskList> task_lists() const;
+    /// Waits, reporting progress; returns false once the trial is cancelled.
+    bool pass(const char* phase, std::chrono::nanoseconds time);
+    void teach();
+    void send();
+    [[nodiscard]] Progress progress(const char* phase, std::chrono::nanoseconds elapsed) const;
+    [[nodiscard]] bool all_sent() const;
+
+    void fill_direction(DirectionReport& report, const DirectionPlan& plan) const;
+    void fill_class(ClassReport& report, const DirectionPlan& plan, frame::signature::TrafficClass traffic_class) const;
+    void fill_port(PortReport& report, Side side) const;
+    void fill_kept_frames();
+
+    TesterParts& parts_;
+    const TrialRequest& request_;
+    const TrialPlan& plan_;
+    Watcher& watcher_;
+    TrialReport report_;
+    std::vector<PlacedReceiver> receivers_;
+    std::vector<PlacedSender> senders_;
+    std::vector<TaskList> lists_;  ///< polled by the workers from `send` to the end of the drain
+    pace::Ticks start_{};
+};
+
+}  // namespace gatemark::trial

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "loop/task.hpp"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace gatemark::trial {
+
+/// The tasks that a worker polls in turn. An idle list is polled now and then, a busy one without pause.
+struct TaskList {
+    std::vector<loop::Task*> tasks;
+    bool idle = true;
+};
+
+/// A thread on one processor that polls a list of tasks until it is given another one. Lists are handed over whole, between two rounds.
+class Worker {
+public:
+    /// `idle` must outlive the worker, as must any list it is given.
+    Worker(unsigned processor, const TaskList& idle);
+    ~Worker();
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+
+    [[nodiscard]] unsigned processor() const noexcept { return processor_; }
+    /// Asks for another list; returns at once. Whoever hands lists to several workers asks all, then waits for each.
+    void ask(const TaskList& list) noexcept { wanted_.store(&list, std::memory_order_release); }
+    /// Waits until the worker polls the list it was asked for last: nothing of the list before is in use any more.
+    void wait() const noexcept;
+    /// False if the thread could not be pinned to its processor.
+    [[nodiscard]] bool pinned() const noexcept { return pinned_.load(std::memory_order_acquire); }
+
+private:
+    void work() noexcept;
+
+    unsigned processor_;
+    std::atomic<const TaskList*> wanted_;            ///< release by ask pairs with acquire in work
+    std::atomic<const TaskList*> running_{nullptr};  ///< release in work pairs with acquire in wait
+    std::atomic<bool> stop_{false}, pinned_{false};
+    std::thread thread_;
+};
+
+}  // namespace gatemark::trial
