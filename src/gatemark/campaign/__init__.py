@@ -1,0 +1,1 @@
+"""A campaign: the plan of its runs, their measurement, their journal."""

@@ -1,0 +1,151 @@
+"""Where a campaign leaves the RFCs: one sentence each, with the section. Pure; the plan and the report print them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from ipaddress import IPv4Network, IPv6Network, ip_address
+
+from gatemark.config import defaults
+from gatemark.config.hosts import WELL_KNOWN_PREFIX
+from gatemark.config.model import Campaign, SideName
+from gatemark.config.sizes import measured_octets, standard_octets
+from gatemark.config.types import Mix
+from gatemark.units import LineShare, format_duration_ns, format_ratio
+
+STANDARD_MIXES = (Mix(1, 1), Mix(9, 10), Mix(1, 2), Mix(1, 10))
+BENCHMARKING_NETWORKS = (IPv4Network("198.18.0.0/15"), IPv6Network("2001:2::/48"))
+
+_SIDES: tuple[SideName, SideName] = ("left", "right")
+
+
+def deviations(campaign: Campaign) -> tuple[str, ...]:
+    """Return what this campaign does otherwise than RFC 2544, 4814, 5180 and 8219 say, or leaves out of them.
+
+    The mode and the sides of the campaign must be known.
+    """
+    found: list[str] = []
+    found.extend(_of_the_gateway(campaign))
+    found.extend(_of_the_traffic(campaign))
+    found.extend(_of_the_trial(campaign))
+    found.extend(_of_the_procedures(campaign))
+    return tuple(found)
+
+
+def _of_the_gateway(campaign: Campaign) -> Iterator[str]:
+    if campaign.is_loopback:
+        yield "No gateway is measured: the ports are looped back."
+        return
+    yield "No routing updates are sent; routes are static (RFC 2544 section 23 a)."
+    static = [name for name in _SIDES if campaign.side(name).gateway_mac]
+    if static:
+        yield (
+            f"The gateway's link-layer address is static on the {' and '.join(static)} side, not resolved"
+            " (RFC 5180 section 5.2.2 prefers dynamic neighbours)."
+        )
+    if campaign.gateway.lowest_ipv6_mtu is not None:
+        yield (
+            f"The translator is configured with a lowest IPv6 MTU of {campaign.gateway.lowest_ipv6_mtu} octets,"
+            f" the default is {defaults.LOWEST_IPV6_MTU} (RFC 7915 section 4)."
+        )
+    if campaign.gateway.dont_fragment_rule == "rfc6145":
+        yield (
+            "The translator sets DF in every IPv4 packet that it makes, by RFC 6145; RFC 7915 section 5.1 clears it up to"
+            " 1260 octets. The Tester expects what this translator does."
+        )
+    if campaign.gateway.prefix == WELL_KNOWN_PREFIX and campaign.gateway.well_known_prefix_allowed:
+        yield f"{WELL_KNOWN_PREFIX} represents non-global IPv4 addresses (against RFC 6052 section 3.1)."
+    outside = sorted(
+        {
+            str(model.address)
+            for name in _SIDES
+            for family in campaign.families_in_use(name)
+            if (model := campaign.side(name).family(family)) is not None
+            and not any(ip_address(str(model.address)) in network for network in BENCHMARKING_NETWORKS)
+        }
+    )
+    if outside:
+        yield (
+            f"Addresses outside 198.18.0.0/15 and 2001:2::/48 are used: {', '.join(outside)}"
+            " (RFC 2544 appendix C.2.2, RFC 8219 section 14)."
+        )
+
+
+def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
+    traffic = campaign.traffic
+    if "bidirectional" not in traffic.direction:
+        yield "Traffic is unidirectional only (RFC 2544 section 14 and RFC 8219 section 5.3 want it bidirectional)."
+    measured, standard = measured_octets(campaign), standard_octets(campaign)
+    wanted = tuple(octets for octets in standard if octets <= 1518)
+    missing = [str(octets) for octets in wanted if octets not in measured]
+    if missing:
+        yield f"Frame sizes not measured: {', '.join(missing)} octets (RFC 8219 section 5.1.1)."
+    added = [str(octets) for octets in measured if octets not in standard]
+    if added:
+        yield f"Frame sizes beyond the list: {', '.join(added)} octets (RFC 8219 section 5.1.1)."
+    if set(traffic.mix) <= set(STANDARD_MIXES):
+        left_out = [str(mix) for mix in STANDARD_MIXES if mix not in traffic.mix]
+        if left_out and campaign.is_translation:
+            yield f"Shares of foreground not measured: {', '.join(left_out)} (RFC 8219 section 5.3)."
+    else:
+        other = [str(mix) for mix in traffic.mix if mix not in STANDARD_MIXES]
+        yield f"Shares of foreground that are not in the list: {', '.join(other)} (RFC 8219 section 5.3)."
+    if traffic.destination_networks == 1:
+        yield "One destination network, not 256 (RFC 2544 section 12 asks for both)."
+    for way in campaign.one_ways():
+        own = campaign.direction_traffic(way)
+        for name, ports, standard_ports in (
+            ("source", own.source_ports, defaults.SOURCE_PORTS),
+            ("destination", own.destination_ports, defaults.DESTINATION_PORTS),
+        ):
+            if ports.mode != "pseudorandom":
+                yield f"UDP {name} ports are {ports.mode} in {way} direction, not pseudorandom (RFC 4814 section 4.5)."
+            elif (ports.range.minimum, ports.range.maximum) != standard_ports:
+                yield (
+                    f"UDP {name} ports are {ports.range} in {way} direction, not"
+                    f" {standard_ports[0]}-{standard_ports[1]} (RFC 4814 section 4.5)."
+                )
+        if own.hop_limit != defaults.HOP_LIMIT:
+            yield f"Hop limit {own.hop_limit} in {way} direction, not 10 (RFC 2544 appendix C.2.6.4)."
+        sender: SideName = "left" if way == "forward" else "right"
+        if own.dont_fragment and campaign.foreground_family(sender) == "ipv4":
+            yield f"DF is set in {way} direction (RFC 2544 appendix C.2.6.4 has it clear)."
+
+
+def _of_the_trial(campaign: Campaign) -> Iterator[str]:
+    trial = campaign.trial
+    if campaign.repetitions < defaults.REPETITIONS:
+        yield f"{campaign.repetitions} repetitions, fewer than {defaults.REPETITIONS} (RFC 8219 section 12)."
+    if trial.duration_ns < defaults.TRIAL_DURATION_NS:
+        yield f"Trials last {format_duration_ns(trial.duration_ns)}, less than 60s (RFC 2544 section 24)."
+    for name, value, standard in (
+        ("settle", trial.settle_ns, defaults.SETTLE_NS),
+        ("learn", trial.learn_ns, defaults.LEARN_NS),
+        ("drain", trial.drain_ns, defaults.DRAIN_NS),
+        ("rest", trial.rest_ns, defaults.REST_NS),
+    ):
+        if value < standard:
+            yield (
+                f"The {name} wait is {format_duration_ns(value)}, shorter than {format_duration_ns(standard)}"
+                " (RFC 2544 section 23)."
+            )
+
+
+def _of_the_procedures(campaign: Campaign) -> Iterator[str]:
+    throughput, frame_loss = campaign.throughput, campaign.frame_loss
+    if throughput is not None:
+        if throughput.loss_tolerance > 0:
+            yield (
+                f"A loss of {format_ratio(throughput.loss_tolerance)} per direction passes: the result is no throughput"
+                " (RFC 1242 section 3.17, RFC 2544 section 26.1)."
+            )
+        if throughput.maximum != LineShare(1):
+            yield "The search does not begin at the maximum of the line (RFC 2544 section 20)."
+    if frame_loss is not None:
+        if frame_loss.rates is not None:
+            yield "Frame loss is measured at listed loads, not from 100% of the line downwards (RFC 2544 section 26.3)."
+        else:
+            if frame_loss.step > Fraction(1, 10):
+                yield f"Frame loss steps are {format_ratio(frame_loss.step)}, above 10% (RFC 2544 section 26.3)."
+            if frame_loss.maximum != LineShare(1):
+                yield "Frame loss does not begin at the maximum of the line (RFC 2544 section 26.3)."

@@ -1,0 +1,85 @@
+"""What a running campaign tells whoever watches it. Values only; a watcher must not raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gatemark.campaign.journal import TrialRecord
+from gatemark.campaign.plan import Run
+from gatemark.procedures.result import RunResult
+from gatemark.search.goal import Bounds, Goal, Purpose
+from gatemark.trial.result import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A cell of the matrix is begun."""
+
+    run: Run
+    repetitions: int
+    goal: Goal | None
+    """Throughput: what is searched for."""
+    rates: tuple[int, ...]
+    """Frame loss: the loads that may be tried, in frames/s in one direction; empty for throughput."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialStarted:
+    """A trial is about to be made. Trials taken from the journal have no such event."""
+
+    run: Run
+    trial_number: int
+    """From 1, over the whole campaign."""
+    repetition: int
+    """From 0."""
+    attempt: int
+    """From 0; the attempts before it were invalid."""
+    purpose: Purpose
+    frames_per_second: int
+    duration_ns: int
+    """Sending time, without waits."""
+    bounds: Bounds
+    """What the trials of this repetition leave so far."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialProgress:
+    """A trial is on its way."""
+
+    trial_number: int
+    progress: JsonObject
+    """The engine's progress record (`protocol/README.md`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialFinished:
+    """A trial was made and is in the journal."""
+
+    run: Run
+    record: TrialRecord
+    bounds: Bounds
+    """What the trials of this repetition leave, this one included."""
+    replayed: bool
+    """Taken from the journal of an interrupted campaign, not made again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepetitionFinished:
+    """One repetition of a run is done."""
+
+    repetition: int
+    """From 0."""
+    result: RunResult
+    """The repetitions so far."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished:
+    """All repetitions of a run are done."""
+
+    result: RunResult
+
+
+Event = RunStarted | TrialStarted | TrialProgress | TrialFinished | RepetitionFinished | RunFinished
+EventCallback = Callable[[Event], None]

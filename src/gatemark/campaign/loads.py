@@ -1,0 +1,95 @@
+"""The loads of a run: shares of the line rate turned into frames per second. Pure."""
+
+from __future__ import annotations
+
+from gatemark.campaign.plan import Cell
+from gatemark.config.model import Campaign
+from gatemark.errors import ConfigError
+from gatemark.search.goal import Goal
+from gatemark.search.scan import Scan
+from gatemark.units import LineShare, theoretical_maximum
+
+VLAN_TAG_OCTETS = 4
+
+
+def line_maximum(campaign: Campaign, cell: Cell, line_bits_per_second: int | None) -> int | None:
+    """Return the most frames/s that the medium carries in one direction (RFC 5180 appendix A.1); None if not known.
+
+    The largest frame on any segment of the path decides, with its VLAN tag.
+    """
+    if line_bits_per_second is None:
+        return None
+    tagged = any(side is not None and side.vlan is not None for side in (campaign.left, campaign.right))
+    return theoretical_maximum(line_bits_per_second, cell.frame_sizes.largest + (VLAN_TAG_OCTETS if tagged else 0))
+
+
+def throughput_goal(campaign: Campaign, line_maximum: int | None) -> Goal:
+    """Return what a throughput search looks for.
+
+    Raises ConfigError if a share of a line rate is asked for that is not known, or if the loads contradict each other
+    at this frame size.
+    """
+    throughput = campaign.throughput
+    assert throughput is not None, "the plan holds no throughput run without the table"
+    maximum = _load(campaign, "throughput.maximum", throughput.maximum, line_maximum)
+    minimum = _load(campaign, "throughput.minimum", throughput.minimum, line_maximum)
+    if minimum > maximum:
+        raise ConfigError(
+            what=f"{minimum} frames/s is above the maximum of {maximum}",
+            where=f"{campaign.source}: throughput.minimum",
+            fix="write a lower minimum",
+        )
+    resolution = throughput.resolution
+    if isinstance(resolution, LineShare):
+        resolution = int(resolution * maximum)
+    if resolution >= maximum > 1:
+        raise ConfigError(
+            what=f"{resolution} frames/s is not below the maximum of {maximum}",
+            where=f"{campaign.source}: throughput.resolution",
+            fix='write for example resolution = "0.1%" of the maximum',
+        )
+    return Goal(
+        maximum=maximum,
+        minimum=minimum,
+        resolution=max(1, resolution),
+        search_duration_ns=min(throughput.search_duration_ns, campaign.trial.duration_ns),
+        trial_duration_ns=campaign.trial.duration_ns,
+        loss_tolerance=throughput.loss_tolerance,
+    )
+
+
+def frame_loss_scan(campaign: Campaign, line_maximum: int | None) -> Scan:
+    """Return the loads of a frame loss measurement, highest first (RFC 2544 section 26.3).
+
+    A list of rates is tried whole. Otherwise the loads fall from the maximum by one step each, until two successive
+    trials without loss. Raises ConfigError if a share of a line rate is asked for that is not known.
+    """
+    frame_loss = campaign.frame_loss
+    assert frame_loss is not None, "the plan holds no frame loss run without the table"
+    if frame_loss.rates is not None:
+        rates = {_load(campaign, "frame_loss.rates", rate, line_maximum) for rate in frame_loss.rates}
+        return Scan(
+            rates=tuple(sorted(rates, reverse=True)),
+            duration_ns=campaign.trial.duration_ns,
+            ends_when_lossless=False,
+        )
+    maximum = _load(campaign, "frame_loss.maximum", frame_loss.maximum, line_maximum)
+    steps = range(int(1 / frame_loss.step) + 1)
+    loads = [int((1 - frame_loss.step * step) * maximum) for step in steps]
+    return Scan(
+        rates=tuple(dict.fromkeys(load for load in loads if load > 0)),
+        duration_ns=campaign.trial.duration_ns,
+        ends_when_lossless=True,
+    )
+
+
+def _load(campaign: Campaign, key: str, rate: int | LineShare, line_maximum: int | None) -> int:
+    if not isinstance(rate, LineShare):
+        return rate
+    if line_maximum is None:
+        raise ConfigError(
+            what=f"{rate} of the line rate is asked for, but the medium has none or the port does not report it",
+            where=f"{campaign.source}: {key}",
+            fix='write the bit/s of the medium, line.rate = "10G", or the load in frames/s',
+        )
+    return max(1, rate.frames_per_second(line_maximum))

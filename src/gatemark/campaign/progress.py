@@ -1,0 +1,215 @@
+"""Progress of a running campaign: a live display on a terminal, one line per trial elsewhere. Words go to stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from gatemark.campaign.events import (
+    Event,
+    EventCallback,
+    RepetitionFinished,
+    RunFinished,
+    RunStarted,
+    TrialFinished,
+    TrialProgress,
+    TrialStarted,
+)
+from gatemark.campaign.plan import Plan, Run
+from gatemark.search.goal import Bounds
+from gatemark.units import format_duration_ns, format_rate
+
+
+@dataclass(slots=True, kw_only=True)
+class ProgressState:
+    """What is known so far; `update` takes one event, the rest turns it into words."""
+
+    now: Callable[[], float] = time.monotonic
+    runs_planned: int | None = None
+    started: float = 0.0
+    run: Run | None = None
+    runs_done: int = 0
+    repetitions: int = 1
+    repetitions_done: int = 0
+    trial: TrialStarted | None = None
+    phase: str = ""
+    elapsed_ns: int = 0
+    offered: int = 0
+    received: int = 0
+    bounds: Bounds | None = None
+    invalid: int = 0
+    trials_made: int = 0
+    work_replayed: float = 0.0
+    lines: list[str] = field(default_factory=list)
+    """Lines to print and forget."""
+
+    def __post_init__(self) -> None:
+        """Start the clock."""
+        self.started = self.now()
+
+    def update(self, event: Event) -> None:
+        """Take one event."""
+        match event:
+            case RunStarted():
+                self.run, self.repetitions, self.repetitions_done = event.run, event.repetitions, 0
+                self.bounds = None
+                self.lines.append(f"run {self._of(event.run)}: {run_words(event.run)}")
+            case TrialStarted():
+                self.trial, self.bounds, self.phase = event, event.bounds, "start"
+                self.elapsed_ns = self.offered = self.received = 0
+            case TrialProgress():
+                self._take_progress(event)
+            case TrialFinished():
+                self.bounds = event.bounds
+                self.trials_made += not event.replayed
+                self.invalid += not event.record.validity.valid
+                self.lines.append(trial_line(event))
+            case RepetitionFinished():
+                self.repetitions_done += 1
+            case RunFinished():
+                self.runs_done, self.repetitions_done = self.runs_done + 1, 0
+                self.run = None
+                self.lines.append(f"run {self._of(event.result.run)}: done, limited by {event.result.limited_by}")
+        if self.trials_made == 0:
+            self.work_replayed, self.started = self._work(), self.now()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the first trial that was not replayed."""
+        return self.now() - self.started
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that the rest will take at the pace so far; None before anything is known."""
+        done = self._work() - self.work_replayed
+        if self.runs_planned is None or done <= 0 or self.elapsed_s <= 0:
+            return None
+        return max(0.0, (self.runs_planned - self._work()) * self.elapsed_s / done)
+
+    def _work(self) -> float:
+        """Runs done, with the repetitions of the current one as a fraction."""
+        return self.runs_done + self.repetitions_done / max(1, self.repetitions)
+
+    def _take_progress(self, event: TrialProgress) -> None:
+        self.phase = str(event.progress.get("phase", self.phase))
+        self.elapsed_ns = int(event.progress.get("elapsed_ns", 0))
+        directions = event.progress.get("directions", [])
+        self.offered = sum(int(direction.get("offered", 0)) for direction in directions)
+        self.received = sum(int(direction.get("received", 0)) for direction in directions)
+
+    def _of(self, run: Run) -> str:
+        return f"{run.number}" if self.runs_planned is None else f"{run.number} of {self.runs_planned}"
+
+    def position(self) -> str:
+        """Which run and repetition is measured."""
+        if self.run is None:
+            return "preparing" if self.runs_done == 0 else f"{self.runs_done} runs done"
+        repetition = min(self.repetitions_done + 1, self.repetitions)
+        return f"run {self._of(self.run)}, repetition {repetition} of {self.repetitions}: {run_words(self.run)}"
+
+
+def run_words(run: Run) -> str:
+    """A run in a few words."""
+    sizes = run.cell.frame_sizes
+    named = " / ".join(
+        f"{octets}-octet {name}" for octets, name in ((sizes.ipv4, "IPv4"), (sizes.ipv6, "IPv6")) if octets is not None
+    )
+    mix = "" if run.cell.mix.m == run.cell.mix.n else f", {run.cell.mix.m} of {run.cell.mix.n} foreground"
+    return f"{run.procedure.replace('_', ' ')}, {named}, {run.cell.direction}{mix}"
+
+
+def trial_line(event: TrialFinished) -> str:
+    """One finished trial in one line."""
+    record = event.record
+    if not record.validity.valid:
+        outcome, why = "invalid", record.validity.reasons
+    elif record.verdict is not None and record.verdict.passed:
+        outcome, why = "passed", ()
+    else:
+        outcome, why = "failed", record.verdict.reasons if record.verdict is not None else ()
+    words = (
+        f"  trial {record.trial_number}: {format_rate(record.frames_per_second)} frames/s for "
+        f"{format_duration_ns(record.duration_ns)} ({record.purpose}): {outcome}"
+    )
+    if why:
+        words += f" ({why[0]}{', ...' if len(why) > 1 else ''})"
+    if event.replayed:
+        words += " [from the journal]"
+    return f"{words}; bounds {bounds_words(event.bounds)}"
+
+
+def bounds_words(bounds: Bounds | None) -> str:
+    """Bounds of the search so far."""
+    if bounds is None:
+        return "-"
+    lower = "-" if bounds.lower is None else format_rate(bounds.lower)
+    upper = "-" if bounds.upper is None else format_rate(bounds.upper)
+    limit = "" if bounds.tester_limit is None else f", Tester-limited at {format_rate(bounds.tester_limit)}"
+    return f"{lower} to {upper}{limit}"
+
+
+def clock(seconds: float | None) -> str:
+    """Minutes and seconds."""
+    return "-" if seconds is None else f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+def live_view(state: ProgressState) -> RenderableType:
+    """The display on a terminal."""
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="dim")
+    rows.add_column()
+    if state.trial is not None:
+        trial = state.trial
+        attempt = f", attempt {trial.attempt + 1}" if trial.attempt else ""
+        rows.add_row(
+            "trial",
+            f"{trial.trial_number}: {format_rate(trial.frames_per_second)} frames/s for "
+            f"{format_duration_ns(trial.duration_ns)} ({trial.purpose}{attempt}), {state.phase}",
+        )
+        rows.add_row("frames", f"{state.offered:,} offered, {state.received:,} back")
+        rows.add_row("bounds", bounds_words(state.bounds))
+    invalid = f", {state.invalid} invalid" if state.invalid else ""
+    rows.add_row("time", f"{clock(state.elapsed_s)} elapsed, about {clock(state.left_s)} left{invalid}")
+    total = float(state.runs_planned or max(1, state.runs_done + 1))
+    bar = ProgressBar(total=total, completed=state._work(), width=60)
+    return Group(Text(state.position(), style="bold"), rows, bar)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watcher:
+    """The two callbacks of a session: what will be run, and what happens."""
+
+    on_plan: Callable[[Plan], None]
+    on_event: EventCallback
+
+
+@contextlib.contextmanager
+def progress_display(console: Console | None = None) -> Iterator[Watcher]:
+    """Show a campaign while the block runs: live on a terminal, plain lines elsewhere."""
+    out = console or Console(stderr=True, highlight=False)
+    state = ProgressState()
+
+    def on_plan(plan: Plan) -> None:
+        state.runs_planned = len(plan.runs)
+
+    def on_event(event: Event) -> None:
+        state.update(event)
+        while state.lines:
+            line = state.lines.pop(0)
+            if not out.is_terminal or line.startswith("run"):
+                out.print(Text(line), soft_wrap=True)
+
+    watcher = Watcher(on_plan=on_plan, on_event=on_event)
+    if not out.is_terminal:
+        yield watcher
+        return
+    with Live(get_renderable=lambda: live_view(state), console=out, refresh_per_second=4, transient=True):
+        yield watcher

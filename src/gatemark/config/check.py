@@ -1,0 +1,296 @@
+"""What several keys of the file must satisfy together, before anything is known from a recipe. Pure.
+
+Each check is a generator of problems and names the tables it reads; a check is left out while one of its tables has
+problems of its own, so that one mistake is told once.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+
+from gatemark.config import defaults
+from gatemark.config.model import Campaign, Direction, Family, FrameSizesModel, Ipv4Model, Ipv6Model, SideName
+from gatemark.errors import ConfigError, Problem
+
+Check = Callable[[Campaign], Iterator[Problem]]
+SIDES: tuple[SideName, ...] = ("left", "right")
+PORT_KINDS = ("pci", "af_xdp", "af_packet", "tap", "memif", "ring", "null", "pcap", "vdev")
+PORTS_WITHOUT_NAME = ("ring", "null")
+NETNS_PORT_KINDS = ("af_packet", "af_xdp")
+"""How the engine may open the interfaces that a netns test bed makes."""
+
+
+def raise_if_any(problems: Iterable[Problem]) -> None:
+    """Raise ConfigError with all problems, each once; return if there is none."""
+    unique = tuple(dict.fromkeys(problems))
+    if unique:
+        raise ConfigError(problems=unique)
+
+
+def problem(campaign: Campaign, key: str, what: str, fix: str) -> Problem:
+    """Build a problem at a key of the campaign's file."""
+    return Problem(what=what, where=f"{campaign.source}: {key}", fix=fix)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is most like `word`, if any is alike."""
+    return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)), None)
+
+
+def check_testbed(campaign: Campaign) -> Iterator[Problem]:
+    """Keys that make sense for one kind of test bed only."""
+    bed = campaign.testbed
+    if bed.kind == "netns" and bed.recipe is None:
+        yield problem(campaign, "testbed.recipe", "is missing", 'name a recipe, for example recipe = "linux-router4"')
+    if bed.kind != "netns":
+        if bed.recipe is not None:
+            yield problem(campaign, "testbed.recipe", f"makes no sense for kind {bed.kind}", "only netns has recipes")
+        if bed.gateway_cores:
+            yield problem(
+                campaign,
+                "testbed.gateway_cores",
+                f"makes no sense for kind {bed.kind}",
+                "only the gateway of a netns test bed runs on this host; leave the key out",
+            )
+    for key, cores in (("cores", bed.cores), ("gateway_cores", bed.gateway_cores)):
+        if len(set(cores)) < len(cores):
+            yield problem(campaign, f"testbed.{key}", "names a processor twice", "name each processor once")
+    if bed.kind == "loopback":
+        if campaign.gateway.hop_limit_decrement:
+            yield problem(
+                campaign,
+                "gateway.hop_limit_decrement",
+                f"is {campaign.gateway.hop_limit_decrement} in a loop-back, where nothing decrements",
+                "leave the key out",
+            )
+        for key in ("lowest_ipv6_mtu", "well_known_prefix_allowed"):
+            if getattr(campaign.gateway, key):
+                yield problem(campaign, f"gateway.{key}", "makes no sense without a gateway", "leave the key out")
+
+
+def check_gateway(campaign: Campaign) -> Iterator[Problem]:
+    """Translation keys belong to translators; explicit mappings are consistent (RFC 7757 section 3)."""
+    gateway = campaign.gateway
+    if gateway.mode is None and campaign.testbed.kind != "netns":
+        yield problem(
+            campaign, "gateway.mode", "is missing", 'write mode = "router44", "router66", "siit64" or "siit46"'
+        )
+    if gateway.mode in ("router44", "router66"):
+        for key in ("prefix", "eam", "dont_fragment_rule", "lowest_ipv6_mtu", "well_known_prefix_allowed"):
+            if getattr(gateway, key):
+                yield problem(
+                    campaign,
+                    f"gateway.{key}",
+                    f"makes no sense for mode {gateway.mode}, which translates nothing",
+                    "leave the key out, or set mode to siit64 or siit46",
+                )
+    for index, entry in enumerate(gateway.eam):
+        key = f"gateway.eam[{index}]"
+        if 32 - entry.ipv4.prefixlen > 128 - entry.ipv6.prefixlen:
+            yield problem(
+                campaign,
+                key,
+                f"{entry.ipv4} has more addresses than {entry.ipv6}",
+                f"write an IPv6 prefix of length {96 + entry.ipv4.prefixlen} or less (RFC 7757 section 3.2)",
+            )
+        for earlier in gateway.eam[:index]:
+            for mine, other in ((entry.ipv4, earlier.ipv4), (entry.ipv6, earlier.ipv6)):
+                if mine == other:
+                    yield problem(campaign, key, f"maps {mine} a second time", "map each prefix once")
+
+
+def check_ports(campaign: Campaign) -> Iterator[Problem]:
+    """Port names, and which kind of test bed wants them."""
+    kind = campaign.testbed.kind
+    for name in SIDES:
+        side = campaign.left if name == "left" else campaign.right
+        key = f"{name}.port"
+        if kind == "ports" and (side is None or side.port is None):
+            yield problem(campaign, key, "is missing", 'name the port, for example port = "pci:0000:01:00.0"')
+        if side is None or side.port is None:
+            continue
+        if kind == "netns":
+            if side.port not in NETNS_PORT_KINDS:
+                yield problem(
+                    campaign,
+                    key,
+                    f"{side.port!r} makes no sense for kind netns, whose ports the test bed makes",
+                    'leave it out, write only the kind, "af_packet" or "af_xdp", or set kind = "ports"',
+                )
+            continue
+        prefix, _, rest = side.port.partition(":")
+        if prefix not in PORT_KINDS:
+            guess = nearest(prefix, PORT_KINDS)
+            hint = f"did you mean {guess}:{rest}? " if guess else ""
+            yield problem(campaign, key, f"{side.port!r} is no kind of port", hint + f"known: {', '.join(PORT_KINDS)}")
+        elif prefix in PORTS_WITHOUT_NAME and rest:
+            yield problem(campaign, key, f"{prefix} takes no name", f'write port = "{prefix}"')
+        elif prefix not in PORTS_WITHOUT_NAME and not rest:
+            yield problem(campaign, key, f"{prefix} needs a name", f'write for example port = "{prefix}:eth1"')
+    left, right = campaign.left, campaign.right
+    if (
+        kind != "netns"
+        and left
+        and right
+        and left.port
+        and left.port == right.port
+        and left.port not in PORTS_WITHOUT_NAME
+    ):
+        yield problem(campaign, "right.port", f"{right.port} is the left port as well", "a test needs two ports")
+
+
+def check_side(name: SideName) -> Check:
+    """Build the check of one side's addresses."""
+
+    def check(campaign: Campaign) -> Iterator[Problem]:
+        side = campaign.left if name == "left" else campaign.right
+        if side is None:
+            return
+        if side.gateway_mac and campaign.is_loopback:
+            yield problem(campaign, f"{name}.gateway_mac", "makes no sense without a gateway", "leave the key out")
+        families: tuple[Family, ...] = ("ipv4", "ipv6")
+        for family in families:
+            model = side.family(family)
+            if model is not None:
+                yield from _check_hosts(campaign, f"{name}.{family}", family, model)
+                yield from _check_router(campaign, f"{name}.{family}", side.address_mode, model)
+
+    return check
+
+
+def _check_hosts(campaign: Campaign, key: str, family: Family, model: Ipv4Model | Ipv6Model) -> Iterator[Problem]:
+    hosts = model.hosts
+    last = 2 if family == "ipv4" else 14
+    if hosts.mode == "fixed":
+        for name, value in (("offset", hosts.offset), ("range", hosts.range)):
+            if value is not None:
+                yield problem(
+                    campaign,
+                    f"{key}.hosts.{name}",
+                    "makes no sense for mode fixed, which takes the address as it stands",
+                    'set mode to "pseudorandom", "increasing" or "decreasing", or leave the key out',
+                )
+        return
+    if hosts.offset is None:
+        yield problem(
+            campaign, f"{key}.hosts.offset", "is missing", f"write the first of the two octets that vary, 0 to {last}"
+        )
+    elif hosts.offset > last:
+        yield problem(campaign, f"{key}.hosts.offset", f"{hosts.offset} is beyond the address", f"write at most {last}")
+    if hosts.range is None:
+        yield problem(campaign, f"{key}.hosts.range", "is missing", 'write for example range = "2-254"')
+
+
+def _check_router(campaign: Campaign, key: str, address_mode: str, model: Ipv4Model | Ipv6Model) -> Iterator[Problem]:
+    if address_mode == "nexthop" and model.router is None:
+        yield problem(
+            campaign,
+            f"{key}.router",
+            "is missing",
+            "address_mode nexthop puts all hosts behind one router: write its address (RFC 2544 appendix C.2.2.2)",
+        )
+    if address_mode == "onlink" and model.router is not None:
+        yield problem(
+            campaign, f"{key}.router", "makes no sense for address_mode onlink", 'set address_mode = "nexthop"'
+        )
+
+
+def check_traffic(campaign: Campaign) -> Iterator[Problem]:
+    """Sizes within their family's limits, nothing twice, no setting for a direction without traffic."""
+    traffic = campaign.traffic
+    for key, values in (("direction", traffic.direction), ("mix", traffic.mix)):
+        if len(set(values)) < len(values):
+            yield problem(campaign, f"traffic.{key}", "lists a value twice", "list each value once")
+    if traffic.frame_sizes is not None:
+        yield from _check_octets(campaign, traffic.frame_sizes)
+    tables = [("traffic", traffic), ("traffic.forward", traffic.forward), ("traffic.reverse", traffic.reverse)]
+    for key, table in tables:
+        for name in ("source_ports", "destination_ports"):
+            ports = getattr(table, name, None)
+            if ports is not None and ports.mode == "fixed" and ports.range.count > 1:
+                yield problem(
+                    campaign,
+                    f"{key}.{name}.range",
+                    f"{ports.range} is more than one port for mode fixed",
+                    f'write one port, for example range = "{ports.range.minimum}"',
+                )
+    directions: tuple[Direction, Direction] = ("forward", "reverse")
+    for own, other in (directions, directions[::-1]):
+        if getattr(traffic, own) is not None and set(traffic.direction) == {other}:
+            yield problem(
+                campaign, f"traffic.{own}", f"is set, but frames are sent {other} only", "leave the table out"
+            )
+
+
+def _check_octets(campaign: Campaign, sizes: FrameSizesModel) -> Iterator[Problem]:
+    key = "traffic.frame_sizes.octets"
+    name = "IPv4" if sizes.family == "ipv4" else "IPv6"
+    limits = defaults.FRAME_OCTETS_IPV4 if sizes.family == "ipv4" else defaults.FRAME_OCTETS_IPV6
+    for octets in sizes.octets:
+        if not limits[0] <= octets <= limits[1]:
+            yield problem(
+                campaign,
+                key,
+                f"{octets} is not between {limits[0]} and {limits[1]}, the limits of an {name} frame",
+                f"write a size of {limits[0]} to {limits[1]}: the smallest leaves 18 octets of UDP data"
+                " (RFC 8219 section 5.1.1)",
+            )
+    if len(set(sizes.octets)) < len(sizes.octets):
+        yield problem(campaign, key, "lists a size twice", "list each size once")
+
+
+def check_procedures(campaign: Campaign) -> Iterator[Problem]:
+    """Bounds in order, resolution below the maximum, no key that another one overrides."""
+    goal = campaign.throughput
+    if goal is not None:
+        if type(goal.minimum) is type(goal.maximum) and goal.minimum > goal.maximum:
+            yield problem(
+                campaign, "throughput.minimum", "is above throughput.maximum", "write a minimum below the maximum"
+            )
+        if isinstance(goal.resolution, Fraction):
+            too_coarse = goal.resolution >= 1
+        else:
+            too_coarse = isinstance(goal.maximum, int) and goal.resolution >= goal.maximum
+        if too_coarse:
+            yield problem(
+                campaign,
+                "throughput.resolution",
+                "is not below throughput.maximum, so nothing would be searched",
+                'write for example resolution = "0.1%" of the maximum',
+            )
+        if goal.search_duration_ns > campaign.trial.duration_ns:
+            yield problem(
+                campaign,
+                "throughput.search_duration",
+                "is longer than trial.duration, which confirms the result",
+                "write a time of at most trial.duration",
+            )
+    loss = campaign.frame_loss
+    if loss is not None and loss.rates is not None:
+        for key in ("maximum", "step"):
+            if key in loss.model_fields_set:
+                yield problem(
+                    campaign, f"frame_loss.{key}", "has no effect beside frame_loss.rates", "leave one of them out"
+                )
+        if len(set(loss.rates)) < len(loss.rates):
+            yield problem(campaign, "frame_loss.rates", "lists a rate twice", "list each rate once")
+
+
+FILE_CHECKS: tuple[tuple[frozenset[str], Check], ...] = (
+    (frozenset({"testbed", "gateway"}), check_testbed),
+    (frozenset({"gateway", "testbed"}), check_gateway),
+    (frozenset({"testbed", "left", "right"}), check_ports),
+    (frozenset({"testbed", "left"}), check_side("left")),
+    (frozenset({"testbed", "right"}), check_side("right")),
+    (frozenset({"traffic"}), check_traffic),
+    (frozenset({"throughput", "frame_loss", "trial"}), check_procedures),
+)
+
+
+def file_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
+    """Yield what is wrong with a file; checks that read a table of `skip` are left out."""
+    for tables, check in FILE_CHECKS:
+        if not tables & skip:
+            yield from check(campaign)

@@ -1,0 +1,235 @@
+"""What a whole campaign must satisfy once mode and sides are known: addresses, translation, sizes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gatemark.config.check import SIDES, problem
+from gatemark.config.hosts import (
+    NETWORK_OCTET,
+    WELL_KNOWN_PREFIX,
+    HostSet,
+    first_non_global,
+    unmapped_host,
+)
+from gatemark.config.model import Campaign, Family, Ipv4Model, Ipv6Model, SideName
+from gatemark.config.sizes import size_family, size_problems
+from gatemark.errors import Problem
+
+_FAMILIES: tuple[Family, Family] = ("ipv4", "ipv6")
+_NAMES: dict[Family, str] = {"ipv4": "IPv4", "ipv6": "IPv6"}
+
+
+def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
+    """Yield every reason why the campaign cannot be run; checks that read a table of `skip` are left out."""
+    missing = [key for key in SIDES if getattr(campaign, key) is None and key not in skip]
+    for key in missing:
+        yield problem(campaign, key, "is missing", f"add a [{key}] table with the addresses of this side")
+    if campaign.gateway.mode is None and "gateway" not in skip and campaign.testbed.kind == "netns":
+        yield problem(campaign, "gateway.mode", "is not known", "the recipe must give it")
+    if missing or campaign.gateway.mode is None or skip & {"gateway", "testbed", "left", "right"}:
+        return
+    if "traffic" in skip:
+        yield from _overlaps(campaign)
+        return
+    yield from _families(campaign)
+    yield from _overlaps(campaign)
+    yield from _networks(campaign)
+    if campaign.is_translation:
+        yield from _mappings(campaign)
+    yield from _sizes(campaign)
+    yield from _headers(campaign)
+
+
+def host_set(campaign: Campaign, side: SideName, family: Family) -> HostSet | None:
+    """Return the emulated hosts of one side and family, None where there are none."""
+    model = campaign.side(side).family(family)
+    if model is None:
+        return None
+    return HostSet.of(family, model, networks=campaign.traffic.destination_networks == 256)
+
+
+def _families(campaign: Campaign) -> Iterator[Problem]:
+    """Each family in use needs hosts on its side, and a gateway to send to."""
+    for name in SIDES:
+        side = campaign.side(name)
+        for family in campaign.families_in_use(name):
+            model = side.family(family)
+            if model is None:
+                reason = (
+                    f"mode {campaign.mode} sends {_NAMES[family]} there"
+                    if family == campaign.foreground_family(name)
+                    else "background traffic is native IPv6 from end to end (RFC 8219 section 5.3)"
+                )
+                yield problem(
+                    campaign,
+                    f"{name}.{family}",
+                    f"is missing: {reason}",
+                    f"write {family} = {{address = ..., gateway = ...}} under [{name}]",
+                )
+            elif model.gateway is None and not campaign.is_loopback and side.gateway_mac is None:
+                yield problem(
+                    campaign,
+                    f"{name}.{family}.gateway",
+                    "is missing",
+                    f"write the gateway's {_NAMES[family]} address on the {name} side, or {name}.gateway_mac",
+                )
+
+
+def _single(family: Family, model: Ipv4Model | Ipv6Model) -> HostSet:
+    return HostSet(family=family, address=int(model.address), offset=None, minimum=0, maximum=0, networks=False)
+
+
+def _overlaps(campaign: Campaign) -> Iterator[Problem]:
+    """No address belongs to two of: the left hosts, the right hosts, the gateway, the routers."""
+    for family in _FAMILIES:
+        models = {name: model for name in SIDES if (model := campaign.side(name).family(family)) is not None}
+        for name, model in models.items():
+            for role in ("gateway", "router"):
+                yield from _collisions(campaign, family, name, role, models)
+            if model.router is not None and model.router == model.gateway:
+                yield problem(
+                    campaign, f"{name}.{family}.router", f"{model.router} is the gateway as well", "write two addresses"
+                )
+        if len(models) < 2:
+            continue
+        left, right = models["left"], models["right"]
+        left_hosts, right_hosts = host_set(campaign, "left", family), host_set(campaign, "right", family)
+        assert left_hosts is not None and right_hosts is not None
+        ours, theirs = (left_hosts, _single(family, left)), (right_hosts, _single(family, right))
+        if any(mine.meets(other) for mine in ours for other in theirs):
+            yield problem(
+                campaign,
+                f"right.{family}",
+                f"the hosts {right_hosts} overlap the left hosts {left_hosts}",
+                "give each side a network of its own, such as "
+                + ("198.18.0.0/16 and 198.19.0.0/16" if family == "ipv4" else "2001:2::/49 and 2001:2:0:8000::/49"),
+            )
+        if left.gateway is not None and left.gateway == right.gateway:
+            yield problem(
+                campaign,
+                f"right.{family}.gateway",
+                f"{right.gateway} is the left gateway address as well",
+                "write the gateway's address on the right side",
+            )
+
+
+def _collisions(
+    campaign: Campaign, family: Family, name: SideName, role: str, models: dict[SideName, Ipv4Model | Ipv6Model]
+) -> Iterator[Problem]:
+    address = getattr(models[name], role)
+    if address is None:
+        return
+    for other, model in models.items():
+        if address == model.address:
+            yield problem(
+                campaign,
+                f"{name}.{family}.{role}",
+                f"{address} is {other}.{family}.address, the Tester's own, as well",
+                "write two different addresses",
+            )
+            continue
+        hosts = host_set(campaign, other, family)
+        if hosts is not None and address in hosts:
+            yield problem(
+                campaign,
+                f"{other}.{family}.hosts.range" if hosts.offset is not None else f"{other}.{family}.address",
+                f"the emulated hosts {hosts} contain {address}, the address of the {name} {role}",
+                f"leave {address} out of the range, for example 2-254 where the {role} is host 1",
+            )
+
+
+def _networks(campaign: Campaign) -> Iterator[Problem]:
+    """256 destination networks need an octet that the hosts leave alone (RFC 2544 section 12)."""
+    if campaign.traffic.destination_networks != 256:
+        return
+    for name in SIDES:
+        for family in campaign.families_in_use(name):
+            hosts = host_set(campaign, name, family)
+            if hosts is not None and hosts.network_octet_taken:
+                octet = NETWORK_OCTET[family]
+                yield problem(
+                    campaign,
+                    f"{name}.{family}.hosts",
+                    f"the range {hosts.minimum}-{hosts.maximum} at offset {hosts.offset} varies octet {octet}, which"
+                    " traffic.destination_networks = 256 varies as well",
+                    f"end the range at 255 or less with offset {octet}, choose another offset,"
+                    " or set destination_networks = 1",
+                )
+
+
+def _mappings(campaign: Campaign) -> Iterator[Problem]:
+    """Every host has a representation in the other family, and one that the gateway may translate."""
+    gateway = campaign.gateway
+    if gateway.prefix is None and not gateway.eam:
+        yield problem(
+            campaign,
+            "gateway.prefix",
+            f"is missing: mode {campaign.mode} represents hosts by a prefix or by explicit mappings",
+            'write for example prefix = "2001:2:0:6400::/96", or gateway.eam',
+        )
+        return
+    if not any(mix.has_foreground for mix in campaign.traffic.mix):
+        return
+    for name in SIDES:
+        family = campaign.foreground_family(name)
+        hosts = host_set(campaign, name, family)
+        if hosts is None:
+            continue
+        unmapped = unmapped_host(hosts, gateway.prefix, gateway.eam)
+        if unmapped is not None:
+            yield problem(
+                campaign,
+                f"{name}.{family}",
+                f"host {hosts.text(unmapped)} has no representation in the other family:"
+                " neither gateway.eam nor gateway.prefix covers it",
+                "add a mapping that covers all hosts to gateway.eam (RFC 7757), or choose addresses under"
+                " gateway.prefix (RFC 6052)",
+            )
+        elif gateway.prefix == WELL_KNOWN_PREFIX and not gateway.well_known_prefix_allowed and not campaign.is_loopback:
+            bad = first_non_global(hosts, gateway.eam, gateway.prefix)
+            if bad is not None:
+                yield problem(
+                    campaign,
+                    "gateway.prefix",
+                    f"{gateway.prefix} must not represent {bad}, which is not global: translators drop such packets"
+                    " (RFC 6052 section 3.1)",
+                    'use a network-specific prefix such as "2001:2:0:6400::/96", or set'
+                    " gateway.well_known_prefix_allowed = true if the gateway translates them all the same",
+                )
+
+
+def _sizes(campaign: Campaign) -> Iterator[Problem]:
+    sizes = campaign.traffic.frame_sizes
+    if sizes is None:
+        return
+    only: Family | None = {"router44": "ipv4", "router66": "ipv6"}.get(campaign.mode)  # type: ignore[assignment]
+    if only is not None and size_family(campaign) != only:
+        yield problem(
+            campaign,
+            "traffic.frame_sizes.family",
+            f"is {sizes.family}, but mode {campaign.mode} forwards {_NAMES[only]} frames",
+            f'write family = "{only}"',
+        )
+        return
+    for octets in sizes.octets:
+        for found in size_problems(campaign, octets):
+            yield problem(campaign, found.where, found.what, found.fix)
+
+
+def _headers(campaign: Campaign) -> Iterator[Problem]:
+    """Frames must survive the gateway, and no setting may be without effect."""
+    for way in campaign.one_ways():
+        traffic = campaign.direction_traffic(way)
+        decrement = max(campaign.hop_limit_decrement, campaign.background_hop_limit_decrement)
+        if traffic.hop_limit <= decrement:
+            yield problem(
+                campaign,
+                "traffic.hop_limit",
+                f"{traffic.hop_limit} does not survive a gateway that takes {decrement} off",
+                "write a hop limit above gateway.hop_limit_decrement, for example 10 (RFC 2544 appendix C.2.6.4)",
+            )
+    if "ipv4" not in {campaign.foreground_family(name) for name in SIDES} and campaign.traffic.dont_fragment:
+        yield problem(
+            campaign, "traffic.dont_fragment", f"has no effect: mode {campaign.mode} sends no IPv4", "leave it out"
+        )

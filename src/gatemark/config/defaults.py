@@ -1,0 +1,62 @@
+"""Default values of a campaign, each with the section it comes from. `gatemark plan` prints all of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SECOND_NS: Final = 1_000_000_000
+MILLISECOND_NS: Final = 1_000_000
+
+SEED: Final = 1
+REPETITIONS: Final = 20
+"""RFC 8219 section 12: at least 20 repetitions."""
+
+TRIAL_DURATION_NS: Final = 60 * SECOND_NS
+"""RFC 2544 section 24: at least 60 seconds."""
+SETTLE_NS: Final = 2 * SECOND_NS
+"""RFC 2544 section 23 a: after a routing update."""
+LEARN_NS: Final = 2 * SECOND_NS
+"""RFC 2544 section 23 b: after the learning frames."""
+DRAIN_NS: Final = 2 * SECOND_NS
+"""RFC 2544 section 23 d: for residual frames."""
+REST_NS: Final = 5 * SECOND_NS
+"""RFC 2544 section 23 e: for the gateway to restabilise."""
+SEARCH_DURATION_NS: Final = 1 * SECOND_NS
+"""RFC 2544 section 24 allows shorter trials while searching; the result is confirmed at full length."""
+
+SOURCE_PORTS: Final = (1024, 65535)
+"""RFC 4814 section 4.5."""
+DESTINATION_PORTS: Final = (1, 49151)
+"""RFC 4814 section 4.5."""
+HOP_LIMIT: Final = 10
+"""RFC 2544 appendix C.2.6.4: time to live of the test frame."""
+HOP_LIMIT_DECREMENT: Final = 1
+
+MTU: Final = 1500
+"""Octets of an IP packet on Ethernet."""
+STANDARD_SIZES_IPV4: Final = (64, 128, 256, 512, 768, 1024, 1280, 1518, 2048, 4096, 8192, 9216)
+"""RFC 8219 section 5.1.1, without 1522: sizes here never include a VLAN tag."""
+STANDARD_SIZES_IPV6: Final = (84, 128, 256, 512, 768, 1024, 1280, 1518, 2048, 4096, 8192, 9216)
+"""RFC 8219 section 5.1.1: 84 in place of 64, which an IPv6 frame with identifying data cannot have."""
+FRAME_OCTETS_IPV4: Final = (64, 9216)
+"""Smallest and largest IPv4 frame with FCS; 64 leaves 18 octets of UDP data."""
+FRAME_OCTETS_IPV6: Final = (84, 9236)
+"""Smallest and largest IPv6 frame with FCS: 20 octets more than IPv4."""
+TRANSLATION_OVERHEAD: Final = 20
+"""Octets by which an IPv6 header is longer than an IPv4 header (RFC 7915)."""
+LINK_OVERHEAD: Final = 18
+"""Ethernet header (14 octets) and FCS (4 octets)."""
+LOWEST_IPV6_MTU: Final = 1280
+"""RFC 7915 section 4: a translator fragments IPv4 packets without DF whose translation would be larger."""
+
+RETRIES: Final = 3
+LATENESS_MAX_NS: Final = MILLISECOND_NS
+GIVE_UP_LATENESS_NS: Final = 100 * MILLISECOND_NS
+"""A sender that is so late stops: the trial is invalid anyway."""
+KEPT_FRAMES_MAX: Final = 4
+"""Bad frames kept for each side and reason."""
+PROGRESS_NS: Final = 500 * MILLISECOND_NS
+RESOLVE_TIMEOUT_NS: Final = 3 * SECOND_NS
+
+QUEUES: Final = 1
+RING_FRAMES: Final = 4096

@@ -1,0 +1,230 @@
+"""Sets of emulated hosts as ternary patterns, and what a translator makes of them (RFC 6052, RFC 7757). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
+
+from gatemark.config.model import EamEntry, Family, Ipv4Model, Ipv6Model
+
+NETWORK_OCTET: dict[Family, int] = {"ipv4": 2, "ipv6": 7}
+"""Octet that numbers the destination network: bits 16-23 of IPv4, bits 56-63 of IPv6 (RFC 2544 section 12)."""
+
+WELL_KNOWN_PREFIX = IPv6Network("64:ff9b::/96")
+"""RFC 6052 section 2.1; must not represent non-global IPv4 addresses (section 3.1)."""
+
+_EMBEDDED_OCTETS = {
+    32: (4, 5, 6, 7),
+    40: (5, 6, 7, 9),
+    48: (6, 7, 9, 10),
+    56: (7, 9, 10, 11),
+    64: (9, 10, 11, 12),
+    96: (12, 13, 14, 15),
+}
+"""Octets of the IPv6 address that hold the IPv4 address, by prefix length (RFC 6052 section 2.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """All addresses a for which ``a & mask == value``."""
+
+    value: int
+    mask: int
+
+    def meets(self, other: Pattern) -> bool:
+        """Whether any address belongs to both patterns."""
+        return (self.value ^ other.value) & self.mask & other.mask == 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSet:
+    """The hosts of one family on one side."""
+
+    family: Family
+    address: int
+    """Pattern of all hosts, as a number."""
+    offset: int | None
+    """First of the two octets that vary; None if there is one host only."""
+    minimum: int
+    maximum: int
+    networks: bool
+    """Whether the network octet takes all 256 values as well."""
+
+    @classmethod
+    def of(cls, family: Family, model: Ipv4Model | Ipv6Model, *, networks: bool) -> HostSet:
+        """Build the set of a side's hosts."""
+        hosts = model.hosts
+        varies = hosts.mode != "fixed" and hosts.range is not None and hosts.offset is not None
+        return cls(
+            family=family,
+            address=int(model.address),
+            offset=hosts.offset if varies else None,
+            minimum=hosts.range.minimum if varies and hosts.range else 0,
+            maximum=hosts.range.maximum if varies and hosts.range else 0,
+            networks=networks,
+        )
+
+    @property
+    def octets(self) -> int:
+        """Octets of an address: 4 or 16."""
+        return 4 if self.family == "ipv4" else 16
+
+    @property
+    def network_octet_taken(self) -> bool:
+        """Whether the hosts need the octet that the destination networks need, so that the two overwrite each other."""
+        if not self.networks or self.offset is None:
+            return False
+        octet = NETWORK_OCTET[self.family]
+        return self.offset + 1 == octet or (self.offset == octet and self.maximum > 0xFF)
+
+    def varying_octets(self) -> tuple[int, ...]:
+        """Return the octets that are not the same in all addresses."""
+        octets = {NETWORK_OCTET[self.family]} if self.networks else set()
+        if self.offset is not None and self.minimum != self.maximum:
+            octets.add(self.offset + 1)
+            if self.minimum >> 8 != self.maximum >> 8:
+                octets.add(self.offset)
+        return tuple(sorted(octets))
+
+    def _shift(self, octet: int) -> int:
+        return 8 * (self.octets - 1 - octet)
+
+    def address_of(self, number: int, network: int | None = None) -> int:
+        """Return the address of one host, `number` in the two varying octets, `network` in the network octet."""
+        address = self.address
+        if self.offset is not None:
+            shift = self._shift(self.offset + 1)
+            address = address & ~(0xFFFF << shift) | number << shift
+        if self.networks and network is not None:
+            shift = self._shift(NETWORK_OCTET[self.family])
+            address = address & ~(0xFF << shift) | network << shift
+        return address
+
+    @property
+    def lowest(self) -> int:
+        """Return the lowest address."""
+        return self.address_of(self.minimum, 0)
+
+    @property
+    def highest(self) -> int:
+        """Return the highest address."""
+        return self.address_of(self.maximum, 0xFF)
+
+    def patterns(self) -> Iterator[Pattern]:
+        """Yield patterns that together are exactly the set."""
+        everything = (1 << 8 * self.octets) - 1
+        free = 0xFF << self._shift(NETWORK_OCTET[self.family]) if self.networks else 0
+        if self.offset is None:
+            yield Pattern(self.address & ~free, everything & ~free)
+            return
+        shift = self._shift(self.offset + 1)
+        for start, size in _aligned_blocks(self.minimum, self.maximum):
+            mask = everything & ~free & ~((size - 1) << shift)
+            yield Pattern(self.address_of(start) & mask, mask)
+
+    def meets(self, other: HostSet) -> bool:
+        """Whether any address belongs to both sets."""
+        if self.family != other.family:
+            return False
+        theirs = tuple(other.patterns())
+        return any(mine.meets(pattern) for mine in self.patterns() for pattern in theirs)
+
+    def __contains__(self, address: IPv4Address | IPv6Address) -> bool:
+        everything = Pattern(int(address), (1 << 8 * self.octets) - 1)
+        return any(pattern.meets(everything) for pattern in self.patterns())
+
+    def text(self, address: int) -> str:
+        """Write an address of this set's family."""
+        return str(IPv4Address(address) if self.family == "ipv4" else IPv6Address(address))
+
+    def __str__(self) -> str:
+        if self.lowest == self.highest:
+            return self.text(self.lowest)
+        return f"{self.text(self.lowest)} to {self.text(self.highest)}"
+
+
+def _aligned_blocks(minimum: int, maximum: int) -> Iterator[tuple[int, int]]:
+    """Split an inclusive range into (start, size) blocks, each a power of two large and aligned to its size."""
+    while minimum <= maximum:
+        size = minimum & -minimum or 1 << 16
+        while size > maximum - minimum + 1:
+            size //= 2
+        yield minimum, size
+        minimum += size
+
+
+def unmapped_host(hosts: HostSet, prefix: IPv6Network | None, eam: Sequence[EamEntry]) -> int | None:
+    """Return a host that neither an explicit mapping nor the prefix represents in the other family, if there is one."""
+    for network in (0, 0xFF, *range(1, 0xFF)) if hosts.networks else (None,):
+        unmapped = _unmapped(hosts, prefix, eam, network, hosts.minimum, hosts.maximum)
+        if unmapped is not None:
+            return unmapped
+        if network == 0xFF and _one_mapping(hosts, prefix, eam, hosts.lowest, hosts.highest):
+            return None
+    return None
+
+
+def hosts_under_prefix(hosts: HostSet, eam: Sequence[EamEntry]) -> int | None:
+    """Return a host that no explicit mapping covers, so that RFC 6052 represents it, if there is one."""
+    return unmapped_host(hosts, None, eam)
+
+
+def _unmapped(
+    hosts: HostSet,
+    prefix: IPv6Network | None,
+    eam: Sequence[EamEntry],
+    network: int | None,
+    minimum: int,
+    maximum: int,
+) -> int | None:
+    lowest, highest = hosts.address_of(minimum, network), hosts.address_of(maximum, network)
+    if _one_mapping(hosts, prefix, eam, lowest, highest):
+        return None
+    if minimum == maximum:
+        return lowest
+    if not eam:
+        return highest if _one_mapping(hosts, prefix, eam, lowest, lowest) else lowest
+    middle = (minimum + maximum) // 2
+    low = _unmapped(hosts, prefix, eam, network, minimum, middle)
+    return low if low is not None else _unmapped(hosts, prefix, eam, network, middle + 1, maximum)
+
+
+def _one_mapping(
+    hosts: HostSet, prefix: IPv6Network | None, eam: Sequence[EamEntry], lowest: int, highest: int
+) -> bool:
+    """Whether one mapping covers every address from `lowest` to `highest` of the set."""
+    for entry in eam:
+        network = entry.ipv4 if hosts.family == "ipv4" else entry.ipv6
+        if int(network.network_address) <= lowest and highest <= int(network.broadcast_address):
+            return True
+    if prefix is None:
+        return False
+    if hosts.family == "ipv4":
+        return True
+    outside = set(hosts.varying_octets()) - set(_EMBEDDED_OCTETS[prefix.prefixlen]) if lowest != highest else set()
+    return not outside and all(embedded_ipv4(IPv6Address(end), prefix) is not None for end in (lowest, highest))
+
+
+def embedded_ipv4(address: IPv6Address, prefix: IPv6Network) -> IPv4Address | None:
+    """Return the IPv4 address inside an IPv4-embedded IPv6 address; None if it is none (RFC 6052 section 2.2)."""
+    if address not in prefix:
+        return None
+    octets = address.packed
+    positions = _EMBEDDED_OCTETS[prefix.prefixlen]
+    suffix = range(positions[-1] + 1, 16)
+    if octets[8] != 0 or any(octets[position] for position in suffix):
+        return None
+    return IPv4Address(bytes(octets[position] for position in positions))
+
+
+def first_non_global(hosts: HostSet, eam: Sequence[EamEntry], prefix: IPv6Network) -> IPv4Address | None:
+    """Return a non-global IPv4 address that `prefix` would have to represent, if any (RFC 6052 section 3.1)."""
+    uncovered = hosts_under_prefix(hosts, eam)
+    if uncovered is None:
+        return None
+    for end in (uncovered, hosts.lowest, hosts.highest):
+        address = IPv4Address(end) if hosts.family == "ipv4" else embedded_ipv4(IPv6Address(end), prefix)
+        if address is not None and not address.is_global:
+            return address
+    return None

@@ -1,0 +1,267 @@
+"""Read a campaign file; every problem in it is told at once, with file, key path and remedy."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from gatemark.config.check import file_problems, nearest, raise_if_any
+from gatemark.config.complete import complete_problems
+from gatemark.config.model import Campaign, Ipv4Model, Ipv6Model, SideModel
+from gatemark.config.types import BadValueError
+from gatemark.errors import ConfigError, Problem
+
+Location = tuple[str | int, ...]
+
+_LOOPBACK_SIDES = {
+    "left": ("198.18.0.2", "2001:2::2"),
+    "right": ("198.19.0.2", "2001:2:0:8000::2"),
+}
+"""Hosts of a loop-back that names none: one in each half of the benchmarking ranges (RFC 2544 C.2.2, RFC 8219)."""
+
+
+def load_campaign(path: Path | str) -> Campaign:
+    """Read a campaign file (TOML). Raises ConfigError with all problems.
+
+    A recipe that is given as a path is looked up from the folder of the file.
+    """
+    path = Path(path)
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            what=f"cannot be read: {error.strerror}", where=str(path), fix="name an existing campaign file"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(what=f"is not UTF-8 text: {error}", where=str(path), fix="save the file as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(
+            what=f"is not TOML: {error}", where=str(path), fix='keys are written key = value, texts in "quotes"'
+        ) from None
+    document.setdefault("name", path.stem)
+    testbed = document.get("testbed")
+    recipe = testbed.get("recipe") if isinstance(testbed, dict) else None
+    if isinstance(testbed, dict) and isinstance(recipe, str) and ("/" in recipe or recipe.endswith(".toml")):
+        document = {**document, "testbed": {**testbed, "recipe": str((path.parent / recipe).resolve())}}
+    return campaign_from_dict(document, where=str(path))
+
+
+def campaign_from_dict(document: Mapping[str, Any], where: str = "campaign") -> Campaign:
+    """Build a campaign from the document that a file holds. Raises ConfigError with all problems.
+
+    With test beds other than netns the campaign is checked whole; with netns `Campaign.with_recipe` and
+    `Campaign.check_complete` follow, once the recipe is read.
+    """
+    try:
+        campaign = _completed(Campaign.model_validate(document)).renamed(source=where)
+        skip: frozenset[str] = frozenset()
+        problems: list[Problem] = []
+    except ValidationError as error:
+        problems = [_problem(detail, document, where) for detail in _told_once(error.errors())]
+        skip = frozenset(str(detail["loc"][0]) for detail in error.errors() if detail["loc"])
+        rest = _without_bad_keys(document, error)
+        if rest is None:
+            raise_if_any(problems)
+        assert rest is not None
+        campaign = _completed(rest).renamed(source=where)
+    problems.extend(file_problems(campaign, skip))
+    if campaign.testbed.kind != "netns":
+        problems.extend(complete_problems(campaign, skip | _tables_of(problems, where)))
+    raise_if_any(problems)
+    return campaign
+
+
+def _told_once(details: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Leave out that a list is too short where that is so only because its items are wrong."""
+    places = [detail["loc"] for detail in details]
+    return [
+        detail
+        for detail in details
+        if detail["type"] != "too_short"
+        or not any(place[: len(detail["loc"])] == detail["loc"] and place != detail["loc"] for place in places)
+    ]
+
+
+def _tables_of(problems: list[Problem], where: str) -> frozenset[str]:
+    """Return the tables that have problems of their own, so that no check of the whole repeats them."""
+    return frozenset(found.where.removeprefix(f"{where}: ").partition(".")[0].partition("[")[0] for found in problems)
+
+
+def _completed(campaign: Campaign) -> Campaign:
+    """Fill in the defaults that depend on other keys."""
+    update: dict[str, Any] = {}
+    throughput = campaign.throughput
+    if throughput is not None and "search_duration_ns" not in throughput.model_fields_set:
+        shorter = min(throughput.search_duration_ns, campaign.trial.duration_ns)
+        update["throughput"] = throughput.model_copy(update={"search_duration_ns": shorter})
+    if campaign.is_loopback:
+        for name in _LOOPBACK_SIDES:
+            side: SideModel = getattr(campaign, name) or SideModel()
+            update[name] = side.model_copy(update=_loopback_defaults(name, side))
+    if campaign.testbed.kind != "netns" and campaign.gateway.hop_limit_decrement is None and not campaign.is_loopback:
+        update["gateway"] = campaign.gateway.model_copy(update={"hop_limit_decrement": campaign.hop_limit_decrement})
+    return campaign.model_copy(update=update) if update else campaign
+
+
+def _loopback_defaults(name: str, side: SideModel) -> dict[str, Any]:
+    ipv4, ipv6 = _LOOPBACK_SIDES[name]
+    update: dict[str, Any] = {}
+    if side.port is None:
+        update["port"] = "ring"
+    if side.ipv4 is None:
+        update["ipv4"] = Ipv4Model.model_validate({"address": ipv4})
+    if side.ipv6 is None:
+        update["ipv6"] = Ipv6Model.model_validate({"address": ipv6})
+    if side.address_mode == "nexthop":  # the router of a family that the file does not name is its neighbour address
+        update = {key: value for key, value in update.items() if key == "port"}
+    return update
+
+
+def _without_bad_keys(document: Mapping[str, Any], error: ValidationError) -> Campaign | None:
+    """Validate the document without its bad keys, so that the rest of it can be checked; None if nothing is left."""
+    rest = copy.deepcopy(dict(document))
+    for _ in range(8):
+        for detail in error.errors():
+            location = _document_location(rest, detail["loc"])
+            _remove(rest, location[:-1] if detail["type"] == "missing" else location)
+        rest.setdefault("testbed", {"kind": "netns", "recipe": "none"})
+        try:
+            return Campaign.model_validate(rest)
+        except ValidationError as again:
+            error = again
+    return None
+
+
+def _document_location(document: Any, location: Location) -> Location:
+    """Return the part of a location that exists in the document, plus one key for what is missing."""
+    kept: list[str | int] = []
+    for key in location:
+        kept.append(key)
+        present = (isinstance(document, dict) and key in document) or (
+            isinstance(document, list) and isinstance(key, int) and key < len(document)
+        )
+        if not present:
+            break
+        document = document[key]
+    return tuple(kept)
+
+
+def _remove(document: dict[str, Any], location: Location) -> None:
+    node: Any = document
+    if not location:
+        return
+    for index, key in enumerate(location[:-1]):
+        if isinstance(node, list):  # a list loses its table, so that the places of its other items stay true
+            _remove(document, location[:index])
+            return
+        if not isinstance(node, dict) or key not in node:
+            return
+        node = node[key]
+    if isinstance(node, dict):
+        node.pop(str(location[-1]), None)
+    elif isinstance(node, list):
+        _remove(document, location[:-1])
+
+
+def _problem(detail: ErrorDetails, document: Mapping[str, Any], where: str) -> Problem:
+    """Turn one finding of pydantic into words."""
+    location = detail["loc"] if detail["type"] == "missing" else _document_location(document, detail["loc"])
+    if detail["type"] != "missing" and location and not _exists(document, location):
+        location = location[:-1]
+    at = f"{where}: {_key_path(location)}" if location else where
+    value = detail["input"]
+    kind = detail["type"]
+    model, field = _field_at(location)
+    if kind == "value_error":
+        error = detail["ctx"]["error"]
+        if isinstance(error, BadValueError):
+            return Problem(what=error.what, where=at, fix=error.fix)
+    if kind == "missing":
+        return Problem(what="is missing", where=at, fix=_describe(field, "add the key"))
+    if kind == "extra_forbidden":
+        return Problem(what="unknown key", where=at, fix=_known_keys(model, str(location[-1])))
+    if kind == "literal_error":
+        return Problem(what=f"{value!r} is not one of {detail['ctx']['expected']}", where=at, fix=_guess(field, value))
+    message = detail["msg"].replace("Input should be", "should be")
+    return Problem(what=f"{_shown(value)} {message}", where=at, fix=_describe(field, "correct the value"))
+
+
+def _exists(document: Any, location: Location) -> bool:
+    for key in location:
+        try:
+            document = document[key]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _key_path(location: Location) -> str:
+    text = ""
+    for key in location:
+        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
+    return text
+
+
+def _describe(field: FieldInfo | None, otherwise: str) -> str:
+    return f"wanted: {field.description}" if field is not None and field.description else otherwise
+
+
+def _guess(field: FieldInfo | None, value: object) -> str:
+    known = [str(item) for item in _literals(field.annotation)] if field is not None else []
+    guess = nearest(str(value), known)
+    return f"did you mean {guess!r}?" if guess else _describe(field, "write one of these")
+
+
+def _known_keys(model: type[BaseModel] | None, key: str) -> str:
+    if model is None:
+        return "leave it out"
+    known = [field.alias or name for name, field in model.model_fields.items()]
+    guess = nearest(key, known)
+    return f"did you mean {guess}?" if guess else f"leave it out; known here: {', '.join(known)}"
+
+
+def _field_at(location: Location) -> tuple[type[BaseModel] | None, FieldInfo | None]:
+    """Return the model that holds the last key of a location, and the field of that key if there is one."""
+    model: type[BaseModel] | None = Campaign
+    field: FieldInfo | None = None
+    holder: type[BaseModel] | None = Campaign
+    for key in location:
+        if isinstance(key, int):
+            continue
+        holder = model
+        field = None
+        if model is not None:
+            field = next((f for name, f in model.model_fields.items() if (f.alias or name) == key), None)
+        model = next(_models(field.annotation), None) if field is not None else None
+    return holder, field
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
+        if issubclass(annotation, BaseModel):
+            yield annotation
+        return
+    for part in typing.get_args(annotation):
+        yield from _models(part)
+
+
+def _literals(annotation: Any) -> Iterator[object]:
+    if typing.get_origin(annotation) is typing.Literal:
+        yield from typing.get_args(annotation)
+        return
+    for part in typing.get_args(annotation):
+        yield from _literals(part)

@@ -1,0 +1,103 @@
+"""Put a campaign and what its recipe knows together. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from gatemark.config.check import SIDES, problem, raise_if_any
+from gatemark.config.model import (
+    Campaign,
+    Family,
+    GatewayModel,
+    Ipv4Model,
+    Ipv6Model,
+    RecipeFacts,
+    SideModel,
+    SideName,
+)
+from gatemark.config.types import write_text
+from gatemark.errors import Problem
+
+C = TypeVar("C", bound=Campaign)
+_GATEWAY_KEYS = ("mode", "hop_limit_decrement", "background_hop_limit_decrement", "prefix", "eam", "dont_fragment_rule")
+
+
+def merge_recipe(campaign: C, recipe: RecipeFacts) -> C:
+    """Fill what the file leaves open from the recipe.
+
+    The file wins for everything that is the Tester's own; a file that says something else about the gateway than its
+    recipe is a ConfigError, because the gateway is what the recipe makes it.
+    """
+    known = {key: getattr(recipe, key) for key in _GATEWAY_KEYS}
+    given = {key: value for key, value in known.items() if value not in (None, ())}
+    facts = GatewayModel.model_validate({key: _plain(value) for key, value in given.items()})
+    raise_if_any(_contradictions(campaign, recipe, facts))
+    gateway = campaign.gateway.model_copy(update={key: getattr(facts, key) for key in given})
+    left = _merged_side(campaign.left, recipe.left, recipe.mtu)
+    right = _merged_side(campaign.right, recipe.right, recipe.mtu)
+    merged = campaign.model_copy(update={"gateway": gateway, "left": left, "right": right})
+    return merged
+
+
+def _plain(value: Any) -> Any:
+    return [entry.model_dump() for entry in value] if isinstance(value, tuple) else value
+
+
+def _contradictions(campaign: Campaign, recipe: RecipeFacts, facts: GatewayModel) -> Iterator[Problem]:
+    for key in _GATEWAY_KEYS:
+        ours, theirs = getattr(campaign.gateway, key), getattr(facts, key)
+        free = key == "background_hop_limit_decrement" and theirs is None
+        if ours not in (None, ()) and ours != theirs and not free:
+            yield problem(
+                campaign,
+                f"gateway.{key}",
+                f"is {write_text(ours)}, but recipe {recipe.name} makes a gateway with {write_text(theirs)}",
+                "leave the key out, or copy the recipe and change it there",
+            )
+    for name in SIDES:
+        ours_side = getattr(campaign, name)
+        theirs_side: SideModel = getattr(recipe, name)
+        if ours_side is None:
+            continue
+        if ours_side.mtu is not None and ours_side.mtu > (theirs_side.mtu or recipe.mtu):
+            yield problem(
+                campaign,
+                f"{name}.mtu",
+                f"is {ours_side.mtu}, but recipe {recipe.name} sets {theirs_side.mtu or recipe.mtu}",
+                "leave the key out, or copy the recipe and change it there",
+            )
+        yield from _gateway_addresses(campaign, recipe, name, ours_side, theirs_side)
+
+
+def _gateway_addresses(
+    campaign: Campaign, recipe: RecipeFacts, name: SideName, ours: SideModel, theirs: SideModel
+) -> Iterator[Problem]:
+    families: tuple[Family, ...] = ("ipv4", "ipv6")
+    for family in families:
+        mine, other = ours.family(family), theirs.family(family)
+        if mine is not None and other is not None and mine.gateway not in (None, other.gateway):
+            yield problem(
+                campaign,
+                f"{name}.{family}.gateway",
+                f"is {mine.gateway}, but recipe {recipe.name} gives the gateway {other.gateway}",
+                "leave the key out, or copy the recipe and change it there",
+            )
+
+
+def _merged_side(ours: SideModel | None, theirs: SideModel, mtu: int) -> SideModel:
+    update: dict[str, Any] = {"mtu": theirs.mtu or mtu}
+    if ours is not None:
+        update |= {key: getattr(ours, key) for key in ours.model_fields_set if getattr(ours, key) is not None}
+        update["ipv4"] = _merged_family(ours.ipv4, theirs.ipv4)
+        update["ipv6"] = _merged_family(ours.ipv6, theirs.ipv6)
+    return theirs.model_copy(update=update)
+
+
+F = TypeVar("F", Ipv4Model, Ipv6Model)
+
+
+def _merged_family(ours: F | None, theirs: F | None) -> F | None:
+    if ours is None or theirs is None:
+        return ours or theirs
+    return theirs.model_copy(update={key: getattr(ours, key) for key in ours.model_fields_set})

@@ -1,0 +1,218 @@
+"""A whole campaign, and what a recipe adds to it. The tables it is made of are in `gatemark.config.tables`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv6Network
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, PrivateAttr, StrictInt
+
+from gatemark.config import defaults
+from gatemark.config.tables import (
+    FAMILIES,
+    DestinationPortsModel,
+    Direction,
+    DirectionTraffic,
+    DirectionTrafficModel,
+    EamEntry,
+    Family,
+    FrameLossModel,
+    FrameSizesModel,
+    GatewayMode,
+    GatewayModel,
+    HostsModel,
+    Ipv4Model,
+    Ipv6Model,
+    LineModel,
+    OneWay,
+    PortsModel,
+    SideModel,
+    SideName,
+    SourcePortsModel,
+    Table,
+    TestbedModel,
+    ThroughputModel,
+    TrafficModel,
+    TrialModel,
+    ValidityModel,
+    Variation,
+)
+
+__all__ = [
+    "FAMILIES",
+    "Campaign",
+    "DestinationPortsModel",
+    "Direction",
+    "DirectionTraffic",
+    "DirectionTrafficModel",
+    "EamEntry",
+    "Family",
+    "FrameLossModel",
+    "FrameSizesModel",
+    "GatewayMode",
+    "GatewayModel",
+    "HostsModel",
+    "Ipv4Model",
+    "Ipv6Model",
+    "LineModel",
+    "OneWay",
+    "PortsModel",
+    "RecipeFacts",
+    "SideModel",
+    "SideName",
+    "SourcePortsModel",
+    "Table",
+    "TestbedModel",
+    "ThroughputModel",
+    "TrafficModel",
+    "TrialModel",
+    "ValidityModel",
+    "Variation",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeFacts:
+    """What a recipe of a gateway tells the campaign. The sides have no port: the test bed makes it."""
+
+    name: str
+    mode: GatewayMode
+    hop_limit_decrement: int
+    background_hop_limit_decrement: int | None = None
+    prefix: IPv6Network | str | None = None
+    eam: tuple[EamEntry, ...] = ()
+    dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = None
+    left: SideModel
+    right: SideModel
+    mtu: int = defaults.MTU
+
+
+class Campaign(Table):
+    """A whole campaign: what is measured, on which gateway, how."""
+
+    name: str = Field("campaign", min_length=1, max_length=100, description="name of the campaign and its results")
+    seed: Annotated[StrictInt, Field(ge=0, lt=1 << 63)] = Field(
+        defaults.SEED, description="seed of everything that is pseudorandom"
+    )
+    repetitions: Annotated[StrictInt, Field(ge=1, le=10_000)] = Field(
+        defaults.REPETITIONS, description="how often each measurement is repeated (RFC 8219 section 12)"
+    )
+    gateway: GatewayModel = Field(GatewayModel(), description="what the gateway does")
+    testbed: TestbedModel = Field(description="where the gateway is")
+    left: SideModel | None = Field(None, description="left port and its hosts")
+    right: SideModel | None = Field(None, description="right port and its hosts")
+    traffic: TrafficModel = Field(TrafficModel(), description="what is sent")
+    trial: TrialModel = Field(TrialModel(), description="phases of a trial")
+    validity: ValidityModel = Field(ValidityModel(), description="when a trial counts")
+    line: LineModel = Field(LineModel(), description="the medium")
+    throughput: ThroughputModel | None = Field(None, description="measure throughput")
+    frame_loss: FrameLossModel | None = Field(None, description="measure the frame loss rate")
+
+    _source: str = PrivateAttr("campaign")
+
+    @property
+    def source(self) -> str:
+        """Return the name of the file, for messages."""
+        return self._source
+
+    @property
+    def mode(self) -> GatewayMode:
+        """Return the mode of the gateway; only once it is known."""
+        assert self.gateway.mode is not None, "the mode is not known before with_recipe"
+        return self.gateway.mode
+
+    @property
+    def is_translation(self) -> bool:
+        """Whether the two sides have different families."""
+        return self.mode in ("siit64", "siit46")
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether frames come back as they were sent."""
+        return self.testbed.kind == "loopback"
+
+    @property
+    def hop_limit_decrement(self) -> int:
+        """Return by how much hop limits come out lower: 0 in a loop-back."""
+        if self.is_loopback:
+            return 0
+        own = self.gateway.hop_limit_decrement
+        return defaults.HOP_LIMIT_DECREMENT if own is None else own
+
+    @property
+    def background_hop_limit_decrement(self) -> int:
+        """Return the same for native background, which a translator merely forwards."""
+        if self.is_loopback:
+            return 0
+        own = self.gateway.background_hop_limit_decrement
+        if own is not None:
+            return own
+        return defaults.HOP_LIMIT_DECREMENT if self.is_translation else self.hop_limit_decrement
+
+    @property
+    def has_background(self) -> bool:
+        """Whether any mix holds native IPv6 background."""
+        return any(mix.has_background for mix in self.traffic.mix)
+
+    def side(self, name: SideName) -> SideModel:
+        """Return one side; only once it is known."""
+        side = self.left if name == "left" else self.right
+        assert side is not None, "the sides are not known before with_recipe"
+        return side
+
+    def foreground_family(self, name: SideName) -> Family:
+        """Return the family of the foreground on one side."""
+        return FAMILIES[self.mode][0 if name == "left" else 1]
+
+    def families_in_use(self, name: SideName) -> tuple[Family, ...]:
+        """Return the families of the frames that one side sends and receives, foreground first."""
+        foreground = self.foreground_family(name) if any(mix.has_foreground for mix in self.traffic.mix) else None
+        background: Family | None = "ipv6" if self.has_background else None
+        return tuple(dict.fromkeys(family for family in (foreground, background) if family is not None))
+
+    def one_ways(self) -> tuple[OneWay, ...]:
+        """Return the single directions in which any frame is sent."""
+        both = "bidirectional" in self.traffic.direction
+        ways: tuple[OneWay, ...] = ("forward", "reverse")
+        return tuple(way for way in ways if both or way in self.traffic.direction)
+
+    def direction_traffic(self, direction: OneWay) -> DirectionTraffic:
+        """Return the traffic of one direction with its own settings applied."""
+        common = self.traffic
+        own = (common.forward if direction == "forward" else common.reverse) or DirectionTrafficModel()
+        return DirectionTraffic(
+            source_ports=own.source_ports or common.source_ports,
+            destination_ports=own.destination_ports or common.destination_ports,
+            hop_limit=common.hop_limit if own.hop_limit is None else own.hop_limit,
+            traffic_class=common.traffic_class if own.traffic_class is None else own.traffic_class,
+            dont_fragment=common.dont_fragment if own.dont_fragment is None else own.dont_fragment,
+        )
+
+    def with_recipe(self, recipe: RecipeFacts) -> Self:
+        """Return the campaign with what the recipe knows; raise ConfigError where the two contradict each other."""
+        from gatemark.config.merge import merge_recipe
+
+        return merge_recipe(self, recipe)
+
+    def check_complete(self) -> None:
+        """Raise ConfigError with every reason why this campaign cannot be run; needs the sides to be known."""
+        from gatemark.config.check import file_problems, raise_if_any
+        from gatemark.config.complete import complete_problems
+
+        raise_if_any([*file_problems(self), *complete_problems(self)])
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the campaign as a document that `campaign_from_dict` reads back to the same campaign."""
+        document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if self.frame_loss is not None and self.frame_loss.rates is not None:
+            for key in ("maximum", "step"):  # without effect beside rates, and refused there
+                del document["frame_loss"][key]
+        return document
+
+    def renamed(self, *, name: str | None = None, source: str | None = None) -> Self:
+        """Return a copy with another name, or with another file name for messages."""
+        copy = self.model_copy(update={} if name is None else {"name": name})
+        if source is not None:
+            copy._source = source
+        return copy

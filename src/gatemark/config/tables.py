@@ -1,0 +1,300 @@
+"""The tables of a campaign file as frozen models: one class for each table, one attribute for each key.
+
+Attributes carry their unit (`duration_ns`); the key in the file does not (`duration = "60s"`), because its value does.
+A model checks each value alone; what several keys must satisfy together is in `gatemark.config.check`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
+
+from gatemark.config import defaults
+from gatemark.config.types import (
+    AsList,
+    BitRate,
+    Duration,
+    FrameRate,
+    HostSpan,
+    Ipv4,
+    Ipv4Prefix,
+    Ipv6,
+    Ipv6Prefix,
+    LossRatio,
+    MacAddress,
+    Mix,
+    MixValue,
+    PortSpan,
+    PositiveDuration,
+    Span,
+    Step,
+    TranslationPrefix,
+)
+from gatemark.units import LineShare
+
+GatewayMode = Literal["router44", "router66", "siit64", "siit46"]
+Direction = Literal["forward", "reverse", "bidirectional"]
+OneWay = Literal["forward", "reverse"]
+SideName = Literal["left", "right"]
+Family = Literal["ipv4", "ipv6"]
+Variation = Literal["fixed", "increasing", "decreasing", "pseudorandom"]
+
+FAMILIES: Final[dict[GatewayMode, tuple[Family, Family]]] = {
+    "router44": ("ipv4", "ipv4"),
+    "router66": ("ipv6", "ipv6"),
+    "siit64": ("ipv6", "ipv4"),
+    "siit46": ("ipv4", "ipv6"),
+}
+"""Family of the foreground on the left and on the right side."""
+
+
+class Table(BaseModel):
+    """A table of the campaign file: frozen, no unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=False, validate_by_alias=True)
+
+
+class EamEntry(Table):
+    """One explicit address mapping (RFC 7757 section 3)."""
+
+    ipv4: Ipv4Prefix = Field(description="IPv4 prefix of the mapping")
+    ipv6: Ipv6Prefix = Field(description="IPv6 prefix that the IPv4 prefix is mapped to")
+
+
+class GatewayModel(Table):
+    """What the gateway does to a frame."""
+
+    mode: GatewayMode | None = Field(None, description="kind of gateway; the recipe gives it for a netns test bed")
+    hop_limit_decrement: Annotated[StrictInt, Field(ge=0, le=254)] | None = Field(
+        None, description="by how much hop limit and time to live come out lower; default 1 or what the recipe says"
+    )
+    background_hop_limit_decrement: Annotated[StrictInt, Field(ge=0, le=254)] | None = Field(
+        None, description="the same for native IPv6 background; default 1 for translators, else as for the foreground"
+    )
+    prefix: TranslationPrefix | None = Field(None, description="translation prefix (RFC 6052); siit modes only")
+    eam: tuple[EamEntry, ...] = Field((), description="explicit address mappings (RFC 7757); siit modes only")
+    dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = Field(
+        None,
+        description="DF in the IPv4 packets that a translator makes: by RFC 7915 section 5.1 (default; 0 up to 1260 octets,"
+        " else 1) or RFC 6145 section 5.1 (always 1); siit modes only",
+    )
+    lowest_ipv6_mtu: Annotated[StrictInt, Field(ge=1280, le=65535)] | None = Field(
+        None, description="lowest-ipv6-mtu that the translator is configured with, default 1280 (RFC 7915 section 4)"
+    )
+    well_known_prefix_allowed: StrictBool = Field(
+        False, description="the gateway translates non-global IPv4 addresses under 64:ff9b::/96 against RFC 6052"
+    )
+    name: str = Field("", description="name of the gateway for the report")
+    version: str = Field("", description="version of the gateway for the report")
+    configuration: str = Field("", description="configuration of the gateway for the report (RFC 2544 section 7)")
+
+
+class TestbedModel(Table):
+    """Where the gateway is."""
+
+    __test__ = False
+
+    kind: Literal["netns", "ports", "loopback"] = Field(description="network namespaces, two ports, or no gateway")
+    recipe: str | None = Field(None, min_length=1, description="name or path of the gateway's recipe; netns only")
+    cores: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field((), description="processors of the Tester's workers")
+    huge_pages: Literal["auto", "never"] = Field("auto", description="use huge pages where there are any")
+    gateway_cores: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field(
+        (), description="processors of the gateway; netns only"
+    )
+
+
+class HostsModel(Table):
+    """Which hosts are emulated: the two octets at `offset` take the values of `range`."""
+
+    offset: Annotated[StrictInt, Field(ge=0, le=14)] | None = Field(
+        None, description="first of the two octets that vary, counted from 0; at most 2 for IPv4 and 14 for IPv6"
+    )
+    mode: Variation = Field("fixed", description="how the two octets vary from frame to frame")
+    range: HostSpan | None = Field(None, description="values of the two octets as one 16-bit number, inclusive")
+
+
+class Ipv4Model(Table):
+    """IPv4 on one side."""
+
+    address: Ipv4 = Field(description="the Tester's own host, and the pattern of all emulated hosts")
+    gateway: Ipv4 | None = Field(None, description="the gateway's address on this side")
+    router: Ipv4 | None = Field(None, description="router before the hosts; only with address_mode nexthop")
+    hosts: HostsModel = Field(HostsModel(), description="emulated hosts")
+
+
+class Ipv6Model(Table):
+    """IPv6 on one side."""
+
+    address: Ipv6 = Field(description="the Tester's own host, and the pattern of all emulated hosts")
+    gateway: Ipv6 | None = Field(None, description="the gateway's address on this side")
+    router: Ipv6 | None = Field(None, description="router before the hosts; only with address_mode nexthop")
+    hosts: HostsModel = Field(HostsModel(), description="emulated hosts")
+
+
+class SideModel(Table):
+    """One port of the Tester and the hosts behind it."""
+
+    port: str | None = Field(None, min_length=1, description="port by its short name, for example pci:0000:01:00.0")
+    ipv4: Ipv4Model | None = Field(None, description="IPv4 hosts of this side")
+    ipv6: Ipv6Model | None = Field(None, description="IPv6 hosts of this side")
+    address_mode: Literal["onlink", "nexthop"] = Field(
+        "onlink", description="hosts are neighbours of the gateway, or lie behind one router (RFC 2544 C.2.2.2)"
+    )
+    gateway_mac: MacAddress | None = Field(None, description="static address of the gateway in place of ARP and NDP")
+    vlan: Annotated[StrictInt, Field(ge=1, le=4094)] | None = Field(None, description="IEEE 802.1Q VLAN identifier")
+    queues: Annotated[StrictInt, Field(ge=1, le=64)] = Field(defaults.QUEUES, description="queues of the port")
+    ring_frames: Annotated[StrictInt, Field(ge=32, le=65536)] = Field(
+        defaults.RING_FRAMES, description="frames that a receive or transmit ring holds"
+    )
+    mtu: Annotated[StrictInt, Field(ge=576, le=9216 + 20)] | None = Field(
+        None, description="largest IP packet on this side in octets, default 1500 or what the recipe sets"
+    )
+
+    def family(self, family: Family) -> Ipv4Model | Ipv6Model | None:
+        """Return the hosts of one family."""
+        return self.ipv4 if family == "ipv4" else self.ipv6
+
+
+class FrameSizesModel(Table):
+    """Frame sizes, named by the family that has them."""
+
+    family: Family = Field(description="which side's frame the octets are; across translation the other is 20 off")
+    octets: Annotated[tuple[StrictInt, ...], AsList] = Field(
+        min_length=1, description="frame sizes with FCS and without VLAN tag (RFC 8219 section 5.1.1)"
+    )
+
+
+class PortsModel(Table):
+    """UDP ports (RFC 4814 section 4.5)."""
+
+    mode: Variation = Field("pseudorandom", description="how the port varies from frame to frame")
+    range: PortSpan = Field(description="ports, inclusive; one value for mode fixed")
+
+
+class SourcePortsModel(PortsModel):
+    """UDP source ports."""
+
+    range: PortSpan = Field(Span(*defaults.SOURCE_PORTS), description="ports, inclusive; one value for mode fixed")
+
+
+class DestinationPortsModel(PortsModel):
+    """UDP destination ports."""
+
+    range: PortSpan = Field(Span(*defaults.DESTINATION_PORTS), description="ports, inclusive; one value for mode fixed")
+
+
+_OctetValue = Annotated[StrictInt, Field(ge=0, le=255)]
+_HopLimit = Annotated[StrictInt, Field(ge=1, le=255)]
+
+
+class DirectionTrafficModel(Table):
+    """Traffic of one direction where it differs from the other."""
+
+    source_ports: SourcePortsModel | None = Field(None, description="UDP source ports of this direction")
+    destination_ports: DestinationPortsModel | None = Field(None, description="UDP destination ports of this direction")
+    hop_limit: _HopLimit | None = Field(None, description="hop limit or time to live as sent")
+    traffic_class: _OctetValue | None = Field(None, description="traffic class or type of service as sent")
+    dont_fragment: StrictBool | None = Field(None, description="DF of IPv4 frames as sent")
+
+
+class TrafficModel(Table):
+    """What is sent. Lists are swept: each combination is measured."""
+
+    direction: Annotated[tuple[Direction, ...], AsList] = Field(
+        ("bidirectional",), min_length=1, description="directions to be measured (RFC 8219 section 5.3)"
+    )
+    frame_sizes: FrameSizesModel | None = Field(
+        None, description="frame sizes; by default those of RFC 8219 section 5.1.1 that the path carries whole"
+    )
+    mix: Annotated[tuple[MixValue, ...], AsList] = Field(
+        (Mix(1, 1),), min_length=1, description="m of every n frames are foreground (RFC 8219 section 5.3)"
+    )
+    source_ports: SourcePortsModel = Field(SourcePortsModel(), description="UDP source ports")
+    destination_ports: DestinationPortsModel = Field(DestinationPortsModel(), description="UDP destination ports")
+    destination_networks: Literal[1, 256] = Field(1, description="destination networks (RFC 2544 section 12)")
+    hop_limit: _HopLimit = Field(defaults.HOP_LIMIT, description="hop limit or time to live as sent")
+    traffic_class: _OctetValue = Field(0, description="traffic class or type of service as sent")
+    dont_fragment: StrictBool = Field(False, description="DF of IPv4 frames as sent")
+    forward: DirectionTrafficModel | None = Field(None, description="what is different from left to right")
+    reverse: DirectionTrafficModel | None = Field(None, description="what is different from right to left")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectionTraffic:
+    """Traffic of one direction, everything decided."""
+
+    source_ports: PortsModel
+    destination_ports: PortsModel
+    hop_limit: int
+    traffic_class: int
+    dont_fragment: bool
+
+
+class TrialModel(Table):
+    """The phases of a trial (RFC 2544 section 23)."""
+
+    duration_ns: PositiveDuration = Field(
+        defaults.TRIAL_DURATION_NS, alias="duration", description="sending time (RFC 2544 section 24)"
+    )
+    settle_ns: Duration = Field(defaults.SETTLE_NS, alias="settle", description="wait before the learning frames")
+    learn_ns: Duration = Field(defaults.LEARN_NS, alias="learn", description="wait after the learning frames")
+    drain_ns: Duration = Field(defaults.DRAIN_NS, alias="drain", description="wait for residual frames")
+    rest_ns: Duration = Field(defaults.REST_NS, alias="rest", description="wait before the next trial")
+
+    @property
+    def waits_ns(self) -> int:
+        """Return all waits of a trial together."""
+        return self.settle_ns + self.learn_ns + self.drain_ns + self.rest_ns
+
+
+class ValidityModel(Table):
+    """When a trial says nothing about the gateway because the Tester fell short."""
+
+    retries: Annotated[StrictInt, Field(ge=0, le=1000)] = Field(
+        defaults.RETRIES, description="how often an invalid trial is repeated"
+    )
+    lateness_max_ns: PositiveDuration = Field(
+        defaults.LATENESS_MAX_NS, alias="lateness_max", description="how late a frame may leave"
+    )
+
+
+class LineModel(Table):
+    """The medium."""
+
+    rate: BitRate | None = Field(None, description="bit/s of the medium, default: what the port reports")
+
+
+class ThroughputModel(Table):
+    """Throughput (RFC 2544 section 26.1, RFC 8219 section 7.1)."""
+
+    search: Literal["binary", "mlrsearch"] = Field("binary", description="halving, or MLRsearch")
+    maximum: FrameRate = Field(
+        default_factory=lambda: LineShare(1), description="highest load, in frames/s per direction or % of line rate"
+    )
+    minimum: FrameRate = Field(1, description="lowest load, in frames/s per direction or % of line rate")
+    resolution: FrameRate = Field(
+        default_factory=lambda: LineShare(1, 1000), description="gap at which to stop, in frames/s or % of maximum"
+    )
+    loss_tolerance: LossRatio = Field(
+        default_factory=lambda: Fraction(0), description="loss ratio per direction that still passes; RFC 2544 wants 0%"
+    )
+    search_duration_ns: PositiveDuration = Field(
+        defaults.SEARCH_DURATION_NS,
+        alias="search_duration",
+        description="sending time while searching; the result is confirmed with trial.duration",
+    )
+
+
+class FrameLossModel(Table):
+    """Frame loss rate (RFC 2544 section 26.3)."""
+
+    rates: tuple[FrameRate, ...] | None = Field(
+        None, min_length=1, description="loads to be measured; in place of maximum and step"
+    )
+    maximum: FrameRate = Field(
+        default_factory=lambda: LineShare(1), description="first load, in frames/s per direction or % of line rate"
+    )
+    step: Step = Field(default_factory=lambda: Fraction(1, 10), description="each load is so much of maximum lower")

@@ -1,0 +1,358 @@
+"""Value types of the campaign file: text with units on the outside, integers and exact fractions on the inside.
+
+Each type reads what a person writes, refuses what is wrong with a remedy, and writes itself back so that reading it
+again gives the same value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator, WithJsonSchema
+
+from gatemark.units import LineShare, parse_duration, parse_rate, parse_rate_or_share, parse_ratio
+
+MIX_PERIOD_MAX = 65536
+FRAMES_PER_SECOND_MAX = 1_000_000_000
+DURATION_MAX_NS = 7 * 24 * 3600 * 10**9
+"""One week: the longest phase that the engine takes."""
+
+
+class BadValueError(ValueError):
+    """A value that cannot be accepted: what it is, and what to write instead."""
+
+    def __init__(self, what: str, fix: str) -> None:
+        super().__init__(what)
+        self.what, self.fix = what, fix
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An inclusive range of integers: ``2-254``, or one value."""
+
+    minimum: int
+    maximum: int
+
+    def __str__(self) -> str:
+        return str(self.minimum) if self.minimum == self.maximum else f"{self.minimum}-{self.maximum}"
+
+    @property
+    def count(self) -> int:
+        """How many values the range holds."""
+        return self.maximum - self.minimum + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Share of foreground: frame i is foreground iff ``i mod n < m`` (RFC 8219 section 5.3)."""
+
+    m: int
+    n: int
+
+    def __str__(self) -> str:
+        return f"{self.m}/{self.n}"
+
+    @property
+    def has_foreground(self) -> bool:
+        """Whether any frame is foreground."""
+        return self.m > 0
+
+    @property
+    def has_background(self) -> bool:
+        """Whether any frame is native IPv6 background."""
+        return self.m < self.n
+
+
+def read_span(value: object, *, lowest: int, highest: int, example: str) -> Span:
+    """Read ``a-b`` or one integer; both ends inclusive and within [lowest, highest]."""
+    if isinstance(value, Span):
+        return value
+    text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    matched = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*", text)
+    if matched is None:
+        raise BadValueError(f"{value!r} is not a range", f'write the first and last value, for example "{example}"')
+    minimum = int(matched.group(1))
+    maximum = minimum if matched.group(2) is None else int(matched.group(2))
+    for number in (minimum, maximum):
+        if number > highest:
+            raise BadValueError(
+                f"{number} is above {highest}", f'the range is inclusive, write at most "{lowest}-{highest}"'
+            )
+        if number < lowest:
+            raise BadValueError(f"{number} is below {lowest}", f'the range is inclusive, write "{example}"')
+    if minimum > maximum:
+        raise BadValueError(
+            f'the range "{minimum}-{maximum}" is empty', f'write the lower end first: "{maximum}-{minimum}"'
+        )
+    return Span(minimum, maximum)
+
+
+def read_mix(value: object) -> Mix:
+    """Read ``m/n`` with 0 <= m <= n and n > 0."""
+    if isinstance(value, Mix):
+        return value
+    matched = re.fullmatch(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", value) if isinstance(value, str) else None
+    if matched is None:
+        raise BadValueError(
+            f"{value!r} is not a share of foreground", 'write m/n, for example "9/10" for 9 of every 10 frames'
+        )
+    m, n = int(matched.group(1)), int(matched.group(2))
+    if n == 0:
+        raise BadValueError(f"{value!r} has n = 0", 'n counts the frames of one period, write for example "9/10"')
+    if n > MIX_PERIOD_MAX:
+        raise BadValueError(f"{value!r} has n above {MIX_PERIOD_MAX}", 'write a shorter period, for example "9/10"')
+    if m > n:
+        raise BadValueError(f"{value!r} has m > n", f'm of every n frames are foreground, write for example "{n}/{m}"')
+    return Mix(m, n)
+
+
+def write_duration(value: int) -> str:
+    """Write nanoseconds exactly, in the largest unit that divides them."""
+    for unit, nanoseconds in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if value % nanoseconds == 0:
+            return f"{value // nanoseconds}{unit}"
+    return f"{value}ns"
+
+
+def write_ratio(value: Fraction) -> str:
+    """Write a ratio exactly: as per cent where that ends, else as a fraction."""
+    percent = value * 100
+    for places in range(30):
+        scaled = percent * 10**places
+        if scaled.denominator == 1:
+            digits = str(scaled.numerator).rjust(places + 1, "0")
+            return (f"{digits[:-places]}.{digits[-places:]}" if places else digits) + "%"
+    return f"{value.numerator}/{value.denominator}"
+
+
+def write_rate(value: int | Fraction) -> int | str:
+    """Write frames per second as a number, a share of the line rate as per cent."""
+    return value if isinstance(value, int) else write_ratio(value)
+
+
+def _with_remedy(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Turn the message of `gatemark.units` ("...; write ...") into a value and its remedy."""
+
+    def reader(value: Any) -> Any:
+        try:
+            return read(value)
+        except BadValueError:
+            raise
+        except ValueError as error:
+            what, _, fix = str(error).partition("; ")
+            raise BadValueError(what, fix) from None
+
+    return reader
+
+
+def _positive(read: Callable[[Any], Any], fix: str) -> Callable[[Any], Any]:
+    def reader(value: Any) -> Any:
+        number = read(value)
+        if number == 0:
+            raise BadValueError(f"{value!r} is nothing", fix)
+        return number
+
+    return reader
+
+
+def _share_of_line(value: Any) -> int | LineShare:
+    rate = parse_rate_or_share(value)
+    if isinstance(rate, LineShare) and rate > Fraction(1001, 1000):
+        raise BadValueError(f"{value!r} is more than the line can carry", "write at most 100%")
+    if not isinstance(rate, LineShare) and rate > FRAMES_PER_SECOND_MAX:
+        raise BadValueError(f"{value!r} is above 1G frames/s", "write frames per second, not bit/s")
+    return rate
+
+
+def _duration(value: Any) -> int:
+    duration = parse_duration(value)
+    if duration > DURATION_MAX_NS:
+        raise BadValueError(f"{value!r} is longer than a week", "write a shorter time")
+    return duration
+
+
+def _loss_ratio(value: Any) -> Fraction:
+    ratio = parse_ratio(value)
+    if not 0 <= ratio < 1:
+        raise BadValueError(f"{value!r} is not below 100%", "write a ratio from 0% to below 100%, for example 0.01%")
+    return ratio
+
+
+def _step(value: Any) -> Fraction:
+    ratio = parse_ratio(value)
+    if not 0 < ratio <= 1:
+        raise BadValueError(f"{value!r} is no step", "write a share of the maximum above 0%, for example 10%")
+    return ratio
+
+
+def _address(value: Any, version: int) -> IPv4Address | IPv6Address:
+    if isinstance(value, IPv4Address | IPv6Address):
+        value = str(value)
+    try:
+        address = ip_address(value) if isinstance(value, str) else None
+    except ValueError:
+        address = None
+    example = "198.18.0.2" if version == 4 else "2001:2::2"
+    if address is None:
+        raise BadValueError(f"{value!r} is not an IPv{version} address", f"write for example {example}")
+    if address.version != version:
+        raise BadValueError(
+            f"{value} is an IPv{address.version} address where IPv{version} is wanted",
+            f"move it under ipv{address.version}, or write an IPv{version} address such as {example}",
+        )
+    if address.is_multicast or address.is_unspecified or address.is_loopback or address.is_link_local:
+        raise BadValueError(
+            f"{value} is not a unicast address of a host on a routed network", f"write for example {example}"
+        )
+    return address
+
+
+def _network(value: Any, network: type[IPv4Network] | type[IPv6Network], example: str) -> IPv4Network | IPv6Network:
+    text = str(value) if isinstance(value, str | IPv4Network | IPv6Network) else ""
+    if "/" not in text:
+        raise BadValueError(f"{value!r} is not a prefix with its length", f"write for example {example}")
+    try:
+        return network(text)
+    except ValueError as error:
+        raise BadValueError(f"{value!r}: {error}", f"write for example {example}") from None
+
+
+def _translation_prefix(value: Any) -> IPv6Network:
+    prefix = _network(value, IPv6Network, "2001:2:0:6400::/96")
+    assert isinstance(prefix, IPv6Network)
+    if prefix.prefixlen not in (32, 40, 48, 56, 64, 96):
+        raise BadValueError(
+            f"{prefix} has length {prefix.prefixlen}", "RFC 6052 section 2.2 allows /32, /40, /48, /56, /64 and /96"
+        )
+    if prefix.network_address.packed[8] != 0:
+        raise BadValueError(
+            f"{prefix} has bits 64 to 71 set", "RFC 6052 section 2.2 wants them zero, as in 2001:2:0:6400::/96"
+        )
+    return prefix
+
+
+def _mac(value: Any) -> str:
+    text = value.lower() if isinstance(value, str) else ""
+    if re.fullmatch(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", text) is None:
+        raise BadValueError(f"{value!r} is not a MAC address", "write for example 02:00:00:00:00:01")
+    if int(text[:2], 16) & 1 or text == "00:00:00:00:00:00":
+        raise BadValueError(f"{value!r} is not the address of one station", "write a unicast MAC address")
+    return text
+
+
+def _listed(value: Any) -> Any:
+    """Let one value stand for a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _text(pattern: str, example: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": ["string", "integer"], "pattern": pattern, "examples": [example]})
+
+
+_RATE_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*[kMGT]?\s*$"
+_RATE_OR_SHARE_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*([kMGT]|%)?\s*$"
+_DURATION_PATTERN = r"^\s*(0|[0-9][0-9_]*(\.[0-9]+)?\s*(ns|us|µs|ms|s|min|h))\s*$"
+_RATIO_PATTERN = r"^\s*(0|1|[0-9]+(\.[0-9]+)?\s*%|[0-9]+/[0-9]+)\s*$"
+_NEVER_ENDS = "a load of 0 frames/s never ends: write 1 or more"
+
+Duration = Annotated[
+    int, PlainValidator(_with_remedy(_duration)), PlainSerializer(write_duration), _text(_DURATION_PATTERN, "2s")
+]
+"""Nanoseconds, 0 allowed."""
+PositiveDuration = Annotated[
+    int,
+    PlainValidator(_positive(_with_remedy(_duration), "write a time above 0, for example 60s")),
+    PlainSerializer(write_duration),
+    _text(_DURATION_PATTERN, "60s"),
+]
+"""Nanoseconds, above 0."""
+BitRate = Annotated[
+    int,
+    PlainValidator(_positive(_with_remedy(parse_rate), "write the bit/s of the medium, for example 10G")),
+    PlainSerializer(write_rate),
+    _text(_RATE_PATTERN, "10G"),
+]
+FrameRate = Annotated[
+    int | LineShare,
+    PlainValidator(_positive(_with_remedy(_share_of_line), _NEVER_ENDS)),
+    PlainSerializer(write_rate),
+    _text(_RATE_OR_SHARE_PATTERN, "100k"),
+]
+"""Frames per second in one direction, or a share of the line rate."""
+LossRatio = Annotated[
+    Fraction, PlainValidator(_with_remedy(_loss_ratio)), PlainSerializer(write_ratio), _text(_RATIO_PATTERN, "0.01%")
+]
+Step = Annotated[
+    Fraction, PlainValidator(_with_remedy(_step)), PlainSerializer(write_ratio), _text(_RATIO_PATTERN, "10%")
+]
+PortSpan = Annotated[
+    Span,
+    PlainValidator(lambda value: read_span(value, lowest=1, highest=65535, example="1024-65535")),
+    PlainSerializer(str),
+    _text(r"^\s*[0-9]+(\s*-\s*[0-9]+)?\s*$", "1024-65535"),
+]
+HostSpan = Annotated[
+    Span,
+    PlainValidator(lambda value: read_span(value, lowest=0, highest=65535, example="2-254")),
+    PlainSerializer(str),
+    _text(r"^\s*[0-9]+(\s*-\s*[0-9]+)?\s*$", "2-254"),
+]
+MixValue = Annotated[
+    Mix,
+    PlainValidator(read_mix),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*[0-9]+\s*/\s*[0-9]*[1-9][0-9]*\s*$", "examples": ["9/10"]}),
+]
+Ipv4 = Annotated[
+    IPv4Address,
+    PlainValidator(lambda value: _address(value, 4)),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "format": "ipv4"}),
+]
+Ipv6 = Annotated[
+    IPv6Address,
+    PlainValidator(lambda value: _address(value, 6)),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "format": "ipv6"}),
+]
+Ipv4Prefix = Annotated[
+    IPv4Network,
+    PlainValidator(lambda value: _network(value, IPv4Network, "198.18.0.0/24")),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "examples": ["198.18.0.0/24"]}),
+]
+Ipv6Prefix = Annotated[
+    IPv6Network,
+    PlainValidator(lambda value: _network(value, IPv6Network, "2001:2::/120")),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "examples": ["2001:2::/120"]}),
+]
+TranslationPrefix = Annotated[
+    IPv6Network,
+    PlainValidator(_translation_prefix),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "examples": ["2001:2:0:6400::/96"]}),
+]
+MacAddress = Annotated[
+    str,
+    PlainValidator(_mac),
+    WithJsonSchema({"type": "string", "pattern": "^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$"}),
+]
+AsList = BeforeValidator(_listed)
+
+
+def write_text(value: object) -> str:
+    """Write any value of a campaign for a message."""
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, Fraction):
+        return write_ratio(value)
+    if isinstance(value, tuple):
+        return ", ".join(write_text(item) for item in value)
+    ipv4, ipv6 = getattr(value, "ipv4", None), getattr(value, "ipv6", None)
+    return f"{ipv4} = {ipv6}" if ipv4 is not None else str(value)

@@ -1,0 +1,263 @@
+"""The Python side of the engine protocol (`protocol/README.md`): requests out, answers in, errors as EngineError."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from gatemark.errors import EngineError, Interrupted, Problem
+
+PROTOCOL_VERSION = 1
+"""Both sides must agree exactly."""
+
+PATIENCE_S = 30.0
+"""How long an answer may take beyond the time that the request itself needs."""
+
+OPEN_S = 60.0
+"""Opening ports may wait for memory and for the link to come up."""
+
+CANCEL_S = 15.0
+"""How long a cancelled trial may take to end."""
+
+JsonObject = dict[str, Any]
+ProgressCallback = Callable[[JsonObject], None]
+
+
+class Transport(Protocol):
+    """Carries lines to the engine and back. `EngineProcess` is the real one; a test passes its own."""
+
+    def send(self, line: str) -> None:
+        """Send one line, without its line end; raise OSError if the engine is gone."""
+
+    def receive(self, timeout_s: float) -> str | None:
+        """Return the next line, None at the end of file; raise TimeoutError if there is none in time."""
+
+    def kill(self) -> None:
+        """End the engine at once."""
+
+    def close(self) -> None:
+        """End the engine in an orderly way, and if it will not, at once."""
+
+    def describe_end(self) -> str:
+        """Say how the engine ended and what it wrote last, for an error message."""
+
+
+class Engine(Protocol):
+    """What a campaign needs of an engine; `EngineClient` and `SimulatedEngine` have it.
+
+    A request's body holds `request` and everything but `id`. An answer is the JSON object of the protocol.
+    """
+
+    def hello(self) -> JsonObject:
+        """Return version and machine of the engine."""
+
+    def open(self, body: Mapping[str, Any]) -> JsonObject:
+        """Open both ports."""
+
+    def resolve(self, body: Mapping[str, Any]) -> JsonObject:
+        """Find the link-layer address of the gateway on one side."""
+
+    def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
+        """Make one trial."""
+
+    def frames(self, body: Mapping[str, Any]) -> JsonObject:
+        """Return frames as a trial would send them."""
+
+    def link(self) -> JsonObject:
+        """Return the state of both ports."""
+
+    def cancel(self) -> None:
+        """End the running trial early."""
+
+    def close(self) -> None:
+        """End the engine."""
+
+
+class EngineClient:
+    """Talks to one engine, one request at a time. A context manager: the engine ends with it.
+
+    ::
+
+        with start_engine(log=folder / "engine.log") as engine:
+            engine.open(open_request(campaign, cores=[]))
+            report = TrialReport.from_json(engine.trial(body))
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._next_id = 1
+        self._ended = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(EngineError):
+            self.close()
+
+    def hello(self) -> JsonObject:
+        """Return version and machine of the engine; raise EngineError if it speaks another protocol."""
+        answer = self._request({"request": "hello"}, PATIENCE_S)
+        if answer.get("protocol") != PROTOCOL_VERSION:
+            raise EngineError(
+                what=f"it speaks protocol {answer.get('protocol')}, this package speaks {PROTOCOL_VERSION}",
+                where=f"gatemark-engine {answer.get('version', '')}".strip(),
+                fix="engine and Python package must come from the same build; run `make` again",
+            )
+        return answer
+
+    def open(self, body: Mapping[str, Any]) -> JsonObject:
+        """Open both ports; once in the life of an engine."""
+        return self._request(body, OPEN_S + PATIENCE_S)
+
+    def resolve(self, body: Mapping[str, Any]) -> JsonObject:
+        """Find the link-layer address of the gateway on one side."""
+        return self._request(body, body.get("timeout_ns", 0) / 1e9 + PATIENCE_S)
+
+    def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
+        """Make one trial; `on_progress` is called with each progress record.
+
+        Ctrl-C cancels the trial, waits for its end and raises Interrupted; the engine stays usable.
+        """
+        waits = sum(body.get("waits", {}).values())
+        return self._request(body, (body["duration_ns"] + waits) / 1e9 + PATIENCE_S, on_progress)
+
+    def frames(self, body: Mapping[str, Any]) -> JsonObject:
+        """Return frames as a trial would send them; needs no open port."""
+        return self._request(body, PATIENCE_S)
+
+    def link(self) -> JsonObject:
+        """Return the state of both ports."""
+        return self._request({"request": "link"}, PATIENCE_S)
+
+    def cancel(self) -> None:
+        """End the running trial early; its answer says so. May be called from `on_progress`."""
+        self._send({"request": "cancel", "id": self._next_id - 1})
+
+    def close(self) -> None:
+        """End the engine. Harmless if it has ended."""
+        if self._ended:
+            return
+        try:
+            self._request({"request": "close"}, PATIENCE_S)
+        finally:
+            self._ended = True
+            self._transport.close()
+
+    def _request(
+        self, body: Mapping[str, Any], timeout_s: float, on_progress: ProgressCallback | None = None
+    ) -> JsonObject:
+        if self._ended:
+            raise EngineError(
+                what=f"it has ended and cannot take the request {body['request']!r}",
+                where="gatemark-engine",
+                fix="start a new engine",
+            )
+        identifier = self._next_id
+        self._next_id += 1
+        try:
+            self._send({**body, "id": identifier})
+            return self._answer(identifier, str(body["request"]), timeout_s, on_progress)
+        except KeyboardInterrupt:
+            self._end_after_interrupt(identifier, is_trial=body["request"] == "trial")
+            raise Interrupted(
+                what="stopped by the user",
+                where=f"request {body['request']!r}",
+                fix="what was measured is kept; continue with `gatemark run --resume DIR`",
+            ) from None
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        try:
+            self._transport.send(json.dumps(message, ensure_ascii=False, separators=(",", ":")))
+        except OSError as error:
+            raise self._dead(f"it no longer takes requests ({error.strerror or error})") from error
+
+    def _answer(
+        self, identifier: int, request: str, timeout_s: float, on_progress: ProgressCallback | None = None
+    ) -> JsonObject:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            message = self._receive(deadline, request, timeout_s)
+            if message.get("id") != identifier:
+                continue  # the rest of a request that was given up
+            match message.get("answer"):
+                case "ok":
+                    return message
+                case "error":
+                    raise _refusal(message, request)
+                case "progress":
+                    if on_progress is not None:
+                        on_progress(message)
+                case other:
+                    raise self._dead(
+                        f"it answered {other!r} to the request {request!r}, which the protocol does not know"
+                    )
+
+    def _receive(self, deadline: float, request: str, timeout_s: float) -> JsonObject:
+        try:
+            line = self._transport.receive(max(0.0, deadline - time.monotonic()))
+        except TimeoutError:
+            raise self._dead(
+                f"it did not answer the request {request!r} within {timeout_s:.0f} s and was ended"
+            ) from None
+        except OSError as error:
+            raise self._dead(f"its answers cannot be read ({error.strerror or error})") from error
+        if line is None:
+            raise self._dead(f"it died during the request {request!r}")
+        try:
+            message = json.loads(line)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict):
+            raise self._dead(f"it answered with something that is no JSON object: {line[:200]!r}")
+        return message
+
+    def _end_after_interrupt(self, identifier: int, *, is_trial: bool) -> None:
+        """Cancel a trial and take its answer, so that the engine is ready for `close`; a second Ctrl-C kills it."""
+        if not is_trial:
+            return
+        try:
+            self._send({"request": "cancel", "id": identifier})
+            self._answer(identifier, "cancel", CANCEL_S)
+        except EngineError:
+            pass  # the user wants to stop; that the engine is gone is no news
+        except KeyboardInterrupt:
+            self._kill()
+
+    def _dead(self, what: str) -> EngineError:
+        """Kill an engine that cannot be talked to any more and return the error to raise."""
+        self._kill()
+        end = self._transport.describe_end()
+        return EngineError(
+            what=f"{what}\n{end}" if end else what,
+            where="gatemark-engine",
+            fix="what was measured is kept; look at the end of the engine's log, then continue with --resume",
+        )
+
+    def _kill(self) -> None:
+        if not self._ended:
+            self._ended = True
+            self._transport.kill()
+
+
+def _refusal(message: Mapping[str, Any], request: str) -> EngineError:
+    """Turn an error answer into an exception with every problem that the engine named."""
+    problems = tuple(
+        Problem(
+            what=str(error.get("what", "no reason was given")),
+            where=str(error.get("where") or f"gatemark-engine, request {request!r}"),
+            fix=str(error.get("fix", "")),
+        )
+        for error in message.get("errors", ())
+    )
+    if problems:
+        return EngineError(problems=problems)
+    return EngineError(
+        what="the request was refused without a reason", where=f"gatemark-engine, request {request!r}", fix=""
+    )

@@ -1,0 +1,94 @@
+"""Every error that a user may meet, as one tree.
+
+::
+
+    GatemarkError             1  something could not be done
+    ├── ConfigError           2  the campaign file or the command line is wrong
+    ├── TestBedError          1  the test bed or the gateway failed
+    ├── EngineError           1  the engine failed or refused a request
+    ├── ResultError           3  the result folder or the disk failed
+    └── Interrupted         130  stopped by the user; the journal is kept
+
+The number is the exit status of the command line. An error carries all problems that were found, not only the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is wrong, in words for the user."""
+
+    what: str
+    """What was found, with the value."""
+    where: str
+    """File and key path, interface, process or command; never empty."""
+    fix: str
+    """What to do about it; empty only if nothing can be said."""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}\n  hint: {self.fix}" if self.fix else f"{self.where}: {self.what}"
+
+    def to_json(self) -> dict[str, str]:
+        """Return the problem as the engine protocol writes it."""
+        return {"what": self.what, "where": self.where, "fix": self.fix}
+
+
+class GatemarkError(Exception):
+    """Base of every error a user may meet: what happened, where, what to do."""
+
+    exit_status: ClassVar[int] = 1
+
+    def __init__(
+        self, *, what: str = "", where: str = "gatemark", fix: str = "", problems: Sequence[Problem] = ()
+    ) -> None:
+        own = (Problem(what=what, where=where, fix=fix),) if what or not problems else ()
+        self.problems: tuple[Problem, ...] = own + tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    @property
+    def what(self) -> str:
+        """What the first problem is."""
+        return self.problems[0].what
+
+    @property
+    def where(self) -> str:
+        """Where the first problem is."""
+        return self.problems[0].where
+
+    @property
+    def fix(self) -> str:
+        """What to do about the first problem."""
+        return self.problems[0].fix
+
+
+class ConfigError(GatemarkError):
+    """The campaign file or the command line is wrong; `problems` lists everything that is."""
+
+    exit_status = 2
+
+
+class TestBedError(GatemarkError):
+    """The test bed could not be made, or the gateway in it stopped working."""
+
+    __test__ = False  # not a test class, whatever its name suggests to pytest
+
+
+class EngineError(GatemarkError):
+    """The engine could not be started, died, or refused a request."""
+
+
+class ResultError(GatemarkError):
+    """The result folder could not be read or written."""
+
+    exit_status = 3
+
+
+class Interrupted(GatemarkError):  # noqa: N818 - an interruption is no fault
+    """The user stopped the measurement; what was measured is kept and the run can be resumed."""
+
+    exit_status = 130

@@ -1,0 +1,1 @@
+"""One module for each RFC procedure; each gets its way to measure as an argument."""

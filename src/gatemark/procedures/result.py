@@ -1,0 +1,211 @@
+"""What a run of the plan found. Counts are integers and primary; ratios and summaries derive from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from gatemark.campaign.plan import Cell, FrameSizes, Run
+from gatemark.config.types import Mix
+from gatemark.search.goal import Goal, SearchResult
+from gatemark.stats.summary import Summary, summarise
+
+LimitedBy = Literal["gateway", "tester", "maximum"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassLoss:
+    """Loss of one class of frames in one direction at one load; one number for each valid repetition."""
+
+    direction: str
+    """``forward`` or ``reverse``."""
+    kind: str
+    """``foreground`` or ``background`` (RFC 8219 section 5.3)."""
+    offered: tuple[int, ...]
+    undelivered: tuple[int, ...]
+    """Frames lost or faulty."""
+    faulty: tuple[int, ...]
+    """Frames among them that came back wrong."""
+    duplicate: tuple[int, ...]
+
+    @property
+    def loss_ratios(self) -> tuple[Fraction, ...]:
+        """Undelivered over offered, in [0, 1], of each repetition (RFC 2544 section 26.3)."""
+        return tuple(Fraction(u, o) for u, o in zip(self.undelivered, self.offered, strict=True) if o)
+
+    @property
+    def loss_ratio(self) -> Summary | None:
+        """Summary of the loss ratios; None where nothing was offered."""
+        return summarise(self.loss_ratios) if self.loss_ratios else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as result.json holds it; `loss_ratio` is derived and for readers only."""
+        ratio = self.loss_ratio
+        return {
+            "direction": self.direction,
+            "class": self.kind,
+            "offered": list(self.offered),
+            "undelivered": list(self.undelivered),
+            "faulty": list(self.faulty),
+            "duplicate": list(self.duplicate),
+            "loss_ratio": None if ratio is None else ratio.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ClassLoss:
+        """Read what `to_json` wrote."""
+        counts = {name: tuple(data[name]) for name in ("offered", "undelivered", "faulty", "duplicate")}
+        return cls(direction=data["direction"], kind=data["class"], **counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossPoint:
+    """Frame loss at one load."""
+
+    frames_per_second: int
+    """Intended load of each direction."""
+    measured: int
+    """Repetitions with a valid trial."""
+    tester_limited: int
+    """Repetitions in which the Tester could not offer the load validly."""
+    losses: tuple[ClassLoss, ...]
+
+    @property
+    def measurable(self) -> bool:
+        """Whether anything is known of the gateway at this load."""
+        return self.measured > 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as result.json holds it."""
+        return {
+            "frames_per_second": self.frames_per_second,
+            "measured": self.measured,
+            "tester_limited": self.tester_limited,
+            "losses": [loss.to_json() for loss in self.losses],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> LossPoint:
+        """Read what `to_json` wrote."""
+        return cls(
+            frames_per_second=data["frames_per_second"],
+            measured=data["measured"],
+            tester_limited=data["tester_limited"],
+            losses=tuple(ClassLoss.from_json(loss) for loss in data["losses"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """One run: a procedure on one cell of the matrix, all repetitions. Loads are frames/s in one direction."""
+
+    run: Run
+    limited_by: LimitedBy
+    """``tester`` if the Tester was the limit in any repetition: then all that is known of the gateway is a lower bound.
+    ``maximum`` if the highest load passed in any repetition, else ``gateway``."""
+    goal: Goal | None = None
+    """Throughput: what was searched for."""
+    repetitions: tuple[SearchResult, ...] = ()
+    """Throughput: one search each."""
+    points: tuple[LossPoint, ...] = ()
+    """Frame loss: highest load first."""
+    theoretical_maximum: int | None = None
+    """What the medium carries at this frame size (RFC 5180 appendix A.1); None if its rate is not known."""
+
+    @property
+    def lower_bounds(self) -> tuple[int, ...]:
+        """Highest load that passed in each repetition, 0 where none did."""
+        return tuple(result.lower_bound or 0 for result in self.repetitions)
+
+    @property
+    def summary(self) -> Summary | None:
+        """Throughput of the gateway over all repetitions; None where the Tester was the limit in any of them."""
+        return summarise(self.lower_bounds) if self.repetitions and self.limited_by != "tester" else None
+
+    @property
+    def at_least(self) -> Summary | None:
+        """What the gateway reaches at least, where the Tester was the limit in any repetition."""
+        return summarise(self.lower_bounds) if self.repetitions and self.limited_by == "tester" else None
+
+    @property
+    def tester_limited_at(self) -> int | None:
+        """Lowest load at which the Tester was the limit."""
+        limits = [result.tester_limited_at for result in self.repetitions if result.tester_limited_at is not None]
+        limits += [point.frames_per_second for point in self.points if point.tester_limited]
+        return min(limits, default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as result.json holds it; summaries are derived and for readers only."""
+        summary, at_least = self.summary, self.at_least
+        return {
+            "run": _run_to_json(self.run),
+            "limited_by": self.limited_by,
+            "tester_limited_at": self.tester_limited_at,
+            "theoretical_maximum": self.theoretical_maximum,
+            "goal": None if self.goal is None else _goal_to_json(self.goal),
+            "summary": None if summary is None else summary.to_json(),
+            "at_least": None if at_least is None else at_least.to_json(),
+            "repetitions": [result.to_json() for result in self.repetitions],
+            "points": [point.to_json() for point in self.points],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunResult:
+        """Read what `to_json` wrote."""
+        return cls(
+            run=_run_from_json(data["run"]),
+            limited_by=data["limited_by"],
+            theoretical_maximum=data["theoretical_maximum"],
+            goal=None if data["goal"] is None else _goal_from_json(data["goal"]),
+            repetitions=tuple(SearchResult.from_json(result) for result in data["repetitions"]),
+            points=tuple(LossPoint.from_json(point) for point in data["points"]),
+        )
+
+
+def throughput_limited_by(repetitions: Sequence[SearchResult]) -> LimitedBy:
+    """Return what limited a throughput run: the Tester in any repetition spoils the claim of all."""
+    kinds = {result.kind for result in repetitions}
+    if "tester_limited" in kinds:
+        return "tester"
+    return "maximum" if "maximum_passed" in kinds else "gateway"
+
+
+def _run_to_json(run: Run) -> dict[str, Any]:
+    sizes = run.cell.frame_sizes
+    return {
+        "number": run.number,
+        "procedure": run.procedure,
+        "direction": run.cell.direction,
+        "frame_sizes": {"ipv4": sizes.ipv4, "ipv6": sizes.ipv6},
+        "mix": {"m": run.cell.mix.m, "n": run.cell.mix.n},
+    }
+
+
+def _run_from_json(data: Mapping[str, Any]) -> Run:
+    sizes = FrameSizes(ipv4=data["frame_sizes"]["ipv4"], ipv6=data["frame_sizes"]["ipv6"])
+    mix = Mix(m=data["mix"]["m"], n=data["mix"]["n"])
+    cell = Cell(direction=data["direction"], frame_sizes=sizes, mix=mix)
+    return Run(number=data["number"], procedure=data["procedure"], cell=cell)
+
+
+def _goal_to_json(goal: Goal) -> dict[str, Any]:
+    tolerance = goal.loss_tolerance
+    return {
+        "maximum": goal.maximum,
+        "minimum": goal.minimum,
+        "resolution": goal.resolution,
+        "search_duration_ns": goal.search_duration_ns,
+        "trial_duration_ns": goal.trial_duration_ns,
+        "loss_tolerance": {"numerator": tolerance.numerator, "denominator": tolerance.denominator},
+    }
+
+
+def _goal_from_json(data: Mapping[str, Any]) -> Goal:
+    tolerance = data["loss_tolerance"]
+    plain = ("maximum", "minimum", "resolution", "search_duration_ns", "trial_duration_ns")
+    return Goal(
+        **{name: data[name] for name in plain},
+        loss_tolerance=Fraction(tolerance["numerator"], tolerance["denominator"]),
+    )

@@ -1,0 +1,19 @@
+"""Throughput: the highest rate at which no frame is lost (RFC 2544 section 26.1, RFC 8219 section 7.1)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gatemark.procedures.measured import MeasureStep
+from gatemark.search import binary, multiple_loss_ratio
+from gatemark.search.goal import Goal, Measure, Observation, SearchResult
+
+
+def measure_throughput(goal: Goal, measure: MeasureStep, *, search: Literal["binary", "mlrsearch"]) -> SearchResult:
+    """Search once. The only effects are those of `measure`, which must judge with `goal.loss_tolerance`."""
+    if search == "mlrsearch":
+        return multiple_loss_ratio.search(goal, lambda step: measure(step).observation)
+    history: list[Observation] = []
+    while isinstance(step := binary.next_step(goal, history), Measure):
+        history.append(measure(step).observation)
+    return step

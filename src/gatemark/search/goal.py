@@ -1,0 +1,168 @@
+"""What a search looks for, what it has seen, and what it concludes. Values and pure functions only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, Literal
+
+Purpose = Literal["search", "confirmation", "loss", "single"]
+Kind = Literal["found", "maximum_passed", "nothing_passes", "tester_limited"]
+
+
+class Outcome(StrEnum):
+    """How one load turned out, after the repetitions that invalid trials get."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    TESTER_LIMITED = "tester_limited"
+    """No valid trial could be made at this load: nothing is known about the gateway."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What a throughput search looks for. Loads are frames per second in one direction."""
+
+    maximum: int
+    """Highest load, tried first."""
+    minimum: int
+    """Lowest load tried."""
+    resolution: int
+    """Distance of the bounds at which the search ends."""
+    search_duration_ns: int
+    """Length of the trials that look for the result."""
+    trial_duration_ns: int
+    """Length of the trials that confirm it (RFC 2544 section 24)."""
+    loss_tolerance: Fraction = Fraction(0)
+    """Highest ratio of frames not delivered, in [0, 1); above 0 it is no RFC 2544 throughput."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.minimum <= self.maximum:
+            raise ValueError(f"a search needs 1 <= minimum <= maximum, not {self.minimum} and {self.maximum}")
+        if self.resolution < 1:
+            raise ValueError(f"the resolution of a search is at least 1 frame/s, not {self.resolution}")
+        if not 0 < self.search_duration_ns <= self.trial_duration_ns:
+            raise ValueError("trials of a search last longer than 0 and no longer than the trial that confirms")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One load that was tried."""
+
+    frames_per_second: int
+    duration_ns: int
+    outcome: Outcome
+    offered: int = 0
+    """Frames of the direction and class with the highest loss ratio; with `undelivered` a hint for MLRsearch."""
+    undelivered: int = 0
+    """Lost and faulty ones among them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """Try this load next."""
+
+    frames_per_second: int
+    duration_ns: int
+    purpose: Purpose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """What one search concluded. Every bound is a load that was measured.
+
+    ``found``: both bounds hold, from valid trials; the gateway limits. ``maximum_passed``: no load failed, the
+    highest one passed at full length. ``nothing_passes``: every load failed, down to the upper bound.
+    ``tester_limited``: the Tester could not offer `tester_limited_at` validly, so all that is known of the gateway is
+    that it reaches `lower_bound` (None: not even the lowest load could be offered validly).
+    """
+
+    kind: Kind
+    lower_bound: int | None
+    """Highest load that passed a full-length trial below every load that failed."""
+    upper_bound: int | None
+    """Lowest load that failed a valid trial."""
+    resolution: int
+    tester_limited_at: int | None = None
+    """Lowest load below the upper bound at which no valid trial could be made."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as result.json holds it."""
+        return {
+            "kind": self.kind,
+            "lower_bound": self.lower_bound,
+            "upper_bound": self.upper_bound,
+            "resolution": self.resolution,
+            "tester_limited_at": self.tester_limited_at,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> SearchResult:
+        """Read what `to_json` wrote."""
+        return cls(**{name: data[name] for name in cls.__dataclass_fields__})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The bounds that a history of trials leaves."""
+
+    lower: int | None
+    """Highest load that passed below `upper`. A pass above a fail is loss inversion and does not count."""
+    upper: int | None
+    """Lowest load that failed a valid trial."""
+    tester_limit: int | None
+    """Lowest load below `upper` where the Tester was the limit."""
+
+    @property
+    def end(self) -> int | None:
+        """Where a search stops looking upwards: the gateway's limit or the Tester's, whichever is lower."""
+        if self.tester_limit is None:
+            return self.upper
+        return self.tester_limit  # by definition below `upper`
+
+
+def bounds_of(history: Iterable[Observation], *, pass_duration_ns: int = 0) -> Bounds:
+    """Return the bounds that `history` leaves, the gateway's and the Tester's apart.
+
+    Only trials of at least `pass_duration_ns` can pass: a short trial that passes does not prove a long one, but a
+    short trial that loses frames does lose them.
+    """
+    trials = list(history)
+    upper = min((t.frames_per_second for t in trials if t.outcome is Outcome.FAILED), default=None)
+    below = [t for t in trials if upper is None or t.frames_per_second < upper]
+    passes = [t for t in below if t.outcome is Outcome.PASSED and t.duration_ns >= pass_duration_ns]
+    limits = [t for t in below if t.outcome is Outcome.TESTER_LIMITED]
+    return Bounds(
+        lower=max((t.frames_per_second for t in passes), default=None),
+        upper=upper,
+        tester_limit=min((t.frames_per_second for t in limits), default=None),
+    )
+
+
+def conclude(goal: Goal, history: Sequence[Observation]) -> SearchResult:
+    """Return what a finished search may claim; the same rule for every kind of search.
+
+    A result is the gateway's only if a valid trial failed within the resolution of the highest load that passed.
+    """
+    bounds = bounds_of(history, pass_duration_ns=goal.trial_duration_ns)
+    narrow = bounds.lower is not None and bounds.upper is not None and bounds.upper - bounds.lower <= goal.resolution
+    kind: Kind
+    if narrow:
+        kind = "found"
+    elif bounds.tester_limit is not None:
+        kind = "tester_limited"
+    elif bounds.upper is None:
+        kind = "maximum_passed"
+    elif bounds.lower is None:
+        kind = "nothing_passes"
+    else:
+        kind = "found"
+    return SearchResult(
+        kind=kind,
+        lower_bound=bounds.lower,
+        upper_bound=bounds.upper,
+        resolution=goal.resolution,
+        tester_limited_at=bounds.tester_limit if kind == "tester_limited" else None,
+    )

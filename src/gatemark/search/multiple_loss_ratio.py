@@ -1,0 +1,119 @@
+"""MLRsearch (draft-ietf-bmwg-mlrsearch) through the package of that name, with the goal of RFC 2544.
+
+One goal: final trial duration and duration sum are the full trial, the loss ratio is the tolerance, the exceed ratio is
+0. Loads are whole frames per second in one direction. The loss ratio handed over is the *highest* of all directions and
+classes, not the aggregate, so that a trial passes here exactly if it passes everywhere else. The package calls back and
+cannot pause; a journal that answers `measure` first makes a killed search resume by replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
+
+from gatemark.search.binary import narrow, next_step
+from gatemark.search.goal import Goal, Measure, Observation, Outcome, Purpose, SearchResult
+
+SEARCH_SECONDS_MAX = 10.0 * 365 * 86_400
+"""The package gives up after this wall time; a search is ended by its bounds, not by a clock."""
+
+RELATIVE_WIDTH_MAX = 0.5
+"""The package wants less than 1; so wide a resolution is met by halving once."""
+
+NANOSECONDS_PER_SECOND = 1_000_000_000
+
+
+def search(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResult:
+    """Search with trials made by `measure`; its exceptions pass through.
+
+    The relative width of MLRsearch is the resolution over the maximum, so the bounds are at most a resolution apart
+    wherever they lie. The claim is made by the same rule as for the binary search, from the trials of this search. The
+    package's loads are finer than whole frames/s, so one of ours may have passed and failed; where that leaves a gap,
+    full-length trials close it.
+    """
+    if goal.minimum == goal.maximum:  # one load is no interval for the package
+        return _single_load(goal, measure)
+    measurer = _Measurer(goal, measure)
+    config = Config(
+        goals=[
+            SearchGoal(
+                loss_ratio=float(goal.loss_tolerance),
+                exceed_ratio=0.0,
+                relative_width=min(RELATIVE_WIDTH_MAX, goal.resolution / goal.maximum),
+                initial_trial_duration=goal.search_duration_ns / NANOSECONDS_PER_SECOND,
+                final_trial_duration=goal.trial_duration_ns / NANOSECONDS_PER_SECOND,
+                duration_sum=goal.trial_duration_ns / NANOSECONDS_PER_SECOND,
+                fail_fast=False,
+            )
+        ],
+        min_load=float(goal.minimum),
+        max_load=float(goal.maximum),
+        search_duration_max=SEARCH_SECONDS_MAX,
+        warmup_duration=0.0,
+    )
+    MultipleLossRatioSearch(config=config).search(measurer=measurer, debug=_ignore)
+    while isinstance(step := narrow(goal, measurer.history), Measure):
+        measurer.observe(step)
+    return step
+
+
+class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no types
+    """Answers the package's requests, each load and duration once: its loads are finer than whole frames per second."""
+
+    def __init__(self, goal: Goal, measure: Callable[[Measure], Observation]) -> None:
+        self._goal = goal
+        self._measure = measure
+        self._known: dict[tuple[int, int], Observation] = {}
+
+    @property
+    def history(self) -> tuple[Observation, ...]:
+        """Every trial of this search, in order."""
+        return tuple(self._known.values())
+
+    def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
+        """Make one trial; durations are in seconds, loads in frames per second in one direction."""
+        duration_ns = min(round(intended_duration * NANOSECONDS_PER_SECOND), self._goal.trial_duration_ns)
+        purpose: Purpose = "confirmation" if duration_ns == self._goal.trial_duration_ns else "search"
+        seen = self.observe(Measure(frames_per_second=int(intended_load), duration_ns=duration_ns, purpose=purpose))
+        offered, lost, intended = self._counts(seen)
+        return MeasurementResult(
+            intended_duration=intended_duration,
+            intended_load=intended_load,
+            intended_count=intended,
+            offered_count=offered,
+            loss_count=lost,
+        )
+
+    def observe(self, step: Measure) -> Observation:
+        """Make one trial, or return what it gave before."""
+        asked = step.frames_per_second, step.duration_ns
+        if asked not in self._known:
+            self._known[asked] = self._measure(step)
+        return self._known[asked]
+
+    def _counts(self, seen: Observation) -> tuple[int, int, int]:
+        """Return offered, lost and intended frames as the package shall see them.
+
+        A load where the Tester was the limit is told by MLRsearch's own means, frames that were not sent: half of them,
+        so that the package looks lower. It knows no third outcome, but our own conclusion does.
+        """
+        if seen.outcome is Outcome.TESTER_LIMITED:
+            return (1, 0, 2) if self._goal.loss_tolerance < Fraction(1, 2) else (0, 0, 1)
+        offered, lost = max(1, seen.offered), seen.undelivered
+        tolerance = float(self._goal.loss_tolerance)
+        if seen.outcome is Outcome.FAILED and lost / offered <= tolerance:  # failed for duplicates, say
+            lost = min(offered, int(self._goal.loss_tolerance * offered) + 1)
+        return offered, lost, offered
+
+
+def _single_load(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResult:
+    history: list[Observation] = []
+    while isinstance(step := next_step(goal, history), Measure):
+        history.append(measure(step))
+    return step
+
+
+def _ignore(_: str) -> None:
+    """Take the package's debug text and drop it: every trial is in the journal."""

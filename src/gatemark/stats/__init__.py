@@ -1,0 +1,1 @@
+"""Summaries of repeated measurements (RFC 8219 section 12)."""

@@ -1,0 +1,36 @@
+"""Percentiles and medians by the definitions that the benchmarking RFCs use, in exact arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TypeVar
+
+Number = TypeVar("Number", int, Fraction)
+
+
+def percentile(values: Sequence[Number], percent: int | Fraction) -> Number:
+    """Return the smallest of `values` below or at which `percent` % of them lie (RFC 2330 section 11.3).
+
+    Always one of the values, never interpolated. `percent` is in (0, 100]; the rank is rounded up in integers, so
+    99.9 % of 1000 values is written ``Fraction(999, 10)`` and is exactly the 999th.
+    """
+    if not values:
+        raise ValueError("a percentile of no values does not exist")
+    share = Fraction(percent)
+    if not 0 < share <= 100:
+        raise ValueError(f"a percentile lies above 0 and at or below 100, not at {percent}")
+    divisor = 100 * share.denominator
+    rank = (share.numerator * len(values) + divisor - 1) // divisor
+    return sorted(values)[rank - 1]
+
+
+def median(values: Sequence[int] | Sequence[Fraction]) -> Fraction:
+    """Return the middle of `values`, the mean of the middle two where their number is even (RFC 2330 section 11.3)."""
+    if not values:
+        raise ValueError("a median of no values does not exist")
+    ordered = sorted(Fraction(value) for value in values)
+    middle = len(ordered) // 2
+    if len(ordered) % 2:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2

@@ -1,0 +1,193 @@
+"""From a campaign to the requests that the engine understands (`protocol/README.md`), without their `id`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gatemark.campaign.plan import Cell
+from gatemark.config import defaults
+from gatemark.config.model import Campaign, DirectionTraffic, Family, Ipv4Model, Ipv6Model, OneWay, PortsModel, SideName
+from gatemark.config.sizes import mtu_of
+
+Json = dict[str, Any]
+
+_SIDES: tuple[SideName, SideName] = ("left", "right")
+_FAMILIES: tuple[Family, Family] = ("ipv4", "ipv6")
+
+SHOWN_MACS = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:00:02"}
+"""Link-layer addresses of frames that are only shown."""
+
+
+def open_request(campaign: Campaign, cores: Sequence[int], ports: Mapping[SideName, str] | None = None) -> Json:
+    """Return the request that opens both ports.
+
+    `ports` are the ports that a test bed made; without them those of the file are taken.
+    """
+    sides: Json = {name: _open_side(campaign, name, (ports or {}).get(name)) for name in _SIDES}
+    return {"request": "open", **sides, "cores": list(cores), "huge_pages": campaign.testbed.huge_pages}
+
+
+def _open_side(campaign: Campaign, name: SideName, port: str | None) -> Json:
+    side = campaign.side(name)
+    port = port or side.port
+    assert port is not None, f"no port is known for the {name} side"
+    return {
+        "port": port,
+        "queues": side.queues,
+        "ring_frames": side.ring_frames,
+        "vlan_id": side.vlan,
+        "mtu": mtu_of(campaign, name),
+        "answer_for": _answer_for(campaign, name),
+        "gateway_mac": side.gateway_mac,
+    }
+
+
+def _answer_for(campaign: Campaign, name: SideName) -> list[Json]:
+    """Return every address that the Tester answers for: the hosts, or the one router before them."""
+    side = campaign.side(name)
+    sets: list[Json] = []
+    for family in _FAMILIES:
+        model = side.family(family)
+        if model is None:
+            continue
+        if side.address_mode == "nexthop":
+            sets.append(_one_host(str(model.router)))
+            continue
+        hosts = hosts_json(model, networks=campaign.traffic.destination_networks)
+        base = _one_host(str(model.address))
+        sets.extend([hosts] if hosts == base else [hosts, base])
+    return sets
+
+
+def resolve_requests(campaign: Campaign) -> list[Json]:
+    """Return a request for each gateway address to resolve: each side and family in use, unless it is static."""
+    requests: list[Json] = []
+    if campaign.is_loopback:
+        return requests
+    for name in _SIDES:
+        side = campaign.side(name)
+        if side.gateway_mac is not None:
+            continue
+        for family in campaign.families_in_use(name):
+            model = side.family(family)
+            assert model is not None and model.gateway is not None, "check_complete was not called"
+            source = model.router if side.address_mode == "nexthop" else model.address
+            requests.append(
+                {
+                    "request": "resolve",
+                    "side": name,
+                    "gateway": str(model.gateway),
+                    "source": str(source),
+                    "timeout_ns": defaults.RESOLVE_TIMEOUT_NS,
+                }
+            )
+    return requests
+
+
+def trial_request(
+    campaign: Campaign, cell: Cell, *, frames_per_second: int, duration_ns: int, trial_number: int
+) -> Json:
+    """Return the request for one trial; `frames_per_second` is the load of each direction."""
+    ways: tuple[OneWay, ...] = ("forward", "reverse") if cell.direction == "bidirectional" else (cell.direction,)
+    return {
+        "request": "trial",
+        "trial_number": trial_number,
+        "seed": campaign.seed,
+        "duration_ns": duration_ns,
+        "waits": {
+            "settle_ns": campaign.trial.settle_ns,
+            "learn_ns": campaign.trial.learn_ns,
+            "drain_ns": campaign.trial.drain_ns,
+            "rest_ns": campaign.trial.rest_ns,
+        },
+        "give_up_lateness_ns": max(defaults.GIVE_UP_LATENESS_NS, campaign.validity.lateness_max_ns),
+        "kept_frames_max": defaults.KEPT_FRAMES_MAX,
+        "progress_ns": defaults.PROGRESS_NS,
+        "directions": [_direction(campaign, cell, way, frames_per_second) for way in ways],
+    }
+
+
+def frames_request(campaign: Campaign, cell: Cell, *, count: int) -> Json:
+    """Return the request that shows the first `count` frames of each direction; nothing is sent."""
+    body = trial_request(campaign, cell, frames_per_second=1000, duration_ns=count * 1_000_000, trial_number=1)
+    del body["request"]
+    return {
+        "request": "frames",
+        "count": count,
+        "trial": body,
+        "left_mac": SHOWN_MACS["left"],
+        "right_mac": SHOWN_MACS["right"],
+        "left_vlan_id": campaign.side("left").vlan,
+        "right_vlan_id": campaign.side("right").vlan,
+    }
+
+
+def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int) -> Json:
+    sender, receiver = _SIDES if way == "forward" else _SIDES[::-1]
+    foreground = background = None
+    if cell.mix.has_foreground:
+        families = campaign.foreground_family(sender), campaign.foreground_family(receiver)
+        foreground = _stream(campaign, cell, way, families, campaign.hop_limit_decrement)
+    if cell.mix.has_background:
+        background = _stream(campaign, cell, way, ("ipv6", "ipv6"), campaign.background_hop_limit_decrement)
+    return {
+        "direction": way,
+        "frames_per_second": frames_per_second,
+        "foreground_m": cell.mix.m,
+        "foreground_n": cell.mix.n,
+        "foreground": foreground,
+        "background": background,
+    }
+
+
+def _stream(campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family, Family], decrement: int) -> Json:
+    """Return what is sent and what the gateway must make of it; hosts are given as they are on their own side."""
+    sender, receiver = _SIDES if way == "forward" else _SIDES[::-1]
+    source, destination = campaign.side(sender).family(families[0]), campaign.side(receiver).family(families[1])
+    assert source is not None and destination is not None, "check_complete was not called"
+    traffic: DirectionTraffic = campaign.direction_traffic(way)
+    return {
+        "frame_octets": cell.frame_sizes.of(families[0]),
+        "hop_limit": traffic.hop_limit,
+        "traffic_class": traffic.traffic_class,
+        "dont_fragment": traffic.dont_fragment,
+        "source": hosts_json(source, networks=1),
+        "destination": hosts_json(destination, networks=campaign.traffic.destination_networks),
+        "source_ports": _ports(traffic.source_ports),
+        "destination_ports": _ports(traffic.destination_ports),
+        "expect": "as_sent" if campaign.is_loopback else "gateway",
+        "hop_limit_decrement": decrement,
+        "translation": None if families[0] == families[1] else _translation(campaign),
+    }
+
+
+def hosts_json(model: Ipv4Model | Ipv6Model, *, networks: int) -> Json:
+    """Return a set of hosts as the engine reads it."""
+    hosts = model.hosts
+    span = hosts.range
+    return {
+        "address": str(model.address),
+        "offset": 0 if hosts.offset is None else hosts.offset,
+        "mode": hosts.mode,
+        "minimum": 0 if span is None else span.minimum,
+        "maximum": 0 if span is None else span.maximum,
+        "networks": networks,
+    }
+
+
+def _one_host(address: str) -> Json:
+    return {"address": address, "offset": 0, "mode": "fixed", "minimum": 0, "maximum": 0, "networks": 1}
+
+
+def _ports(ports: PortsModel) -> Json:
+    return {"mode": ports.mode, "minimum": ports.range.minimum, "maximum": ports.range.maximum}
+
+
+def _translation(campaign: Campaign) -> Json:
+    prefix = campaign.gateway.prefix
+    return {
+        "prefix": None if prefix is None else str(prefix),
+        "eam": [{"ipv4": str(entry.ipv4), "ipv6": str(entry.ipv6)} for entry in campaign.gateway.eam],
+        "dont_fragment_rule": campaign.gateway.dont_fragment_rule or "rfc7915",
+    }

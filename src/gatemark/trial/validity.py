@@ -1,0 +1,146 @@
+"""May a trial be believed? Asks only whether the *Tester* did its job; says nothing about the gateway.
+
+An invalid trial is repeated and stays in the journal with its reasons. It is neither a pass nor a fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gatemark.trial.result import DirectionResult, PortFacts, TrialReport
+from gatemark.units import format_duration_ns
+
+SENDING_TIME_EXCESS_DIVISOR = 100_000
+"""Sending may take longer than intended by a hundred-thousandth of the trial."""
+
+SENDING_TIME_BASE_NS_MIN = 60_000_000_000
+"""Shorter trials get the excess of a trial of 60 s: 0.6 ms, about what one wake-up of a kernel thread costs."""
+
+NANOSECONDS_PER_SECOND = 1_000_000_000
+
+FOREIGN_FRAMES_MAX = 1_000
+"""So many frames from elsewhere a port and trial are normal (routers, switches and name services talking)."""
+
+FOREIGN_SHARE_DIVISOR = 100
+"""Above that number they may be a hundredth of what arrived. A share alone would fault a slow trial for a few router
+advertisements; a number alone would fault a fast trial for as little. More than both takes receive capacity that
+the trial needs, and says that the test network is not isolated (RFC 8219 section 13). Neighbour discovery, ICMP errors,
+fragments and stragglers are the gateway's answers to our traffic: they never make a trial invalid, or a gateway that
+refuses every frame with an ICMP error would be excused as a Tester at its limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidityPolicy:
+    """What the campaign file allows the Tester."""
+
+    lateness_max_ns: int
+    """No burst may be sent later than this after its planned time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validity:
+    """Whether the Tester did its job in one trial."""
+
+    valid: bool
+    reasons: tuple[str, ...] = ()
+    """Why not, as sentences with numbers; empty if valid."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the journal holds it."""
+        return {"valid": self.valid, "reasons": list(self.reasons)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Validity:
+        """Read what `to_json` wrote."""
+        return cls(valid=data["valid"], reasons=tuple(data["reasons"]))
+
+
+def judge_validity(
+    report: TrialReport, policy: ValidityPolicy, *, testbed_drops: Mapping[str, int] | None = None
+) -> Validity:
+    """Say whether the Tester did its job, and if not, everything that went wrong.
+
+    `testbed_drops`: frames that the test bed's own queues towards the Tester dropped during the trial, by place.
+    """
+    if report.cancelled:
+        return Validity(valid=False, reasons=("the trial was cancelled before its end",))
+    reasons: list[str] = []
+    if not report.directions:
+        reasons.append("the report names no direction")
+    for direction in report.directions:
+        reasons += _sending_problems(direction, policy)
+    for side, port in report.ports.items():
+        reasons += _port_problems(side, port, _arrivals(report, side))
+    reasons += [
+        f"test bed: {count} frames were dropped on the Tester's side ({place})"
+        for place, count in (testbed_drops or {}).items()
+        if count
+    ]
+    return Validity(valid=not reasons, reasons=tuple(reasons))
+
+
+def link_is_down(report: TrialReport) -> bool:
+    """Whether a port had no link: no load is too high for that, so a search must not go on."""
+    return any(not port.link_up for port in report.ports.values())
+
+
+def sending_ns_max(intended_duration_ns: int) -> int:
+    """Return how long sending may take for a trial of the intended duration."""
+    base = max(intended_duration_ns, SENDING_TIME_BASE_NS_MIN)
+    return intended_duration_ns + base // SENDING_TIME_EXCESS_DIVISOR
+
+
+def _sending_problems(direction: DirectionResult, policy: ValidityPolicy) -> list[str]:
+    name = direction.direction
+    reasons = []
+    planned = direction.frames_per_second * direction.intended_duration_ns // NANOSECONDS_PER_SECOND
+    if direction.intended == 0 or direction.intended - planned not in (0, 1):  # a broken frame rounds either way
+        reasons.append(f"{name}: {direction.intended} frames were intended, load times duration is {planned}")
+    reasons += [
+        f"{name}: {counts.offered} of {counts.intended} intended {kind} frames were offered"
+        for kind, counts in direction.classes
+        if counts.offered != counts.intended
+    ]
+    if direction.gave_up:
+        reasons.append(f"{name}: the sender fell too far behind its schedule and gave up")
+    allowed = sending_ns_max(direction.intended_duration_ns)
+    if direction.sending_ns > allowed:
+        excess = format_duration_ns(direction.sending_ns - direction.intended_duration_ns)
+        permitted = format_duration_ns(allowed - direction.intended_duration_ns)
+        reasons.append(f"{name}: sending took {excess} longer than intended, {permitted} is allowed")
+    if direction.lateness_max_ns > policy.lateness_max_ns:
+        reasons.append(
+            f"{name}: a burst was sent {format_duration_ns(direction.lateness_max_ns)} late, "
+            f"{format_duration_ns(policy.lateness_max_ns)} is allowed"
+        )
+    return reasons
+
+
+def _port_problems(side: str, port: PortFacts, arrivals: int) -> list[str]:
+    reasons = []
+    if not port.link_up:
+        reasons.append(f"{side} port: the link was down")
+    reasons += [
+        f"{side} port: {count} frames were lost on the Tester's side ({place})"
+        for place, count in port.own_drops.items()
+        if count
+    ]
+    foreign = port.foreign.foreign
+    if foreign > FOREIGN_FRAMES_MAX and foreign * FOREIGN_SHARE_DIVISOR > arrivals:
+        reasons.append(
+            f"{side} port: {foreign} foreign frames arrived beside {arrivals} of the trial; "
+            f"more than {FOREIGN_FRAMES_MAX} and 1 % are too many"
+        )
+    return reasons
+
+
+def _arrivals(report: TrialReport, side: str) -> int:
+    """Return the frames of the trial that arrived at a side: forward frames arrive right, reverse frames left."""
+    arriving = "forward" if side == "right" else "reverse"
+    return sum(
+        counts.received + counts.faulty + counts.duplicate
+        for direction, _, counts in report.counts()
+        if direction == arriving
+    )

@@ -1,0 +1,79 @@
+"""Does a valid trial meet the goal? The only place that decides between pass and fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from gatemark.trial.result import Counts, TrialReport
+from gatemark.units import format_ratio
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether one valid trial met the goal."""
+
+    passed: bool
+    reasons: tuple[str, ...] = ()
+    """Why not, as sentences with numbers; empty if passed."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the journal holds it."""
+        return {"passed": self.passed, "reasons": list(self.reasons)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Verdict:
+        """Read what `to_json` wrote."""
+        return cls(passed=data["passed"], reasons=tuple(data["reasons"]))
+
+
+def judge(report: TrialReport, loss_tolerance: Fraction) -> Verdict:
+    """Judge a valid trial against a loss tolerance in [0, 1].
+
+    RFC 2544 section 26.1 wants as many frames back as were sent, which is a tolerance of 0. It holds for every
+    direction and for foreground and background each, so that one dead direction cannot hide behind a good one. Faulty
+    frames count as lost. Duplicates count against the same tolerance, apart, so that they never replace lost frames.
+    """
+    if report.cancelled:
+        raise ValueError("a cancelled trial has no verdict")
+    reasons: list[str] = []
+    if not report.directions:
+        reasons.append("nothing was offered")
+    for direction in report.directions:
+        if not direction.offered:
+            reasons.append(f"{direction.direction}: nothing was offered")
+            continue
+        for kind, counts in direction.classes:
+            reasons += _problems(f"{direction.direction} {kind}", counts, loss_tolerance)
+    return Verdict(passed=not reasons, reasons=tuple(reasons))
+
+
+def _problems(name: str, counts: Counts, loss_tolerance: Fraction) -> list[str]:
+    if not counts.offered:
+        return [f"{name}: nothing was offered"]
+    reasons = []
+    allowed = loss_tolerance * counts.offered
+    beyond = f", more than {format_ratio(loss_tolerance)}" if loss_tolerance else ""
+    if counts.received + counts.faulty > counts.offered:
+        arrived = counts.received + counts.faulty
+        reasons.append(f"{name}: {arrived} distinct frames came back of {counts.offered} offered")
+    if counts.undelivered > allowed:
+        lost = counts.undelivered - counts.faulty
+        if lost > 0:
+            reasons.append(f"{name}: {lost} of {counts.offered} frames were lost{beyond}")
+        if counts.faulty:
+            reasons.append(
+                f"{name}: {counts.faulty} of {counts.offered} frames were faulty{_by_reason(counts)}{beyond}"
+            )
+    elif counts.faulty > allowed:  # only where more came back than was offered
+        reasons.append(f"{name}: {counts.faulty} of {counts.offered} frames were faulty{_by_reason(counts)}{beyond}")
+    if counts.duplicate > allowed:
+        reasons.append(f"{name}: {counts.duplicate} frames arrived more than once{beyond}")
+    return reasons
+
+
+def _by_reason(counts: Counts) -> str:
+    named = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.faults.items()) if count)
+    return f" ({named})" if named else ""

@@ -1,0 +1,85 @@
+"""A campaign that is killed at any point, also in the middle of a line of its journal, resumes to the same result."""
+
+import tempfile
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.plan import make_plan
+from gatemark.campaign.runner import run_campaign
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import Campaign
+from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
+from gatemark.procedures.result import RunResult
+
+
+def campaign(search: str, search_duration: str) -> Campaign:
+    document: dict[str, Any] = {
+        "repetitions": 2,
+        "gateway": {"mode": "router44"},
+        "testbed": {"kind": "loopback"},
+        "left": {"ipv4": {"address": "198.18.0.2"}},
+        "right": {"ipv4": {"address": "198.19.0.2"}},
+        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+        "trial": {"duration": "2s"},
+        "validity": {"retries": 1},
+        "throughput": {
+            "search": search,
+            "maximum": "100k",
+            "minimum": 100,
+            "resolution": "5k",
+            "search_duration": search_duration,
+        },
+        "frame_loss": {"maximum": "100k", "step": "10%"},
+    }
+    loaded = campaign_from_dict(document)
+    loaded.check_complete()
+    return loaded
+
+
+def measure(wanted: Campaign, device: SimulatedDevice, path: Path) -> tuple[tuple[RunResult, ...], int]:
+    engine = SimulatedEngine(device)
+    with Journal(path) as journal:
+        results = run_campaign(wanted, make_plan(wanted), engine, journal)
+    return results, engine.trials_made
+
+
+devices = st.builds(
+    SimulatedDevice,
+    capacity_forward=st.integers(0, 120_000),
+    capacity_reverse=st.one_of(st.none(), st.integers(0, 120_000)),
+    noise=st.sampled_from([0.0, 0.05, 0.3]),
+    loss_ratio=st.sampled_from([0.0, 1e-6]),
+    lossy_windows=st.sampled_from([(), ((20_000, 30_000),)]),
+    lossless_windows=st.sampled_from([(), ((60_000, 70_000),)]),
+    tester_limit=st.one_of(st.none(), st.integers(0, 100_000)),
+    tester_fault=st.sampled_from(["late", "drops", "short"]),
+    hiccup_every=st.sampled_from([0, 3, 7]),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    wanted=st.builds(campaign, st.sampled_from(["binary", "mlrsearch"]), st.sampled_from(["500ms", "2s"])),
+    device=devices,
+    cuts=st.lists(st.fractions(0, 1), min_size=1, max_size=3),
+)
+def test_a_killed_campaign_resumes_to_the_same_result(
+    wanted: Campaign, device: SimulatedDevice, cuts: list[Fraction]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trials.jsonl"
+        whole, made = measure(wanted, device, path)
+        reports = [record.report for record in read_journal(path)]
+        for cut in cuts:
+            content = path.read_bytes()
+            path.write_bytes(content[: int(cut * len(content))])
+            kept = len(read_journal(path))
+            resumed, remade = measure(wanted, device, path)
+            assert resumed == whole
+            assert kept + remade == made
+            assert [record.report for record in read_journal(path)] == reports

@@ -1,0 +1,217 @@
+"""For all gateways, Testers and goals: a search brackets the truth, or says that the Tester was the limit."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from gatemark.search import binary, multiple_loss_ratio
+from gatemark.search.goal import Goal, Measure, Observation, Outcome, SearchResult
+
+SECOND = 1_000_000_000
+STEPS_MAX = 400
+
+Search = Callable[[Goal, Callable[[Measure], Observation]], SearchResult]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A gateway and a Tester; like `SimulatedDevice`, but without the cost of reports."""
+
+    capacity: int
+    full_length_capacity: int
+    """Longer trials may show less."""
+    noise: float = 0.0
+    tester_limit: int | None = None
+    inverted: tuple[int, int] = (0, -1)
+    """Loads whose outcome is turned round."""
+    seed: int = 0
+
+    def observe(self, step: Measure, number: int, full_ns: int) -> Observation:
+        load = step.frames_per_second
+        nominal = self.full_length_capacity if step.duration_ns == full_ns else self.capacity
+        capacity = nominal * (1 + self.noise * random.Random(f"{self.seed}/{number}").uniform(-1, 1))
+        offered = max(1, load * step.duration_ns // SECOND)
+        lost = max(1, offered - int(offered * capacity) // load) if load > capacity else 0
+        if self.inverted[0] <= load <= self.inverted[1]:
+            lost = 0 if lost else 1
+        outcome = Outcome.FAILED if lost else Outcome.PASSED
+        if self.tester_limit is not None and load > self.tester_limit:
+            outcome = Outcome.TESTER_LIMITED
+        return Observation(
+            frames_per_second=load, duration_ns=step.duration_ns, outcome=outcome, offered=offered, undelivered=lost
+        )
+
+
+def binary_search(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResult:
+    history: list[Observation] = []
+    while isinstance(step := binary.next_step(goal, history), Measure):
+        history.append(measure(step))
+    return step
+
+
+def run(search: Search, goal: Goal, device: Device) -> tuple[SearchResult, list[Observation]]:
+    history: list[Observation] = []
+
+    def measure(step: Measure) -> Observation:
+        assert goal.minimum <= step.frames_per_second <= goal.maximum
+        assert len(history) < STEPS_MAX, "the search does not end"
+        history.append(device.observe(step, len(history), goal.trial_duration_ns))
+        return history[-1]
+
+    return search(goal, measure), history
+
+
+@st.composite
+def goals(draw: st.DrawFn) -> Goal:
+    maximum = draw(st.integers(2, 150_000_000))
+    full_ns = draw(st.sampled_from([1, 5, 60])) * SECOND
+    return Goal(
+        maximum=maximum,
+        minimum=draw(st.integers(1, max(1, maximum // 100))),
+        resolution=draw(st.integers(max(1, maximum // 2000), max(1, maximum // 4))),
+        search_duration_ns=draw(st.sampled_from([SECOND, full_ns])),
+        trial_duration_ns=full_ns,
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Goal, Device]:
+    """A goal and a monotone, steady gateway; longer trials may show less, the Tester may have a limit."""
+    goal = draw(goals())
+    full = draw(st.integers(0, goal.maximum * 5 // 4))
+    same = goal.search_duration_ns == goal.trial_duration_ns
+    capacity = full if same else draw(st.one_of(st.just(full), st.integers(full, goal.maximum * 5 // 4)))
+    limit = draw(st.one_of(st.none(), st.integers(0, goal.maximum)))
+    return goal, Device(capacity=capacity, full_length_capacity=full, tester_limit=limit)
+
+
+@st.composite
+def wild_cases(draw: st.DrawFn) -> tuple[Goal, Device]:
+    """A goal and a gateway that contradicts itself: noise and loss inversion."""
+    goal = draw(goals())
+    capacity = draw(st.integers(0, goal.maximum * 5 // 4))
+    low = draw(st.integers(0, goal.maximum))
+    device = Device(
+        capacity=capacity,
+        full_length_capacity=draw(st.integers(0, capacity)),
+        noise=draw(st.sampled_from([0.0, 0.001, 0.05, 0.5])),
+        tester_limit=draw(st.one_of(st.none(), st.integers(0, goal.maximum))),
+        inverted=(low, low + draw(st.integers(0, goal.maximum // 4))),
+        seed=draw(st.integers(0, 1000)),
+    )
+    return goal, device
+
+
+def check_claims(goal: Goal, result: SearchResult, history: list[Observation]) -> None:
+    """Whatever the gateway does: every bound was measured, and no claim goes beyond what was measured."""
+    passed = {
+        trial.frames_per_second
+        for trial in history
+        if trial.outcome is Outcome.PASSED and trial.duration_ns == goal.trial_duration_ns
+    }
+    failed = {trial.frames_per_second for trial in history if trial.outcome is Outcome.FAILED}
+    limited = {trial.frames_per_second for trial in history if trial.outcome is Outcome.TESTER_LIMITED}
+    assert result.lower_bound is None or result.lower_bound in passed
+    assert result.upper_bound == min(failed, default=None)
+    assert result.tester_limited_at is None or result.tester_limited_at in limited
+    assert (result.tester_limited_at is not None) == (result.kind == "tester_limited")
+    match result.kind:
+        case "found":
+            assert result.lower_bound is not None
+            assert result.upper_bound is not None
+            assert 0 < result.upper_bound - result.lower_bound <= goal.resolution
+        case "maximum_passed":
+            assert result.lower_bound == goal.maximum
+            assert not failed
+            assert not limited
+        case "nothing_passes":
+            assert result.lower_bound is None
+            assert result.upper_bound is not None
+            assert result.upper_bound <= max(goal.minimum, goal.resolution)
+        case "tester_limited":
+            assert result.lower_bound is None or result.lower_bound < (result.upper_bound or goal.maximum + 1)
+
+
+SEARCHES = pytest.mark.parametrize("search", [binary_search, multiple_loss_ratio.search], ids=["binary", "mlrsearch"])
+
+
+@SEARCHES
+@settings(max_examples=150, deadline=None)
+@given(case=cases())
+def test_the_truth_is_bracketed_or_the_tester_is_named(search: Search, case: tuple[Goal, Device]) -> None:
+    goal, device = case
+    result, history = run(search, goal, device)
+    check_claims(goal, result, history)
+    truth, limit = device.full_length_capacity, device.tester_limit
+    reach = truth if limit is None else min(truth, limit)
+    if result.lower_bound is not None:
+        assert result.lower_bound <= reach
+        if result.kind != "maximum_passed":
+            ends = [end for end in (result.upper_bound, result.tester_limited_at) if end is not None]
+            assert min(ends) - result.lower_bound <= goal.resolution
+    if limit is None:
+        assert result.kind != "tester_limited"
+    elif truth > limit + goal.resolution and goal.maximum > limit:
+        assert result.kind == "tester_limited"
+    if result.kind == "maximum_passed":
+        assert reach >= goal.maximum
+    if result.kind == "found":
+        assert result.upper_bound is not None
+        assert result.upper_bound > truth
+
+
+@settings(max_examples=150, deadline=None)
+@given(case=wild_cases())
+def test_no_gateway_makes_the_binary_search_claim_what_was_not_measured(case: tuple[Goal, Device]) -> None:
+    goal, device = case
+    result, history = run(binary_search, goal, device)
+    check_claims(goal, result, history)
+
+
+@settings(max_examples=150, deadline=None)
+@given(case=wild_cases())
+@example(  # the package's loads between 2 and 3 are one load of ours, which fails short and passes long
+    case=(
+        Goal(maximum=18, minimum=1, resolution=1, search_duration_ns=SECOND, trial_duration_ns=5 * SECOND),
+        Device(capacity=2, full_length_capacity=2, noise=0.001),
+    )
+)
+def test_no_gateway_makes_mlrsearch_claim_what_was_not_measured(case: tuple[Goal, Device]) -> None:
+    goal, device = case
+    result, history = run(multiple_loss_ratio.search, goal, device)
+    check_claims(goal, result, history)
+
+
+@SEARCHES
+@settings(max_examples=60, deadline=None)
+@given(case=wild_cases(), share=st.fractions(0, 1))
+def test_every_prefix_of_a_history_replays(search: Search, case: tuple[Goal, Device], share: Fraction) -> None:
+    """A search that is fed what was measured asks for the same again and comes to the same result."""
+    goal, device = case
+    result, history = run(search, goal, device)
+    cut = int(share * len(history))
+    made = 0
+
+    def measure(step: Measure) -> Observation:
+        nonlocal made
+        observed = history[made] if made < cut else device.observe(step, made, goal.trial_duration_ns)
+        assert (step.frames_per_second, step.duration_ns) == (observed.frames_per_second, observed.duration_ns)
+        made += 1
+        return observed
+
+    assert search(goal, measure) == result
+    assert made == len(history)
+
+
+@settings(max_examples=100, deadline=None)
+@given(goal=goals(), data=st.data())
+def test_binary_search_asks_for_no_load_twice_at_one_duration(goal: Goal, data: st.DataObject) -> None:
+    capacity = data.draw(st.integers(0, goal.maximum))
+    _, history = run(binary_search, goal, Device(capacity=capacity, full_length_capacity=capacity // 2))
+    asked = [(trial.frames_per_second, trial.duration_ns) for trial in history]
+    assert len(asked) == len(set(asked))

@@ -1,0 +1,385 @@
+"""The runner and its journal on simulated devices: what is measured, kept, repeated, resumed and refused."""
+
+import errno
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatemark.campaign import runner
+from gatemark.campaign.events import Event, RepetitionFinished, RunFinished, RunStarted, TrialFinished, TrialStarted
+from gatemark.campaign.journal import Journal, TrialRecord, read_journal
+from gatemark.campaign.plan import make_plan
+from gatemark.campaign.runner import run_campaign, run_single_trial
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import Campaign
+from gatemark.engine.client import JsonObject, ProgressCallback
+from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
+from gatemark.errors import ConfigError, EngineError, Interrupted, ResultError, TestBedError
+from gatemark.procedures.result import RunResult
+from gatemark.search.goal import Measure, Observation, Outcome
+from gatemark.search.scan import Scan, next_step
+
+THROUGHPUT = {"maximum": "1M", "minimum": 1000, "resolution": 1000, "search_duration": "1s"}
+
+
+def campaign(**tables: Any) -> Campaign:
+    document: dict[str, Any] = {
+        "repetitions": 2,
+        "gateway": {"mode": "router44"},
+        "testbed": {"kind": "loopback"},
+        "left": {"ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
+        "right": {"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
+        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+    }
+    loaded = campaign_from_dict({**document, **(tables or {"throughput": THROUGHPUT})})
+    loaded.check_complete()
+    return loaded
+
+
+def run(
+    path: Path,
+    device: SimulatedDevice,
+    wanted: Campaign | None = None,
+    *,
+    events: list[Event] | None = None,
+    engine: SimulatedEngine | None = None,
+    testbed: Any = None,
+) -> tuple[RunResult, ...]:
+    loaded = wanted or campaign()
+    with Journal(path) as journal:
+        return run_campaign(
+            loaded,
+            make_plan(loaded),
+            engine or SimulatedEngine(device),
+            journal,
+            on_event=runner.ignore if events is None else events.append,
+            testbed=testbed,
+        )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "trials.jsonl"
+
+
+class TestThroughput:
+    def test_the_capacity_is_found_within_the_resolution(self, path: Path) -> None:
+        (result,) = run(path, SimulatedDevice(capacity_forward=432_100))
+        assert result.limited_by == "gateway"
+        assert result.summary is not None
+        assert result.summary.count == 2
+        assert 431_100 < result.summary.median <= 432_100
+        assert result.at_least is None
+
+    def test_the_slower_direction_decides(self, path: Path) -> None:
+        (result,) = run(path, SimulatedDevice(capacity_forward=900_000, capacity_reverse=200_000))
+        assert all(199_000 < bound <= 200_000 for bound in result.lower_bounds)
+
+    @pytest.mark.parametrize("search", ["binary", "mlrsearch"])
+    @pytest.mark.parametrize("fault", ["late", "drops", "short"])
+    def test_a_tester_at_its_limit_is_never_the_gateways_result(self, path: Path, search: str, fault: Any) -> None:
+        device = SimulatedDevice(capacity_forward=800_000, tester_limit=300_000, tester_fault=fault)
+        (result,) = run(path, device, campaign(throughput={**THROUGHPUT, "search": search}))
+        assert result.limited_by == "tester"
+        assert result.summary is None
+        assert result.at_least is not None
+        assert 299_000 <= result.at_least.median <= 300_000
+        assert result.tester_limited_at is not None
+        assert 300_000 < result.tester_limited_at <= 301_001
+
+    @pytest.mark.parametrize("search", ["binary", "mlrsearch"])
+    def test_a_gateway_below_the_testers_limit_is_measured(self, path: Path, search: str) -> None:
+        device = SimulatedDevice(capacity_forward=123_456, tester_limit=300_000)
+        (result,) = run(path, device, campaign(throughput={**THROUGHPUT, "search": search}))
+        assert result.limited_by == "gateway"
+        assert all(122_456 <= bound <= 123_456 for bound in result.lower_bounds)
+
+    def test_the_maximum_passes(self, path: Path) -> None:
+        (result,) = run(path, SimulatedDevice(capacity_forward=2_000_000))
+        assert result.limited_by == "maximum"
+        assert result.lower_bounds == (1_000_000, 1_000_000)
+
+    def test_nothing_passes(self, path: Path) -> None:
+        (result,) = run(path, SimulatedDevice(capacity_forward=0))
+        assert [repetition.kind for repetition in result.repetitions] == ["nothing_passes"] * 2
+        assert result.summary is not None
+        assert result.summary.median == 0
+
+    def test_shares_of_the_line(self, path: Path) -> None:
+        wanted = campaign(throughput={"maximum": "50%", "resolution": "1%"}, line={"rate": "1G"})
+        (result,) = run(path, SimulatedDevice(capacity_forward=10**9), wanted)
+        assert (result.theoretical_maximum, result.lower_bounds[0]) == (1_488_095, 744_047)
+
+    def test_a_share_of_an_unknown_line_is_refused(self, path: Path) -> None:
+        with pytest.raises(ConfigError, match=r"line\.rate"):
+            run(path, SimulatedDevice(capacity_forward=1), campaign(throughput={"maximum": "50%"}))
+
+    def test_result_survives_json(self, path: Path) -> None:
+        wanted = campaign(throughput={**THROUGHPUT, "loss_tolerance": "0.1%"}, line={"rate": "1G"})
+        for result in run(path, SimulatedDevice(capacity_forward=400_000, tester_limit=300_000), wanted):
+            stored = json.loads(json.dumps(result.to_json()))
+            assert RunResult.from_json(stored) == result
+            assert RunResult.from_json(stored).to_json() == stored
+
+
+class TestFrameLoss:
+    def test_a_list_of_rates_is_measured_whole(self, path: Path) -> None:
+        wanted = campaign(frame_loss={"rates": ["100k", "400k", "200k"]})
+        (result,) = run(path, SimulatedDevice(capacity_forward=100_000, capacity_reverse=300_000), wanted)
+        ratios = {
+            (point.frames_per_second, loss.direction): loss.loss_ratio.median
+            for point in result.points
+            for loss in point.losses
+            if loss.loss_ratio is not None
+        }
+        assert ratios == {
+            (400_000, "forward"): 0.75,
+            (400_000, "reverse"): 0.25,
+            (200_000, "forward"): 0.5,
+            (200_000, "reverse"): 0,
+            (100_000, "forward"): 0,
+            (100_000, "reverse"): 0,
+        }
+        assert [loss.offered for loss in result.points[0].losses] == [(24_000_000, 24_000_000)] * 2
+
+    def test_the_rule_ends_after_two_trials_without_loss(self, path: Path) -> None:
+        wanted = campaign(frame_loss={"maximum": "1M"})
+        (result,) = run(path, SimulatedDevice(capacity_forward=650_000), wanted)
+        assert [point.frames_per_second for point in result.points] == [10**5 * n for n in (10, 9, 8, 7, 6, 5)]
+
+    def test_a_load_beyond_the_tester_is_not_measurable(self, path: Path) -> None:
+        wanted = campaign(frame_loss={"maximum": "1M"})
+        (result,) = run(path, SimulatedDevice(capacity_forward=650_000, tester_limit=800_000), wanted)
+        assert [point.measurable for point in result.points] == [False, False, True, True, True, True]
+        assert (result.limited_by, result.tester_limited_at) == ("tester", 900_000)
+        assert RunResult.from_json(json.loads(json.dumps(result.to_json()))) == result
+
+    def test_a_load_beyond_the_tester_breaks_the_succession(self) -> None:
+        scan = Scan(rates=(5, 4, 3, 2, 1), duration_ns=1, ends_when_lossless=True)
+        outcomes = [Outcome.FAILED, Outcome.PASSED, Outcome.TESTER_LIMITED, Outcome.PASSED]
+        history = [
+            Observation(frames_per_second=rate, duration_ns=1, outcome=outcome)
+            for rate, outcome in zip(scan.rates, outcomes, strict=False)
+        ]
+        assert isinstance(next_step(scan, history), Measure)
+
+    def test_a_rule_that_finds_loss_everywhere_ends_at_its_lowest_step(self, path: Path) -> None:
+        wanted = campaign(frame_loss={"maximum": 1000, "step": "30%"})
+        (result,) = run(path, SimulatedDevice(capacity_forward=0), wanted)
+        assert [point.frames_per_second for point in result.points] == [1000, 700, 400, 100]
+
+
+class TestRetries:
+    def test_an_invalid_trial_is_repeated_and_stays_in_the_journal(self, path: Path) -> None:
+        (result,) = run(path, SimulatedDevice(capacity_forward=432_100, hiccup_every=3))
+        records = read_journal(path)
+        invalid = [record for record in records if not record.validity.valid]
+        assert result.limited_by == "gateway"
+        assert invalid
+        for record in invalid:
+            assert record.verdict is None
+            assert record.validity.reasons
+            following = records[record.trial_number]
+            assert (following.attempt, following.frames_per_second) == (record.attempt + 1, record.frames_per_second)
+
+    def test_retries_are_counted_by_the_policy(self, path: Path) -> None:
+        wanted = campaign(throughput=THROUGHPUT, validity={"retries": 1}, repetitions=1)
+        run(path, SimulatedDevice(capacity_forward=1, tester_limit=999_999), wanted)
+        assert [record.attempt for record in read_journal(path)[:3]] == [0, 1, 0]
+
+
+class TestEvents:
+    def test_their_order_and_content(self, path: Path) -> None:
+        events: list[Event] = []
+        results = run(path, SimulatedDevice(capacity_forward=432_100), events=events)
+        assert isinstance(events[0], RunStarted)
+        assert events[-1] == RunFinished(result=results[0])
+        repetitions = [event for event in events if isinstance(event, RepetitionFinished)]
+        assert [len(event.result.repetitions) for event in repetitions] == [1, 2]
+        started = [event for event in events if isinstance(event, TrialStarted)]
+        finished = [event for event in events if isinstance(event, TrialFinished)]
+        assert [e.trial_number for e in started] == [e.record.trial_number for e in finished]
+        assert started[0].trial_number == 1
+        assert finished[0].bounds.upper == 1_000_000
+
+    def test_replayed_trials_are_told_as_such(self, path: Path) -> None:
+        run(path, SimulatedDevice(capacity_forward=432_100))
+        events: list[Event] = []
+        engine = SimulatedEngine(SimulatedDevice(capacity_forward=432_100))
+        run(path, engine.device, events=events, engine=engine)
+        assert engine.trials_made == 0
+        assert all(event.replayed for event in events if isinstance(event, TrialFinished))
+        assert not any(isinstance(event, TrialStarted) for event in events)
+
+
+class TestFailures:
+    @pytest.mark.parametrize(
+        ("failing", "error"),
+        [({"dies_at_trial": 9}, EngineError), ({"interrupted_at_trial": 9}, Interrupted)],
+    )
+    def test_results_so_far_are_kept_and_the_campaign_resumes(
+        self, tmp_path: Path, failing: dict[str, int], error: type[Exception]
+    ) -> None:
+        whole = run(tmp_path / "whole.jsonl", SimulatedDevice(capacity_forward=432_100, noise=0.1))
+        cut = tmp_path / "cut.jsonl"
+        with pytest.raises(error):
+            run(cut, SimulatedDevice(capacity_forward=432_100, noise=0.1, **failing))  # type: ignore[arg-type]
+        assert len(read_journal(cut)) == 8
+        assert run(cut, SimulatedDevice(capacity_forward=432_100, noise=0.1)) == whole
+
+    def test_ctrl_c_between_trials(self, path: Path) -> None:
+        def watch(event: Event) -> None:
+            if isinstance(event, TrialFinished) and event.record.trial_number == 3:
+                raise KeyboardInterrupt
+
+        wanted, engine = campaign(), SimulatedEngine(SimulatedDevice(capacity_forward=1))
+        with Journal(path) as journal, pytest.raises(Interrupted, match="resume"):
+            run_campaign(wanted, make_plan(wanted), engine, journal, on_event=watch)
+        assert len(read_journal(path)) == 3
+
+    def test_a_cancelled_trial_is_no_record(self, path: Path) -> None:
+        class Cancelling(SimulatedEngine):
+            def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
+                return super().trial(body, lambda _: self.cancel())
+
+        device = SimulatedDevice(capacity_forward=1)
+        with pytest.raises(Interrupted, match="cancelled"):
+            run(path, device, engine=Cancelling(device))
+        assert read_journal(path) == ()
+
+    def test_a_link_that_stays_down_is_an_error_of_the_test_bed(self, path: Path) -> None:
+        with pytest.raises(TestBedError, match="link went down"):
+            run(path, SimulatedDevice(capacity_forward=10**9, link_down_from_trial=2))
+        records = read_journal(path)
+        assert [record.validity.valid for record in records] == [True, False, False, False]
+
+    def test_after_the_link_is_back_the_campaign_resumes(self, path: Path) -> None:
+        with pytest.raises(TestBedError):
+            run(path, SimulatedDevice(capacity_forward=432_100, link_down_from_trial=5))
+        (result,) = run(path, SimulatedDevice(capacity_forward=432_100))
+        assert result.limited_by == "gateway"
+
+    def test_a_dead_gateway_is_no_trial_that_failed(self, path: Path) -> None:
+        class Bed:
+            trials = 0
+
+            def own_drops(self) -> dict[str, int]:
+                return {}
+
+            def check(self) -> None:
+                self.trials += 1
+                if self.trials == 5:
+                    raise TestBedError(what="tayga has ended", where="gateway", fix="look at its log")
+
+        with pytest.raises(TestBedError, match="tayga"):
+            run(path, SimulatedDevice(capacity_forward=1), testbed=Bed())
+        assert len(read_journal(path)) == 4
+
+    def test_an_engine_that_died_of_a_dead_test_bed_is_told_as_that(self, path: Path) -> None:
+        class Bed:
+            def own_drops(self) -> dict[str, int]:
+                return {}
+
+            def check(self) -> None:
+                raise TestBedError(what="the interface gm0-left is gone", where="test bed", fix="start again")
+
+        with pytest.raises(TestBedError, match="gm0-left"):
+            run(path, SimulatedDevice(capacity_forward=1, dies_at_trial=1), testbed=Bed())
+
+    def test_drops_of_the_test_bed_make_a_trial_invalid(self, path: Path) -> None:
+        class Bed:
+            dropped = 100
+
+            def own_drops(self) -> dict[str, int]:
+                self.dropped += 1
+                return {"gm-left rx_dropped": self.dropped, "gm-right rx_dropped": 7}
+
+            def check(self) -> None:
+                pass
+
+        (result,) = run(path, SimulatedDevice(capacity_forward=10**9), testbed=Bed())
+        assert result.limited_by == "tester"
+        assert read_journal(path)[0].testbed_drops == {"gm-left rx_dropped": 1}
+
+
+class TestJournal:
+    def test_records_survive(self, path: Path) -> None:
+        run(path, SimulatedDevice(capacity_forward=432_100, faults={"hop_limit": 100_000}))
+        for line, record in zip(path.read_text().splitlines(), read_journal(path), strict=True):
+            assert TrialRecord.from_json(json.loads(line)) == record
+            assert record.to_json() == json.loads(line)
+
+    def test_a_torn_line_is_left_out_and_cut_off(self, path: Path) -> None:
+        run(path, SimulatedDevice(capacity_forward=432_100))
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-30])
+        count = whole.count(b"\n")
+        assert len(read_journal(path)) == count - 1
+        assert path.read_bytes() == whole[:-30]
+        with Journal(path) as journal:
+            assert len(journal.records) == count - 1
+        assert path.read_bytes().count(b"\n") == count - 1
+        assert path.read_bytes().endswith(b"\n")
+
+    def test_a_broken_line_in_the_middle_is_an_error(self, path: Path) -> None:
+        run(path, SimulatedDevice(capacity_forward=432_100))
+        lines = path.read_bytes().split(b"\n")
+        lines[2] = lines[2][:50]
+        path.write_bytes(b"\n".join(lines))
+        with pytest.raises(ResultError, match="line 3"):
+            read_journal(path)
+
+    def test_another_campaigns_journal_is_refused(self, path: Path) -> None:
+        run(path, SimulatedDevice(capacity_forward=432_100))
+        with pytest.raises(ResultError, match="another campaign"):
+            run(path, SimulatedDevice(capacity_forward=432_100), campaign(throughput={**THROUGHPUT, "maximum": "2M"}))
+
+    def test_a_journal_with_too_many_trials_is_refused(self, path: Path) -> None:
+        run(path, SimulatedDevice(capacity_forward=432_100))
+        with pytest.raises(ResultError, match="none of this campaign"):
+            run(path, SimulatedDevice(capacity_forward=432_100), campaign(throughput=THROUGHPUT, repetitions=1))
+
+    def test_a_full_disk_is_one_clear_error_and_earlier_trials_are_kept(self, path: Path) -> None:
+        class FullAfter:
+            """A file that takes so many octets and then half of a line."""
+
+            def __init__(self, file: Any, octets: int) -> None:
+                self.file, self.left = file, octets
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(self.file, name)
+
+            def write(self, octets: bytes) -> int:
+                if self.left <= 0:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                written: int = self.file.write(octets[: self.left])
+                self.left -= written
+                return written
+
+        wanted, engine = campaign(), SimulatedEngine(SimulatedDevice(capacity_forward=432_100))
+        with Journal(path) as journal:
+            journal._file = FullAfter(journal._file, 20_000)  # type: ignore[assignment]
+            with pytest.raises(ResultError, match="No space left"):
+                run_campaign(wanted, make_plan(wanted), engine, journal)
+        assert read_journal(path)
+        assert path.read_bytes().endswith(b"\n")
+
+    def test_a_journal_that_cannot_be_opened(self, tmp_path: Path) -> None:
+        with pytest.raises(ResultError):
+            Journal(tmp_path / "absent" / "trials.jsonl")
+        with pytest.raises(ResultError, match="cannot be read"):
+            read_journal(tmp_path / "absent.jsonl")
+
+
+def test_a_single_trial() -> None:
+    wanted = campaign(throughput={**THROUGHPUT, "loss_tolerance": "50%"})
+    cell = make_plan(wanted).runs[0].cell
+    engine = SimulatedEngine(SimulatedDevice(capacity_forward=600))
+    record = run_single_trial(wanted, cell, engine, frames_per_second=1000, duration_ns=10**9)
+    assert record.purpose == "single"
+    assert record.verdict is not None
+    assert record.verdict.passed
+    assert record.report.directions[0].undelivered == 400

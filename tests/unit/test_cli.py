@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import dpkt
+import pytest
+
+from gatemark.cli.frame import decode, in_words, write_pcap
+from gatemark.cli.main import COMMANDS, main
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+LOOPBACK = str(ROOT / "examples" / "1-loopback-router4.toml")
+GOLDEN = json.loads((ROOT / "protocol" / "examples" / "frames_answer.json").read_text(encoding="utf-8"))["frames"]
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda path: path.name)
+def test_plan_shows_settings_runs_deviations_and_duration(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(file)]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    for heading in ("# Settings", "# Runs", "# Deviations", "# Duration"):
+        assert heading in shown.out
+    assert "[validity]\nretries = 3" in shown.out
+
+
+def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", LOOPBACK, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert set(document) == {"campaign", "runs", "estimate", "deviations"}
+    assert document["estimate"]["trials_max"] == len(document["runs"]) == 8
+
+
+def test_errors_go_to_standard_error_with_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text('[testbed]\nkind = "loopback"\n[gateway]\nmode = "router4"\n[trial]\nduraton = "1s"\n')
+    assert main(["plan", str(file)]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert f"error: {file}: gateway.mode: 'router4' is not one of" in shown.err
+    assert f"error: {file}: trial.duraton: unknown key\n\nhint: did you mean duration?" in shown.err
+    assert main(["plan", str(file), "--json"]) == 2
+    shown = capsys.readouterr()
+    assert [error["where"] for error in json.loads(shown.out)["errors"]] == [
+        f"{file}: gateway.mode",
+        f"{file}: trial.duraton",
+    ]
+
+
+@pytest.mark.parametrize("arguments", [["plam"], ["plan"], ["plan", "--nothing"], ["frame", LOOPBACK, "--count", "x"]])
+def test_a_wrong_command_line_is_bad_input(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("error: command line: ")
+    assert "hint: see gatemark --help" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        (["trial", LOOPBACK, "--rate", "0"], "--rate"),
+        (["trial", LOOPBACK, "--rate", "fast"], "--rate"),
+        (["trial", LOOPBACK, "--rate", "50%"], "--rate"),
+        (["trial", LOOPBACK, "--rate", "1k", "--duration", "5"], "--duration"),
+        (["trial", LOOPBACK, "--rate", "1k", "--size", "63"], "traffic.frame_sizes.octets"),
+        (["trial", LOOPBACK, "--rate", "1k", "--mix", "2/1"], "--mix"),
+        (["frame", LOOPBACK, "--direction", "up"], "--direction"),
+        (["frame", LOOPBACK, "--count", "0"], "--count"),
+    ],
+)
+def test_bad_options_are_named(arguments: list[str], where: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert where in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_each_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if not (ROOT / "src" / "gatemark" / "cli" / f"{command}.py").exists():
+        pytest.skip(f"gatemark {command} is not part of this build")
+    assert main([command, "--help"]) == 0
+    assert f"Usage: gatemark {command}" in capsys.readouterr().out
+
+
+def test_schema_prints_the_published_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    published = ROOT / "docs" / "reference" / "campaign-file.schema.json"
+    assert capsys.readouterr().out == published.read_text(encoding="utf-8")
+
+
+def test_frames_are_decoded_and_their_checksums_verified() -> None:
+    sent = decode(GOLDEN[0]["sent"])
+    assert (sent["family"], sent["octets"], sent["hop_limit"], sent["udp_checksum_correct"]) == ("ipv6", 84, 10, True)
+    expected = decode(GOLDEN[0]["expected"])
+    assert (expected["family"], expected["octets"], expected["hop_limit"]) == ("ipv4", 64, 7)
+    assert in_words(expected).endswith("UDP 40000 > 7, checksums correct, 64 octets")
+    broken = GOLDEN[0]["expected"][:-2] + "ff"
+    assert "wrong udp_checksum" in in_words(decode(broken))
+
+
+def test_a_tagged_frame_shows_its_vlan() -> None:
+    sent = GOLDEN[0]["sent"]
+    tagged = sent[:24] + "81000064" + sent[24:]
+    assert decode(tagged)["vlan"] == 100
+    assert "VLAN 100" in in_words(decode(tagged))
+
+
+def test_the_pcap_holds_the_frames_as_sent(tmp_path: Path) -> None:
+    path = tmp_path / "frames.pcap"
+    write_pcap(path, GOLDEN)
+    with path.open("rb") as file:
+        assert [octets.hex() for _, octets in dpkt.pcap.Reader(file)] == [GOLDEN[0]["sent"]]

@@ -1,0 +1,431 @@
+from __future__ import annotations
+
+import copy
+import json
+import tomllib
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatemark.config.load import campaign_from_dict, load_campaign
+from gatemark.config.model import Campaign, EamEntry, RecipeFacts, SideModel
+from gatemark.config.schema import campaign_schema_text
+from gatemark.errors import ConfigError
+from gatemark.units import LineShare
+
+ROOT = Path(__file__).parents[2]
+
+BASE: dict[str, Any] = {
+    "gateway": {
+        "mode": "siit64",
+        "prefix": "2001:2:0:6400::/96",
+        "eam": [{"ipv4": "198.18.0.0/24", "ipv6": "2001:2::/120"}],
+    },
+    "testbed": {"kind": "ports"},
+    "left": {"port": "pci:0000:01:00.0", "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
+    "right": {
+        "port": "pci:0000:01:00.1",
+        "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"},
+        "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
+    },
+    "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+    "line": {"rate": "10G"},
+    "throughput": {},
+}
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def hosts(range_: str, offset: int = 2, mode: str = "pseudorandom") -> dict[str, Any]:
+    return {"offset": offset, "mode": mode, "range": range_}
+
+
+def router44(document: dict[str, Any]) -> None:
+    document["gateway"] = {"mode": "router44"}
+    document["left"]["ipv4"] = {"address": "198.18.0.2", "gateway": "198.18.0.1"}
+
+
+def problems_of(change: Change) -> list[str]:
+    document = copy.deepcopy(BASE)
+    change(document)
+    with pytest.raises(ConfigError) as caught:
+        campaign_from_dict(document, where="x.toml")
+    assert all(problem.fix for problem in caught.value.problems), "every problem has a remedy"
+    return [f"{problem.where.removeprefix('x.toml: ')}: {problem.what}" for problem in caught.value.problems]
+
+
+def set_at(path: str, value: Any) -> Change:
+    def change(document: dict[str, Any]) -> None:
+        *tables, key = path.split(".")
+        for table in tables:
+            document = document.setdefault(table, {})
+        document[key] = value
+
+    return change
+
+
+def test_the_base_is_accepted() -> None:
+    campaign = campaign_from_dict(BASE)
+    assert campaign.mode == "siit64"
+    assert campaign.hop_limit_decrement == 1
+    assert campaign.throughput is not None
+    assert campaign.throughput.maximum == LineShare(1)
+    assert campaign.throughput.resolution == LineShare(1, 1000)
+    assert campaign.repetitions == 20
+    assert campaign.trial.duration_ns == 60 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        ("gateway.prefix", "2001:db8::/33", "gateway.prefix: 2001:db8::/33 has length 33"),
+        ("gateway.prefix", "2001:2:0:0:ff00::/96", "gateway.prefix: 2001:2:0:0:ff00::/96 has bits 64 to 71 set"),
+        ("gateway.prefix", "2001:2::1/96", "gateway.prefix: '2001:2::1/96': 2001:2::1/96 has host bits set"),
+        ("gateway.mode", "siit65", "gateway.mode: 'siit65' is not one of"),
+        ("gateway.prefxi", "::/96", "gateway.prefxi: unknown key"),
+        ("left.ipv6.address", "198.18.0.2", "left.ipv6.address: 198.18.0.2 is an IPv4 address where IPv6 is wanted"),
+        ("right.ipv4.address", "2001:2::2", "right.ipv4.address: 2001:2::2 is an IPv6 address where IPv4 is wanted"),
+        ("right.ipv4.address", "224.0.0.1", "right.ipv4.address: 224.0.0.1 is not a unicast address"),
+        ("right.ipv4.hosts", hosts("254-2"), 'right.ipv4.hosts.range: the range "254-2" is empty'),
+        ("right.ipv4.hosts", hosts("2-65536"), "right.ipv4.hosts.range: 65536 is above 65535"),
+        (
+            "right.ipv4.hosts",
+            hosts("1-254"),
+            "right.ipv4.hosts.range: the emulated hosts 198.19.0.1 to 198.19.0.254 contain",
+        ),
+        ("right.ipv4.hosts", hosts("2-254", 3), "right.ipv4.hosts.offset: 3 is beyond the address"),
+        ("right.ipv4.hosts", {"range": "2-254"}, "right.ipv4.hosts.range: makes no sense for mode fixed"),
+        ("right.ipv4.hosts", {"mode": "increasing", "range": "2-9"}, "right.ipv4.hosts.offset: is missing"),
+        ("left.ipv6.hosts", hosts("2-300", 14), "left.ipv6: host 2001:2::"),
+        ("traffic.source_ports", {"range": "1024-65536"}, "traffic.source_ports.range: 65536 is above 65535"),
+        ("traffic.source_ports", {"range": "2000-1000"}, 'traffic.source_ports.range: the range "2000-1000" is empty'),
+        ("traffic.source_ports", {"mode": "fixed"}, "traffic.source_ports.range: 1024-65535 is more than one port"),
+        ("traffic.mix", ["3/2"], "traffic.mix[0]: '3/2' has m > n"),
+        ("traffic.mix", "1/0", "traffic.mix[0]: '1/0' has n = 0"),
+        ("traffic.mix", ["1/2", "1/2"], "traffic.mix: lists a value twice"),
+        ("traffic.mix", "9/10", "left.ipv4: no problem"),
+        ("traffic.frame_sizes.octets", [63], "traffic.frame_sizes.octets: 63 is not between 64 and 9216"),
+        (
+            "traffic.frame_sizes",
+            {"family": "ipv6", "octets": [64]},
+            "traffic.frame_sizes.octets: 64 is not between 84 and 9236",
+        ),
+        (
+            "traffic.frame_sizes.octets",
+            [1518],
+            "traffic.frame_sizes.octets: an IPv6 frame of 1538 octets holds a packet of 1520",
+        ),
+        (
+            "traffic.frame_sizes.octets",
+            [1280],
+            "traffic.frame_sizes.octets: an IPv4 frame of 1280 octets holds a packet of 1262",
+        ),
+        ("traffic.forward", {"hop_limit": 5}, "no problem"),
+        ("traffic.hop_limit", 1, "traffic.hop_limit: 1 does not survive"),
+        ("throughput.maximum", 0, "throughput.maximum: 0 is nothing"),
+        ("throughput.maximum", "2G", "throughput.maximum: '2G' is above 1G frames/s"),
+        ("throughput.maximum", "200%", "throughput.maximum: '200%' is more than the line can carry"),
+        ("throughput.resolution", "100%", "throughput.resolution: is not below throughput.maximum"),
+        ("throughput", {"maximum": "1k", "resolution": 1000}, "throughput.resolution: is not below throughput.maximum"),
+        ("throughput", {"maximum": "1k", "minimum": "2k"}, "throughput.minimum: is above throughput.maximum"),
+        ("throughput.loss_tolerance", "100%", "throughput.loss_tolerance: '100%' is not below 100%"),
+        ("throughput.search_duration", "2min", "throughput.search_duration: is longer than trial.duration"),
+        ("frame_loss", {"rates": ["1k"], "step": "5%"}, "frame_loss.step: has no effect beside frame_loss.rates"),
+        ("frame_loss", {"rates": []}, "frame_loss.rates: []"),
+        ("trial.duration", 60, "trial.duration: 60 has no unit"),
+        ("trial.duration", "0s", "trial.duration: '0s' is nothing"),
+        ("repetitions", 0, "repetitions: 0 should be greater than or equal to 1"),
+        ("validity.retries", -1, "validity.retries: -1 should be greater than or equal to 0"),
+        ("testbed.kind", "netn", "testbed.kind: 'netn' is not one of"),
+        ("testbed.recipe", "linux-router4", "testbed.recipe: makes no sense for kind ports"),
+        ("testbed.gateway_cores", [1], "testbed.gateway_cores: makes no sense for kind ports"),
+        ("testbed.cores", [1, 1], "testbed.cores: names a processor twice"),
+        ("left.port", "af_packt:eth1", "left.port: 'af_packt:eth1' is no kind of port"),
+        ("left.port", "af_packet", "left.port: af_packet needs a name"),
+        ("left.port", "pci:0000:01:00.1", "right.port: pci:0000:01:00.1 is the left port as well"),
+        (
+            "left.gateway_mac",
+            "01:00:00:00:00:01",
+            "left.gateway_mac: '01:00:00:00:00:01' is not the address of one station",
+        ),
+        ("left.vlan", 4095, "left.vlan: 4095 should be less than or equal to 4094"),
+        ("left.address_mode", "nexthop", "left.ipv6.router: is missing"),
+        ("left.ipv6.router", "2001:2::10", "left.ipv6.router: makes no sense for address_mode onlink"),
+        ("right.ipv4.gateway", "198.19.0.2", "right.ipv4.gateway: 198.19.0.2 is right.ipv4.address"),
+        (
+            "gateway.eam",
+            [{"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/120"}],
+            "gateway.eam[0]: 198.18.0.0/16 has more addresses",
+        ),
+    ],
+)
+def test_one_mistake_is_told_once(path: str, value: Any, expected: str) -> None:
+    change = set_at(path, value)
+    if "no problem" in expected:
+        document = copy.deepcopy(BASE)
+        change(document)
+        campaign_from_dict(document)
+        return
+    found = problems_of(change)
+    assert len(found) == 1, found
+    assert found[0].startswith(expected)
+
+
+def test_all_mistakes_are_told_at_once_with_the_nearest_key() -> None:
+    def change(document: dict[str, Any]) -> None:
+        document["repetition"] = 3
+        document["traffic"]["mix"] = ["3/2"]
+        document["throughput"]["maximum"] = "fast"
+        document["testbed"]["recipe"] = "x"
+
+    document = copy.deepcopy(BASE)
+    change(document)
+    with pytest.raises(ConfigError) as caught:
+        campaign_from_dict(document, where="x.toml")
+    places = {problem.where for problem in caught.value.problems}
+    assert places == {
+        f"x.toml: {key}" for key in ("repetition", "traffic.mix[0]", "throughput.maximum", "testbed.recipe")
+    }
+    assert any(problem.fix == "did you mean repetitions?" for problem in caught.value.problems)
+
+
+def test_background_needs_ipv6_on_both_sides() -> None:
+    def change(document: dict[str, Any]) -> None:
+        del document["right"]["ipv6"]
+        document["traffic"]["mix"] = "9/10"
+
+    assert problems_of(change) == [
+        "right.ipv6: is missing: background traffic is native IPv6 from end to end (RFC 8219 section 5.3)"
+    ]
+
+
+def test_translation_needs_a_representation_of_each_host() -> None:
+    def without_mapping(document: dict[str, Any]) -> None:
+        del document["gateway"]["eam"], document["gateway"]["prefix"]
+
+    def foreign_host(document: dict[str, Any]) -> None:
+        document["left"]["ipv6"] = {"address": "2001:2:0:1::2", "gateway": "2001:2:0:1::1"}
+
+    assert problems_of(without_mapping)[0].startswith("gateway.prefix: is missing")
+    assert problems_of(foreign_host)[0].startswith("left.ipv6: host 2001:2:0:1::2 has no representation")
+
+
+@pytest.mark.parametrize("octets", [1279, 1280, 1300])
+def test_fragmenting_sizes_need_df_or_a_configured_translator(octets: int) -> None:
+    document = copy.deepcopy(BASE)
+    document["traffic"]["frame_sizes"]["octets"] = octets
+    with pytest.raises(ConfigError, match="RFC 7915 section 4"):
+        campaign_from_dict(document)
+    for change in (
+        set_at("traffic.dont_fragment", True),
+        set_at("gateway.lowest_ipv6_mtu", octets + 2),
+        set_at("traffic.direction", "forward"),
+    ):
+        changed = copy.deepcopy(document)
+        change(changed)
+        campaign_from_dict(changed)
+    document["traffic"]["frame_sizes"]["octets"] = 1278
+    campaign_from_dict(document)
+
+
+def test_the_well_known_prefix_must_not_hold_benchmarking_addresses() -> None:
+    found = problems_of(set_at("gateway.prefix", "64:ff9b::/96"))
+    assert found[0].startswith("gateway.prefix: 64:ff9b::/96 must not represent 198.19.0.2")
+    assert len(found) == 1
+    document = copy.deepcopy(BASE)
+    document["gateway"] |= {"prefix": "64:ff9b::/96", "well_known_prefix_allowed": True}
+    campaign_from_dict(document)
+    document["gateway"] = {"mode": "siit64", "prefix": "64:ff9b::/96"}
+    document["gateway"]["eam"] = [*BASE["gateway"]["eam"], {"ipv4": "198.19.0.0/24", "ipv6": "2001:2:0:1000::/120"}]
+    campaign_from_dict(document)  # every host has an explicit mapping, so the prefix represents none
+
+
+def test_256_networks_and_hosts_share_no_octet() -> None:
+    def change(document: dict[str, Any]) -> None:
+        document["traffic"]["destination_networks"] = 256
+        document["gateway"]["eam"] = [{"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/32"}]
+        document["right"]["ipv4"]["hosts"] = hosts("2-256")
+
+    def small(document: dict[str, Any]) -> None:
+        change(document)
+        document["right"]["ipv4"]["hosts"] = hosts("2-255")
+
+    assert problems_of(change)[0].startswith("right.ipv4.hosts: the range 2-256 at offset 2 varies octet 2")
+    document = copy.deepcopy(BASE)
+    small(document)
+    campaign_from_dict(document)
+
+
+def test_left_and_right_hosts_do_not_overlap() -> None:
+    def change(document: dict[str, Any]) -> None:
+        router44(document)
+        document["left"]["ipv4"]["hosts"] = hosts("2-254")
+        document["right"]["ipv4"] = {"address": "198.18.0.77", "gateway": "198.18.0.1"}
+
+    found = problems_of(change)
+    assert any(text.startswith("right.ipv4: the hosts 198.18.0.77 overlap the left hosts") for text in found)
+    assert any(text.startswith("right.ipv4.gateway: 198.18.0.1 is the left gateway") for text in found)
+
+
+@pytest.mark.parametrize("key", ["prefix", "eam", "lowest_ipv6_mtu", "well_known_prefix_allowed"])
+def test_translation_keys_make_no_sense_for_routers(key: str) -> None:
+    values = {**BASE["gateway"], "lowest_ipv6_mtu": 1500, "well_known_prefix_allowed": True}
+
+    def change(document: dict[str, Any]) -> None:
+        router44(document)
+        document["gateway"][key] = values[key]
+
+    assert problems_of(change)[0].startswith(f"gateway.{key}: makes no sense for mode router44")
+
+
+def test_size_family_of_a_router() -> None:
+    def change(document: dict[str, Any]) -> None:
+        router44(document)
+        document["traffic"]["frame_sizes"] = {"family": "ipv6", "octets": [84]}
+
+    assert problems_of(change) == ["traffic.frame_sizes.family: is ipv6, but mode router44 forwards IPv4 frames"]
+
+
+def test_a_missing_side_or_port() -> None:
+    def change(document: dict[str, Any]) -> None:
+        del document["right"], document["left"]["port"]
+
+    found = problems_of(change)
+    assert "left.port: is missing" in found
+    assert any(text.startswith("right") and "is missing" in text for text in found)
+
+
+def test_a_loopback_needs_nothing_but_a_mode() -> None:
+    campaign = campaign_from_dict({"gateway": {"mode": "router66"}, "testbed": {"kind": "loopback"}})
+    assert campaign.side("left").port == campaign.side("right").port == "ring"
+    assert campaign.hop_limit_decrement == 0
+    campaign.check_complete()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_at("throughput.maximum", "12.5%"),
+        set_at("throughput.loss_tolerance", "1/3"),
+        set_at("frame_loss", {"rates": ["1k", "50%"]}),
+        set_at("trial.drain", "1500us"),
+        set_at("right.ipv4.hosts", hosts("2-254")),
+        set_at("traffic.reverse", {"hop_limit": 64}),
+        set_at("left.gateway_mac", "02:00:00:00:00:0A"),
+        set_at("seed", 2**63 - 1),
+    ],
+)
+def test_a_written_campaign_reads_back_the_same(change: Change) -> None:
+    document = copy.deepcopy(BASE)
+    change(document)
+    campaign = campaign_from_dict(document)
+    written = json.loads(json.dumps(campaign.to_document()))
+    assert campaign_from_dict(written) == campaign
+    assert campaign_from_dict(written).to_document() == written
+
+
+FACTS = RecipeFacts(
+    name="tayga-siit64",
+    mode="siit64",
+    hop_limit_decrement=3,
+    prefix="2001:2:0:6400::/96",
+    eam=(EamEntry.model_validate({"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}),),
+    left=SideModel.model_validate({"ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}}),
+    right=SideModel.model_validate(
+        {
+            "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"},
+            "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
+        }
+    ),
+    mtu=1540,
+)
+
+
+def netns(**tables: Any) -> Campaign:
+    return campaign_from_dict({"testbed": {"kind": "netns", "recipe": "tayga-siit64"}, "throughput": {}, **tables})
+
+
+def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
+    own = {"ring_frames": 64, "ipv4": {"address": "198.19.0.2", "hosts": hosts("2-99")}}
+    campaign = netns(right=own).with_recipe(FACTS)
+    campaign.check_complete()
+    assert (campaign.mode, campaign.hop_limit_decrement, campaign.background_hop_limit_decrement) == ("siit64", 3, 1)
+    assert str(campaign.gateway.prefix) == "2001:2:0:6400::/96"
+    right = campaign.side("right")
+    assert (right.ring_frames, right.mtu) == (64, 1540)
+    assert right.ipv4 is not None
+    assert str(right.ipv4.gateway) == "198.19.0.1"
+    assert str(right.ipv4.hosts.range) == "2-99"
+    assert campaign_from_dict(campaign.to_document()).with_recipe(FACTS) == campaign
+
+
+@pytest.mark.parametrize(
+    ("tables", "where"),
+    [
+        ({"gateway": {"hop_limit_decrement": 1}}, "gateway.hop_limit_decrement"),
+        ({"gateway": {"mode": "siit46"}}, "gateway.mode"),
+        ({"gateway": {"prefix": "2001:2:0:1::/96"}}, "gateway.prefix"),
+        ({"left": {"ipv6": {"address": "2001:2::2", "gateway": "2001:2::9"}}}, "left.ipv6.gateway"),
+        ({"left": {"mtu": 9000}}, "left.mtu"),
+    ],
+)
+def test_a_file_that_contradicts_its_recipe(tables: dict[str, Any], where: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        netns(**tables).with_recipe(FACTS)
+    assert [problem.where for problem in caught.value.problems] == [f"campaign: {where}"]
+
+
+def test_netns_wants_a_recipe_and_makes_its_ports() -> None:
+    with pytest.raises(ConfigError, match=r"testbed\.recipe: is missing"):
+        campaign_from_dict({"testbed": {"kind": "netns"}})
+    with pytest.raises(ConfigError, match=r"left\.port: 'pci:1' makes no sense"):
+        netns(left={"port": "pci:1"})
+    assert netns(left={"port": "af_xdp"}, right={"port": "af_xdp"}).left is not None
+
+
+def test_files_that_are_no_campaign(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_campaign(tmp_path / "missing.toml")
+    (tmp_path / "bad.toml").write_text("a = [")
+    with pytest.raises(ConfigError, match="is not TOML"):
+        load_campaign(tmp_path / "bad.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"a = '\xff'")
+    with pytest.raises(ConfigError, match="is not UTF-8"):
+        load_campaign(tmp_path / "bytes.toml")
+    (tmp_path / "empty.toml").write_text("")
+    with pytest.raises(ConfigError, match=r"testbed: is missing"):
+        load_campaign(tmp_path / "empty.toml")
+
+
+def test_the_file_name_is_the_default_name_and_recipes_are_found_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[testbed]\nkind = "netns"\nrecipe = "./box.toml"\n')
+    campaign = load_campaign(file)
+    assert campaign.name == "mine"
+    assert campaign.testbed.recipe == str(tmp_path / "box.toml")
+
+
+def test_search_trials_are_never_longer_than_trials() -> None:
+    document = copy.deepcopy(BASE)
+    document["trial"] = {"duration": "200ms"}
+    throughput = campaign_from_dict(document).throughput
+    assert throughput is not None
+    assert throughput.search_duration_ns == 200_000_000
+    assert throughput.loss_tolerance == Fraction(0)
+
+
+def test_the_published_schema_is_the_one_of_the_code() -> None:
+    published = ROOT / "docs" / "reference" / "campaign-file.schema.json"
+    assert published.read_text(encoding="utf-8") == campaign_schema_text(), "run: gatemark schema > " + published.name
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.name)
+def test_the_examples_follow_the_schema(file: Path) -> None:
+    import jsonschema
+
+    document = tomllib.loads(file.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(json.loads(campaign_schema_text())).validate(document)
+    load_campaign(file)

@@ -1,0 +1,80 @@
+"""Doctor: findings carry a remedy; the outcome of the path trial is put into words."""
+
+import dataclasses
+import json
+
+import pytest
+
+from gatemark import doctor, preflight
+from gatemark.config.model import Campaign
+from gatemark.trial.result import Counts, DirectionResult, Foreign, PortFacts, TrialReport
+
+
+def campaign(prefix: str = "2001:2:0:6400::/96") -> Campaign:
+    document = {
+        "gateway": {"mode": "siit64", "prefix": prefix, "eam": [{"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}]},
+        "testbed": {"kind": "loopback"},
+        "left": {"ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
+        "right": {"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
+    }
+    return Campaign.model_validate_json(json.dumps(document))
+
+
+def report(counts: Counts, icmp: dict[str, int] | None = None) -> TrialReport:
+    direction = DirectionResult(
+        direction="forward",
+        frames_per_second=20,
+        intended_duration_ns=500_000_000,
+        sending_ns=500_000_000,
+        lateness_max_ns=0,
+        gave_up=False,
+        foreground=counts,
+    )
+    ports = {"left": PortFacts(foreign=Foreign(icmp=icmp or {})), "right": PortFacts()}
+    return TrialReport(trial_number=1, cancelled=False, phases=(), directions=(direction,), ports=ports)
+
+
+def test_checks_of_this_machine_never_raise_and_name_remedies() -> None:
+    findings = doctor.run_checks()
+    assert {"processors", "clock", "memory", "rights"} <= {finding.check for finding in findings}
+    assert all(finding.remedy for finding in findings if finding.status != "ok")
+    assert all(set(finding.to_json()) == {"check", "status", "observed", "remedy"} for finding in findings)
+
+
+def test_clock_watch_sees_steps_and_gaps() -> None:
+    smallest, largest = doctor.watch_clock(0.01)
+    assert 0 < smallest <= largest
+
+
+def test_whole_path_is_ok() -> None:
+    counts = Counts(intended=10, offered=10, received=10)
+    (finding,) = preflight.judge_path(campaign(), report(counts))
+    assert finding.status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("counts", "icmp", "prefix", "said"),
+    [
+        (Counts(intended=10), {}, "2001:2:0:6400::/96", "could not send"),
+        (Counts(intended=10, offered=10, lost=10), {}, "2001:2:0:6400::/96", "check routes"),
+        (Counts(intended=10, offered=10, lost=10), {}, "64:ff9b::/96", "RFC 6052"),
+        (Counts(intended=10, offered=10, lost=10), {"icmpv6 1/3": 4}, "2001:2:0:6400::/96", "neighbour discovery"),
+        (
+            Counts(intended=10, offered=10, faulty=10, faults={"hop_limit": 10}),
+            {},
+            "2001:2:0:6400::/96",
+            "hop_limit_decrement",
+        ),
+    ],
+)
+def test_broken_path_names_the_reason(counts: Counts, icmp: dict[str, int], prefix: str, said: str) -> None:
+    (finding,) = preflight.judge_path(campaign(prefix), report(counts, icmp))
+    assert finding.status == "failed"
+    assert finding.remedy
+    assert said in finding.observed + finding.remedy
+
+
+def test_findings_are_frozen() -> None:
+    finding = doctor.Finding(check="a", status="ok", observed="b")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        finding.check = "c"  # type: ignore[misc]

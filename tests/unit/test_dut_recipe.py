@@ -1,0 +1,149 @@
+"""Recipes: all built-in ones load; what is wrong is named with its key and a remedy."""
+
+from pathlib import Path
+
+import pytest
+
+from gatemark.dut.plumbing import gateway_end, sysctl_script
+from gatemark.dut.recipe import Recipe, built_in_recipes, load_recipe, substitute
+from gatemark.errors import ConfigError
+
+GOOD = """
+name = "mine"
+description = "my gateway"
+mode = "router44"
+[left]
+networks = ["198.18.0.0/16"]
+ipv4 = {address = "198.18.0.2", gateway = "198.18.0.1"}
+[right]
+networks = ["198.19.0.0/16"]
+ipv4 = {address = "198.19.0.2", gateway = "198.19.0.1"}
+[files]
+"my.conf" = "listen {left}; { kept }"
+[commands]
+setup = ["true"]
+"""
+
+
+def load_text(tmp_path: Path, text: str) -> Recipe:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return load_recipe(path)
+
+
+def problems_of(tmp_path: Path, text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_text(tmp_path, text)
+    assert all(problem.fix for problem in caught.value.problems)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", built_in_recipes())
+def test_built_in_recipe_loads_under_its_own_name(name: str) -> None:
+    recipe = load_recipe(name)
+    assert recipe.name == name
+    assert recipe.facts.mode == recipe.mode
+    assert recipe.facts.left.port is None
+
+
+def test_the_four_recipes_are_built_in() -> None:
+    assert built_in_recipes() == ["linux-router4", "linux-router6", "tayga-siit46", "tayga-siit64"]
+
+
+def test_a_file_and_a_folder_load_alike(tmp_path: Path) -> None:
+    recipe = load_text(tmp_path, GOOD)
+    (tmp_path / "recipe.toml").write_text(GOOD)
+    assert load_recipe(tmp_path) == recipe
+
+
+def test_unknown_recipe_names_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="did you mean tayga-siit64"):
+        load_recipe("tayga-sit64")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[commands]", "[comands]", "did you mean `commands`"),
+        ("setup =", "set_up =", "did you mean `setup`"),
+        ('mode = "router44"', 'mode = "router45"', "mode"),
+        ('mode = "router44"', 'mode = "router66"', "needs ipv6 on the left"),
+        ('mode = "router44"', "", "mode: this key is needed"),
+        ("ipv4 = {address", "ipv5 = {address", "left.ipv5: unknown key"),
+        ('"198.18.0.2"', '"198.18.0.300"', "left.ipv4.address"),
+        ('networks = ["198.18.0.0/16"]', 'networks = ["198.18.0.0/8"]', "left.networks.0"),
+        ('networks = ["198.18.0.0/16"]', "", "left.networks"),
+        ('"my.conf"', '"../my.conf"', "without folders"),
+        ('name = "mine"', 'name = "mine', "not TOML"),
+        ('name = "mine"', 'name = "mine"\nmtu = 100', "mtu"),
+        ('name = "mine"', 'name = "mine"\nprefix = "2001:2::/80"', "prefix"),
+        ('setup = ["true"]', 'setup = "true"', "commands.setup"),
+    ],
+)
+def test_wrong_key_or_value_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert said in problems_of(tmp_path, GOOD.replace(old, new, 1))
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+    text = GOOD.replace("setup =", "set_up =").replace('"198.18.0.2"', '"nowhere"').replace('name = "mine"', "")
+    with pytest.raises(ConfigError) as caught:
+        load_text(tmp_path, text)
+    assert len(caught.value.problems) == 3
+
+
+def test_translation_needs_prefix_or_mappings(tmp_path: Path) -> None:
+    text = GOOD.replace("router44", "siit64").replace(
+        'ipv4 = {address = "198.18.0.2", gateway = "198.18.0.1"}',
+        'ipv6 = {address = "2001:2::2", gateway = "2001:2::1"}',
+    )
+    assert "RFC 6052" in problems_of(tmp_path, text)
+
+
+def test_only_known_variables_are_substituted() -> None:
+    values = {"left": "a", "right": "b", "dir": "/tmp/x", "cores": "0"}
+    assert substitute("{left}-{right} {dir} { drop } {other} ${cores}", values) == "a-b /tmp/x { drop } {other} $0"
+
+
+def test_on_link_gateway_gets_the_length_of_its_network() -> None:
+    recipe = load_recipe("linux-router4")
+    end = gateway_end(recipe, "left", recipe.left.side, "eth7")
+    assert end.addresses == ("198.18.0.1/16", "2001:2::1/56")
+    assert end.routes == ()
+    assert ["ip", "-n", "ns", "address", "add", "2001:2::1/56", "dev", "eth7", "nodad"] in list(end.commands("ns"))
+
+
+def test_next_hop_gateway_gets_a_route_through_the_router() -> None:
+    recipe = load_recipe("linux-router4")
+    play = recipe.left.side.model_validate(
+        {
+            "address_mode": "nexthop",
+            "ipv4": {"address": "198.18.65.2", "router": "198.18.1.10", "gateway": "198.18.1.1"},
+        }
+    )
+    end = gateway_end(recipe, "left", play, "eth7")
+    assert end.addresses == ("198.18.1.1/24",)
+    assert end.routes == (("198.18.0.0/16", "198.18.1.10"),)
+
+
+@pytest.mark.parametrize(
+    ("play", "said"),
+    [
+        ({"ipv4": {"address": "10.0.0.2", "gateway": "10.0.0.1"}}, "in no network of recipe"),
+        ({"ipv4": {"address": "198.18.0.2"}}, "left.ipv4.gateway"),
+        (
+            {
+                "address_mode": "nexthop",
+                "ipv4": {"address": "198.18.65.2", "router": "198.18.9.10", "gateway": "198.18.1.1"},
+            },
+            "is not in the gateway's link network",
+        ),
+    ],
+)
+def test_addresses_that_do_not_fit_the_recipe_are_refused(play: dict[str, object], said: str) -> None:
+    recipe = load_recipe("linux-router4")
+    with pytest.raises(ConfigError, match=said):
+        gateway_end(recipe, "left", recipe.left.side.model_validate(play), "eth7")
+
+
+def test_settings_become_writes_below_proc_sys() -> None:
+    assert sysctl_script({"net.ipv4.ip_forward": 1}) == "echo '1' > /proc/sys/net/ipv4/ip_forward"

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatemark.config.hosts import HostSet, embedded_ipv4, unmapped_host
+from gatemark.config.model import EamEntry, Family
+
+
+def host_set(
+    family: Family, address: str, offset: int, minimum: int, maximum: int, *, networks: bool = False
+) -> HostSet:
+    number = int(IPv4Address(address) if family == "ipv4" else IPv6Address(address))
+    return HostSet(family=family, address=number, offset=offset, minimum=minimum, maximum=maximum, networks=networks)
+
+
+def members(hosts: HostSet) -> set[int]:
+    """The slow and obvious list of all hosts."""
+    networks = range(256) if hosts.networks else [None]
+    return {
+        hosts.address_of(number, network) for number in range(hosts.minimum, hosts.maximum + 1) for network in networks
+    }
+
+
+@st.composite
+def host_sets(draw: st.DrawFn) -> HostSet:
+    minimum = draw(st.integers(0, 300))
+    maximum = draw(st.integers(minimum, minimum + 300))
+    network = draw(st.sampled_from(["198.18.0.2", "198.18.1.2", "198.19.0.2"]))
+    return host_set("ipv4", network, draw(st.sampled_from([1, 2])), minimum, maximum)
+
+
+@given(host_sets(), host_sets())
+def test_sets_meet_exactly_if_they_share_a_member(one: HostSet, other: HostSet) -> None:
+    assert one.meets(other) == bool(members(one) & members(other))
+
+
+@given(host_sets(), st.integers(0, 0xFFFFFFFF))
+def test_membership_is_exact(hosts: HostSet, address: int) -> None:
+    inside = members(hosts)
+    assert (IPv4Address(address) in hosts) == (address in inside)
+    assert all(IPv4Address(member) in hosts for member in sorted(inside)[:3])
+
+
+def test_networks_free_their_octet() -> None:
+    hosts = host_set("ipv4", "198.18.0.2", 2, 2, 254, networks=True)
+    assert IPv4Address("198.18.77.9") in hosts
+    assert IPv4Address("198.18.77.1") not in hosts
+    assert not hosts.network_octet_taken
+    assert host_set("ipv4", "198.18.0.2", 2, 2, 256, networks=True).network_octet_taken
+    assert host_set("ipv6", "2001:2::2", 6, 0, 1, networks=True).network_octet_taken
+    assert not host_set("ipv6", "2001:2::2", 14, 0, 65535, networks=True).network_octet_taken
+
+
+@pytest.mark.parametrize(
+    ("prefix", "address"),
+    [  # RFC 6052 section 2.4
+        ("2001:db8::/32", "2001:db8:c000:221::"),
+        ("2001:db8:100::/40", "2001:db8:1c0:2:21::"),
+        ("2001:db8:122::/48", "2001:db8:122:c000:2:2100::"),
+        ("2001:db8:122:300::/56", "2001:db8:122:3c0:0:221::"),
+        ("2001:db8:122:344::/64", "2001:db8:122:344:c0:2:2100::"),
+        ("2001:db8:122:344::/96", "2001:db8:122:344::192.0.2.33"),
+    ],
+)
+def test_embedded_addresses_of_rfc_6052(prefix: str, address: str) -> None:
+    assert embedded_ipv4(IPv6Address(address), IPv6Network(prefix)) == IPv4Address("192.0.2.33")
+    assert embedded_ipv4(IPv6Address("2001:db9::1"), IPv6Network(prefix)) is None
+
+
+def test_every_host_is_looked_at() -> None:
+    eam = [
+        EamEntry.model_validate({"ipv4": "198.18.0.0/25", "ipv6": "2001:2::/121"}),
+        EamEntry.model_validate({"ipv4": "198.18.0.128/25", "ipv6": "2001:2::80/121"}),
+    ]
+    assert unmapped_host(host_set("ipv4", "198.18.0.2", 2, 2, 255), None, eam) is None
+    missing = unmapped_host(host_set("ipv4", "198.18.0.2", 2, 2, 256), None, eam)
+    assert missing == int(IPv4Address("198.18.1.0"))
+    assert unmapped_host(host_set("ipv6", "2001:2::2", 14, 2, 255), None, eam) is None
+    prefix = IPv6Network("2001:2:0:6400::/96")
+    assert unmapped_host(host_set("ipv4", "198.18.0.2", 2, 2, 256), prefix, []) is None
+    assert unmapped_host(host_set("ipv6", "2001:2:0:6400::c612:2", 14, 2, 256), prefix, []) is None
+    assert unmapped_host(host_set("ipv6", "2001:2:0:6400::c612:2", 10, 0, 256), prefix, []) is not None

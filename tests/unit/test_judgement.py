@@ -1,0 +1,226 @@
+"""Report, validity, verdict: what each sees and what it must not see."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
+from gatemark.errors import EngineError
+from gatemark.trial.result import Counts, DirectionResult, Foreign, PortFacts, TrialReport
+from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity, sending_ns_max
+from gatemark.trial.verdict import Verdict, judge
+
+SECOND = 1_000_000_000
+POLICY = ValidityPolicy(lateness_max_ns=1_000_000)
+
+
+def body(*, load: int = 1000, m: int = 1, n: int = 1, directions: tuple[str, ...] = ("forward", "reverse")) -> Any:
+    stream = {"frames_per_second": load, "foreground_m": m, "foreground_n": n}
+    return {
+        "request": "trial",
+        "trial_number": 1,
+        "seed": 1,
+        "duration_ns": SECOND,
+        "waits": {},
+        "directions": [{"direction": direction, **stream} for direction in directions],
+    }
+
+
+def report(device: SimulatedDevice | None = None, **wanted: Any) -> TrialReport:
+    engine = SimulatedEngine(device or SimulatedDevice(capacity_forward=10_000))
+    return TrialReport.from_json(engine.trial(body(**wanted)))
+
+
+def with_direction(change: Callable[[DirectionResult], DirectionResult]) -> TrialReport:
+    whole = report()
+    return replace(whole, directions=(change(whole.directions[0]), *whole.directions[1:]))
+
+
+def with_foreground(**changed: Any) -> TrialReport:
+    return with_direction(lambda d: replace(d, foreground=replace(d.foreground, **changed)))
+
+
+def with_right_port(**changed: Any) -> TrialReport:
+    whole = report()
+    return replace(whole, ports={**whole.ports, "right": replace(whole.ports["right"], **changed)})
+
+
+class TestReport:
+    def test_is_written_again_exactly(self) -> None:
+        device = SimulatedDevice(capacity_forward=900, faults={"hop_limit": 100}, duplicate_every=7)
+        answer = SimulatedEngine(device).trial(body(m=9, n=10))
+        answer_without_envelope = {key: value for key, value in answer.items() if key not in ("answer", "id")}
+        assert TrialReport.from_json(answer).to_json() == answer_without_envelope
+
+    def test_what_cannot_be_read_is_an_error_with_a_remedy(self) -> None:
+        answer = SimulatedEngine(SimulatedDevice(capacity_forward=1)).trial(body())
+        del answer["directions"][0]["foreground"]["offered"]
+        with pytest.raises(EngineError, match="offered"):
+            TrialReport.from_json(answer)
+
+    def test_worst_is_the_class_with_the_highest_ratio(self) -> None:
+        whole = report(SimulatedDevice(capacity_forward=10_000, capacity_reverse=990))
+        assert whole.worst().loss_ratio == Fraction(1, 100)
+
+    def test_ratios_derive_from_counts(self) -> None:
+        assert Counts(offered=200, received=150, faulty=30, lost=20).loss_ratio == Fraction(1, 4)
+        assert Counts().loss_ratio is None
+
+
+class TestValidity:
+    def test_a_good_trial(self) -> None:
+        assert judge_validity(report(), POLICY) == Validity(valid=True)
+
+    def test_loss_at_the_gateway_is_none_of_its_business(self) -> None:
+        lossy = report(SimulatedDevice(capacity_forward=1, faults={"udp_checksum": 1}, duplicate_every=1))
+        assert judge_validity(lossy, POLICY).valid
+
+    @pytest.mark.parametrize(
+        ("faulty", "words"),
+        [
+            (lambda: with_foreground(offered=999), "forward: 999 of 1000 intended foreground frames were offered"),
+            (lambda: with_direction(lambda d: replace(d, gave_up=True)), "gave up"),
+            (lambda: with_direction(lambda d: replace(d, sending_ns=SECOND + 600_001)), "longer than intended"),
+            (lambda: with_direction(lambda d: replace(d, lateness_max_ns=1_000_001)), "late"),
+            (lambda: with_right_port(link_up=False), "right port: the link was down"),
+            (lambda: with_right_port(own_drops={"rx_missed": 3}), "right port: 3 frames were lost"),
+            (lambda: with_right_port(foreign=Foreign(foreign=1001)), "1001 foreign frames"),
+            (
+                lambda: with_foreground(intended=998, offered=998),
+                "998 frames were intended, load times duration is 1000",
+            ),
+            (lambda: with_foreground(intended=0, offered=0), "0 frames were intended"),
+            (lambda: replace(report(), directions=()), "no direction"),
+            (lambda: replace(report(), cancelled=True), "cancelled"),
+        ],
+    )
+    def test_every_fault_of_the_tester_is_named(self, faulty: Callable[[], TrialReport], words: str) -> None:
+        validity = judge_validity(faulty(), POLICY)
+        assert not validity.valid
+        assert len(validity.reasons) == 1
+        assert words in validity.reasons[0]
+
+    def test_drops_of_the_test_bed_are_the_testers(self) -> None:
+        validity = judge_validity(report(), POLICY, testbed_drops={"gm0-left rx_dropped": 5, "gm0-right rx_dropped": 0})
+        assert not validity.valid
+        assert "5 frames" in validity.reasons[0]
+
+    def test_all_faults_at_once(self) -> None:
+        bad = with_direction(lambda d: replace(d, gave_up=True, sending_ns=2 * SECOND, lateness_max_ns=SECOND))
+        assert len(judge_validity(bad, POLICY).reasons) == 3
+
+    def test_at_the_limits_a_trial_is_valid(self) -> None:
+        assert judge_validity(
+            with_direction(lambda d: replace(d, sending_ns=SECOND + 600_000, lateness_max_ns=1_000_000)), POLICY
+        ).valid
+
+    @pytest.mark.parametrize(("seconds", "excess_us"), [(1, 600), (60, 600), (600, 6000)])
+    def test_sending_time_may_exceed_by_a_hundred_thousandth_of_at_least_a_minute(
+        self, seconds: int, excess_us: int
+    ) -> None:
+        assert sending_ns_max(seconds * SECOND) == seconds * SECOND + excess_us * 1000
+
+    @pytest.mark.parametrize(
+        "port",
+        [
+            PortFacts(foreign=Foreign(icmp={"icmpv6 1/3": 1_000_000})),
+            PortFacts(foreign=Foreign(neighbour=1_000_000, fragment=1_000_000, other_trial=1_000_000)),
+            PortFacts(foreign=Foreign(foreign=1000)),
+            PortFacts(peer_queue_drops=1_000_000),
+        ],
+    )
+    def test_what_the_gateway_does_never_excuses_it(self, port: PortFacts) -> None:
+        whole = report()
+        assert judge_validity(replace(whole, ports={"left": port, "right": port}), POLICY).valid
+
+    def test_a_few_foreign_frames_in_a_fast_trial_are_no_flood(self) -> None:
+        fast = report(SimulatedDevice(capacity_forward=10**6), load=10**6)
+        port = PortFacts(foreign=Foreign(foreign=9_000))
+        assert judge_validity(replace(fast, ports={"left": port, "right": port}), POLICY).valid
+
+    def test_survives_json(self) -> None:
+        validity = Validity(valid=False, reasons=("late",))
+        assert Validity.from_json(validity.to_json()) == validity
+
+
+class TestVerdict:
+    ZERO = Fraction(0)
+
+    def test_everything_back_passes(self) -> None:
+        assert judge(report(m=9, n=10), self.ZERO) == Verdict(passed=True)
+
+    @pytest.mark.parametrize(
+        ("device", "words"),
+        [
+            (SimulatedDevice(capacity_forward=999), "forward foreground: 1 of 1000 frames were lost"),
+            (SimulatedDevice(capacity_forward=1000, capacity_reverse=0), "reverse foreground: 1000 of 1000"),
+            (SimulatedDevice(capacity_forward=1000, faults={"hop_limit": 1000}), "1 of 1000 frames were faulty"),
+            (SimulatedDevice(capacity_forward=1000, duplicate_every=1000), "1 frames arrived more than once"),
+        ],
+    )
+    def test_every_fault_of_the_gateway_fails_and_is_named(self, device: SimulatedDevice, words: str) -> None:
+        verdict = judge(report(device), self.ZERO)
+        assert not verdict.passed
+        assert any(words in reason for reason in verdict.reasons), verdict.reasons
+
+    def test_faults_are_named_by_reason(self) -> None:
+        verdict = judge(report(SimulatedDevice(capacity_forward=1000, faults={"hop_limit": 10})), self.ZERO)
+        assert "(hop_limit 100)" in verdict.reasons[0]
+
+    def test_duplicates_do_not_replace_lost_frames(self) -> None:
+        assert not judge(with_foreground(received=999, lost=1, duplicate=1), self.ZERO).passed
+
+    def test_more_back_than_offered_is_a_fault(self) -> None:
+        assert "1001 distinct frames" in judge(with_foreground(received=1001, lost=-1), Fraction(1, 2)).reasons[0]
+
+    def test_faults_count_even_where_more_came_back_than_was_offered(self) -> None:
+        assert not judge(with_foreground(received=1000, faulty=5, lost=-5), self.ZERO).passed
+
+    def test_tolerance_holds_for_each_direction_and_class(self) -> None:
+        """A tenth of one direction is a twentieth of both; a direction is judged alone."""
+        one_way = report(SimulatedDevice(capacity_forward=900, capacity_reverse=1000))
+        assert not judge(one_way, Fraction(99, 1000)).passed
+        assert judge(one_way, Fraction(1, 10)).passed
+
+    def test_a_dead_class_cannot_hide_behind_the_other(self) -> None:
+        whole = report(m=99, n=100)
+        forward = whole.directions[0]
+        dead = replace(forward, background=replace(forward.background, received=0, lost=10))
+        assert not judge(replace(whole, directions=(dead, whole.directions[1])), Fraction(1, 2)).passed
+
+    def test_faulty_frames_count_as_lost_within_a_tolerance(self) -> None:
+        device = SimulatedDevice(capacity_forward=1000, faults={"hop_limit": 100})
+        assert judge(report(device), Fraction(1, 100)).passed
+        assert not judge(report(device), Fraction(9, 1000)).passed
+
+    def test_a_gateway_that_doubles_every_frame_does_not_pass_with_a_tolerance(self) -> None:
+        assert not judge(report(SimulatedDevice(capacity_forward=1000, duplicate_every=1)), Fraction(1, 10)).passed
+
+    @pytest.mark.parametrize("tolerance", [Fraction(0), Fraction(1, 2), Fraction(1)])
+    def test_nothing_offered_never_passes(self, tolerance: Fraction) -> None:
+        assert not judge(with_foreground(intended=0, offered=0, received=0), tolerance).passed
+        assert not judge(with_foreground(offered=0, received=0), tolerance).passed
+        assert not judge(replace(report(), directions=()), tolerance).passed
+
+    def test_an_absent_direction_is_not_judged(self) -> None:
+        assert judge(report(directions=("reverse",)), self.ZERO).passed
+
+    def test_a_cancelled_trial_has_no_verdict(self) -> None:
+        with pytest.raises(ValueError, match="cancelled"):
+            judge(replace(report(), cancelled=True), self.ZERO)
+
+    def test_survives_json(self) -> None:
+        verdict = Verdict(passed=False, reasons=("lost",))
+        assert Verdict.from_json(verdict.to_json()) == verdict
+
+
+def test_the_golden_report_is_read_whole() -> None:
+    golden = Path(__file__).parents[2] / "protocol" / "examples" / "trial_answer.json"
+    answer = json.loads(golden.read_text())
+    del answer["answer"], answer["id"]
+    assert TrialReport.from_json(answer).to_json() == answer

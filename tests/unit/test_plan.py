@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatemark.campaign.estimate import estimate
+from gatemark.campaign.plan import Mix, cells_of, deviations, make_plan
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import Campaign
+from gatemark.errors import ConfigError
+
+
+def campaign(mode: str = "router44", **tables: Any) -> Campaign:
+    gateway: dict[str, Any] = {"mode": mode}
+    if mode in ("siit64", "siit46"):
+        gateway |= {"prefix": "2001:2:0:6400::/96"}
+        side = "left" if mode == "siit64" else "right"
+        tables.setdefault(side, {})["ipv6"] = {"address": "2001:2:0:6400::c612:2"}
+    return campaign_from_dict({"gateway": gateway, "testbed": {"kind": "loopback"}, **tables})
+
+
+def rfc_campaign(**tables: Any) -> Campaign:
+    sides: dict[str, Any] = {
+        "left": {"port": "pci:1", "mtu": 1500, "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
+        "right": {"port": "pci:2", "mtu": 1500, "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
+    }
+    document = {"gateway": {"mode": "router44"}, "testbed": {"kind": "ports"}, **sides, "throughput": {}, **tables}
+    return campaign_from_dict(document)
+
+
+@pytest.mark.parametrize(
+    ("mode", "mix", "family", "octets", "label"),
+    [
+        ("router44", "1/1", "ipv4", 64, "64"),
+        ("router44", "9/10", "ipv4", 64, "64 / 84"),
+        ("router44", "0/1", "ipv4", 64, "84"),
+        ("router66", "1/1", "ipv6", 84, "84"),
+        ("router66", "1/2", "ipv6", 84, "84"),
+        ("siit64", "1/1", "ipv4", 64, "64 / 84"),
+        ("siit64", "1/10", "ipv6", 1038, "1018 / 1038"),
+        ("siit46", "1/1", "ipv4", 1018, "1018 / 1038"),
+    ],
+)
+def test_both_sizes_are_named(mode: str, mix: str, family: str, octets: int, label: str) -> None:
+    found = campaign(mode, traffic={"mix": mix, "frame_sizes": {"family": family, "octets": octets}})
+    (cell,) = cells_of(found)
+    assert cell.frame_sizes.label(found.mode) == label
+
+
+def test_the_plan_is_the_product_in_the_order_of_the_file() -> None:
+    plan = make_plan(
+        campaign(
+            traffic={
+                "direction": ["reverse", "forward"],
+                "mix": ["1/1", "1/2"],
+                "frame_sizes": {"family": "ipv4", "octets": [128, 64]},
+            },
+            throughput={},
+            frame_loss={},
+        )
+    )
+    assert [run.number for run in plan.runs] == list(range(1, 17))
+    assert {run.procedure for run in plan.runs[:8]} == {"throughput"}
+    first = plan.runs[0].cell
+    assert (first.direction, first.mix, first.frame_sizes.ipv4) == ("reverse", Mix(1, 1), 128)
+
+
+def test_a_campaign_without_procedure_has_no_plan() -> None:
+    with pytest.raises(ConfigError, match="names nothing to measure"):
+        make_plan(campaign())
+
+
+def test_default_sizes_are_those_that_the_path_carries_whole() -> None:
+    def ipv4_sizes(found: Campaign) -> list[int | None]:
+        return [cell.frame_sizes.ipv4 for cell in cells_of(found)]
+
+    standard = [64, 128, 256, 512, 768, 1024, 1280, 1518]
+    assert ipv4_sizes(campaign()) == standard
+    assert ipv4_sizes(campaign("siit64")) == standard[:-1]  # 1538 octets of IPv6 exceed an MTU of 1500
+    jumbo: dict[str, Any] = {"left": {"mtu": 9216}, "right": {"mtu": 9216}}
+    assert ipv4_sizes(campaign("router44", **jumbo)) == [*standard, 2048, 4096, 8192, 9216]
+
+
+def test_the_estimate_counts_waits_and_repetitions() -> None:
+    tables: dict[str, Any] = {
+        "traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}},
+        "trial": {"duration": "10s", "settle": "1s", "learn": "1s", "drain": "1s", "rest": "1s"},
+        "repetitions": 2,
+    }
+    listed = estimate(campaign(frame_loss={"rates": ["1k", "2k", "3k"]}, **tables))
+    assert (listed.trials_min, listed.trials_max, listed.seconds_min, listed.seconds_max) == (6, 6, 84, 84)
+    assert not listed.line_assumed
+    throughput = {"maximum": 1024, "resolution": 1, "search_duration": "10s"}
+    searched = estimate(campaign(throughput=throughput, **tables))
+    assert (searched.trials_min, searched.trials_max) == (2, 22)
+    assert searched.seconds_max == 22 * 14
+    shared = estimate(campaign(throughput={}, **tables))
+    assert shared.line_assumed
+    assert not estimate(campaign(throughput={}, **tables), 10**9).line_assumed
+
+
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        ({"repetitions": 5}, "5 repetitions, fewer than 20 (RFC 8219 section 12)"),
+        ({"trial": {"duration": "2s"}}, "Trials last 2s, less than 60s (RFC 2544 section 24)"),
+        ({"trial": {"rest": "1s"}}, "The rest wait is 1s, shorter than 5s (RFC 2544 section 23)"),
+        ({"traffic": {"direction": "forward"}}, "unidirectional only (RFC 2544 section 14"),
+        ({"traffic": {"source_ports": {"mode": "increasing"}}}, "UDP source ports are increasing in forward direction"),
+        ({"traffic": {"source_ports": {"range": "1-9"}}}, "not 1024-65535 (RFC 4814 section 4.5)"),
+        ({"traffic": {"hop_limit": 64}}, "Hop limit 64"),
+        ({"traffic": {"dont_fragment": True}}, "DF is set in forward direction"),
+        ({"traffic": {"frame_sizes": {"family": "ipv4", "octets": [64, 100]}}}, "Frame sizes beyond the list: 100"),
+        ({"throughput": {"loss_tolerance": "0.01%"}}, "A loss of 0.01% per direction passes"),
+        ({"throughput": {"maximum": "1M"}}, "does not begin at the maximum of the line (RFC 2544 section 20)"),
+        ({"frame_loss": {"step": "20%"}}, "steps are 20%, above 10% (RFC 2544 section 26.3)"),
+        ({"frame_loss": {"rates": ["1k"]}}, "Frame loss is measured at listed loads"),
+    ],
+)
+def test_each_deviation_is_a_sentence_with_its_section(tables: dict[str, Any], words: str) -> None:
+    found = [sentence for sentence in deviations(rfc_campaign(**tables)) if sentence not in deviations(rfc_campaign())]
+    assert any(words in sentence for sentence in found), found
+
+
+def test_the_defaults_deviate_only_where_the_tester_cannot_do_more() -> None:
+    assert deviations(rfc_campaign()) == (
+        "No routing updates are sent; routes are static (RFC 2544 section 23 a).",
+        "One destination network, not 256 (RFC 2544 section 12 asks for both).",
+    )
+
+
+def test_foreign_addresses_and_static_neighbours_are_told() -> None:
+    left = {"port": "pci:1", "gateway_mac": "02:00:00:00:00:01", "ipv4": {"address": "10.0.0.2", "gateway": "10.0.0.1"}}
+    told = deviations(rfc_campaign(left=left))
+    assert any("10.0.0.2" in sentence for sentence in told)
+    assert any("static on the left side" in sentence for sentence in told)

@@ -1,0 +1,20 @@
+"""The public names are pinned: a change here is a change for users."""
+
+from __future__ import annotations
+
+import gatemark
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(gatemark.__all__) == [
+        "CampaignResult",
+        "GatemarkError",
+        "load_campaign",
+        "make_plan",
+        "measure",
+        "open_result",
+    ]
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    assert all(getattr(gatemark, name).__doc__ for name in gatemark.__all__)

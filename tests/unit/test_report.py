@@ -1,0 +1,225 @@
+"""The report says what was measured and nothing else, in one file that needs nothing from elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from gatemark.engine.simulated import SimulatedDevice
+from gatemark.report import model, plots
+from gatemark.report.text import print_result
+from gatemark.results.store import ResultFolder
+from gatemark.session import CampaignResult, measure, rebuild_report
+from gatemark.simulated import simulated_equipment
+from gatemark.stored import part_of
+
+WriteCampaign = Callable[..., Path]
+DEVICE = SimulatedDevice(capacity_forward=412_345, noise=0.01, hiccup_every=9)
+
+
+class TextOf(HTMLParser):
+    """Collects the words of a page, and every address that it would load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.loaded: list[str] = []
+        self.hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.hidden += tag in ("style", "script")
+        self.loaded += [f"{tag} {name}={value}" for name, value in attrs if name == "src" or tag == "link"]
+        self.loaded += [
+            f"{tag} {value}" for name, value in attrs if name == "href" and value and not value.startswith("#")
+        ]
+
+    def handle_endtag(self, tag: str) -> None:
+        self.hidden -= tag in ("style", "script")
+
+    def handle_data(self, data: str) -> None:
+        if not self.hidden:
+            self.words.append(data)
+
+
+@dataclass
+class Shown:
+    """A result with its page and its terminal text."""
+
+    result: CampaignResult
+    words: str
+    page: str
+    terminal: str
+
+
+def show(result: CampaignResult) -> Shown:
+    page = result.report_file.read_text(encoding="utf-8")
+    parser = TextOf()
+    parser.feed(page)
+    assert parser.loaded == []
+    assert "<script" not in page
+    assert "url(http" not in page
+    console = Console(width=150, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    print_result([result.document], report="report.html", console=console)
+    console.file.close()
+    return Shown(
+        result=result, words=" ".join(" ".join(parser.words).split()), page=page, terminal=console.export_text()
+    )
+
+
+@pytest.fixture
+def shown(write_campaign: WriteCampaign, tmp_path: Path) -> Callable[..., Shown]:
+    def make(device: SimulatedDevice, **campaign: object) -> Shown:
+        return show(measure(write_campaign(**campaign), output=tmp_path / "out", equipment=simulated_equipment(device)))
+
+    return make
+
+
+def test_a_gateway_limit_is_told_with_everything_that_rfc_2544_asks(shown: Callable[..., Shown]) -> None:
+    seen = shown(DEVICE, octets="[64, 1024]", repetitions=2, extra='[line]\nrate = "10G"\n')
+    first = model.statement(seen.result.document, seen.result.runs[0], "").sentence
+    for part in (
+        "per direction, bidirectional",
+        "sum of both directions",
+        "64-octet IPv4 / 84-octet IPv6",
+        "UDP",
+        "theoretical maximum 12,019,230 frames/s",
+        "RFC 5180 appendix A.1",
+        "loss tolerance 0 %",
+        "median of 2 repetitions",
+        "Limited by the gateway",
+    ):
+        assert part in first
+        assert part in seen.words
+    assert "1024 / 1044" in seen.terminal
+    assert "gateway" in seen.terminal
+    assert "report.html" in seen.terminal
+    assert "theoretical maximum" in seen.page
+
+
+def test_invalid_trials_are_neither_passed_nor_failed(shown: Callable[..., Shown]) -> None:
+    seen = shown(DEVICE)
+    validity = seen.result.document.validity
+    assert validity.invalid > 0
+    assert validity.valid + validity.invalid == validity.trials
+    assert seen.words.count("△ invalid") == validity.invalid
+    assert seen.words.count("● passed") + seen.words.count("✕ failed") == validity.valid
+    assert "neither a pass nor a fail" in seen.words
+    assert f"{validity.invalid} of {validity.trials} trials were invalid" in seen.terminal
+
+
+def test_a_tester_limit_is_no_throughput(shown: Callable[..., Shown]) -> None:
+    seen = shown(SimulatedDevice(capacity_forward=800_000, tester_limit=300_000))
+    run = seen.result.runs[0]
+    assert run.limited_by == "tester"
+    assert run.rate_per_direction is None
+    assert run.lower_bound is not None
+    limit = f"Tester-limited at {run.tester_limited_at:,} (gateway ≥ {run.lower_bound:,})"
+    assert limit in seen.words
+    assert "not measured" in seen.terminal
+    assert "No plot of throughput" in seen.words
+    assert not re.search(r"Throughput: [\d≥]", seen.words)
+
+
+def test_a_gateway_that_passes_nothing_has_no_rate(shown: Callable[..., Shown]) -> None:
+    seen = shown(SimulatedDevice(capacity_forward=800_000, faults={"hop_limit": 3}))
+    assert seen.result.runs[0].rate_per_direction is None
+    assert "no load from 1,000 frames/s up passed" in seen.words
+    assert "nothing passed" in seen.terminal
+    assert "hop_limit" in seen.words
+
+
+def test_the_chosen_maximum_is_told_as_at_least(shown: Callable[..., Shown]) -> None:
+    seen = shown(SimulatedDevice(capacity_forward=5_000_000))
+    assert seen.result.runs[0].limited_by == "maximum"
+    assert "at least 1,000,000 frames/s" in seen.words
+    assert "≥ 1,000,000" in seen.terminal
+
+
+def test_a_tolerated_loss_is_not_called_throughput(shown: Callable[..., Shown]) -> None:
+    seen = shown(DEVICE, tolerance="0.01%")
+    assert "not RFC 2544 throughput" in seen.words
+    assert "loss tolerance 0.01 %" in seen.words
+    assert "No compliance with RFC 2544 is claimed" in seen.words
+
+
+def test_frame_loss_is_told_per_load_direction_and_class(shown: Callable[..., Shown]) -> None:
+    seen = shown(DEVICE, frame_loss=True, mix="9/10")
+    loss = seen.result.runs[1]
+    assert [point.frames_per_second for point in loss.points] == [900_000, 700_000, 500_000, 300_000, 100_000]
+    kinds = {(part.direction, part.class_) for part in loss.points[0].directions}
+    assert len(kinds) == 4
+    assert model.worst_loss(loss.points[-1].directions) == 0
+    assert model.worst_loss(loss.points[0].directions) == pytest.approx(54, abs=2)
+    assert "Frame loss: up to" in seen.words
+    assert "forward, background" in seen.words
+    with (seen.result.folder / "result.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 1 + 5 * 4
+    assert {row["class"] for row in rows} == {"", "foreground", "background"}
+
+
+def test_the_report_is_a_pure_function_of_the_folder(shown: Callable[..., Shown]) -> None:
+    seen = shown(DEVICE)
+    rebuild_report(seen.result.folder)
+    assert seen.result.report_file.read_text(encoding="utf-8") == seen.page
+
+
+def test_campaigns_in_one_folder_share_a_report(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    for name in ("linux-router4", "tayga-siit64"):
+        measure(write_campaign(recipe=name), output=tmp_path / "all" / name, equipment=simulated_equipment(DEVICE))
+    results, page = rebuild_report(tmp_path / "all")
+    assert [result.document.name for result in results] == ["linux-router4", "tayga-siit64"]
+    text = page.read_text(encoding="utf-8")
+    assert "All gateways" in text
+    assert 'href="#part2"' in text
+
+
+def test_the_campaign_file_is_text_and_not_markup(shown: Callable[..., Shown]) -> None:
+    seen = shown(DEVICE, extra='# <script>alert("x")</script>\n')
+    assert "&lt;script&gt;" in seen.page
+
+
+def test_plots_are_deterministic_and_name_what_they_show(shown: Callable[..., Shown]) -> None:
+    seen = shown(DEVICE)
+    trials = part_of(ResultFolder.open(seen.result.folder)).trials
+    drawn = plots.search_plot(trials)
+    assert drawn is not None
+    assert drawn == plots.search_plot(trials)
+    assert drawn.startswith('<svg role="img" aria-label="search path"')
+    assert "invalid (neither)" in drawn
+    assert plots.search_plot([]) is None
+    assert plots.throughput_plot([]) is None
+    assert plots.lateness_plot([(1000, 0)]) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "\u2013"), (1234, "1,234"), (1234.5, "1,234.5"), (1e6, "1,000,000"), (0, "0")]
+)
+def test_counts_in_words(value: float | None, text: str) -> None:
+    assert model.format_count(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0, "0 %"), (0.001, "0.001 %"), (12.345, "12.35 %"), (None, "\u2013")])
+def test_percentages_in_words(value: float | None, text: str) -> None:
+    assert model.format_percent(value) in (text, text.replace("12.35", "12.34"))
+
+
+@pytest.mark.parametrize("width", [80, 139, 140, 200])
+def test_no_figure_is_cut_at_any_width(shown: Callable[..., Shown], width: int) -> None:
+    seen = shown(DEVICE, octets="[1024]")
+    console = Console(width=width, file=io.StringIO(), highlight=False)
+    print_result([seen.result.document], report=None, console=console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    rate = seen.result.runs[0].rate_per_direction
+    assert rate is not None
+    for words in ("1024 / 1044", f"{rate.p1:,} \u2013 {rate.p99:,}", "0 % loss", "gateway"):
+        assert words in text
+    assert "…" not in text

@@ -1,0 +1,153 @@
+"""A campaign from file to report on simulated devices: results, resuming, refusals, clean-up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gatemark.campaign.events import Event, EventCallback, TrialFinished, TrialStarted
+from gatemark.config.load import load_campaign
+from gatemark.engine.simulated import SimulatedDevice
+from gatemark.errors import GatemarkError, Interrupted, ResultError
+from gatemark.results.schema import ResultDocument
+from gatemark.session import measure, open_result, rebuild_report, resume_campaign
+from gatemark.simulated import SimulatedTestBed, simulated_equipment
+
+WriteCampaign = Callable[..., Path]
+DEVICE = SimulatedDevice(capacity_forward=412_345, noise=0.01)
+
+
+def stop_after(trials: int) -> EventCallback:
+    """A watcher that presses Ctrl-C after so many trials."""
+    seen = 0
+
+    def watch(event: Event) -> None:
+        nonlocal seen
+        seen += isinstance(event, TrialFinished)
+        if seen >= trials and isinstance(event, TrialStarted):
+            raise KeyboardInterrupt
+
+    return watch
+
+
+def comparable(document: ResultDocument) -> dict[str, object]:
+    return document.model_dump()
+
+
+def test_a_campaign_leaves_a_whole_folder(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    file = write_campaign(octets="[64, 1024]")
+    result = measure(file, output=tmp_path / "out", equipment=simulated_equipment(DEVICE))
+    names = {path.name for path in result.folder.iterdir()}
+    assert names >= {
+        "campaign.toml", "campaign.json", "gateway.json", "provenance.json", "trials.jsonl", "result.json",
+        "result.csv", "report.html", "engine.log",
+    }  # fmt: skip
+    assert (result.folder / "campaign.toml").read_bytes() == file.read_bytes()
+    assert len(result.runs) == 2
+    for run in result.runs:
+        assert run.limited_by == "gateway"
+        assert run.rate_per_direction is not None
+        assert run.rate_sum_of_directions is not None
+        assert 400_000 < run.rate_per_direction.median < 420_000
+        assert run.rate_sum_of_directions.median == 2 * run.rate_per_direction.median
+    assert open_result(result.folder).document == result.document
+
+
+def test_a_campaign_object_is_stored_as_a_file_that_reads_back(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    campaign = load_campaign(write_campaign())
+    result = measure(campaign, output=tmp_path / "out", equipment=simulated_equipment(DEVICE))
+    assert load_campaign(result.folder / "campaign.toml").to_document() == campaign.to_document()
+
+
+@pytest.mark.parametrize("trials", [1, 5, 17])
+def test_an_interrupted_campaign_resumes_to_the_same_result(
+    write_campaign: WriteCampaign, tmp_path: Path, trials: int
+) -> None:
+    file = write_campaign(repetitions=2)
+    whole = measure(file, output=tmp_path / "whole", equipment=simulated_equipment(DEVICE))
+    beds: list[SimulatedTestBed] = []
+    with pytest.raises(Interrupted) as caught:
+        measure(
+            file, output=tmp_path / "cut", equipment=simulated_equipment(DEVICE, beds=beds), on_event=stop_after(trials)
+        )
+    assert f"gatemark run --resume {tmp_path / 'cut'}" in str(caught.value)
+    assert caught.value.exit_status == 130
+    assert all(bed.closed for bed in beds)
+    assert open_result(tmp_path / "cut").document.status == "incomplete"
+    resumed = resume_campaign(tmp_path / "cut", equipment=simulated_equipment(DEVICE))
+    assert comparable(resumed.document) == comparable(whole.document)
+    sessions = json.loads((tmp_path / "cut" / "provenance.json").read_text())["sessions"]
+    assert [session["resumed"] for session in sessions] == [False, True]
+
+
+def interrupted(write_campaign: WriteCampaign, tmp_path: Path) -> Path:
+    file = write_campaign()
+    with pytest.raises(Interrupted):
+        measure(file, output=tmp_path / "out", equipment=simulated_equipment(DEVICE), on_event=stop_after(3))
+    return tmp_path / "out"
+
+
+def test_a_changed_campaign_is_not_resumed(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    folder = interrupted(write_campaign, tmp_path)
+    text = (folder / "campaign.toml").read_text()
+    (folder / "campaign.toml").write_text(text.replace('maximum = "1M"', 'maximum = "2M"'))
+    with pytest.raises(ResultError, match="campaign or the recipe"):
+        resume_campaign(folder, equipment=simulated_equipment(DEVICE))
+
+
+def test_another_gateway_is_not_measured_into_the_same_folder(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    folder = interrupted(write_campaign, tmp_path)
+    with pytest.raises(ResultError, match="its version changed"):
+        resume_campaign(folder, equipment=simulated_equipment(DEVICE, version="2.0"))
+
+
+def test_a_complete_campaign_is_not_measured_again(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    file = write_campaign()
+    done = measure(file, output=tmp_path / "out", equipment=simulated_equipment(DEVICE))
+    again = resume_campaign(done.folder, equipment=simulated_equipment(SimulatedDevice(capacity_forward=1)))
+    assert again.document == done.document
+
+
+def test_a_dead_engine_leaves_the_trials_and_no_test_bed(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    file = write_campaign()
+    beds: list[SimulatedTestBed] = []
+    device = SimulatedDevice(capacity_forward=412_345, dies_at_trial=4)
+    with pytest.raises(GatemarkError):
+        measure(file, output=tmp_path / "out", equipment=simulated_equipment(device, beds=beds))
+    assert beds[0].closed
+    assert len((tmp_path / "out" / "trials.jsonl").read_text().splitlines()) == 3
+    assert resume_campaign(tmp_path / "out", equipment=simulated_equipment(DEVICE)).document.status == "complete"
+
+
+def test_a_full_disk_is_one_error_and_everything_is_closed(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    file = write_campaign()
+    beds: list[SimulatedTestBed] = []
+
+    def full(event: Event) -> None:
+        if isinstance(event, TrialFinished):
+            raise ResultError(what="the disk is full", where="x", fix="make room")
+
+    with pytest.raises(ResultError, match="disk is full"):
+        measure(file, output=tmp_path / "out", equipment=simulated_equipment(DEVICE, beds=beds), on_event=full)
+    assert beds[0].closed
+
+
+def test_bad_frames_are_kept(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    file = write_campaign()
+    device = SimulatedDevice(capacity_forward=412_345, faults={"hop_limit": 1000})
+    result = measure(file, output=tmp_path / "out", equipment=simulated_equipment(device))
+    assert result.runs[0].rate_per_direction is None or result.runs[0].rate_per_direction.median < 1000
+    report = rebuild_report(result.folder)[1].read_text()
+    assert "hop_limit" in report
+
+
+def test_a_tester_limit_is_told_and_is_no_rate(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    file = write_campaign()
+    device = SimulatedDevice(capacity_forward=800_000, tester_limit=300_000)
+    result = measure(file, output=tmp_path / "out", equipment=simulated_equipment(device))
+    assert result.tester_limited_everywhere
+    assert result.runs[0].rate_per_direction is None
+    assert result.document.claim.level == "none"
