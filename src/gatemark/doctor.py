@@ -1,0 +1,371 @@
+"""Checks of machine, rights, tools, engine, ports and gateway path before anything is measured.
+
+Each check gives findings; a finding says what was observed and what to do about it. Nothing here changes the machine,
+except that the check of the gateway path makes the campaign's test bed and removes it again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from gatemark.dut import naming
+from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
+from gatemark.dut.ports import KERNEL_PORT_KINDS, NET_FOLDER, default_route_interfaces, parse_port, port_problems
+from gatemark.dut.recipe import load_recipe
+from gatemark.dut.steering import plan_cores, usable_processors
+from gatemark.errors import ConfigError, GatemarkError, TestBedError
+
+if TYPE_CHECKING:
+    from gatemark.config.model import Campaign, SideModel
+
+Status = Literal["ok", "warning", "failed"]
+
+CLOCK_WATCH_SECONDS = 0.3
+"""How long the clock is watched for stalls."""
+MEMORY_KILOBYTES_MIN = 512 * 1024
+"""Least memory that should be free: buffers, rings and the bitmap of a long trial."""
+STEAL_WARNING_PERCENT = 1.0
+NETNS_TOOLS = ("ip", "ethtool", "taskset", "setpriv")
+EXAMPLE_TOOLS = (*NETNS_TOOLS, "nft", "tayga")
+_CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21}
+_CPU = Path("/sys/devices/system/cpu")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one check found."""
+
+    check: str
+    """What was checked, in a word or two."""
+    status: Status
+    """`failed`: a measurement will not work. `warning`: it will, but its figures may suffer."""
+    observed: str
+    """What is the case, with numbers and units."""
+    remedy: str = ""
+    """What to do; empty if nothing need be done."""
+
+    def to_json(self) -> dict[str, str]:
+        """Return the finding for `--json`."""
+        return asdict(self)
+
+
+def run_checks(campaign: Campaign | None = None) -> list[Finding]:
+    """Run all checks; with a campaign also those of its ports, and one frame each way through its gateway."""
+    checks: list[Callable[[Campaign | None], Iterator[Finding]]] = [
+        check_campaign,
+        check_processors,
+        check_clock,
+        check_memory,
+        check_rights,
+        check_tools,
+        check_engine,
+        check_ports,
+        check_neighbour_tables,
+        check_leftovers,
+    ]
+    findings: list[Finding] = []
+    for check in checks:
+        try:
+            findings.extend(check(campaign))
+        except GatemarkError as error:
+            findings.extend(failed(check.__name__.removeprefix("check_").replace("_", " "), error))
+    if campaign is not None and not any(finding.status == "failed" for finding in findings):
+        from gatemark.preflight import check_gateway_path
+
+        findings.extend(check_gateway_path(campaign))
+    return findings
+
+
+def failed(check: str, error: GatemarkError) -> list[Finding]:
+    """Turn the problems of an error into findings."""
+    return [
+        Finding(check=check, status="failed", observed=f"{problem.where}: {problem.what}", remedy=problem.fix)
+        for problem in error.problems
+    ]
+
+
+def completed(campaign: Campaign) -> Campaign:
+    """Fill in what the recipe knows; raise ConfigError where campaign and recipe contradict each other."""
+    if campaign.testbed.kind != "netns" or campaign.testbed.recipe is None:
+        return campaign
+    return campaign.with_recipe(load_recipe(campaign.testbed.recipe).facts)
+
+
+def check_campaign(campaign: Campaign | None) -> Iterator[Finding]:
+    """The campaign and its recipe fit together."""
+    if campaign is None:
+        return
+    complete = completed(campaign)
+    complete.check_complete()
+    yield Finding(check="campaign", status="ok", observed=f"{campaign.source}: {complete.mode}, complete")
+
+
+def check_processors(campaign: Campaign | None) -> Iterator[Finding]:
+    """Processor, how the cores are shared, frequency governor, time stamp counter, time stolen by a hypervisor."""
+    info = _read(Path("/proc/cpuinfo"))
+    model = next((line.split(":", 1)[1].strip() for line in info.splitlines() if line.startswith("model name")), "?")
+    usable = usable_processors()
+    isolated = _read(_CPU / "isolated").strip() or "none"
+    yield Finding(
+        check="processors",
+        status="ok" if len(usable) > 1 else "warning",
+        observed=f"{model}, {len(usable)} usable, isolated: {isolated}",
+        remedy="" if len(usable) > 1 else "with one processor the Tester and a netns gateway slow each other: add one",
+    )
+    if campaign is not None and campaign.testbed.kind == "netns":
+        plan = plan_cores(usable, tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores)
+        yield Finding(
+            check="steering",
+            status="warning" if plan.shared else "ok",
+            observed=f"Tester on {list(plan.tester)}, gateway on {list(plan.gateway)}",
+            remedy="a limit may be that of either: name distinct testbed.cores and gateway_cores"
+            if plan.shared
+            else "",
+        )
+    governor = _read(_CPU / "cpu0/cpufreq/scaling_governor").strip()
+    slow = governor not in ("", "performance")
+    yield Finding(
+        check="frequency governor",
+        status="warning" if slow else "ok",
+        observed=governor or "not shown by this machine",
+        remedy="cpupower frequency-set --governor performance" if slow else "",
+    )
+    flags = next((line.split() for line in info.splitlines() if line.startswith("flags")), [])
+    invariant = "nonstop_tsc" in flags and "constant_tsc" in flags
+    yield Finding(
+        check="time stamp counter",
+        status="ok" if invariant else "warning",
+        observed="invariant" if invariant else "not known to be invariant",
+        remedy="" if invariant else "pacing may be off where the frequency changes: fix the frequency in the firmware",
+    )
+
+
+def check_clock(campaign: Campaign | None) -> Iterator[Finding]:
+    """Granularity of the clock, and the longest stall of a busy loop: what a sender's lateness would be at least."""
+    stolen, total = _stolen_ticks()
+    granularity_ns, stall_ns = watch_clock(CLOCK_WATCH_SECONDS)
+    stolen_after, total_after = _stolen_ticks()
+    limit_ns = campaign.validity.lateness_max_ns if campaign is not None else 1_000_000
+    stalled = stall_ns > limit_ns
+    yield Finding(
+        check="clock",
+        status="warning" if stalled else "ok",
+        observed=f"granularity {granularity_ns} ns, longest stall {stall_ns / 1000:.0f} microseconds"
+        f" in {CLOCK_WATCH_SECONDS} s",
+        remedy="something else runs on this processor: stop it, isolate processors (isolcpus=), or name others in"
+        " testbed.cores"
+        if stalled
+        else "",
+    )
+    percent = 100 * (stolen_after - stolen) / max(1, total_after - total)
+    virtual = "hypervisor" in _read(Path("/proc/cpuinfo"))
+    yield Finding(
+        check="hypervisor",
+        status="warning" if percent > STEAL_WARNING_PERCENT else "ok",
+        observed=f"{'virtual machine' if virtual else 'none seen'}, {percent:.1f} % of the time stolen",
+        remedy="other guests take time: figures will scatter" if percent > STEAL_WARNING_PERCENT else "",
+    )
+
+
+def watch_clock(seconds: float) -> tuple[int, int]:
+    """Read the monotonic clock in a loop; return its smallest step and the largest gap between two readings, in ns."""
+    begin = last = time.monotonic_ns()
+    smallest, largest = 1 << 62, 0
+    while last - begin < seconds * 1e9:
+        now = time.monotonic_ns()
+        gap = now - last
+        if gap > largest:
+            largest = gap
+        if 0 < gap < smallest:
+            smallest = gap
+        last = now
+    return smallest, largest
+
+
+def check_memory(campaign: Campaign | None) -> Iterator[Finding]:
+    """Free memory and huge pages."""
+    values = dict(line.split(":", 1) for line in _read(Path("/proc/meminfo")).splitlines() if ":" in line)
+    available = int(values.get("MemAvailable", "0 kB").split()[0])
+    low = available < MEMORY_KILOBYTES_MIN
+    yield Finding(
+        check="memory",
+        status="warning" if low else "ok",
+        observed=f"{available // 1024} MiB available",
+        remedy=f"free memory: at least {MEMORY_KILOBYTES_MIN // 1024} MiB should be available" if low else "",
+    )
+    total, free = (int(values.get(f"HugePages_{name}", "0")) for name in ("Total", "Free"))
+    wanted = any(side is not None and (side.port or "").startswith("pci:") for side in _sides(campaign))
+    missing = wanted and free == 0
+    yield Finding(
+        check="huge pages",
+        status="warning" if missing else "ok",
+        observed=f"{free} of {total} free" if total else "none; gatemark works without",
+        remedy="sysctl vm.nr_hugepages=1024; mount -t hugetlbfs none /dev/hugepages" if missing else "",
+    )
+
+
+def check_rights(campaign: Campaign | None) -> Iterator[Finding]:
+    """Root, or the capabilities that namespaces and network interfaces need."""
+    mask = int(next((line.split()[1] for line in _status_lines() if line.startswith("CapEff:")), "0"), 16)
+    lacking = [name for name, bit in _CAPABILITIES.items() if not mask >> bit & 1]
+    root = os.geteuid() == 0
+    if campaign is not None and campaign.testbed.kind == "loopback":
+        yield Finding(check="rights", status="ok", observed="loop-back needs none")
+        return
+    good = root and not lacking
+    yield Finding(
+        check="rights",
+        status="ok" if good else ("failed" if campaign is not None else "warning"),
+        observed="root" if good else f"user {os.geteuid()}, lacking {', '.join(lacking) or 'root'}",
+        remedy="" if good else 'run as root, for example with sudo; testbed.kind = "loopback" needs no rights',
+    )
+
+
+def check_tools(campaign: Campaign | None) -> Iterator[Finding]:
+    """Programs that the test bed and the gateway's recipe need."""
+    needed: dict[str, str] = {}
+    if campaign is None:
+        needed = {tool: DEBIAN_PACKAGES[tool] for tool in EXAMPLE_TOOLS}
+    elif campaign.testbed.kind == "netns":
+        needed = {tool: DEBIAN_PACKAGES[tool] for tool in NETNS_TOOLS}
+        if campaign.testbed.recipe is not None:
+            needed |= load_recipe(campaign.testbed.recipe).programs
+    elif campaign.testbed.kind == "ports":
+        needed = {"ip": DEBIAN_PACKAGES["ip"]}
+    missing = []
+    for tool, package in needed.items():
+        try:
+            require_program(tool, package)
+        except TestBedError:
+            missing.append((tool, package))
+    if not missing:
+        yield Finding(check="tools", status="ok", observed=f"{', '.join(needed) or 'none'} needed, all there")
+    for tool, package in missing:
+        yield Finding(
+            check="tools",
+            status="failed" if campaign is not None else "warning",
+            observed=f"{tool} is not installed",
+            remedy=f"apt-get install {package}",
+        )
+
+
+def check_engine(campaign: Campaign | None) -> Iterator[Finding]:
+    """The engine is there, starts, and speaks our protocol."""
+    from gatemark.engine.process import start_engine
+
+    with start_engine() as engine:
+        hello = engine.hello()
+    yield Finding(
+        check="engine",
+        status="ok",
+        observed=f"version {hello['version']}, {hello['dpdk']}, {hello['build']} build,"
+        f" clock {hello['tsc_hz'] / 1e6:.0f} MHz",
+    )
+
+
+def check_ports(campaign: Campaign | None) -> Iterator[Finding]:
+    """Ports of the campaign: there, up, not the way to the rest of the world, no offloads, MTU large enough."""
+    if campaign is None or campaign.testbed.kind != "ports":
+        return
+    defaults = default_route_interfaces()
+    for name, side in zip(("left", "right"), _sides(campaign), strict=True):
+        check = f"port {name}"
+        if side is None or side.port is None:
+            remedy = f'add {name}.port, for example "af_packet:eth1"'
+            yield Finding(check=check, status="failed", observed="not named", remedy=remedy)
+            continue
+        problems = port_problems(side.port, f"{name}.port", defaults)
+        for problem in problems:
+            yield Finding(check=check, status="failed", observed=problem.what, remedy=problem.fix)
+        interface = parse_port(side.port).interface
+        if not problems and interface is not None and side.port.startswith(KERNEL_PORT_KINDS):
+            yield from _check_interface(check, interface, side)
+        elif not problems:
+            yield Finding(check=check, status="ok", observed=f"{side.port} can be opened")
+
+
+def _check_interface(check: str, interface: str, side: SideModel) -> Iterator[Finding]:
+    """Link, MTU and offloads of a kernel interface."""
+    carrier = _read(NET_FOLDER / interface / "carrier").strip() == "1"
+    yield Finding(
+        check=check,
+        status="ok" if carrier else "failed",
+        observed=f"{interface}: link {'up' if carrier else 'down'}",
+        remedy="" if carrier else f"ip link set {interface} up, and check the cable and the other end",
+    )
+    mtu = int(_read(NET_FOLDER / interface / "mtu").strip() or 0)
+    needed = side.mtu or 0
+    yield Finding(
+        check=check,
+        status="failed" if mtu < needed else "ok",
+        observed=f"{interface}: MTU {mtu}",
+        remedy=f"ip link set {interface} mtu {needed}" if mtu < needed else "",
+    )
+    features = try_command(["ethtool", "-k", interface]) or ""
+    merging = [name for name in ("generic-receive-offload", "large-receive-offload") if f"{name}: on" in features]
+    yield Finding(
+        check=check,
+        status="warning" if merging else "ok",
+        observed=f"{interface}: {', '.join(merging) or 'no offload that merges frames'}",
+        remedy=f"ethtool -K {interface} gro off lro off" if merging else "",
+    )
+
+
+def check_neighbour_tables(campaign: Campaign | None) -> Iterator[Finding]:
+    """A Linux gateway forgets neighbours beyond gc_thresh3 of its family; that is one limit for all namespaces."""
+    if campaign is None or campaign.testbed.kind != "netns" or campaign.testbed.recipe is None:
+        return
+    try:
+        complete = completed(campaign)
+    except ConfigError:
+        return  # told by check_campaign
+    for family in ("ipv4", "ipv6"):
+        hosts = 0
+        for side in _sides(complete):
+            model = None if side is None or side.address_mode == "nexthop" else side.family(family)
+            if model is not None:
+                varied = model.hosts.range.count if model.hosts.range is not None else 1
+                hosts += varied * complete.traffic.destination_networks
+        limit = int(_read(Path(f"/proc/sys/net/{family}/neigh/default/gc_thresh3")).strip() or 0)
+        if limit and hosts > limit:
+            sizes = [f"net.{family}.neigh.default.gc_thresh{level}={hosts * 2}" for level in (3, 2)]
+            yield Finding(
+                check="neighbour table",
+                status="warning",
+                observed=f"{hosts} on-link {family} hosts, the gateway's kernel keeps at most {limit}",
+                remedy=f'sysctl {" ".join(sizes)}, or use address_mode = "nexthop"',
+            )
+
+
+def check_leftovers(campaign: Campaign | None) -> Iterator[Finding]:
+    """Test beds of processes that no longer live."""
+    stale = sorted(name.stem for name in naming.leftovers())
+    if stale:
+        remedy = "nothing: the next start with a netns test bed removes them"
+        yield Finding(check="leftovers", status="warning", observed=", ".join(stale), remedy=remedy)
+
+
+def _sides(campaign: Campaign | None) -> tuple[SideModel | None, SideModel | None]:
+    return (None, None) if campaign is None else (campaign.left, campaign.right)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _status_lines() -> list[str]:
+    return _read(Path("/proc/self/status")).splitlines()
+
+
+def _stolen_ticks() -> tuple[int, int]:
+    """Clock ticks stolen by a hypervisor, and all ticks, of all processors together since boot."""
+    fields = [int(field) for field in _read(Path("/proc/stat")).splitlines()[0].split()[1:9]]
+    return fields[7], sum(fields)

@@ -1,0 +1,87 @@
+"""What every test bed offers to the rest of gatemark, whether it made the gateway itself or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+if TYPE_CHECKING:
+    from gatemark.config.model import RecipeFacts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayDescription:
+    """The gateway as the report must name it: versions and exact configuration (RFC 2544 section 7)."""
+
+    name: str
+    """What the gateway is, for people."""
+    version: str
+    """Versions of the software that forwards; empty if nobody told."""
+    configuration: str
+    """Addresses, routes, settings and daemon configuration, as text."""
+    commands: tuple[str, ...] = ()
+    """Every command that set the gateway up, in order, so that it can be repeated by hand."""
+
+    def to_json(self) -> dict[str, object]:
+        """Return the description for the result folder."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "configuration": self.configuration,
+            "commands": list(self.commands),
+        }
+
+
+class TestBed(Protocol):
+    """An opened test bed. It is a context manager; leaving it removes all that it made."""
+
+    @property
+    def facts(self) -> RecipeFacts | None:
+        """What the recipe says about the gateway; None where the campaign file says all of it."""
+        ...
+
+    @property
+    def ports(self) -> dict[str, str]:
+        """Short name of the port of each side, `left` and `right`, as the engine takes it."""
+        ...
+
+    @property
+    def namespace(self) -> str | None:
+        """Network namespace in which the engine must run; None for the one of the caller."""
+        ...
+
+    @property
+    def tester_cores(self) -> list[int]:
+        """Processors for the workers of the Tester; empty lets the engine choose."""
+        ...
+
+    def describe(self) -> GatewayDescription:
+        """Describe the gateway as it is now."""
+        ...
+
+    def check(self) -> None:
+        """Raise TestBedError if the gateway or an interface of the test bed is gone."""
+        ...
+
+    def clear_state(self) -> None:
+        """Bring the gateway back to the state before the first frame, where it keeps any."""
+        ...
+
+    def own_drops(self) -> dict[str, int]:
+        """Frames dropped so far because a receive queue of the Tester was full, by counter."""
+        ...
+
+    def gateway_queue_drops(self) -> dict[str, int]:
+        """Frames dropped so far in queues that the gateway drains, by counter: the gateway's loss, for information."""
+        ...
+
+    def close(self) -> None:
+        """Remove everything that the test bed made; a second call does nothing."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...

@@ -1,0 +1,79 @@
+"""Running the commands of the test bed; a failed one becomes one TestBedError with its remedy."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from gatemark.errors import TestBedError
+
+DEBIAN_PACKAGES: Mapping[str, str] = {
+    "ip": "iproute2",
+    "ethtool": "ethtool",
+    "nft": "nftables",
+    "tayga": "tayga",
+    "taskset": "util-linux",
+    "setpriv": "util-linux",
+    "sh": "dash",
+}
+"""Debian package of each program that test beds and built-in recipes use."""
+
+COMMAND_SECONDS_MAX = 30
+"""A set-up command that takes longer hangs."""
+
+_HINTS = (
+    ("Operation not permitted", "network namespaces need root: run as root, for example with sudo"),
+    ("Permission denied", "network namespaces need root: run as root, for example with sudo"),
+    ("No such file or directory", "check that the program is installed and the file exists"),
+    ("RTNETLINK answers: Not supported", "this kernel lacks the feature; see /proc/config.gz or /boot/config-*"),
+    ("Unknown device type", "this kernel lacks the interface type; load or build its module"),
+)
+
+
+def require_program(program: str, package: str | None = None) -> str:
+    """Return the path of `program`; raise TestBedError that names the Debian package if it is not installed."""
+    path = shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin:/usr/bin:/bin")
+    if path is None:
+        package = package or DEBIAN_PACKAGES.get(program, program)
+        raise TestBedError(
+            what=f"program `{program}` is not installed", where="test bed", fix=f"apt-get install {package}"
+        )
+    return path
+
+
+def run_command(command: Sequence[str], *, where: str, fix: str = "") -> str:
+    """Run `command` and return its standard output; raise TestBedError if it cannot run, fails or hangs."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=COMMAND_SECONDS_MAX, check=False, stdin=subprocess.DEVNULL
+        )
+    except FileNotFoundError:
+        require_program(command[0])
+        raise
+    except subprocess.TimeoutExpired:
+        raise TestBedError(
+            what=f"`{shlex.join(command)}` did not end within {COMMAND_SECONDS_MAX} s",
+            where=where,
+            fix=fix or "run the command by hand; a daemon belongs under `start`, not `setup`",
+        ) from None
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip() or "no output")[-800:]
+        raise TestBedError(
+            what=f"`{shlex.join(command)}` failed with status {done.returncode}: {said}",
+            where=where,
+            fix=fix or next((hint for text, hint in _HINTS if text in said), "run the command by hand to see why"),
+        )
+    return done.stdout
+
+
+def try_command(command: Sequence[str]) -> str | None:
+    """Run `command` and return its standard output, or None if it could not run or failed: for removal and reading."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=COMMAND_SECONDS_MAX, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None

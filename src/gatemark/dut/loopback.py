@@ -1,0 +1,73 @@
+"""The test bed without a gateway: what one port sends the other receives, to test the Tester itself."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from gatemark.dut.base import GatewayDescription
+
+if TYPE_CHECKING:
+    from gatemark.config.model import Campaign, RecipeFacts
+
+
+class LoopbackTestBed:
+    """Ports such as `ring`, `null` or `memif` that need no gateway. Makes nothing, so it removes nothing."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+
+    @property
+    def facts(self) -> RecipeFacts | None:
+        """Nothing: there is no gateway."""
+        return None
+
+    @property
+    def ports(self) -> dict[str, str]:
+        """Ports as the campaign names them, by default a pair of rings."""
+        left, right = self._campaign.left, self._campaign.right
+        return {
+            "left": (left.port if left else None) or "ring",
+            "right": (right.port if right else None) or "ring",
+        }
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace of the caller."""
+        return None
+
+    @property
+    def tester_cores(self) -> list[int]:
+        """Processors as the campaign names them."""
+        return list(self._campaign.testbed.cores)
+
+    def describe(self) -> GatewayDescription:
+        """Say that there is no gateway."""
+        ports = " - ".join(self.ports.values())
+        return GatewayDescription(name="none (loop-back)", version="", configuration=f"ports {ports}")
+
+    def check(self) -> None:
+        """Nothing can be gone."""
+
+    def clear_state(self) -> None:
+        """Nothing keeps state."""
+
+    def own_drops(self) -> dict[str, int]:
+        """Nothing beyond what the engine reads of its ports."""
+        return {}
+
+    def gateway_queue_drops(self) -> dict[str, int]:
+        """There is no gateway."""
+        return {}
+
+    def close(self) -> None:
+        """Nothing was made."""
+
+    def __enter__(self) -> Self:
+        """Nothing is made."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing is removed."""

@@ -1,0 +1,350 @@
+"""The test bed of network namespaces: Tester and gateway each in its own, joined by two pairs of veth interfaces.
+
+::
+
+    gatemark-…-tester                      gatemark-…-gateway
+      gm…-left   ────────── veth ──────────  gw…-left    ┐ forwarding or translation,
+      gm…-right  ────────── veth ──────────  gw…-right   ┘ kernel work on the gateway's cores (RPS)
+
+Which drop is whose fault. A veth end counts as `tx_dropped` a frame for which its other end had no room.
+
+- The gateway's ends receive through the backlog of the gateway's processors (softnet, `net.core.netdev_max_backlog`
+  frames). Without room there the gateway has more to do than it can: its loss (`gateway_queue_drops`).
+- The Tester's ends have GRO on, which gives them a receive queue of their own (NAPI; 256 frames) and, with UDP, merges
+  nothing. Without room there the Tester is at fault (`own_drops`). With GRO off, frames that the gateway forwards would
+  go through the same backlog as those that arrive at it: an overloaded gateway then lost frames already forwarded, and
+  the kernel counted them as `rx_dropped` of the Tester (measured: half of the capacity gone at 1.6 times the load).
+
+The Tester's queue is emptied in soft interrupts of the gateway's processor that forwarded the frame, as far as the copy
+into the Tester's socket; that is part of what this test bed measures, as a network card's interrupts would be.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import shutil
+import threading
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from gatemark.dut import naming
+from gatemark.dut.base import GatewayDescription
+from gatemark.dut.commands import require_program, run_command, try_command
+from gatemark.dut.daemon import Daemon, start_daemon
+from gatemark.dut.guard import CleanupGuard
+from gatemark.dut.plumbing import (
+    GATEWAY_SYSCTL,
+    OFFLOADS_OFF,
+    REPORTED_SYSCTL,
+    TESTER_SYSCTL,
+    gateway_end,
+    sysctl_script,
+)
+from gatemark.dut.recipe import Recipe, substitute
+from gatemark.dut.steering import CorePlan, cpu_mask
+from gatemark.errors import TestBedError
+
+if TYPE_CHECKING:
+    from gatemark.config.model import RecipeFacts, SideModel
+
+SIDES = ("left", "right")
+MAC_ADDRESSES = {
+    ("gm", "left"): "02:00:00:00:01:01",
+    ("gm", "right"): "02:00:00:00:01:02",
+    ("gw", "left"): "02:00:00:00:02:01",
+    ("gw", "right"): "02:00:00:00:02:02",
+}
+"""Locally administered addresses, the same in each run, so that a run can be repeated bit for bit."""
+HEALTH_SECONDS_MAX = 5.0
+"""How long a gateway may take from its start until its health commands succeed."""
+
+
+class NetnsTestBed:
+    """A gateway made by a recipe, in namespaces of this machine. Needs root."""
+
+    __test__ = False
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        sides: dict[str, SideModel],
+        cores: CorePlan,
+        *,
+        port_kind: str = "af_packet",
+    ) -> None:
+        self._recipe = recipe
+        self._sides = sides
+        self._cores = cores
+        self._port_kind = port_kind
+        self._name = naming.new_name()
+        self._tester_ends = {side: self._name.interface("gm", side) for side in SIDES}
+        self._gateway_ends = {side: self._name.interface("gw", side) for side in SIDES}
+        self._ip_ends = {  # where the gateway has its addresses: the end itself, or a VLAN on it
+            side: end if sides[side].vlan is None else self._name.interface("gv", side)
+            for side, end in self._gateway_ends.items()
+        }
+        self._log: list[str] = []
+        self._daemons: list[Daemon] = []
+        self._guard = CleanupGuard(self.close)
+        self._open = False
+        self._lock = threading.Lock()
+
+    @property
+    def facts(self) -> RecipeFacts | None:
+        """What the recipe says about the gateway."""
+        return self._recipe.facts
+
+    @property
+    def ports(self) -> dict[str, str]:
+        """Ports of the engine: the Tester's ends."""
+        return {side: f"{self._port_kind}:{interface}" for side, interface in self._tester_ends.items()}
+
+    @property
+    def namespace(self) -> str:
+        """The Tester's namespace, where the engine must run."""
+        return self._name.tester_namespace
+
+    @property
+    def gateway_namespace(self) -> str:
+        """The gateway's namespace."""
+        return self._name.gateway_namespace
+
+    @property
+    def gateway_interfaces(self) -> dict[str, str]:
+        """The interface of each side that has the gateway's addresses."""
+        return dict(self._ip_ends)
+
+    @property
+    def tester_cores(self) -> list[int]:
+        """Processors for the workers of the Tester."""
+        return list(self._cores.tester)
+
+    @property
+    def gateway_cores(self) -> list[int]:
+        """Processors that do the gateway's work."""
+        return list(self._cores.gateway)
+
+    def __enter__(self) -> Self:
+        """Make the test bed; whatever fails, nothing stays behind."""
+        self._require()
+        naming.remove_leftovers()
+        self._open = True
+        self._guard.install()
+        try:
+            self._make_links()
+            self._set_up_gateway()
+            self._start_gateway()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove the test bed."""
+        self.close()
+
+    def close(self) -> None:
+        """Remove everything that was made: processes, interfaces, namespaces, temporary files."""
+        with self._lock:
+            if not self._open:
+                return
+            self._open = False
+        with self._guard.undisturbed():
+            for command in self._recipe.commands.stop:
+                try_command(self._inside(substitute(command, self._variables())))
+            for daemon in reversed(self._daemons):
+                daemon.end()
+            naming.remove(self._name)
+        self._guard.remove()
+
+    def check(self) -> None:
+        """Raise TestBedError if a process of the gateway ended, an interface is gone or a health command fails."""
+        for daemon in self._daemons:
+            daemon.check()
+        for namespace, ends in ((self.namespace, self._tester_ends), (self.gateway_namespace, self._gateway_ends)):
+            for interface in ends.values():
+                show = ["ip", "-n", namespace, "link", "show", "dev", interface]
+                run_command(show, where=f"test bed netns: {interface}", fix="the interface is gone: start again")
+        for command in self._recipe.commands.health:
+            self._shell(command, where=f"gateway {self._recipe.name}: health", fix="the gateway stopped working")
+
+    def clear_state(self) -> None:
+        """Run the recipe's commands that clear the gateway's state; none for a stateless gateway."""
+        for command in self._recipe.commands.clear_state:
+            self._shell(command, where=f"gateway {self._recipe.name}: clear_state")
+
+    def describe(self) -> GatewayDescription:
+        """Describe the gateway as it is now: versions, addresses, routes, settings, steering."""
+        where = f"gateway {self._recipe.name}"
+        versions = [self._shell(command, where=where).strip() for command in self._recipe.commands.version]
+        parts = [
+            ("processors", f"gateway {self.gateway_cores}, Tester {self.tester_cores}"),
+            ("addresses", self._read("ip -o address show scope global")),
+            ("routes, IPv4", self._read("ip -4 route show")),
+            ("routes, IPv6", self._read("ip -6 route show | grep -v '^fe80'")),
+            ("settings", self._read_settings()),
+        ]
+        for interface in self._gateway_ends.values():
+            parts.append((f"link {interface}", self._read(f"ip -d link show dev {interface}")))
+            offloads = self._read(f"ethtool -k {interface} | grep ': on' || true")
+            parts.append((f"offloads still on, {interface}", offloads))
+            parts.append((f"rps_cpus, {interface}", self._read(f"cat /sys/class/net/{interface}/queues/rx-0/rps_cpus")))
+        for command in self._recipe.commands.configuration:
+            text = substitute(command, self._variables())
+            parts.append((text, self._read(text)))
+        return GatewayDescription(
+            name=self._recipe.description,
+            version="; ".join(versions) or f"{platform.system()} {platform.release()}",
+            configuration=self._neutral("\n".join(f"# {title}\n{text.rstrip()}\n" for title, text in parts)),
+            commands=tuple(self._neutral(line) for line in self._log),
+        )
+
+    def own_drops(self) -> dict[str, int]:
+        """Frames for which the receive queue of a Tester's end had no room."""
+        return {
+            f"tester-{side} queue full": self._tx_dropped(self.gateway_namespace)[end]
+            for side, end in self._gateway_ends.items()
+        }
+
+    def gateway_queue_drops(self) -> dict[str, int]:
+        """Frames for which a queue of the gateway had no room: at its inputs, and before interfaces of its own."""
+        into = self._tx_dropped(self.namespace)
+        drops = {f"gateway-{side} queue full": into[end] for side, end in self._tester_ends.items()}
+        inside = self._tx_dropped(self.gateway_namespace)
+        ends = {"lo", *self._gateway_ends.values()}
+        return drops | {f"{name} tx_dropped": count for name, count in inside.items() if name not in ends}
+
+    def _require(self) -> None:
+        if os.geteuid() != 0:
+            raise TestBedError(
+                what="network namespaces need root",
+                where="test bed netns",
+                fix='run as root, for example with sudo; as an ordinary user use testbed.kind = "loopback"',
+            )
+        for program in ("ip", "ethtool", "taskset", "setpriv", "sh"):
+            require_program(program)
+        for program, package in self._recipe.programs.items():
+            require_program(program, package)
+
+    def _make_links(self) -> None:
+        """Make both namespaces, the veth pairs between them, and steer the gateway's input to its cores."""
+        for namespace in (self.namespace, self.gateway_namespace):
+            self._run(["ip", "netns", "add", namespace])
+        self._run_script(self.namespace, sysctl_script(TESTER_SYSCTL))
+        self._run_script(self.gateway_namespace, sysctl_script(GATEWAY_SYSCTL | self._recipe.sysctl))
+        self._run(["ip", "-n", self.gateway_namespace, "link", "set", "lo", "up"])
+        for side in SIDES:
+            tester, gateway = self._tester_ends[side], self._gateway_ends[side]
+            pair = ["type", "veth", "peer", "name", gateway, "netns", self.gateway_namespace]
+            self._run(["ip", "link", "add", tester, "netns", self.namespace, *pair])
+            for namespace, end, gro in ((self.namespace, tester, "on"), (self.gateway_namespace, gateway, "off")):
+                self._run(["ip", "netns", "exec", namespace, "ethtool", "-K", end, *OFFLOADS_OFF, "gro", gro])
+                mac = MAC_ADDRESSES[end[:2], side]
+                self._run(
+                    ["ip", "-n", namespace, "link", "set", end, "address", mac, "mtu", str(self._recipe.mtu), "up"]
+                )
+            mask = "0" if self._cores.shared else cpu_mask(self._cores.gateway)
+            steer = f"echo {mask} > /sys/class/net/{gateway}/queues/rx-0/rps_cpus"
+            self._run_script(self.gateway_namespace, steer)
+
+    def _set_up_gateway(self) -> None:
+        """Give the gateway its addresses and routes, write its files, run the recipe's set-up."""
+        for side in SIDES:
+            inside, interface, vlan = self.gateway_namespace, self._ip_ends[side], self._sides[side].vlan
+            if vlan is not None:
+                lower = ["link", self._gateway_ends[side], "name", interface]
+                self._run(["ip", "-n", inside, "link", "add", *lower, "type", "vlan", "id", str(vlan)])
+                self._run(["ip", "-n", inside, "link", "set", interface, "up"])
+            end = gateway_end(self._recipe, side, self._sides[side], interface)
+            for line in end.commands(inside):
+                self._run(line)
+        folder = self._name.folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=0o700)
+        for file_name, text in self._recipe.files.items():
+            (folder / file_name).write_text(substitute(text, self._variables()), encoding="utf-8")
+        for command in self._recipe.commands.setup:
+            self._shell(command, where=f"gateway {self._recipe.name}: setup", keep=True)
+
+    def _start_gateway(self) -> None:
+        """Start the daemons and wait until the gateway is healthy."""
+        for number, line in enumerate(self._recipe.commands.start):
+            command = substitute(line, self._variables())
+            self._log.append(f"[{self.gateway_namespace}] {command} &")
+            self._daemons.append(
+                start_daemon(
+                    command,
+                    namespace=self.gateway_namespace,
+                    folder=self._name.folder,
+                    cores=self.gateway_cores,
+                    number=number,
+                )
+            )
+        until = time.monotonic() + HEALTH_SECONDS_MAX
+        while True:
+            for daemon in self._daemons:
+                daemon.check()
+            try:
+                self.check()
+            except TestBedError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+            else:
+                return
+
+    def _variables(self) -> dict[str, str]:
+        return {
+            "left": self._ip_ends["left"],
+            "right": self._ip_ends["right"],
+            "dir": str(self._name.folder),
+            "cores": ",".join(str(core) for core in self.gateway_cores),
+        }
+
+    def _neutral(self, text: str) -> str:
+        """Replace names that differ from run to run, so that two descriptions of one gateway are the same text."""
+        for side in SIDES:
+            text = text.replace(self._gateway_ends[side], f"gateway-{side}")
+            text = text.replace(self._ip_ends[side], f"gateway-{side}-vlan")
+            text = text.replace(self._tester_ends[side], f"tester-{side}")
+        text = text.replace(self.gateway_namespace, "gateway").replace(self.namespace, "tester")
+        return text.replace(str(self._name.folder), "{dir}")
+
+    def _inside(self, script: str) -> list[str]:
+        return ["ip", "netns", "exec", self.gateway_namespace, "sh", "-euc", script]
+
+    def _shell(self, command: str, *, where: str, fix: str = "", keep: bool = False) -> str:
+        """Run a command of the recipe in the gateway's namespace; `keep` notes it for the report."""
+        text = substitute(command, self._variables())
+        if keep:
+            self._log.append(f"[{self.gateway_namespace}] {text}")
+        return run_command(self._inside(text), where=where, fix=fix)
+
+    def _read(self, script: str) -> str:
+        """Read something for the description; what cannot be read is left empty."""
+        return try_command(self._inside(script)) or ""
+
+    def _read_settings(self) -> str:
+        names = [*(GATEWAY_SYSCTL | self._recipe.sysctl), *REPORTED_SYSCTL]
+        paths = " ".join(f"/proc/sys/{name.replace('.', '/')}" for name in names)
+        lines = self._read(f"grep -H . {paths} || true").splitlines()
+        return "\n".join(line.removeprefix("/proc/sys/").replace("/", ".").replace(":", " = ", 1) for line in lines)
+
+    def _run(self, command: list[str]) -> None:
+        self._log.append(shlex.join(command))
+        run_command(command, where="test bed netns")
+
+    def _run_script(self, namespace: str, script: str) -> None:
+        self._log.extend(f"[{namespace}] {line}" for line in script.splitlines())
+        run_command(["ip", "netns", "exec", namespace, "sh", "-euc", script], where="test bed netns")
+
+    def _tx_dropped(self, namespace: str) -> dict[str, int]:
+        """Read `tx_dropped` of every interface of a namespace, by interface."""
+        text = run_command(["ip", "-n", namespace, "-s", "-j", "link", "show"], where="test bed netns")
+        return {link["ifname"]: int(link["stats64"]["tx"]["dropped"]) for link in json.loads(text)}

@@ -1,0 +1,57 @@
+"""Choice of the test bed by the campaign: `testbed.kind`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gatemark.dut.base import TestBed
+from gatemark.dut.loopback import LoopbackTestBed
+from gatemark.dut.netns import NetnsTestBed
+from gatemark.dut.ports import PortsTestBed
+from gatemark.dut.recipe import load_recipe
+from gatemark.dut.steering import plan_cores, usable_processors
+from gatemark.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gatemark.config.model import Campaign
+
+_NETNS_PORT_KINDS = ("af_packet", "af_xdp")
+
+
+def open_testbed(campaign: Campaign) -> TestBed:
+    """Return the test bed of `campaign`, to be entered with `with`; it is made on entering.
+
+    Raises ConfigError for a recipe or port that cannot be used; entering raises TestBedError.
+    """
+    if campaign.testbed.kind == "loopback":
+        return LoopbackTestBed(campaign)
+    if campaign.testbed.kind == "ports":
+        return PortsTestBed(campaign)
+    if campaign.testbed.recipe is None:
+        raise ConfigError(
+            what="a netns test bed needs a recipe",
+            where=f"{campaign.source}: testbed.recipe",
+            fix='for example recipe = "linux-router4"',
+        )
+    recipe = load_recipe(campaign.testbed.recipe)
+    complete = campaign.with_recipe(recipe.facts)
+    return NetnsTestBed(
+        recipe,
+        {"left": complete.side("left"), "right": complete.side("right")},
+        plan_cores(usable_processors(), tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores),
+        port_kind=_port_kind(campaign),
+    )
+
+
+def _port_kind(campaign: Campaign) -> str:
+    """How the engine opens the Tester's ends: af_packet, or af_xdp where the campaign's sides say so."""
+    named = {side.port for side in (campaign.left, campaign.right) if side is not None and side.port is not None}
+    if not named:
+        return "af_packet"
+    if len(named) > 1 or not named <= set(_NETNS_PORT_KINDS):
+        raise ConfigError(
+            what=f"port {', '.join(sorted(named))}: the netns test bed makes its interfaces itself",
+            where=f"{campaign.source}: left.port, right.port",
+            fix='leave port out, or write only the kind on both sides: "af_packet" or "af_xdp"',
+        )
+    return named.pop()

@@ -1,0 +1,113 @@
+"""The commands that lay the links of a namespace test bed: pure, so that they can be tested and printed."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gatemark.dut.recipe import Recipe
+from gatemark.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gatemark.config.model import Ipv4Model, Ipv6Model, SideModel
+
+NEXTHOP_PREFIX_LENGTHS = {4: 24, 6: 64}
+"""Length of the link network between the gateway and the emulated router (RFC 2544 appendix C.2.2: /24)."""
+
+OFFLOADS_OFF = tuple(part for name in ("rx", "tx", "sg", "tso", "gso") for part in (name, "off"))
+"""Arguments of `ethtool -K` for every end: with offloads user-space gateways see partial checksums."""
+
+GATEWAY_SYSCTL: dict[str, str | int] = {
+    "net.ipv4.ip_forward": 1,
+    "net.ipv4.conf.all.rp_filter": 0,
+    "net.ipv4.conf.default.rp_filter": 0,
+    "net.ipv4.conf.all.send_redirects": 0,
+    "net.ipv4.conf.default.send_redirects": 0,
+    "net.ipv6.conf.all.disable_ipv6": 0,
+    "net.ipv6.conf.default.disable_ipv6": 0,
+    "net.ipv6.conf.all.forwarding": 1,
+    "net.ipv6.conf.default.accept_dad": 0,
+    "net.ipv6.conf.all.accept_dad": 0,
+    "net.ipv6.conf.default.router_solicitations": 0,
+}
+"""Settings of the gateway's namespace; a recipe may change them."""
+
+TESTER_SYSCTL: dict[str, str | int] = {
+    "net.ipv6.conf.all.disable_ipv6": 1,
+    "net.ipv6.conf.default.disable_ipv6": 1,
+    "net.ipv4.conf.all.arp_ignore": 8,
+    "net.ipv4.conf.default.arp_ignore": 8,
+    "net.ipv4.ip_forward": 0,
+}
+"""Settings of the Tester's namespace: its kernel must never answer in the place of the engine."""
+
+REPORTED_SYSCTL = (
+    "net.ipv4.icmp_ratelimit",
+    "net.ipv4.icmp_msgs_per_sec",
+    "net.ipv6.icmp.ratelimit",
+)
+"""Settings left as they are but worth naming: they bound the ICMP errors that a trial may see."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayEnd:
+    """Addresses and routes of one interface of the gateway."""
+
+    interface: str
+    addresses: tuple[str, ...]
+    """With prefix length, both families."""
+    routes: tuple[tuple[str, str], ...]
+    """(network, next hop) pairs."""
+
+    def commands(self, namespace: str) -> Iterator[list[str]]:
+        """Yield the `ip` commands that configure the interface."""
+        for address in self.addresses:
+            yield ["ip", "-n", namespace, "address", "add", address, "dev", self.interface, *_no_dad(address)]
+        for network, router in self.routes:
+            yield ["ip", "-n", namespace, "route", "add", network, "via", router, "dev", self.interface]
+
+
+def gateway_end(recipe: Recipe, side_name: str, side: SideModel, interface: str) -> GatewayEnd:
+    """Derive the gateway's addresses and routes of one side from what the Tester plays there.
+
+    On-link hosts are neighbours, so the gateway's address gets the prefix length of the side's network. With a next hop
+    all hosts lie behind one router, so the networks get a route (RFC 2544 appendix C.2.2). Raises ConfigError if an
+    address does not fit the recipe's networks.
+    """
+    networks = [ipaddress.ip_network(text) for text in (recipe.left if side_name == "left" else recipe.right).networks]
+    addresses: list[str] = []
+    routes: list[tuple[str, str]] = []
+    plays: tuple[tuple[int, Ipv4Model | Ipv6Model | None], ...] = ((4, side.ipv4), (6, side.ipv6))
+    for version, hosts in plays:
+        if hosts is None:
+            continue
+        where = f"{side_name}.ipv{version}"
+        gateway, router = hosts.gateway, hosts.router
+        if gateway is None:
+            raise ConfigError(what="the gateway's address is needed", where=f"{where}.gateway", fix="name it")
+        if side.address_mode == "nexthop":
+            link = ipaddress.ip_interface(f"{gateway}/{NEXTHOP_PREFIX_LENGTHS[version]}")
+            if router is None or router not in link.network:
+                what = f"the router {router} is not in the gateway's link network {link.network}"
+                raise ConfigError(what=what, where=f"{where}.router", fix="both must be neighbours")
+            addresses.append(str(link))
+            routes += [(str(network), str(router)) for network in networks if network.version == version]
+            continue
+        holder = next((network for network in networks if gateway in network), None)
+        if holder is None:
+            known = ", ".join(str(network) for network in networks)
+            what = f"the gateway address {gateway} is in no network of recipe {recipe.name} on this side"
+            raise ConfigError(what=what, where=f"{where}.gateway", fix=f"its networks are {known}")
+        addresses.append(f"{gateway}/{holder.prefixlen}")
+    return GatewayEnd(interface=interface, addresses=tuple(addresses), routes=tuple(routes))
+
+
+def sysctl_script(settings: dict[str, str | int]) -> str:
+    """Write settings as a shell script that needs no `sysctl` program; a missing one is an error that names it."""
+    return "\n".join(f"echo '{value}' > /proc/sys/{name.replace('.', '/')}" for name, value in settings.items())
+
+
+def _no_dad(address: str) -> list[str]:
+    return ["nodad"] if ":" in address else []

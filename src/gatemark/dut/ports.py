@@ -1,0 +1,196 @@
+"""The test bed of two ports of this machine with a gateway that somebody else set up between them."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from gatemark.dut.base import GatewayDescription
+from gatemark.dut.commands import run_command, try_command
+from gatemark.errors import ConfigError, Problem, TestBedError
+
+if TYPE_CHECKING:
+    from gatemark.config.model import Campaign, RecipeFacts
+
+KERNEL_PORT_KINDS = ("af_packet", "af_xdp")
+"""Kinds of port that name a network interface of the kernel."""
+ROOT_PORT_KINDS = (*KERNEL_PORT_KINDS, "tap", "pci")
+"""Kinds of port that an ordinary user cannot open."""
+NET_FOLDER = Path("/sys/class/net")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortName:
+    """A port's short name in its two parts, `af_packet:eth1`."""
+
+    kind: str
+    target: str
+    """Interface, PCI address, path or arguments; empty for kinds without one."""
+
+    @property
+    def interface(self) -> str | None:
+        """The kernel's interface behind the port: its own, or the one that a driver would take away from the kernel."""
+        if self.kind in KERNEL_PORT_KINDS:
+            return self.target.split(",")[0]
+        return interface_of_pci(self.target) if self.kind == "pci" else None
+
+
+def parse_port(text: str) -> PortName:
+    """Split a short name."""
+    kind, _, target = text.partition(":")
+    return PortName(kind=kind, target=target)
+
+
+def interface_of_pci(address: str, net_folder: Path = NET_FOLDER) -> str | None:
+    """Return the interface that the kernel drives on PCI device `address`; None if it drives none."""
+    for folder in sorted(net_folder.glob("*")):
+        device = (folder / "device").resolve()
+        if device.name.lower() == address.lower():
+            return folder.name
+    return None
+
+
+def default_route_interfaces() -> dict[str, str]:
+    """Return the interfaces that carry a default route, IPv4 or IPv6, each with the route as the kernel prints it."""
+    found: dict[str, str] = {}
+    for family in ("-4", "-6"):
+        text = try_command(["ip", family, "-j", "route", "show", "default", "table", "all"]) or "[]"
+        for route in json.loads(text or "[]"):
+            hops: list[dict[str, Any]] = route.get("nexthops") or [route]
+            for hop in hops:
+                if hop.get("dev") and route.get("type", "unicast") == "unicast":
+                    found.setdefault(hop["dev"], f"default via {hop.get('gateway', 'link')} dev {hop['dev']}")
+    return found
+
+
+def underlying_interfaces(interface: str, net_folder: Path = NET_FOLDER) -> set[str]:
+    """Return `interface` with every interface above and below it: bridge, bond and VLAN share its wire."""
+    found: set[str] = set()
+    waiting = {interface}
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        entries = [entry.name for entry in (net_folder / name).glob("*er_*")]
+        related = {entry.partition("_")[2] for entry in entries if entry.startswith(("upper_", "lower_"))}
+        waiting |= related - found
+    return found
+
+
+def port_problems(text: str, where: str, defaults: dict[str, str]) -> list[Problem]:
+    """Check one port: it exists, this user may open it, and it does not carry a default route in `defaults`."""
+    port = parse_port(text)
+    problems = []
+    if port.kind in ROOT_PORT_KINDS and os.geteuid() != 0:
+        what = f"port {text} needs root (CAP_NET_RAW, CAP_NET_ADMIN)"
+        problems.append(Problem(what=what, where=where, fix='run as root, or use testbed.kind = "loopback"'))
+    interface = port.interface
+    if interface is None:
+        return problems
+    if not (NET_FOLDER / interface).exists():
+        known = ", ".join(sorted(folder.name for folder in NET_FOLDER.glob("*") if folder.name != "lo"))
+        fix = f"interfaces here are {known or 'none'}; `ip link` lists them"
+        problems.append(Problem(what=f"there is no interface {interface}", where=where, fix=fix))
+        return problems
+    for name in sorted(underlying_interfaces(interface) & set(defaults)):
+        behind = "" if name == interface else f" (through {name})"
+        what = f"{interface} carries the default route of this machine{behind}: {defaults[name]}"
+        fix = "test traffic must not reach a production network (RFC 6815, RFC 2544 section 12): use another port"
+        problems.append(Problem(what=what, where=where, fix=fix))
+    return problems
+
+
+class PortsTestBed:
+    """Two ports of this machine. The gateway is the user's; it is described by the campaign file."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+        missing = [
+            Problem(
+                what="kind ports needs a port on each side",
+                where=f"{campaign.source}: {name}.port",
+                fix='for example port = "pci:0000:01:00.0"',
+            )
+            for name, side in (("left", campaign.left), ("right", campaign.right))
+            if side is None or side.port is None
+        ]
+        if missing:
+            raise ConfigError(problems=missing)
+        if self.ports["left"] == self.ports["right"] and parse_port(self.ports["left"]).target:
+            raise ConfigError(
+                what=f"left and right are the same port {self.ports['left']}",
+                where=f"{campaign.source}: right.port",
+                fix="a gateway has two sides: name two ports",
+            )
+
+    @property
+    def facts(self) -> RecipeFacts | None:
+        """Nothing: the campaign file says all."""
+        return None
+
+    @property
+    def ports(self) -> dict[str, str]:
+        """Ports as the campaign names them."""
+        left, right = self._campaign.left, self._campaign.right
+        return {"left": (left and left.port) or "", "right": (right and right.port) or ""}
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace of the caller."""
+        return None
+
+    @property
+    def tester_cores(self) -> list[int]:
+        """Processors as the campaign names them."""
+        return list(self._campaign.testbed.cores)
+
+    def describe(self) -> GatewayDescription:
+        """Repeat what the campaign file says about the gateway."""
+        gateway = self._campaign.gateway
+        return GatewayDescription(
+            name=gateway.name or "gateway between two ports",
+            version=gateway.version,
+            configuration=gateway.configuration,
+        )
+
+    def check(self) -> None:
+        """Raise TestBedError if an interface of the kernel is gone or down."""
+        for side, text in self.ports.items():
+            port = parse_port(text)
+            if port.kind in KERNEL_PORT_KINDS and port.interface is not None:
+                fix = "the interface is gone: check cable, driver and `ip link`"
+                run_command(["ip", "link", "show", "dev", port.interface], where=f"{side}.port", fix=fix)
+
+    def clear_state(self) -> None:
+        """The gateway is the user's: nothing is cleared."""
+
+    def own_drops(self) -> dict[str, int]:
+        """Nothing beyond what the engine reads of its ports."""
+        return {}
+
+    def gateway_queue_drops(self) -> dict[str, int]:
+        """Queues of a foreign gateway cannot be read."""
+        return {}
+
+    def close(self) -> None:
+        """Nothing was made."""
+
+    def __enter__(self) -> Self:
+        """Check the ports; raise TestBedError with all that is wrong."""
+        defaults = default_route_interfaces()
+        problems = [
+            problem
+            for side, text in self.ports.items()
+            for problem in port_problems(text, f"{self._campaign.source}: {side}.port", defaults)
+        ]
+        if problems:
+            raise TestBedError(problems=problems)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing is removed."""

@@ -1,0 +1,205 @@
+"""Recipes: small TOML files that say what a gateway is and which commands set it up in its network namespace."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import json
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from gatemark.config.model import FAMILIES, EamEntry, GatewayMode, RecipeFacts, SideModel
+from gatemark.config.types import BadValueError, TranslationPrefix
+from gatemark.errors import ConfigError, Problem
+
+VARIABLES = ("left", "right", "dir", "cores")
+"""Names that may stand in braces in commands and files: both interfaces of the gateway, its folder, its processors."""
+
+MTU_MAX = 9236
+"""Largest MTU that a campaign file can name, octets."""
+
+
+def _network(text: str) -> str:
+    return str(ipaddress.ip_network(text))
+
+
+def _file_name(text: str) -> str:
+    if not text or "/" in text or text in {".", ".."}:
+        raise ValueError("a file name without folders is needed; files are written to {dir}")
+    return text
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Commands(_Strict):
+    """Shell commands (`sh -eu`), run inside the gateway's namespace in the order written."""
+
+    setup: tuple[str, ...] = ()
+    """Run once, after the interfaces have their addresses."""
+    start: tuple[str, ...] = ()
+    """Daemons, started after `setup` and kept in the foreground; each is pinned to the gateway's processors."""
+    stop: tuple[str, ...] = ()
+    """Run before the daemons are ended; a failure is ignored."""
+    clear_state: tuple[str, ...] = ()
+    """Bring the gateway back to the state before the first frame."""
+    version: tuple[str, ...] = ()
+    """Print the versions that the report must name (RFC 2544 section 7)."""
+    configuration: tuple[str, ...] = ()
+    """Print configuration that the test bed does not know of."""
+    health: tuple[str, ...] = ()
+    """Succeed while the gateway works; awaited after `start`, asked again before each run."""
+
+
+class RecipeSide(_Strict):
+    """One side of the gateway: its networks, and the Tester's side as in a campaign file."""
+
+    networks: tuple[Annotated[str, AfterValidator(_network)], ...] = Field(min_length=1)
+    """Networks that lie on this side; the gateway's address gets the prefix length of the one that holds it."""
+    side: SideModel
+
+
+class Recipe(_Strict):
+    """A checked recipe."""
+
+    name: str = Field(min_length=1)
+    description: str = Field(min_length=1)
+    mode: GatewayMode
+    hop_limit_decrement: int = Field(default=1, ge=0, le=255)
+    prefix: TranslationPrefix | None = None
+    eam: tuple[EamEntry, ...] = ()
+    dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = None
+    """DF in the IPv4 packets that the translator makes: RFC 7915 section 5.1, or RFC 6145 section 5.1 (always set)."""
+    mtu: int = Field(default=1500, ge=1280, le=MTU_MAX)
+    """Largest IP packet on both links, octets; IPv6 needs 1280 (RFC 8200 section 5)."""
+    programs: dict[str, str] = Field(default_factory=dict)
+    """Programs that the commands need, each with its Debian package."""
+    left: RecipeSide
+    right: RecipeSide
+    sysctl: dict[str, str | int] = Field(default_factory=dict)
+    """Kernel settings of the gateway's namespace, beyond or instead of those of the test bed."""
+    files: dict[Annotated[str, AfterValidator(_file_name)], str] = Field(default_factory=dict)
+    """Files written to {dir} before `setup`, by name."""
+    commands: Commands = Field(default_factory=Commands)
+
+    @property
+    def facts(self) -> RecipeFacts:
+        """What the campaign takes from the recipe."""
+        return RecipeFacts(
+            name=self.name,
+            mode=self.mode,
+            hop_limit_decrement=self.hop_limit_decrement,
+            prefix=self.prefix,
+            eam=self.eam,
+            dont_fragment_rule=self.dont_fragment_rule,
+            left=self.left.side,
+            right=self.right.side,
+            mtu=self.mtu,
+        )
+
+
+def built_in_recipes() -> list[str]:
+    """Names of the recipes that come with gatemark."""
+    folder = resources.files("gatemark.dut") / "recipes"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def load_recipe(name_or_path: str | Path) -> Recipe:
+    """Load a built-in recipe by name, or a file, or the file `recipe.toml` of a folder.
+
+    Raises ConfigError with everything that is wrong.
+    """
+    text, where = _read(str(name_or_path))
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(what=f"not TOML: {error}", where=where, fix="correct the line named") from None
+    for side in ("left", "right"):
+        if isinstance(table.get(side), dict):
+            rest = dict(table[side])
+            networks = rest.pop("networks", [])
+            table[side] = {"networks": networks, "side": rest}
+    try:
+        recipe = Recipe.model_validate_json(json.dumps(table, default=str))
+    except ValidationError as error:
+        raise ConfigError(problems=[_problem(detail, where) for detail in error.errors()]) from None
+    problems = _contradictions(recipe, where)
+    if problems:
+        raise ConfigError(problems=problems)
+    return recipe
+
+
+def substitute(text: str, values: dict[str, str]) -> str:
+    """Replace `{left}`, `{right}`, `{dir}` and `{cores}`; all other braces stay as they are, as shell and nft need."""
+    for name in VARIABLES:
+        text = text.replace("{" + name + "}", values[name])
+    return text
+
+
+def _read(name: str) -> tuple[str, str]:
+    """Return the text of a recipe and where it came from."""
+    if name in built_in_recipes():
+        text = (resources.files("gatemark.dut") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
+        return text, f"recipe {name}"
+    path = Path(name)
+    if path.is_dir():
+        path = path / "recipe.toml"
+    try:
+        return path.read_text(encoding="utf-8"), str(path)
+    except FileNotFoundError:
+        known = ", ".join(built_in_recipes())
+        near = difflib.get_close_matches(name, built_in_recipes(), n=1)
+        fix = f"did you mean {near[0]}? " if near else ""
+        raise ConfigError(
+            what=f"no recipe `{name}`: neither built in nor a file",
+            where="testbed.recipe",
+            fix=f"{fix}built in are {known}; or give the path of a recipe file",
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(what=f"cannot read the recipe: {error}", where=str(path), fix="check the file") from None
+
+
+def _problem(detail: Any, where: str) -> Problem:
+    """Turn one finding of pydantic into a problem with the key path as the user wrote it."""
+    path = [str(part) for part in detail["loc"]]
+    if path[:1] in (["left"], ["right"]) and path[1:2] == ["side"]:
+        del path[1]
+    key = ".".join(path)
+    if detail["type"] == "extra_forbidden":
+        known = _known_keys(path[:-1])
+        near = difflib.get_close_matches(path[-1], known, n=1)
+        fix = f"did you mean `{near[0]}`?" if near else f"known keys here are {', '.join(known)}"
+        return Problem(what=f"unknown key `{path[-1]}`", where=f"{where}: {key}", fix=fix)
+    if detail["type"] == "missing":
+        return Problem(what="this key is needed", where=f"{where}: {key}", fix="copy it from a built-in recipe")
+    error = detail.get("ctx", {}).get("error")
+    if isinstance(error, BadValueError):
+        return Problem(what=error.what, where=f"{where}: {key}", fix=error.fix)
+    what = str(detail["msg"]).removeprefix("Value error, ")
+    return Problem(what=f"{detail['input']!r}: {what}"[:300], where=f"{where}: {key}", fix="see the built-in recipes")
+
+
+def _known_keys(path: list[str]) -> list[str]:
+    if path == ["commands"]:
+        return sorted(Commands.model_fields)
+    if path in (["left"], ["right"]):
+        return ["networks", *sorted(SideModel.model_fields)]
+    return sorted(Recipe.model_fields) if not path else []
+
+
+def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
+    """Find what each key allows but all together do not."""
+    problems = []
+    for name, side, family in zip(("left", "right"), (recipe.left, recipe.right), FAMILIES[recipe.mode], strict=True):
+        if side.side.family(family) is None:
+            what = f"mode {recipe.mode} needs {family} on the {name}"
+            problems.append(Problem(what=what, where=f"{where}: {name}", fix=f"add {name}.{family}"))
+    if recipe.mode.startswith("siit") and recipe.prefix is None and not recipe.eam:
+        what = f"mode {recipe.mode} needs a prefix (RFC 6052) or address mappings (RFC 7757)"
+        problems.append(Problem(what=what, where=f"{where}: prefix", fix='for example prefix = "2001:2:0:6400::/96"'))
+    return problems

@@ -1,0 +1,69 @@
+"""Which processors work for the Tester and which for the gateway, where both live on one machine.
+
+A veth end hands a frame over in the sender's own system call, so without steering the gateway's work would run on the
+Tester's worker core and an overloaded gateway would show as a slow Tester. Receive packet steering (RPS) on the
+gateway's ends moves that work to the gateway's cores.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from gatemark.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorePlan:
+    """The processors of each party, ascending."""
+
+    tester: tuple[int, ...]
+    """Processors for the Tester's workers."""
+    gateway: tuple[int, ...]
+    """Processors for the gateway's kernel work and daemons."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether a processor works for both, so that a measured limit may be that of either."""
+        return bool(set(self.tester) & set(self.gateway))
+
+
+def usable_processors() -> list[int]:
+    """Processors that this process may use, ascending."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def plan_cores(usable: Sequence[int], *, tester: Collection[int] = (), gateway: Collection[int] = ()) -> CorePlan:
+    """Share the processors in `usable`: by default the last one for the Tester, all others for the gateway.
+
+    What is named in `tester` or `gateway` is kept. On a machine with one processor both use it. Raises ConfigError
+    for a processor that is not usable.
+    """
+    problems = [
+        f"processor {core} is not usable ({name})"
+        for name, cores in (("testbed.cores", tester), ("testbed.gateway_cores", gateway))
+        for core in sorted(set(cores) - set(usable))
+    ]
+    if problems:
+        usable_text = ", ".join(str(core) for core in usable)
+        raise ConfigError(what="; ".join(problems), where="testbed", fix=f"usable processors are {usable_text}")
+    named_tester, named_gateway = tuple(sorted(set(tester))), tuple(sorted(set(gateway)))
+    if not named_tester:
+        free = [core for core in usable if core not in named_gateway]
+        named_tester = ((free or list(usable))[-1],)
+    if not named_gateway:
+        named_gateway = tuple(core for core in usable if core not in named_tester) or tuple(usable)
+    return CorePlan(tester=named_tester, gateway=named_gateway)
+
+
+def cpu_mask(cores: Collection[int]) -> str:
+    """Write `cores` as the kernel's comma-separated hexadecimal mask, 32 processors a group; `0` for none."""
+    mask = sum(1 << core for core in set(cores))
+    groups = []
+    while mask:
+        groups.append(mask & 0xFFFFFFFF)
+        mask >>= 32
+    if not groups:
+        return "0"
+    return ",".join([f"{groups[-1]:x}", *(f"{group:08x}" for group in reversed(groups[:-1]))])

@@ -1,0 +1,96 @@
+"""The gateway path before the first trial: one short trial at a low rate, and what its outcome says in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING
+
+from gatemark.config.hosts import WELL_KNOWN_PREFIX
+from gatemark.doctor import Finding, completed, failed
+from gatemark.errors import GatemarkError
+
+if TYPE_CHECKING:
+    from gatemark.config.model import Campaign
+    from gatemark.trial.result import DirectionResult, TrialReport
+
+FRAMES_PER_SECOND = 20
+DURATION_NS = 500_000_000
+DRAIN_NS = 500_000_000
+BENCHMARKING_NETWORK = IPv4Network("198.18.0.0/15")
+"""RFC 2544 appendix C.2.2; not global (RFC 6890), so the well-known prefix must not represent it."""
+
+ICMP_MEANINGS = {
+    "icmpv4 3/0": "no route to the network",
+    "icmpv4 3/1": "the gateway could not find the destination host, or has no route to it",
+    "icmpv4 3/3": "the gateway took the frame as its own: the destination is the gateway's address",
+    "icmpv4 3/4": "the frame is too large for the next link and DF is set: raise the MTU",
+    "icmpv4 3/13": "the gateway's policy forbids it",
+    "icmpv4 11/0": "the time to live ran out: raise traffic.hop_limit, or look for a routing loop",
+    "icmpv6 1/0": "no route to the destination",
+    "icmpv6 1/1": "the gateway's policy forbids it",
+    "icmpv6 1/3": "the gateway could not find the destination host: it asked by neighbour discovery in vain",
+    "icmpv6 1/4": "the gateway took the frame as its own: the destination is the gateway's address",
+    "icmpv6 1/5": "the gateway's source address check failed",
+    "icmpv6 2/0": "the frame is too large for the next link: raise the MTU",
+    "icmpv6 3/0": "the hop limit ran out: raise traffic.hop_limit, or look for a routing loop",
+}
+"""What an ICMP error says about the path, by family, type and code."""
+
+
+def check_gateway_path(campaign: Campaign) -> list[Finding]:
+    """Send a few frames each way of each cell's first size through the gateway and say what became of them."""
+    from gatemark.campaign.plan import make_plan
+    from gatemark.session import single_trial
+
+    try:
+        plan = make_plan(completed(campaign))
+        quick = campaign.model_copy(
+            update={"trial": campaign.trial.model_copy(update={"drain_ns": DRAIN_NS, "rest_ns": 0, "settle_ns": 0})}
+        )
+        if not plan.runs:
+            return [Finding(check="gateway path", status="warning", observed="the campaign measures nothing")]
+        record = single_trial(quick, plan.runs[0].cell, frames_per_second=FRAMES_PER_SECOND, duration_ns=DURATION_NS)
+    except GatemarkError as error:
+        return failed("gateway path", error)
+    return list(judge_path(campaign, record.report))
+
+
+def judge_path(campaign: Campaign, report: TrialReport) -> Iterator[Finding]:
+    """Say for each direction whether frames came through right; pure."""
+    icmp = {
+        kind: f"{count} x {kind}: {ICMP_MEANINGS.get(kind, 'an error of the gateway')}"
+        for port in report.ports.values()
+        for kind, count in port.foreign.icmp.items()
+    }
+    for direction in report.directions:
+        check = f"gateway path, {direction.direction}"
+        if direction.received == direction.offered > 0:
+            yield Finding(
+                check=check, status="ok", observed=f"{direction.received} of {direction.offered} frames right"
+            )
+            continue
+        faults = {reason: n for _, counts in direction.classes for reason, n in counts.faults.items() if n}
+        said = [f"{count} x wrong {reason.replace('_', ' ')}" for reason, count in faults.items()]
+        observed = f"{direction.received} of {direction.offered} frames right"
+        if said:
+            observed += f"; {', '.join(said)}"
+        if icmp:
+            observed += f"; ICMP seen: {'; '.join(icmp.values())}"
+        yield Finding(check=check, status="failed", observed=observed, remedy=_remedy(campaign, direction, faults))
+
+
+def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, int]) -> str:
+    """Choose the likeliest reason."""
+    if direction.offered == 0:
+        return "the Tester could not send: check the link and the port"
+    if "hop_limit" in faults:
+        return "set gateway.hop_limit_decrement to what the gateway takes off (a chain of hops takes several)"
+    if faults:
+        return "the gateway does not do what the campaign expects: check gateway.mode, prefix and eam; `gatemark frame`"
+    if campaign.gateway.prefix == WELL_KNOWN_PREFIX:
+        return (
+            f"a gateway must drop {BENCHMARKING_NETWORK} inside {WELL_KNOWN_PREFIX}, because it is not global (RFC 6052"
+            " section 3.1): use a network-specific prefix such as 2001:2:0:6400::/96"
+        )
+    return "check routes, forwarding and firewall of the gateway; `tcpdump` on its interfaces shows how far frames come"

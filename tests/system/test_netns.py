@@ -1,0 +1,392 @@
+"""Test beds in network namespaces: frames cross real gateways, work is steered, nothing stays behind. Needs root."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scapy.layers.inet import ICMP, IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+
+from gatemark.dut import naming
+from gatemark.dut.netns import MAC_ADDRESSES, NetnsTestBed
+from gatemark.dut.recipe import built_in_recipes, load_recipe
+from gatemark.dut.steering import CorePlan, plan_cores, usable_processors
+from gatemark.errors import Interrupted, TestBedError
+
+PROBE = Path(__file__).with_name("packet_probe.py")
+PREFIX = "2001:2:0:6400::"
+MISSING = [tool for tool in ("ip", "ethtool", "taskset", "setpriv", "tayga") if shutil.which(tool) is None]
+if os.geteuid() != 0:
+    MISSING.insert(0, "root")
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"network namespaces with gateways need {', '.join(MISSING)}")
+
+
+def new_bed(name_or_path: str | Path, cores: CorePlan | None = None) -> NetnsTestBed:
+    recipe = load_recipe(name_or_path)
+    sides = {"left": recipe.left.side, "right": recipe.right.side}
+    return NetnsTestBed(recipe, sides, cores or plan_cores(usable_processors()))
+
+
+def variant(tmp_path: Path, **commands: list[str]) -> Path:
+    """Write linux-router4 with other commands."""
+    text = (Path(naming.__file__).parent / "recipes" / "linux-router4.toml").read_text()
+    path = tmp_path / "variant.toml"
+    path.write_text(text + "".join(f"{name} = {json.dumps(lines)}\n" for name, lines in commands.items()))
+    return path
+
+
+def exchange(bed: NetnsTestBed, frames: list[tuple[str, Packet]]) -> tuple[list[tuple[str, Packet]], list[list[str]]]:
+    """Send frames; return what came back, and which addresses the gateway asked for on which side."""
+    plan = {
+        "interfaces": {side: port.partition(":")[2] for side, port in bed.ports.items()},
+        "frames": [[side, bytes(frame).hex()] for side, frame in frames],
+        "seconds": 3.0,
+        "wanted": len(frames),
+    }
+    command = ["ip", "netns", "exec", bed.namespace, sys.executable, str(PROBE)]
+    done = subprocess.run(command, input=json.dumps(plan), text=True, capture_output=True, check=True, timeout=30)
+    answer = json.loads(done.stdout)
+    return [(side, Ether(bytes.fromhex(text))) for side, text in answer["received"]], answer["asked"]
+
+
+def frame(side: str, source: str, destination: str, octets: int = 18) -> tuple[str, Packet]:
+    link = Ether(src=MAC_ADDRESSES["gm", side], dst=MAC_ADDRESSES["gw", side])
+    header = (
+        IPv6(src=source, dst=destination, hlim=10) if ":" in source else IP(src=source, dst=destination, ttl=10, tos=4)
+    )
+    return side, link / header / UDP(sport=5000, dport=6000) / Raw(b"g" * octets)
+
+
+CROSSINGS = [
+    # recipe, side sent on, source, destination, what must arrive: source, destination
+    ("linux-router4", "left", "198.18.0.2", "198.19.0.2", "198.18.0.2", "198.19.0.2"),
+    ("linux-router4", "right", "198.19.7.254", "198.18.200.77", "198.19.7.254", "198.18.200.77"),
+    ("linux-router4", "left", "2001:2::2", "2001:2:0:8000::2", "2001:2::2", "2001:2:0:8000::2"),
+    ("linux-router6", "left", "2001:2::2", "2001:2:0:8000::2", "2001:2::2", "2001:2:0:8000::2"),
+    ("linux-router6", "right", "2001:2:0:8000::9", "2001:2:0:ff::77", "2001:2:0:8000::9", "2001:2:0:ff::77"),
+    ("tayga-siit64", "left", "2001:2::2", f"{PREFIX}198.19.0.2", "198.18.0.2", "198.19.0.2"),
+    ("tayga-siit64", "right", "198.19.0.2", "198.18.0.2", f"{PREFIX}198.19.0.2", "2001:2::2"),
+    ("tayga-siit64", "left", "2001:2::fe", f"{PREFIX}198.19.77.200", "198.18.0.254", "198.19.77.200"),
+    ("tayga-siit64", "right", "198.19.77.200", "198.18.1.0", f"{PREFIX}198.19.77.200", "2001:2::100"),
+    ("tayga-siit64", "left", "2001:2::2", "2001:2:0:8000::2", "2001:2::2", "2001:2:0:8000::2"),
+    ("tayga-siit64", "right", "2001:2:0:8000::2", "2001:2::2", "2001:2:0:8000::2", "2001:2::2"),
+    ("tayga-siit46", "left", "198.18.0.2", "198.19.0.2", f"{PREFIX}198.18.0.2", "2001:2:0:8000::2"),
+    ("tayga-siit46", "right", "2001:2:0:8000::2", f"{PREFIX}198.18.0.2", "198.19.0.2", "198.18.0.2"),
+    ("tayga-siit46", "left", "2001:2::2", "2001:2:0:8000::2", "2001:2::2", "2001:2:0:8000::2"),
+]
+
+
+@pytest.fixture(scope="module")
+def beds() -> Iterator[dict[str, NetnsTestBed]]:
+    """Open every built-in recipe once, all of them at the same time."""
+    with contextlib.ExitStack() as stack:
+        yield {name: stack.enter_context(new_bed(name)) for name in built_in_recipes()}
+
+
+@pytest.mark.parametrize(("name", "side", "source", "destination", "seen_source", "seen_destination"), CROSSINGS)
+def test_frame_crosses_and_comes_out_as_the_recipe_says(
+    beds: dict[str, NetnsTestBed],
+    name: str,
+    side: str,
+    source: str,
+    destination: str,
+    seen_source: str,
+    seen_destination: str,
+) -> None:
+    bed = beds[name]
+    received, _ = exchange(bed, [frame(side, source, destination)])
+    assert len(received) == 1
+    (other, packet), layer = received[0], IPv6 if ":" in seen_source else IP
+    assert other != side
+    native = seen_source == source
+    decrement = 1 if native else load_recipe(name).hop_limit_decrement
+    assert packet[layer].src == str(ipaddress.ip_address(seen_source))
+    assert packet[layer].dst == str(ipaddress.ip_address(seen_destination))
+    assert (packet.hlim if layer is IPv6 else packet.ttl) == 10 - decrement
+    assert bytes(packet[Raw].load).rstrip(b"\0") == b"g" * 18
+    rebuilt = packet.copy()
+    del rebuilt[UDP].chksum
+    assert Ether(bytes(rebuilt))[UDP].chksum == packet[UDP].chksum
+
+
+def test_gateway_asks_for_our_hosts_itself() -> None:
+    with new_bed("linux-router4") as bed:
+        _, asked = exchange(
+            bed, [frame("left", "198.18.0.2", "198.19.3.9"), frame("right", "198.19.3.9", "198.18.0.2")]
+        )
+        assert ["right", "198.19.3.9"] in asked
+        assert ["left", "198.18.0.2"] in asked
+
+
+@pytest.mark.parametrize("name", ["linux-router4", "tayga-siit64"])
+def test_jumbo_frames_pass_whole(beds: dict[str, NetnsTestBed], name: str) -> None:
+    sent = (
+        frame("left", "198.18.0.2", "198.19.0.2", 9170)
+        if name == "linux-router4"
+        else frame("left", "2001:2::2", f"{PREFIX}198.19.0.2", 9170)
+    )
+    received, _ = exchange(beds[name], [sent])
+    assert [len(packet[Raw].load) for _, packet in received] == [9170]
+
+
+def test_testers_kernel_never_answers(beds: dict[str, NetnsTestBed]) -> None:
+    bed = beds["linux-router4"]
+    end = bed.gateway_interfaces["left"]
+    ping = ["ip", "netns", "exec", bed.gateway_namespace, "sh", "-c"]
+    script = f"ip neigh flush all; ip -4 neigh add 198.18.0.9 dev {end} lladdr {MAC_ADDRESSES['gm', 'left']}; "
+    script += "ping -c 1 -W 1 198.18.0.9; ping -c 1 -W 1 198.18.0.8; ping -c 1 -W 1 2001:2::8; true"
+    said = subprocess.run([*ping, script], capture_output=True, text=True, check=True).stdout
+    assert "bytes from" not in said
+
+
+def test_description_names_versions_and_configuration(beds: dict[str, NetnsTestBed]) -> None:
+    described = beds["tayga-siit64"].describe()
+    assert "tayga" in described.version
+    assert os.uname().release in described.version
+    for text in ("198.19.0.1/16", "2001:2::1/56", "map 198.18.0.0/16 2001:2::/112", "ip_forward = 1", "rps_cpus"):
+        assert text in described.configuration
+    assert any("--nodetach" in command for command in described.commands)
+    assert "gatemark-" not in described.configuration + "".join(described.commands)
+
+
+def test_two_test_beds_of_one_gateway_describe_it_alike() -> None:
+    with new_bed("linux-router4") as first, new_bed("linux-router4") as second:
+        assert first.namespace != second.namespace
+        assert first.describe() == second.describe()
+        for bed in (first, second):
+            received, _ = exchange(bed, [frame("left", "198.18.0.2", "198.19.0.2")])
+            assert len(received) == 1
+
+
+@pytest.mark.skipif(len(usable_processors()) < 2, reason="steering needs two processors")
+def test_gateway_works_on_its_own_processor() -> None:
+    plan = plan_cores(usable_processors())
+    with new_bed("linux-router4", plan) as bed:
+        exchange(bed, [frame("left", "198.18.0.2", "198.19.0.2")])
+        before = softnet_processed()
+        tester = str(plan.tester[0])
+        blast = "import socket,sys; s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW); s.bind((sys.argv[1],0));"
+        blast += "f=bytes.fromhex(sys.argv[2]); [s.send(f) for _ in range(20000)]"
+        interface, octets = bed.ports["left"].partition(":")[2], bytes(frame("left", "198.18.0.2", "198.19.0.2")[1])
+        inside = ["ip", "netns", "exec", bed.namespace, "taskset", "-c", tester, sys.executable, "-c", blast]
+        subprocess.run([*inside, interface, octets.hex()], check=True, timeout=60)
+        after = softnet_processed()
+        on_gateway = sum(after[core] - before[core] for core in plan.gateway)
+        assert on_gateway >= 20000
+        assert after[plan.tester[0]] - before[plan.tester[0]] < 5000
+
+
+def softnet_processed() -> dict[int, int]:
+    """Packets that each processor took from its backlog or NAPI queues."""
+    lines = Path("/proc/net/softnet_stat").read_text().splitlines()
+    return {int(line.split()[12], 16): int(line.split()[0], 16) for line in lines}
+
+
+def test_daemon_is_pinned_to_the_gateways_processors(beds: dict[str, NetnsTestBed]) -> None:
+    bed = beds["tayga-siit64"]
+    pids = subprocess.run(["ip", "netns", "pids", bed.gateway_namespace], capture_output=True, text=True, check=True)
+    assert [sorted(os.sched_getaffinity(int(pid))) for pid in pids.stdout.split()] == [bed.gateway_cores]
+
+
+def test_own_drops_and_gateway_drops_start_at_zero(beds: dict[str, NetnsTestBed]) -> None:
+    assert set(beds["linux-router6"].own_drops().values()) == {0}
+    drops = beds["tayga-siit64"].gateway_queue_drops()
+    assert "nat64 tx_dropped" in drops
+
+
+def left_behind(bed: NetnsTestBed) -> list[str]:
+    """Everything that could have stayed of a test bed."""
+    stem = bed.namespace.removesuffix("-tester")
+    spaces = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+    links = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout
+    commands = [read_quietly(path) for path in Path("/proc").glob("[0-9]*/cmdline")]
+    ends = [port.partition(":")[2] for port in bed.ports.values()]
+    found = [line for line in spaces.splitlines() if stem in line]
+    found += [line for line in links.splitlines() if any(end in line for end in ends)]
+    found += [command for command in commands if stem in command and "--nodetach" in command]
+    naming_folder = naming.parse_name(stem)
+    assert naming_folder is not None
+    return found + ([str(naming_folder.folder)] if naming_folder.folder.exists() else [])
+
+
+def read_quietly(path: Path) -> str:
+    try:
+        return path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def test_nothing_stays_after_an_exception() -> None:
+    bed = new_bed("tayga-siit64")
+    with pytest.raises(RuntimeError, match="in the middle"), bed:
+        raise RuntimeError("in the middle")
+    assert left_behind(bed) == []
+    bed.close()  # a second time does nothing
+
+
+def test_nothing_stays_after_a_failed_set_up(tmp_path: Path) -> None:
+    bed = new_bed(variant(tmp_path, setup=["echo broken recipe >&2; exit 3"]))
+    with pytest.raises(TestBedError, match="status 3: broken recipe"), bed:
+        pass
+    assert left_behind(bed) == []
+
+
+def test_a_daemon_that_ends_is_told_with_its_output(tmp_path: Path) -> None:
+    bed = new_bed(variant(tmp_path, start=["sh -c 'echo no such option; exit 4'"], health=["false"]))
+    with pytest.raises(TestBedError, match="status 4: no such option"), bed:
+        pass
+    assert left_behind(bed) == []
+
+
+def test_gateway_that_dies_is_noticed(beds: dict[str, NetnsTestBed]) -> None:
+    with new_bed("tayga-siit64") as bed:
+        bed.check()
+        pids = subprocess.run(
+            ["ip", "netns", "pids", bed.gateway_namespace], capture_output=True, text=True, check=True
+        )
+        os.kill(int(pids.stdout.split()[0]), signal.SIGKILL)
+        time.sleep(0.1)
+        with pytest.raises(TestBedError, match="ended with status -9"):
+            bed.check()
+
+
+def test_interface_that_goes_away_is_noticed() -> None:
+    with new_bed("linux-router4") as bed:
+        command = ["ip", "-n", bed.gateway_namespace, "link", "delete", bed.gateway_interfaces["right"]]
+        subprocess.run(command, check=True)
+        with pytest.raises(TestBedError, match="the interface is gone"):
+            bed.check()
+    assert left_behind(bed) == []
+
+
+def test_missing_program_names_its_debian_package(tmp_path: Path) -> None:
+    path = variant(tmp_path)
+    path.write_text(path.read_text().replace("[left]", '[programs]\nnosuchd = "nosuch-package"\n\n[left]', 1))
+    with pytest.raises(TestBedError, match="apt-get install nosuch-package"), new_bed(path):
+        pass
+
+
+def test_ordinary_user_is_told_to_be_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(TestBedError, match="need root"), new_bed("linux-router4"):
+        pass
+
+
+OWNER = textwrap.dedent(
+    """
+    import sys, time
+    from gatemark.dut.netns import NetnsTestBed
+    from gatemark.dut.recipe import load_recipe
+    from gatemark.dut.steering import plan_cores, usable_processors
+
+    recipe = load_recipe("tayga-siit64")
+    sides = {"left": recipe.left.side, "right": recipe.right.side}
+    with NetnsTestBed(recipe, sides, plan_cores(usable_processors())) as bed:
+        print(bed.namespace, flush=True)
+        time.sleep(60)
+    """
+)
+
+
+@contextlib.contextmanager
+def owner_of_a_bed() -> Iterator[tuple[subprocess.Popen[str], naming.BedName]]:
+    """Run another process that has a test bed open; kill it at the end if it still lives."""
+    with subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        name = naming.parse_name(owner.stdout.readline().strip())
+        assert name is not None
+        try:
+            yield owner, name
+        finally:
+            if owner.poll() is None:
+                owner.terminate()
+
+
+def test_a_killed_owner_leaves_what_the_next_start_removes() -> None:
+    with owner_of_a_bed() as (owner, name):
+        owner.kill()
+        owner.wait()
+        assert name in naming.leftovers()
+        with new_bed("linux-router4"):
+            assert name not in naming.leftovers()
+        assert not (naming.NETNS_FOLDER / name.tester_namespace).exists()
+        assert not name.folder.exists()
+
+
+def test_a_living_owner_is_left_alone() -> None:
+    with owner_of_a_bed() as (_, name), new_bed("linux-router4"):
+        assert (naming.NETNS_FOLDER / name.gateway_namespace).exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_stopped_owner_removes_everything_itself(number: signal.Signals) -> None:
+    with owner_of_a_bed() as (owner, name):
+        owner.send_signal(number)
+        assert owner.wait(timeout=20) != 0
+        assert not (naming.NETNS_FOLDER / name.tester_namespace).exists()
+        assert not (naming.NETNS_FOLDER / name.gateway_namespace).exists()
+        assert not name.folder.exists()
+
+
+def test_sigterm_is_an_interruption() -> None:
+    bed, handler = new_bed("linux-router4"), signal.getsignal(signal.SIGTERM)
+
+    def stopped_in_the_middle() -> None:
+        with bed:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+
+    with pytest.raises(Interrupted, match="SIGTERM"):
+        stopped_in_the_middle()
+    assert left_behind(bed) == []
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
+def test_hop_limit_that_runs_out_gives_an_icmp_error(beds: dict[str, NetnsTestBed]) -> None:
+    side, packet = frame("left", "198.18.0.2", "198.19.0.2")
+    packet[IP].ttl = 1
+    received, _ = exchange(beds["linux-router4"], [(side, packet)])
+    assert [(back, answer[ICMP].type) for back, answer in received] == [("left", 11)]
+
+
+def test_tayga_drops_benchmarking_addresses_inside_the_well_known_prefix(tmp_path: Path) -> None:
+    text = (Path(naming.__file__).parent / "recipes" / "tayga-siit64.toml").read_text()
+    path = tmp_path / "well-known.toml"
+    text = text.replace("2001:2:0:6400::/96", "64:ff9b::/96")
+    path.write_text(text.replace("ipv4-addr 192.0.2.1", "ipv4-addr 192.0.2.1\nipv6-addr 2001:2:0:6401::1"))
+    with new_bed(path) as bed:
+        received, _ = exchange(bed, [frame("left", "2001:2::2", "64:ff9b::198.19.0.2")])
+        assert [packet for _, packet in received if packet.haslayer(UDP) and not packet.haslayer(IPv6)] == []
+
+
+def test_one_processor_for_both_works() -> None:
+    core = usable_processors()[0]
+    with new_bed("tayga-siit64", CorePlan(tester=(core,), gateway=(core,))) as bed:
+        received, _ = exchange(bed, [frame("left", "2001:2::2", f"{PREFIX}198.19.0.2")])
+        assert len(received) == 1
+
+
+def test_hosts_behind_one_router_are_reached_through_it() -> None:
+    recipe = load_recipe("linux-router4")
+    plays = {}
+    for side, network in (("left", "198.18"), ("right", "198.19")):
+        ipv4 = {"address": f"{network}.65.2", "router": f"{network}.1.10", "gateway": f"{network}.1.1"}
+        plays[side] = recipe.left.side.model_validate({"address_mode": "nexthop", "ipv4": ipv4})
+    with NetnsTestBed(recipe, plays, plan_cores(usable_processors())) as bed:
+        received, asked = exchange(bed, [frame("left", "198.18.65.2", "198.19.99.7")])
+        assert len(received) == 1
+        assert asked == [["right", "198.19.1.10"]]
