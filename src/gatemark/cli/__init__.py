@@ -1,0 +1,1 @@
+"""The command line: one module for each command, data to standard output, words to standard error."""

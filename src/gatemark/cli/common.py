@@ -1,0 +1,103 @@
+"""What several commands need: a campaign that is whole, one cell of it, and the two ways to tell an error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+from cyclopts import Parameter
+
+from gatemark.campaign.plan import Cell, cells_of
+from gatemark.config.load import load_campaign
+from gatemark.config.model import Campaign, Direction, FrameSizesModel
+from gatemark.config.sizes import size_family
+from gatemark.config.types import BadValueError, read_mix
+from gatemark.errors import ConfigError, GatemarkError, Problem
+
+AsJson = Annotated[bool, Parameter(name="--json", negative="")]
+"""Flag of every command: JSON on standard output in place of text."""
+
+
+def complete_campaign(file: Path) -> Campaign:
+    """Read a campaign and what its recipe knows; make nothing. Raises ConfigError with all problems."""
+    return with_recipe_of(load_campaign(file))
+
+
+def with_recipe_of(campaign: Campaign) -> Campaign:
+    """Return the campaign with its recipe's facts filled in and checked."""
+    if campaign.testbed.kind == "netns":
+        from gatemark.dut.recipe import load_recipe
+
+        assert campaign.testbed.recipe is not None, "load_campaign was not called"
+        campaign = campaign.with_recipe(load_recipe(campaign.testbed.recipe).facts)
+    campaign.check_complete()
+    return campaign
+
+
+def narrowed(campaign: Campaign, *, size: int | None, direction: str | None, mix: str | None) -> tuple[Campaign, Cell]:
+    """Return the campaign with traffic narrowed to one cell, and that cell.
+
+    What is not asked for is the first value of the file. `campaign` may lack its recipe's facts, and still does
+    afterwards. Raises ConfigError if the cell cannot be measured.
+    """
+    complete = with_recipe_of(campaign)
+    update: dict[str, Any] = {}
+    if direction is not None:
+        if direction not in get_args(Direction):
+            raise ConfigError(
+                what=f"{direction!r} is no direction",
+                where="--direction",
+                fix=f"write one of {', '.join(get_args(Direction))}",
+            )
+        update["direction"] = (direction,)
+    if mix is not None:
+        try:
+            update["mix"] = (read_mix(mix),)
+        except BadValueError as error:
+            raise ConfigError(what=error.what, where="--mix", fix=error.fix) from None
+    if size is not None:
+        sizes = {"family": size_family(complete), "octets": [size]}
+        update["frame_sizes"] = FrameSizesModel.model_validate(sizes)
+    narrow = campaign.model_copy(update={"traffic": campaign.traffic.model_copy(update=update)})
+    return narrow, cells_of(with_recipe_of(narrow))[0]
+
+
+def print_json(value: Any) -> None:
+    """Print a JSON document to standard output."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def cell_json(cell: Cell) -> dict[str, Any]:
+    """Return a cell as JSON output has it."""
+    return {
+        "direction": cell.direction,
+        "frame_octets_ipv4": cell.frame_sizes.ipv4,
+        "frame_octets_ipv6": cell.frame_sizes.ipv6,
+        "mix": str(cell.mix),
+    }
+
+
+def cell_text(campaign: Campaign, cell: Cell) -> str:
+    """Return a cell in words; `campaign` must know its mode."""
+    return f"{cell.direction}, {cell.frame_sizes.label(campaign.mode)} octets, {cell.mix} foreground"
+
+
+def tell_error(error: GatemarkError, *, as_json: bool) -> None:
+    """Tell all problems of an error: words to standard error, or JSON to standard output."""
+    if as_json:
+        print_json({"errors": [problem.to_json() for problem in error.problems]})
+        return
+    print("\n\n".join(_words(problem) for problem in error.problems), file=sys.stderr)
+
+
+def _words(problem: Problem) -> str:
+    text = f"error: {problem.where}: {problem.what}" if problem.where else f"error: {problem.what}"
+    return f"{text}\n\nhint: {problem.fix}" if problem.fix else text
+
+
+def sorted_counts(counts: Mapping[str, int]) -> str:
+    """Return counters in words, the largest first."""
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,68 @@
+"""`gatemark demo [NAME]`: measure real gateways of this machine in network namespaces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gatemark.campaign.progress import progress_display
+from gatemark.cli.common import AsJson, print_json, tell_error
+from gatemark.demo import DEMOS, demo_file
+from gatemark.errors import ConfigError, GatemarkError, Interrupted, ResultError
+from gatemark.report.text import print_result
+from gatemark.results.store import default_folder
+from gatemark.session import CampaignResult, measure, rebuild_report
+
+
+def demo(
+    name: str | None = None,
+    /,
+    *,
+    output: Path | None = None,
+    as_json: AsJson = False,
+) -> int:
+    """Measure the gateways that this machine offers, with short trials: Linux as router, tayga as translator.
+
+    Parameters
+    ----------
+    name
+        Only this one: linux-router4, linux-router6 or tayga-siit64.
+    output
+        Folder for the results; by default a new one below results/.
+    as_json
+        Print the results as JSON in place of tables.
+    """
+    if name is not None and name not in DEMOS:
+        raise ConfigError(
+            what=f"there is no demo named {name}", where="gatemark demo", fix=f"name one of {', '.join(DEMOS)}"
+        )
+    chosen = (name,) if name is not None else DEMOS
+    folder = output or default_folder("demo" if name is None else f"demo-{name}")
+    results, failures = _measure_all(chosen, folder)
+    if not results:
+        if as_json:
+            tell_error(failures[0], as_json=True)
+        return failures[0].exit_status
+    _, page = rebuild_report(folder)
+    if as_json:
+        documents = [result.document.model_dump(mode="json", by_alias=True) for result in results]
+        print_json({"results": documents})
+    else:
+        print_result([result.document for result in results], report=str(page))
+    limited = all(result.tester_limited_everywhere for result in results)
+    return failures[0].exit_status if failures else int(limited)
+
+
+def _measure_all(names: tuple[str, ...], folder: Path) -> tuple[list[CampaignResult], list[GatemarkError]]:
+    """Measure one gateway after the other; a gateway that fails does not keep the next from being measured."""
+    results: list[CampaignResult] = []
+    failures: list[GatemarkError] = []
+    for name in names:
+        try:
+            with demo_file(name) as file, progress_display() as watcher:
+                results.append(measure(file, output=folder / name, on_event=watcher.on_event, on_plan=watcher.on_plan))
+        except (Interrupted, ResultError):
+            raise
+        except GatemarkError as error:
+            tell_error(error, as_json=False)
+            failures.append(error)
+    return results, failures

@@ -1,0 +1,164 @@
+"""`gatemark frame FILE`: the frames that a campaign would send, and what a correct gateway makes of them."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import dpkt
+
+from gatemark.cli.common import AsJson, cell_json, cell_text, narrowed, print_json, with_recipe_of
+from gatemark.config.load import load_campaign
+from gatemark.engine.process import start_engine
+from gatemark.errors import ConfigError, ResultError
+from gatemark.trial.request import frames_request
+from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
+
+COUNT_MAX = 100_000
+FCS_OCTETS = 4
+
+
+def frame(
+    file: Path,
+    /,
+    *,
+    count: int = 4,
+    size: int | None = None,
+    direction: str | None = None,
+    mix: str | None = None,
+    pcap: Path | None = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show the first frames of a campaign, as sent and as expected behind the gateway. Nothing is sent.
+
+    Example: gatemark frame campaign.toml --count 8 --pcap frames.pcap
+
+    Parameters
+    ----------
+    file
+        Campaign file (TOML).
+    count
+        Frames of each direction.
+    size
+        Frame size in octets, of the family that the file names; default: the first of the file.
+    direction
+        forward, reverse or bidirectional; default: the first of the file.
+    mix
+        Share of foreground as m/n; default: the first of the file.
+    pcap
+        Write the frames as sent to this file, without FCS.
+    as_json
+        Print JSON in place of text.
+    """
+    if not 1 <= count <= COUNT_MAX:
+        raise ConfigError(what=f"{count} is out of range", where="--count", fix=f"write 1 to {COUNT_MAX}")
+    narrow, cell = narrowed(load_campaign(file), size=size, direction=direction, mix=mix)
+    campaign = with_recipe_of(narrow)
+    with start_engine(log=None) as engine:
+        frames: Sequence[dict[str, Any]] = engine.frames(frames_request(campaign, cell, count=count))["frames"]
+    if pcap is not None:
+        write_pcap(pcap, frames)
+    if as_json:
+        shown = [
+            {**item, "sent_decoded": decode(item["sent"]), "expected_decoded": decode(item["expected"])}
+            for item in frames
+        ]
+        print_json({**cell_json(cell), "frames": shown})
+        return 0
+    print(cell_text(campaign, cell))
+    for item in frames:
+        due = format_duration_ns(item["due_ns"])
+        print(f"\n{item['direction']} frame {item['index']}, {item['class']}, due at {due}")
+        print(f"  sent      {in_words(decode(item['sent']))}")
+        print(f"  expected  {in_words(decode(item['expected']))}")
+    return 0
+
+
+def decode(octets: str) -> dict[str, Any]:
+    """Return the fields of a frame, given in hexadecimal without FCS; checksums are verified."""
+    data = bytes.fromhex(octets)
+    ethernet = dpkt.ethernet.Ethernet(data)
+    packet = ethernet.data
+    fields: dict[str, Any] = {
+        "octets": len(data) + FCS_OCTETS,
+        "source_mac": ethernet.src.hex(":"),
+        "destination_mac": ethernet.dst.hex(":"),
+        "vlan": ethernet.vlan_tags[0].id if getattr(ethernet, "vlan_tags", None) else None,
+    }
+    if isinstance(packet, dpkt.ip.IP):
+        network = {
+            "family": "ipv4",
+            "hop_limit": packet.ttl,
+            "traffic_class": packet.tos,
+            "dont_fragment": bool(packet.df),
+            "length": packet.len,
+            "header_checksum_correct": _sums_to_zero(bytes(packet)[: packet.hl * 4]),
+        }
+    elif isinstance(packet, dpkt.ip6.IP6):
+        network = {
+            "family": "ipv6",
+            "hop_limit": packet.hlim,
+            "traffic_class": packet.fc,
+            "flow_label": packet.flow,
+            "length": 40 + packet.plen,
+        }
+    else:
+        return {**fields, "family": None}
+    udp = packet.data
+    fields |= network
+    fields["source"], fields["destination"] = (
+        str(ipaddress.ip_address(address)) for address in (packet.src, packet.dst)
+    )
+    if isinstance(udp, dpkt.udp.UDP):
+        pseudo = packet.src + packet.dst + udp.ulen.to_bytes(4, "big") + b"\0\0\0\x11"
+        fields |= {
+            "source_port": udp.sport,
+            "destination_port": udp.dport,
+            "udp_length": udp.ulen,
+            "udp_checksum_correct": udp.sum != 0 and _sums_to_zero(pseudo + bytes(udp)),
+        }
+    return fields
+
+
+def in_words(fields: dict[str, Any]) -> str:
+    """Return a decoded frame on one line."""
+    if fields["family"] is None:
+        return f"{fields['octets']} octets, not IP"
+    name = "IPv4" if fields["family"] == "ipv4" else "IPv6"
+    parts = [
+        f"{name} {fields['source']} > {fields['destination']}",
+        f"{'TTL' if name == 'IPv4' else 'hop limit'} {fields['hop_limit']}",
+        f"{'TOS' if name == 'IPv4' else 'traffic class'} {fields['traffic_class']}",
+    ]
+    if fields.get("dont_fragment"):
+        parts.append("DF")
+    if fields["vlan"] is not None:
+        parts.append(f"VLAN {fields['vlan']}")
+    if "source_port" in fields:
+        parts.append(f"UDP {fields['source_port']} > {fields['destination_port']}")
+    wrong = [key for key in ("header_checksum", "udp_checksum") if fields.get(f"{key}_correct") is False]
+    parts.append(f"wrong {', '.join(wrong)}" if wrong else "checksums correct")
+    return f"{', '.join(parts)}, {fields['octets']} octets"
+
+
+def write_pcap(path: Path, frames: Sequence[dict[str, Any]]) -> None:
+    """Write the frames as sent, in the order in which they are due, with nanosecond time stamps."""
+    try:
+        with path.open("wb") as file:
+            writer = dpkt.pcap.Writer(file, nano=True)
+            for item in sorted(frames, key=lambda one: (one["due_ns"], one["direction"])):
+                writer.writepkt(bytes.fromhex(item["sent"]), ts=item["due_ns"] / NANOSECONDS_PER_SECOND)
+    except OSError as error:
+        raise ResultError(
+            what=f"cannot be written: {error.strerror}", where=str(path), fix="name a file in a folder you may write"
+        ) from None
+
+
+def _sums_to_zero(data: bytes) -> bool:
+    """Whether the Internet checksum over data that holds its own checksum is right (RFC 1071)."""
+    total = sum(int.from_bytes(data[i : i + 2].ljust(2, b"\0"), "big") for i in range(0, len(data), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total == 0xFFFF

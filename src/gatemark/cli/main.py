@@ -1,0 +1,82 @@
+"""`gatemark`: the commands, and what every one of them does with an error.
+
+Exit status: 0 done; 1 the gateway, the test bed, the engine or the measurement failed; 2 bad input;
+3 result folder or disk; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from cyclopts import App, CycloptsError
+
+from gatemark.cli.common import tell_error
+from gatemark.errors import ConfigError, GatemarkError, Interrupted
+
+COMMANDS = {
+    "demo": "measure gateways that this machine has, in network namespaces",
+    "run": "measure a campaign, or go on with an interrupted one",
+    "plan": "show what a campaign sets, what it runs and how long it takes",
+    "trial": "make one trial at one rate",
+    "frame": "show the frames of a campaign, decoded",
+    "doctor": "check machine, ports and the path through the gateway",
+    "report": "make the report of a result folder again",
+    "schema": "print the JSON Schema of the campaign file",
+}
+"""Each command is the function of its name in the module of its name; it is imported when it is called."""
+
+HELP = """Measure IP gateways: routers and translators, every frame verified (RFC 2544, RFC 5180, RFC 8219).
+
+Exit status: 0 done, 1 gateway or measurement failed, 2 bad input, 3 result folder or disk, 130 interrupted.
+
+Example: gatemark demo
+"""
+
+
+def make_app(chosen: str | None = None) -> App:
+    """Return the command line application; only the module of the `chosen` command is imported."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        number = version("gatemark")
+    except PackageNotFoundError:
+        number = "unknown (not installed)"
+    app = App(name="gatemark", help=HELP, version=number, help_format="plaintext")
+    for name, words in COMMANDS.items():
+        if name == chosen:
+            app.command(getattr(import_module(f"gatemark.cli.{name}"), name), name=name)
+        else:
+            app.command(f"gatemark.cli.{name}:{name}", name=name, help=words)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in tokens
+    try:
+        status = make_app(next(iter(tokens), None))(
+            tokens, exit_on_error=False, print_error=False, result_action="return_value"
+        )
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except GatemarkError as error:
+        tell_error(error, as_json=as_json)
+        return error.exit_status
+    except CycloptsError as error:
+        words = " ".join(str(error).split())
+        tell_error(ConfigError(what=words, where="command line", fix="see gatemark --help"), as_json=as_json)
+        return ConfigError.exit_status
+    except KeyboardInterrupt:
+        tell_error(Interrupted(what="stopped", where="gatemark", fix=""), as_json=as_json)
+        return Interrupted.exit_status
+    except BrokenPipeError:  # whoever read the output has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

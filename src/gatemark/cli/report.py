@@ -1,0 +1,28 @@
+"""`gatemark report DIR`: the report of a result folder, made again from what is stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gatemark.cli.common import AsJson, print_json
+from gatemark.report.text import print_result
+from gatemark.session import rebuild_report
+
+
+def report(folder: Path, /, *, as_json: AsJson = False) -> int:
+    """Make report.html of a result folder again and print its tables.
+
+    Parameters
+    ----------
+    folder
+        Folder that `gatemark run` or `gatemark demo` wrote.
+    as_json
+        Print the result as JSON in place of tables.
+    """
+    results, page = rebuild_report(folder)
+    if as_json:
+        documents = [result.document.model_dump(mode="json", by_alias=True) for result in results]
+        print_json(documents[0] if len(documents) == 1 else {"results": documents})
+    else:
+        print_result([result.document for result in results], report=str(page))
+    return 0

@@ -1,0 +1,57 @@
+"""`gatemark run FILE`: measure a campaign, or go on with one that was interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gatemark.campaign.progress import progress_display
+from gatemark.cli.common import AsJson, print_json
+from gatemark.errors import ConfigError
+from gatemark.report.text import print_result
+from gatemark.session import measure, resume_campaign
+
+
+def run(
+    file: Path | None = None,
+    /,
+    *,
+    output: Path | None = None,
+    resume: Path | None = None,
+    as_json: AsJson = False,
+) -> int:
+    """Measure a campaign and write a result folder with report.html.
+
+    Parameters
+    ----------
+    file
+        Campaign file (TOML).
+    output
+        Folder for the results; by default a new one below results/.
+    resume
+        Go on with the campaign of this result folder; its own copy of the campaign file is used.
+    as_json
+        Print the result as JSON in place of tables.
+    """
+    if (file is None) == (resume is None):
+        raise ConfigError(
+            what="either a campaign file or --resume DIR is needed",
+            where="gatemark run",
+            fix="gatemark run campaign.toml, or gatemark run --resume results/NAME",
+        )
+    if resume is not None and output is not None:
+        raise ConfigError(
+            what="--output and --resume exclude each other",
+            where="gatemark run",
+            fix="leave --output out: a resumed campaign stays in its folder",
+        )
+    with progress_display() as watcher:
+        if resume is not None:
+            result = resume_campaign(resume, on_event=watcher.on_event, on_plan=watcher.on_plan)
+        else:
+            assert file is not None
+            result = measure(file, output=output, on_event=watcher.on_event, on_plan=watcher.on_plan)
+    if as_json:
+        print_json(result.document.model_dump(mode="json", by_alias=True))
+    else:
+        print_result([result.document], report=str(result.report_file))
+    return 1 if result.tester_limited_everywhere else 0

@@ -1,0 +1,21 @@
+"""`gatemark schema`: the JSON Schema of the campaign file."""
+
+from __future__ import annotations
+
+from gatemark.cli.common import AsJson
+from gatemark.config.schema import campaign_schema_text
+
+
+def schema(*, as_json: AsJson = False) -> int:
+    """Print the JSON Schema of the campaign file.
+
+    Example: gatemark schema > campaign.schema.json
+
+    Parameters
+    ----------
+    as_json
+        Accepted like everywhere; the schema is JSON in any case.
+    """
+    del as_json
+    print(campaign_schema_text(), end="")
+    return 0

@@ -1,0 +1,15 @@
+"""The bundled campaigns of `gatemark demo`."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from importlib import resources
+from pathlib import Path
+
+DEMOS = ("linux-router4", "linux-router6", "tayga-siit64")
+"""Names of the demonstrations, in the order in which they run."""
+
+
+def demo_file(name: str) -> AbstractContextManager[Path]:
+    """A bundled campaign file as a path, valid inside the `with` block."""
+    return resources.as_file(resources.files("gatemark.demo").joinpath(f"{name}.toml"))

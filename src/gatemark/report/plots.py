@@ -1,0 +1,256 @@
+"""Plots as SVG text for the page. Outcomes differ by shape, not by colour alone. Pure and deterministic."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from gatemark.report.model import TrialRow, format_mix, format_sizes, format_time
+from gatemark.results.schema import RunPart
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK, QUIET, GRID = "#1c2733", "#68737d", "#e3e7ea"
+BLUE, RUST, GREEN, PLUM = "#0b5c94", "#b4481e", "#2c7a54", "#7a4f86"
+SERIES = ((BLUE, "o"), (RUST, "s"), (GREEN, "^"), (PLUM, "D"), (INK, "v"), (QUIET, "P"))
+OUTCOMES = {
+    "passed": ("o", BLUE, "full", "passed"),
+    "failed": ("X", RUST, "full", "failed"),
+    "invalid": ("^", QUIET, "none", "invalid (neither)"),
+    "cancelled": ("|", QUIET, "none", "cancelled (neither)"),
+}
+"""Outcome of a trial: marker, colour, fill, words."""
+
+LEGEND_CHARACTERS = 110
+"""Characters of a legend beside each other, handles included: more would squeeze the axes to nothing."""
+
+
+def throughput_plot(runs: Sequence[RunPart]) -> str | None:
+    """Throughput against frame size with the line of the theoretical maximum (RFC 2544 section 26.1).
+
+    Runs without a measured rate are not drawn. None if fewer than one point is left.
+    """
+    drawn = [run for run in runs if run.rate_per_direction is not None and run.limited_by != "tester"]
+    if not drawn:
+        return None
+
+    def draw(axes: Axes) -> None:
+        groups: dict[tuple[str, str], list[RunPart]] = {}
+        for run in drawn:
+            groups.setdefault((run.direction, format_mix(run)), []).append(run)
+        several_mixes = len({mix for _, mix in groups}) > 1
+        for number, ((direction, mix), members) in enumerate(groups.items()):
+            label = f"measured, {'each direction of both' if direction == 'bidirectional' else direction}"
+            _rate_series(axes, members, f"{label}, {mix}" if several_mixes else label, SERIES[number % len(SERIES)])
+        limits = _limit_series(drawn)
+        rates = [float(run.rate_per_direction.median) for run in drawn if run.rate_per_direction]
+        axes.set_ylim(bottom=0, top=max(rates) * 1.3)
+        if limits:
+            axes.plot(*zip(*limits, strict=True), color=INK, linestyle="--", linewidth=1.1, label="theoretical maximum")
+            highest = max(rate for _, rate in limits)
+            axes.set_ylim(bottom=0, top=highest * 1.1)
+            if highest > 8 * max(rates):
+                axes.set_yscale("log")
+                axes.set_ylim(bottom=min([*rates, *(rate for _, rate in limits)]) / 2, top=highest * 2)
+        axes.set_xscale("log", base=2)
+        sizes = sorted({_size(run) for run in drawn})
+        axes.set_xticks(sizes, [_size_label(size, drawn) for size in sizes])
+        axes.set_xlim(sizes[0] / 1.2, sizes[-1] * 1.2)
+        axes.minorticks_off()
+        axes.set_xlabel("frame size IPv4 / IPv6, octets with FCS")
+        axes.set_ylabel("frames/s in one direction")
+        _legend(axes)
+
+    return _svg("throughput against frame size", draw)
+
+
+def frame_loss_plot(run: RunPart) -> str | None:
+    """Frame loss in percent against the offered load (RFC 2544 section 26.3); loads not offered are left out."""
+    points = [point for point in run.points if point.directions]
+    if not points:
+        return None
+
+    def draw(axes: Axes) -> None:
+        series = dict.fromkeys((part.direction, part.class_) for point in points for part in point.directions)
+        several_classes = len({kind for _, kind in series}) > 1
+        for number, (direction, kind) in enumerate(series):
+            rows = [
+                (point.frames_per_second, part.loss_percent)
+                for point in sorted(points, key=lambda point: point.frames_per_second)
+                for part in point.directions
+                if (part.direction, part.class_) == (direction, kind)
+            ]
+            loads = [load for load, _ in rows]
+            median = [float(loss.median) for _, loss in rows]
+            spread = [
+                [max(0.0, float(loss.median - loss.p1)) for _, loss in rows],
+                [max(0.0, float(loss.p99 - loss.median)) for _, loss in rows],
+            ]
+            colour, marker = SERIES[number % len(SERIES)]
+            axes.errorbar(
+                loads, median, yerr=spread, color=colour, marker=marker, markersize=5, linewidth=1.3, capsize=3,
+                linestyle=("-", "--", "-.", ":")[number % 4],
+                label=f"{direction}, {kind}" if several_classes else direction,
+            )  # fmt: skip
+        axes.set_ylim(bottom=-1)
+        axes.set_xlim(left=0)
+        axes.set_xlabel("offered load, frames/s in one direction")
+        axes.set_ylabel("frames lost, %")
+        _legend(axes)
+
+    return _svg("frame loss against load", draw)
+
+
+def search_plot(trials: Sequence[TrialRow]) -> str | None:
+    """Load of every trial of one run in the order of the trials; shape tells passed, failed and invalid."""
+    if not trials:
+        return None
+    from matplotlib.ticker import MaxNLocator
+
+    def draw(axes: Axes) -> None:
+        numbers = range(1, len(trials) + 1)
+        axes.plot(numbers, [trial.frames_per_second for trial in trials], color=GRID, linewidth=1, zorder=1)
+        for outcome, (marker, colour, fill, words) in OUTCOMES.items():
+            chosen = [(n, t) for n, t in zip(numbers, trials, strict=True) if t.outcome == outcome]
+            if not chosen:
+                continue
+            axes.plot(
+                [n for n, _ in chosen], [trial.frames_per_second for _, trial in chosen], linestyle="none",
+                marker=marker, markersize=6, color=colour, fillstyle="full" if fill == "full" else "none",
+                label=f"{words} ({len(chosen)})", zorder=3,
+            )  # fmt: skip
+        confirmed = [(n, t) for n, t in zip(numbers, trials, strict=True) if t.purpose == "confirmation"]
+        if confirmed:
+            axes.plot(
+                [n for n, _ in confirmed], [trial.frames_per_second for _, trial in confirmed], linestyle="none",
+                marker="o", markersize=12, markeredgewidth=0.8, color=INK, fillstyle="none",
+                label="full length (confirmation)", zorder=2,
+            )  # fmt: skip
+        for first, (before, trial) in enumerate(pairwise(trials), start=2):
+            if trial.repetition == before.repetition:
+                continue
+            axes.axvline(first - 0.5, color=QUIET, linewidth=0.6, linestyle=":")
+        axes.set_ylim(bottom=0, top=max(trial.frames_per_second for trial in trials) * 1.15)
+        axes.set_xlim(0.3, len(trials) + 0.7)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        axes.set_xlabel("trial, in the order measured (dotted line: next repetition)")
+        axes.set_ylabel("load, frames/s in one direction")
+        _legend(axes)
+
+    return _svg("search path", draw, height=2.9)
+
+
+def lateness_plot(histogram: Sequence[tuple[int, int]]) -> str | None:
+    """Bursts by lateness: the Tester's own error in sending on time, counts on a logarithmic axis."""
+    filled = [number for number, (_, bursts) in enumerate(histogram) if bursts]
+    if not filled:
+        return None
+    shown = list(histogram[: filled[-1] + 1])
+
+    def draw(axes: Axes) -> None:
+        axes.bar(range(len(shown)), [bursts for _, bursts in shown], color=BLUE, width=0.85)
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=0.5)
+        step = max(1, len(shown) // 12)
+        ticks = range(0, len(shown), step)
+        axes.set_xticks(list(ticks), [f"< {_edge(shown[number][0])}" for number in ticks])
+        axes.tick_params(axis="x", labelrotation=35 if len(ticks) > 8 else 0)
+        axes.set_xlabel("lateness of a burst: actual minus planned sending time")
+        axes.set_ylabel("bursts")
+
+    return _svg("lateness of the Tester", draw, height=2.6)
+
+
+def _rate_series(axes: Axes, runs: Sequence[RunPart], label: str, style: tuple[str, str]) -> None:
+    rows = sorted(((_size(run), run) for run in runs), key=lambda row: row[0])
+    sizes = [size for size, _ in rows]
+    summaries = [run.rate_per_direction for _, run in rows if run.rate_per_direction is not None]
+    medians = [float(summary.median) for summary in summaries]
+    spread = [
+        [max(0.0, float(summary.median - summary.p1)) for summary in summaries],
+        [max(0.0, float(summary.p99 - summary.median)) for summary in summaries],
+    ]
+    colour, marker = style
+    axes.errorbar(
+        sizes, medians, yerr=spread, color=colour, marker=marker, markersize=5.5, linewidth=1.4, capsize=4, label=label
+    )
+    if any(run.limited_by == "maximum" for _, run in rows):
+        both = zip(rows, medians, strict=True)
+        least = [(size, median) for (size, run), median in both if run.limited_by == "maximum"]
+        axes.plot(
+            *zip(*least, strict=True), linestyle="none", marker="^", markersize=11, fillstyle="none", color=colour,
+            label="at least (limited by the chosen maximum)",
+        )  # fmt: skip
+
+
+def _limit_series(runs: Sequence[RunPart]) -> list[tuple[int, int]]:
+    return sorted({(_size(run), run.theoretical_maximum.frames_per_second) for run in runs if run.theoretical_maximum})
+
+
+def _size(run: RunPart) -> int:
+    """The place of a run on the axis: the IPv4 size where there is one."""
+    return run.frame_sizes.ipv4 or run.frame_sizes.ipv6 or 0
+
+
+def _size_label(size: int, runs: Sequence[RunPart]) -> str:
+    for run in runs:
+        if _size(run) == size:
+            return format_sizes(run)
+    return str(size)
+
+
+def _edge(nanoseconds: int) -> str:
+    return "∞" if nanoseconds >= 2**62 else format_time(nanoseconds)
+
+
+def _legend(axes: Axes) -> None:
+    """A legend above the axes, in as many columns as its words leave room for."""
+    longest = max((len(label) for label in axes.get_legend_handles_labels()[1]), default=0)
+    columns = max(1, min(4, LEGEND_CHARACTERS // (longest + 6)))
+    axes.legend(
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=columns,
+        frameon=False,
+        fontsize=8.5,
+        handletextpad=0.5,
+    )
+
+
+def _svg(name: str, draw: Callable[[Axes], None], *, width: float = 7.6, height: float = 3.4) -> str:
+    """Draw on one pair of axes and return an inline SVG element; same input, same text."""
+    import matplotlib  # imported where needed: no other command pays for it
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    settings: Any = {
+        "svg.fonttype": "none", "svg.hashsalt": name, "font.family": "sans-serif", "font.size": 9.5,
+        "axes.edgecolor": QUIET, "axes.labelcolor": INK, "xtick.color": QUIET, "ytick.color": QUIET,
+        "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.grid.axis": "y",
+        "grid.color": GRID, "axes.axisbelow": True, "axes.linewidth": 0.8,
+    }  # fmt: skip
+    with matplotlib.rc_context(settings):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasSVG(figure)
+        axes = figure.add_subplot()
+        draw(axes)
+        if axes.get_yscale() == "linear":
+            axes.yaxis.set_major_formatter(lambda value, _position: f"{value:,.10g}")
+        if axes.get_xscale() == "linear" and name == "frame loss against load":
+            axes.xaxis.set_major_formatter(lambda value, _position: f"{value:,.10g}")
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return _inline(buffer.getvalue(), name)
+
+
+def _inline(svg: str, name: str) -> str:
+    """Only the element, with a name for screen readers and the width of its column."""
+    element = svg[svg.index("<svg") :]
+    element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
+    element = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
+    element = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
+    return element.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1).strip()

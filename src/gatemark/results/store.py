@@ -1,0 +1,192 @@
+"""The folder of one campaign's results: names, lock, atomic writing, and one clear error when the disk is full.
+
+::
+
+    DIR/campaign.toml     the campaign file as it was given
+    DIR/campaign.json     the campaign with the recipe's facts and every default filled in
+    DIR/gateway.json      the gateway's description at the first session
+    DIR/provenance.json   machine, engine, ports, times
+    DIR/trials.jsonl      the journal, one trial a line, flushed after each
+    DIR/result.json       result.csv and report.html are made from it and the journal
+    DIR/bad-frames/       frames that came back wrong, one pcap per trial, side and reason
+    DIR/engine.log        what the engine wrote for people
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from gatemark.errors import ResultError
+
+
+@contextlib.contextmanager
+def writing(where: Path) -> Iterator[None]:
+    """Turn every failure to write below `where` into one ResultError; a full disk is named as such."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            what = "the disk is full; the trials measured so far are kept in trials.jsonl"
+            fix = f"free some space, then continue with: gatemark run --resume {where}"
+        else:
+            what = f"cannot write: {error.strerror or error}"
+            fix = "choose a folder that you may write to with --output"
+        raise ResultError(what=what, where=str(where), fix=fix) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultFolder:
+    """The folder of one campaign; values are written whole or not at all."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path) -> ResultFolder:
+        """Make a new folder; one that already holds a campaign is refused."""
+        if (path / "campaign.toml").exists():
+            raise ResultError(
+                what="the folder already holds a campaign",
+                where=str(path),
+                fix=f"name another folder with --output, or continue this one with: gatemark run --resume {path}",
+            )
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+        return cls(path=path)
+
+    @classmethod
+    def open(cls, path: Path) -> ResultFolder:
+        """Open the folder of a campaign that was started before."""
+        if not (path / "campaign.toml").is_file():
+            raise ResultError(
+                what="this is no result folder: it holds no campaign.toml",
+                where=str(path),
+                fix="name the folder that `gatemark run` printed",
+            )
+        return cls(path=path)
+
+    @property
+    def campaign_file(self) -> Path:
+        """The campaign file as it was given."""
+        return self.path / "campaign.toml"
+
+    @property
+    def journal_file(self) -> Path:
+        """One trial a line."""
+        return self.path / "trials.jsonl"
+
+    @property
+    def engine_log(self) -> Path:
+        """What the engine wrote on its standard error."""
+        return self.path / "engine.log"
+
+    @property
+    def report_file(self) -> Path:
+        """The report as one self-contained page."""
+        return self.path / "report.html"
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Replace one file by new text: the old one stays whole if the disk is full."""
+        target = self.path / name
+        temporary = target.with_name(f".{target.name}.new")
+        with writing(self.path):
+            try:
+                with temporary.open("w", encoding="utf-8") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(target)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    temporary.unlink(missing_ok=True)
+                raise
+        return target
+
+    def write_json(self, name: str, value: Mapping[str, Any]) -> Path:
+        """Replace one JSON file."""
+        return self.write_text(name, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+    def read_text(self, name: str) -> str:
+        """Text of one file of the folder; its absence is a ResultError."""
+        try:
+            return (self.path / name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ResultError(
+                what=f"cannot read {name}: {error}",
+                where=str(self.path),
+                fix="the folder is damaged or of another program; measure again",
+            ) from error
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """One JSON object of the folder."""
+        try:
+            value = json.loads(self.read_text(name))
+        except json.JSONDecodeError as error:
+            raise ResultError(
+                what=f"{name} is not JSON: {error}", where=str(self.path), fix="measure again, or restore the file"
+            ) from error
+        if not isinstance(value, dict):
+            raise ResultError(what=f"{name} is not a JSON object", where=str(self.path), fix="restore the file")
+        return value
+
+    def has(self, name: str) -> bool:
+        """Whether the folder holds a file of this name."""
+        return (self.path / name).is_file()
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder for this process: a second run that writes to it is refused."""
+        with writing(self.path):
+            lock: IO[str] = (self.path / ".lock").open("w", encoding="utf-8")
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise ResultError(
+                    what="another gatemark writes to this folder",
+                    where=str(self.path),
+                    fix="wait until it ends, or name another folder with --output",
+                ) from error
+            yield
+
+    def write_bad_frames(self, trial_number: int, kept: Mapping[tuple[str, str], list[bytes]]) -> list[Path]:
+        """Write kept frames as pcap, one file per side and reason: trial-000012-right-hop_limit.pcap."""
+        import dpkt  # imported where needed: most trials keep no frame
+
+        written: list[Path] = []
+        with writing(self.path):
+            for (side, reason), frames in sorted(kept.items()):
+                folder = self.path / "bad-frames"
+                folder.mkdir(exist_ok=True)
+                target = folder / f"trial-{trial_number:06d}-{side}-{_safe(reason)}.pcap"
+                with target.open("wb") as file:
+                    pcap = dpkt.pcap.Writer(file, snaplen=65535)
+                    for number, octets in enumerate(frames):
+                        pcap.writepkt(octets, ts=number * 1e-6)
+                written.append(target)
+        return written
+
+
+def default_folder(campaign_name: str, parent: Path = Path("results")) -> Path:
+    """A folder name that no earlier run has: results/NAME-20260131-120000, with -2, -3 if taken."""
+    stamp = datetime.now(tz=UTC).strftime("%Y%m%d-%H%M%S")
+    base = parent / f"{_safe(campaign_name)}-{stamp}"
+    candidate, number = base, 1
+    while candidate.exists():
+        number += 1
+        candidate = base.with_name(f"{base.name}-{number}")
+    return candidate
+
+
+def _safe(text: str) -> str:
+    """Text as part of a file name: letters, digits, dot, dash and underscore only."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._") or "unnamed"

@@ -1,0 +1,300 @@
+"""One campaign from its file to its report: test bed, engine, runs, result folder; all of it cleaned up in every case.
+
+The order of effects: lock the folder, open the test bed, start the engine inside it, open the ports, find the gateway,
+write provenance, run, write result.json, result.csv and report.html. What was measured is on disk before anything else
+can go wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFinished
+from gatemark.campaign.journal import Journal, TrialRecord, read_journal
+from gatemark.campaign.plan import Cell, Plan, make_plan
+from gatemark.campaign.runner import run_campaign, run_single_trial
+from gatemark.config.load import campaign_from_dict, load_campaign
+from gatemark.config.model import Campaign
+from gatemark.dut.base import GatewayDescription, TestBed
+from gatemark.errors import GatemarkError, ResultError
+from gatemark.procedures.result import RunResult
+from gatemark.results import provenance as origin
+from gatemark.results.document import build_document
+from gatemark.results.schema import ResultDocument, RunPart
+from gatemark.results.store import ResultFolder, default_folder
+from gatemark.results.table import to_csv
+from gatemark.results.toml_text import to_toml
+from gatemark.stored import part_of, read_document, write_report
+from gatemark.tester import Equipment, Tester, open_tester, prepare, stop_signals
+
+PlanCallback = Callable[[Plan], None]
+"""Told once, before the first trial, what will be run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignResult:
+    """What a campaign found, and the folder that holds all of it."""
+
+    folder: Path
+    document: ResultDocument
+
+    @property
+    def runs(self) -> tuple[RunPart, ...]:
+        """One result per cell of the matrix."""
+        return self.document.runs
+
+    @property
+    def report_file(self) -> Path:
+        """The report as one self-contained page."""
+        return self.folder / "report.html"
+
+    @property
+    def tester_limited_everywhere(self) -> bool:
+        """Whether no run says anything about the gateway's limit."""
+        return bool(self.runs) and all(run.limited_by == "tester" for run in self.runs)
+
+
+def measure(
+    campaign: str | Path | Campaign,
+    *,
+    output: str | Path | None = None,
+    on_event: EventCallback | None = None,
+    on_plan: PlanCallback | None = None,
+    equipment: Equipment | None = None,
+) -> CampaignResult:
+    """Measure a campaign into a new folder (default: below results/) and write its report.
+
+    Raises GatemarkError; whatever was measured stays in the folder, and the test bed and the engine are gone.
+    """
+    if isinstance(campaign, Campaign):
+        loaded, text = campaign, to_toml(campaign.to_document())
+    else:
+        loaded = load_campaign(Path(campaign))
+        text = Path(campaign).read_text(encoding="utf-8")
+    folder_path = Path(output) if output is not None else default_folder(loaded.name)
+    used = equipment or Equipment()
+    with stop_signals(resume_hint=str(folder_path)):
+        bed, complete = prepare(loaded, used)
+        folder = ResultFolder.create(folder_path)
+        with folder.locked():
+            folder.write_text("campaign.toml", text)
+            folder.write_json("campaign.json", _resolved(complete))
+            return _measure_in(folder, complete, bed, used, (on_event, on_plan), resumed=False)
+
+
+def resume_campaign(
+    folder: str | Path,
+    *,
+    on_event: EventCallback | None = None,
+    on_plan: PlanCallback | None = None,
+    equipment: Equipment | None = None,
+) -> CampaignResult:
+    """Go on with an interrupted campaign: its trials are replayed from the journal, the missing ones are made.
+
+    Refused with a ResultError if the campaign, the recipe or the gateway is not what it was.
+    """
+    opened = ResultFolder.open(Path(folder))
+    used = equipment or Equipment()
+    with stop_signals(resume_hint=str(folder)), opened.locked():
+        if opened.has("result.json") and read_document(opened).status == "complete":
+            write_report([part_of(opened)], opened.report_file)
+            return CampaignResult(folder=opened.path, document=read_document(opened))
+        stored = opened.read_json("campaign.json")
+        bed, complete = prepare(campaign_from_dict(stored, where=str(opened.path / "campaign.json")), used)
+        if stored != _resolved(complete) or not _same_text(opened):
+            raise ResultError(
+                what="the campaign or the recipe of its gateway is not what it was when the folder was made",
+                where=str(opened.path),
+                fix="undo the change, or measure the new campaign into a new folder",
+            )
+        return _measure_in(opened, complete, bed, used, (on_event, on_plan), resumed=True)
+
+
+def open_result(folder: str | Path) -> CampaignResult:
+    """Read the result of a folder."""
+    opened = ResultFolder.open(Path(folder))
+    return CampaignResult(folder=opened.path, document=read_document(opened))
+
+
+def rebuild_report(folder: str | Path) -> tuple[list[CampaignResult], Path]:
+    """Make report.html again: of one campaign, or of all in the folders below, as `gatemark demo` leaves them."""
+    path = Path(folder)
+    single = (path / "campaign.toml").exists() or not path.is_dir()
+    members = [path] if single else sorted(sub.parent for sub in path.glob("*/result.json"))
+    if not members:
+        raise ResultError(
+            what="holds no result.json, neither itself nor in the folders below",
+            where=str(path),
+            fix="name a folder that `gatemark run` or `gatemark demo` wrote",
+        )
+    folders = [ResultFolder.open(member) for member in members]
+    parts = [part_of(member) for member in folders]
+    page = write_report(parts, path / "report.html")
+    results = [
+        CampaignResult(folder=member.path, document=part.document)
+        for member, part in zip(folders, parts, strict=True)
+    ]  # fmt: skip
+    return results, page
+
+
+def single_trial(
+    campaign: Campaign,
+    cell: Cell,
+    *,
+    frames_per_second: int,
+    duration_ns: int | None = None,
+    on_event: EventCallback | None = None,
+    log: Path | None = None,
+    equipment: Equipment | None = None,
+) -> TrialRecord:
+    """Make one trial without a folder; `campaign` may lack what its recipe knows."""
+    used = equipment or Equipment()
+    with stop_signals(resume_hint=None):
+        bed, complete = prepare(campaign, used)
+        with open_tester(complete, bed, used, log=log) as tester:
+            return run_single_trial(
+                tester.campaign,
+                cell,
+                tester.engine,
+                frames_per_second=frames_per_second,
+                duration_ns=duration_ns if duration_ns is not None else complete.trial.duration_ns,
+                testbed=tester.testbed,
+                on_event=on_event,
+            )
+
+
+def _measure_in(
+    folder: ResultFolder,
+    complete: Campaign,
+    bed: TestBed,
+    equipment: Equipment,
+    watchers: tuple[EventCallback | None, PlanCallback | None],
+    *,
+    resumed: bool,
+) -> CampaignResult:
+    finished: dict[int, RunResult] = {}
+    on_event, on_plan = watchers
+
+    def watch(event: Event) -> None:
+        if isinstance(event, RunFinished):
+            finished[event.result.run.number] = event.result
+        if isinstance(event, TrialFinished) and not event.replayed:
+            _keep_bad_frames(folder, event.record)
+        if on_event is not None:
+            on_event(event)
+
+    with open_tester(complete, bed, equipment, log=folder.engine_log) as tester:
+        gateway = tester.testbed.describe()
+        _same_gateway(folder, gateway)
+        plan = make_plan(tester.campaign)
+        if on_plan is not None:
+            on_plan(plan)
+        record = _start_provenance(folder, tester, resumed=resumed)
+        try:
+            with Journal(folder.journal_file) as journal:
+                results = run_campaign(
+                    tester.campaign, plan, tester.engine, journal, testbed=tester.testbed, on_event=watch
+                )
+        except BaseException:
+            with contextlib.suppress(GatemarkError):
+                partial = [finished[number] for number in sorted(finished)]
+                _store(folder, tester.campaign, gateway, partial, record, runs_planned=len(plan.runs))
+            raise
+    document = _store(folder, tester.campaign, gateway, list(results), record, runs_planned=len(plan.runs))
+    return CampaignResult(folder=folder.path, document=document)
+
+
+def _store(
+    folder: ResultFolder,
+    campaign: Campaign,
+    gateway: GatewayDescription,
+    results: list[RunResult],
+    record: origin.Provenance,
+    *,
+    runs_planned: int,
+) -> ResultDocument:
+    """Write result.json, result.csv, the end of the session and the report."""
+    ended = record.sessions[-1].model_copy(update={"finished_at": origin.now_iso()})
+    folder.write_text(
+        "provenance.json", record.model_copy(update={"sessions": (*record.sessions[:-1], ended)}).to_text()
+    )
+    trials = read_journal(folder.journal_file)
+    document = build_document(campaign, gateway, results, trials, runs_planned=runs_planned)
+    folder.write_text("result.json", document.to_text())
+    folder.write_text("result.csv", to_csv(document))
+    write_report([part_of(folder)], folder.report_file)
+    return document
+
+
+def _start_provenance(folder: ResultFolder, tester: Tester, *, resumed: bool) -> origin.Provenance:
+    """Write provenance.json at the start of a session; earlier sessions of the folder are kept in it."""
+    earlier: tuple[origin.Session, ...] = ()
+    if resumed and folder.has("provenance.json"):
+        earlier = origin.Provenance.model_validate(folder.read_json("provenance.json")).sessions
+    session = origin.Session(started_at=origin.now_iso(), finished_at=None, resumed=resumed)
+    record = origin.Provenance(
+        machine=origin.machine_facts(),
+        software=origin.software_facts(),
+        engine=origin.engine_facts(tester.hello, tester.opened),
+        left=origin.port_fact(tester.opened["left"]),
+        right=origin.port_fact(tester.opened["right"]),
+        seed=tester.campaign.seed,
+        campaign_sha256=_digest(folder),
+        tester_processors=tuple(tester.testbed.tester_cores),
+        line_bits_per_second=tester.campaign.line.rate,
+        line_rate_source=tester.line_rate_source,
+        sessions=(*earlier, session),
+    )
+    folder.write_text("provenance.json", record.to_text())
+    return record
+
+
+def _same_gateway(folder: ResultFolder, gateway: GatewayDescription) -> None:
+    """Keep the gateway's description at the first session and refuse another gateway later.
+
+    Name, version and set-up commands are compared: the configuration text holds counters and addresses that the kernel
+    draws anew.
+    """
+    now = json.loads(json.dumps(gateway.to_json()))
+    if not folder.has("gateway.json"):
+        folder.write_json("gateway.json", now)
+        return
+    before = folder.read_json("gateway.json")
+    keys = ("name", "version", "commands") if gateway.commands else ("name", "version", "configuration")
+    changed = [key for key in keys if before.get(key) != now.get(key)]
+    if changed:
+        raise ResultError(
+            what=f"the gateway is not the one that was measured before: its {', '.join(changed)} changed",
+            where=str(folder.path),
+            fix="bring the earlier gateway back, or measure this one into a new folder",
+        )
+
+
+def _keep_bad_frames(folder: ResultFolder, record: TrialRecord) -> None:
+    kept: dict[tuple[str, str], list[bytes]] = {}
+    for frame in record.report.kept_frames:
+        kept.setdefault((frame.side, frame.reason), []).append(bytes.fromhex(frame.octets))
+    if kept:
+        folder.write_bad_frames(record.trial_number, kept)
+
+
+def _resolved(complete: Campaign) -> dict[str, Any]:
+    """The campaign as campaign.json holds it; exactly what reading the file gives back."""
+    return json.loads(json.dumps(complete.to_document()))  # type: ignore[no-any-return]
+
+
+def _digest(folder: ResultFolder) -> str:
+    return hashlib.sha256(folder.campaign_file.read_bytes()).hexdigest()
+
+
+def _same_text(folder: ResultFolder) -> bool:
+    """Whether campaign.toml is what it was at the first session; true if nothing was measured yet."""
+    if not folder.has("provenance.json"):
+        return True
+    return folder.read_json("provenance.json").get("campaign_sha256") == _digest(folder)

@@ -1,0 +1,113 @@
+"""Reads a result folder for the report and writes the report: the bridge between `results` and `report`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from gatemark.campaign.journal import TrialRecord, read_journal
+from gatemark.errors import ResultError
+from gatemark.report.html import render
+from gatemark.report.model import DirectionRow, ReportPart, TrialRow
+from gatemark.results.provenance import Provenance
+from gatemark.results.schema import RESULT_SCHEMA, ResultDocument
+from gatemark.results.store import ResultFolder
+from gatemark.trial.result import DirectionResult
+
+UNBOUNDED_NS = 2**63
+"""Stands for "no upper edge" in a lateness histogram."""
+
+
+def read_document(folder: ResultFolder) -> ResultDocument:
+    """The checked result.json of a folder."""
+    data = folder.read_json("result.json")
+    if data.get("schema") != RESULT_SCHEMA:
+        raise ResultError(
+            what=f"result.json has format {data.get('schema')!r}, this version reads format {RESULT_SCHEMA}",
+            where=str(folder.path),
+            fix="use the version of gatemark that wrote it",
+        )
+    try:
+        return ResultDocument.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ResultError(
+            what=f"result.json is damaged at {'.'.join(map(str, first['loc']))}: {first['msg']}",
+            where=str(folder.path),
+            fix="restore the file, or measure again",
+        ) from error
+
+
+def part_of(folder: ResultFolder) -> ReportPart:
+    """Everything that the report shows of one folder."""
+    provenance = None
+    if folder.has("provenance.json"):
+        try:
+            provenance = Provenance.model_validate(folder.read_json("provenance.json"))
+        except ValidationError as error:
+            raise ResultError(
+                what="provenance.json is damaged", where=str(folder.path), fix="restore the file, or measure again"
+            ) from error
+    records = read_journal(folder.journal_file) if folder.journal_file.exists() else ()
+    return ReportPart(
+        document=read_document(folder),
+        provenance=provenance,
+        trials=tuple(trial_row(record) for record in records),
+        campaign_text=folder.read_text("campaign.toml"),
+    )
+
+
+def write_report(parts: Sequence[ReportPart], target: Path) -> Path:
+    """Write report.html of one or several campaigns."""
+    title = parts[0].document.name if len(parts) == 1 else "Gateways compared"
+    return ResultFolder(path=target.parent).write_text(target.name, render(parts, title=title))
+
+
+def trial_row(record: TrialRecord) -> TrialRow:
+    """A record of the journal as the report shows it: repetitions and attempts counted from 1."""
+    reasons = record.validity.reasons
+    if record.report.cancelled:
+        outcome = "cancelled"
+    elif not record.validity.valid or record.verdict is None:
+        outcome = "invalid"
+    else:
+        outcome = "passed" if record.verdict.passed else "failed"
+        reasons = record.verdict.reasons
+    edges: Counter[int] = Counter()
+    faults: Counter[str] = Counter()
+    for direction in record.report.directions:
+        for bucket in direction.lateness_histogram:
+            edges[UNBOUNDED_NS if bucket.below_ns is None else min(bucket.below_ns, UNBOUNDED_NS)] += bucket.bursts
+        for _, counts in direction.classes:
+            faults.update(counts.faults)
+    return TrialRow(
+        trial_number=record.trial_number,
+        run=record.run,
+        repetition=record.repetition + 1,
+        attempt=record.attempt + 1,
+        purpose=record.purpose,
+        frames_per_second=record.frames_per_second,
+        duration_ns=record.duration_ns,
+        outcome=outcome,
+        reasons=reasons,
+        directions=tuple(_direction_row(direction) for direction in record.report.directions),
+        lateness_histogram=tuple(sorted(edges.items())),
+        faults=dict(faults),
+    )
+
+
+def _direction_row(direction: DirectionResult) -> DirectionRow:
+    both = (direction.foreground, direction.background)
+    return DirectionRow(
+        direction=direction.direction,
+        intended=direction.intended,
+        offered=direction.offered,
+        received=direction.received,
+        faulty=sum(counts.faulty for counts in both),
+        duplicate=sum(counts.duplicate for counts in both),
+        lost=sum(counts.lost for counts in both),
+        lateness_max_ns=direction.lateness_max_ns,
+    )

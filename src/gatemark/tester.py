@@ -1,0 +1,105 @@
+"""An opened Tester: test bed made, engine started in it, ports open, gateway resolved; all undone on leaving."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from gatemark.config.model import Campaign
+from gatemark.dut.base import TestBed
+from gatemark.dut.open import open_testbed
+from gatemark.engine.client import Engine
+from gatemark.engine.process import start_engine
+from gatemark.errors import Interrupted
+from gatemark.results import provenance as origin
+from gatemark.trial.request import open_request, resolve_requests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipment:
+    """How a session gets its test bed and its engine; tests pass others."""
+
+    open_testbed: Callable[[Campaign], TestBed] = open_testbed
+    start_engine: Callable[[str | None, Path | None], contextlib.AbstractContextManager[Engine]] = field(
+        default=lambda netns, log: start_engine(netns=netns, log=log)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tester:
+    """An opened Tester: ports open, gateway resolved, ready for trials."""
+
+    campaign: Campaign
+    """Complete: recipe, ports and line rate filled in."""
+    testbed: TestBed
+    engine: Engine
+    hello: Mapping[str, Any]
+    opened: Mapping[str, Any]
+    line_rate_source: str
+
+
+@contextlib.contextmanager
+def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: Path | None = None) -> Iterator[Tester]:
+    """Make the test bed, start the engine in it, open the ports and find the gateway; undo all of it on leaving."""
+    with bed as testbed:
+        ported = _with_ports(complete, testbed.ports)
+        with equipment.start_engine(testbed.namespace, log) as engine:
+            hello = engine.hello()
+            opened = engine.open(open_request(ported, testbed.tester_cores))
+            for body in resolve_requests(ported):
+                engine.resolve(body)
+            testbed.check()
+            rate, source = origin.medium_rate(
+                kind=ported.testbed.kind,
+                stated=ported.line.rate,
+                left=origin.port_fact(opened["left"]),
+                right=origin.port_fact(opened["right"]),
+            )
+            known = ported.model_copy(update={"line": ported.line.model_copy(update={"rate": rate})})
+            yield Tester(
+                campaign=known, testbed=testbed, engine=engine, hello=hello, opened=opened, line_rate_source=source
+            )
+
+
+@contextlib.contextmanager
+def stop_signals(*, resume_hint: str | None) -> Iterator[None]:
+    """Let SIGTERM stop like Ctrl-C, and tell how to go on. Outside the main thread signals are left alone."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, stop) if main else None
+    try:
+        yield
+    except (KeyboardInterrupt, Interrupted) as error:
+        fix = ""
+        if resume_hint is not None and (Path(resume_hint) / "campaign.toml").exists():
+            fix = f"go on with: gatemark run --resume {resume_hint}"
+        raise Interrupted(
+            what="stopped; the trials measured so far are kept" if fix else "stopped",
+            where=resume_hint if fix and resume_hint else "gatemark",
+            fix=fix,
+        ) from error
+    finally:
+        if main:
+            signal.signal(signal.SIGTERM, before)
+
+
+def prepare(campaign: Campaign, equipment: Equipment) -> tuple[TestBed, Campaign]:
+    """Fill in what the recipe knows and check all of it before anything is made."""
+    bed = equipment.open_testbed(campaign)
+    complete = campaign if bed.facts is None else campaign.with_recipe(bed.facts)
+    complete.check_complete()
+    return bed, complete
+
+
+def _with_ports(complete: Campaign, ports: Mapping[str, str]) -> Campaign:
+    sides = {name: complete.side(name).model_copy(update={"port": ports[name]}) for name in ("left", "right")}
+    return complete.model_copy(update=sides)
