@@ -1,0 +1,280 @@
+"""The documentation is checked against the code: keys, options, examples, links and citations."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from gatemark.campaign.plan import make_plan
+from gatemark.cli.common import with_recipe_of
+from gatemark.cli.main import COMMANDS, main
+from gatemark.config.load import load_campaign
+from gatemark.config.model import Campaign, FrameSizesModel
+from gatemark.config.schema import campaign_schema
+from gatemark.config.sizes import measured_octets, size_family
+from gatemark.dut import base
+from gatemark.dut.loopback import LoopbackTestBed
+from gatemark.dut.ports import PortsTestBed
+from gatemark.engine.simulated import SimulatedDevice
+from gatemark.results.provenance import Provenance
+from gatemark.results.schema import json_schema
+from gatemark.session import measure
+from gatemark.simulated import SimulatedTestBed, simulated_equipment
+from gatemark.tester import Equipment
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+DOCUMENTS = sorted(
+    path
+    for path in (
+        *ROOT.glob("*.md"),
+        *(
+            path
+            for name in ("docs", "engine", "protocol", "changelog.d", "bench")
+            for path in (ROOT / name).rglob("*.md")
+        ),
+    )
+)
+RFC_MAP = REFERENCE / "rfc-map.md"
+
+SECTIONS = {
+    "Campaign": "Top level",
+    "GatewayModel": "`[gateway]`",
+    "EamEntry": "`[[gateway.eam]]`",
+    "TestbedModel": "`[testbed]`",
+    "SideModel": "`[left]` and `[right]`",
+    "Ipv4Model": "`[left.ipv4]` and `[left.ipv6]`, alike for `right`",
+    "Ipv6Model": "`[left.ipv4]` and `[left.ipv6]`, alike for `right`",
+    "HostsModel": "`[left.ipv4.hosts]`, alike for the others",
+    "TrafficModel": "`[traffic]`",
+    "FrameSizesModel": "`[traffic.frame_sizes]`",
+    "SourcePortsModel": "`[traffic.source_ports]`",
+    "DestinationPortsModel": "`[traffic.destination_ports]`",
+    "DirectionTrafficModel": "`[traffic.forward]` and `[traffic.reverse]`",
+    "TrialModel": "`[trial]`",
+    "ValidityModel": "`[validity]`",
+    "LineModel": "`[line]`",
+    "ThroughputModel": "`[throughput]`",
+    "FrameLossModel": "`[frame_loss]`",
+}
+"""Table of the campaign file: heading of its section in campaign-file.md."""
+
+
+def sections_of(text: str) -> dict[str, str]:
+    """Return the text below each heading, by heading."""
+    parts = re.split(r"(?m)^#+ (.+)$", re.sub(r"(?ms)^```.*?^```$", "", text))
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def rows_of(text: str) -> dict[str, str]:
+    """Return the rows of the tables in a text by the keys in their first column."""
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    return {key: row for row in rows for key in re.findall(r"`([^`]+)`", row.split(" | ")[0])}
+
+
+def campaign_tables() -> dict[str, dict[str, Any]]:
+    schema = campaign_schema()
+    return {"Campaign": schema, **schema["$defs"]}
+
+
+def test_every_table_of_the_campaign_file_has_a_section() -> None:
+    assert set(campaign_tables()) == set(SECTIONS)
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_every_key_of_the_campaign_file_is_documented_with_its_default(name: str) -> None:
+    sections = sections_of((REFERENCE / "campaign-file.md").read_text(encoding="utf-8"))
+    table = campaign_tables()[name]
+    rows = {key: row for key, row in rows_of(sections[SECTIONS[name]]).items() if re.fullmatch(r"[a-z][a-z0-9_]*", key)}
+    assert set(rows) == set(table["properties"])
+    for key, found in table["properties"].items():
+        default = found.get("default")
+        cell = rows[key].split(" | ")[2]
+        if key in table.get("required", ()):
+            assert "required" in cell, key
+        elif isinstance(default, str | int | list) and (name, key) != ("Campaign", "name"):
+            assert f"`{json.dumps(default)}`" in cell, key
+
+
+def option_names(command: str) -> Iterator[str]:
+    function = getattr(import_module(f"gatemark.cli.{command}"), command)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            yield "--json" if name == "as_json" else f"--{name.replace('_', '-')}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_and_option_is_documented(command: str) -> None:
+    sections = sections_of((REFERENCE / "command-line.md").read_text(encoding="utf-8"))
+    text = next(
+        text
+        for heading, text in sections.items()
+        if heading.split()[:2] == ["`gatemark", command] or heading == f"`gatemark {command}`"
+    )
+    options = {key.split()[0] for key in rows_of(text) if key.startswith("--")}
+    assert options == set(option_names(command))
+
+
+def keys_in(schema: Any) -> Iterator[str]:
+    """Return the names of all properties anywhere in a JSON Schema."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        for value in schema.values():
+            yield from keys_in(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from keys_in(value)
+
+
+@pytest.mark.parametrize(
+    "schema", [json_schema(), Provenance.model_json_schema(by_alias=True)], ids=["result", "provenance"]
+)
+def test_every_key_of_the_results_is_documented(schema: dict[str, Any]) -> None:
+    named = set(re.findall(r"`([^`\s]+)`", (REFERENCE / "result-keys.md").read_text(encoding="utf-8")))
+    assert sorted(set(keys_in(schema)) - named) == []
+
+
+def keys_of_json(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from () if key in ("faults", "icmp") else keys_of_json(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys_of_json(inner)
+
+
+def test_every_counter_of_a_trial_is_documented() -> None:
+    named = set(re.findall(r"`([^`\s]+)`", (REFERENCE / "counters.md").read_text(encoding="utf-8")))
+    answer = json.loads((ROOT / "protocol" / "examples" / "trial_answer.json").read_text(encoding="utf-8"))
+    assert sorted(set(keys_of_json(answer)) - {"answer", "id"} - named) == []
+    source = (ROOT / "engine" / "src" / "frame" / "verification.hpp").read_text(encoding="utf-8")
+    listed = re.search(r"fault_names\{(.*?)\}", source, re.DOTALL)
+    assert listed is not None
+    assert sorted(set(re.findall(r'"(\w+)"', listed.group(1))) - named) == []
+
+
+def complete_campaigns() -> Iterator[Any]:
+    """Blocks that open with ```toml campaign."""
+    for path in DOCUMENTS:
+        blocks = re.findall(r"(?ms)^```toml campaign\n(.*?)^```$", path.read_text(encoding="utf-8"))
+        for number, text in enumerate(blocks, 1):
+            yield pytest.param(text, id=f"{path.relative_to(ROOT)}-{number}")
+
+
+@pytest.mark.parametrize("text", list(complete_campaigns()))
+def test_campaigns_in_the_documentation_can_be_planned(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "campaign.toml"
+    file.write_text(text, encoding="utf-8")
+    assert load_campaign(file).name
+    assert main(["plan", str(file)]) == 0, capsys.readouterr().err
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 6
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_can_be_planned(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(file)]) == 0, capsys.readouterr().err
+
+
+class PortsWithoutHardware(PortsTestBed):
+    """Two ports that are named, but neither looked for nor opened."""
+
+    def __enter__(self) -> Self:
+        return self
+
+
+def bed_without_hardware(campaign: Campaign) -> base.TestBed:
+    kinds = {"netns": SimulatedTestBed, "loopback": LoopbackTestBed, "ports": PortsWithoutHardware}
+    return kinds[campaign.testbed.kind](campaign)  # type: ignore[no-any-return]
+
+
+def shortened(campaign: Campaign) -> Campaign:
+    """One repetition and two sizes: the simulated engine takes no time, but the report of every run does."""
+    complete = with_recipe_of(campaign)
+    sizes = FrameSizesModel.model_validate(
+        {"family": size_family(complete), "octets": list(measured_octets(complete)[:2])}
+    )
+    traffic = campaign.traffic.model_copy(update={"frame_sizes": sizes})
+    return campaign.model_copy(update={"repetitions": 1, "traffic": traffic})
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_run_against_the_simulated_engine(file: Path, tmp_path: Path) -> None:
+    device = SimulatedDevice(capacity_forward=123_456, capacity_reverse=234_567)
+    equipment = Equipment(open_testbed=bed_without_hardware, start_engine=simulated_equipment(device).start_engine)
+    campaign = shortened(load_campaign(file))
+    result = measure(campaign, output=tmp_path / "out", equipment=equipment)
+    assert result.document.status == "complete"
+    assert len(result.runs) == len(make_plan(with_recipe_of(campaign)).runs)
+    for run in result.runs:
+        assert run.limited_by != "tester"
+        if run.rate_per_direction is not None:
+            truth = min(234_567 if run.direction == "reverse" else 123_456, run.goal.maximum)
+            assert 0 <= truth - run.rate_per_direction.median <= run.goal.resolution
+
+
+def links() -> Iterator[Any]:
+    for path in DOCUMENTS:
+        text = re.sub(r"(?ms)^```.*?^```$", "", path.read_text(encoding="utf-8"))
+        for target in re.findall(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"", text):
+            link = target[0] or target[1]
+            if not re.match(r"[a-z]+:|#", link):
+                yield pytest.param(path, link, id=f"{path.relative_to(ROOT)}: {link}")
+
+
+@pytest.mark.parametrize(("path", "link"), list(links()))
+def test_relative_links_lead_somewhere(path: Path, link: str) -> None:
+    assert (path.parent / link.partition("#")[0]).exists()
+
+
+def test_every_page_is_linked_from_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = [str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md") if path.name != "README.md"]
+    assert [page for page in pages if f"({page})" not in index] == []
+
+
+def citations(text: str) -> set[tuple[str, str]]:
+    """RFC sections named in a text: ("2544", "26.1"); line breaks of comments do not matter."""
+    flat = re.sub(r"\s*\n\s*(?:///?|#)?\s*", " ", text)
+    number = r"(?:\d+(?:\.\d+)*|[A-Z](?:\.\d+)*)\b"
+    part = rf"(?:sections?|appendix) {number}(?: [a-e]\b)?(?:(?:, | and ){number})*"
+    found = re.findall(rf"RFC (\d+),? \(?((?:{part}(?:, | and )?)+)", flat)
+    return {(rfc, section) for rfc, rest in found for section in re.findall(rf"(?<![\w.]){number}", rest)}
+
+
+def test_every_rfc_section_that_the_code_cites_is_in_the_map() -> None:
+    sections = sections_of(RFC_MAP.read_text(encoding="utf-8"))
+    mapped = {
+        (match.group(1), number)
+        for heading, text in sections.items()
+        if (match := re.match(r"RFC (\d+)", heading))
+        for row in re.findall(r"(?m)^\| ([0-9A-Z][^|]*?) \|", text)
+        for number in re.split(r",? ", row)
+    }
+    mapped |= citations(RFC_MAP.read_text(encoding="utf-8"))
+    sources = [*(ROOT / "src" / "gatemark").rglob("*.py"), *(ROOT / "engine" / "src").rglob("*.[ch]pp")]
+    cited = {found: path for path in sources for found in citations(path.read_text(encoding="utf-8"))}
+    missing = [
+        f"RFC {rfc} section {section} ({path.relative_to(ROOT)})"
+        for (rfc, section), path in sorted(cited.items())
+        if (rfc, section) not in mapped
+    ]
+    assert missing == []
+
+
+def test_the_schema_files_are_those_of_the_code() -> None:
+    stored = json.loads((REFERENCE / "campaign-file.schema.json").read_text(encoding="utf-8"))
+    assert stored == campaign_schema()

@@ -1,0 +1,192 @@
+"""What a reader relies on: the arrows between modules, the length of files and functions, no loose ends."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "gatemark"
+ENGINE = ROOT / "engine" / "src"
+
+FILE_LINES_MAX = 450
+FUNCTION_LINES_MAX = 70
+
+ARROWS: dict[str, set[str]] = {
+    "units": set(),
+    "errors": set(),
+    "stats": set(),
+    "search": set(),
+    "config": {"errors", "units"},
+    "trial": {"config", "campaign.plan", "errors", "units"},
+    "procedures": {"search", "trial", "stats", "config.types", "campaign.plan"},
+    "engine": {"errors"},
+    "dut": {"config", "errors"},
+    "campaign": {"config", "engine.client", "errors", "procedures", "search", "trial", "units"},
+    "results": {
+        "campaign.deviations", "campaign.journal", "config", "dut.base", "errors", "procedures.result", "stats",
+        "units",
+    },
+    "report": {"results.provenance", "results.schema", "units"},
+}  # fmt: skip
+"""Package: what it may import besides itself. Single modules at the top of the package put these together."""
+
+ASSEMBLY = {"", "demo", "doctor", "preflight", "session", "simulated", "stored", "tester", "cli"}
+"""Modules that wire the packages to each other; only `cli` may import every one of them."""
+
+PURE = (
+    "units", "errors", "stats", "search", "trial", "procedures", "config.model", "config.tables", "config.types",
+    "config.check", "config.complete", "config.hosts", "config.merge", "config.sizes", "config.defaults",
+    "config.schema", "campaign.plan", "campaign.loads", "campaign.estimate", "campaign.deviations",
+)  # fmt: skip
+"""Modules without effects; everything that they import of gatemark must be in this list too."""
+
+EFFECTS = {
+    "asyncio", "concurrent", "ctypes", "datetime", "fcntl", "multiprocessing", "os", "pathlib", "pyroute2", "random",
+    "secrets", "select", "shutil", "signal", "socket", "subprocess", "tempfile", "threading", "time",
+}  # fmt: skip
+"""Modules of others that a pure module has no use for."""
+
+ENGINE_ORDER = (
+    "base", "net", "enumerate", "pace", "frame", "record", "state", "io", "loop", "trial", "control", "app",
+)  # fmt: skip
+"""Lower first. `frame` writes time stamps, so it stands above `pace`."""
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def belongs(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, at its top or inside a function, for types or for good."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            found = [name for name in inner if name.removeprefix("gatemark.") in MODULES]
+            yield from found or [node.module]
+
+
+def own_imports(path: Path) -> Iterator[str]:
+    for name in imports(path):
+        if belongs(name, "gatemark"):
+            yield name.removeprefix("gatemark").removeprefix(".")
+
+
+@pytest.mark.parametrize("package", ARROWS)
+def test_python_arrows_point_one_way(package: str) -> None:
+    wrong = [
+        f"{module} imports {name}"
+        for module, path in MODULES.items()
+        if belongs(module, package)
+        for name in own_imports(path)
+        if not belongs(name, package) and not any(belongs(name, allowed) for allowed in ARROWS[package])
+    ]
+    assert wrong == []
+
+
+def test_every_package_has_its_arrows() -> None:
+    assert {module.partition(".")[0] for module in MODULES} == set(ARROWS) | ASSEMBLY
+
+
+def test_nothing_imports_the_command_line() -> None:
+    wrong = [
+        module
+        for module, path in MODULES.items()
+        if not belongs(module, "cli") and any(belongs(name, "cli") for name in own_imports(path))
+    ]
+    assert wrong == []
+
+
+def test_pure_modules_have_no_effects() -> None:
+    wrong = []
+    for module, path in MODULES.items():
+        if any(belongs(module, pure) for pure in PURE):
+            own = [name for name in own_imports(path) if not any(belongs(name, pure) for pure in PURE)]
+            foreign = [name for name in imports(path) if name.partition(".")[0] in EFFECTS]
+            wrong += [f"{module} imports {name}" for name in (*own, *foreign)]
+    assert wrong == []
+
+
+def engine_files() -> list[Path]:
+    return sorted(path for path in ENGINE.rglob("*") if path.suffix in (".hpp", ".cpp"))
+
+
+def test_lower_modules_of_the_engine_never_include_higher_ones() -> None:
+    wrong = []
+    for path in engine_files():
+        module = path.relative_to(ENGINE).parts[0]
+        for header in re.findall(r'#include "([^"]+)"', path.read_text(encoding="utf-8")):
+            other = header.partition("/")[0]
+            allowed = ENGINE_ORDER.index(other) <= ENGINE_ORDER.index(module)
+            if module == "loop" and other == "io":
+                allowed = header == "io/port.hpp"  # the concept, no port
+            if not allowed:
+                wrong.append(f"{path.relative_to(ROOT)} includes {header}")
+    assert wrong == []
+
+
+def test_only_io_knows_dpdk() -> None:
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in engine_files()
+        if path.parent != ENGINE / "io" and re.search(r"#include <rte_", path.read_text(encoding="utf-8"))
+    ]
+    assert wrong == []
+
+
+def written_files() -> list[Path]:
+    """Files that people write: no build output, no caches, no generated schemas."""
+    suffixes = {".py", ".cpp", ".hpp", ".md", ".toml", ".j2", ".txt", ".svg", ""}
+    places = ("src", "engine", "protocol", "tests", "docs", "examples", "scripts", "bench", "changelog.d", ".ci")
+    found = [path for path in ROOT.iterdir() if path.is_file()]
+    for place in places:
+        found += [path for path in (ROOT / place).rglob("*") if path.is_file()]
+    hidden = re.compile(r"/(\.[a-z_]*cache|__pycache__|\.hypothesis|_engine|[^/]*\.egg-info)/")
+    return sorted(path for path in found if path.suffix in suffixes and not hidden.search(str(path)))
+
+
+def test_files_are_short() -> None:
+    sources = [path for path in written_files() if path.suffix in (".py", ".cpp", ".hpp")]
+    lines = {path: path.read_text(encoding="utf-8").count("\n") for path in sources}
+    assert {str(path.relative_to(ROOT)): count for path, count in lines.items() if count > FILE_LINES_MAX} == {}
+
+
+def test_python_functions_are_short() -> None:
+    long = {}
+    for path in written_files():
+        if path.suffix != ".py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                if lines > FUNCTION_LINES_MAX:
+                    long[f"{path.relative_to(ROOT)}: {node.name}"] = lines
+    assert long == {}
+
+
+LOOSE_ENDS = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X)\b|\b[MT]-\d{2,3}\b")
+"""Notes to oneself, and citations of notes that are not part of the project."""
+
+
+def test_no_loose_ends() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for path in written_files()
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
+        if LOOSE_ENDS.search(line)
+    ]
+    assert wrong == []
