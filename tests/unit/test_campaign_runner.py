@@ -266,6 +266,9 @@ class TestFailures:
         class Bed:
             trials = 0
 
+            def gateway_queue_drops(self) -> dict[str, int]:
+                return {}
+
             def own_drops(self) -> dict[str, int]:
                 return {}
 
@@ -280,6 +283,9 @@ class TestFailures:
 
     def test_an_engine_that_died_of_a_dead_test_bed_is_told_as_that(self, path: Path) -> None:
         class Bed:
+            def gateway_queue_drops(self) -> dict[str, int]:
+                return {}
+
             def own_drops(self) -> dict[str, int]:
                 return {}
 
@@ -292,6 +298,9 @@ class TestFailures:
     def test_drops_of_the_test_bed_make_a_trial_invalid(self, path: Path) -> None:
         class Bed:
             dropped = 100
+
+            def gateway_queue_drops(self) -> dict[str, int]:
+                return {}
 
             def own_drops(self) -> dict[str, int]:
                 self.dropped += 1

@@ -45,6 +45,8 @@ class TrialRecord:
     report: TrialReport
     testbed_drops: Mapping[str, int] = field(default_factory=dict)
     """Frames that the test bed's queues towards the Tester dropped during the trial, by place."""
+    gateway_drops: Mapping[str, int] = field(default_factory=dict)
+    """Frames that the gateway's own queues dropped meanwhile, as far as the test bed can see them, by place."""
     started_at: str
     """Wall time, ISO 8601 with offset."""
     seconds: float
@@ -64,6 +66,7 @@ class TrialRecord:
             "verdict": None if self.verdict is None else self.verdict.to_json(),
             "report": self.report.to_json(),
             "testbed_drops": dict(self.testbed_drops),
+            "gateway_drops": dict(self.gateway_drops),
             "started_at": self.started_at,
             "seconds": self.seconds,
         }
@@ -89,6 +92,7 @@ class TrialRecord:
             verdict=None if verdict is None else Verdict.from_json(verdict),
             report=TrialReport.from_json(data["report"]),
             testbed_drops=dict(data["testbed_drops"]),
+            gateway_drops=dict(data["gateway_drops"]),
         )
 
 

@@ -28,6 +28,9 @@ class GatewayWatch(Protocol):
     def own_drops(self) -> Mapping[str, int]:
         """Return frames that the test bed dropped on the Tester's side since it was made, by place."""
 
+    def gateway_queue_drops(self) -> Mapping[str, int]:
+        """Return frames that the gateway's own queues dropped since it was made, by place."""
+
     def check(self) -> None:
         """Raise TestBedError if the gateway is not alive."""
 
@@ -63,15 +66,13 @@ class TrialMaker:
         """
         self.on_event(_started(order, bounds))
         started_at, begin = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
-        drops_before = self._testbed_drops()
+        own_before, gateway_before = self._own_drops(), self._gateway_drops()
         report = self._report(order)
         if self.testbed is not None:
             self.testbed.check()
         if needs_link and link_is_down(report):
             raise _link_down(report)
-        drops_after = self._testbed_drops()
-        drops = {place: count - drops_before.get(place, 0) for place, count in drops_after.items()}
-        drops = {place: count for place, count in drops.items() if count}
+        drops = _increase(own_before, self._own_drops())
         policy = ValidityPolicy(lateness_max_ns=self.campaign.validity.lateness_max_ns)
         validity = judge_validity(report, policy, testbed_drops=drops)
         return TrialRecord(
@@ -86,6 +87,7 @@ class TrialMaker:
             verdict=judge(report, loss_tolerance) if validity.valid else None,
             report=report,
             testbed_drops=drops,
+            gateway_drops=_increase(gateway_before, self._gateway_drops()),
             started_at=started_at,
             seconds=round(time.monotonic() - begin, 3),
         )
@@ -116,8 +118,17 @@ class TrialMaker:
             )
         return report
 
-    def _testbed_drops(self) -> dict[str, int]:
-        return {} if self.testbed is None else dict(self.testbed.own_drops())
+    def _own_drops(self) -> Mapping[str, int]:
+        return {} if self.testbed is None else self.testbed.own_drops()
+
+    def _gateway_drops(self) -> Mapping[str, int]:
+        return {} if self.testbed is None else self.testbed.gateway_queue_drops()
+
+
+def _increase(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    """Return by how much each counter grew, without those that did not."""
+    growth = {place: count - before.get(place, 0) for place, count in after.items()}
+    return {place: count for place, count in growth.items() if count}
 
 
 def _started(order: TrialOrder, bounds: Bounds) -> TrialStarted:

@@ -98,7 +98,7 @@ def port_problems(text: str, where: str, defaults: dict[str, str]) -> list[Probl
     for name in sorted(underlying_interfaces(interface) & set(defaults)):
         behind = "" if name == interface else f" (through {name})"
         what = f"{interface} carries the default route of this machine{behind}: {defaults[name]}"
-        fix = "test traffic must not reach a production network (RFC 6815, RFC 2544 section 12): use another port"
+        fix = "test traffic must not reach a production network (RFC 6815): use another port"
         problems.append(Problem(what=what, where=where, fix=fix))
     return problems
 
