@@ -8,6 +8,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -80,7 +81,7 @@ public:
                                   const std::vector<LinkSocket>& sockets_before) {
         PortOpener opener{DpdkPort{options, port_id, std::move(rings)}, sockets_before};
         for (const auto step : {&PortOpener::configure, &PortOpener::set_up_queues, &PortOpener::start_device,
-                                &PortOpener::open_packet_senders, &PortOpener::wait_for_link}) {
+                                &PortOpener::open_packet_sockets, &PortOpener::wait_for_link}) {
             if (auto error = (opener.*step)()) {
                 return *std::move(error);
             }
@@ -159,24 +160,37 @@ private:
         return std::nullopt;
     }
 
-    std::optional<Error> open_packet_senders() {
+    std::optional<Error> open_packet_sockets() {
+        std::optional<Error> error;
+        if (port_.options_.name.kind == PortKind::af_packet) {
+            error = open_senders_and_receivers();
+        }
         for (const LinkSocket& socket : own_link_sockets()) {
             if (std::ranges::find(sockets_before_, socket) == sockets_before_.end()) {
                 port_.kernel_sockets_.push_back(socket);
             }
         }
-        if (port_.options_.name.kind != PortKind::af_packet) {
-            return std::nullopt;
-        }
+        return error;
+    }
+
+    std::optional<Error> open_senders_and_receivers() {
         const std::string& name = port_.options_.name.argument;
         const auto interface = find_kernel_interface(name);
         const auto* const found = std::get_if<KernelInterface>(&interface);
+        const PacketRing ring{.slots = std::bit_ceil(port_.options_.ring_frames), .slot_octets = packet_slot_octets(port_.options_.mtu)};
+        // Distinct for every port of this namespace; the kernel refuses a group whose members differ.
+        const auto group = port_.options_.queues == 1 ? 0U : (static_cast<unsigned>(getpid()) * 2 + port_.port_id_) % 65535 + 1;
         for (unsigned queue = 0; queue < port_.options_.queues; ++queue) {
             auto sender = PacketSender::open(name, found != nullptr && found->driver == "veth");
             if (const auto* const error = std::get_if<Error>(&sender)) {
                 return *error;
             }
             port_.packet_senders_.push_back(std::get<0>(std::move(sender)));
+            auto receiver = PacketReceiver::open(name, ring, static_cast<std::uint16_t>(group), port_.pools_[queue]);
+            if (const auto* const error = std::get_if<Error>(&receiver)) {
+                return *error;
+            }
+            port_.packet_receivers_.push_back(std::get<0>(std::move(receiver)));
         }
         return std::nullopt;
     }
@@ -213,6 +227,7 @@ DpdkPort::DpdkPort(DpdkPort&& other) noexcept
       pools_{std::exchange(other.pools_, {})},
       kernel_sockets_{std::exchange(other.kernel_sockets_, {})},
       packet_senders_{std::move(other.packet_senders_)},
+      packet_receivers_{std::move(other.packet_receivers_)},
       rings_{std::move(other.rings_)} {}
 
 DpdkPort::~DpdkPort() {
@@ -264,6 +279,11 @@ PortFacts DpdkPort::facts() const {
         const auto interface = find_kernel_interface(options_.name.argument);
         const auto* const found = std::get_if<KernelInterface>(&interface);
         facts.link_up = facts.link_up && found != nullptr && found->up && found->running;
+        if (options_.name.kind == PortKind::af_packet) {  // the driver only carries the number of the port
+            facts.driver = "packet sockets (sendmmsg, TPACKET_V2)";
+            facts.mac = found != nullptr ? found->mac : facts.mac;
+            facts.link_mbps = 0;
+        }
     }
     facts.mtu = options_.mtu;
     return facts;

@@ -2,6 +2,7 @@
 
 #include "base/result.hpp"
 #include "io/kernel_interface.hpp"
+#include "io/packet_receiver.hpp"
 #include "io/packet_sender.hpp"
 #include "io/port_name.hpp"
 #include "net/address.hpp"
@@ -76,6 +77,11 @@ public:
         return queue < packet_senders_.size() ? packet_senders_[queue].get() : nullptr;
     }
 
+    /// What receives the frames of a queue instead of the driver, or nullptr.
+    [[nodiscard]] PacketReceiver* packet_receiver(unsigned queue) const {
+        return queue < packet_receivers_.size() ? packet_receivers_[queue].get() : nullptr;
+    }
+
 private:
     friend class PortOpener;
     DpdkPort(PortOptions options, std::uint16_t port_id, std::shared_ptr<OwnedRings> rings)
@@ -88,6 +94,7 @@ private:
     std::vector<rte_mempool*> pools_;
     std::vector<LinkSocket> kernel_sockets_;
     std::vector<std::unique_ptr<PacketSender>> packet_senders_;
+    std::vector<std::unique_ptr<PacketReceiver>> packet_receivers_;
     std::shared_ptr<OwnedRings> rings_;
 };
 

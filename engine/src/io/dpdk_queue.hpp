@@ -48,10 +48,14 @@ class ReceiveQueue {
 public:
     using Buffer = rte_mbuf*;
 
-    ReceiveQueue(const DpdkPort& port, unsigned queue) : port_id_{port.port_id()}, queue_{static_cast<std::uint16_t>(queue)} {}
+    ReceiveQueue(const DpdkPort& port, unsigned queue)
+        : packet_receiver_{port.packet_receiver(queue)}, port_id_{port.port_id()}, queue_{static_cast<std::uint16_t>(queue)} {}
 
     /// Model of ReceivesFrames. Every frame lies in one piece, with its VLAN tags as on the wire.
     [[nodiscard]] std::size_t receive(std::span<Buffer> burst) noexcept {
+        if (packet_receiver_ != nullptr) {
+            return packet_receiver_->receive(burst);
+        }
         const std::size_t received = rte_eth_rx_burst(port_id_, queue_, burst.data(), static_cast<std::uint16_t>(burst.size()));
         bool plain = true;
         for (std::size_t i = 0; i < received; ++i) {
@@ -88,6 +92,7 @@ private:
         return kept;
     }
 
+    PacketReceiver* packet_receiver_;
     std::uint64_t unusable_count_ = 0;
     std::uint16_t port_id_, queue_;
 };

@@ -80,6 +80,10 @@ Result<KernelInterface> find_kernel_interface(const std::string& name) {
     if (control.ask(SIOCGIFMTU, request)) {
         found.mtu = static_cast<unsigned>(request.ifr_mtu);
     }
+    request = request_about(name);
+    if (control.ask(SIOCGIFHWADDR, request)) {
+        std::memcpy(found.mac.data(), request.ifr_hwaddr.sa_data, found.mac.size());
+    }
     found.driver = driver_of(control, name);
     return found;
 }

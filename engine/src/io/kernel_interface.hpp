@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "net/address.hpp"
 
 #include <cstdint>
 #include <string>
@@ -15,6 +16,7 @@ struct KernelInterface {
     /// Administratively up; and whether there is a carrier as well.
     bool up = false, running = false;
     unsigned mtu = 0;
+    net::MacAddress mac{};
     /// Kernel driver, such as "veth"; empty if it does not say.
     std::string driver;
 };

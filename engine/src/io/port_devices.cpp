@@ -15,21 +15,10 @@ namespace {
 
 /// What the kernel writes in front of each frame in a ring slot (TPACKET2_HDRLEN, alignment, room for the link header).
 constexpr unsigned packet_slot_header_octets = 96;
-constexpr unsigned packet_block_octets = 64 * 1024;
 constexpr unsigned packet_slot_octets_min = 2048;
 constexpr unsigned memif_ring_exponent_max = 14;
 
 std::string where_of(const PortOptions& options) { return options.side + " port " + options.name.text; }
-
-std::string packet_arguments(const PortOptions& options) {
-    const unsigned slot = packet_slot_octets(options.mtu);
-    const unsigned block = std::max(slot, packet_block_octets);
-    const unsigned slots_per_block = block / slot;
-    const unsigned slots = std::max(std::bit_ceil(options.ring_frames), slots_per_block);
-    return ",iface=" + options.name.argument + ",qpairs=" + std::to_string(options.queues) + ",framesz=" + std::to_string(slot) +
-           ",blocksz=" + std::to_string(block) + ",framecnt=" + std::to_string(slots) +
-           ",qdisc_bypass=1";  // without it the socket would also receive what other queues of the port send
-}
 
 std::string memif_arguments(const PortOptions& options) {
     const std::size_t comma = options.name.argument.find(',');
@@ -92,7 +81,8 @@ Device virtual_device(const PortOptions& options) {
     };
     const std::string& argument = options.name.argument;
     switch (options.name.kind) {
-        case PortKind::af_packet: return device("net_af_packet", packet_arguments(options));
+        // io/packet_sender.hpp and io/packet_receiver.hpp do the work, and say why; the port needs a device that has its number.
+        case PortKind::af_packet: return device("net_null", ",no-rx=1");
         // Busy polling costs a system call at each poll that finds nothing.
         case PortKind::af_xdp:
             return device("net_af_xdp",

@@ -1,0 +1,152 @@
+#include "io/packet_receiver.hpp"
+
+#include "base/bytes.hpp"
+#include "io/kernel_interface.hpp"
+#include "net/headers.hpp"
+
+#include <rte_mbuf.h>
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace gatemark::io {
+
+namespace {
+
+constexpr unsigned block_octets_min = 64 * 1024;
+/// The two addresses that stand before a VLAN tag.
+constexpr std::size_t before_tag_octets = net::ethernet::type;
+
+template <class T> bool set_option(int descriptor, int option, const T& value) {
+    return setsockopt(descriptor, SOL_PACKET, option, &value, sizeof(value)) == 0;
+}
+
+unsigned block_octets(PacketRing ring) { return std::max(ring.slot_octets, block_octets_min); }
+std::size_t ring_octets(PacketRing ring) { return static_cast<std::size_t>(ring.slots) * ring.slot_octets; }
+
+}  // namespace
+
+Result<std::unique_ptr<PacketReceiver>> PacketReceiver::open(const std::string& interface, PacketRing ring, std::uint16_t group, rte_mempool* pool) {
+    const auto found = find_kernel_interface(interface);
+    if (const auto* const error = std::get_if<Error>(&found)) {
+        return *error;
+    }
+    // Whole blocks only: a smaller ring is rounded up to the slots of one block.
+    ring.slots = std::max(ring.slots, block_octets(ring) / ring.slot_octets);
+    // Protocol 0 until the ring stands: nothing may arrive before it is ready.
+    std::unique_ptr<PacketReceiver> receiver{new PacketReceiver{socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ring, pool}};
+    if (const int reason = receiver->set_up(std::get<KernelInterface>(found).index, group); reason != 0) {
+        return Error{.what = std::string{"could not open a packet socket to receive: "} + std::strerror(reason),
+                     .where = "interface " + interface,
+                     .fix = "run as root, or give the engine CAP_NET_RAW; a ring needs memory: fewer ring_frames take less"};
+    }
+    return receiver;
+}
+
+PacketReceiver::PacketReceiver(int descriptor, PacketRing ring, rte_mempool* pool) : descriptor_{descriptor}, ring_{ring}, pool_{pool} {}
+
+PacketReceiver::~PacketReceiver() {
+    if (memory_ != nullptr) {
+        munmap(memory_, ring_octets(ring_));
+    }
+    if (descriptor_ >= 0) {
+        close(descriptor_);
+    }
+}
+
+int PacketReceiver::set_up(int interface_index, std::uint16_t group) {
+    const tpacket_req request{.tp_block_size = block_octets(ring_),
+                              .tp_block_nr = static_cast<unsigned>(ring_octets(ring_) / block_octets(ring_)),
+                              .tp_frame_size = ring_.slot_octets,
+                              .tp_frame_nr = ring_.slots};
+    if (descriptor_ < 0 || !set_option(descriptor_, PACKET_VERSION, static_cast<int>(TPACKET_V2)) ||
+        !set_option(descriptor_, PACKET_IGNORE_OUTGOING, 1) || !set_option(descriptor_, PACKET_RX_RING, request)) {
+        return errno;
+    }
+    void* const mapped = mmap(nullptr, ring_octets(ring_), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+    if (mapped == MAP_FAILED) {
+        return errno;
+    }
+    memory_ = static_cast<std::byte*>(mapped);
+    sockaddr_ll address{};
+    address.sll_family = AF_PACKET;
+    address.sll_protocol = htons(ETH_P_ALL);
+    address.sll_ifindex = interface_index;
+    if (bind(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+        return errno;
+    }
+    packet_mreq promiscuous{};
+    promiscuous.mr_ifindex = interface_index;
+    promiscuous.mr_type = PACKET_MR_PROMISC;
+    if (!set_option(descriptor_, PACKET_ADD_MEMBERSHIP, promiscuous)) {
+        return errno;
+    }
+    const int fanout = group | (PACKET_FANOUT_HASH << 16);
+    return group == 0 || set_option(descriptor_, PACKET_FANOUT, fanout) ? 0 : errno;
+}
+
+tpacket2_hdr* PacketReceiver::slot(unsigned number) const noexcept {
+    return reinterpret_cast<tpacket2_hdr*>(memory_ + static_cast<std::size_t>(number) * ring_.slot_octets);
+}
+
+bool PacketReceiver::is_ready(unsigned number) const noexcept {
+    // Pairs with the kernel's barrier after it has written the frame.
+    return (std::atomic_ref<std::uint32_t>{slot(number)->tp_status}.load(std::memory_order_acquire) & TP_STATUS_USER) != 0;
+}
+
+bool PacketReceiver::take(unsigned number, rte_mbuf& buffer) noexcept {
+    tpacket2_hdr& header = *slot(number);
+    const auto* const frame = reinterpret_cast<const std::byte*>(&header) + header.tp_mac;
+    const bool tagged = (header.tp_status & TP_STATUS_VLAN_VALID) != 0;
+    const std::size_t tag_octets = tagged ? net::ethernet::vlan_tag_octets : 0;
+    const bool whole = header.tp_snaplen == header.tp_len && header.tp_snaplen >= before_tag_octets &&
+                       header.tp_snaplen + tag_octets <= rte_pktmbuf_tailroom(&buffer);
+    if (whole) {
+        auto* const to = rte_pktmbuf_mtod(&buffer, std::byte*);
+        if (tagged) {  // the kernel takes tags out of the frame: put it back
+            std::memcpy(to, frame, before_tag_octets);
+            const std::uint16_t type = (header.tp_status & TP_STATUS_VLAN_TPID_VALID) != 0 ? header.tp_vlan_tpid : net::ethernet::type_vlan;
+            store_big_endian(to + before_tag_octets, type);
+            store_big_endian(to + before_tag_octets + 2, static_cast<std::uint16_t>(header.tp_vlan_tci));
+            std::memcpy(to + before_tag_octets + tag_octets, frame + before_tag_octets, header.tp_snaplen - before_tag_octets);
+        } else {
+            std::memcpy(to, frame, header.tp_snaplen);
+        }
+        buffer.data_len = static_cast<std::uint16_t>(header.tp_snaplen + tag_octets);
+        buffer.pkt_len = buffer.data_len;
+    }
+    // Pairs with the kernel's look at the slot before it writes the next frame there.
+    std::atomic_ref<std::uint32_t>{header.tp_status}.store(TP_STATUS_KERNEL, std::memory_order_release);
+    return whole;
+}
+
+std::size_t PacketReceiver::receive(std::span<rte_mbuf*> burst) noexcept {
+    std::size_t ready = 0;
+    for (unsigned number = next_; ready < burst.size() && ready < ring_.slots && is_ready(number); ++ready) {
+        number = number + 1 == ring_.slots ? 0 : number + 1;
+    }
+    if (ready == 0 || rte_pktmbuf_alloc_bulk(pool_, burst.data(), static_cast<unsigned>(ready)) != 0) {
+        return 0;
+    }
+    std::size_t received = 0;
+    for (std::size_t i = 0; i < ready; ++i) {
+        if (take(next_, *burst[i])) {
+            std::swap(burst[received++], burst[i]);
+        } else {
+            truncated_count_.fetch_add(1, std::memory_order_relaxed);
+        }
+        next_ = next_ + 1 == ring_.slots ? 0 : next_ + 1;
+    }
+    rte_pktmbuf_free_bulk(burst.data() + received, static_cast<unsigned>(ready - received));
+    return received;
+}
+
+}  // namespace gatemark::io
