@@ -27,7 +27,8 @@ public:
             return !channel_.ended();
         }
         const Json message = Json::parse(*line, nullptr, false);
-        return !(message.is_object() && message.value("request", "") == "cancel");
+        // `value` would throw if "request" were no string.
+        return !(message.is_object() && message.contains("request") && message["request"] == "cancel");
     }
     void report(const trial::Progress& progress) override {
         Json answer = to_json(progress);

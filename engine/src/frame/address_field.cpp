@@ -107,17 +107,17 @@ bool AddressField::find_positions(const HostSet& hosts, const net::AddressMappin
     return true;
 }
 
-/// Holds the fast form to the slow, obvious one, for every host.
+/// Holds the fast form to the slow, obvious one, for every host. RFC 6052 and routers treat every network alike, so some networks stand for
+/// all; explicit address mappings may pick out any of them.
 bool AddressField::reproduces(const HostSet& hosts, const net::AddressMapping* mapping) const {
+    const bool any_may_differ = mapping != nullptr && mapping->has_explicit_mappings() && hosts.address.family != base_.family;
+    const unsigned networks = hosts.many_networks ? 256 : 1, step = any_may_differ ? 1 : 85;  // 0, 85, 170, 255
     for (std::uint32_t i = 0; i < hosts.part.count(); ++i) {
         const auto value = static_cast<std::uint16_t>(hosts.part.minimum + i);
-        for (const std::uint8_t network : {std::uint8_t{0}, std::uint8_t{0x5a}, std::uint8_t{0xff}}) {
-            const std::uint8_t used = hosts.many_networks ? network : std::uint8_t{0};
+        for (unsigned network = 0; network < networks; network += step) {
+            const auto used = static_cast<std::uint8_t>(network);
             if (represent(hosts.host(value, used), base_.family, mapping) != at(value, used)) {
                 return false;
-            }
-            if (!hosts.many_networks) {
-                break;
             }
         }
     }

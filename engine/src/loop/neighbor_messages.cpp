@@ -45,13 +45,24 @@ NeighborMessage read_arp(std::span<const std::byte> message) noexcept {
     return result;
 }
 
-/// The link-layer address in the options that start at `message[icmpv6::option]`.
+std::size_t option_octets(std::span<const std::byte> message, std::size_t at) noexcept {
+    return std::size_t{8} * std::to_integer<std::size_t>(message[at + 1]);
+}
+
+/// Whether the options that start at `message[icmpv6::option]` fill the message. A length of zero makes the whole message invalid (RFC 4861
+/// section 4.6).
+bool options_are_whole(std::span<const std::byte> message) noexcept {
+    std::size_t at = icmpv6::option;
+    while (at + 8 <= message.size() && option_octets(message, at) != 0) {
+        at += option_octets(message, at);
+    }
+    return at == message.size();
+}
+
+/// The link-layer address in the options, which are whole.
 std::optional<net::MacAddress> link_layer_option(std::span<const std::byte> message, std::uint8_t wanted) noexcept {
     for (std::size_t at = icmpv6::option; at + 8 <= message.size();) {
-        const std::size_t octets = std::size_t{8} * std::to_integer<std::size_t>(message[at + 1]);
-        if (octets == 0) {
-            return std::nullopt;  // RFC 4861 section 4.6: a length of zero makes the whole packet invalid
-        }
+        const std::size_t octets = option_octets(message, at);
         if (std::to_integer<std::uint8_t>(message[at]) == wanted && octets == 8) {
             return mac_at(message.data() + at + 2);
         }
@@ -74,7 +85,7 @@ NeighborMessage read_ipv6(std::span<const std::byte> frame, std::size_t ip) noex
     const auto message = frame.subspan(ip + net::ipv6::header_octets, payload);
     const Sum sum = sum_of({header + net::ipv6::source, 32}) + sum_of(message) + swap_octets(static_cast<std::uint16_t>(payload)) +
                     swap_octets(std::uint16_t{net::protocol_icmpv6});
-    if (fold(sum) != 0xffff || message[icmpv6::code] != std::byte{0}) {
+    if (fold(sum) != 0xffff || message[icmpv6::code] != std::byte{0} || !options_are_whole(message)) {
         return {};
     }
     const net::Address target = address_at(net::Family::ipv6, message.data() + icmpv6::target);

@@ -30,6 +30,9 @@ bool Prefix::contains(const Address& other) const noexcept {
 
 std::optional<Address> parse_address(const std::string& text) {
     Address address;
+    if (text.find('\0') != std::string::npos) {
+        return std::nullopt;  // inet_pton would stop there and take the start
+    }
     if (inet_pton(AF_INET, text.c_str(), address.octets.data()) == 1) {
         address.family = Family::ipv4;
         return address;

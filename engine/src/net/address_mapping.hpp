@@ -25,6 +25,7 @@ public:
     [[nodiscard]] std::optional<Address> to_ipv6(const Address& ipv4) const;
     [[nodiscard]] std::optional<Address> to_ipv4(const Address& ipv6) const;
     [[nodiscard]] std::optional<Address> to(Family family, const Address& address) const;
+    [[nodiscard]] bool has_explicit_mappings() const noexcept { return !by_ipv4_.empty(); }
 
 private:
     AddressMapping() = default;

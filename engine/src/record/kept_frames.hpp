@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,7 +27,7 @@ public:
         }
         const std::size_t slot = reason * frames_max_ + used_[reason]++;
         lengths_[slot] = std::min(frame.size(), octets_max);
-        std::memcpy(data_.data() + slot * octets_max, frame.data(), lengths_[slot]);
+        std::copy_n(frame.begin(), lengths_[slot], data_.begin() + static_cast<std::ptrdiff_t>(slot * octets_max));
     }
     void clear() noexcept { std::fill(used_.begin(), used_.end(), 0); }
 

@@ -45,6 +45,9 @@ std::vector<WorkerLayout> lay_out(unsigned left_queues, unsigned right_queues, c
     }
     const std::size_t workers = std::min(processors.size(), tasks.size());
     std::vector<WorkerLayout> layout(workers);
+    if (workers == 0) {
+        return layout;
+    }
     for (std::size_t i = 0; i < workers; ++i) {
         layout[i].processor = processors[i];
     }

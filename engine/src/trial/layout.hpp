@@ -25,8 +25,9 @@ struct WorkerLayout {
     std::vector<TaskPlace> tasks;
 };
 
-/// Spreads the senders and receivers of all queues over the processors: with one all tasks share it, with two each port has its own, with
-/// four or more every task has. The neighbour responder of a port goes with the sender of its queue 0, whose transmit queue it shares.
+/// Spreads the senders and receivers of all queues over the processors: with one all tasks share it; with one queue a port and two
+/// processors each port has its own, with four every task has; without a processor there is no layout. The neighbour responder of a port
+/// goes with the sender of its queue 0, whose transmit queue it shares.
 [[nodiscard]] std::vector<WorkerLayout> lay_out(unsigned left_queues, unsigned right_queues, const std::vector<unsigned>& processors);
 
 struct Machine {

@@ -95,7 +95,11 @@ void equip(TesterSide& side, const SideRequest& request, Errors& errors) {
 std::vector<unsigned> processors_for(const OpenRequest& request, const io::DpdkPort& port, Errors& errors) {
     const Machine machine = read_machine(port.facts().numa_node);
     if (request.cores.empty()) {
-        return choose_processors(machine, std::size_t{2} * (request.left.queues + request.right.queues));
+        const auto chosen = choose_processors(machine, std::size_t{2} * (request.left.queues + request.right.queues));
+        if (chosen.empty()) {
+            errors.push_back({"no processor was found for the workers", "cores", "name one"});
+        }
+        return chosen;
     }
     for (const unsigned processor : request.cores) {
         const auto has = [&](const std::vector<unsigned>& list) { return std::find(list.begin(), list.end(), processor) != list.end(); };

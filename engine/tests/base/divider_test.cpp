@@ -1,0 +1,45 @@
+#include "base/divider.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace gatemark {
+namespace {
+
+TEST(Divider, EqualsTheDivisionOfTheProcessor) {
+    std::mt19937_64 random{3};
+    std::vector<std::uint64_t> numbers{1,
+                                       2,
+                                       3,
+                                       10,
+                                       63,
+                                       64,
+                                       65535,
+                                       65536,
+                                       0x7fffffffffffffff,
+                                       0x8000000000000000,
+                                       0x8000000000000001,
+                                       0xfffffffffffffffe,
+                                       0xffffffffffffffff};
+    for (int i = 0; i < 300; ++i) {
+        numbers.push_back((random() >> (random() % 64)) | 1);
+    }
+    for (const std::uint64_t divisor : numbers) {
+        const Divider divider{divisor};
+        EXPECT_EQ(divider.divisor(), divisor);
+        ASSERT_EQ(divider.divide(0).quotient, 0U);
+        for (const std::uint64_t value : numbers) {
+            for (const std::uint64_t near : {value - 1, value, value + 1, value * divisor, value * divisor - 1}) {
+                const auto [quotient, remainder] = divider.divide(near);
+                ASSERT_EQ(quotient, near / divisor) << near << " / " << divisor;
+                ASSERT_EQ(remainder, near % divisor) << near << " % " << divisor;
+                ASSERT_EQ(divider.remainder(near), near % divisor);
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace gatemark

@@ -1,0 +1,188 @@
+#include "control/read_requests.hpp"
+#include "trial/trial_plan.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+
+namespace gatemark::control {
+namespace {
+
+using Json = nlohmann::json;
+using namespace std::chrono_literals;
+
+Json example(const std::string& name) {
+    std::ifstream file{std::string{GATEMARK_PROTOCOL_EXAMPLES} + "/" + name + ".json"};
+    return Json::parse(file);
+}
+
+std::vector<std::string> sorted_places(const Errors& errors) {
+    std::vector<std::string> places;
+    for (const Error& error : errors) {
+        EXPECT_FALSE(error.what.empty() || error.fix.empty()) << error.where;
+        places.push_back(error.where);
+    }
+    std::sort(places.begin(), places.end());
+    return places;
+}
+
+using Places = std::vector<std::string>;
+
+TEST(ReadTrialRequest, TakesEveryValueOver) {
+    Errors errors;
+    const trial::TrialRequest request = read_trial_request(example("trial_request"), errors);
+    ASSERT_TRUE(errors.empty());
+    EXPECT_EQ(request.trial_number, 12U);
+    EXPECT_EQ(request.seed, 42U);
+    EXPECT_EQ(request.duration, 60s);
+    EXPECT_EQ(request.waits.settle, 2s);
+    EXPECT_EQ(request.waits.rest, 5s);
+    EXPECT_EQ(request.give_up_lateness, 100ms);
+    EXPECT_EQ(request.progress, 500ms);
+    ASSERT_EQ(request.directions.size(), 2U);
+    const trial::DirectionRequest& forward = request.directions[0];
+    EXPECT_EQ(forward.direction, trial::Direction::forward);
+    EXPECT_EQ(request.directions[1].direction, trial::Direction::reverse);
+    EXPECT_EQ(forward.frames_per_second, 1'000'000U);
+    EXPECT_EQ(forward.foreground_m, 9U);
+    EXPECT_EQ(forward.foreground_n, 10U);
+    ASSERT_TRUE(forward.foreground && forward.background);
+    EXPECT_EQ(forward.foreground->frame_octets, 84U);
+    EXPECT_EQ(forward.foreground->hop_limit_decrement, 3U);
+    EXPECT_EQ(forward.foreground->source.offset, 14U);
+    EXPECT_EQ(forward.foreground->source.part, (frame::ValueRange{frame::ValueMode::pseudorandom, 2, 254}));
+    EXPECT_EQ(net::to_text(forward.foreground->destination.address), "198.19.0.2");
+    EXPECT_EQ(forward.foreground->destination_ports, (frame::ValueRange{frame::ValueMode::pseudorandom, 1, 49151}));
+    ASSERT_TRUE(forward.foreground->mapping);
+    EXPECT_EQ(net::to_text(*forward.foreground->mapping->to_ipv6(*net::parse_address("198.18.0.9"))), "2001:2::9");
+    EXPECT_FALSE(forward.background->mapping);
+    EXPECT_FALSE(forward.background->as_sent);
+    EXPECT_EQ(forward.background->destination.part.mode, frame::ValueMode::fixed);
+}
+
+TEST(ReadTrialRequest, AllProblemsComeAtOnce) {
+    Json message = example("trial_request");
+    message["speed"] = 5;
+    message["duration_ns"] = "60s";
+    message["waits"].erase("learn_ns");
+    message["waits"]["lern_ns"] = 1;
+    message["give_up_lateness_ns"] = 0;
+    Json& stream = message["directions"][0]["foreground"];
+    stream["frame_octets"] = 63;
+    stream["hop_limit"] = 256;
+    stream["dont_fragment"] = 0;
+    stream["source"]["address"] = "2001:2::g";
+    stream["source"]["mode"] = "random";
+    stream["destination"]["networks"] = 2;
+    stream["source_ports"]["maximum"] = 65536;
+    stream["expect"] = "nothing";
+    stream["translation"]["eam"][0]["ipv4"] = "198.18.0.1/24";
+    message["directions"][1]["direction"] = "backward";
+    Errors errors;
+    (void)read_trial_request(message, errors);
+    EXPECT_EQ(sorted_places(errors),
+              (Places{"directions[0].foreground.destination.networks", "directions[0].foreground.dont_fragment",
+                      "directions[0].foreground.expect", "directions[0].foreground.frame_octets", "directions[0].foreground.hop_limit",
+                      "directions[0].foreground.source.address", "directions[0].foreground.source.mode",
+                      "directions[0].foreground.source_ports.maximum", "directions[0].foreground.translation.eam[0]",
+                      "directions[1].direction", "duration_ns", "give_up_lateness_ns", "speed", "waits.learn_ns", "waits.lern_ns"}));
+}
+
+TEST(ReadOpenRequest, TakesEveryValueOverAndTellsAllProblems) {
+    Errors errors;
+    const trial::OpenRequest request = read_open_request(example("open_request"), errors);
+    ASSERT_TRUE(errors.empty());
+    EXPECT_EQ(request.left.port, "af_packet:gm0-left");
+    EXPECT_EQ(request.left.answer_for.size(), 2U);
+    EXPECT_FALSE(request.left.gateway_mac);
+    EXPECT_EQ(request.right.vlan_id, 100);
+    EXPECT_EQ(net::to_text(*request.right.gateway_mac), "02:00:00:00:00:01");
+    EXPECT_EQ(request.cores, (std::vector<unsigned>{1}));
+    EXPECT_TRUE(request.huge_pages_allowed);
+    Json message = example("open_request");
+    message["left"]["queues"] = 0;
+    message["left"]["vlan_id"] = 4095;
+    message["right"]["gateway_mac"] = "02:00";
+    message["right"]["mtu"] = 100;
+    message["cores"] = Json::parse(R"([0,-1,"x"])");
+    message["huge_pages"] = "always";
+    (void)read_open_request(message, errors);
+    EXPECT_EQ(sorted_places(errors),
+              (Places{"cores", "cores", "huge_pages", "left.queues", "left.vlan_id", "right.gateway_mac", "right.mtu"}));
+}
+
+TEST(ReadResolveRequest, TakesEveryValueOver) {
+    Errors errors;
+    const trial::ResolveRequest request = read_resolve_request(example("resolve_request"), errors);
+    ASSERT_TRUE(errors.empty());
+    EXPECT_EQ(request.side, trial::Side::left);
+    EXPECT_EQ(net::to_text(request.gateway), "2001:2::1");
+    EXPECT_EQ(request.timeout, 3s);
+}
+
+TEST(ReadHosts, FixedHostsAreTakenAsTheyStand) {
+    Json message = example("open_request");
+    message["left"]["answer_for"] =
+        Json::parse(R"([{"address":"198.18.0.2","offset":2,"mode":"fixed","minimum":7,"maximum":9,"networks":256}])");
+    Errors errors;
+    const trial::OpenRequest request = read_open_request(message, errors);
+    ASSERT_TRUE(errors.empty());
+    EXPECT_EQ(request.left.answer_for[0].part, (frame::ValueRange{frame::ValueMode::fixed, 0, 0}));
+    EXPECT_TRUE(request.left.answer_for[0].many_networks);
+}
+
+/// Replaces one value after the other, at every depth, by values of every type: reading must tell problems, never throw or crash.
+void with_each_value_replaced(Json& root, Json& part, const std::function<void()>& visit) {
+    const Json replacements = Json::parse(R"([null,true,-1,0,1,2,1.5,18446744073709551615,"","x",[],[null],{},{"a":1},"1.2.3.4\u0000/5"])");
+    for (auto& value : part) {
+        const Json original = value;
+        for (const Json& replacement : replacements) {
+            value = replacement;
+            visit();
+        }
+        value = original;
+        if (value.is_structured()) {
+            with_each_value_replaced(root, value, visit);
+        }
+    }
+}
+
+TEST(ReadRequests, SurviveEveryValueOfEveryType) {
+    Json trial_message = example("trial_request"), open_message = example("open_request"), resolve_message = example("resolve_request"),
+         frames_message = example("frames_request");
+    const auto read_all = [](const Json& message) {
+        Errors errors;
+        (void)read_trial_request(message, errors);
+        (void)read_open_request(message, errors);
+        (void)read_resolve_request(message, errors);
+        (void)read_frames_request(message, errors);
+        EXPECT_FALSE(errors.empty());
+    };
+    for (Json* const message : {&trial_message, &open_message, &resolve_message, &frames_message}) {
+        with_each_value_replaced(*message, *message, [&] { read_all(*message); });
+    }
+    for (const char* const text : {"null", "[]", "5", "\"trial\"", "{}", "[[[[[[]]]]]]"}) {
+        read_all(Json::parse(text));
+    }
+}
+
+TEST(ReadRequests, WhatCanBeReadCanBePlannedOrToldWhyNot) {
+    Json message = example("trial_request");
+    unsigned planned = 0, refused = 0;
+    with_each_value_replaced(message, message, [&] {
+        Errors errors;
+        const trial::TrialRequest request = read_trial_request(message, errors);
+        if (!errors.empty()) {
+            return;
+        }
+        (std::holds_alternative<Errors>(trial::make_trial_plan(request, {})) ? refused : planned) += 1;
+    });
+    EXPECT_GT(planned, 0U);
+    EXPECT_GT(refused, 0U);
+}
+
+}  // namespace
+}  // namespace gatemark::control

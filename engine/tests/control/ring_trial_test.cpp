@@ -1,0 +1,158 @@
+#include "control/server.hpp"
+
+#include "control/pipes.hpp"
+#include "pace/calibrate.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace gatemark::control {
+namespace {
+
+using Json = nlohmann::json;
+using namespace std::chrono_literals;
+
+/// The whole engine behind its pipes, with a pair of rings as its wire: what one port sends the other receives.
+class RingTrial : public testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        pipes_ = new Pipes;
+        server_ = new std::thread{[] {
+            LineChannel channel{pipes_->in.reading(), pipes_->out.writing()};
+            Server{channel, pace::ticks_per_second()}.serve();
+        }};
+        client_ = new LineChannel{pipes_->out.reading(), pipes_->in.writing()};
+        const Json answer = ask(Json::parse(R"({"request":"open","id":1,"cores":[],"huge_pages":"never",
+            "left":{"port":"ring","queues":1,"ring_frames":1024,"vlan_id":null,"mtu":1500,"answer_for":[],"gateway_mac":null},
+            "right":{"port":"ring","queues":1,"ring_frames":1024,"vlan_id":null,"mtu":1500,"answer_for":[],"gateway_mac":null}})"));
+        ASSERT_EQ(answer["answer"], "ok") << answer;
+    }
+    static void TearDownTestSuite() {
+        EXPECT_EQ(ask({{"request", "close"}, {"id", 99}})["answer"], "ok");
+        server_->join();
+        delete server_;
+        delete client_;
+        delete pipes_;
+    }
+
+    static Json ask(const Json& request) {
+        client_->write(request.dump());
+        return answer();
+    }
+    /// The next answer that is no progress.
+    static Json answer() {
+        while (const auto line = client_->read(60s)) {
+            Json json = Json::parse(*line);
+            if (json["answer"] != "progress") {
+                return json;
+            }
+            ++progress_;
+        }
+        return {{"answer", "none within a minute"}};
+    }
+    static Json hosts(const char* address) {
+        return {{"address", address}, {"offset", 0}, {"mode", "fixed"}, {"minimum", 0}, {"maximum", 0}, {"networks", 1}};
+    }
+    static Json stream(const char* source, const char* destination, const char* expect) {
+        return {{"frame_octets", 84},
+                {"hop_limit", 10},
+                {"traffic_class", 0},
+                {"dont_fragment", false},
+                {"source", hosts(source)},
+                {"destination", hosts(destination)},
+                {"source_ports", {{"mode", "pseudorandom"}, {"minimum", 1024}, {"maximum", 65535}}},
+                {"destination_ports", {{"mode", "pseudorandom"}, {"minimum", 1}, {"maximum", 49151}}},
+                {"expect", expect},
+                {"hop_limit_decrement", std::string{expect} == "gateway" ? 1 : 0},
+                {"translation", nullptr}};
+    }
+    static Json trial(std::chrono::nanoseconds duration, const char* expect) {
+        Json request = Json::parse(
+            R"({"request":"trial","id":2,"trial_number":5,"seed":42,"waits":{"settle_ns":0,"learn_ns":0,"drain_ns":100000000,"rest_ns":0},
+            "give_up_lateness_ns":5000000000,"kept_frames_max":2,"progress_ns":100000000,"directions":[]})");
+        request["duration_ns"] = duration.count();
+        for (const char* const direction : {"forward", "reverse"}) {
+            request["directions"].push_back({{"direction", direction},
+                                             {"frames_per_second", 10'000},
+                                             {"foreground_m", 3},
+                                             {"foreground_n", 4},
+                                             {"foreground", stream("198.18.0.2", "198.19.0.2", expect)},
+                                             {"background", stream("2001:2::2", "2001:2:0:8000::2", expect)}});
+        }
+        return request;
+    }
+
+    struct Pipes {
+        test::Pipe in, out;
+    };
+    static inline Pipes* pipes_ = nullptr;
+    static inline std::thread* server_ = nullptr;
+    static inline LineChannel* client_ = nullptr;
+    static inline unsigned progress_ = 0;
+};
+
+TEST_F(RingTrial, EveryFrameThatWasOfferedComesBack) {
+    progress_ = 0;
+    const Json report = ask(trial(500ms, "as_sent"));
+    ASSERT_EQ(report["answer"], "ok") << report;
+    EXPECT_FALSE(report["cancelled"]);
+    EXPECT_GE(progress_, 3U);
+    ASSERT_EQ(report["directions"].size(), 2U);
+    for (const Json& direction : report["directions"]) {
+        EXPECT_FALSE(direction["gave_up"]);
+        for (const auto& [name, frames] : {std::pair{"foreground", 3750}, std::pair{"background", 1250}}) {
+            const Json& counts = direction[name];
+            EXPECT_EQ(counts["intended"], frames);
+            EXPECT_EQ(counts["offered"], frames);
+            EXPECT_EQ(counts["received"], frames) << counts["faults"];
+            EXPECT_EQ(counts["lost"], 0);
+            EXPECT_EQ(counts["duplicate"], 0);
+            EXPECT_EQ(counts["reordered"], 0);
+        }
+        EXPECT_GE(direction["sending_ns"].get<std::int64_t>(), 499'800'000);
+    }
+    EXPECT_TRUE(report["kept_frames"].empty());
+}
+
+TEST_F(RingTrial, AWireIsNoGateway) {
+    const Json report = ask(trial(50ms, "gateway"));
+    ASSERT_EQ(report["answer"], "ok") << report;
+    const Json& counts = report["directions"][0]["foreground"];
+    EXPECT_EQ(counts["received"], 0);
+    EXPECT_EQ(counts["faulty"], 375);
+    EXPECT_EQ(counts["lost"], 0);
+    EXPECT_EQ(counts["faults"], Json::parse(R"({"hop_limit":375})"));
+    EXPECT_FALSE(report["kept_frames"].empty());
+}
+
+TEST_F(RingTrial, CancelEndsItAndHostileLinesDoNot) {
+    client_->write(trial(60s, "as_sent").dump());
+    for (const char* const line : {"x", "[]", R"({"request":5})", R"({"request":["cancel"]})", R"({"request":null,"id":1})", ""}) {
+        client_->write(line);
+    }
+    std::this_thread::sleep_for(400ms);
+    client_->write(R"({"request":"cancel","id":2})");
+    const Json report = answer();
+    ASSERT_EQ(report["answer"], "ok") << report;
+    EXPECT_TRUE(report["cancelled"]);
+    const Json& counts = report["directions"][0]["foreground"];
+    EXPECT_GT(counts["offered"].get<int>(), 0);
+    EXPECT_LT(counts["offered"].get<int>(), 400'000);
+    EXPECT_EQ(counts["offered"].get<int>(), counts["received"].get<int>() + counts["lost"].get<int>());
+}
+
+TEST_F(RingTrial, AGatewayThatIsNotThereIsAnError) {
+    const Json answered = ask({{"request", "resolve"},
+                               {"id", 6},
+                               {"side", "left"},
+                               {"gateway", "198.18.0.1"},
+                               {"source", "198.18.0.2"},
+                               {"timeout_ns", 200'000'000}});
+    EXPECT_EQ(answered["answer"], "error");
+    EXPECT_NE(answered.dump().find("198.18.0.1"), std::string::npos);
+}
+
+TEST_F(RingTrial, PortsAreOpenedOnce) { EXPECT_EQ(ask({{"request", "open"}, {"id", 7}})["answer"], "error"); }
+
+}  // namespace
+}  // namespace gatemark::control

@@ -1,0 +1,134 @@
+#include "control/server.hpp"
+
+#include "control/pipes.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+namespace gatemark::control {
+namespace {
+
+using Json = nlohmann::json;
+using namespace std::chrono_literals;
+
+/// What a server without ports answers to these lines.
+std::vector<Json> answers_to(const std::vector<std::string>& lines) {
+    test::Pipe in, out;
+    std::thread client{[&] {
+        for (const std::string& line : lines) {
+            in.write_ignoring_errors(line + "\n");
+        }
+        in.close_writing();
+    }};
+    std::vector<Json> answers;
+    std::thread reader{[&] {
+        LineChannel channel{out.reading(), -1};
+        while (const auto line = channel.read(std::chrono::nanoseconds{-1})) {
+            answers.push_back(Json::parse(*line, nullptr, false));
+        }
+    }};
+    LineChannel channel{in.reading(), out.writing()};
+    Server{channel, 1'000'000'000}.serve();
+    in.close_reading();
+    client.join();
+    out.close_writing();
+    reader.join();
+    return answers;
+}
+
+std::string example(const std::string& name) {
+    std::ifstream file{std::string{GATEMARK_PROTOCOL_EXAMPLES} + "/" + name + ".json"};
+    return Json::parse(file).dump();
+}
+
+TEST(Server, SaysWhoItIs) {
+    const auto answers = answers_to({R"({"request":"hello","id":1})"});
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0]["answer"], "ok");
+    EXPECT_EQ(answers[0]["id"], 1);
+    EXPECT_EQ(answers[0]["protocol"], 1);
+    EXPECT_EQ(answers[0]["tsc_hz"], 1'000'000'000);
+    EXPECT_FALSE(answers[0]["processors"].empty());
+    EXPECT_TRUE(answers[0]["tsc_invariant"].is_boolean());
+    for (const char* const key : {"version", "dpdk", "build"}) {
+        EXPECT_TRUE(answers[0][key].is_string()) << key;
+    }
+}
+
+TEST(Server, ShowsFramesWithoutAPort) {
+    const auto answers = answers_to({example("frames_request")});
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0]["answer"], "ok") << answers[0];
+    EXPECT_EQ(answers[0]["frames"].size(), 4U);
+    EXPECT_EQ(answers[0]["frames"][0]["sent"].get<std::string>().size(), 160U);
+}
+
+TEST(Server, ClosesWhenToldTo) {
+    const auto answers = answers_to({R"({"request":"close","id":-7})", R"({"request":"hello","id":8})"});
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0], (Json{{"answer", "ok"}, {"id", -7}}));
+}
+
+TEST(Server, NeedsAnOpenPortForSomeRequests) {
+    for (const char* const name : {"resolve_request", "trial_request", "link_request"}) {
+        const auto answers = answers_to({example(name)});
+        ASSERT_EQ(answers.size(), 1U);
+        EXPECT_EQ(answers[0]["answer"], "error");
+        EXPECT_EQ(answers[0]["errors"].size(), 1U);
+    }
+}
+
+TEST(Server, HostileLinesGetAnErrorAndTheNextRequestItsAnswer) {
+    std::vector<std::string> lines{"x",
+                                   "{",
+                                   "[]",
+                                   "null",
+                                   "5",
+                                   "\"hello\"",
+                                   "{}",
+                                   R"({"id":1})",
+                                   R"({"request":"hello"})",
+                                   R"({"request":"hello","id":"1"})",
+                                   R"({"request":"hello","id":1.5})",
+                                   R"({"request":5,"id":1})",
+                                   R"({"request":null,"id":1})",
+                                   R"({"request":"nothing","id":1})",
+                                   R"({"request":"open","id":1})",
+                                   R"({"request":"frames","id":1,"count":0,"trial":[]})",
+                                   "\xff\xfe",
+                                   std::string{"{\0}", 3},
+                                   std::string(20000, '['),
+                                   R"({"request":"open","id":1,"\u0000":"\ud83d\ude00"})",
+                                   R"({"request":"\u0000","id":1})"};
+    const std::size_t hostile = lines.size();
+    lines.emplace_back("");                                // no line at all: no answer
+    lines.emplace_back(R"({"request":"cancel","id":9})");  // comes too late: no answer of its own
+    lines.emplace_back(R"({"request":"hello","id":10})");
+    const auto answers = answers_to(lines);
+    ASSERT_EQ(answers.size(), hostile + 1);
+    for (std::size_t i = 0; i < hostile; ++i) {
+        EXPECT_EQ(answers[i]["answer"], "error") << i;
+        EXPECT_FALSE(answers[i]["errors"].empty()) << i;
+    }
+    EXPECT_EQ(answers.back()["id"], 10);
+    EXPECT_EQ(answers.back()["answer"], "ok");
+}
+
+TEST(Server, TellsEveryProblemOfARequestAtOnce) {
+    Json message = Json::parse(example("frames_request"));
+    message["count"] = 0;
+    message["left_mac"] = "x";
+    message["trial"]["seed"] = -1;
+    const auto answers = answers_to({message.dump()});
+    ASSERT_EQ(answers.size(), 1U);
+    std::vector<std::string> places;
+    for (const Json& error : answers[0]["errors"]) {
+        places.push_back(error["where"]);
+    }
+    EXPECT_EQ(places, (std::vector<std::string>{"count", "left_mac", "trial.seed"}));
+}
+
+}  // namespace
+}  // namespace gatemark::control

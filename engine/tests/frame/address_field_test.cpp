@@ -1,0 +1,141 @@
+#include "frame/address_field.hpp"
+
+#include "frame/streams.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gatemark::frame {
+namespace {
+
+using test::varying_host;
+
+/// Holds the fast form to translating each host anew, and its share of the checksum to summing the octets.
+void expect_equals_slow_form(const HostSet& hosts, net::Family family, const net::AddressMapping* mapping, std::uint32_t step = 1) {
+    const auto made = AddressField::make(hosts, family, mapping, "field");
+    ASSERT_EQ(error_of(made), nullptr) << error_of(made)->what;
+    const auto& field = std::get<AddressField>(made);
+    ASSERT_EQ(field.family(), family);
+    for (std::uint32_t value = hosts.part.minimum; value <= hosts.part.maximum; value += step) {
+        for (unsigned network = 0; network < (hosts.many_networks ? 256U : 1U); ++network) {
+            const auto small = static_cast<std::uint16_t>(value);
+            const auto net_number = static_cast<std::uint8_t>(network);
+            const net::Address host = hosts.host(small, net_number);
+            const net::Address slow = mapping == nullptr ? host : mapping->to(family, host).value();
+            ASSERT_EQ(net::to_text(field.at(small, net_number)), net::to_text(slow)) << net::to_text(host);
+            ASSERT_TRUE(field.matches(slow.octets.data(), small, net_number));
+            std::array<std::byte, 16> octets = field.base().octets;
+            const Sum varying = field.write(octets.data(), small, net_number);
+            ASSERT_EQ(fold(sum_of(std::span{field.base().octets}.first(field.octets())) + varying),
+                      fold(sum_of(std::span{octets}.first(field.octets()))));
+            net::Address wrong = slow;
+            wrong.octets[value % field.octets()] ^= std::byte{1};
+            ASSERT_FALSE(field.matches(wrong.octets.data(), small, net_number));
+        }
+    }
+}
+
+constexpr std::array<const char*, 6> prefixes{"2001:db8::/32",         "2001:db8:100::/40",     "2001:db8:122::/48",
+                                              "2001:db8:122:300::/56", "2001:db8:122:344::/64", "2001:db8:122:344::/96"};
+
+TEST(AddressField, Ipv4HostsAtEveryOffsetWithEveryPrefix) {
+    for (const char* const prefix : prefixes) {
+        const net::AddressMapping mapping = test::mapping_of(prefix);
+        for (std::size_t offset = 0; offset <= 2; ++offset) {
+            expect_equals_slow_form(varying_host("198.18.0.2", offset, ValueMode::pseudorandom, 0, 65535), net::Family::ipv6, &mapping, 7);
+        }
+        expect_equals_slow_form(test::fixed_host("198.18.0.2"), net::Family::ipv6, &mapping);
+    }
+}
+
+TEST(AddressField, Ipv4HostsInManyNetworks) {
+    for (const char* const prefix : prefixes) {
+        const net::AddressMapping mapping = test::mapping_of(prefix);
+        expect_equals_slow_form(varying_host("198.19.0.2", 2, ValueMode::pseudorandom, 2, 254, true), net::Family::ipv6, &mapping);
+        expect_equals_slow_form(varying_host("198.19.0.2", 0, ValueMode::pseudorandom, 0xc600, 0xc613, true), net::Family::ipv6, &mapping);
+        HostSet fixed = test::fixed_host("198.19.9.2");
+        fixed.many_networks = true;
+        expect_equals_slow_form(fixed, net::Family::ipv6, &mapping);
+    }
+}
+
+TEST(AddressField, Ipv6HostsAtEveryOffsetToIpv4) {
+    for (const char* const prefix : prefixes) {
+        const net::AddressMapping mapping = test::mapping_of(prefix);
+        const net::Prefix parsed = *net::parse_prefix(prefix);
+        const net::Address host = *mapping.to_ipv6(test::address_of("198.18.9.2"));
+        for (std::size_t offset = parsed.length / 8; offset <= 14; ++offset) {
+            expect_equals_slow_form(varying_host(net::to_text(host), offset, ValueMode::pseudorandom, 0, 999), net::Family::ipv4, &mapping);
+        }
+    }
+}
+
+TEST(AddressField, Ipv6HostsOutsideThePrefixAreRefused) {
+    const net::AddressMapping mapping = test::mapping_of("2001:db8:122:344::/96");
+    const auto made =
+        AddressField::make(varying_host("2001:db8:122:344::", 10, ValueMode::pseudorandom, 0, 9), net::Family::ipv4, &mapping, "field");
+    ASSERT_NE(error_of(made), nullptr);
+    EXPECT_EQ(error_of(made)->where, "field");
+    EXPECT_NE(error_of(AddressField::make(test::fixed_host("198.18.0.2"), net::Family::ipv6, nullptr, "field")), nullptr);
+}
+
+TEST(AddressField, OwnFamilyAtEveryOffset) {
+    for (std::size_t offset = 0; offset <= 14; ++offset) {
+        expect_equals_slow_form(varying_host("2001:2::2", offset, ValueMode::pseudorandom, 0, 65535), net::Family::ipv6, nullptr, 11);
+        const bool overlaps_network = offset == 6;
+        if (!overlaps_network) {
+            expect_equals_slow_form(varying_host("2001:2::2", offset, ValueMode::decreasing, 0, 255, true), net::Family::ipv6, nullptr);
+        }
+    }
+    for (std::size_t offset = 0; offset <= 2; ++offset) {
+        expect_equals_slow_form(varying_host("198.18.0.2", offset, ValueMode::increasing, 0, 65535), net::Family::ipv4, nullptr, 11);
+    }
+}
+
+TEST(AddressField, OnePrefixForAllHostsNeedsNoTable) {
+    const net::AddressMapping mapping = test::mapping_of("2001:2:0:6400::/96", {{"198.18.0.0/24", "2001:2::/120"}});
+    expect_equals_slow_form(varying_host("198.18.0.2", 2, ValueMode::pseudorandom, 2, 254), net::Family::ipv6, &mapping);
+    expect_equals_slow_form(varying_host("2001:2::2", 14, ValueMode::pseudorandom, 2, 254), net::Family::ipv4, &mapping);
+    const net::AddressMapping prefix_of_16 = test::mapping_of("", {{"198.19.0.0/16", "2001:2:0:8000::/112"}});
+    expect_equals_slow_form(varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 0, 65535), net::Family::ipv6, &prefix_of_16, 13);
+    expect_equals_slow_form(varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 0, 255, true), net::Family::ipv6, &prefix_of_16);
+}
+
+TEST(AddressField, OneMappingAHostIsTabled) {
+    std::vector<std::pair<std::string, std::string>> mappings;
+    for (unsigned host = 2; host <= 254; ++host) {
+        const auto scattered = std::to_string(host * 37 % 251);
+        mappings.emplace_back("198.18.0." + std::to_string(host) + "/32", "2001:2:" + scattered + "::" + scattered + "/128");
+    }
+    const net::AddressMapping mapping = test::mapping_of("", mappings);
+    expect_equals_slow_form(varying_host("198.18.0.0", 2, ValueMode::pseudorandom, 2, 254), net::Family::ipv6, &mapping);
+}
+
+TEST(AddressField, APrefixThatSplitsAnOctetIsTabled) {
+    const net::AddressMapping shifted = test::mapping_of("", {{"198.18.0.0/16", "2001:2::/109"}});  // moves 16 bits up by three
+    expect_equals_slow_form(varying_host("198.18.0.0", 2, ValueMode::pseudorandom, 0, 65535), net::Family::ipv6, &shifted, 3);
+    const net::AddressMapping halves =
+        test::mapping_of("2001:2:0:6400::/96", {{"198.18.0.0/25", "2001:2::/121"}});  // the upper half embedded
+    expect_equals_slow_form(varying_host("198.18.0.0", 2, ValueMode::pseudorandom, 2, 254), net::Family::ipv6, &halves);
+}
+
+TEST(AddressField, NetworksThatAreMappedDifferentlyAreRefused) {
+    for (const unsigned network : {0U, 1U, 7U, 90U, 254U, 255U}) {
+        const std::string ipv4 = "198.19." + std::to_string(network);
+        for (const auto& [from, to] : {std::pair{ipv4 + ".0/24", "2001:2:0:1::/120"}, std::pair{ipv4 + ".77/32", "2001:2:0:1::77/128"}}) {
+            const net::AddressMapping mapping = test::mapping_of("2001:2:0:6400::/96", {{from, to}});
+            const auto made = AddressField::make(varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 2, 254, true), net::Family::ipv6,
+                                                 &mapping, "field");
+            EXPECT_NE(error_of(made), nullptr) << from;
+        }
+    }
+}
+
+TEST(AddressField, AHostWithoutRepresentationAnywhereInTheRangeIsRefused) {
+    const net::AddressMapping mapping = test::mapping_of("", {{"198.18.0.0/25", "2001:2::/121"}, {"198.18.0.192/26", "2001:2::/122"}});
+    EXPECT_NE(
+        error_of(AddressField::make(varying_host("198.18.0.0", 2, ValueMode::pseudorandom, 2, 254), net::Family::ipv6, &mapping, "field")),
+        nullptr);
+}
+
+}  // namespace
+}  // namespace gatemark::frame

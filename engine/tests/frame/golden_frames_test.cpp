@@ -1,0 +1,123 @@
+#include "frame/streams.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gatemark::frame {
+namespace {
+
+using test::Octets, test::SlowPacket;
+
+/// A published frame, from its IP header on, with octets 00 to 11 (hexadecimal) as UDP data.
+struct Golden {
+    const char *source, *destination;
+    std::uint16_t source_port, destination_port;
+    std::uint8_t hop_limit;
+    const char* headers;
+};
+
+Octets octets_of(const Golden& golden) {
+    Octets octets = test::from_hex(golden.headers);
+    test::append(octets, test::counting(18));
+    return octets;
+}
+
+constexpr const char* counting_18 = "000102030405060708090a0b0c0d0e0f1011";
+
+// RFC 2544 appendix C.2.6.4 with the length fields of 64 octets and a UDP checksum.
+constexpr Golden rfc2544{"198.18.1.2", "198.19.1.2", 49184, 7, 10, "4500002e000000000a112296c6120102c6130102 c0200007001a6917"};
+constexpr Golden nat64_in{
+    "2001:2::2", "64:ff9b::198.19.0.2",
+    1025,        80,
+    10,          "60000000001a110a 20010002000000000000000000000002 0064ff9b0000000000000000c6130002 04010050001accfd"};
+constexpr Golden nat64_out{"198.19.0.1", "198.19.0.2", 1025, 80, 9, "4500002e0000000009112596c6130001c6130002 04010050001a26ee"};
+constexpr Golden own_prefix_in{
+    "2001:2::2", "2001:2:0:1::198.19.0.2",
+    1025,        80,
+    10,          "60000000001a110a 20010002000000000000000000000002 2001000200000001 00000000c6130002 04010050001aacf9"};
+constexpr Golden eam_in{"2001:2::2", "2001:2:0:1000::2",
+                        1025,        80,
+                        10,          "60000000001a110a 20010002000000000000000000000002 20010002000010000000000000000002 04010050001a630e"};
+constexpr Golden eam_out{"198.18.0.2", "198.19.0.2", 1025, 80, 9, "4500002e0000000009112596c6120002c6130002 04010050001a26ee"};
+// Their UDP checksums are computed as zero and sent as all ones.
+constexpr Golden zero_ipv6{
+    "2001:2::2", "2001:2:0:8000::2",
+    63319,       7,
+    10,          "60000000001a110a 20010002000000000000000000000002 20010002000080000000000000000002 f7570007001affff"};
+constexpr Golden zero_ipv4{"198.18.0.2", "198.19.0.2", 11064, 7, 10, "4500002e000000000a112496c6120002c6130002 2b380007001affff"};
+
+TEST(GoldenFrames, TheSlowWriterGivesThemOctetByOctet) {
+    for (const Golden& golden : {rfc2544, nat64_in, nat64_out, own_prefix_in, eam_in, eam_out, zero_ipv6, zero_ipv4}) {
+        SlowPacket packet;
+        packet.source = test::address_of(golden.source);
+        packet.destination = test::address_of(golden.destination);
+        packet.source_port = golden.source_port;
+        packet.destination_port = golden.destination_port;
+        packet.hop_limit = golden.hop_limit;
+        packet.payload = test::from_hex(counting_18);
+        const Octets frame = test::write_packet(packet);
+        EXPECT_EQ(test::to_hex(std::span{frame}.subspan(14)), test::to_hex(octets_of(golden))) << golden.source;
+    }
+}
+
+TEST(GoldenFrames, HeaderChecksumAfterOneHop) {
+    SlowPacket packet;
+    packet.source = test::address_of(rfc2544.source);
+    packet.destination = test::address_of(rfc2544.destination);
+    packet.payload = test::counting(18);
+    const Octets frame = test::write_packet(test::routed(packet, 1));
+    EXPECT_EQ(test::to_hex(std::span{frame}.subspan(14 + 10, 2)), "2396");
+}
+
+StreamRequest request_of(const Golden& golden, const char* right_host, std::optional<net::AddressMapping> mapping) {
+    StreamRequest request;
+    request.source = test::fixed_host(golden.source);
+    request.destination = test::fixed_host(right_host);
+    request.source_ports = {ValueMode::fixed, golden.source_port, golden.source_port};
+    request.destination_ports = {ValueMode::fixed, golden.destination_port, golden.destination_port};
+    request.frame_octets = request.source.address.family == net::Family::ipv4 ? 64 : 84;
+    request.hop_limit = 10;
+    request.mapping = std::move(mapping);
+    return request;
+}
+
+/// All headers but the UDP checksum, which covers our signature.
+void expect_headers(const FrameForm& form, const Stream& stream, const Golden& golden) {
+    const Octets frame = test::frame_in(form, stream, 0, 0), expected = octets_of(golden);
+    ASSERT_EQ(frame.size(), 14 + expected.size());
+    const std::size_t headers = expected.size() - 18 - 2;
+    EXPECT_EQ(test::to_hex(std::span{frame}.subspan(14, headers)), test::to_hex(std::span{expected}.first(headers)));
+    // With the golden payload in place of ours and the sum corrected by the difference, the UDP checksum is the golden one.
+    Sum sum = static_cast<std::uint16_t>(~load_raw<std::uint16_t>(frame.data() + 14 + headers));
+    for (std::size_t i = 0; i < 18; i += 2) {
+        sum += static_cast<std::uint16_t>(~load_raw<std::uint16_t>(frame.data() + form.layout.payload + i));
+        sum += load_raw<std::uint16_t>(expected.data() + headers + 2 + i);
+    }
+    EXPECT_EQ(udp_checksum(sum), load_raw<std::uint16_t>(expected.data() + headers));
+}
+
+TEST(GoldenFrames, TheEngineSendsThem) {
+    const Stream ipv4 = test::make_stream(request_of(rfc2544, rfc2544.destination, {}));
+    expect_headers(ipv4.sent(), ipv4, rfc2544);
+    const Stream zero4 = test::make_stream(request_of(zero_ipv4, zero_ipv4.destination, {}));
+    expect_headers(zero4.sent(), zero4, zero_ipv4);
+    const Stream zero6 = test::make_stream(request_of(zero_ipv6, zero_ipv6.destination, {}));
+    expect_headers(zero6.sent(), zero6, zero_ipv6);
+}
+
+TEST(GoldenFrames, TheEngineExpectsWhatTheTranslatorSends) {
+    const Stream well_known =
+        test::make_stream(request_of(nat64_in, "198.19.0.2", test::mapping_of("64:ff9b::/96", {{"198.19.0.1/32", "2001:2::2/128"}})));
+    expect_headers(well_known.sent(), well_known, nat64_in);
+    expect_headers(well_known.expected(), well_known, nat64_out);
+    const Stream own_prefix = test::make_stream(
+        request_of(own_prefix_in, "198.19.0.2", test::mapping_of("2001:2:0:1::/96", {{"198.19.0.1/32", "2001:2::2/128"}})));
+    expect_headers(own_prefix.sent(), own_prefix, own_prefix_in);
+    expect_headers(own_prefix.expected(), own_prefix, nat64_out);
+    const Stream explicit_mappings = test::make_stream(request_of(
+        eam_in, "198.19.0.2", test::mapping_of("", {{"198.18.0.0/24", "2001:2::/120"}, {"198.19.0.0/24", "2001:2:0:1000::/120"}})));
+    expect_headers(explicit_mappings.sent(), explicit_mappings, eam_in);
+    expect_headers(explicit_mappings.expected(), explicit_mappings, eam_out);
+}
+
+}  // namespace
+}  // namespace gatemark::frame

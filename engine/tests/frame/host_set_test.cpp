@@ -1,0 +1,70 @@
+#include "frame/host_set.hpp"
+
+#include "frame/streams.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace gatemark::frame {
+namespace {
+
+using test::address_of;
+
+/// Holds `contains` to the list of all hosts, and to strangers near them.
+void expect_contains_exactly_its_hosts(const HostSet& hosts) {
+    std::set<std::string> texts;
+    for (std::uint32_t value = hosts.part.minimum; value <= hosts.part.maximum; ++value) {
+        for (unsigned network = 0; network < (hosts.many_networks ? 256U : 1U); ++network) {
+            const net::Address host = hosts.host(static_cast<std::uint16_t>(value), static_cast<std::uint8_t>(network));
+            ASSERT_TRUE(hosts.contains(host)) << net::to_text(host);
+            texts.insert(net::to_text(host));
+        }
+    }
+    const std::size_t hosts_count = (hosts.varies() ? hosts.part.count() : 1) * (hosts.many_networks ? 256U : 1U);
+    EXPECT_EQ(texts.size(), hosts_count);
+    const std::size_t octets = net::address_octets(hosts.address.family);
+    for (const std::uint16_t value : {hosts.part.minimum, hosts.part.maximum}) {
+        for (std::size_t octet = 0; octet < octets; ++octet) {
+            for (unsigned changed = 0; changed < 256; ++changed) {
+                net::Address other = hosts.host(value, hosts.many_networks ? 17 : 0);
+                other.octets[octet] = static_cast<std::byte>(changed);
+                const bool is_host = texts.contains(net::to_text(other)) || other == hosts.address;
+                ASSERT_EQ(hosts.contains(other), is_host) << net::to_text(other);
+            }
+        }
+    }
+}
+
+TEST(HostSet, ContainsExactlyItsHosts) {
+    using test::fixed_host, test::varying_host;
+    expect_contains_exactly_its_hosts(fixed_host("198.18.0.2"));
+    expect_contains_exactly_its_hosts(fixed_host("2001:2::2"));
+    expect_contains_exactly_its_hosts(varying_host("198.18.0.2", 2, ValueMode::pseudorandom, 2, 254));
+    expect_contains_exactly_its_hosts(varying_host("198.18.0.2", 2, ValueMode::increasing, 300, 1300));
+    expect_contains_exactly_its_hosts(varying_host("198.18.0.2", 1, ValueMode::decreasing, 0x1200, 0x1300));
+    expect_contains_exactly_its_hosts(varying_host("2001:2::2", 14, ValueMode::pseudorandom, 2, 700));
+    expect_contains_exactly_its_hosts(varying_host("2001:2::2", 9, ValueMode::pseudorandom, 0, 500));
+}
+
+TEST(HostSet, ContainsExactlyItsHostsInAllNetworks) {
+    using test::varying_host;
+    HostSet fixed = test::fixed_host("198.19.5.2");
+    fixed.many_networks = true;
+    expect_contains_exactly_its_hosts(fixed);
+    expect_contains_exactly_its_hosts(varying_host("198.19.0.2", 2, ValueMode::pseudorandom, 2, 254, true));
+    expect_contains_exactly_its_hosts(varying_host("2001:2:0:8000::2", 14, ValueMode::pseudorandom, 2, 99, true));
+    expect_contains_exactly_its_hosts(varying_host("2001:2:0:8000::2", 7, ValueMode::pseudorandom, 2, 99, true));
+}
+
+TEST(HostSet, PlacesValueAndNetwork) {
+    EXPECT_EQ(test::varying_host("198.19.0.0", 2, ValueMode::increasing, 0, 65535).host(0x0506, 0), address_of("198.19.5.6"));
+    EXPECT_EQ(test::varying_host("198.19.0.0", 2, ValueMode::increasing, 2, 254, true).host(9, 77), address_of("198.19.77.9"));
+    EXPECT_EQ(test::varying_host("2001:2:0:8000::", 14, ValueMode::increasing, 2, 254, true).host(9, 0xcd), address_of("2001:2:0:80cd::9"));
+    EXPECT_EQ(test::fixed_host("198.19.3.4").host(0, 9), address_of("198.19.3.4"));
+}
+
+TEST(HostSet, KnowsNobodyOfTheOtherFamily) { EXPECT_FALSE(test::fixed_host("198.18.0.2").contains(address_of("c612:2::"))); }
+
+}  // namespace
+}  // namespace gatemark::frame

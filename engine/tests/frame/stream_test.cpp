@@ -1,0 +1,94 @@
+#include "frame/streams.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace gatemark::frame {
+namespace {
+
+using test::Gateway;
+
+std::string problem_of(const StreamRequest& request) {
+    const auto made =
+        Stream::make(request, signature::Direction::forward, signature::TrafficClass::foreground, 1, 1, {}, std::nullopt, "stream");
+    return error_of(made) == nullptr ? "" : error_of(made)->where;
+}
+
+TEST(Stream, RefusesFramesThatCannotBe) {
+    for (const Gateway gateway : test::all_gateways) {
+        for (const std::size_t octets : {std::size_t{0}, test::smallest_frame(gateway) - 1, std::size_t{9237}}) {
+            StreamRequest request = test::request_for(gateway);
+            request.frame_octets = octets;
+            EXPECT_EQ(problem_of(request), "stream.frame_octets") << octets;
+        }
+        EXPECT_EQ(problem_of(test::request_for(gateway)), "");
+    }
+}
+
+TEST(Stream, RefusesAHopLimitThatDoesNotSurvive) {
+    StreamRequest request = test::request_for(Gateway::siit64);
+    request.hop_limit = 3;
+    EXPECT_EQ(problem_of(request), "stream.hop_limit");
+    request.hop_limit = 4;
+    EXPECT_EQ(problem_of(request), "");
+}
+
+TEST(Stream, RefusesHostsWithoutRepresentation) {
+    StreamRequest request = test::request_for(Gateway::siit64);
+    request.source = test::fixed_host("2001:2::2");
+    EXPECT_EQ(problem_of(request), "stream.source");
+    request = test::request_for(Gateway::siit46);
+    request.mapping.reset();
+    EXPECT_EQ(problem_of(request), "stream.destination");
+}
+
+TEST(Stream, ValuesAreAFunctionOfSeedStreamAndNumberAlone) {
+    const Stream a = test::make_stream(test::request_for(Gateway::siit64)), b = test::make_stream(test::request_for(Gateway::siit64));
+    const Stream background = test::make_stream(test::request_for(Gateway::siit64), {}, signature::TrafficClass::background);
+    EXPECT_EQ(test::sent_frame(a, 123456, 200000), test::sent_frame(b, 123456, 200000));
+    unsigned same = 0;
+    for (std::uint64_t j = 0; j < 1000; ++j) {
+        same += a.values(j).source_port == background.values(j).source_port ? 1U : 0U;
+    }
+    EXPECT_LT(same, 10U);
+}
+
+TEST(Stream, PortsAndHostsTakeTheirWholeRanges) {
+    StreamRequest request = test::request_for(Gateway::router44);
+    request.destination.many_networks = true;
+    const Stream stream = test::make_stream(request);
+    std::set<std::uint16_t> sources, destinations, source_hosts, destination_hosts, networks;
+    for (std::uint64_t j = 0; j < 1'000'000; ++j) {
+        const FrameValues values = stream.values(j);
+        ASSERT_TRUE(values.source_port >= 1024 && values.destination_port >= 1 && values.destination_port <= 49151);
+        ASSERT_TRUE(values.source_host >= 2 && values.source_host <= 254);
+        ASSERT_EQ(values.destination_host, 2 + j % 253);
+        sources.insert(values.source_port);
+        destinations.insert(values.destination_port);
+        source_hosts.insert(values.source_host);
+        networks.insert(values.network);
+    }
+    EXPECT_GT(sources.size(), 64512U * 99 / 100);
+    EXPECT_EQ(destinations.size(), 49151U);
+    EXPECT_EQ(source_hosts.size(), 253U);
+    EXPECT_EQ(networks.size(), 256U);
+}
+
+TEST(Signature, TellsTrialsAndStreamsApart) {
+    using namespace signature;
+    EXPECT_NE(tag_of(42, 1), tag_of(42, 2));
+    EXPECT_TRUE(same_campaign(tag_of(42, 1), tag_of(42, 2)));
+    EXPECT_FALSE(same_campaign(tag_of(42, 1), tag_of(43, 1)));
+    EXPECT_EQ(stream_octet(Direction::forward, TrafficClass::foreground), 0xa0);
+    EXPECT_EQ(stream_octet(Direction::reverse, TrafficClass::background), 0xa3);
+    const test::Octets frame = test::sent_frame(test::make_stream(test::request_for(Gateway::router44)), 5, 0xfe'dcba'9876);
+    const std::byte* const payload = frame.data() + 42;
+    EXPECT_EQ(tag(payload), test::trial_tag());
+    EXPECT_EQ(stream(payload), 0xa0);
+    EXPECT_EQ(index(payload), 0xfe'dcba'9876U);
+    EXPECT_EQ(load_big_endian<std::uint64_t>(payload + timestamp_offset), 0x0123456789abcdefU);
+}
+
+}  // namespace
+}  // namespace gatemark::frame

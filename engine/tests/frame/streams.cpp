@@ -1,0 +1,103 @@
+#include "frame/streams.hpp"
+
+#include <stdexcept>
+
+namespace gatemark::test {
+
+namespace {
+
+constexpr unsigned decrement_of(Gateway gateway) { return gateway == Gateway::siit64 || gateway == Gateway::siit46 ? 3 : 1; }
+
+template <class T>
+T value_of(Result<T> result) {
+    if (const Error* const error = error_of(result)) {
+        throw std::invalid_argument{error->where + ": " + error->what};
+    }
+    return std::get<T>(std::move(result));
+}
+
+}  // namespace
+
+frame::HostSet fixed_host(const std::string& address) {
+    return {.address = address_of(address), .offset = 0, .part = {}, .many_networks = false};
+}
+
+frame::HostSet varying_host(const std::string& address, std::size_t offset, frame::ValueMode mode, std::uint16_t minimum,
+                            std::uint16_t maximum, bool many_networks) {
+    return {.address = address_of(address), .offset = offset, .part = {mode, minimum, maximum}, .many_networks = many_networks};
+}
+
+net::AddressMapping mapping_of(const std::string& prefix, const std::vector<std::pair<std::string, std::string>>& explicit_mappings) {
+    std::vector<net::ExplicitMapping> mappings;
+    for (const auto& [ipv4, ipv6] : explicit_mappings) {
+        mappings.push_back({net::parse_prefix(ipv4).value(), net::parse_prefix(ipv6).value()});
+    }
+    return value_of(net::AddressMapping::make(prefix.empty() ? std::nullopt : net::parse_prefix(prefix), mappings));
+}
+
+frame::StreamRequest request_for(Gateway gateway, std::size_t frame_octets) {
+    using frame::ValueMode;
+    const auto ipv4_left = varying_host("198.18.0.0", 2, ValueMode::pseudorandom, 2, 254),
+               ipv4_right = varying_host("198.19.0.0", 2, ValueMode::increasing, 2, 254);
+    const auto ipv6_left = varying_host("2001:2::", 14, ValueMode::pseudorandom, 2, 254),
+               ipv6_right = varying_host("2001:2:0:8000::", 14, ValueMode::decreasing, 2, 65535);
+    // An IPv6 host that a translator without explicit mappings can represent lies within its prefix.
+    const auto ipv6_translatable = varying_host("64:ff9b::c612:0", 14, ValueMode::pseudorandom, 2, 254);
+    frame::StreamRequest request;
+    request.frame_octets = frame_octets == 0 ? smallest_frame(gateway) : frame_octets;
+    request.source_ports = {ValueMode::pseudorandom, 1024, 65535};
+    request.destination_ports = {ValueMode::pseudorandom, 1, 49151};
+    request.hop_limit_decrement = static_cast<std::uint8_t>(decrement_of(gateway));
+    switch (gateway) {
+        case Gateway::router44:
+            request.source = ipv4_left;
+            request.destination = ipv4_right;
+            break;
+        case Gateway::router66:
+            request.source = ipv6_left;
+            request.destination = ipv6_right;
+            break;
+        case Gateway::siit64:
+            request.source = ipv6_translatable;
+            request.destination = ipv4_right;
+            break;
+        case Gateway::siit46:
+            request.source = ipv4_left;
+            request.destination = ipv6_translatable;
+            break;
+    }
+    if (request.source.address.family != request.destination.address.family) {
+        request.mapping = mapping_of(std::string{prefix_96} + "/96");
+    }
+    return request;
+}
+
+frame::Stream make_stream(const frame::StreamRequest& request, const Vlans& vlans, frame::signature::TrafficClass traffic_class,
+                          frame::signature::Direction direction) {
+    const frame::LinkAddresses link{
+        .source = *net::parse_mac("02:00:00:00:00:01"), .destination = *net::parse_mac("02:00:00:00:00:02"), .vlan_id = vlans.sent};
+    return value_of(frame::Stream::make(request, direction, traffic_class, seed, trial_tag(), link, vlans.received, "stream"));
+}
+
+Octets frame_in(const frame::FrameForm& form, const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index,
+                std::uint64_t ticks) {
+    Octets octets = form.frame;
+    frame::write_frame(form, octets.data(), stream.values(number_in_class), stream.octet(), index, {ticks});
+    return octets;
+}
+
+Octets sent_frame(const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index) {
+    return frame_in(stream.sent(), stream, number_in_class, index);
+}
+
+SlowPacket forwarded(std::span<const std::byte> sent, Gateway gateway, std::optional<std::uint16_t> received_vlan) {
+    const SlowPacket packet = read_packet(sent);
+    SlowPacket result = gateway == Gateway::router44 || gateway == Gateway::router66
+                            ? routed(packet, decrement_of(gateway))
+                            : translated(packet, decrement_of(gateway), embedding_96(prefix_96), 0xbeef);
+    result.vlan = received_vlan;
+    result.link_destination = result.link_source = {};
+    return result;
+}
+
+}  // namespace gatemark::test

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "frame/stream.hpp"
+#include "golden/slow_packet.hpp"
+
+/// Streams for tests: one request for each thing a gateway may be, and their frames.
+namespace gatemark::test {
+
+constexpr std::uint64_t seed = 42;
+constexpr std::uint32_t trial_number = 7;
+constexpr const char* prefix_96 = "64:ff9b::";
+[[nodiscard]] inline std::uint32_t trial_tag() { return frame::signature::tag_of(seed, trial_number); }
+
+enum class Gateway : std::uint8_t { router44, router66, siit64, siit46 };
+inline constexpr std::array<Gateway, 4> all_gateways{Gateway::router44, Gateway::router66, Gateway::siit64, Gateway::siit46};
+
+[[nodiscard]] frame::HostSet fixed_host(const std::string& address);
+[[nodiscard]] frame::HostSet varying_host(const std::string& address, std::size_t offset, frame::ValueMode mode, std::uint16_t minimum,
+                                          std::uint16_t maximum, bool many_networks = false);
+[[nodiscard]] net::AddressMapping mapping_of(const std::string& prefix,
+                                             const std::vector<std::pair<std::string, std::string>>& explicit_mappings = {});
+
+/// Hosts that vary, ports that vary, the smallest frame; translation, if any, by RFC 6052 with prefix_96/96. Translators decrement by 3,
+/// routers by 1.
+[[nodiscard]] frame::StreamRequest request_for(Gateway gateway, std::size_t frame_octets = 0);
+[[nodiscard]] constexpr std::size_t smallest_frame(Gateway gateway) {
+    return gateway == Gateway::router44 || gateway == Gateway::siit46 ? 64 : 84;
+}
+
+struct Vlans {
+    std::optional<std::uint16_t> sent, received;
+};
+[[nodiscard]] frame::Stream make_stream(const frame::StreamRequest& request, const Vlans& vlans = {},
+                                        frame::signature::TrafficClass traffic_class = frame::signature::TrafficClass::foreground,
+                                        frame::signature::Direction direction = frame::signature::Direction::forward);
+
+[[nodiscard]] Octets frame_in(const frame::FrameForm& form, const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index,
+                              std::uint64_t ticks = 0x0123456789abcdef);
+[[nodiscard]] Octets sent_frame(const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index);
+
+/// What a correct gateway makes of `sent`, by the slow translator. The identification of translated IPv4 packets is 0xbeef.
+[[nodiscard]] SlowPacket forwarded(std::span<const std::byte> sent, Gateway gateway,
+                                   std::optional<std::uint16_t> received_vlan = std::nullopt);
+
+}  // namespace gatemark::test

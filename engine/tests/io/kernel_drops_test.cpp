@@ -1,0 +1,161 @@
+#include "io/kernel_drops.hpp"
+#include "environment.hpp"
+#include "io/dpdk_queue.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+namespace gatemark::io {
+namespace {
+
+using test::port_options;
+
+/// A veth pair in this namespace, gone at the end of the scope.
+class VethPair {
+public:
+    VethPair() : left{"gm-e-l" + std::to_string(getpid() % 100000)}, right{"gm-e-r" + std::to_string(getpid() % 100000)} {
+        made = run("ip link add " + left + " type veth peer name " + right);
+        for (const std::string& end : {left, right}) {
+            made = made && run("sysctl -qw net.ipv6.conf." + end + ".disable_ipv6=1") && run("ip link set " + end + " up");
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    }
+    VethPair(const VethPair&) = delete;
+    VethPair& operator=(const VethPair&) = delete;
+    ~VethPair() { static_cast<void>(run("ip link del " + left + " 2>/dev/null")); }
+
+    std::string left, right;
+    bool made = false;
+
+private:
+    static bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
+};
+
+std::vector<std::byte> udp_frame() {
+    std::vector<std::byte> frame(60);
+    for (std::size_t i = 0; i < 6; ++i) {
+        frame[i] = std::byte{0x02};
+    }
+    frame[6] = std::byte{0x02};
+    frame[12] = std::byte{0x08};
+    frame[14] = std::byte{0x45};
+    return frame;
+}
+
+/// Sends at least `count` frames as fast as the port takes them; returns how many it accepted.
+std::uint64_t send_frames(DpdkPort& port, std::uint64_t count) {
+    auto pool = FramePool::create(port, "drops " + std::to_string(port.port_id()), 2048);
+    auto& frames = std::get<FramePool>(pool);
+    frames.set_template(udp_frame());
+    TransmitQueue transmit{port, 0, std::span{&frames, 1}};
+    std::array<rte_mbuf*, 32> burst{};
+    std::uint64_t sent = 0;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (sent < count && std::chrono::steady_clock::now() < deadline) {
+        const std::size_t got = transmit.acquire(0, burst);
+        const std::size_t accepted = transmit.send(std::span{burst}.first(got));
+        transmit.release(std::span{burst}.first(got).subspan(accepted));
+        sent += accepted;
+    }
+    return sent;
+}
+
+std::uint64_t receive_until_silence(const DpdkPort& port) {
+    ReceiveQueue receive{port, 0};
+    std::array<rte_mbuf*, 32> burst{};
+    std::uint64_t received = 0;
+    auto last = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - last < std::chrono::milliseconds{100}) {
+        const std::size_t got = receive.receive(burst);
+        receive.release(std::span{burst}.first(got));
+        received += got;
+        if (got != 0) {
+            last = std::chrono::steady_clock::now();
+        }
+    }
+    return received;
+}
+
+std::string text_of(const OwnDrops& drops) {
+    return "missed " + std::to_string(drops.rx_missed) + " no buffer " + std::to_string(drops.rx_no_buffer) + " rx errors " +
+           std::to_string(drops.rx_errors) + " tx errors " + std::to_string(drops.tx_errors) + " socket " +
+           std::to_string(drops.socket_drops) + " interface rx " + std::to_string(drops.interface_rx_dropped) + " interface tx " +
+           std::to_string(drops.interface_tx_dropped) + " peer queue " + std::to_string(drops.peer_queue_drops);
+}
+
+std::uint64_t sum_of_receiving(const OwnDrops& drops) {
+    return drops.rx_missed + drops.rx_no_buffer + drops.rx_errors + drops.socket_drops + drops.interface_rx_dropped;
+}
+
+class KernelDrops : public testing::TestWithParam<const char*> {};
+
+TEST_P(KernelDrops, EveryFrameThatAFullReceiveRingLostIsCounted) {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "making a veth pair needs root";
+    }
+    const std::string kind = GetParam();
+    ASSERT_TRUE(test::start_environment());
+    const VethPair veth;
+    if (!veth.made) {
+        GTEST_SKIP() << "this kernel lets us make no veth pair";
+    }
+    PortOptions left_options = port_options("left", kind + ":" + veth.left);
+    left_options.ring_frames = 4096;
+    auto left = open_port(left_options);
+    auto right = open_port(port_options("right", kind + ":" + veth.right));
+    ASSERT_EQ(error_of(left), nullptr) << error_of(left)->what;
+    ASSERT_EQ(error_of(right), nullptr) << error_of(right)->what;
+    auto& sender = std::get<DpdkPort>(left);
+    auto& receiver = std::get<DpdkPort>(right);
+    static_cast<void>(receive_until_silence(receiver));
+    DropReader sender_drops{sender}, receiver_drops{receiver};
+
+    const std::uint64_t sent = send_frames(sender, 10'000);  // nobody reads meanwhile
+    const std::uint64_t received = receive_until_silence(receiver);
+    const OwnDrops at_sender = sender_drops.read(), at_receiver = receiver_drops.read();
+    std::cout << "sent " << sent << " received " << received << "\n  sender: " << text_of(at_sender)
+              << "\n  receiver: " << text_of(at_receiver) << '\n';
+    EXPECT_GE(sent, 10'000U);
+    EXPECT_GT(received, 0U);
+    EXPECT_LT(received, sent);
+    EXPECT_EQ(sent, received + sum_of_receiving(at_receiver)) << text_of(at_receiver);
+    EXPECT_EQ(at_sender.tx_errors + at_sender.interface_tx_dropped, 0U) << text_of(at_sender);
+    EXPECT_EQ(receiver_drops.read().socket_drops, at_receiver.socket_drops) << "reading must not lose what was read";
+    test::expect_sent_buffers_unchanged(sender);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sockets, KernelDrops, testing::Values("af_packet", "af_xdp"));
+
+TEST(KernelInterfaces, ThatAreDownOrTooSmallAreErrors) {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "making a veth pair needs root";
+    }
+    ASSERT_TRUE(test::start_environment());
+    const VethPair veth;
+    if (!veth.made) {
+        GTEST_SKIP() << "this kernel lets us make no veth pair";
+    }
+    PortOptions jumbo = port_options("left", "af_packet:" + veth.left);
+    jumbo.mtu = 9000;
+    const auto too_small = open_port(jumbo);
+    ASSERT_NE(error_of(too_small), nullptr);
+    EXPECT_EQ(error_of(too_small)->fix, "ip link set " + veth.left + " mtu 9000");
+    ASSERT_EQ(std::system(("ip link set " + veth.left + " mtu 9000 && ip link set " + veth.right + " mtu 9000").c_str()), 0);
+    {
+        const auto fits = open_port(jumbo);
+        EXPECT_EQ(error_of(fits), nullptr) << error_of(fits)->what;
+    }
+    ASSERT_EQ(std::system(("ip link set " + veth.left + " down").c_str()), 0);
+    const auto down = open_port(jumbo);
+    ASSERT_NE(error_of(down), nullptr);
+    EXPECT_EQ(error_of(down)->fix, "ip link set " + veth.left + " up");
+}
+
+}  // namespace
+}  // namespace gatemark::io

@@ -1,0 +1,121 @@
+#include "loop/neighbor_responder.hpp"
+
+#include "frame/streams.hpp"
+#include "io/memory_port.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gatemark::loop {
+namespace {
+
+using test::address_of, test::Octets;
+
+class NeighborResponderTest : public testing::Test {
+protected:
+    using Responder = NeighborResponder<io::MemoryTransmitQueue>;
+
+    NeighborResponderTest() {
+        queue_.set_template(0, Octets(neighbor_frame_octets(net::Family::ipv4, false), std::byte{0xee}));
+        queue_.set_template(1, Octets(neighbor_frame_octets(net::Family::ipv6, false), std::byte{0xee}));
+    }
+    void put(const NeighborFrame& frame) { mailbox_.put(std::span{frame.data}.first(frame.octets)); }
+    void poll_all() {
+        while (responder_.poll()) {}
+    }
+    [[nodiscard]] std::vector<std::string> sent() const {
+        std::vector<std::string> frames;
+        for (const auto& frame : wire_.frames) {
+            frames.push_back(test::to_hex(frame));
+        }
+        return frames;
+    }
+    static std::string hex_of(const NeighborFrame& frame) { return test::to_hex(std::span{frame.data}.first(frame.octets)); }
+
+    const NeighborLink own_{.own_mac = *net::parse_mac("02:00:00:00:00:01"), .vlan_id = std::nullopt};
+    const NeighborLink gateway_{.own_mac = *net::parse_mac("02:00:00:00:00:99"), .vlan_id = std::nullopt};
+    io::MemoryWire wire_;
+    io::MemoryTransmitQueue queue_{wire_};
+    NeighborMailbox mailbox_;
+    Responder responder_{own_,
+                         {test::varying_host("198.18.0.2", 2, frame::ValueMode::pseudorandom, 2, 254),
+                          test::varying_host("2001:2::2", 14, frame::ValueMode::pseudorandom, 2, 254)},
+                         queue_,
+                         mailbox_,
+                         {.arp = 0, .discovery = 1}};
+};
+
+TEST_F(NeighborResponderTest, AnswersForEveryHostAndForNobodyElse) {
+    for (const char* const target :
+         {"198.18.0.2", "198.18.0.254", "198.18.0.1", "198.18.0.255", "198.18.1.2", "2001:2::2", "2001:2::fe", "2001:2::1", "2001:2::ff"}) {
+        put(write_question(gateway_, address_of(target),
+                           address_of(std::string{target}.find(':') == std::string::npos ? "198.18.0.1" : "2001:2::1")));
+    }
+    poll_all();
+    std::vector<std::string> expected;
+    for (const char* const target : {"198.18.0.2", "198.18.0.254"}) {
+        expected.push_back(hex_of(write_answer(own_, {address_of(target), address_of("198.18.0.1"), gateway_.own_mac})));
+    }
+    for (const char* const target : {"2001:2::2", "2001:2::fe"}) {
+        expected.push_back(hex_of(write_answer(own_, {address_of(target), address_of("2001:2::1"), gateway_.own_mac})));
+    }
+    EXPECT_EQ(sent(), expected);
+}
+
+TEST_F(NeighborResponderTest, AsksAndRemembersTheAnswer) {
+    responder_.ask_for({{address_of("198.18.0.1"), address_of("198.18.0.2")}, {address_of("2001:2::1"), address_of("2001:2::2")}});
+    EXPECT_TRUE(responder_.asking());
+    poll_all();
+    EXPECT_FALSE(responder_.asking());
+    EXPECT_EQ(wire_.frames.size(), 2U);
+    EXPECT_FALSE(responder_.mac_of(address_of("198.18.0.1")));
+    put(write_answer(gateway_, {address_of("198.18.0.1"), address_of("198.18.0.2"), own_.own_mac}));
+    put(write_answer(gateway_, {address_of("2001:2::1"), address_of("2001:2::2"), own_.own_mac}));
+    poll_all();
+    EXPECT_EQ(responder_.mac_of(address_of("198.18.0.1")), gateway_.own_mac);
+    EXPECT_EQ(responder_.mac_of(address_of("2001:2::1")), gateway_.own_mac);
+    responder_.forget();
+    EXPECT_FALSE(responder_.mac_of(address_of("198.18.0.1")));
+}
+
+TEST_F(NeighborResponderTest, TheLastAnswerCountsAndOwnHostsAreNoNews) {
+    const NeighborLink other{.own_mac = *net::parse_mac("02:00:00:00:00:77"), .vlan_id = std::nullopt};
+    put(write_answer(gateway_, {address_of("198.18.0.1"), address_of("198.18.0.2"), own_.own_mac}));
+    put(write_answer(other, {address_of("198.18.0.1"), address_of("198.18.0.2"), own_.own_mac}));
+    put(write_answer(other, {address_of("198.18.0.9"), address_of("198.18.0.2"), own_.own_mac}));
+    poll_all();
+    EXPECT_EQ(responder_.mac_of(address_of("198.18.0.1")), other.own_mac);
+    EXPECT_FALSE(responder_.mac_of(address_of("198.18.0.9")));
+}
+
+TEST_F(NeighborResponderTest, QuestionsWaitWhileThePortHasNoRoom) {
+    std::vector<Responder::Question> questions;
+    for (std::uint16_t host = 2; host <= 101; ++host) {
+        questions.push_back({address_of("198.18.0.1"), address_of("198.18.0." + std::to_string(host))});
+    }
+    responder_.ask_for(questions);
+    queue_.accept_at_most(0);
+    for (int i = 0; i < 5; ++i) {
+        responder_.poll();
+    }
+    EXPECT_TRUE(wire_.frames.empty());
+    EXPECT_TRUE(responder_.asking());
+    queue_.accept_at_most(1);
+    responder_.poll();
+    EXPECT_LE(wire_.frames.size(), 32U) << "a few each poll";
+    poll_all();
+    EXPECT_EQ(wire_.frames.size(), 100U);
+    EXPECT_FALSE(responder_.asking());
+}
+
+TEST_F(NeighborResponderTest, StrangersCannotFillItsMemory) {
+    for (unsigned i = 0; i < 100; ++i) {
+        put(write_answer(gateway_, {address_of("198.19.0." + std::to_string(i)), address_of("198.18.0.2"), own_.own_mac}));
+        poll_all();
+    }
+    EXPECT_EQ(responder_.mac_of(address_of("198.19.0.0")), gateway_.own_mac);
+    EXPECT_FALSE(responder_.mac_of(address_of("198.19.0.99")));
+    EXPECT_TRUE(wire_.frames.empty());
+}
+
+}  // namespace
+}  // namespace gatemark::loop

@@ -1,0 +1,207 @@
+#include "loop/receiver.hpp"
+
+#include "frame/streams.hpp"
+#include "io/memory_port.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace gatemark::loop {
+namespace {
+
+using frame::Fault;
+using frame::signature::Direction, frame::signature::TrafficClass;
+using test::Gateway, test::Octets, test::SlowPacket;
+
+constexpr std::uint64_t frame_count = 100;
+
+/// A receiver on the right: forward frames arrive here, reverse frames were sent here. Three of four frames are foreground, through a SIIT;
+/// the rest is native IPv6.
+class ReceiverTest : public testing::Test {
+protected:
+    ReceiverTest() {
+        for (const Direction direction : {Direction::forward, Direction::reverse}) {
+            const auto number = static_cast<std::size_t>(direction);
+            foreground_.push_back(test::make_stream(test::request_for(Gateway::siit64), {}, TrafficClass::foreground, direction));
+            background_.push_back(test::make_stream(test::request_for(Gateway::router66), {}, TrafficClass::background, direction));
+            arrivals_[number].reset(frame_count);
+        }
+        ReceiverPlan plan{.tag = test::trial_tag(), .directions = {}, .kept_frames_max = 2};
+        for (std::size_t number = 0; number < 2; ++number) {
+            plan.directions[number] = {.active = true,
+                                       .arrives_here = number == 0,
+                                       .frame_count = frame_count,
+                                       .mix = mix_,
+                                       .streams = {&foreground_[number], &background_[number]},
+                                       .arrivals = &arrivals_[number]};
+        }
+        receiver_ = std::make_unique<Receiver<io::MemoryReceiveQueue>>(plan, queue_, mailbox_);
+    }
+
+    [[nodiscard]] Octets sent(std::uint64_t index, Direction direction = Direction::forward) const {
+        const auto place = mix_.place_of(index);
+        return test::sent_frame((place.foreground ? foreground_ : background_)[static_cast<std::size_t>(direction)], place.number_in_class,
+                                index);
+    }
+    [[nodiscard]] SlowPacket arrived(std::uint64_t index) const {
+        return test::forwarded(sent(index), mix_.place_of(index).foreground ? Gateway::siit64 : Gateway::router66);
+    }
+    void receive(const Octets& octets) {
+        wire_.frames.push_back(octets);
+        while (receiver_->poll()) {}
+    }
+    void receive(const SlowPacket& packet) { receive(test::write_packet(packet)); }
+    [[nodiscard]] const record::ClassCounts& counts(TrafficClass traffic_class, Direction direction = Direction::forward) const {
+        return receiver_->counts(direction, traffic_class);
+    }
+    [[nodiscard]] std::uint64_t faults(Fault fault, TrafficClass traffic_class = TrafficClass::foreground,
+                                       Direction direction = Direction::forward) const {
+        return counts(traffic_class, direction).faults[static_cast<std::size_t>(fault)];
+    }
+    [[nodiscard]] std::vector<std::string> kept_reasons() const {
+        std::vector<std::string> reasons;
+        receiver_->kept().visit([&](const record::KeptFrames::Kept& kept) { reasons.emplace_back(kept_reason_name(kept.reason)); });
+        return reasons;
+    }
+
+    pace::Mix mix_{3, 4};
+    std::vector<frame::Stream> foreground_, background_;
+    std::array<record::ArrivalBitmap, 2> arrivals_;
+    io::MemoryWire wire_;
+    io::MemoryReceiveQueue queue_{wire_};
+    NeighborMailbox mailbox_;
+    std::unique_ptr<Receiver<io::MemoryReceiveQueue>> receiver_;
+};
+
+TEST_F(ReceiverTest, CountsEachCorrectFrameOnce) {
+    EXPECT_FALSE(receiver_->poll());
+    for (std::uint64_t index = 0; index < frame_count; ++index) {
+        receive(arrived(index));
+    }
+    EXPECT_EQ(counts(TrafficClass::foreground).received, 75U);
+    EXPECT_EQ(counts(TrafficClass::background).received, 25U);
+    EXPECT_EQ(receiver_->received_so_far(), frame_count);
+    EXPECT_EQ(counts(TrafficClass::foreground).reordered, 0U);
+    for (const auto traffic_class : {TrafficClass::foreground, TrafficClass::background}) {
+        EXPECT_EQ(counts(traffic_class).faulty + counts(traffic_class).duplicate, 0U);
+        for (const std::uint64_t fault : counts(traffic_class).faults) {
+            EXPECT_EQ(fault, 0U);
+        }
+    }
+    for (std::uint64_t index = 0; index < frame_count; ++index) {
+        EXPECT_TRUE(arrivals_[0].arrived(index));
+    }
+    EXPECT_TRUE(kept_reasons().empty());
+}
+
+TEST_F(ReceiverTest, ADuplicateNeverStandsInForALostFrame) {
+    for (int i = 0; i < 5; ++i) {
+        receive(arrived(8));
+    }
+    EXPECT_EQ(counts(TrafficClass::foreground).received, 1U);
+    EXPECT_EQ(counts(TrafficClass::foreground).duplicate, 4U);
+    EXPECT_EQ(counts(TrafficClass::foreground).reordered, 0U);
+}
+
+TEST_F(ReceiverTest, ReorderedAreFramesBehindAHigherIndexThatCameEarlier) {
+    for (const std::uint64_t index : {0U, 4U, 1U, 2U, 8U, 5U, 9U}) {
+        receive(arrived(index));
+    }
+    EXPECT_EQ(counts(TrafficClass::foreground).received, 7U);
+    EXPECT_EQ(counts(TrafficClass::foreground).reordered, 3U);
+    EXPECT_EQ(counts(TrafficClass::foreground).reordering_extent_max, 3U);
+    receive(arrived(3));  // the other class has its own order
+    EXPECT_EQ(counts(TrafficClass::background).reordered, 0U);
+}
+
+TEST_F(ReceiverTest, AFaultyFrameHasArrivedButIsNotReceived) {
+    SlowPacket packet = arrived(4);
+    ++packet.hop_limit;
+    packet.source_port ^= 1;
+    receive(packet);
+    receive(packet);
+    receive(arrived(4));
+    EXPECT_EQ(counts(TrafficClass::foreground).received, 0U);
+    EXPECT_EQ(counts(TrafficClass::foreground).faulty, 1U);
+    EXPECT_EQ(counts(TrafficClass::foreground).duplicate, 2U);
+    EXPECT_EQ(faults(Fault::hop_limit), 2U);
+    EXPECT_EQ(faults(Fault::source_port), 2U);
+    EXPECT_EQ(kept_reasons(), (std::vector<std::string>{"source_port", "source_port", "hop_limit", "hop_limit"}));
+}
+
+TEST_F(ReceiverTest, AFrameAtThePortItWasSentFromHasNotArrived) {
+    receive(test::write_packet(test::forwarded(sent(0, Direction::reverse), Gateway::siit64)));
+    EXPECT_EQ(faults(Fault::wrong_port, TrafficClass::foreground, Direction::reverse), 1U);
+    EXPECT_EQ(counts(TrafficClass::foreground, Direction::reverse).faulty + counts(TrafficClass::foreground, Direction::reverse).received,
+              0U);
+    EXPECT_FALSE(arrivals_[1].arrived(0));
+}
+
+TEST_F(ReceiverTest, IndexesThatCannotBeAreFaults) {
+    receive(test::write_packet(test::forwarded(test::sent_frame(foreground_[0], 75, frame_count), Gateway::siit64)));
+    receive(test::write_packet(test::forwarded(test::sent_frame(foreground_[0], 75, frame::signature::index_limit - 1), Gateway::siit64)));
+    receive(test::write_packet(test::forwarded(test::sent_frame(foreground_[0], 3, 3), Gateway::siit64)));  // frame 3 is background
+    EXPECT_EQ(faults(Fault::index), 3U);
+    receive(test::write_packet(test::forwarded(test::sent_frame(background_[0], 0, 0), Gateway::router66)));
+    EXPECT_EQ(faults(Fault::index, TrafficClass::background), 1U);
+    EXPECT_EQ(counts(TrafficClass::foreground).faulty + counts(TrafficClass::foreground).received, 0U);
+}
+
+TEST_F(ReceiverTest, StreamsThatAreNotPartOfTheTrialAreFaults) {
+    SlowPacket packet = arrived(0);
+    packet.payload[frame::signature::stream_offset] = std::byte{0x50};
+    receive(packet);
+    EXPECT_EQ(faults(Fault::index), 1U);
+    EXPECT_EQ(arrivals_[0].arrived(0), false);
+}
+
+TEST_F(ReceiverTest, WhatIsNotOursIsCountedByKind) {
+    SlowPacket packet = arrived(0);
+    packet.payload[3] ^= std::byte{1};  // the trial number
+    receive(packet);
+    packet.payload[0] ^= std::byte{1};  // the campaign
+    receive(packet);
+    Octets arp = test::from_hex("ffffffffffff0200000000020806 0001080006040001 020000000002 c6120001 000000000000 c6120002");
+    arp.resize(60);
+    receive(arp);
+    Octets unreachable = test::from_hex("0200000000010200000000020800 45000038000000004001 0000 c6130001 c6130002 030d0000");
+    unreachable.resize(70);
+    receive(unreachable);
+    Octets later_fragment = test::from_hex("0200000000010200000000020800 45000038000000014011 0000 c6130001 c6130002 00000000");
+    later_fragment.resize(70);
+    receive(later_fragment);
+    EXPECT_EQ(receiver_->foreign().other_trial, 1U);
+    EXPECT_EQ(receiver_->foreign().foreign, 1U);
+    EXPECT_EQ(receiver_->foreign().neighbour, 1U);
+    EXPECT_EQ(receiver_->foreign().fragment, 1U);
+    EXPECT_EQ(receiver_->foreign().icmp[record::ForeignCounts::icmp_slot(false, 3, 13)], 1U);
+    EXPECT_EQ(kept_reasons(), (std::vector<std::string>{"icmp_error", "later_fragment", "foreign"}));
+    unsigned letters = 0;
+    while (mailbox_.take([&](const NeighborMailbox::Letter& letter) { EXPECT_EQ(test::to_hex(letter.frame()), test::to_hex(arp)); })) {
+        ++letters;
+    }
+    EXPECT_EQ(letters, 1U);
+}
+
+TEST(NeighborMailbox, IsBoundedAndCountsWhatItDrops) {
+    NeighborMailbox mailbox;
+    const Octets small(60), large(NeighborMailbox::octets_max + 1);
+    for (std::size_t i = 0; i < NeighborMailbox::capacity + 3; ++i) {
+        mailbox.put(small);
+    }
+    mailbox.put(large);
+    EXPECT_EQ(mailbox.overflow(), 4U);
+    std::size_t taken = 0;
+    while (mailbox.take([](const auto&) {})) {
+        ++taken;
+    }
+    EXPECT_EQ(taken, NeighborMailbox::capacity);
+    mailbox.put(large);
+    mailbox.put(small);
+    EXPECT_EQ(mailbox.overflow(), 5U);
+    EXPECT_TRUE(mailbox.take([](const NeighborMailbox::Letter& letter) { EXPECT_EQ(letter.octets, 60U); }));
+}
+
+}  // namespace
+}  // namespace gatemark::loop

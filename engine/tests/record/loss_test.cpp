@@ -1,0 +1,114 @@
+#include "record/loss.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace gatemark::record {
+namespace {
+
+/// What find_losses promises, one frame after the other.
+LossFacts slow_losses(const ArrivalBitmap& arrivals, const pace::Mix& mix, const std::vector<std::uint64_t>& offered_end, bool foreground) {
+    LossFacts facts;
+    std::uint64_t run = 0;
+    for (std::uint64_t i = 0; i < arrivals.frame_count(); ++i) {
+        if ((i % mix.n() < mix.m()) != foreground) {
+            continue;
+        }
+        const bool offered = i < offered_end[i % offered_end.size()];
+        if (!offered || arrivals.arrived(i)) {
+            run = 0;
+            continue;
+        }
+        if (facts.lost++ == 0) {
+            facts.first_index = i;
+        }
+        facts.last_index = i;
+        ++facts.by_slice[i * 100 / arrivals.frame_count()];
+        if (++run == 1) {
+            ++facts.runs;
+            if (facts.first_runs.size() < LossFacts::runs_kept) {
+                facts.first_runs.push_back({i, 0});
+            }
+        }
+        if (facts.runs <= LossFacts::runs_kept) {
+            facts.first_runs.back().length = run;
+        }
+        facts.longest_run = std::max(facts.longest_run, run);
+    }
+    return facts;
+}
+
+void expect_same(const LossFacts& found, const LossFacts& slow) {
+    ASSERT_EQ(found.lost, slow.lost);
+    ASSERT_EQ(found.runs, slow.runs);
+    ASSERT_EQ(found.longest_run, slow.longest_run);
+    ASSERT_EQ(found.first_index, slow.first_index);
+    ASSERT_EQ(found.last_index, slow.last_index);
+    ASSERT_EQ(found.by_slice, slow.by_slice);
+    ASSERT_EQ(found.first_runs.size(), slow.first_runs.size());
+    for (std::size_t i = 0; i < slow.first_runs.size(); ++i) {
+        ASSERT_EQ(found.first_runs[i].index, slow.first_runs[i].index);
+        ASSERT_EQ(found.first_runs[i].length, slow.first_runs[i].length);
+    }
+}
+
+TEST(FindLosses, EqualsLookingAtOneFrameAfterTheOther) {
+    std::mt19937 random{6};
+    for (int k = 0; k < 400; ++k) {
+        const std::uint64_t frame_count = 1 + random() % (k % 4 == 0 ? 70 : 3000);
+        const auto n = static_cast<std::uint32_t>(1 + random() % 10), m = static_cast<std::uint32_t>(random() % (n + 1));
+        const pace::Mix mix{m, n};
+        ArrivalBitmap arrivals;
+        arrivals.reset(frame_count);
+        const std::uint32_t loss_percent = std::array<std::uint32_t, 4>{0, 2, 50, 100}[random() % 4];
+        const std::uint64_t outage_start = random() % frame_count, outage_end = outage_start + random() % 200;
+        std::vector<std::uint64_t> offered_end;
+        const std::size_t senders = 1 + random() % 4;
+        for (std::size_t sender = 0; sender < senders; ++sender) {
+            offered_end.push_back(random() % 3 == 0 ? sender + senders * (random() % (frame_count / senders + 1)) : frame_count + senders);
+        }
+        for (std::uint64_t i = 0; i < frame_count; ++i) {
+            const bool lost = random() % 100 < loss_percent || (i >= outage_start && i < outage_end);
+            if (!lost && i < offered_end[i % senders]) {
+                arrivals.mark(i);
+            }
+        }
+        const LossByClass found = find_losses(arrivals, mix, offered_end);
+        ASSERT_NO_FATAL_FAILURE(expect_same(found.foreground, slow_losses(arrivals, mix, offered_end, true))) << k;
+        ASSERT_NO_FATAL_FAILURE(expect_same(found.background, slow_losses(arrivals, mix, offered_end, false))) << k;
+    }
+}
+
+TEST(FindLosses, OneRunOfAClassGoesOnOverFramesOfTheOther) {
+    ArrivalBitmap arrivals;
+    arrivals.reset(20);
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        if (i % 2 == 1) {
+            arrivals.mark(i);
+        }  // all background frames arrive, no foreground frame does
+    }
+    const LossByClass found = find_losses(arrivals, pace::Mix{1, 2}, std::array<std::uint64_t, 1>{20});
+    EXPECT_EQ(found.foreground.lost, 10U);
+    EXPECT_EQ(found.foreground.runs, 1U);
+    EXPECT_EQ(found.foreground.longest_run, 10U);
+    EXPECT_EQ(found.foreground.last_index, 18U);
+    EXPECT_EQ(found.background.lost, 0U);
+}
+
+TEST(FindLosses, ManyRunsAreCountedButFewAreKept) {
+    ArrivalBitmap arrivals;
+    arrivals.reset(1000);
+    for (std::uint64_t i = 0; i < 1000; i += 2) {
+        arrivals.mark(i);
+    }
+    const LossByClass found = find_losses(arrivals, pace::Mix{1, 1}, std::array<std::uint64_t, 1>{1000});
+    EXPECT_EQ(found.foreground.runs, 500U);
+    EXPECT_EQ(found.foreground.first_runs.size(), LossFacts::runs_kept);
+    EXPECT_EQ(found.foreground.longest_run, 1U);
+    EXPECT_EQ(found.foreground.by_slice[0], 5U);
+    EXPECT_EQ(found.foreground.by_slice[99], 5U);
+}
+
+}  // namespace
+}  // namespace gatemark::record

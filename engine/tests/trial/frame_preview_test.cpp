@@ -1,0 +1,72 @@
+#include "trial/frame_preview.hpp"
+
+#include "frame/streams.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gatemark::trial {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Gateway;
+
+FramesRequest request_of(std::uint64_t count) {
+    FramesRequest request;
+    request.count = count;
+    request.left_mac = *net::parse_mac("02:00:00:00:00:0a");
+    request.right_mac = *net::parse_mac("02:00:00:00:00:0b");
+    request.right_vlan_id = 100;
+    request.trial.seed = test::seed;
+    request.trial.trial_number = test::trial_number;
+    request.trial.duration = 10ms;
+    DirectionRequest forward;
+    forward.frames_per_second = 1000;
+    forward.foreground_m = 1;
+    forward.foreground_n = 2;
+    forward.foreground = test::request_for(Gateway::siit64);
+    forward.background = test::request_for(Gateway::router66);
+    DirectionRequest reverse;
+    reverse.direction = Direction::reverse;
+    reverse.frames_per_second = 300;
+    reverse.foreground = test::request_for(Gateway::siit46);
+    request.trial.directions = {forward, reverse};
+    return request;
+}
+
+TEST(FramePreview, ShowsWhatIsSentAndWhatMustArrive) {
+    const auto made = preview_frames(request_of(4));
+    ASSERT_TRUE(std::holds_alternative<std::vector<PreviewedFrame>>(made));
+    const auto& frames = std::get<std::vector<PreviewedFrame>>(made);
+    ASSERT_EQ(frames.size(), 7U) << "four of ten forward, all three of reverse";
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+        const PreviewedFrame& frame = frames[i];
+        const bool forward = i < 4;
+        EXPECT_EQ(frame.direction, forward ? Direction::forward : Direction::reverse);
+        EXPECT_EQ(frame.index, forward ? i : i - 4);
+        EXPECT_EQ(frame.foreground, !forward || i % 2 == 0);
+        EXPECT_EQ(frame.due, std::chrono::nanoseconds{frame.index * 1'000'000'000 / (forward ? 1000 : 300)});
+        const test::SlowPacket sent = test::read_packet(frame.sent);
+        EXPECT_EQ(net::to_text(sent.link_source), forward ? "02:00:00:00:00:0a" : "02:00:00:00:00:0b");
+        EXPECT_EQ(net::to_text(sent.link_destination), forward ? "02:00:00:00:00:0b" : "02:00:00:00:00:0a");
+        EXPECT_EQ(sent.vlan, forward ? std::nullopt : std::optional<std::uint16_t>{100});
+        test::SlowPacket arrived = test::forwarded(frame.sent,
+                                                   !forward           ? Gateway::siit46
+                                                   : frame.foreground ? Gateway::siit64
+                                                                      : Gateway::router66,
+                                                   forward ? std::optional<std::uint16_t>{100} : std::nullopt);
+        arrived.identification = 0;
+        EXPECT_EQ(test::to_hex(frame.expected), test::to_hex(test::write_packet(arrived)));
+    }
+}
+
+TEST(FramePreview, TellsTheProblemsOfItsTrial) {
+    FramesRequest request = request_of(1);
+    request.trial.directions[0].foreground->hop_limit = 1;
+    request.trial.directions[1].frames_per_second = 0;
+    const auto made = preview_frames(request);
+    ASSERT_TRUE(std::holds_alternative<Errors>(made));
+    EXPECT_EQ(std::get<Errors>(made).size(), 2U);
+}
+
+}  // namespace
+}  // namespace gatemark::trial
