@@ -22,7 +22,7 @@ from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.config.load import campaign_from_dict, load_campaign
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription, TestBed
-from gatemark.errors import GatemarkError, ResultError
+from gatemark.errors import ConfigError, GatemarkError, ResultError, TestBedError
 from gatemark.procedures.result import RunResult
 from gatemark.results import provenance as origin
 from gatemark.results.document import build_document
@@ -85,7 +85,12 @@ def measure(
         with folder.locked():
             folder.write_text("campaign.toml", text)
             folder.write_json("campaign.json", _resolved(complete))
-            return _measure_in(folder, complete, bed, used, (on_event, on_plan), resumed=False)
+            try:
+                return _measure_in(folder, complete, bed, used, (on_event, on_plan), resumed=False)
+            except (ConfigError, TestBedError):
+                if not folder.has("provenance.json"):  # refused before the ports were open
+                    folder.discard()
+                raise
 
 
 def resume_campaign(

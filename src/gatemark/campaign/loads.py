@@ -7,7 +7,7 @@ from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
 from gatemark.search.goal import Goal
 from gatemark.search.scan import Scan
-from gatemark.units import LineShare, theoretical_maximum
+from gatemark.units import NANOSECONDS_PER_SECOND, LineShare, theoretical_maximum
 
 VLAN_TAG_OCTETS = 4
 
@@ -39,6 +39,9 @@ def throughput_goal(campaign: Campaign, line_maximum: int | None) -> Goal:
             where=f"{campaign.source}: throughput.minimum",
             fix="write a lower minimum",
         )
+    search_duration_ns = min(throughput.search_duration_ns, campaign.trial.duration_ns)
+    one_frame = -(-NANOSECONDS_PER_SECOND // search_duration_ns)  # a trial below this load would have no frame
+    minimum = min(max(minimum, one_frame), maximum)
     resolution = throughput.resolution
     if isinstance(resolution, LineShare):
         resolution = int(resolution * maximum)
@@ -52,7 +55,7 @@ def throughput_goal(campaign: Campaign, line_maximum: int | None) -> Goal:
         maximum=maximum,
         minimum=minimum,
         resolution=max(1, resolution),
-        search_duration_ns=min(throughput.search_duration_ns, campaign.trial.duration_ns),
+        search_duration_ns=search_duration_ns,
         trial_duration_ns=campaign.trial.duration_ns,
         loss_tolerance=throughput.loss_tolerance,
     )

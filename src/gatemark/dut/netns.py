@@ -28,6 +28,7 @@ import shlex
 import shutil
 import threading
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -207,16 +208,14 @@ class NetnsTestBed:
 
     def own_drops(self) -> dict[str, int]:
         """Frames for which the receive queue of a Tester's end had no room."""
-        return {
-            f"tester-{side} queue full": self._tx_dropped(self.gateway_namespace)[end]
-            for side, end in self._gateway_ends.items()
-        }
+        towards = self._tx_dropped(self.gateway_namespace, self._gateway_ends)
+        return {f"tester-{side} queue full": towards[end] for side, end in self._gateway_ends.items()}
 
     def gateway_queue_drops(self) -> dict[str, int]:
         """Frames for which a queue of the gateway had no room: at its inputs, and before interfaces of its own."""
-        into = self._tx_dropped(self.namespace)
+        into = self._tx_dropped(self.namespace, self._tester_ends)
         drops = {f"gateway-{side} queue full": into[end] for side, end in self._tester_ends.items()}
-        inside = self._tx_dropped(self.gateway_namespace)
+        inside = self._tx_dropped(self.gateway_namespace, self._gateway_ends)
         ends = {"lo", *self._gateway_ends.values()}
         return drops | {f"{name} tx_dropped": count for name, count in inside.items() if name not in ends}
 
@@ -344,7 +343,15 @@ class NetnsTestBed:
         self._log.extend(f"[{namespace}] {line}" for line in script.splitlines())
         run_command(["ip", "netns", "exec", namespace, "sh", "-euc", script], where="test bed netns")
 
-    def _tx_dropped(self, namespace: str) -> dict[str, int]:
-        """Read `tx_dropped` of every interface of a namespace, by interface."""
+    def _tx_dropped(self, namespace: str, ends: Mapping[str, str]) -> dict[str, int]:
+        """Read `tx_dropped` of every interface of a namespace; raise TestBedError if an end of the test bed is gone."""
         text = run_command(["ip", "-n", namespace, "-s", "-j", "link", "show"], where="test bed netns")
-        return {link["ifname"]: int(link["stats64"]["tx"]["dropped"]) for link in json.loads(text)}
+        dropped = {link["ifname"]: int(link["stats64"]["tx"]["dropped"]) for link in json.loads(text)}
+        for end in ends.values():
+            if end not in dropped:
+                raise TestBedError(
+                    what="the interface does not exist any more",
+                    where=f"test bed netns: {end}",
+                    fix="the interface is gone: start again",
+                )
+        return dropped

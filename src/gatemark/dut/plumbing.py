@@ -40,12 +40,8 @@ TESTER_SYSCTL: dict[str, str | int] = {
     "net.ipv4.conf.all.arp_ignore": 8,
     "net.ipv4.conf.default.arp_ignore": 8,
     "net.ipv4.ip_forward": 0,
-    "net.ipv4.ipfrag_low_thresh": 0,
-    "net.ipv4.ipfrag_high_thresh": 0,
 }
-"""Settings of the Tester's namespace: its kernel must never answer in the place of the engine, nor put together what the
-gateway fragmented. DPDK's af_packet driver asks for that (PACKET_FANOUT_FLAG_DEFRAG); without memory for it the kernel
-drops IPv4 fragments, so they count as lost."""
+"""Settings of the Tester's namespace: its kernel must never answer in the place of the engine."""
 
 REPORTED_SYSCTL = (
     "net.ipv4.icmp_ratelimit",

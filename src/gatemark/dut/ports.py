@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gatemark.dut.base import GatewayDescription
 from gatemark.dut.commands import run_command, try_command
-from gatemark.errors import ConfigError, Problem, TestBedError
+from gatemark.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign, RecipeFacts
@@ -179,7 +179,7 @@ class PortsTestBed:
         """Nothing was made."""
 
     def __enter__(self) -> Self:
-        """Check the ports; raise TestBedError with all that is wrong."""
+        """Check the ports; raise ConfigError with all that is wrong: the campaign names ports that cannot be used."""
         defaults = default_route_interfaces()
         problems = [
             problem
@@ -187,7 +187,7 @@ class PortsTestBed:
             for problem in port_problems(text, f"{self._campaign.source}: {side}.port", defaults)
         ]
         if problems:
-            raise TestBedError(problems=problems)
+            raise ConfigError(problems=problems)
         return self
 
     def __exit__(

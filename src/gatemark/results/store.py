@@ -74,6 +74,14 @@ class ResultFolder:
             )
         return cls(path=path)
 
+    def discard(self) -> None:
+        """Remove a folder in which nothing was measured; files of somebody else stay, and the folder with them."""
+        for name in ("campaign.toml", "campaign.json", "gateway.json", "engine.log", ".lock"):
+            with contextlib.suppress(OSError):
+                (self.path / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.rmdir()
+
     @property
     def campaign_file(self) -> Path:
         """The campaign file as it was given."""

@@ -1,0 +1,111 @@
+"""Testers opened on gateways in namespaces, and trials whose counts can be believed however busy the machine is."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gatemark.campaign.journal import TrialRecord
+from gatemark.campaign.plan import cells_of
+from gatemark.campaign.runner import run_single_trial
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import Campaign
+from gatemark.dut.netns import NetnsTestBed
+from gatemark.tester import Equipment, Tester, open_tester, prepare
+from gatemark.trial.result import TrialReport
+
+ATTEMPTS = 6
+"""How often a trial is made until the Tester offered and took everything; the product's own default is 4."""
+QUICK = {"duration": "500ms", "settle": "0s", "learn": "100ms", "drain": "200ms", "rest": "0s"}
+PATIENT = {"retries": 3, "lateness_max": "5s"}
+"""Whatever the other programs of this machine do to the sender's timing, counts stay comparable."""
+
+
+def netns_campaign(recipe: str | Path, **tables: Any) -> Campaign:
+    """Return a campaign of a recipe with short waits; tables replace those of the default."""
+    document = {
+        "testbed": {"kind": "netns", "recipe": str(recipe)},
+        "trial": QUICK,
+        "validity": PATIENT,
+        "frame_loss": {"rates": ["10k"]},
+        **tables,
+    }
+    return campaign_from_dict(document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenBed:
+    """A Tester on a gateway made by a recipe."""
+
+    tester: Tester
+    bed: NetnsTestBed
+
+    def in_gateway(self, *command: str) -> str:
+        """Run a command in the gateway's namespace."""
+        return self._run(self.bed.gateway_namespace, *command)
+
+    def interface(self, side: str) -> str:
+        """Return the gateway's interface of a side."""
+        return self.bed.gateway_interfaces[side]
+
+    def _run(self, namespace: str, *command: str) -> str:
+        done = subprocess.run(
+            ["ip", "netns", "exec", namespace, *command], capture_output=True, text=True, timeout=30, check=False
+        )
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        return done.stdout
+
+    @contextlib.contextmanager
+    def rules(self, *rules: str, hook: str = "postrouting") -> Iterator[None]:
+        """Load nftables rules into one chain of the gateway; they are removed at the end."""
+        lines = "\n".join(f"    {rule}" for rule in rules)
+        chain = f"  chain planted {{\n    type filter hook {hook} priority 300; policy accept;\n{lines}\n  }}"
+        with self.table(f"table inet planted {{\n{chain}\n}}\n"):
+            yield
+
+    @contextlib.contextmanager
+    def table(self, text: str) -> Iterator[None]:
+        """Load an nftables ruleset into the gateway; it is removed at the end."""
+        inside = ["ip", "netns", "exec", self.bed.gateway_namespace, "nft"]
+        done = subprocess.run([*inside, "-f", "-"], input=text, capture_output=True, text=True, timeout=30, check=False)
+        assert done.returncode == 0, f"{text}: {done.stderr}"
+        try:
+            yield
+        finally:
+            subprocess.run([*inside, "flush", "ruleset"], check=True, timeout=30)
+
+    def trial(self, *, frames_per_second: int = 10_000, duration_ns: int = 500_000_000) -> TrialRecord:
+        """Make one trial of the campaign's first cell."""
+        return run_single_trial(
+            self.tester.campaign,
+            cells_of(self.tester.campaign)[0],
+            self.tester.engine,
+            frames_per_second=frames_per_second,
+            duration_ns=duration_ns,
+            testbed=self.bed,
+        )
+
+
+@contextlib.contextmanager
+def open_bed(campaign: Campaign, log: Path | None = None) -> Iterator[OpenBed]:
+    """Make the test bed of a campaign and open a Tester on it."""
+    equipment = Equipment()
+    bed, complete = prepare(campaign, equipment)
+    assert isinstance(bed, NetnsTestBed)
+    with open_tester(complete, bed, equipment, log=log) as tester:
+        yield OpenBed(tester=tester, bed=bed)
+
+
+def lost_nothing_itself(record: TrialRecord) -> bool:
+    """Whether everything was offered and nothing was dropped on the Tester's side, so that counts are the gateway's."""
+    report: TrialReport = record.report
+    return (
+        not any(record.testbed_drops.values())
+        and not any(count for port in report.ports.values() for count in port.own_drops.values())
+        and all(counts.offered == counts.intended for _, _, counts in report.counts())
+        and not any(direction.gave_up for direction in report.directions)
+    )

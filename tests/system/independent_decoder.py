@@ -1,0 +1,113 @@
+"""Captures decoded by tshark, which shares nothing with gatemark; every checksum and length is checked."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+from gatemark.config.model import Family
+
+FCS_OCTETS, ETHERNET_OCTETS, TAG_OCTETS = 4, 14, 4
+HEADER_OCTETS: dict[Family, int] = {"ipv4": 20, "ipv6": 40}
+GOOD = "1"
+"""What tshark calls a checksum that is right."""
+FIELDS = (
+    "frame.len",
+    "vlan.id",
+    "ip.src",
+    "ipv6.src",
+    "ip.dst",
+    "ipv6.dst",
+    "udp.srcport",
+    "udp.dstport",
+    "ip.ttl",
+    "ipv6.hlim",
+    "ip.dsfield",
+    "ipv6.tclass",
+    "ip.checksum.status",
+    "udp.checksum.status",
+    "ip.len",
+    "ipv6.plen",
+    "udp.length",
+    "_ws.expert",
+    "_ws.malformed",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoded:
+    """A frame as tshark reads it."""
+
+    family: Family
+    octets: int
+    """With FCS, without VLAN tag."""
+    vlan: int | None
+    source: bytes
+    destination: bytes
+    source_port: int
+    destination_port: int
+    hop_limit: int
+    traffic_class: int
+    complaints: tuple[str, ...]
+    """Wrong checksums and lengths, and whatever tshark calls malformed."""
+
+
+def decode_capture(path: Path) -> Iterator[Decoded]:
+    """Yield every frame of a capture, which must hold nothing but UDP."""
+    options = ["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]
+    # No dissector above UDP may find meaning in ports and payload.
+    options += ["-d", "udp.port==0-65535,data", "-o", "udp.try_heuristic_first:FALSE"]
+    fields = [word for field in FIELDS for word in ("-e", field)]
+    command = ["tshark", "-n", "-r", str(path), *options, "-T", "fields", "-E", "occurrence=f", *fields]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tshark:
+        assert tshark.stdout is not None
+        assert tshark.stderr is not None
+        for line in tshark.stdout:
+            yield _decoded(dict(zip(FIELDS, line.rstrip("\n").split("\t"), strict=True)))
+        said = tshark.stderr.read()
+    assert tshark.returncode == 0, said
+
+
+def _decoded(field: dict[str, str]) -> Decoded:
+    family: Family = "ipv4" if field["ip.src"] else "ipv6"
+    name = "ip" if family == "ipv4" else "ipv6"
+    octets = int(field["frame.len"]) - (TAG_OCTETS if field["vlan.id"] else 0) + FCS_OCTETS
+    return Decoded(
+        family=family,
+        octets=octets,
+        vlan=int(field["vlan.id"]) if field["vlan.id"] else None,
+        source=ip_address(field[f"{name}.src"]).packed,
+        destination=ip_address(field[f"{name}.dst"]).packed,
+        source_port=int(field["udp.srcport"]),
+        destination_port=int(field["udp.dstport"]),
+        hop_limit=int(field["ip.ttl"] or field["ipv6.hlim"]),
+        traffic_class=int(field["ip.dsfield"] or field["ipv6.tclass"], 0),
+        complaints=tuple(_complaints(field, family, octets - FCS_OCTETS - ETHERNET_OCTETS)),
+    )
+
+
+def _complaints(field: dict[str, str], family: Family, packet_octets: int) -> Iterator[str]:
+    for name in ("_ws.expert", "_ws.malformed"):
+        if field[name]:
+            yield f"{name}: {field[name]}"
+    if field["udp.checksum.status"] != GOOD:
+        yield "wrong UDP checksum"
+    if family == "ipv4" and field["ip.checksum.status"] != GOOD:
+        yield "wrong IPv4 header checksum"
+    said = int(field["ip.len"]) if family == "ipv4" else int(field["ipv6.plen"]) + HEADER_OCTETS["ipv6"]
+    if said != packet_octets:
+        yield f"IP says {said} octets, the frame holds {packet_octets}"
+    if int(field["udp.length"]) != packet_octets - HEADER_OCTETS[family]:
+        yield f"UDP says {field['udp.length']} octets in a packet of {packet_octets}"
+
+
+def write_capture(path: Path, frames: Iterable[bytes]) -> None:
+    """Write frames without FCS as a capture of Ethernet."""
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+        for octets in frames:
+            file.write(struct.pack("<IIII", 0, 0, len(octets), len(octets)) + octets)

@@ -1,0 +1,101 @@
+"""What system tests need of the machine: an engine for an ordinary user, and the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gatemark.engine.process import find_engine
+from gatemark.errors import EngineError
+
+NOBODY = 65534
+"""An ordinary user and group that every Linux has."""
+COMMAND_SECONDS_MAX = 120
+
+
+def missing(*tools: str, root: bool = False, engine: bool = True) -> list[str]:
+    """Name what this machine lacks."""
+    lacking = [tool for tool in tools if shutil.which(tool) is None]
+    if root and os.geteuid() != 0:
+        lacking.insert(0, "root")
+    if engine:
+        try:
+            find_engine()
+        except EngineError:
+            lacking.append("gatemark-engine")
+    return lacking
+
+
+def without_rights(command: Sequence[str]) -> list[str]:
+    """Return the command as an ordinary user runs it; the caller is that user already unless it is root."""
+    if os.geteuid() != 0:
+        return list(command)
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--", *command]
+
+
+@contextlib.contextmanager
+def ordinary_engine() -> Iterator[tuple[Path, Path]]:
+    """Make a folder that everyone may use; yield an engine in it that runs without rights, and the folder.
+
+    The folder lies outside pytest's, which only its owner may enter; the same may be true of the checkout.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="gm-g-"))
+    try:
+        folder.chmod(0o777)
+        shutil.copy(find_engine(), folder / "engine")
+        (folder / "engine").chmod(0o755)
+        wrapper = folder / "ordinary-engine"
+        wrapper.write_text(f'#!/bin/sh\nexec {" ".join(without_rights([str(folder / "engine")]))} "$@"\n')
+        wrapper.chmod(0o755)
+        yield wrapper, folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a command ended and what it wrote."""
+
+    status: int
+    output: str
+    words: str
+
+    @property
+    def document(self) -> Any:
+        """Standard output as JSON."""
+        return json.loads(self.output)
+
+
+def gatemark(*arguments: str | Path, prefix: Sequence[str] = (), cwd: Path | None = None) -> Ended:
+    """Run the command line to its end; `prefix` goes before it, for example `ip netns exec NAME`."""
+    done = subprocess.run(
+        [*prefix, *command_line(*arguments)],
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_SECONDS_MAX,
+        cwd=cwd,
+        check=False,
+    )
+    return Ended(status=done.returncode, output=done.stdout, words=done.stderr)
+
+
+def command_line(*arguments: str | Path) -> list[str]:
+    """Return the command line of gatemark from this checkout or installation."""
+    return [sys.executable, "-m", "gatemark.cli.main", *(str(argument) for argument in arguments)]
+
+
+def run(*command: str | Path, check: bool = True) -> str:
+    """Run a program and return what it wrote."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=60, check=False)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stderr}{done.stdout}")
+    return done.stdout

@@ -1,0 +1,145 @@
+"""A Tester starved on purpose: trials are invalid or Tester-limited, and never become a lower figure of the gateway."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from machine import Ended, gatemark, missing
+
+from gatemark.campaign.journal import TrialRecord, read_journal
+from gatemark.dut.steering import plan_cores, usable_processors
+from gatemark.trial.result import TrialReport
+
+MISSING = missing("taskset", "nice")
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
+MISSING_FOR_NETNS = missing("ip", "ethtool", "setpriv", root=True)
+
+BUSY_PROCESSES = 4
+SPIN = "while True: pass"
+
+LOOPBACK = """
+repetitions = 1
+[gateway]
+mode = "router44"
+[testbed]
+kind = "loopback"
+cores = [{core}]
+[left]
+ring_frames = 32
+ipv4 = {{address = "198.18.0.2"}}
+[right]
+ring_frames = 32
+ipv4 = {{address = "198.19.0.2"}}
+[traffic]
+direction = {direction}
+frame_sizes = {{family = "ipv4", octets = [64]}}
+"""
+ROUTER = """
+repetitions = 1
+[testbed]
+kind = "netns"
+recipe = "linux-router4"
+cores = [{core}]
+[left]
+ring_frames = {ring_frames}
+[right]
+ring_frames = {ring_frames}
+[traffic]
+frame_sizes = {{family = "ipv4", octets = [64]}}
+"""
+SEARCH = """
+[trial]
+duration = "100ms"
+settle = "0s"
+learn = "50ms"
+drain = "300ms"
+rest = "0s"
+[validity]
+retries = 0
+[throughput]
+maximum = "{maximum}"
+resolution = "{resolution}"
+search = "{search}"
+search_duration = "100ms"
+"""
+
+
+@contextlib.contextmanager
+def busy(core: int) -> Iterator[None]:
+    """Load a processor so that the Tester's worker is kept from it for milliseconds."""
+    nice = ["nice", "-n", "-5"] if os.geteuid() == 0 else []
+    command = [*nice, "taskset", "--cpu-list", str(core), sys.executable, "-c", SPIN]
+    spinning = [subprocess.Popen(command) for _ in range(BUSY_PROCESSES)]
+    try:
+        yield
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
+
+
+def run_campaign(tmp_path: Path, text: str) -> tuple[Ended, tuple[TrialRecord, ...]]:
+    """Run a campaign through the command line; return how it ended and its trials."""
+    file, output = tmp_path / "starved.toml", tmp_path / "result"
+    file.write_text(text)
+    ended = gatemark("run", file, "--output", output, "--json")
+    assert ended.status in (0, 1), ended.words
+    assert "runs" in ended.document, ended.output
+    return ended, read_journal(output / "trials.jsonl")
+
+
+def gateway_drops(report: TrialReport) -> int:
+    """Return the frames for which the gateway's input queues had no room."""
+    return sum(port.peer_queue_drops for port in report.ports.values())
+
+
+def assert_the_gateway_is_not_blamed(ended: Ended, trials: tuple[TrialRecord, ...]) -> None:
+    """Check that every load that failed failed by frames that the gateway is known to have dropped."""
+    for trial in trials:
+        if trial.verdict is None:
+            assert trial.validity.reasons
+        elif not trial.verdict.passed:
+            undelivered = sum(direction.undelivered for direction in trial.report.directions)
+            assert undelivered <= gateway_drops(trial.report), trial
+    (run,) = ended.document["runs"]
+    if not any(trial.verdict is not None and not trial.verdict.passed for trial in trials):
+        assert run["limited_by"] in ("tester", "maximum"), run
+    for repetition in run["repetitions"]:
+        assert repetition["upper_bound"] is None or any(
+            trial.verdict is not None
+            and not trial.verdict.passed
+            and trial.frames_per_second == repetition["upper_bound"]
+            for trial in trials
+        )
+
+
+@pytest.mark.parametrize("search", ["binary", "mlrsearch"])
+def test_loop_back_on_a_loaded_processor_is_limited_by_the_tester(tmp_path: Path, search: str) -> None:
+    """Without a gateway none can be at fault: at 10 million frames/s the Tester is, and says so."""
+    core = usable_processors()[-1]
+    text = LOOPBACK.format(core=core, direction='"bidirectional"')
+    with busy(core):
+        ended, trials = run_campaign(tmp_path, text + SEARCH.format(maximum="10M", resolution="3M", search=search))
+    (run,) = ended.document["runs"]
+    assert run["limited_by"] == "tester"
+    assert all(trial.verdict is None or trial.verdict.passed for trial in trials)
+    assert all(repetition["upper_bound"] is None for repetition in run["repetitions"])
+    assert ended.status == 1
+    assert_the_gateway_is_not_blamed(ended, trials)
+
+
+@pytest.mark.skipif(bool(MISSING_FOR_NETNS), reason=f"needs {', '.join(MISSING_FOR_NETNS)}")
+@pytest.mark.parametrize("ring_frames", [32, 4096])
+def test_router_measured_by_a_starved_tester_is_not_blamed(tmp_path: Path, ring_frames: int) -> None:
+    (core,) = plan_cores(usable_processors()).tester
+    text = ROUTER.format(core=core, ring_frames=ring_frames)
+    with busy(core):
+        ended, trials = run_campaign(tmp_path, text + SEARCH.format(maximum="100k", resolution="30k", search="binary"))
+    assert any(not trial.validity.valid for trial in trials)
+    assert_the_gateway_is_not_blamed(ended, trials)
