@@ -25,7 +25,8 @@ constexpr unsigned block_octets_min = 64 * 1024;
 /// The two addresses that stand before a VLAN tag.
 constexpr std::size_t before_tag_octets = net::ethernet::type;
 
-template <class T> bool set_option(int descriptor, int option, const T& value) {
+template <class T>
+bool set_option(int descriptor, int option, const T& value) {
     return setsockopt(descriptor, SOL_PACKET, option, &value, sizeof(value)) == 0;
 }
 
@@ -34,7 +35,8 @@ std::size_t ring_octets(PacketRing ring) { return static_cast<std::size_t>(ring.
 
 }  // namespace
 
-Result<std::unique_ptr<PacketReceiver>> PacketReceiver::open(const std::string& interface, PacketRing ring, std::uint16_t group, rte_mempool* pool) {
+Result<std::unique_ptr<PacketReceiver>> PacketReceiver::open(const std::string& interface, PacketRing ring, std::uint16_t group,
+                                                             rte_mempool* pool) {
     const auto found = find_kernel_interface(interface);
     if (const auto* const error = std::get_if<Error>(&found)) {
         return *error;

@@ -26,14 +26,17 @@ struct PacketRing {
 /// a flow hash for each frame, on the core that the gateway's kernel work runs on.
 class PacketReceiver {
 public:
-    /// `group` joins the receivers of one port's queues: the kernel spreads flows over them. 0 for a single queue. `pool` gives the buffers.
-    [[nodiscard]] static Result<std::unique_ptr<PacketReceiver>> open(const std::string& interface, PacketRing ring, std::uint16_t group, rte_mempool* pool);
+    /// `group` joins the receivers of one port's queues: the kernel spreads flows over them. 0 for a single queue. `pool` gives the
+    /// buffers.
+    [[nodiscard]] static Result<std::unique_ptr<PacketReceiver>> open(const std::string& interface, PacketRing ring, std::uint16_t group,
+                                                                      rte_mempool* pool);
 
     PacketReceiver(const PacketReceiver&) = delete;
     PacketReceiver& operator=(const PacketReceiver&) = delete;
     ~PacketReceiver();
 
-    /// Copies frames out of the ring, each whole and with its VLAN tag, and returns their number. Frames that find no buffer stay in the ring.
+    /// Copies frames out of the ring, each whole and with its VLAN tag, and returns their number. Frames that find no buffer stay in the
+    /// ring.
     [[nodiscard]] std::size_t receive(std::span<rte_mbuf*> burst) noexcept;
 
     /// Frames thrown away because they were longer than a slot.

@@ -50,8 +50,8 @@ def _of_the_gateway(campaign: Campaign) -> Iterator[str]:
         )
     if campaign.gateway.dont_fragment_rule == "rfc6145":
         yield (
-            "The translator sets DF in every IPv4 packet that it makes, by RFC 6145; RFC 7915 section 5.1 clears it up to"
-            " 1260 octets. The Tester expects what this translator does."
+            "The translator sets DF in every IPv4 packet that it makes, by RFC 6145; RFC 7915 section 5.1 clears it"
+            " up to 1260 octets. The Tester expects what this translator does."
         )
     if campaign.gateway.prefix == WELL_KNOWN_PREFIX and campaign.gateway.well_known_prefix_allowed:
         yield f"{WELL_KNOWN_PREFIX} represents non-global IPv4 addresses (against RFC 6052 section 3.1)."

@@ -78,8 +78,8 @@ class GatewayModel(Table):
     eam: tuple[EamEntry, ...] = Field((), description="explicit address mappings (RFC 7757); siit modes only")
     dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = Field(
         None,
-        description="DF in the IPv4 packets that a translator makes: by RFC 7915 section 5.1 (default; 0 up to 1260 octets,"
-        " else 1) or RFC 6145 section 5.1 (always 1); siit modes only",
+        description="DF in the IPv4 packets that a translator makes: by RFC 7915 section 5.1 (default; 0 up to 1260"
+        " octets, else 1) or RFC 6145 section 5.1 (always 1); siit modes only",
     )
     lowest_ipv6_mtu: Annotated[StrictInt, Field(ge=1280, le=65535)] | None = Field(
         None, description="lowest-ipv6-mtu that the translator is configured with, default 1280 (RFC 7915 section 4)"
