@@ -16,7 +16,7 @@ from gatemark.campaign.journal import TrialRecord, read_journal
 from gatemark.dut.steering import plan_cores, usable_processors
 from gatemark.trial.result import TrialReport
 
-MISSING = missing("taskset", "nice")
+MISSING = missing("taskset", "chrt")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
 MISSING_FOR_NETNS = missing("ip", "ethtool", "setpriv", root=True)
 
@@ -72,9 +72,12 @@ search_duration = "100ms"
 
 @contextlib.contextmanager
 def busy(core: int) -> Iterator[None]:
-    """Load a processor so that the Tester's worker is kept from it for milliseconds."""
-    nice = ["nice", "-n", "-5"] if os.geteuid() == 0 else []
-    command = [*nice, "taskset", "--cpu-list", str(core), sys.executable, "-c", SPIN]
+    """Load a processor so that the Tester's worker is kept from it for milliseconds.
+
+    As root in the class that the worker has: with round robin each gets its turn, one after the other.
+    """
+    same_class = ["chrt", "--rr", "1"] if os.geteuid() == 0 else []
+    command = [*same_class, "taskset", "--cpu-list", str(core), sys.executable, "-c", SPIN]
     spinning = [subprocess.Popen(command) for _ in range(BUSY_PROCESSES)]
     try:
         yield

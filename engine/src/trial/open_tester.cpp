@@ -150,8 +150,11 @@ std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& re
             }
         }
     }
+    // The control thread, and whoever else is on this machine, must find a processor as well.
+    const bool one_is_left = parts->layout.size() < read_machine(-1).allowed.size();
+    const Precedence precedence = one_is_left ? Precedence::alone : Precedence::shared;
     for (std::size_t i = 0; i < parts->layout.size(); ++i) {
-        parts->workers.push_back(std::make_unique<Worker>(parts->layout[i].processor, parts->idle_lists[i]));
+        parts->workers.push_back(std::make_unique<Worker>(parts->layout[i].processor, precedence, parts->idle_lists[i]));
         if (!parts->workers.back()->pinned()) {
             errors.push_back({"a worker could not be pinned to processor " + std::to_string(parts->layout[i].processor), "cores",
                               "choose a processor that this process may use"});

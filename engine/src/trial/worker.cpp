@@ -33,14 +33,14 @@ bool real_time_is_harmless() noexcept {
     utsname system{};
     unsigned major = 0, minor = 0;
     const bool known = uname(&system) == 0 && std::sscanf(system.release, "%u.%u", &major, &minor) == 2;
-    return known && (major > 6 || (major == 6 && minor >= 12)) && std::thread::hardware_concurrency() > 1;
+    return known && (major > 6 || (major == 6 && minor >= 12));
 }
 
 /// Before other work on its processor, as far as we may. A thread of the ordinary class waits up to a tick, 4 ms, for any other that wakes
 /// there, however nice it is: kernel threads alone made one second in two late by 1 to 4 ms (measured with perf sched_switch).
-void prefer_this_thread() noexcept {
+void prefer_this_thread(Precedence precedence) noexcept {
     const sched_param lowest{.sched_priority = 1};
-    if (real_time_is_harmless() && pthread_setschedparam(pthread_self(), SCHED_FIFO, &lowest) == 0) {
+    if (precedence == Precedence::alone && real_time_is_harmless() && pthread_setschedparam(pthread_self(), SCHED_RR, &lowest) == 0) {
         return;
     }
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), -20);
@@ -48,7 +48,10 @@ void prefer_this_thread() noexcept {
 
 }  // namespace
 
-Worker::Worker(unsigned processor, const TaskList& idle) : processor_{processor}, wanted_{&idle}, thread_{[this] { work(); }} { wait(); }
+Worker::Worker(unsigned processor, Precedence precedence, const TaskList& idle)
+    : processor_{processor}, precedence_{precedence}, wanted_{&idle}, thread_{[this] { work(); }} {
+    wait();
+}
 
 Worker::~Worker() {
     stop_.store(true, std::memory_order_release);
@@ -63,7 +66,7 @@ void Worker::wait() const noexcept {
 
 void Worker::work() noexcept {
     pinned_.store(pin_to(processor_), std::memory_order_release);
-    prefer_this_thread();
+    prefer_this_thread(precedence_);
     const io::RegisteredThread registered;
     const TaskList* list = nullptr;
     while (!stop_.load(std::memory_order_relaxed)) {

@@ -14,11 +14,17 @@ struct TaskList {
     bool idle = true;
 };
 
+/// What a worker may do to the other work of its processor.
+enum class Precedence {
+    shared,  ///< before it, as a nice value makes it
+    alone,   ///< instead of it: only where a processor is left over for everything else
+};
+
 /// A thread on one processor that polls a list of tasks until it is given another one. Lists are handed over whole, between two rounds.
 class Worker {
 public:
     /// `idle` must outlive the worker, as must any list it is given.
-    Worker(unsigned processor, const TaskList& idle);
+    Worker(unsigned processor, Precedence precedence, const TaskList& idle);
     ~Worker();
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
@@ -35,6 +41,7 @@ private:
     void work() noexcept;
 
     unsigned processor_;
+    Precedence precedence_;
     std::atomic<const TaskList*> wanted_;            ///< release by ask pairs with acquire in work
     std::atomic<const TaskList*> running_{nullptr};  ///< release in work pairs with acquire in wait
     std::atomic<bool> stop_{false}, pinned_{false};
