@@ -98,15 +98,17 @@ def test_open_answers_for_hosts_and_the_base_address() -> None:
     assert len(request["right"]["answer_for"]) == 3  # IPv4 hosts, their base address, one IPv6 host
 
 
-def test_nexthop_answers_for_the_router_alone_and_asks_from_it() -> None:
+def test_nexthop_answers_for_router_and_hosts_teaches_none_and_asks_from_the_router() -> None:
     left = {
         "port": "af_packet:a",
         "address_mode": "nexthop",
         "ipv6": {"address": "2001:2::2", "router": "2001:2:0:1::10", "gateway": "2001:2:0:1::1"},
     }
     campaign = translator(left=left)
-    answered = open_request(campaign, [])["left"]["answer_for"]
-    assert [hosts["address"] for hosts in answered] == ["2001:2:0:1::10"]
+    opened = open_request(campaign, [])
+    answered = opened["left"]["answer_for"]
+    assert [hosts["address"] for hosts in answered] == ["2001:2:0:1::10", "2001:2::2"]
+    assert [opened[side]["teach_hosts"] for side in ("left", "right")] == [False, True]
     assert resolve_requests(campaign)[0]["source"] == "2001:2:0:1::10"
 
 

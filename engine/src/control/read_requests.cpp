@@ -91,6 +91,7 @@ trial::SideRequest read_side(const Json& value, const std::string& where, Errors
     for (const Json& hosts : reader.list("answer_for")) {
         side.answer_for.push_back(read_hosts(hosts, reader.path("answer_for[" + std::to_string(i++) + "]"), errors));
     }
+    side.teach_hosts = reader.optional("teach_hosts") == nullptr || reader.boolean("teach_hosts");
     if (reader.optional("gateway_mac") != nullptr) {
         side.gateway_mac = read_mac(reader, "gateway_mac");
     }

@@ -68,6 +68,7 @@ Ports open_ports(const io::PortOptions& left, const io::PortOptions& right, Erro
 void equip(TesterSide& side, const SideRequest& request, Errors& errors) {
     side.link = {.own_mac = side.port.facts().mac, .vlan_id = request.vlan_id};
     side.gateway_mac = request.gateway_mac;
+    side.teach_hosts = request.teach_hosts;
     for (unsigned queue = 0; queue < request.queues; ++queue) {
         QueuePair& pair = side.queues.emplace_back();
         for (std::size_t slot = 0; slot < slot_count; ++slot) {

@@ -30,6 +30,7 @@ struct SideRequest {
     unsigned queues = 1, ring_frames = 4096, mtu = 1500;
     std::optional<std::uint16_t> vlan_id;
     std::vector<frame::HostSet> answer_for;
+    bool teach_hosts = true;  ///< whether learning frames tell the gateway where each of them is
     std::optional<net::MacAddress> gateway_mac;
 };
 

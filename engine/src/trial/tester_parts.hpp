@@ -46,6 +46,7 @@ struct TesterSide {
     std::vector<QueuePair> queues;
     std::unique_ptr<Responder> responder;
     std::optional<net::MacAddress> gateway_mac;
+    bool teach_hosts = true;
     std::vector<KnownGateway> gateways;  ///< one a family at most
 };
 

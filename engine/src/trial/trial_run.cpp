@@ -190,7 +190,7 @@ void TrialRun::teach() {
         for (const KnownGateway& known : side->gateways) {
             questions.push_back({known.gateway, known.source});
             for (const frame::HostSet& hosts : side->responder->hosts()) {
-                if (hosts.address.family != known.gateway.family) {
+                if (!side->teach_hosts || hosts.address.family != known.gateway.family) {
                     continue;
                 }
                 const std::uint32_t networks = hosts.many_networks ? 256 : 1;

@@ -39,12 +39,17 @@ def _open_side(campaign: Campaign, name: SideName, port: str | None) -> Json:
         "vlan_id": side.vlan,
         "mtu": mtu_of(campaign, name),
         "answer_for": _answer_for(campaign, name),
+        "teach_hosts": side.address_mode == "onlink",
         "gateway_mac": side.gateway_mac,
     }
 
 
 def _answer_for(campaign: Campaign, name: SideName) -> list[Json]:
-    """Return every address that the Tester answers for: the hosts, or the one router before them."""
+    """Return every address that the Tester answers for: the hosts, and the router before them if there is one.
+
+    Hosts behind a router are answered for as well: with 256 destination networks one may be the gateway's link to that
+    router, and then the gateway asks for its hosts.
+    """
     side = campaign.side(name)
     sets: list[Json] = []
     for family in _FAMILIES:
@@ -53,7 +58,6 @@ def _answer_for(campaign: Campaign, name: SideName) -> list[Json]:
             continue
         if side.address_mode == "nexthop":
             sets.append(_one_host(str(model.router)))
-            continue
         hosts = hosts_json(model, networks=campaign.traffic.destination_networks)
         base = _one_host(str(model.address))
         sets.extend([hosts] if hosts == base else [hosts, base])
