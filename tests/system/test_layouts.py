@@ -1,0 +1,102 @@
+"""Address modes on a real gateway, and several queues and workers: every frame comes back, whatever the layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from machine import gatemark, missing
+
+from gatemark.dut.steering import usable_processors
+
+MISSING_FOR_NETNS = missing("ip", "ethtool", "setpriv", root=True)
+TRIAL = """
+[trial]
+duration = "400ms"
+settle = "0s"
+learn = "200ms"
+drain = "300ms"
+rest = "0s"
+[frame_loss]
+rates = ["5k"]
+"""
+NEXT_HOP = """
+[testbed]
+kind = "netns"
+recipe = "linux-router4"
+[left]
+address_mode = "nexthop"
+ipv4 = {address = "198.18.65.2", router = "198.18.0.10", hosts = {offset = 2, mode = "pseudorandom", range = "20-254"}}
+ipv6 = {address = "2001:2::2", router = "2001:2::10"}
+[right]
+address_mode = "nexthop"
+gateway_mac = "02:00:00:00:02:02"
+ipv4 = {address = "198.19.65.2", router = "198.19.0.10", hosts = {offset = 2, mode = "decreasing", range = "20-254"}}
+ipv6 = {address = "2001:2:0:8000::2", router = "2001:2:0:8000::10"}
+[traffic]
+destination_networks = 256
+frame_sizes = {family = "ipv4", octets = [64]}
+"""
+ON_LINK = """
+[testbed]
+kind = "netns"
+recipe = "linux-router4"
+[left]
+ipv4 = {address = "198.18.0.2", hosts = {offset = 2, mode = "pseudorandom", range = "2-254"}}
+[right]
+ipv4 = {address = "198.19.0.2", hosts = {offset = 2, mode = "increasing", range = "2-254"}}
+[traffic]
+mix = ["1/2"]
+frame_sizes = {family = "ipv4", octets = [64]}
+"""
+QUEUES = """
+[gateway]
+mode = "router44"
+[testbed]
+kind = "loopback"
+cores = CORES
+[left]
+queues = 3
+[right]
+queues = 3
+[traffic]
+mix = ["9/10"]
+frame_sizes = {family = "ipv4", octets = [64]}
+"""
+
+
+def counts_of(tmp_path: Path, text: str) -> list[dict[str, Any]]:
+    """Make one trial at 5000 frames/s; return the counts of every direction and class in use."""
+    file = tmp_path / "layout.toml"
+    file.write_text(text + TRIAL)
+    ended = gatemark("trial", file, "--rate", "5k", "--json")
+    assert ended.document, ended.words
+    classes = [
+        direction[kind] for direction in ended.document["report"]["directions"] for kind in ("foreground", "background")
+    ]
+    return [counts for counts in classes if counts["intended"]]
+
+
+def assert_whole(counts: list[dict[str, Any]], classes: int) -> None:
+    assert len(counts) == classes
+    for one in counts:
+        assert one["received"] == one["offered"] == one["intended"], one
+        assert (one["faulty"], one["duplicate"]) == (0, 0), one
+
+
+@pytest.mark.skipif(bool(MISSING_FOR_NETNS), reason=f"needs {', '.join(MISSING_FOR_NETNS)}")
+def test_hosts_in_256_networks_behind_a_router(tmp_path: Path) -> None:
+    """One of the networks is the gateway's link to that router: its hosts are neighbours, and are answered for."""
+    assert_whole(counts_of(tmp_path, NEXT_HOP), classes=2)
+
+
+@pytest.mark.skipif(bool(MISSING_FOR_NETNS), reason=f"needs {', '.join(MISSING_FOR_NETNS)}")
+def test_many_neighbours_and_background(tmp_path: Path) -> None:
+    assert_whole(counts_of(tmp_path, ON_LINK), classes=4)
+
+
+def test_several_queues_and_workers(tmp_path: Path) -> None:
+    """Three queues a port, spread over all processors: each frame is sent once and recognised on any queue."""
+    cores = usable_processors()
+    assert_whole(counts_of(tmp_path, QUEUES.replace("CORES", str(cores))), classes=4)
