@@ -96,6 +96,15 @@ def test_many_neighbours_and_background(tmp_path: Path) -> None:
     assert_whole(counts_of(tmp_path, ON_LINK), classes=4)
 
 
+@pytest.mark.skipif(bool(MISSING_FOR_NETNS), reason=f"needs {', '.join(MISSING_FOR_NETNS)}")
+def test_xdp_sockets(tmp_path: Path) -> None:
+    """A veth takes an XDP program only if its other end's MTU fits into a page."""
+    text = ON_LINK
+    for side in ("left", "right"):
+        text = text.replace(f"[{side}]", f'[{side}]\nport = "af_xdp"\nmtu = 1500')
+    assert_whole(counts_of(tmp_path, text), classes=4)
+
+
 def test_several_queues_and_workers(tmp_path: Path) -> None:
     """Three queues a port, spread over all processors: each frame is sent once and recognised on any queue."""
     cores = usable_processors()

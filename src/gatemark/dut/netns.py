@@ -240,14 +240,13 @@ class NetnsTestBed:
         self._run(["ip", "-n", self.gateway_namespace, "link", "set", "lo", "up"])
         for side in SIDES:
             tester, gateway = self._tester_ends[side], self._gateway_ends[side]
+            mtu = str(self._sides[side].mtu or self._recipe.mtu)
             pair = ["type", "veth", "peer", "name", gateway, "netns", self.gateway_namespace]
             self._run(["ip", "link", "add", tester, "netns", self.namespace, *pair])
             for namespace, end, gro in ((self.namespace, tester, "on"), (self.gateway_namespace, gateway, "off")):
                 self._run(["ip", "netns", "exec", namespace, "ethtool", "-K", end, *OFFLOADS_OFF, "gro", gro])
                 mac = MAC_ADDRESSES[end[:2], side]
-                self._run(
-                    ["ip", "-n", namespace, "link", "set", end, "address", mac, "mtu", str(self._recipe.mtu), "up"]
-                )
+                self._run(["ip", "-n", namespace, "link", "set", end, "address", mac, "mtu", mtu, "up"])
             mask = "0" if self._cores.shared else cpu_mask(self._cores.gateway)
             steer = f"echo {mask} > /sys/class/net/{gateway}/queues/rx-0/rps_cpus"
             self._run_script(self.gateway_namespace, steer)
