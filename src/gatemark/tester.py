@@ -14,6 +14,7 @@ from typing import Any
 from gatemark.config.model import Campaign
 from gatemark.dut.base import TestBed
 from gatemark.dut.open import open_testbed
+from gatemark.dut.steering import stepping_back
 from gatemark.engine.client import Engine
 from gatemark.engine.process import start_engine
 from gatemark.errors import Interrupted
@@ -49,12 +50,14 @@ def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: 
     """Make the test bed, start the engine in it, open the ports and find the gateway; undo all of it on leaving."""
     with bed as testbed:
         ported = _with_ports(complete, testbed.ports)
-        with equipment.start_engine(testbed.namespace, log) as engine:
+        with equipment.start_engine(testbed.namespace, log) as engine, contextlib.ExitStack() as stack:
             hello = engine.hello()
             opened = engine.open(open_request(ported, testbed.tester_cores))
             for body in resolve_requests(ported):
                 engine.resolve(body)
             testbed.check()
+            if testbed.namespace is not None:  # the gateway works on this machine
+                stack.enter_context(stepping_back())
             rate, source = origin.medium_rate(
                 kind=ported.testbed.kind,
                 stated=ported.line.rate,

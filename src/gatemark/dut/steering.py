@@ -7,8 +7,9 @@ gateway's ends moves that work to the gateway's cores.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gatemark.errors import ConfigError
@@ -67,3 +68,28 @@ def cpu_mask(cores: Collection[int]) -> str:
     if not groups:
         return "0"
     return ",".join([f"{groups[-1]:x}", *(f"{group:08x}" for group in reversed(groups[:-1]))])
+
+
+LAST_NICE = 19
+
+
+@contextlib.contextmanager
+def stepping_back() -> Iterator[None]:
+    """Let the threads of this process run behind everything else, for as long as it lasts.
+
+    On one machine the Tester's own words and files are made on the gateway's processors. At an ordinary priority they
+    keep the gateway's kernel threads waiting for up to a tick, and an input queue of 1000 frames overflows meanwhile: a
+    loss of the Tester's making.
+    """
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    _renice(LAST_NICE)
+    try:
+        yield
+    finally:
+        _renice(before)
+
+
+def _renice(nice: int) -> None:
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(OSError):  # the thread ended, or an ordinary user may not go back
+            os.setpriority(os.PRIO_PROCESS, int(thread), nice)
