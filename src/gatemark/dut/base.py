@@ -85,3 +85,26 @@ class TestBed(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+class FoundTestBed:
+    """What test beds share that make nothing: nothing is removed, cleared or counted."""
+
+    def clear_state(self) -> None:
+        """What is not ours is not cleared."""
+
+    def own_drops(self) -> dict[str, int]:
+        """Nothing beyond what the engine reads of its ports."""
+        return {}
+
+    def gateway_queue_drops(self) -> dict[str, int]:
+        """Queues that are not ours cannot be read."""
+        return {}
+
+    def close(self) -> None:
+        """Nothing was made."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing is removed."""

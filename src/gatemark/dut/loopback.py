@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from gatemark.dut.base import GatewayDescription
+from gatemark.dut.base import FoundTestBed, GatewayDescription
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign, RecipeFacts
 
 
-class LoopbackTestBed:
+class LoopbackTestBed(FoundTestBed):
     """Ports such as `ring`, `null` or `memif` that need no gateway. Makes nothing, so it removes nothing."""
 
     def __init__(self, campaign: Campaign) -> None:
@@ -49,25 +48,6 @@ class LoopbackTestBed:
     def check(self) -> None:
         """Nothing can be gone."""
 
-    def clear_state(self) -> None:
-        """Nothing keeps state."""
-
-    def own_drops(self) -> dict[str, int]:
-        """Nothing beyond what the engine reads of its ports."""
-        return {}
-
-    def gateway_queue_drops(self) -> dict[str, int]:
-        """There is no gateway."""
-        return {}
-
-    def close(self) -> None:
-        """Nothing was made."""
-
     def __enter__(self) -> Self:
         """Nothing is made."""
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing is removed."""

@@ -6,10 +6,9 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from gatemark.dut.base import GatewayDescription
+from gatemark.dut.base import FoundTestBed, GatewayDescription
 from gatemark.dut.commands import run_command, try_command
 from gatemark.errors import ConfigError, Problem
 
@@ -103,7 +102,7 @@ def port_problems(text: str, where: str, defaults: dict[str, str]) -> list[Probl
     return problems
 
 
-class PortsTestBed:
+class PortsTestBed(FoundTestBed):
     """Two ports of this machine. The gateway is the user's; it is described by the campaign file."""
 
     def __init__(self, campaign: Campaign) -> None:
@@ -164,20 +163,6 @@ class PortsTestBed:
                 fix = "the interface is gone: check cable, driver and `ip link`"
                 run_command(["ip", "link", "show", "dev", port.interface], where=f"{side}.port", fix=fix)
 
-    def clear_state(self) -> None:
-        """The gateway is the user's: nothing is cleared."""
-
-    def own_drops(self) -> dict[str, int]:
-        """Nothing beyond what the engine reads of its ports."""
-        return {}
-
-    def gateway_queue_drops(self) -> dict[str, int]:
-        """Queues of a foreign gateway cannot be read."""
-        return {}
-
-    def close(self) -> None:
-        """Nothing was made."""
-
     def __enter__(self) -> Self:
         """Check the ports; raise ConfigError with all that is wrong: the campaign names ports that cannot be used."""
         defaults = default_route_interfaces()
@@ -189,8 +174,3 @@ class PortsTestBed:
         if problems:
             raise ConfigError(problems=problems)
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing is removed."""
