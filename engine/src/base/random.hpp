@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/wide.hpp"
+
 #include <cstdint>
 
 namespace gatemark {
@@ -30,6 +32,11 @@ private:
 /// Maps 32 uniform bits to [0, count) by multiply-shift; the bias is below count / 2^32 of a value's probability.
 [[nodiscard]] constexpr std::uint32_t scale_to(std::uint32_t uniform, std::uint32_t count) noexcept {
     return static_cast<std::uint32_t>((static_cast<std::uint64_t>(uniform) * count) >> 32);
+}
+
+/// The same for 64 uniform bits and counts beyond 2^32.
+[[nodiscard]] constexpr std::uint64_t scale_wide_to(std::uint64_t uniform, std::uint64_t count) noexcept {
+    return static_cast<std::uint64_t>((static_cast<Wide>(uniform) * count) >> 64);
 }
 
 // The published first outputs of SplitMix64 with seed 0 pin the mix.

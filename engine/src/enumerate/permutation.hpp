@@ -1,0 +1,114 @@
+#pragma once
+
+#include "base/divider.hpp"
+#include "base/random.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace gatemark::enumerate {
+
+/// A keyed bijection of [0, count): every number once, in an order that looks random, without an array. Any number's place, and any place's
+/// number, is computed alone, so 1.6 billion connections need as much memory and set-up as ten.
+///
+/// A Feistel network over Z_a x Z_b with a * b just above count (Black and Rogaway, "Ciphers with arbitrary finite domains"): the few
+/// values beyond count are walked on until they fall inside. With halves of a power of two up to three quarters of all numbers would be
+/// walked.
+class Permutation {
+public:
+    static constexpr std::uint64_t count_limit = std::uint64_t{1} << 40;
+
+    /// `count` is 1 to `count_limit`.
+    constexpr Permutation(std::uint64_t count, std::uint64_t key) noexcept
+        : count_{count}, left_count_{square_root_above(count)}, right_count_{(count + left_count_ - 1) / left_count_} {
+        for (std::size_t round = 0; round < rounds; ++round) {
+            keys_[round] = RandomSequence{key, round}.at(0);
+        }
+    }
+
+    [[nodiscard]] constexpr std::uint64_t count() const noexcept { return count_; }
+
+    /// The number at place `i`, below count.
+    [[nodiscard]] constexpr std::uint64_t at(std::uint64_t i) const noexcept {
+        do {
+            i = forward(i);
+        } while (i >= count_);
+        return i;
+    }
+    /// The place of `number`, below count.
+    [[nodiscard]] constexpr std::uint64_t place_of(std::uint64_t number) const noexcept {
+        do {
+            number = backward(number);
+        } while (number >= count_);
+        return number;
+    }
+
+private:
+    static constexpr std::size_t rounds = 4;
+
+    static constexpr std::uint64_t square_root_above(std::uint64_t count) noexcept {
+        std::uint64_t low = 1, high = std::uint64_t{1} << 20;
+        while (low < high) {
+            const std::uint64_t middle = (low + high) / 2;
+            if (middle * middle >= count) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        return low;
+    }
+
+    [[nodiscard]] constexpr std::uint64_t forward(std::uint64_t number) const noexcept {
+        auto [left, right] = right_count_.divide(number);
+        for (std::size_t round = 0; round < rounds; round += 2) {
+            left = sum_below(left, mixed(right, round, left_count_), left_count_);
+            right = sum_below(right, mixed(left, round + 1, right_count_.divisor()), right_count_.divisor());
+        }
+        return left * right_count_.divisor() + right;
+    }
+    [[nodiscard]] constexpr std::uint64_t backward(std::uint64_t number) const noexcept {
+        auto [left, right] = right_count_.divide(number);
+        for (std::size_t round = rounds; round > 0; round -= 2) {
+            right = difference_below(right, mixed(left, round - 1, right_count_.divisor()), right_count_.divisor());
+            left = difference_below(left, mixed(right, round - 2, left_count_), left_count_);
+        }
+        return left * right_count_.divisor() + right;
+    }
+
+    /// A half turned into a value below `limit` that depends on the round's key. One multiplication less, with the halves of a wide product
+    /// folded, saved 6 ticks a number but failed the chi-square test of permutation_test.
+    [[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t half, std::size_t round, std::uint64_t limit) const noexcept {
+        std::uint64_t x = (half + keys_[round]) * 0xbf58476d1ce4e5b9;
+        x ^= x >> 32;
+        x *= 0x94d049bb133111eb;
+        return scale_to(static_cast<std::uint32_t>(x >> 32), static_cast<std::uint32_t>(limit));
+    }
+    static constexpr std::uint64_t sum_below(std::uint64_t a, std::uint64_t b, std::uint64_t limit) noexcept {
+        const std::uint64_t sum = a + b;
+        return sum >= limit ? sum - limit : sum;
+    }
+    static constexpr std::uint64_t difference_below(std::uint64_t a, std::uint64_t b, std::uint64_t limit) noexcept {
+        return a >= b ? a - b : a + limit - b;
+    }
+
+    std::uint64_t count_, left_count_;
+    Divider right_count_;
+    std::array<std::uint64_t, rounds> keys_{};
+};
+
+consteval bool is_a_bijection(std::uint64_t count) {
+    const Permutation permutation{count, 7};
+    std::array<bool, 128> seen{};
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const std::uint64_t number = permutation.at(i);
+        if (number >= count || seen[number] || permutation.place_of(number) != i) {
+            return false;
+        }
+        seen[number] = true;
+    }
+    return true;
+}
+static_assert(is_a_bijection(1) && is_a_bijection(2) && is_a_bijection(3) && is_a_bijection(97) && is_a_bijection(128));
+
+}  // namespace gatemark::enumerate
