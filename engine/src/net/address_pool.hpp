@@ -1,0 +1,82 @@
+#pragma once
+
+#include "base/checksum.hpp"
+#include "base/result.hpp"
+#include "net/address.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace gatemark::net {
+
+/// The public addresses of a gateway, numbered through: prefixes of one family, one after the other. A number of 40 bits stands for an
+/// address of either family, so a state table entry takes 8 octets for IPv6 as for IPv4.
+class AddressPool {
+public:
+    static constexpr std::uint64_t count_limit = std::uint64_t{1} << 40;
+
+    AddressPool() = default;
+    /// Prefixes must be of one family, not overlap and hold at most `count_limit` addresses together.
+    [[nodiscard]] static Result<AddressPool> make(const std::vector<Prefix>& prefixes, const std::string& where);
+
+    [[nodiscard]] Family family() const noexcept { return family_; }
+    [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+
+    /// The number of the address at `field`; none if it is not in the pool.
+    [[nodiscard]] std::optional<std::uint64_t> number_of(const std::byte* field) const noexcept {
+        const Halves halves = read(field);
+        for (const Block& block : blocks_) {
+            if (halves.high == block.first.high && halves.low - block.first.low < block.count) {
+                return block.number + (halves.low - block.first.low);
+            }
+        }
+        return std::nullopt;
+    }
+    /// Writes address `number`, below count, and returns its share of a checksum.
+    Sum write(std::byte* field, std::uint64_t number) const noexcept {
+        const Block* block = blocks_.data();
+        while (number - block->number >= block->count) {
+            ++block;
+        }
+        const std::uint64_t low = block->first.low + (number - block->number);
+        if (family_ == Family::ipv4) {
+            const auto raw = swap_octets(static_cast<std::uint32_t>(low));
+            store_raw(field, raw);
+            return raw;
+        }
+        const std::uint64_t raw_high = swap_octets(block->first.high), raw_low = swap_octets(low);
+        store_raw(field, raw_high);
+        store_raw(field + 8, raw_low);
+        return (raw_high & 0xffff'ffff) + (raw_high >> 32) + (raw_low & 0xffff'ffff) + (raw_low >> 32);
+    }
+    [[nodiscard]] Address at(std::uint64_t number) const noexcept {
+        Address address{.family = family_, .octets = {}};
+        write(address.octets.data(), number);
+        return address;
+    }
+    friend bool operator==(const AddressPool&, const AddressPool&) = default;
+
+private:
+    /// An address as numbers; IPv4 is the low half alone.
+    struct Halves {
+        std::uint64_t high = 0, low = 0;
+        friend bool operator==(const Halves&, const Halves&) = default;
+    };
+    /// A prefix: its host part is 40 bits at most, so only the low half varies.
+    struct Block {
+        Halves first;
+        std::uint64_t count = 0, number = 0;
+        friend bool operator==(const Block&, const Block&) = default;
+    };
+
+    [[nodiscard]] Halves read(const std::byte* field) const noexcept {
+        return family_ == Family::ipv4 ? Halves{0, load_big_endian<std::uint32_t>(field)}
+                                       : Halves{load_big_endian<std::uint64_t>(field), load_big_endian<std::uint64_t>(field + 8)};
+    }
+
+    Family family_ = Family::ipv4;
+    std::uint64_t count_ = 0;
+    std::vector<Block> blocks_;
+};
+
+}  // namespace gatemark::net
