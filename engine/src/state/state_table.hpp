@@ -1,0 +1,60 @@
+#pragma once
+
+#include "base/result.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace gatemark::state {
+
+/// Where a connection comes from as the Responder sees it: a public address by its number in the pool, and a port.
+struct Endpoint {
+    std::uint64_t address = 0;
+    std::uint16_t port = 0;
+    friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
+/// What the Responder learned in test phase 1: the translated source of each connection (RFC 9693 section 4.3). Entry k belongs to
+/// connection k, which is known from the frame, so the destination need not be stored. 8 octets a connection, for both families: 8 bits of
+/// generation, 40 of the address's number, 16 of the port. One atomic store writes an entry, so any number of receivers and senders share
+/// it without a lock.
+class StateTable {
+public:
+    StateTable() = default;
+    ~StateTable();
+    StateTable(const StateTable&) = delete;
+    StateTable& operator=(const StateTable&) = delete;
+
+    /// Forgets everything and makes room for `count` connections. Memory is kept from trial to trial and touched beforehand, so no worker
+    /// waits for a page.
+    [[nodiscard]] std::optional<Error> reset(std::uint64_t count);
+
+    [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+    [[nodiscard]] std::size_t octets() const noexcept { return octets_; }
+
+    void write(std::uint64_t connection, const Endpoint& endpoint) noexcept {
+        // Relaxed: an entry is whole in itself; nothing else is published with it.
+        std::atomic_ref<std::uint64_t>{entries_[connection]}.store(
+            std::uint64_t{generation_} << 56 | endpoint.address << 16 | endpoint.port, std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::optional<Endpoint> read(std::uint64_t connection) const noexcept {
+        const std::uint64_t entry = std::atomic_ref<std::uint64_t>{entries_[connection]}.load(std::memory_order_relaxed);
+        if (entry >> 56 != generation_) {
+            return std::nullopt;
+        }
+        return Endpoint{.address = entry >> 16 & 0xff'ffff'ffff, .port = static_cast<std::uint16_t>(entry & 0xffff)};
+    }
+    void prefetch(std::uint64_t connection) const noexcept { __builtin_prefetch(entries_ + connection); }
+
+private:
+    void release() noexcept;
+
+    std::uint64_t* entries_ = nullptr;
+    std::uint64_t count_ = 0;
+    std::size_t octets_ = 0;
+    std::uint8_t generation_ = 0;  ///< entries of another generation are empty: forgetting costs nothing
+};
+
+}  // namespace gatemark::state
