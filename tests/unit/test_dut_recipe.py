@@ -1,10 +1,13 @@
 """Recipes: all built-in ones load; what is wrong is named with its key and a remedy."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from gatemark.dut.plumbing import gateway_end, sysctl_script
+from gatemark.config.merge import merge_recipe
+from gatemark.config.model import Campaign, GatewayAction, GatewayTableModel
+from gatemark.dut.plumbing import gateway_end, machine_settings, sysctl_script
 from gatemark.dut.recipe import Recipe, built_in_recipes, load_recipe, substitute
 from gatemark.errors import ConfigError
 
@@ -23,6 +26,9 @@ ipv4 = {address = "198.19.0.2", gateway = "198.19.0.1"}
 [commands]
 setup = ["true"]
 """
+
+
+STATEFUL = ["iptables-nat44", "nft-nat44", "nft-nat66", "tayga-nat46", "tayga-nat64"]
 
 
 def load_text(tmp_path: Path, text: str) -> Recipe:
@@ -46,8 +52,41 @@ def test_built_in_recipe_loads_under_its_own_name(name: str) -> None:
     assert recipe.facts.left.port is None
 
 
-def test_the_four_recipes_are_built_in() -> None:
-    assert built_in_recipes() == ["linux-router4", "linux-router6", "tayga-siit46", "tayga-siit64"]
+def test_these_recipes_are_built_in() -> None:
+    stateless = ["linux-router4", "linux-router6", "tayga-siit46", "tayga-siit64"]
+    assert built_in_recipes() == sorted([*stateless, *STATEFUL])
+
+
+@pytest.mark.parametrize("name", STATEFUL)
+def test_stateful_recipes_control_everything(name: str) -> None:
+    facts = load_recipe(name).facts
+    assert facts.inside == "left"
+    assert facts.actions == set(get_args(GatewayAction))
+    assert None not in (facts.table.size, facts.table.hash_size, facts.table.udp_timeout_ns)
+    assert facts.zero_udp_checksum == (True if name.startswith("tayga") else None)
+
+
+def test_a_mirrored_recipe_has_its_sides_swapped() -> None:
+    recipe = load_recipe("tayga-nat64")
+    mirrored = recipe.mirrored()
+    assert (mirrored.facts.inside, mirrored.left, mirrored.right) == ("right", recipe.right, recipe.left)
+    assert mirrored.facts.pool == recipe.facts.pool
+    assert mirrored.mirrored() == recipe
+    assert merge_recipe(netns("right"), recipe.facts) == merge_recipe(netns("right"), mirrored.facts)
+
+
+def netns(inside: str) -> Campaign:
+    document = {"testbed": {"kind": "netns", "recipe": "tayga-nat64"}, "gateway": {"inside": inside}}
+    return Campaign.model_validate(document)
+
+
+def test_settings_of_the_machine_need_their_sizes() -> None:
+    recipe = load_recipe("nft-nat44")
+    assert machine_settings(recipe, GatewayTableModel(size=7, hash_size=3)) == {
+        "net.netfilter.nf_conntrack_max": "7",
+        "net.netfilter.nf_conntrack_buckets": "3",
+    }
+    assert machine_settings(recipe, GatewayTableModel(size=7)) == {"net.netfilter.nf_conntrack_max": "7"}
 
 
 def test_a_file_and_a_folder_load_alike(tmp_path: Path) -> None:
@@ -78,6 +117,13 @@ def test_unknown_recipe_names_the_nearest() -> None:
         ('name = "mine"', 'name = "mine"\nmtu = 100', "mtu"),
         ('name = "mine"', 'name = "mine"\nprefix = "2001:2::/80"', "prefix"),
         ('setup = ["true"]', 'setup = "true"', "commands.setup"),
+        ('name = "mine"', 'name = "mine"\npool = ["198.19.0.1"]', "pool: makes no sense for mode router44"),
+        ('name = "mine"', 'name = "mine"\ntable = {size = 9}', "table.size: makes no sense for mode router44"),
+        ('name = "mine"', 'name = "mine"\ntable = {sise = 9}', "did you mean `size`"),
+        ('name = "mine"', 'name = "mine"\ntable = {size = "many"}', "'many' is not a rate"),
+        ('setup = ["true"]', 'tear_down = "true"', "commands.tear_down: makes no sense for mode router44"),
+        ('setup = ["true"]', 'set_udp_timeout = ["true"]', "commands.set_udp_timeout: does not say where"),
+        ('mode = "router44"', 'mode = "nat44"\ntable = {udp_timeout = "1ms"}', "no whole number of seconds"),
     ],
 )
 def test_wrong_key_or_value_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:

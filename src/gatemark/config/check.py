@@ -9,9 +9,23 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from typing import get_args
 
 from gatemark.config import defaults
-from gatemark.config.model import Campaign, Direction, Family, FrameSizesModel, Ipv4Model, Ipv6Model, SideName
+from gatemark.config.model import (
+    FAMILIES,
+    Campaign,
+    ConnectionEstablishmentRateModel,
+    Family,
+    FrameSizesModel,
+    GatewayMode,
+    GatewayTableModel,
+    Ipv4Model,
+    Ipv6Model,
+    OneWay,
+    SideName,
+    ThroughputModel,
+)
 from gatemark.errors import ConfigError, Problem
 
 Check = Callable[[Campaign], Iterator[Problem]]
@@ -20,6 +34,23 @@ PORT_KINDS = ("pci", "af_xdp", "af_packet", "tap", "memif", "ring", "null", "pca
 PORTS_WITHOUT_NAME = ("ring", "null")
 NETNS_PORT_KINDS = ("af_packet", "af_xdp")
 """How the engine may open the interfaces that a netns test bed makes."""
+TRANSLATION_KEYS = (
+    "prefix",
+    "eam",
+    "dont_fragment_rule",
+    "lowest_ipv6_mtu",
+    "well_known_prefix_allowed",
+    "zero_udp_checksum",
+)
+STATE_KEYS = ("inside", "pool", "pool_ports", "mapping", "control")
+TABLE_KEYS = ("size", "hash_size", "udp_timeout")
+CONNECTION_TABLES = (
+    "connections",
+    "connection_establishment_rate",
+    "connection_tear_down_rate",
+    "connection_tracking_table_capacity",
+)
+"""What only a stateful gateway has."""
 
 
 def raise_if_any(problems: Iterable[Problem]) -> None:
@@ -74,17 +105,15 @@ def check_gateway(campaign: Campaign) -> Iterator[Problem]:
     """Translation keys belong to translators; explicit mappings are consistent (RFC 7757 section 3)."""
     gateway = campaign.gateway
     if gateway.mode is None and campaign.testbed.kind != "netns":
-        yield problem(
-            campaign, "gateway.mode", "is missing", 'write mode = "router44", "router66", "siit64" or "siit46"'
-        )
-    if gateway.mode in ("router44", "router66"):
-        for key in ("prefix", "eam", "dont_fragment_rule", "lowest_ipv6_mtu", "well_known_prefix_allowed"):
+        yield problem(campaign, "gateway.mode", "is missing", f"write one of {', '.join(get_args(GatewayMode))}")
+    if gateway.mode is not None and len(set(FAMILIES[gateway.mode])) == 1:
+        for key in TRANSLATION_KEYS:
             if getattr(gateway, key):
                 yield problem(
                     campaign,
                     f"gateway.{key}",
-                    f"makes no sense for mode {gateway.mode}, which translates nothing",
-                    "leave the key out, or set mode to siit64 or siit46",
+                    f"makes no sense for mode {gateway.mode}, which does not translate between IPv4 and IPv6",
+                    "leave the key out, or set mode to siit64, siit46, nat64 or nat46",
                 )
     for index, entry in enumerate(gateway.eam):
         key = f"gateway.eam[{index}]"
@@ -99,6 +128,95 @@ def check_gateway(campaign: Campaign) -> Iterator[Problem]:
             for mine, other in ((entry.ipv4, earlier.ipv4), (entry.ipv6, earlier.ipv6)):
                 if mine == other:
                     yield problem(campaign, key, f"maps {mine} a second time", "map each prefix once")
+
+
+def check_state(campaign: Campaign) -> Iterator[Problem]:
+    """Keys and tables about state belong to a gateway that keeps it, commands to one that somebody else set up."""
+    gateway, kind = campaign.gateway, campaign.testbed.kind
+    if gateway.control is not None and kind != "ports":
+        yield problem(
+            campaign,
+            "gateway.control",
+            f"makes no sense for kind {kind}",
+            "a recipe has commands of its own" if kind == "netns" else "leave the table out",
+        )
+    if gateway.table.udp_timeout_ns is not None and gateway.table.udp_timeout_ns % defaults.SECOND_NS:
+        yield problem(campaign, "gateway.table.udp_timeout", "is no whole number of seconds", "round it up")
+    if gateway.mode is None:
+        return
+    if not campaign.is_stateful:
+        fix = "leave it out, or set mode to nat44, nat64, nat66 or nat46"
+        for key in _state_keys(campaign):
+            yield problem(campaign, key, f"makes no sense for mode {gateway.mode}, which keeps no state", fix)
+    elif kind == "loopback":
+        if campaign.is_translation:
+            yield problem(
+                campaign,
+                "gateway.mode",
+                f"is {gateway.mode}, but a loop-back translates nothing",
+                "write nat44 or nat66",
+            )
+        for key in _state_keys(campaign):
+            if key.startswith("gateway.") and key not in ("gateway.inside", "gateway.control"):
+                yield problem(campaign, key, "makes no sense without a gateway", "leave the key out")
+
+
+def _state_keys(campaign: Campaign) -> Iterator[str]:
+    """Yield the keys and tables of a file that speak of a stateful gateway."""
+    yield from (f"gateway.{key}" for key in STATE_KEYS if getattr(campaign.gateway, key))
+    yield from (f"gateway.table.{key}" for key in TABLE_KEYS if table_value(campaign.gateway.table, key) is not None)
+    yield from (name for name in CONNECTION_TABLES if getattr(campaign, name) is not None)
+
+
+def table_value(table: GatewayTableModel, key: str) -> int | None:
+    """Return the value of a key of `gateway.table` by the name that the file has for it."""
+    value: int | None = getattr(table, f"{key}_ns" if key == "udp_timeout" else key)
+    return value
+
+
+def check_connections(campaign: Campaign) -> Iterator[Problem]:
+    """Numbers of connections, bounds of the searches for rate and capacity (RFC 9693 sections 4.5 to 4.9)."""
+    connections = campaign.connections
+    if connections is not None and len(set(connections.count)) < len(connections.count):
+        yield problem(campaign, "connections.count", "lists a number twice", "list each number once")
+    rate = campaign.connection_establishment_rate
+    if rate is not None:
+        table = "connection_establishment_rate"
+        yield from _check_interval(campaign, table, rate)
+        if len(set(rate.validated)) < len(rate.validated):
+            yield problem(campaign, f"{table}.validated", "lists a value twice", "list each value once")
+        if True not in rate.validated and rate.alpha != ConnectionEstablishmentRateModel().alpha:
+            yield problem(
+                campaign,
+                f"{table}.alpha",
+                "has no effect: nothing is validated",
+                "set validated = true, or leave it out",
+            )
+    capacity = campaign.connection_tracking_table_capacity
+    if capacity is None:
+        return
+    table = "connection_tracking_table_capacity"
+    for key in ("beta", "gamma"):
+        if getattr(capacity, key) == 1:
+            yield problem(
+                campaign,
+                f"{table}.{key}",
+                "is 100%: any lower rate would count as a full table",
+                "write a share below 100% (RFC 9693 section 4.9)",
+            )
+    if capacity.resolution >= capacity.start:
+        yield problem(
+            campaign, f"{table}.resolution", "is not below start, so nothing would be searched", "write a smaller error"
+        )
+    if capacity.maximum is not None and capacity.maximum <= capacity.start:
+        yield problem(campaign, f"{table}.maximum", "is not above start", "write a larger number, or leave it out")
+    if _is_too_coarse(capacity.rate_resolution, capacity.maximum_rate):
+        yield problem(
+            campaign,
+            f"{table}.rate_resolution",
+            "is not below maximum_rate, so no rate would be searched",
+            'write for example rate_resolution = "1%" of the maximum',
+        )
 
 
 def check_ports(campaign: Campaign) -> Iterator[Problem]:
@@ -198,7 +316,7 @@ def _check_router(campaign: Campaign, key: str, address_mode: str, model: Ipv4Mo
 
 
 def check_traffic(campaign: Campaign) -> Iterator[Problem]:
-    """Sizes within their family's limits, nothing twice, no setting for a direction without traffic."""
+    """Sizes within their family's limits, nothing twice."""
     traffic = campaign.traffic
     for key, values in (("direction", traffic.direction), ("mix", traffic.mix)):
         if len(set(values)) < len(values):
@@ -216,9 +334,16 @@ def check_traffic(campaign: Campaign) -> Iterator[Problem]:
                     f"{ports.range} is more than one port for mode fixed",
                     f'write one port, for example range = "{ports.range.minimum}"',
                 )
-    directions: tuple[Direction, Direction] = ("forward", "reverse")
+
+
+def check_directions(campaign: Campaign) -> Iterator[Problem]:
+    """No setting for a direction without traffic; which ones have any, the mode decides."""
+    traffic = campaign.traffic
+    if campaign.gateway.mode is None:
+        return
+    directions: tuple[OneWay, OneWay] = ("forward", "reverse")
     for own, other in (directions, directions[::-1]):
-        if getattr(traffic, own) is not None and set(traffic.direction) == {other}:
+        if getattr(traffic, own) is not None and own not in campaign.one_ways():
             yield problem(
                 campaign, f"traffic.{own}", f"is set, but frames are sent {other} only", "leave the table out"
             )
@@ -245,21 +370,7 @@ def check_procedures(campaign: Campaign) -> Iterator[Problem]:
     """Bounds in order, resolution below the maximum, no key that another one overrides."""
     goal = campaign.throughput
     if goal is not None:
-        if type(goal.minimum) is type(goal.maximum) and goal.minimum > goal.maximum:
-            yield problem(
-                campaign, "throughput.minimum", "is above throughput.maximum", "write a minimum below the maximum"
-            )
-        if isinstance(goal.resolution, Fraction):
-            too_coarse = goal.resolution >= 1
-        else:
-            too_coarse = isinstance(goal.maximum, int) and goal.resolution >= goal.maximum
-        if too_coarse:
-            yield problem(
-                campaign,
-                "throughput.resolution",
-                "is not below throughput.maximum, so nothing would be searched",
-                'write for example resolution = "0.1%" of the maximum',
-            )
+        yield from _check_interval(campaign, "throughput", goal)
         if goal.search_duration_ns > campaign.trial.duration_ns:
             yield problem(
                 campaign,
@@ -278,13 +389,36 @@ def check_procedures(campaign: Campaign) -> Iterator[Problem]:
             yield problem(campaign, "frame_loss.rates", "lists a rate twice", "list each rate once")
 
 
+def _check_interval(
+    campaign: Campaign, table: str, goal: ThroughputModel | ConnectionEstablishmentRateModel
+) -> Iterator[Problem]:
+    if type(goal.minimum) is type(goal.maximum) and goal.minimum > goal.maximum:
+        yield problem(campaign, f"{table}.minimum", f"is above {table}.maximum", "write a minimum below the maximum")
+    if _is_too_coarse(goal.resolution, goal.maximum):
+        yield problem(
+            campaign,
+            f"{table}.resolution",
+            f"is not below {table}.maximum, so nothing would be searched",
+            'write for example resolution = "0.1%" of the maximum',
+        )
+
+
+def _is_too_coarse(resolution: int | Fraction, maximum: int | Fraction) -> bool:
+    if isinstance(resolution, Fraction):
+        return resolution >= 1
+    return isinstance(maximum, int) and resolution >= maximum
+
+
 FILE_CHECKS: tuple[tuple[frozenset[str], Check], ...] = (
     (frozenset({"testbed", "gateway"}), check_testbed),
     (frozenset({"gateway", "testbed"}), check_gateway),
     (frozenset({"testbed", "left", "right"}), check_ports),
     (frozenset({"testbed", "left"}), check_side("left")),
     (frozenset({"testbed", "right"}), check_side("right")),
+    (frozenset({"gateway", "testbed", *CONNECTION_TABLES}), check_state),
+    (frozenset(CONNECTION_TABLES), check_connections),
     (frozenset({"traffic"}), check_traffic),
+    (frozenset({"traffic", "gateway", *CONNECTION_TABLES}), check_directions),
     (frozenset({"throughput", "frame_loss", "trial"}), check_procedures),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gatemark.config.check import SIDES, problem
+from gatemark.config.complete_stateful import stateful_problems
 from gatemark.config.hosts import (
     NETWORK_OCTET,
     WELL_KNOWN_PREFIX,
@@ -39,6 +40,12 @@ def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
         yield from _mappings(campaign)
     yield from _sizes(campaign)
     yield from _headers(campaign)
+    if campaign.is_stateful and _has_hosts(campaign):
+        yield from stateful_problems(campaign, skip)
+
+
+def _has_hosts(campaign: Campaign) -> bool:
+    return all(campaign.side(name).family(campaign.foreground_family(name)) is not None for name in SIDES)
 
 
 def host_set(campaign: Campaign, side: SideName, family: Family) -> HostSet | None:
@@ -159,7 +166,10 @@ def _networks(campaign: Campaign) -> Iterator[Problem]:
 
 
 def _mappings(campaign: Campaign) -> Iterator[Problem]:
-    """Every host has a representation in the other family, and one that the gateway may translate."""
+    """Every host has a representation in the other family, and one that the gateway may translate.
+
+    A stateful gateway represents the Initiator's hosts by its pool, so only the Responder's need one.
+    """
     gateway = campaign.gateway
     if gateway.prefix is None and not gateway.eam:
         yield problem(
@@ -171,7 +181,7 @@ def _mappings(campaign: Campaign) -> Iterator[Problem]:
         return
     if not any(mix.has_foreground for mix in campaign.traffic.mix):
         return
-    for name in SIDES:
+    for name in (campaign.outside,) if campaign.is_stateful else SIDES:
         family = campaign.foreground_family(name)
         hosts = host_set(campaign, name, family)
         if hosts is None:
@@ -203,8 +213,8 @@ def _sizes(campaign: Campaign) -> Iterator[Problem]:
     sizes = campaign.traffic.frame_sizes
     if sizes is None:
         return
-    only: Family | None = {"router44": "ipv4", "router66": "ipv6"}.get(campaign.mode)  # type: ignore[assignment]
-    if only is not None and size_family(campaign) != only:
+    only = campaign.foreground_family("left")
+    if not campaign.is_translation and size_family(campaign) != only:
         yield problem(
             campaign,
             "traffic.frame_sizes.family",

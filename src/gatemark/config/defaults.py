@@ -60,3 +60,14 @@ RESOLVE_TIMEOUT_NS: Final = 3 * SECOND_NS
 
 QUEUES: Final = 1
 RING_FRAMES: Final = 4096
+
+CONNECTION_SOURCE_PORTS: Final = (1024, 41023)
+"""RFC 9693 section 4.1 wants a few times 10,000; none below 1024, which gateways may map to a range of its own
+(RFC 6146 section 3.5.1.1)."""
+PHASE_ONE_TIMEOUT_NS: Final = 500 * MILLISECOND_NS
+PHASE_GAP_NS: Final = 500 * MILLISECOND_NS
+PHASE_ONE_RETRIES: Final = 3
+CAPACITY_START: Final = 1000
+POOL_PORTS: Final = (1024, 65535)
+TIMEOUT_MARGIN_NS: Final = 2 * SECOND_NS
+"""By so much the gateway's UDP timeout must exceed the length of both phases."""

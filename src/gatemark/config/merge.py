@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from gatemark.config.check import SIDES, problem, raise_if_any
+from pydantic import BaseModel
+
+from gatemark.config.check import SIDES, TABLE_KEYS, problem, raise_if_any, table_value
 from gatemark.config.model import (
     Campaign,
     Family,
+    GatewayAction,
     GatewayModel,
+    GatewayTableModel,
     Ipv4Model,
     Ipv6Model,
     RecipeFacts,
@@ -20,40 +25,72 @@ from gatemark.config.types import write_text
 from gatemark.errors import Problem
 
 C = TypeVar("C", bound=Campaign)
-_GATEWAY_KEYS = ("mode", "hop_limit_decrement", "background_hop_limit_decrement", "prefix", "eam", "dont_fragment_rule")
+_OPEN_KEYS = ("background_hop_limit_decrement", "zero_udp_checksum", "pool", "pool_ports", "mapping")
+"""What the file may say of the gateway where the recipe is silent."""
+_GATEWAY_KEYS = ("mode", "hop_limit_decrement", "prefix", "eam", "dont_fragment_rule", "inside", *_OPEN_KEYS)
+
+_TABLE_ACTIONS: dict[str, GatewayAction] = {
+    "size": "set_table_size",
+    "hash_size": "set_hash_size",
+    "udp_timeout": "set_udp_timeout",
+}
 
 
 def merge_recipe(campaign: C, recipe: RecipeFacts) -> C:
     """Fill what the file leaves open from the recipe.
 
-    The file wins for everything that is the Tester's own; a file that says something else about the gateway than its
-    recipe is a ConfigError, because the gateway is what the recipe makes it.
+    The file wins for everything that is the Tester's own, and for the connection tracking table where the recipe has
+    commands that set it up; a file that says something else about the gateway than its recipe is a ConfigError, because
+    the gateway is what the recipe makes it. Recipes have the Initiator on the left; a file that has it on the right
+    gets the gateway mirrored.
     """
+    if recipe.inside is not None and campaign.gateway.inside not in (None, recipe.inside):
+        recipe = replace(recipe, inside=campaign.gateway.inside, left=recipe.right, right=recipe.left)
     known = {key: getattr(recipe, key) for key in _GATEWAY_KEYS}
     given = {key: value for key, value in known.items() if value not in (None, ())}
     facts = GatewayModel.model_validate({key: _plain(value) for key, value in given.items()})
     raise_if_any(_contradictions(campaign, recipe, facts))
-    gateway = campaign.gateway.model_copy(update={key: getattr(facts, key) for key in given})
+    update = {key: getattr(facts, key) for key in given} | {"table": merged_table(campaign.gateway.table, recipe.table)}
+    gateway = campaign.gateway.model_copy(update=update)
     left = _merged_side(campaign.left, recipe.left, recipe.mtu)
     right = _merged_side(campaign.right, recipe.right, recipe.mtu)
     merged = campaign.model_copy(update={"gateway": gateway, "left": left, "right": right})
+    merged._actions = recipe.actions
     return merged
 
 
+def merged_table(ours: GatewayTableModel, theirs: GatewayTableModel) -> GatewayTableModel:
+    """Return the settings of a table: each as the file has it, else as the recipe has it."""
+    own = {key: value for key in GatewayTableModel.model_fields if (value := getattr(ours, key)) is not None}
+    return theirs.model_copy(update=own)
+
+
 def _plain(value: Any) -> Any:
-    return [entry.model_dump() for entry in value] if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [entry.model_dump() if isinstance(entry, BaseModel) else entry for entry in value]
+    return value
 
 
 def _contradictions(campaign: Campaign, recipe: RecipeFacts, facts: GatewayModel) -> Iterator[Problem]:
     for key in _GATEWAY_KEYS:
         ours, theirs = getattr(campaign.gateway, key), getattr(facts, key)
-        free = key == "background_hop_limit_decrement" and theirs is None
+        free = key in _OPEN_KEYS and theirs in (None, ())
         if ours not in (None, ()) and ours != theirs and not free:
             yield problem(
                 campaign,
                 f"gateway.{key}",
                 f"is {write_text(ours)}, but recipe {recipe.name} makes a gateway with {write_text(theirs)}",
                 "leave the key out, or copy the recipe and change it there",
+            )
+    for key in TABLE_KEYS:
+        ours, theirs = table_value(campaign.gateway.table, key), table_value(recipe.table, key)
+        action = _TABLE_ACTIONS[key]
+        if ours not in (None, theirs) and action not in recipe.actions:
+            yield problem(
+                campaign,
+                f"gateway.table.{key}",
+                f"is set, but recipe {recipe.name} has no command {action}",
+                f"leave the key out, or copy the recipe and add {action} under [commands]",
             )
     for name in SIDES:
         ours_side = getattr(campaign, name)

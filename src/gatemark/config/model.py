@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from ipaddress import IPv6Network
-from typing import Annotated, Any, Literal, Self
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, PrivateAttr, StrictInt
 
 from gatemark.config import defaults
 from gatemark.config.tables import (
     FAMILIES,
+    ConnectionEstablishmentRateModel,
+    ConnectionsModel,
+    ConnectionTearDownRateModel,
+    ConnectionTrackingTableCapacityModel,
     DestinationPortsModel,
     Direction,
     DirectionTraffic,
@@ -19,8 +23,11 @@ from gatemark.config.tables import (
     Family,
     FrameLossModel,
     FrameSizesModel,
+    GatewayAction,
+    GatewayControlModel,
     GatewayMode,
     GatewayModel,
+    GatewayTableModel,
     HostsModel,
     Ipv4Model,
     Ipv6Model,
@@ -38,10 +45,15 @@ from gatemark.config.tables import (
     ValidityModel,
     Variation,
 )
+from gatemark.config.types import Span
 
 __all__ = [
     "FAMILIES",
     "Campaign",
+    "ConnectionEstablishmentRateModel",
+    "ConnectionTearDownRateModel",
+    "ConnectionTrackingTableCapacityModel",
+    "ConnectionsModel",
     "DestinationPortsModel",
     "Direction",
     "DirectionTraffic",
@@ -50,8 +62,11 @@ __all__ = [
     "Family",
     "FrameLossModel",
     "FrameSizesModel",
+    "GatewayAction",
+    "GatewayControlModel",
     "GatewayMode",
     "GatewayModel",
+    "GatewayTableModel",
     "HostsModel",
     "Ipv4Model",
     "Ipv6Model",
@@ -83,6 +98,16 @@ class RecipeFacts:
     prefix: IPv6Network | str | None = None
     eam: tuple[EamEntry, ...] = ()
     dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = None
+    zero_udp_checksum: bool | None = None
+    inside: SideName | None = None
+    """Stateful: side of the Initiator."""
+    pool: tuple[IPv4Network | IPv6Network, ...] = ()
+    pool_ports: Span | None = None
+    mapping: Literal["endpoint_independent", "endpoint_dependent"] | None = None
+    table: GatewayTableModel = field(default_factory=GatewayTableModel)
+    """Stateful: what the recipe sets where the campaign file sets nothing."""
+    actions: frozenset[GatewayAction] = frozenset()
+    """Stateful: what the recipe has commands for."""
     left: SideModel
     right: SideModel
     mtu: int = defaults.MTU
@@ -108,8 +133,19 @@ class Campaign(Table):
     line: LineModel = Field(LineModel(), description="the medium")
     throughput: ThroughputModel | None = Field(None, description="measure throughput")
     frame_loss: FrameLossModel | None = Field(None, description="measure the frame loss rate")
+    connections: ConnectionsModel | None = Field(None, description="the connections of a stateful test")
+    connection_establishment_rate: ConnectionEstablishmentRateModel | None = Field(
+        None, description="measure the maximum connection establishment rate"
+    )
+    connection_tear_down_rate: ConnectionTearDownRateModel | None = Field(
+        None, description="measure the connection tear-down rate"
+    )
+    connection_tracking_table_capacity: ConnectionTrackingTableCapacityModel | None = Field(
+        None, description="measure the connection tracking table capacity"
+    )
 
     _source: str = PrivateAttr("campaign")
+    _actions: frozenset[GatewayAction] = PrivateAttr(frozenset())
 
     @property
     def source(self) -> str:
@@ -125,7 +161,53 @@ class Campaign(Table):
     @property
     def is_translation(self) -> bool:
         """Whether the two sides have different families."""
-        return self.mode in ("siit64", "siit46")
+        left, right = FAMILIES[self.mode]
+        return left != right
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether the gateway keeps state for each connection (RFC 9693)."""
+        return self.mode.startswith("nat")
+
+    @property
+    def inside(self) -> SideName:
+        """Return the side of the Initiator (RFC 9693 section 4.1)."""
+        return self.gateway.inside or "left"
+
+    @property
+    def outside(self) -> SideName:
+        """Return the side of the Responder (RFC 9693 section 4.1)."""
+        return "right" if self.inside == "left" else "left"
+
+    @property
+    def upload(self) -> OneWay:
+        """Return the direction of the Initiator's frames."""
+        return "forward" if self.inside == "left" else "reverse"
+
+    @property
+    def download(self) -> OneWay:
+        """Return the direction of the Responder's frames."""
+        return "reverse" if self.inside == "left" else "forward"
+
+    @property
+    def connections_model(self) -> ConnectionsModel:
+        """Return the connections of a stateful campaign."""
+        return self.connections or ConnectionsModel()
+
+    @property
+    def validates(self) -> bool:
+        """Whether the Responder checks every connection in any measurement (RFC 9693 section 4.6)."""
+        rate = self.connection_establishment_rate
+        return (rate is not None and True in rate.validated) or self.connection_tracking_table_capacity is not None
+
+    @property
+    def actions(self) -> frozenset[GatewayAction]:
+        """Return what gatemark may have done to the gateway: by its recipe, or by `gateway.control`."""
+        control = self.gateway.control
+        if control is None:
+            return self._actions
+        own: tuple[GatewayAction, ...] = get_args(GatewayAction)
+        return frozenset(action for action in own if getattr(control, action))
 
     @property
     def is_loopback(self) -> bool:
@@ -163,7 +245,7 @@ class Campaign(Table):
 
     def foreground_family(self, name: SideName) -> Family:
         """Return the family of the foreground on one side."""
-        return FAMILIES[self.mode][0 if name == "left" else 1]
+        return FAMILIES[self.mode][0 if name == (self.inside if self.is_stateful else "left") else 1]
 
     def families_in_use(self, name: SideName) -> tuple[Family, ...]:
         """Return the families of the frames that one side sends and receives, foreground first."""
@@ -172,10 +254,13 @@ class Campaign(Table):
         return tuple(dict.fromkeys(family for family in (foreground, background) if family is not None))
 
     def one_ways(self) -> tuple[OneWay, ...]:
-        """Return the single directions in which any frame is sent."""
+        """Return the single directions in which any frame is sent, also before the one that is measured."""
         both = "bidirectional" in self.traffic.direction
         ways: tuple[OneWay, ...] = ("forward", "reverse")
-        return tuple(way for way in ways if both or way in self.traffic.direction)
+        own = {self.upload} if self.is_stateful else set()
+        if self.validates:
+            own.add(self.download)
+        return tuple(way for way in ways if both or way in self.traffic.direction or way in own)
 
     def direction_traffic(self, direction: OneWay) -> DirectionTraffic:
         """Return the traffic of one direction with its own settings applied."""

@@ -10,7 +10,22 @@ from pydantic import BaseModel, ValidationError
 from gatemark.config import tables
 from gatemark.config.model import Campaign
 
-_ONE_OR_MORE = {"TrafficModel": ("direction", "mix"), "FrameSizesModel": ("octets",)}
+_ONE_OR_MORE = {
+    "TrafficModel": ("direction", "mix"),
+    "FrameSizesModel": ("octets",),
+    "ConnectionsModel": ("count",),
+    "ConnectionEstablishmentRateModel": ("validated",),
+    "GatewayControlModel": (
+        "clear_state",
+        "set_table_size",
+        "set_hash_size",
+        "set_udp_timeout",
+        "start",
+        "stop",
+        "health",
+        "describe",
+    ),
+}
 """Keys for which one value stands for a list of one."""
 
 
@@ -37,7 +52,7 @@ def _write_defaults(model: type[BaseModel], properties: dict[str, Any]) -> None:
 
 
 def _allow_one(field: dict[str, Any]) -> None:
-    listed = {key: field.pop(key) for key in ("type", "items", "minItems")}
+    listed = {key: field.pop(key) for key in ("type", "items", "minItems") if key in field}
     field["anyOf"] = [listed, listed["items"]]
 
 

@@ -47,7 +47,7 @@ def size_family(campaign: Campaign) -> Family:
     """Return the family that names the sizes: as the file says, else IPv6 only where nothing else is forwarded."""
     if campaign.traffic.frame_sizes is not None:
         return campaign.traffic.frame_sizes.family
-    return "ipv6" if campaign.mode == "router66" else "ipv4"
+    return "ipv6" if {campaign.foreground_family("left"), campaign.foreground_family("right")} == {"ipv6"} else "ipv4"
 
 
 def sizes_for(campaign: Campaign, octets: int, mix: Mix) -> FrameSizes:

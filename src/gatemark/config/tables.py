@@ -16,9 +16,11 @@ from gatemark.config import defaults
 from gatemark.config.types import (
     AsList,
     BitRate,
+    Count,
     Duration,
     FrameRate,
     HostSpan,
+    IpPrefix,
     Ipv4,
     Ipv4Prefix,
     Ipv6,
@@ -27,15 +29,18 @@ from gatemark.config.types import (
     MacAddress,
     Mix,
     MixValue,
+    PhaseOneRate,
     PortSpan,
     PositiveDuration,
+    Share,
+    ShareOrSearch,
     Span,
     Step,
     TranslationPrefix,
 )
 from gatemark.units import LineShare
 
-GatewayMode = Literal["router44", "router66", "siit64", "siit46"]
+GatewayMode = Literal["router44", "router66", "siit64", "siit46", "nat44", "nat64", "nat66", "nat46"]
 Direction = Literal["forward", "reverse", "bidirectional"]
 OneWay = Literal["forward", "reverse"]
 SideName = Literal["left", "right"]
@@ -47,8 +52,17 @@ FAMILIES: Final[dict[GatewayMode, tuple[Family, Family]]] = {
     "router66": ("ipv6", "ipv6"),
     "siit64": ("ipv6", "ipv4"),
     "siit46": ("ipv4", "ipv6"),
+    "nat44": ("ipv4", "ipv4"),
+    "nat64": ("ipv6", "ipv4"),
+    "nat66": ("ipv6", "ipv6"),
+    "nat46": ("ipv4", "ipv6"),
 }
-"""Family of the foreground on the left and on the right side."""
+"""Family of the foreground on the left and on the right side; of a stateful gateway, on its inside and outside."""
+
+GatewayAction = Literal[
+    "clear_state", "count_connections", "tear_down", "set_table_size", "set_hash_size", "set_udp_timeout"
+]
+"""What gatemark may have done to a stateful gateway."""
 
 
 class Table(BaseModel):
@@ -62,6 +76,34 @@ class EamEntry(Table):
 
     ipv4: Ipv4Prefix = Field(description="IPv4 prefix of the mapping")
     ipv6: Ipv6Prefix = Field(description="IPv6 prefix that the IPv4 prefix is mapped to")
+
+
+class GatewayTableModel(Table):
+    """The connection tracking table of a stateful gateway (RFC 9693 section 4.4)."""
+
+    size: Count | None = Field(None, description="connections that the table is configured to hold")
+    hash_size: Count | None = Field(None, description="buckets of its hash table")
+    udp_timeout_ns: PositiveDuration | None = Field(
+        None, alias="udp_timeout", description="after what time without frames a UDP connection is deleted"
+    )
+
+
+class GatewayControlModel(Table):
+    """Commands that control a stateful gateway that somebody else set up; kind ports only."""
+
+    shell: str = Field(
+        "sh -c", min_length=1, description='runs each command, given as one argument: "ssh root@192.0.2.1" for example'
+    )
+    clear_state: Annotated[tuple[str, ...], AsList] = Field((), description="deletes all connections")
+    count_connections: str | None = Field(None, description="prints the number of connections")
+    tear_down: str | None = Field(None, description="deletes all connections; it is timed where it runs")
+    set_table_size: Annotated[tuple[str, ...], AsList] = Field((), description="sets the table to {size} connections")
+    set_hash_size: Annotated[tuple[str, ...], AsList] = Field((), description="sets the hash table to {size} buckets")
+    set_udp_timeout: Annotated[tuple[str, ...], AsList] = Field((), description="sets the UDP timeout to {seconds}")
+    start: Annotated[tuple[str, ...], AsList] = Field((), description="starts the gateway, also after it collapsed")
+    stop: Annotated[tuple[str, ...], AsList] = Field((), description="stops the gateway before it is started anew")
+    health: Annotated[tuple[str, ...], AsList] = Field((), description="succeeds while the gateway works")
+    describe: Annotated[tuple[str, ...], AsList] = Field((), description="prints versions and configuration")
 
 
 class GatewayModel(Table):
@@ -87,6 +129,27 @@ class GatewayModel(Table):
     well_known_prefix_allowed: StrictBool = Field(
         False, description="the gateway translates non-global IPv4 addresses under 64:ff9b::/96 against RFC 6052"
     )
+    inside: SideName | None = Field(
+        None, description="side of the Initiator (RFC 9693 section 4.1), default left; nat modes only"
+    )
+    pool: tuple[IpPrefix, ...] = Field(
+        (), description="public addresses that connections are translated to; nat modes only"
+    )
+    pool_ports: PortSpan | None = Field(
+        None, description="ports of each public address that the gateway uses, default 1024-65535; nat modes only"
+    )
+    mapping: Literal["endpoint_independent", "endpoint_dependent"] | None = Field(
+        None,
+        description="how the gateway maps (RFC 4787 section 4.1), for the check of the port space; default"
+        " endpoint_dependent; nat modes only",
+    )
+    zero_udp_checksum: StrictBool | None = Field(
+        None,
+        description="the translator writes UDP checksum 0x0000 where 0xffff is due (against RFC 768); such frames are"
+        " then accepted and counted apart; siit, nat64 and nat46 modes only",
+    )
+    table: GatewayTableModel = Field(GatewayTableModel(), description="its connection tracking table; nat modes only")
+    control: GatewayControlModel | None = Field(None, description="commands that control it; kind ports only")
     name: str = Field("", description="name of the gateway for the report")
     version: str = Field("", description="version of the gateway for the report")
     configuration: str = Field("", description="configuration of the gateway for the report (RFC 2544 section 7)")
@@ -298,3 +361,81 @@ class FrameLossModel(Table):
         default_factory=lambda: LineShare(1), description="first load, in frames/s per direction or % of line rate"
     )
     step: Step = Field(default_factory=lambda: Fraction(1, 10), description="each load is so much of maximum lower")
+
+
+class ConnectionsModel(Table):
+    """The connections of a stateful test (RFC 9693 section 4.1 to 4.4); nat modes only."""
+
+    count: Annotated[tuple[Count, ...], AsList] = Field(
+        (), description="numbers of connections; each is measured; not needed for the capacity"
+    )
+    source_ports: PortSpan = Field(
+        Span(*defaults.CONNECTION_SOURCE_PORTS), description="source ports that the Initiator combines"
+    )
+    destination_ports: PortSpan | None = Field(
+        None, description="destination ports that it combines; default: from 1 on as many as count needs"
+    )
+    order: Literal["increasing", "decreasing", "pseudorandom"] = Field(
+        "pseudorandom", description="order in which four-tuples are enumerated (RFC 9693 section 4.2)"
+    )
+    read_order: Variation = Field(
+        "pseudorandom", description="order in which the Responder reads its state table (RFC 9693 section 4.10)"
+    )
+    rate: PhaseOneRate = Field(
+        default_factory=lambda: Fraction(1, 2),
+        description="connections/s of phase 1 before phase 2 and tear-down, or % of the establishment rate that the"
+        " campaign measures",
+    )
+    timeout_ns: PositiveDuration = Field(
+        defaults.PHASE_ONE_TIMEOUT_NS, alias="timeout", description="wait for the last frames of phase 1"
+    )
+    gap_ns: Duration = Field(defaults.PHASE_GAP_NS, alias="gap", description="wait between the phases")
+    retries: Annotated[StrictInt, Field(ge=0, le=100)] = Field(
+        defaults.PHASE_ONE_RETRIES, description="how often phase 1 is repeated, at half the rate each time"
+    )
+
+
+class ConnectionEstablishmentRateModel(Table):
+    """Maximum connection establishment rate (RFC 9693 sections 4.5 and 4.6)."""
+
+    maximum: FrameRate = Field(
+        default_factory=lambda: LineShare(1), description="highest rate, in connections/s or % of line rate"
+    )
+    minimum: FrameRate = Field(1, description="lowest rate, in connections/s or % of line rate")
+    resolution: FrameRate = Field(
+        default_factory=lambda: LineShare(1, 1000), description="gap at which to stop, in connections/s or % of maximum"
+    )
+    validated: Annotated[tuple[StrictBool, ...], AsList] = Field(
+        (False,), min_length=1, description="whether the Responder then checks every connection; both may be listed"
+    )
+    alpha: ShareOrSearch = Field(
+        default_factory=lambda: Fraction(1),
+        description='rate of the validation as a share of the rate under test, or "search": one that does not matter',
+    )
+
+
+class ConnectionTearDownRateModel(Table):
+    """Connection tear-down rate (RFC 9693 section 4.8): net time of deleting all connections."""
+
+
+class ConnectionTrackingTableCapacityModel(Table):
+    """Connection tracking table capacity (RFC 9693 section 4.9)."""
+
+    start: Count = Field(defaults.CAPACITY_START, description="C0: connections that the gateway certainly holds")
+    maximum: Count | None = Field(None, description="connections at which the search ends; default: the port space")
+    maximum_rate: FrameRate = Field(
+        default_factory=lambda: LineShare(1), description="highest rate, in connections/s or % of line rate"
+    )
+    rate_resolution: FrameRate = Field(
+        default_factory=lambda: LineShare(1, 100), description="e: error of the rate, in connections/s or % of maximum"
+    )
+    resolution: Count = Field(1, description="E: error of the capacity, in connections")
+    alpha: Share = Field(default_factory=lambda: Fraction(1), description="rate of the validation as a share")
+    beta: Share = Field(
+        default_factory=lambda: Fraction(1, 5),
+        description="share of the safe rate below which the exponential search takes the table for full",
+    )
+    gamma: Share = Field(
+        default_factory=lambda: Fraction(2, 5),
+        description="share of the safe rate below which the final binary search takes the table for full",
+    )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, PlainSerializer, PlainValidator, WithJsonSchema
 
@@ -19,6 +19,7 @@ from gatemark.units import LineShare, parse_duration, parse_rate, parse_rate_or_
 
 MIX_PERIOD_MAX = 65536
 FRAMES_PER_SECOND_MAX = 1_000_000_000
+CONNECTIONS_MAX = 1 << 40
 DURATION_MAX_NS = 7 * 24 * 3600 * 10**9
 """One week: the longest phase that the engine takes."""
 
@@ -222,6 +223,36 @@ def _network(value: Any, network: type[IPv4Network] | type[IPv6Network], example
         raise BadValueError(f"{value!r}: {error}", f"write for example {example}") from None
 
 
+def _any_network(value: Any) -> IPv4Network | IPv6Network:
+    text = str(value) if isinstance(value, str | IPv4Network | IPv6Network) else ""
+    if "/" not in text and text:
+        text += "/128" if ":" in text else "/32"
+    return _network(text, IPv6Network if ":" in text else IPv4Network, "198.19.0.1/32")
+
+
+def _count(value: Any) -> int:
+    count = parse_rate(value)
+    if count > CONNECTIONS_MAX:
+        raise BadValueError(f"{value!r} is above 2^40", "write a smaller number")
+    return count
+
+
+def _phase_one_rate(value: Any) -> int | Fraction:
+    rate = parse_rate_or_share(value)
+    if isinstance(rate, LineShare):
+        return _share(value)
+    if rate > FRAMES_PER_SECOND_MAX:
+        raise BadValueError(f"{value!r} is above 1G connections/s", "write a lower rate")
+    return rate
+
+
+def _share(value: Any) -> Fraction:
+    ratio = parse_ratio(value)
+    if ratio > 1:
+        raise BadValueError(f"{value!r} is more than 100%", "write a share of at most 100%")
+    return ratio
+
+
 def _translation_prefix(value: Any) -> IPv6Network:
     prefix = _network(value, IPv6Network, "2001:2:0:6400::/96")
     assert isinstance(prefix, IPv6Network)
@@ -259,6 +290,7 @@ _RATE_OR_SHARE_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*([kMGT]|%)?\s*$"
 _DURATION_PATTERN = r"^\s*(0|[0-9][0-9_]*(\.[0-9]+)?\s*(ns|us|µs|ms|s|min|h))\s*$"
 _RATIO_PATTERN = r"^\s*(0|1|[0-9]+(\.[0-9]+)?\s*%|[0-9]+/[0-9]+)\s*$"
 _NEVER_ENDS = "a load of 0 frames/s never ends: write 1 or more"
+_A_SHARE = "write a share above 0%"
 
 Duration = Annotated[
     int, PlainValidator(_with_remedy(_duration)), PlainSerializer(write_duration), _text(_DURATION_PATTERN, "2s")
@@ -284,6 +316,33 @@ FrameRate = Annotated[
     _text(_RATE_OR_SHARE_PATTERN, "100k"),
 ]
 """Frames per second in one direction, or a share of the line rate."""
+Count = Annotated[
+    int,
+    PlainValidator(_positive(_with_remedy(_count), "write 1 or more, for example 10k")),
+    _text(_RATE_PATTERN, "1M"),
+]
+"""A number of things, above 0."""
+PhaseOneRate = Annotated[
+    int | Fraction,
+    PlainValidator(_positive(_with_remedy(_phase_one_rate), "write connections per second, or % of the measured rate")),
+    PlainSerializer(write_rate),
+    _text(_RATE_OR_SHARE_PATTERN, "50%"),
+]
+"""Connections per second, or a share of the measured maximum connection establishment rate."""
+Share = Annotated[
+    Fraction,
+    PlainValidator(_positive(_with_remedy(_share), _A_SHARE)),
+    PlainSerializer(write_ratio),
+    _text(_RATIO_PATTERN, "50%"),
+]
+"""A ratio in (0, 1]."""
+ShareOrSearch = Annotated[
+    Fraction | Literal["search"],
+    PlainValidator(lambda value: value if value == "search" else _positive(_with_remedy(_share), _A_SHARE)(value)),
+    PlainSerializer(lambda value: value if value == "search" else write_ratio(value)),
+    _text(_RATIO_PATTERN.replace("(0|1", "(search|1"), "50%"),
+]
+"""A ratio in (0, 1], or ``search`` where gatemark looks for one."""
 LossRatio = Annotated[
     Fraction, PlainValidator(_with_remedy(_loss_ratio)), PlainSerializer(write_ratio), _text(_RATIO_PATTERN, "0.01%")
 ]
@@ -331,6 +390,12 @@ Ipv6Prefix = Annotated[
     PlainValidator(lambda value: _network(value, IPv6Network, "2001:2::/120")),
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "examples": ["2001:2::/120"]}),
+]
+IpPrefix = Annotated[
+    IPv4Network | IPv6Network,
+    PlainValidator(_any_network),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "examples": ["198.19.0.1/32"]}),
 ]
 TranslationPrefix = Annotated[
     IPv6Network,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
+from gatemark.errors import TestBedError
+
 if TYPE_CHECKING:
     from gatemark.config.model import RecipeFacts
 
@@ -65,7 +67,19 @@ class TestBed(Protocol):
         ...
 
     def clear_state(self) -> None:
-        """Bring the gateway back to the state before the first frame, where it keeps any."""
+        """Delete all connections of a stateful gateway; nothing where there are none to be deleted."""
+        ...
+
+    def count_connections(self) -> int | None:
+        """Return the number of connections that the gateway holds; None if it cannot tell."""
+        ...
+
+    def tear_down(self) -> int:
+        """Delete all connections; return the nanoseconds that it took on the gateway's side (RFC 9693 section 4.8)."""
+        ...
+
+    def restart(self) -> None:
+        """Stop the gateway and start it anew, after it collapsed."""
         ...
 
     def own_drops(self) -> dict[str, int]:
@@ -92,6 +106,24 @@ class FoundTestBed:
 
     def clear_state(self) -> None:
         """What is not ours is not cleared."""
+
+    def count_connections(self) -> int | None:
+        """What is not ours cannot be counted."""
+        return None
+
+    def tear_down(self) -> int:
+        """What is not ours is not torn down."""
+        raise TestBedError(
+            what="connections cannot be deleted", where="test bed", fix="give gateway.control.tear_down a command"
+        )
+
+    def restart(self) -> None:
+        """What is not ours is not started anew."""
+        raise TestBedError(
+            what="the gateway collapsed and nothing can start it anew",
+            where="test bed",
+            fix="start it by hand, and give gateway.control.start a command",
+        )
 
     def own_drops(self) -> dict[str, int]:
         """Nothing beyond what the engine reads of its ports."""

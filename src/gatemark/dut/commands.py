@@ -13,6 +13,8 @@ DEBIAN_PACKAGES: Mapping[str, str] = {
     "ip": "iproute2",
     "ethtool": "ethtool",
     "nft": "nftables",
+    "iptables": "iptables",
+    "conntrack": "conntrack",
     "tayga": "tayga",
     "taskset": "util-linux",
     "setpriv": "util-linux",
@@ -43,18 +45,18 @@ def require_program(program: str, package: str | None = None) -> str:
     return path
 
 
-def run_command(command: Sequence[str], *, where: str, fix: str = "") -> str:
+def run_command(command: Sequence[str], *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
     """Run `command` and return its standard output; raise TestBedError if it cannot run, fails or hangs."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=COMMAND_SECONDS_MAX, check=False, stdin=subprocess.DEVNULL
+            command, capture_output=True, text=True, timeout=seconds_max, check=False, stdin=subprocess.DEVNULL
         )
     except FileNotFoundError:
         require_program(command[0])
         raise
     except subprocess.TimeoutExpired:
         raise TestBedError(
-            what=f"`{shlex.join(command)}` did not end within {COMMAND_SECONDS_MAX} s",
+            what=f"`{shlex.join(command)}` did not end within {seconds_max:.0f} s",
             where=where,
             fix=fix or "run the command by hand; a daemon belongs under `start`, not `setup`",
         ) from None

@@ -32,9 +32,11 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from gatemark.dut import naming
+from gatemark.config.model import GatewayTableModel
+from gatemark.dut import machine, naming
 from gatemark.dut.base import GatewayDescription
-from gatemark.dut.commands import require_program, run_command, try_command
+from gatemark.dut.commands import COMMAND_SECONDS_MAX, require_program, run_command, try_command
+from gatemark.dut.control import GatewayControl
 from gatemark.dut.daemon import Daemon, start_daemon
 from gatemark.dut.guard import CleanupGuard
 from gatemark.dut.plumbing import (
@@ -43,6 +45,7 @@ from gatemark.dut.plumbing import (
     REPORTED_SYSCTL,
     TESTER_SYSCTL,
     gateway_end,
+    machine_settings,
     sysctl_script,
 )
 from gatemark.dut.recipe import Recipe, substitute
@@ -76,8 +79,10 @@ class NetnsTestBed:
         cores: CorePlan,
         *,
         port_kind: str = "af_packet",
+        table: GatewayTableModel | None = None,
     ) -> None:
         self._recipe = recipe
+        self._table = recipe.table if table is None else table
         self._sides = sides
         self._cores = cores
         self._port_kind = port_kind
@@ -90,6 +95,8 @@ class NetnsTestBed:
         }
         self._log: list[str] = []
         self._daemons: list[Daemon] = []
+        where = f"gateway {recipe.name}"
+        self._control = GatewayControl(self._in_gateway, recipe.commands, where=where, table=self._table)
         self._guard = CleanupGuard(self.close)
         self._open = False
         self._lock = threading.Lock()
@@ -133,12 +140,13 @@ class NetnsTestBed:
         """Make the test bed; whatever fails, nothing stays behind."""
         self._require()
         naming.remove_leftovers()
+        machine.release_leftovers()
         self._open = True
         self._guard.install()
         try:
             self._make_links()
             self._set_up_gateway()
-            self._start_gateway()
+            self._log.extend(self._start_gateway())
         except BaseException:
             self.close()
             raise
@@ -157,11 +165,9 @@ class NetnsTestBed:
                 return
             self._open = False
         with self._guard.undisturbed():
-            for command in self._recipe.commands.stop:
-                try_command(self._inside(substitute(command, self._variables())))
-            for daemon in reversed(self._daemons):
-                daemon.end()
+            self._stop_gateway()
             naming.remove(self._name)
+            machine.release(self._name)
         self._guard.remove()
 
     def check(self) -> None:
@@ -172,13 +178,24 @@ class NetnsTestBed:
             for interface in ends.values():
                 show = ["ip", "-n", namespace, "link", "show", "dev", interface]
                 run_command(show, where=f"test bed netns: {interface}", fix="the interface is gone: start again")
-        for command in self._recipe.commands.health:
-            self._shell(command, where=f"gateway {self._recipe.name}: health", fix="the gateway stopped working")
+        self._control.check_health()
 
     def clear_state(self) -> None:
-        """Run the recipe's commands that clear the gateway's state; none for a stateless gateway."""
-        for command in self._recipe.commands.clear_state:
-            self._shell(command, where=f"gateway {self._recipe.name}: clear_state")
+        """Delete all connections, as the recipe says; nothing where it has no command for that."""
+        self._control.clear_state()
+
+    def count_connections(self) -> int | None:
+        """Return the number of connections that the gateway holds; None if the recipe has no command for that."""
+        return self._control.count_connections()
+
+    def tear_down(self) -> int:
+        """Delete all connections; return the nanoseconds that it took in the gateway's namespace."""
+        return self._control.tear_down()
+
+    def restart(self) -> None:
+        """End the gateway's daemons and start them anew; its set-up is not repeated."""
+        self._stop_gateway()
+        self._start_gateway()
 
     def describe(self) -> GatewayDescription:
         """Describe the gateway as it is now: versions, addresses, routes, settings, steering."""
@@ -270,11 +287,12 @@ class NetnsTestBed:
         for command in self._recipe.commands.setup:
             self._shell(command, where=f"gateway {self._recipe.name}: setup", keep=True)
 
-    def _start_gateway(self) -> None:
-        """Start the daemons and wait until the gateway is healthy."""
+    def _start_gateway(self) -> list[str]:
+        """Start the daemons, set up the connection tracking table, wait for health; return the commands."""
+        done = []
         for number, line in enumerate(self._recipe.commands.start):
             command = substitute(line, self._variables())
-            self._log.append(f"[{self.gateway_namespace}] {command} &")
+            done.append(f"[{self.gateway_namespace}] {command} &")
             self._daemons.append(
                 start_daemon(
                     command,
@@ -284,6 +302,19 @@ class NetnsTestBed:
                     number=number,
                 )
             )
+        settings = machine_settings(self._recipe, self._table)
+        machine.hold(self._name, settings)
+        done += sysctl_script(settings).splitlines()
+        self._await_health()
+        return done + [f"[{self.gateway_namespace}] {command}" for command in self._control.set_up_table()]
+
+    def _stop_gateway(self) -> None:
+        for command in self._recipe.commands.stop:
+            try_command(self._inside(substitute(command, self._variables())))
+        while self._daemons:
+            self._daemons.pop().end()
+
+    def _await_health(self) -> None:
         until = time.monotonic() + HEALTH_SECONDS_MAX
         while True:
             for daemon in self._daemons:
@@ -298,9 +329,11 @@ class NetnsTestBed:
                 return
 
     def _variables(self) -> dict[str, str]:
+        """Values of what stands in braces; `{left}` is the inside, also where the recipe is mirrored."""
+        left, right = SIDES if self._recipe.inside == "left" else SIDES[::-1]
         return {
-            "left": self._ip_ends["left"],
-            "right": self._ip_ends["right"],
+            "left": self._ip_ends[left],
+            "right": self._ip_ends[right],
             "dir": str(self._name.folder),
             "cores": ",".join(str(core) for core in self.gateway_cores),
         }
@@ -324,12 +357,17 @@ class NetnsTestBed:
             self._log.append(f"[{self.gateway_namespace}] {text}")
         return run_command(self._inside(text), where=where, fix=fix)
 
+    def _in_gateway(self, script: str, *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
+        """Run a control command of the recipe in the gateway's namespace."""
+        inside = self._inside(substitute(script, self._variables()))
+        return run_command(inside, where=where, fix=fix, seconds_max=seconds_max)
+
     def _read(self, script: str) -> str:
         """Read something for the description; what cannot be read is left empty."""
         return try_command(self._inside(script)) or ""
 
     def _read_settings(self) -> str:
-        names = [*(GATEWAY_SYSCTL | self._recipe.sysctl), *REPORTED_SYSCTL]
+        names = [*(GATEWAY_SYSCTL | self._recipe.sysctl), *self._recipe.host_sysctl, *REPORTED_SYSCTL]
         paths = " ".join(f"/proc/sys/{name.replace('.', '/')}" for name in names)
         lines = self._read(f"grep -H . {paths} || true").splitlines()
         return "\n".join(line.removeprefix("/proc/sys/").replace("/", ".").replace(":", " = ", 1) for line in lines)

@@ -34,12 +34,15 @@ def open_testbed(campaign: Campaign) -> TestBed:
             fix='for example recipe = "linux-router4"',
         )
     recipe = load_recipe(campaign.testbed.recipe)
+    if recipe.is_stateful and campaign.gateway.inside == "right":
+        recipe = recipe.mirrored()
     complete = campaign.with_recipe(recipe.facts)
     return NetnsTestBed(
         recipe,
         {"left": complete.side("left"), "right": complete.side("right")},
         plan_cores(usable_processors(), tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores),
         port_kind=_port_kind(campaign),
+        table=complete.gateway.table,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from gatemark.dut.recipe import Recipe
 from gatemark.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gatemark.config.model import Ipv4Model, Ipv6Model, SideModel
+    from gatemark.config.model import GatewayTableModel, Ipv4Model, Ipv6Model, SideModel
 
 NEXTHOP_PREFIX_LENGTHS = {4: 24, 6: 64}
 """Length of the link network between the gateway and the emulated router (RFC 2544 appendix C.2.2: /24)."""
@@ -104,7 +104,21 @@ def gateway_end(recipe: Recipe, side_name: str, side: SideModel, interface: str)
     return GatewayEnd(interface=interface, addresses=tuple(addresses), routes=tuple(routes))
 
 
-def sysctl_script(settings: dict[str, str | int]) -> str:
+def machine_settings(recipe: Recipe, table: GatewayTableModel) -> dict[str, str]:
+    """Return the recipe's settings of the whole machine; without those that need a size that is not known."""
+    sizes = {"{table_size}": table.size, "{hash_size}": table.hash_size}
+    settings = {}
+    for name, text in recipe.host_sysctl.items():
+        value = str(text)
+        unknown = [variable for variable, size in sizes.items() if variable in value and size is None]
+        for variable, size in sizes.items():
+            value = value.replace(variable, str(size))
+        if not unknown:
+            settings[name] = value
+    return settings
+
+
+def sysctl_script(settings: Mapping[str, str | int]) -> str:
     """Write settings as a shell script that needs no `sysctl` program; a missing one is an error that names it."""
     return "\n".join(f"echo '{value}' > /proc/sys/{name.replace('.', '/')}" for name, value in settings.items())
 

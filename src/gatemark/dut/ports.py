@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from gatemark.config.model import GatewayControlModel
 from gatemark.dut.base import FoundTestBed, GatewayDescription
-from gatemark.dut.commands import run_command, try_command
+from gatemark.dut.commands import COMMAND_SECONDS_MAX, run_command, try_command
+from gatemark.dut.control import GatewayControl, table_settings
 from gatemark.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
@@ -20,6 +23,8 @@ KERNEL_PORT_KINDS = ("af_packet", "af_xdp")
 ROOT_PORT_KINDS = (*KERNEL_PORT_KINDS, "tap", "pci")
 """Kinds of port that an ordinary user cannot open."""
 NET_FOLDER = Path("/sys/class/net")
+START_SECONDS_MAX = 300.0
+"""How long a gateway may take from its start until its health commands succeed: it may be a machine that boots."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +108,14 @@ def port_problems(text: str, where: str, defaults: dict[str, str]) -> list[Probl
 
 
 class PortsTestBed(FoundTestBed):
-    """Two ports of this machine. The gateway is the user's; it is described by the campaign file."""
+    """Two ports of this machine. The gateway is the user's; the campaign file describes it and how it is controlled."""
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
+        self._commands = campaign.gateway.control or GatewayControlModel()
+        self._control = GatewayControl(
+            self._at_gateway, self._commands, where="gateway.control", table=campaign.gateway.table
+        )
         missing = [
             Problem(
                 what="kind ports needs a port on each side",
@@ -147,24 +156,65 @@ class PortsTestBed(FoundTestBed):
         return list(self._campaign.testbed.cores)
 
     def describe(self) -> GatewayDescription:
-        """Repeat what the campaign file says about the gateway."""
+        """Repeat what the campaign file says about the gateway, and what its own commands say."""
         gateway = self._campaign.gateway
+        said = [
+            f"# {command}\n{self._at_gateway(command, where='gateway.control: describe').rstrip()}"
+            for command in self._commands.describe
+        ]
+        table = [f"{action.removeprefix('set_')} = {value}" for action, value in table_settings(gateway.table)]
+        if table:
+            said.append("\n".join(["# connection tracking table", *table]))
         return GatewayDescription(
             name=gateway.name or "gateway between two ports",
             version=gateway.version,
-            configuration=gateway.configuration,
+            configuration="\n\n".join(part for part in (gateway.configuration, *said) if part),
         )
 
+    def clear_state(self) -> None:
+        """Delete all connections; nothing where the campaign file has no command for that."""
+        self._control.clear_state()
+
+    def count_connections(self) -> int | None:
+        """Return the number of connections that the gateway holds; None where there is no command for that."""
+        return self._control.count_connections()
+
+    def tear_down(self) -> int:
+        """Delete all connections; return the nanoseconds that it took where the command ran."""
+        return self._control.tear_down()
+
+    def restart(self) -> None:
+        """Stop the gateway, start it anew and wait for its health; its table is set up again."""
+        if not self._commands.start:
+            super().restart()
+        for command in self._commands.stop:
+            try_command(self._shell(command))
+        for command in self._commands.start:
+            self._at_gateway(command, where="gateway.control: start", seconds_max=START_SECONDS_MAX)
+        self._control.await_health(START_SECONDS_MAX)
+        self._control.set_up_table()
+
     def check(self) -> None:
-        """Raise TestBedError if an interface of the kernel is gone or down."""
+        """Raise TestBedError if an interface of the kernel is gone or down, or a health command fails."""
         for side, text in self.ports.items():
             port = parse_port(text)
             if port.kind in KERNEL_PORT_KINDS and port.interface is not None:
                 fix = "the interface is gone: check cable, driver and `ip link`"
                 run_command(["ip", "link", "show", "dev", port.interface], where=f"{side}.port", fix=fix)
+        self._control.check_health()
+
+    def _shell(self, script: str) -> list[str]:
+        return [*shlex.split(self._commands.shell), script]
+
+    def _at_gateway(self, script: str, *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
+        """Run a command through the shell that leads to the gateway."""
+        return run_command(self._shell(script), where=where, fix=fix, seconds_max=seconds_max)
 
     def __enter__(self) -> Self:
-        """Check the ports; raise ConfigError with all that is wrong: the campaign names ports that cannot be used."""
+        """Check the ports and set up the gateway's table.
+
+        Raises ConfigError with all that is wrong: the campaign names ports that cannot be used.
+        """
         defaults = default_route_interfaces()
         problems = [
             problem
@@ -173,4 +223,5 @@ class PortsTestBed(FoundTestBed):
         ]
         if problems:
             raise ConfigError(problems=problems)
+        self._control.set_up_table()
         return self

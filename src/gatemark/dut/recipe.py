@@ -8,16 +8,37 @@ import json
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
-from gatemark.config.model import FAMILIES, EamEntry, GatewayMode, RecipeFacts, SideModel
-from gatemark.config.types import BadValueError, TranslationPrefix
+from gatemark.config import defaults
+from gatemark.config.check import TABLE_KEYS, table_value
+from gatemark.config.model import (
+    FAMILIES,
+    EamEntry,
+    GatewayAction,
+    GatewayMode,
+    GatewayTableModel,
+    RecipeFacts,
+    SideModel,
+    SideName,
+)
+from gatemark.config.types import BadValueError, IpPrefix, PortSpan, TranslationPrefix
 from gatemark.errors import ConfigError, Problem
 
 VARIABLES = ("left", "right", "dir", "cores")
 """Names that may stand in braces in commands and files: both interfaces of the gateway, its folder, its processors."""
+
+TABLE_VARIABLES: dict[GatewayAction, str] = {
+    "set_table_size": "size",
+    "set_hash_size": "size",
+    "set_udp_timeout": "seconds",
+}
+"""What stands for the value in the commands that set up the connection tracking table."""
+
+MACHINE_VARIABLES: dict[str, GatewayAction] = {"{table_size}": "set_table_size", "{hash_size}": "set_hash_size"}
+"""What stands for these values in settings of the whole machine."""
 
 MTU_MAX = 9236
 """Largest MTU that a campaign file can name, octets."""
@@ -47,7 +68,17 @@ class Commands(_Strict):
     stop: tuple[str, ...] = ()
     """Run before the daemons are ended; a failure is ignored."""
     clear_state: tuple[str, ...] = ()
-    """Bring the gateway back to the state before the first frame."""
+    """Delete all connections."""
+    count_connections: str | None = None
+    """Print the number of connections; the last number of the output counts."""
+    tear_down: str | None = None
+    """Delete all connections; timed (RFC 9693 section 4.8)."""
+    set_table_size: tuple[str, ...] = ()
+    """Let the connection tracking table hold {size} connections."""
+    set_hash_size: tuple[str, ...] = ()
+    """Give its hash table {size} buckets."""
+    set_udp_timeout: tuple[str, ...] = ()
+    """Let UDP connections without frames live for {seconds}."""
     version: tuple[str, ...] = ()
     """Print the versions that the report must name (RFC 2544 section 7)."""
     configuration: tuple[str, ...] = ()
@@ -75,6 +106,16 @@ class Recipe(_Strict):
     eam: tuple[EamEntry, ...] = ()
     dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = None
     """DF in the IPv4 packets that the translator makes: RFC 7915 section 5.1, or RFC 6145 section 5.1 (always set)."""
+    zero_udp_checksum: bool | None = None
+    """The translator writes UDP checksum 0x0000 where 0xffff is due (against RFC 768)."""
+    pool: tuple[IpPrefix, ...] = ()
+    """Stateful: public addresses that connections are translated to. The Initiator is on the left."""
+    pool_ports: PortSpan | None = None
+    """Stateful: ports of each public address that the gateway uses."""
+    mapping: Literal["endpoint_independent", "endpoint_dependent"] | None = None
+    """Stateful: how the gateway maps (RFC 4787 section 4.1)."""
+    table: GatewayTableModel = Field(default_factory=GatewayTableModel)
+    """Stateful: what the connection tracking table is set to where the campaign sets nothing."""
     mtu: int = Field(default=1500, ge=1280, le=MTU_MAX)
     """Largest IP packet on both links, octets; IPv6 needs 1280 (RFC 8200 section 5)."""
     programs: dict[str, str] = Field(default_factory=dict)
@@ -83,9 +124,32 @@ class Recipe(_Strict):
     right: RecipeSide
     sysctl: dict[str, str | int] = Field(default_factory=dict)
     """Kernel settings of the gateway's namespace, beyond or instead of those of the test bed."""
+    host_sysctl: dict[str, str | int] = Field(default_factory=dict)
+    """Kernel settings that Linux keeps once for the whole machine; {table_size} and {hash_size} stand for those of the
+    table. The values before are written back when the test bed is closed."""
     files: dict[Annotated[str, AfterValidator(_file_name)], str] = Field(default_factory=dict)
     """Files written to {dir} before `setup`, by name."""
     commands: Commands = Field(default_factory=Commands)
+
+    _inside: SideName = PrivateAttr("left")
+
+    @property
+    def inside(self) -> SideName:
+        """Side of the Initiator: left as written, right where the recipe is mirrored."""
+        return self._inside
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether the gateway keeps state for each connection."""
+        return self.mode.startswith("nat")
+
+    @property
+    def actions(self) -> frozenset[GatewayAction]:
+        """What the recipe has commands or settings for."""
+        own: tuple[GatewayAction, ...] = get_args(GatewayAction)
+        settings = " ".join(str(value) for value in self.host_sysctl.values())
+        by_setting = {action for variable, action in MACHINE_VARIABLES.items() if variable in settings}
+        return frozenset(action for action in own if getattr(self.commands, action)) | by_setting
 
     @property
     def facts(self) -> RecipeFacts:
@@ -97,10 +161,23 @@ class Recipe(_Strict):
             prefix=self.prefix,
             eam=self.eam,
             dont_fragment_rule=self.dont_fragment_rule,
+            zero_udp_checksum=self.zero_udp_checksum,
+            inside=self.inside if self.is_stateful else None,
+            pool=self.pool,
+            pool_ports=self.pool_ports,
+            mapping=self.mapping,
+            table=self.table,
+            actions=self.actions if self.is_stateful else frozenset(),
             left=self.left.side,
             right=self.right.side,
             mtu=self.mtu,
         )
+
+    def mirrored(self) -> Self:
+        """Return the same gateway with its sides swapped: what was left, `{left}` as well, is then right."""
+        copy = self.model_copy(update={"left": self.right, "right": self.left})
+        copy._inside = "right" if self.inside == "left" else "left"
+        return copy
 
 
 def built_in_recipes() -> list[str]:
@@ -187,6 +264,8 @@ def _problem(detail: Any, where: str) -> Problem:
 def _known_keys(path: list[str]) -> list[str]:
     if path == ["commands"]:
         return sorted(Commands.model_fields)
+    if path == ["table"]:
+        return list(TABLE_KEYS)
     if path in (["left"], ["right"]):
         return ["networks", *sorted(SideModel.model_fields)]
     return sorted(Recipe.model_fields) if not path else []
@@ -199,7 +278,28 @@ def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
         if side.side.family(family) is None:
             what = f"mode {recipe.mode} needs {family} on the {name}"
             problems.append(Problem(what=what, where=f"{where}: {name}", fix=f"add {name}.{family}"))
-    if recipe.mode.startswith("siit") and recipe.prefix is None and not recipe.eam:
+    if len(set(FAMILIES[recipe.mode])) > 1 and recipe.prefix is None and not recipe.eam:
         what = f"mode {recipe.mode} needs a prefix (RFC 6052) or address mappings (RFC 7757)"
         problems.append(Problem(what=what, where=f"{where}: prefix", fix='for example prefix = "2001:2:0:6400::/96"'))
+    return problems + _state_contradictions(recipe, where)
+
+
+def _state_contradictions(recipe: Recipe, where: str) -> list[Problem]:
+    """Find keys about state in a stateless recipe, and settings of the table without value or without command."""
+    problems = []
+    if not recipe.is_stateful:
+        keys = [key for key in ("pool", "pool_ports", "mapping") if getattr(recipe, key)]
+        keys += [f"table.{key}" for key in TABLE_KEYS if table_value(recipe.table, key) is not None]
+        keys += [f"commands.{key}" for key in sorted(recipe.actions - {"clear_state"})]
+        what, fix = f"makes no sense for mode {recipe.mode}, which keeps no state", "leave it out, or set a nat mode"
+        problems += [Problem(what=what, where=f"{where}: {key}", fix=fix) for key in keys]
+    if (recipe.table.udp_timeout_ns or 0) % defaults.SECOND_NS:
+        what = "is no whole number of seconds"
+        problems.append(Problem(what=what, where=f"{where}: table.udp_timeout", fix="round it up"))
+    for action, variable in TABLE_VARIABLES.items():
+        commands: tuple[str, ...] = getattr(recipe.commands, action)
+        if commands and not any("{" + variable + "}" in command for command in commands):
+            what = f"does not say where the value goes: {{{variable}}} is missing"
+            fix = f"for example `echo {{{variable}}} > /proc/sys/...`"
+            problems.append(Problem(what=what, where=f"{where}: commands.{action}", fix=fix))
     return problems

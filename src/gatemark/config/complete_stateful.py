@@ -1,0 +1,324 @@
+"""What a stateful campaign must satisfy once mode and sides are known: pool, port space, table, timeouts. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from fractions import Fraction
+
+from gatemark.config import defaults
+from gatemark.config.check import CONNECTION_TABLES, problem
+from gatemark.config.hosts import HostSet, Pattern
+from gatemark.config.model import Campaign
+from gatemark.config.stateful import (
+    PORT_MAX,
+    Network,
+    count_max,
+    distinct,
+    foreground_hosts,
+    pool_endpoints,
+    sources_of_one_destination,
+    time_needed_ns,
+    tuple_space,
+)
+from gatemark.config.tables import DestinationPortsModel, GatewayAction, SourcePortsModel
+from gatemark.config.types import CONNECTIONS_MAX, Span
+from gatemark.errors import Problem
+from gatemark.units import format_duration_ns
+
+_MEASURED = ("throughput", "frame_loss", "connection_establishment_rate", "connection_tear_down_rate")
+"""Tables of what is measured with a given number of connections."""
+
+
+def stateful_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
+    """Yield every reason why a stateful campaign cannot be run; the sides must have their foreground hosts."""
+    yield from _control(campaign)
+    yield from _pool(campaign)
+    yield from _traffic(campaign)
+    if skip & {*CONNECTION_TABLES, *_MEASURED}:
+        return
+    yield from _connections(campaign)
+    if not campaign.is_loopback and not campaign.gateway.pool:
+        return
+    space = tuple(_space(campaign))
+    yield from space
+    if not space and not campaign.is_loopback:
+        yield from _port_space(campaign)
+    yield from _capacity(campaign)
+    yield from _table(campaign)
+    yield from _timeout(campaign)
+
+
+def _control(campaign: Campaign) -> Iterator[Problem]:
+    """Before each trial the table is emptied (RFC 9693 section 4.4); what is measured must be possible at all."""
+    wanted: tuple[tuple[GatewayAction, str], ...] = (
+        ("clear_state", "every trial begins with an empty connection tracking table (RFC 9693 section 4.4)"),
+        ("tear_down", "connection_tear_down_rate times this command (RFC 9693 section 4.8)"),
+    )
+    if campaign.is_loopback:
+        if campaign.connection_tear_down_rate is not None:
+            yield problem(
+                campaign, "connection_tear_down_rate", "makes no sense without a gateway", "leave the table out"
+            )
+        return
+    for action, reason in wanted:
+        needed = action == "clear_state" or campaign.connection_tear_down_rate is not None
+        if not needed or action in campaign.actions:
+            continue
+        if campaign.testbed.kind == "netns":
+            yield problem(
+                campaign,
+                "testbed.recipe",
+                f"{campaign.testbed.recipe} has no command {action}: {reason}",
+                f"copy the recipe and add {action} under [commands]",
+            )
+        else:
+            yield problem(
+                campaign,
+                f"gateway.control.{action}",
+                f"is missing: {reason}",
+                'write for example "conntrack -F", and gateway.control.shell = "ssh root@192.0.2.1"',
+            )
+    yield from _commands(campaign)
+
+
+def _commands(campaign: Campaign) -> Iterator[Problem]:
+    """Commands of `gateway.control` can be run, and those that set a value name it."""
+    control = campaign.gateway.control
+    if control is None:
+        return
+    try:
+        shlex.split(control.shell)
+    except ValueError as error:
+        yield problem(campaign, "gateway.control.shell", f"cannot be split: {error}", "close every quote")
+    for action, variable in (("set_table_size", "size"), ("set_hash_size", "size"), ("set_udp_timeout", "seconds")):
+        commands = getattr(control, action)
+        if commands and not any(f"{{{variable}}}" in command for command in commands):
+            yield problem(
+                campaign,
+                f"gateway.control.{action}",
+                f"does not say where the value goes: {{{variable}}} is missing",
+                f'write for example "echo {{{variable}}} > /proc/sys/..."',
+            )
+
+
+def _pool(campaign: Campaign) -> Iterator[Problem]:
+    """The public addresses: of the outside's family, few enough, no host among them."""
+    if campaign.is_loopback:
+        return
+    family, key = campaign.foreground_family(campaign.outside), "gateway.pool"
+    name, example = ("IPv4", "198.19.0.1/32") if family == "ipv4" else ("IPv6", "2001:2:0:8000::1/128")
+    if not campaign.gateway.pool:
+        yield problem(
+            campaign,
+            key,
+            "is missing: nothing says which addresses connections are translated to",
+            f'write the public addresses of the gateway, for example pool = ["{example}"]',
+        )
+        return
+    wrong = [prefix for prefix in campaign.gateway.pool if prefix.version != (4 if family == "ipv4" else 6)]
+    for prefix in wrong:
+        yield problem(
+            campaign,
+            key,
+            f"{prefix} is not {name}, the family on the {campaign.outside} side in mode {campaign.mode}",
+            f"write {name} prefixes, for example {example}",
+        )
+    if sum(prefix.num_addresses for prefix in distinct(campaign.gateway.pool)) > CONNECTIONS_MAX:
+        yield problem(campaign, key, "holds more than 2^40 addresses", "write only those that the gateway uses")
+    for role, side in (("Responder", campaign.outside), ("Initiator", campaign.inside)):
+        hosts = foreground_hosts(campaign, side)
+        for prefix in campaign.gateway.pool:
+            if _meets(hosts, prefix):
+                yield problem(
+                    campaign,
+                    key,
+                    f"{prefix} holds hosts of the {role} ({hosts})",
+                    f"write only addresses of the gateway, or move the hosts ({side}.{hosts.family})",
+                )
+
+
+def _meets(hosts: HostSet, prefix: Network) -> bool:
+    inside = Pattern(int(prefix.network_address), int(prefix.netmask))
+    return prefix.max_prefixlen == 8 * hosts.octets and any(pattern.meets(inside) for pattern in hosts.patterns())
+
+
+def _traffic(campaign: Campaign) -> Iterator[Problem]:
+    """Foreground is what connections carry; ports of `traffic` are for native background alone."""
+    traffic = campaign.traffic
+    if traffic.destination_networks == 256:
+        yield problem(
+            campaign,
+            "traffic.destination_networks",
+            "is 256, but the four-tuples of a stateful test are enumerated from hosts and ports",
+            "leave the key out; emulate more hosts on the Responder's side with hosts.range (RFC 9693 section 4.1)",
+        )
+    for mix in traffic.mix:
+        if not mix.has_foreground:
+            yield problem(
+                campaign, "traffic.mix", f"{mix} has no foreground to establish connections with", "leave it out"
+            )
+    if campaign.has_background and campaign.mode == "nat66" and not campaign.is_loopback:
+        yield problem(
+            campaign,
+            "traffic.mix",
+            "has native IPv6 background, but mode nat66 translates IPv6 from the same hosts",
+            'write mix = "1/1"',
+        )
+    elif not campaign.has_background:
+        for key in _ports_set(campaign):
+            yield problem(
+                campaign,
+                key,
+                "has no effect: connections have ports of their own, and there is no background",
+                f"write connections.{key.rpartition('.')[2]}, or leave it out",
+            )
+
+
+def _ports_set(campaign: Campaign) -> Iterator[str]:
+    traffic = campaign.traffic
+    if traffic.source_ports != SourcePortsModel():
+        yield "traffic.source_ports"
+    if traffic.destination_ports != DestinationPortsModel():
+        yield "traffic.destination_ports"
+    for name, way in (("forward", traffic.forward), ("reverse", traffic.reverse)):
+        for key in ("source_ports", "destination_ports"):
+            if way is not None and getattr(way, key) is not None:
+                yield f"traffic.{name}.{key}"
+
+
+def _connections(campaign: Campaign) -> Iterator[Problem]:
+    """How many connections, and how fast they are established before something else is measured."""
+    with_count = [table for table in _MEASURED if getattr(campaign, table) is not None]
+    if not campaign.connections_model.count and (with_count or campaign.connection_tracking_table_capacity is None):
+        yield problem(
+            campaign,
+            "connections.count",
+            f"is missing: mode {campaign.mode} is measured with a given number of connections",
+            'write under [connections] for example count = ["10k", "100k", "1M"] (RFC 9693 section 4.1)',
+        )
+    filled = [table for table in with_count if table != "connection_establishment_rate"]
+    if filled and isinstance(campaign.connections_model.rate, Fraction) and not campaign.connection_establishment_rate:
+        yield problem(
+            campaign,
+            "connections.rate",
+            f"is a share of the maximum connection establishment rate, which {filled[0]} needs and nothing measures",
+            'add a table [connection_establishment_rate], or write connections/s, for example rate = "10k"',
+        )
+
+
+def _space(campaign: Campaign) -> Iterator[Problem]:
+    """There must be as many four-tuples as connections (RFC 9693 section 4.1)."""
+    connections = campaign.connections_model
+    fix = "emulate more hosts (hosts.range), widen connections.source_ports, or lower connections.count"
+    for count in sorted(connections.count, reverse=True):
+        space = tuple_space(campaign, count)
+        if space.product < count:
+            yield problem(
+                campaign,
+                "connections.destination_ports",
+                f"{space.destination_ports} gives {space.product} four-tuples ({space.sources} source endpoints to"
+                f" {space.destinations} destination endpoints), fewer than the {count} connections",
+                f"widen the range or leave it out, or {fix}",
+            )
+            return
+        if space.destination_ports.maximum > PORT_MAX:
+            yield problem(
+                campaign,
+                "connections.count",
+                f"{count} connections need {space.destination_ports.count} destination ports beside"
+                f" {space.sources} source endpoints and {space.destination_hosts} destination hosts",
+                fix,
+            )
+            return
+
+
+def _port_space(campaign: Campaign) -> Iterator[Problem]:
+    """The gateway needs a public endpoint for each source endpoint, with one destination or with all (RFC 4787)."""
+    public = pool_endpoints(campaign)
+    ports = campaign.gateway.pool_ports or Span(*defaults.POOL_PORTS)
+    for count in sorted(campaign.connections_model.count, reverse=True):
+        needed = sources_of_one_destination(campaign, count)
+        if needed > public:
+            yield problem(
+                campaign,
+                "gateway.pool",
+                f"has {public} endpoints ({public // ports.count} addresses with ports {ports}), but {count}"
+                f" connections give one destination {needed} source endpoints",
+                "narrow connections.source_ports or the Initiator's hosts, widen connections.destination_ports, or give"
+                " the gateway more public addresses",
+            )
+            return
+
+
+def _capacity(campaign: Campaign) -> Iterator[Problem]:
+    capacity, table = campaign.connection_tracking_table_capacity, "connection_tracking_table_capacity"
+    if capacity is None:
+        return
+    most, size = count_max(campaign), campaign.gateway.table.size
+    for key, value in (("start", capacity.start), ("maximum", capacity.maximum)):
+        if value is not None and value > most:
+            yield problem(
+                campaign,
+                f"{table}.{key}",
+                f"is {value}, but four-tuples and public endpoints allow {most} connections",
+                "write a smaller number, or widen connections.source_ports, destination_ports, hosts or gateway.pool",
+            )
+    if size is not None and capacity.start > size:
+        yield problem(
+            campaign,
+            f"{table}.start",
+            f"is {capacity.start}, more than the gateway's table of {size} can hold",
+            "write a number that it certainly holds (RFC 9693 section 4.9)",
+        )
+
+
+def _table(campaign: Campaign) -> Iterator[Problem]:
+    size, count = campaign.gateway.table.size, max(campaign.connections_model.count, default=0)
+    if size is not None and size < count:
+        yield problem(
+            campaign,
+            "gateway.table.size",
+            f"is {size}, fewer than the {count} connections",
+            f"raise gateway.table.size to {count} or more, or lower connections.count",
+        )
+
+
+def _timeout(campaign: Campaign) -> Iterator[Problem]:
+    """No connection may expire before the trial that uses it has ended (RFC 9693 section 4.4)."""
+    timeout_ns = campaign.gateway.table.udp_timeout_ns
+    if timeout_ns is None or not campaign.connections_model.count:
+        return
+    count = max(campaign.connections_model.count)
+    needed_ns, reason = max(_needed(campaign, count), default=(0, ""))
+    if needed_ns > timeout_ns:
+        seconds = -(-needed_ns // defaults.SECOND_NS)
+        yield problem(
+            campaign,
+            "gateway.table.udp_timeout",
+            f"is {format_duration_ns(timeout_ns)}, but connections must live for {seconds}s: {reason}",
+            f'set gateway.table.udp_timeout = "{seconds}s" or more on the gateway, raise the rate, or lower'
+            " connections.count or trial.duration",
+        )
+
+
+def _needed(campaign: Campaign, count: int) -> Iterator[tuple[int, str]]:
+    """Yield for how long connections must live, and for what, as far as the rates are known before the first trial."""
+    rate, establishment = campaign.connections_model.rate, campaign.connection_establishment_rate
+    if isinstance(rate, int):
+        phase_one = f"phase 1 of {count} connections at {rate} connections/s"
+        if campaign.throughput is not None or campaign.frame_loss is not None:
+            duration_ns = campaign.trial.duration_ns
+            reason = f"{phase_one}, the waits, and phase 2 of {format_duration_ns(duration_ns)}"
+            yield time_needed_ns(campaign, count, rate, duration_ns), reason
+        if campaign.connection_tear_down_rate is not None:
+            yield time_needed_ns(campaign, count, rate, 0), f"{phase_one} before the tear-down"
+    if establishment is not None and isinstance(establishment.maximum, int):
+        highest = establishment.maximum
+        reason = f"{count} connections at the highest rate, {highest} connections/s"
+        validation_ns = 0
+        if True in establishment.validated:
+            alpha = establishment.alpha if isinstance(establishment.alpha, Fraction) else Fraction(1)
+            validation_ns = -(-count * defaults.SECOND_NS // max(1, int(alpha * highest)))
+            reason += ", and their validation"
+        yield time_needed_ns(campaign, count, highest, validation_ns), reason

@@ -1,0 +1,132 @@
+"""Arithmetic of a stateful test: four-tuples, port space, and how long connections must live (RFC 9693). Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
+
+from gatemark.config import defaults
+from gatemark.config.hosts import HostSet
+from gatemark.config.model import Campaign, SideName
+from gatemark.config.types import CONNECTIONS_MAX, Span
+
+Network = IPv4Network | IPv6Network
+
+PORT_MAX = 65535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TupleSpace:
+    """The four-tuples that the connections of one test are taken from: all combinations (RFC 9693 section 4.1)."""
+
+    source_hosts: int
+    """Hosts of the Initiator."""
+    destination_hosts: int
+    """Hosts of the Responder."""
+    source_ports: Span
+    destination_ports: Span
+    """Ends above 65535 where `connections.destination_ports` is left open and no number of ports is enough."""
+
+    @property
+    def sources(self) -> int:
+        """How many endpoints (address and port) the Initiator has."""
+        return self.source_hosts * self.source_ports.count
+
+    @property
+    def destinations(self) -> int:
+        """How many endpoints (address and port) the Responder has."""
+        return self.destination_hosts * self.destination_ports.count
+
+    @property
+    def product(self) -> int:
+        """How many four-tuples there are."""
+        return self.sources * self.destinations
+
+
+def tuple_space(campaign: Campaign, count: int) -> TupleSpace:
+    """Return the four-tuples for `count` connections: as the file says, else as many destination ports as they need."""
+    source_hosts, destination_hosts = host_count(campaign, campaign.inside), host_count(campaign, campaign.outside)
+    source_ports = campaign.connections_model.source_ports
+    destination_ports = campaign.connections_model.destination_ports
+    if destination_ports is None:
+        destination_ports = Span(1, -(-count // (source_hosts * source_ports.count * destination_hosts)))
+    return TupleSpace(
+        source_hosts=source_hosts,
+        destination_hosts=destination_hosts,
+        source_ports=source_ports,
+        destination_ports=destination_ports,
+    )
+
+
+def host_count(campaign: Campaign, side: SideName) -> int:
+    """Return how many foreground hosts one side emulates."""
+    hosts = foreground_hosts(campaign, side)
+    return hosts.maximum - hosts.minimum + 1
+
+
+def foreground_hosts(campaign: Campaign, side: SideName) -> HostSet:
+    """Return the foreground hosts of one side; only once they are known."""
+    family = campaign.foreground_family(side)
+    model = campaign.side(side).family(family)
+    assert model is not None, "check_complete was not called"
+    return HostSet.of(family, model, networks=False)
+
+
+def initiator_prefixes(campaign: Campaign) -> tuple[Network, ...]:
+    """Return the smallest prefix that holds every host of the Initiator."""
+    hosts = foreground_hosts(campaign, campaign.inside)
+    length = 8 * hosts.octets - (hosts.lowest ^ hosts.highest).bit_length()
+    network = IPv4Network if hosts.family == "ipv4" else IPv6Network
+    return (network((hosts.lowest, length), strict=False),)
+
+
+def pool_endpoints(campaign: Campaign) -> int:
+    """Return how many public endpoints (address and port) the gateway has."""
+    addresses = sum(prefix.num_addresses for prefix in distinct(campaign.gateway.pool))
+    return addresses * (campaign.gateway.pool_ports or Span(*defaults.POOL_PORTS)).count
+
+
+def distinct(prefixes: tuple[Network, ...]) -> tuple[Network, ...]:
+    """Leave out prefixes that lie within others, so that no address counts twice."""
+    kept: list[Network] = []
+    for prefix in sorted(prefixes, key=lambda network: (network.version, network.prefixlen)):
+        if not any(prefix.version == wide.version and prefix.overlaps(wide) for wide in kept):
+            kept.append(prefix)
+    return tuple(kept)
+
+
+def sources_of_one_destination(campaign: Campaign, count: int) -> int:
+    """Return how many endpoints of the Initiator some destination certainly sees among the first `count` connections.
+
+    A gateway with endpoint-dependent mapping needs as many public endpoints for that destination alone; one with
+    endpoint-independent mapping needs as many for the Initiator's endpoints, of which that destination sees a part
+    (RFC 4787 section 4.1). In sequential order the first destination sees most; in pseudorandom order no destination
+    can see fewer than the average, rounded up, in the best case.
+    """
+    space = tuple_space(campaign, count)
+    if campaign.connections_model.order == "pseudorandom":
+        return -(-count // space.destinations)
+    ports = space.source_ports.count
+    hosts, rest = divmod(count, ports * space.destination_ports.count)  # source host above destination port
+    return space.sources if hosts >= space.source_hosts else hosts * ports + min(rest, ports)
+
+
+def count_max(campaign: Campaign) -> int:
+    """Return the most connections that the four-tuples and the public endpoints of the gateway allow."""
+    ports = campaign.connections_model.destination_ports or Span(1, PORT_MAX)
+    space = tuple_space(campaign, 1)
+    destinations = space.destination_hosts * ports.count
+    sources = space.sources if campaign.is_loopback else min(space.sources, pool_endpoints(campaign))
+    return min(sources * destinations, CONNECTIONS_MAX)
+
+
+def time_needed_ns(campaign: Campaign, count: int, connections_per_second: int, phase_two_ns: int) -> int:
+    """Return for how long the gateway must keep a connection without frames, in nanoseconds (RFC 9693 section 4.4).
+
+    From the first frame of test phase 1 to the last one of what follows: a connection may be the first that is
+    established and the last that is used.
+    """
+    connections = campaign.connections_model
+    phase_one_ns = -(-count * defaults.SECOND_NS // connections_per_second)
+    waits_ns = connections.timeout_ns + connections.gap_ns + campaign.trial.drain_ns
+    return phase_one_ns + waits_ns + phase_two_ns + defaults.TIMEOUT_MARGIN_NS

@@ -1,0 +1,192 @@
+"""Control of a stateful gateway: commands, counting, timing where the command runs; settings of the whole machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatemark.config.model import Campaign, GatewayControlModel, GatewayTableModel
+from gatemark.dut import machine, naming
+from gatemark.dut.commands import COMMAND_SECONDS_MAX, run_command
+from gatemark.dut.control import GatewayControl
+from gatemark.dut.open import open_testbed
+from gatemark.dut.ports import PortsTestBed
+from gatemark.errors import TestBedError
+
+SETTING = "net.netfilter.nf_conntrack_max"
+
+
+def run(script: str, *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
+    return run_command(["sh", "-c", script], where=where, fix=fix, seconds_max=seconds_max)
+
+
+def control(table: dict[str, Any] | None = None, **commands: Any) -> GatewayControl:
+    model = GatewayControlModel.model_validate(commands)
+    return GatewayControl(run, model, where="gateway", table=GatewayTableModel.model_validate(table or {}))
+
+
+@pytest.mark.parametrize(
+    ("command", "count"), [("echo 42", 42), ("echo table 3: 17 connections", 17), ("printf '1\\n20\\n'", 20)]
+)
+def test_the_last_number_printed_counts(command: str, count: int) -> None:
+    assert control(count_connections=command).count_connections() == count
+
+
+def test_a_gateway_that_cannot_count_says_nothing() -> None:
+    assert control().count_connections() is None
+    with pytest.raises(TestBedError, match="printed no number"):
+        control(count_connections="echo none").count_connections()
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_tear_down_is_timed_where_it_runs(shell: str) -> None:
+    def slow_way(script: str, *, where: str, fix: str = "", seconds_max: float = 9) -> str:
+        return run_command([shell, "-c", f"sleep 0.3; {script}"], where=where, fix=fix, seconds_max=seconds_max)
+
+    commands = GatewayControlModel(tear_down="sleep 0.1; echo 7 8")
+    elapsed_ns = GatewayControl(slow_way, commands, where="gateway", table=GatewayTableModel()).tear_down()
+    assert 100_000_000 <= elapsed_ns < 400_000_000
+
+
+def test_clocks_without_nanoseconds_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "date").write_text("#!/bin/sh\necho 1700000000%N\n")
+    (tmp_path / "date").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert 50_000_000 <= control(tear_down="sleep 0.1").tear_down() < 10_000_000_000
+    (tmp_path / "perl").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "perl").chmod(0o755)
+    assert 50_000_000 <= control(tear_down="sleep 0.1").tear_down() < 10_000_000_000
+
+
+def test_a_tear_down_that_fails_is_no_time() -> None:
+    with pytest.raises(TestBedError, match="gateway: tear_down"):
+        control(tear_down="false").tear_down()
+    with pytest.raises(TestBedError, match="no such command"):
+        control().tear_down()
+
+
+def test_the_table_is_set_up_with_what_is_known(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    commands = {
+        "set_table_size": f"echo size {{size}} >> {out}",
+        "set_hash_size": f"echo hash {{size}} >> {out}",
+        "set_udp_timeout": f"echo timeout {{seconds}} >> {out}",
+    }
+    done = control({"size": 9000, "udp_timeout": "2min"}, **commands).set_up_table()
+    assert out.read_text() == "size 9000\ntimeout 120\n"
+    assert done == [f"echo size 9000 >> {out}", f"echo timeout 120 >> {out}"]
+
+
+def test_clearing_runs_every_command_and_tells_what_failed(tmp_path: Path) -> None:
+    control(clear_state=[f"touch {tmp_path}/a", f"touch {tmp_path}/b"]).clear_state()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+    with pytest.raises(TestBedError, match="gateway: clear_state"):
+        control(clear_state="false").clear_state()
+
+
+def ports_bed(tmp_path: Path, **own: Any) -> PortsTestBed:
+    state = tmp_path / "state"
+    commands = {
+        "clear_state": f"echo 0 > {state}",
+        "count_connections": f"cat {state}",
+        "tear_down": f"echo 0 > {state}",
+        "start": f"echo 5 > {state}; touch {tmp_path}/healthy",
+        "stop": f"rm -f {tmp_path}/healthy",
+        "health": f"test -e {tmp_path}/healthy",
+        "describe": "echo gateway 1.0",
+        "set_table_size": f"echo {{size}} > {tmp_path}/size",
+    }
+    sides = {"left": ("198.18.0.2", "198.18.0.1"), "right": ("198.19.0.2", "198.19.0.1")}
+    document = {
+        "gateway": {"mode": "nat44", "pool": ["198.19.0.1"], "table": {"size": 77}, "control": commands | own},
+        "testbed": {"kind": "ports"},
+        **{
+            name: {"port": "ring", "ipv4": {"address": address, "gateway": gateway}}
+            for name, (address, gateway) in sides.items()
+        },
+    }
+    bed = open_testbed(Campaign.model_validate_json(json.dumps(document)))
+    assert isinstance(bed, PortsTestBed)
+    return bed
+
+
+def test_a_gateway_between_ports_is_controlled_through_its_shell(tmp_path: Path) -> None:
+    (tmp_path / "healthy").touch()
+    (tmp_path / "state").write_text("123\n")
+    with ports_bed(tmp_path) as bed:
+        assert (tmp_path / "size").read_text() == "77\n"
+        assert bed.count_connections() == 123
+        assert bed.tear_down() > 0
+        assert bed.count_connections() == 0
+        bed.check()
+        (tmp_path / "healthy").unlink()
+        with pytest.raises(TestBedError, match=r"gateway\.control: health"):
+            bed.check()
+        bed.restart()
+        bed.check()
+        assert bed.count_connections() == 5
+        bed.clear_state()
+        assert bed.count_connections() == 0
+        described = bed.describe()
+        assert "gateway 1.0" in described.configuration
+        assert "table_size = 77" in described.configuration
+
+
+def test_a_gateway_that_nothing_starts_cannot_be_restarted(tmp_path: Path) -> None:
+    with pytest.raises(TestBedError, match="nothing can start it anew"):
+        ports_bed(tmp_path, start=[]).restart()
+
+
+@pytest.fixture
+def sysctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A setting of a machine made of a file."""
+    monkeypatch.setattr(machine, "SYSCTL_FOLDER", tmp_path)
+    monkeypatch.setattr(machine, "STATE_FILE", tmp_path / "state.json")
+    path = tmp_path / SETTING.replace(".", "/")
+    path.parent.mkdir(parents=True)
+    path.write_text("262144\n")
+    return path
+
+
+def test_settings_of_the_machine_are_shared_and_written_back(sysctl: Path) -> None:
+    first, second, third = naming.new_name(), naming.new_name(), naming.new_name()
+    machine.hold(first, {SETTING: "1000"})
+    machine.hold(second, {SETTING: "1000"})
+    machine.hold(second, {SETTING: "1000"})
+    with pytest.raises(TestBedError, match="is 1000 for another test bed"):
+        machine.hold(third, {SETTING: "2000"})
+    machine.release(first)
+    assert sysctl.read_text() == "1000"
+    machine.release(second)
+    machine.release(third)
+    assert sysctl.read_text() == "262144"
+    assert machine.STATE_FILE.read_text() == ""
+
+
+def test_a_dead_process_holds_nothing(sysctl: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    ticks = naming.start_ticks(child.pid)
+    assert ticks is not None
+    machine.hold(naming.BedName(pid=child.pid, start_ticks=ticks, number=0), {SETTING: "1000"})
+    machine.release_leftovers()
+    assert sysctl.read_text() == "1000"
+    child.communicate(b"\n")
+    own = naming.new_name()
+    machine.hold(own, {SETTING: "2000"})
+    assert sysctl.read_text() == "2000"
+    machine.release(own)
+    assert sysctl.read_text() == "262144"
+
+
+def test_a_setting_that_the_kernel_lacks_is_named(sysctl: Path) -> None:
+    own = naming.new_name()
+    with pytest.raises(TestBedError, match="modprobe nf_conntrack"):
+        machine.hold(own, {SETTING: "1000", "net.netfilter.nosuch": "1"})
+    assert sysctl.read_text() == "262144\n"
+    assert machine.STATE_FILE.read_text() == ""
