@@ -43,6 +43,23 @@ inline frame::Stream stream_for(net::Family family, Varying varying, std::uint32
     return std::get<frame::Stream>(std::move(stream));
 }
 
+/// 40,000 source ports and as many destination ports as it takes.
+inline enumerate::TupleRanges ranges_for(std::uint64_t count) {
+    const auto destinations = static_cast<std::uint32_t>((count + 39'999) / 40'000);
+    return {.source_ports = {1024, 40'000}, .destination_ports = {1, destinations}, .source_hosts = {}, .destination_hosts = {}};
+}
+
+inline frame::Stream connection_stream(frame::Role role, std::uint64_t count, enumerate::ConnectionChoice::Mode choice) {
+    frame::StreamRequest request = stream_request(net::Family::ipv4, Varying::nothing);
+    request.as_sent = false;
+    request.hop_limit_decrement = 1;
+    request.connections =
+        frame::ConnectionTraffic{.role = role, .set = {ranges_for(count), enumerate::Order::pseudorandom, count, 1}, .choice = choice};
+    auto stream = frame::Stream::make(request, frame::signature::Direction::forward, frame::signature::TrafficClass::foreground, 1,
+                                      0x12345678, {}, std::nullopt, "bench");
+    return std::get<frame::Stream>(std::move(stream));
+}
+
 /// Counts ticks of the loop around it and reports them per frame.
 class TickCounter {
 public:

@@ -21,10 +21,9 @@ io::DpdkPort& null_port() {
     return port;
 }
 
-void send_on_null(benchmark::State& state, net::Family family, Varying varying) {
+void send_stream_on_null(benchmark::State& state, const frame::Stream& stream) {
     static unsigned pools_made = 0;
     io::DpdkPort& port = null_port();
-    const frame::Stream stream = stream_for(family, varying, tag);
     std::vector<io::FramePool> pools;
     pools.push_back(std::get<io::FramePool>(io::FramePool::create(port, "bench" + std::to_string(pools_made++), 128)));
     pools[0].set_template(stream.sent().frame);
@@ -42,6 +41,16 @@ void send_on_null(benchmark::State& state, net::Family family, Varying varying) 
         sender->poll();
     }
     counter.add(sender->counts().offered_foreground);
+}
+
+void send_on_null(benchmark::State& state, net::Family family, Varying varying) {
+    send_stream_on_null(state, stream_for(family, varying, tag));
+}
+
+/// The Initiator of test phase 1, with the same content of frames but enumerated four-tuples.
+void send_phase_one_on_null(benchmark::State& state) {
+    send_stream_on_null(state, connection_stream(frame::Role::initiator, static_cast<std::uint64_t>(state.range(0)),
+                                                 enumerate::ConnectionChoice::Mode::increasing));
 }
 
 /// Frames of one stream in memory, received over and over.
@@ -94,6 +103,7 @@ BENCHMARK_CAPTURE(send_on_null, ipv4_fixed, net::Family::ipv4, Varying::nothing)
 BENCHMARK_CAPTURE(send_on_null, ipv4_random_ports, net::Family::ipv4, Varying::ports);
 BENCHMARK_CAPTURE(send_on_null, ipv4_random_both, net::Family::ipv4, Varying::ports_and_hosts);
 BENCHMARK_CAPTURE(send_on_null, ipv6_random_both, net::Family::ipv6, Varying::ports_and_hosts);
+BENCHMARK(send_phase_one_on_null)->Arg(400'000'000);
 BENCHMARK_CAPTURE(receive_and_verify, ipv4, net::Family::ipv4);
 BENCHMARK_CAPTURE(receive_and_verify, ipv6, net::Family::ipv6);
 

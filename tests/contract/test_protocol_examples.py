@@ -11,7 +11,13 @@ import pytest
 
 from gatemark.campaign.plan import cells_of
 from gatemark.config.load import campaign_from_dict
-from gatemark.config.model import Campaign
+from gatemark.config.model import FAMILIES, Campaign
+from gatemark.trial.connection_request import (
+    establish_request,
+    frames_requests,
+    use_request,
+    validation_request,
+)
 from gatemark.trial.request import frames_request, open_request, resolve_requests, trial_request
 from gatemark.trial.result import TrialReport
 
@@ -65,8 +71,9 @@ def test_every_kind_has_an_example(direction: str) -> None:
     assert {special.get(kind, f"{kind}_{direction}") for kind in kinds} <= stems
 
 
-def test_the_report_of_a_trial_is_read_and_written_exactly() -> None:
-    answer = read(PROTOCOL / "examples" / "trial_answer.json")
+@pytest.mark.parametrize("name", ["trial", "trial_establish"])
+def test_the_report_of_a_trial_is_read_and_written_exactly(name: str) -> None:
+    answer = read(PROTOCOL / "examples" / f"{name}_answer.json")
     facts = {key: value for key, value in answer.items() if key not in ("answer", "id")}
     assert TrialReport.from_json(answer).to_json() == facts
 
@@ -96,6 +103,63 @@ def test_what_the_package_asks_is_valid(mode: str, mix: str) -> None:
         bodies.append(frames_request(campaign, cell, count=3))
     for body in bodies:
         REQUESTS.validate({**body, "id": 1})
+
+
+def stateful(mode: str, **tables: Any) -> Campaign:
+    """A stateful gateway between 198.18.0.2 or 2001:2::2 and hosts of 198.19.0.0 or 2001:2:0:8000::."""
+    inside, outside = FAMILIES[mode]  # type: ignore[index]
+    hosts = {"mode": "pseudorandom", "range": "2-6"}
+    left = {
+        "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"},
+        "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"},
+    }
+    right = {
+        "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1", "hosts": {"offset": 2, **hosts}},
+        "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1", "hosts": {"offset": 14, **hosts}},
+    }
+    gateway: dict[str, Any] = {
+        "mode": mode,
+        "pool": ["198.19.0.1" if outside == "ipv4" else "2001:2:0:8000::1"],
+        "control": {"clear_state": "conntrack -F"},
+    }
+    if inside != outside:
+        gateway |= {"prefix": "2001:2:0:6400::/96", "hop_limit_decrement": 2, "zero_udp_checksum": True}
+    return campaign_from_dict(
+        {
+            "seed": 42,
+            "gateway": gateway,
+            "testbed": {"kind": "ports"},
+            "left": {"port": "af_packet:gm0-left", inside: left[inside]},
+            "right": {"port": "af_packet:gm0-right", outside: right[outside]},
+            "connections": {"count": "1M", "rate": "100k"},
+            "traffic": {"frame_sizes": {"family": "ipv4" if "ipv4" in (inside, outside) else "ipv6", "octets": 84}},
+            "throughput": {"maximum": "1M"},
+            **tables,
+        }
+    )
+
+
+@pytest.mark.parametrize("mode", ["nat44", "nat64", "nat66"])
+def test_what_the_package_asks_of_connections_is_valid(mode: str) -> None:
+    campaign = stateful(mode)
+    (cell,) = cells_of(campaign)
+    numbers = {"connections": 1_000_000, "trial_number": 16}
+    bodies = [
+        establish_request(campaign, cell, connections_per_second=1000, **numbers),
+        use_request(campaign, cell, frames_per_second=1, duration_ns=1, **numbers),
+        validation_request(campaign, cell, connections_per_second=1000, **numbers),
+        *frames_requests(campaign, cell, count=3),
+    ]
+    for body in bodies:
+        REQUESTS.validate({**body, "id": 1})
+
+
+def test_the_golden_phase_1_is_what_the_package_asks() -> None:
+    campaign = stateful("nat64", traffic={"frame_sizes": {"family": "ipv4", "octets": 64}})
+    (cell,) = cells_of(campaign)
+    asked = establish_request(campaign, cell, connections=10**6, connections_per_second=100_000, trial_number=192)
+    golden = read(PROTOCOL / "examples" / "trial_establish_request.json")
+    assert {**asked, "id": golden["id"]} == golden
 
 
 @pytest.mark.parametrize("name", ["open", "resolve", "trial", "frames"])

@@ -15,19 +15,26 @@ std::chrono::nanoseconds read_time(ObjectReader& reader, const std::string& key,
     return std::chrono::nanoseconds{static_cast<std::int64_t>(reader.integer(key, minimum, nanoseconds_max))};
 }
 
-frame::ValueMode read_mode(ObjectReader& reader) {
-    const std::string mode = reader.text("mode");
-    constexpr std::array<std::pair<const char*, frame::ValueMode>, 4> modes{{{"fixed", frame::ValueMode::fixed},
-                                                                             {"increasing", frame::ValueMode::increasing},
-                                                                             {"decreasing", frame::ValueMode::decreasing},
-                                                                             {"pseudorandom", frame::ValueMode::pseudorandom}}};
-    for (const auto& [name, value] : modes) {
-        if (mode == name) {
+/// One of several words, each standing for a value.
+template <class Value>
+Value read_word(ObjectReader& reader, const std::string& key, std::initializer_list<std::pair<const char*, Value>> words) {
+    const std::string word = reader.text(key);
+    std::string known;
+    for (const auto& [name, value] : words) {
+        if (word == name) {
             return value;
         }
+        known += (known.empty() ? "" : ", ") + std::string{name};
     }
-    reader.problem("mode", "is unknown", "send fixed, increasing, decreasing or pseudorandom");
-    return frame::ValueMode::fixed;
+    reader.problem(key, "is unknown", "send one of " + known);
+    return words.begin()->second;
+}
+
+frame::ValueMode read_mode(ObjectReader& reader) {
+    using Mode = frame::ValueMode;
+    return read_word<Mode>(
+        reader, "mode",
+        {{"fixed", Mode::fixed}, {"increasing", Mode::increasing}, {"decreasing", Mode::decreasing}, {"pseudorandom", Mode::pseudorandom}});
 }
 
 frame::ValueRange read_range(ObjectReader& reader) {
@@ -158,6 +165,7 @@ std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std:
             translation.problem("dont_fragment_rule", "is unknown", "send rfc7915 or rfc6145");
         }
         stream.dont_fragment_always_set = rule == "rfc6145";
+        stream.zero_checksum_for_ones = translation.boolean("zero_udp_checksum");
     }
     return stream;
 }
@@ -178,6 +186,34 @@ trial::DirectionRequest read_direction(const Json& value, const std::string& whe
     return direction;
 }
 
+std::optional<trial::ConnectionsRequest> read_connections(ObjectReader& parent, Errors& errors) {
+    using Order = enumerate::Order;
+    using Mode = enumerate::ConnectionChoice::Mode;
+    const Json* const value = parent.optional("connections");
+    if (value == nullptr) {
+        return std::nullopt;
+    }
+    ObjectReader reader{*value, parent.path("connections"), errors};
+    trial::ConnectionsRequest request;
+    request.phase = read_word<state::Phase>(reader, "phase", {{"establish", state::Phase::establish}, {"use", state::Phase::use}});
+    request.initiator = read_word<trial::Side>(reader, "initiator", {{"left", trial::Side::left}, {"right", trial::Side::right}});
+    request.count = reader.integer("count", 1, enumerate::Permutation::count_limit);
+    request.order = read_word<Order>(
+        reader, "order", {{"increasing", Order::increasing}, {"decreasing", Order::decreasing}, {"pseudorandom", Order::pseudorandom}});
+    request.read_order = read_word<Mode>(
+        reader, "read_order",
+        {{"fixed", Mode::fixed}, {"increasing", Mode::increasing}, {"decreasing", Mode::decreasing}, {"pseudorandom", Mode::pseudorandom}});
+    for (const Json& text : reader.list("pool")) {
+        const auto prefix = text.is_string() ? net::parse_prefix(text.get<std::string>()) : std::nullopt;
+        if (prefix) {
+            request.pool.push_back(*prefix);
+        } else {
+            reader.problem("pool", "holds something that is no prefix", "send prefixes such as 198.19.0.1/32");
+        }
+    }
+    return request;
+}
+
 /// The body of a trial, without "request" and "id".
 trial::TrialRequest read_trial_body(ObjectReader& reader, Errors& errors) {
     trial::TrialRequest request;
@@ -194,6 +230,7 @@ trial::TrialRequest read_trial_body(ObjectReader& reader, Errors& errors) {
     request.give_up_lateness = read_time(reader, "give_up_lateness_ns", 1);
     request.progress = read_time(reader, "progress_ns", 1'000'000);
     request.kept_frames_max = reader.integer("kept_frames_max", 0, 1024);
+    request.connections = read_connections(reader, errors);
     std::size_t i = 0;
     for (const Json& direction : reader.list("directions")) {
         request.directions.push_back(read_direction(direction, reader.path("directions[" + std::to_string(i++) + "]"), errors));

@@ -106,13 +106,16 @@ Errors Server::handle(const std::string& kind, const Json& message, Json& answer
         closing_ = true;
         return {};
     }
-    if (kind == "resolve" || kind == "trial" || kind == "link") {
+    if (kind == "resolve" || kind == "trial" || kind == "connections" || kind == "link") {
         if (!tester_) {
             return not_open();
         }
-        return kind == "resolve" ? resolve(message, answer) : kind == "trial" ? trial(message, answer) : link(answer);
+        return kind == "resolve"       ? resolve(message, answer)
+               : kind == "trial"       ? trial(message, answer)
+               : kind == "connections" ? connections(answer)
+                                       : link(answer);
     }
-    return {{"request `" + kind + "` is unknown", "request", "send hello, open, resolve, trial, frames, link or close"}};
+    return {{"request `" + kind + "` is unknown", "request", "send hello, open, resolve, trial, connections, frames, link or close"}};
 }
 
 Errors Server::hello(Json& answer) const {
@@ -177,6 +180,16 @@ Errors Server::trial(const Json& message, Json& answer) {
         return std::move(*problems);
     }
     answer.update(to_json(std::get<trial::TrialReport>(report), pace::TickScale{ticks_per_second_}));
+    return {};
+}
+
+Errors Server::connections(Json& answer) const {
+    const auto behaviour = tester_->behaviour();
+    if (const auto* problems = std::get_if<Errors>(&behaviour)) {
+        return *problems;
+    }
+    answer.update(to_json(std::get<state::Behaviour>(behaviour)));
+    answer["count"] = tester_->connection_count();
     return {};
 }
 

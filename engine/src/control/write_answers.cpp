@@ -39,6 +39,7 @@ Json class_json(const trial::ClassReport& report) {
             {"faulty", report.counts.faulty},
             {"duplicate", report.counts.duplicate},
             {"lost", report.lost},
+            {"zero_checksum", report.counts.zero_checksum},
             {"reordered", report.counts.reordered},
             {"reordering_extent_max", report.counts.reordering_extent_max},
             {"faults", faults},
@@ -149,10 +150,26 @@ Json to_json(const trial::TrialReport& report, const pace::TickScale& scale) {
     }
     return {{"trial_number", report.trial_number},
             {"cancelled", report.cancelled},
+            {"connections",
+             report.connections ? Json{{"count", report.connections->count}, {"established", report.connections->established}} : Json{}},
             {"phases", phases},
             {"directions", directions},
             {"ports", {{"left", port_json(report.ports[0])}, {"right", port_json(report.ports[1])}}},
             {"kept_frames", kept}};
+}
+
+Json to_json(const state::Behaviour& behaviour) {
+    return {{"established", behaviour.established},
+            {"examined", behaviour.examined},
+            {"port_preserved", behaviour.port_preserved},
+            {"parity_preserved", behaviour.parity_preserved},
+            {"port_class_preserved", behaviour.port_class_preserved},
+            {"public_addresses", behaviour.public_addresses},
+            {"public_ports", behaviour.public_ports},
+            {"public_port_minimum", behaviour.public_port_minimum},
+            {"public_port_maximum", behaviour.public_port_maximum},
+            {"sources_compared", behaviour.sources_compared},
+            {"sources_endpoint_independent", behaviour.sources_endpoint_independent}};
 }
 
 Json to_json(const std::vector<trial::PreviewedFrame>& frames) {

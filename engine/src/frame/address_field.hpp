@@ -25,6 +25,13 @@ public:
     [[nodiscard]] static Result<AddressField> make(const HostSet& hosts, net::Family family, const net::AddressMapping* mapping,
                                                    const std::string& where);
 
+    /// An address that is no function of a host but chosen by a stateful gateway: zero here, never written.
+    [[nodiscard]] static Result<AddressField> chosen_by_gateway(net::Family family) {
+        AddressField field;
+        field.base_.family = family;
+        return field;
+    }
+
     [[nodiscard]] net::Family family() const noexcept { return base_.family; }
     [[nodiscard]] std::size_t octets() const noexcept { return net::address_octets(base_.family); }
     /// The address without its varying octets (they are zero): what a template holds.

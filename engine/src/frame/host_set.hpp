@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace gatemark::frame {
 
@@ -49,6 +50,13 @@ struct HostSet {
         }
         const auto network = many_networks ? std::to_integer<std::uint8_t>(other.octets[network_octet()]) : std::uint8_t{0};
         return host(host_value, network) == other;
+    }
+    /// The values of the two octets in `other`, if it is one of these hosts; with one network only.
+    [[nodiscard]] std::optional<std::uint16_t> value_of(const net::Address& other) const noexcept {
+        const auto value = varies() ? static_cast<std::uint16_t>((std::to_integer<unsigned>(other.octets[offset]) << 8) |
+                                                                 std::to_integer<unsigned>(other.octets[offset + 1]))
+                                    : part.minimum;
+        return value >= part.minimum && value <= part.maximum && host(value, 0) == other ? std::optional{value} : std::nullopt;
     }
     friend bool operator==(const HostSet&, const HostSet&) = default;
 };

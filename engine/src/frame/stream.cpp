@@ -121,12 +121,26 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     stream.host_words_ = RandomSequence{seed, purpose + 1};
     stream.network_words_ = RandomSequence{seed, purpose + 2};
 
+    stream.as_sent_ = request.as_sent;
+    stream.zero_checksum_for_ones_ = request.zero_checksum_for_ones;
+    stream.destination_set_ = request.destination;
+    if (request.connections) {
+        stream.role_ = request.connections->role;
+        stream.set_ = request.connections->set;
+        stream.choice_ = {request.connections->choice, request.connections->set.count(), RandomSequence{seed, purpose + 3}};
+    }
+
     HostSet source = request.source;
     source.many_networks = false;  // RFC 2544 section 12 varies the destination network
     const auto fill = [&](FrameForm& form, net::Family family, std::size_t frame_octets, bool tagged) -> std::optional<Error> {
         form.layout = Layout::make(family, frame_octets, tagged);
-        auto source_field = AddressField::make(source, family, mapping, where + ".source");
-        auto destination_field = AddressField::make(request.destination, family, mapping, where + ".destination");
+        // What the gateway chooses is no function of the host: the translated source, and the Responder's way back to it.
+        const bool chosen_source = stream.role_ == Role::initiator && &form == &stream.expected_;
+        const bool chosen_destination = stream.role_ == Role::responder && &form == &stream.sent_;
+        auto source_field =
+            chosen_source ? AddressField::chosen_by_gateway(family) : AddressField::make(source, family, mapping, where + ".source");
+        auto destination_field = chosen_destination ? AddressField::chosen_by_gateway(family)
+                                                    : AddressField::make(request.destination, family, mapping, where + ".destination");
         for (const auto* field : {&source_field, &destination_field}) {
             if (const Error* error = error_of(*field)) {
                 return *error;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "enumerate/connection_choice.hpp"
+#include "enumerate/connection_set.hpp"
 #include "frame/address_field.hpp"
 #include "frame/signature.hpp"
 #include "net/headers.hpp"
@@ -13,6 +15,17 @@
 
 namespace gatemark::frame {
 
+/// Who sends a stream. The source of an Initiator's frames is translated to whatever the gateway chooses; the Responder sends to what it
+/// learned (RFC 9693 section 4.1).
+enum class Role : std::uint8_t { stateless, initiator, responder };
+
+/// The connections that a stream's frames belong to.
+struct ConnectionTraffic {
+    Role role = Role::initiator;
+    enumerate::ConnectionSet set;
+    enumerate::ConnectionChoice::Mode choice = enumerate::ConnectionChoice::Mode::pseudorandom;
+};
+
 /// What a request says of one stream: what is sent, and what the gateway is to make of it.
 struct StreamRequest {
     std::size_t frame_octets = 64;  ///< as sent, with FCS, without VLAN tag
@@ -24,6 +37,8 @@ struct StreamRequest {
     std::uint8_t hop_limit_decrement = 1;
     std::optional<net::AddressMapping> mapping{};  ///< present when the families differ
     bool dont_fragment_always_set = false;         ///< the translator follows RFC 6145, not RFC 7915: DF = 1 in every IPv4 packet it makes
+    bool zero_checksum_for_ones = false;           ///< the translator writes UDP checksum 0x0000 where 0xffff is due
+    std::optional<ConnectionTraffic> connections{};  ///< present for the foreground of a stateful gateway
 };
 
 struct LinkAddresses {
@@ -35,6 +50,7 @@ struct LinkAddresses {
 struct FrameValues {
     std::uint16_t source_port, destination_port, source_host, destination_host;
     std::uint8_t network;
+    std::uint64_t connection = 0;  ///< stateful gateways only
 };
 
 /// Where the headers stand in a frame, and how long it is in a buffer (without FCS, with VLAN tag).
@@ -75,7 +91,11 @@ public:
                                              const LinkAddresses& sent_link, std::optional<std::uint16_t> received_vlan,
                                              const std::string& where);
 
+    /// Of a stateful gateway's Responder: the destination as the connection has it on the Initiator's side, not as it is sent.
     [[nodiscard]] FrameValues values(std::uint64_t j) const noexcept {
+        if (role_ != Role::stateless) {
+            return values_of(connection_of(j));
+        }
         const std::uint64_t ports = port_words_.at(j), hosts = host_words_.at(j);
         return {.source_port = source_ports_.at(j, static_cast<std::uint32_t>(ports >> 32)),
                 .destination_port = destination_ports_.at(j, static_cast<std::uint32_t>(ports)),
@@ -84,14 +104,41 @@ public:
                 .network = many_networks_ ? static_cast<std::uint8_t>(network_words_.at(j) >> 56) : std::uint8_t{0}};
     }
 
+    [[nodiscard]] Role role() const noexcept { return role_; }
+    /// The connection of frame number j; stateful gateways only.
+    [[nodiscard]] std::uint64_t connection_of(std::uint64_t j) const noexcept { return choice_.at(j); }
+    [[nodiscard]] FrameValues values_of(std::uint64_t connection) const noexcept {
+        const enumerate::Tuple tuple = set_.tuple_of(connection);
+        return role_ == Role::initiator ? FrameValues{.source_port = tuple.source_port,
+                                                      .destination_port = tuple.destination_port,
+                                                      .source_host = tuple.source_host,
+                                                      .destination_host = tuple.destination_host,
+                                                      .network = 0,
+                                                      .connection = connection}
+                                        : FrameValues{.source_port = tuple.destination_port,
+                                                      .destination_port = tuple.source_port,
+                                                      .source_host = tuple.destination_host,
+                                                      .destination_host = tuple.source_host,
+                                                      .network = 0,
+                                                      .connection = connection};
+    }
+    [[nodiscard]] const enumerate::ConnectionSet& connections() const noexcept { return set_; }
+    /// The hosts that frames are sent to, in their own family.
+    [[nodiscard]] const HostSet& destination_hosts() const noexcept { return destination_set_; }
+
     [[nodiscard]] std::uint8_t octet() const noexcept { return octet_; }
     [[nodiscard]] const FrameForm& sent() const noexcept { return sent_; }
     [[nodiscard]] const FrameForm& expected() const noexcept { return expected_; }
     [[nodiscard]] std::uint8_t expected_hop_limit() const noexcept { return expected_hop_limit_; }
     [[nodiscard]] std::uint8_t traffic_class() const noexcept { return traffic_class_; }
     [[nodiscard]] DontFragment expected_dont_fragment() const noexcept { return expected_dont_fragment_; }
-    /// Whether the IPv4 identification must arrive as it was sent; a translator chooses its own (RFC 7915 section 5.1).
-    [[nodiscard]] bool identification_kept() const noexcept { return sent_.layout.family == expected_.layout.family; }
+    /// Whether the IPv4 identification must arrive as it was sent: a translator chooses its own (RFC 7915 section 5.1), and so may whoever
+    /// shares an address among hosts (RFC 6864 section 5.3).
+    [[nodiscard]] bool identification_kept() const noexcept {
+        return sent_.layout.family == expected_.layout.family && role_ == Role::stateless;
+    }
+    [[nodiscard]] bool zero_checksum_for_ones() const noexcept { return zero_checksum_for_ones_; }
+    [[nodiscard]] bool as_sent() const noexcept { return as_sent_; }
     [[nodiscard]] std::optional<std::uint16_t> expected_vlan() const noexcept { return expected_vlan_; }
 
 private:
@@ -100,27 +147,37 @@ private:
     std::uint8_t octet_ = 0, expected_hop_limit_ = 0, traffic_class_ = 0;
     DontFragment expected_dont_fragment_ = DontFragment::clear;
     std::optional<std::uint16_t> expected_vlan_;
-    bool many_networks_ = false;
+    bool many_networks_ = false, zero_checksum_for_ones_ = false, as_sent_ = false;
+    Role role_ = Role::stateless;
+    enumerate::ConnectionSet set_{{}, enumerate::Order::increasing, 1, 0};
+    enumerate::ConnectionChoice choice_;
+    HostSet destination_set_;
     ValueSequence source_ports_, destination_ports_, source_hosts_, destination_hosts_;
     RandomSequence port_words_{0, 0}, host_words_{0, 0}, network_words_{0, 0};
     FrameForm sent_, expected_;
 };
 
-/// Writes what varies into a buffer that holds `form.frame`: addresses, ports, index, timestamp and both checksums; nothing else is
-/// touched.
-inline void write_frame(const FrameForm& form, std::byte* frame, const FrameValues& values, std::uint8_t stream, std::uint64_t index,
-                        pace::Ticks now) noexcept {
+/// Completes a frame whose varying address octets are written and sum to `addresses`: ports, index, timestamp and both checksums.
+inline void complete_frame(const FrameForm& form, std::byte* frame, Sum addresses, std::uint16_t source_port,
+                           std::uint16_t destination_port, std::uint8_t stream, std::uint64_t index, pace::Ticks now) noexcept {
     const Layout& layout = form.layout;
-    const Sum addresses = form.source.write(frame + layout.source_address(), values.source_host, 0) +
-                          form.destination.write(frame + layout.destination_address(), values.destination_host, values.network);
     if (layout.family == net::Family::ipv4) {
         store_raw(frame + layout.ip + net::ipv4::checksum, header_checksum(form.header_sum + addresses));
     }
-    const std::uint32_t ports = swap_octets((static_cast<std::uint32_t>(values.source_port) << 16) | values.destination_port);
+    const std::uint32_t ports = swap_octets((static_cast<std::uint32_t>(source_port) << 16) | destination_port);
     store_raw(frame + layout.udp, ports);
     const Sum mark = signature::write_stream_and_index(frame + layout.payload, stream, index) +
                      signature::write_timestamp(frame + layout.payload, now.value);
     store_raw(frame + layout.udp + net::udp::checksum, udp_checksum(form.udp_sum + addresses + ports + mark));
+}
+
+/// Writes what varies into a buffer that holds `form.frame`: addresses, ports, index, timestamp and both checksums; nothing else is
+/// touched.
+inline void write_frame(const FrameForm& form, std::byte* frame, const FrameValues& values, std::uint8_t stream, std::uint64_t index,
+                        pace::Ticks now) noexcept {
+    const Sum addresses = form.source.write(frame + form.layout.source_address(), values.source_host, 0) +
+                          form.destination.write(frame + form.layout.destination_address(), values.destination_host, values.network);
+    complete_frame(form, frame, addresses, values.source_port, values.destination_port, stream, index, now);
 }
 
 }  // namespace gatemark::frame

@@ -33,17 +33,27 @@ void verify_ipv6(const std::byte* ip, const Stream& stream, Faults& faults) noex
     faults.add_if(octet_of(ip + net::ipv6::hop_limit) != stream.expected_hop_limit(), Fault::hop_limit);
 }
 
-/// The checksum over what truly arrived; a zero checksum means that there is none, and we always send one.
-bool udp_checksum_is_valid(std::span<const std::byte> frame, const Arrival& arrival, std::size_t udp_octets) noexcept {
+/// The checksum over what truly arrived. A zero checksum means that there is none, and we always send one; it passes only from a translator
+/// that is known to write it for a checksum of all ones, which is when everything else sums to zero. Where a NAT follows that translator,
+/// the packet with the checksum of all ones is one in between that nobody sees, so any zero checksum passes.
+bool udp_checksum_is_valid(std::span<const std::byte> frame, const Arrival& arrival, std::size_t udp_octets,
+                           const Stream& stream) noexcept {
+    if (has_zero_checksum(frame, arrival) && (!stream.zero_checksum_for_ones() || stream.role() == Role::initiator)) {
+        return stream.zero_checksum_for_ones();
+    }
     const bool ipv4 = arrival.family == net::Family::ipv4;
     const std::size_t addresses = arrival.ip + (ipv4 ? net::ipv4::source : net::ipv6::source);
     const std::size_t addresses_octets = ipv4 ? 8 : 32;
     const Sum sum = sum_of(frame.subspan(addresses, addresses_octets)) + sum_of(frame.subspan(arrival.udp, udp_octets)) +
                     swap_octets(static_cast<std::uint16_t>(udp_octets)) + swap_octets(std::uint16_t{net::protocol_udp});
-    return load_raw<std::uint16_t>(frame.data() + arrival.udp + net::udp::checksum) != 0 && fold(sum) == 0xffff;
+    return fold(sum) == 0xffff;
 }
 
 }  // namespace
+
+bool has_zero_checksum(std::span<const std::byte> frame, const Arrival& arrival) noexcept {
+    return load_raw<std::uint16_t>(frame.data() + arrival.udp + net::udp::checksum) == 0;
+}
 
 Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream, const FrameValues& values) noexcept {
     const FrameForm& form = stream.expected();
@@ -60,12 +70,16 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
         } else {
             verify_ipv6(ip, stream, faults);
         }
-        faults.add_if(!form.source.matches(ip + (layout.source_address() - layout.ip), values.source_host, 0), Fault::source_address);
+        if (stream.role() != Role::initiator) {
+            faults.add_if(!form.source.matches(ip + (layout.source_address() - layout.ip), values.source_host, 0), Fault::source_address);
+        }
         faults.add_if(!form.destination.matches(ip + (layout.destination_address() - layout.ip), values.destination_host, values.network),
                       Fault::destination_address);
     }
     const std::byte* const udp = frame.data() + arrival.udp;
-    faults.add_if(load_big_endian<std::uint16_t>(udp + net::udp::source_port) != values.source_port, Fault::source_port);
+    if (stream.role() != Role::initiator) {
+        faults.add_if(load_big_endian<std::uint16_t>(udp + net::udp::source_port) != values.source_port, Fault::source_port);
+    }
     faults.add_if(load_big_endian<std::uint16_t>(udp + net::udp::destination_port) != values.destination_port, Fault::destination_port);
     const std::size_t udp_octets = layout.udp_octets();
     const bool length_fits = load_big_endian<std::uint16_t>(udp + net::udp::length) == udp_octets;
@@ -77,7 +91,7 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
         faults.add(Fault::length);
     }
     if (end <= frame.size()) {
-        faults.add_if(length_fits && !udp_checksum_is_valid(frame, arrival, udp_octets), Fault::udp_checksum);
+        faults.add_if(length_fits && !udp_checksum_is_valid(frame, arrival, udp_octets, stream), Fault::udp_checksum);
         const std::size_t rest = layout.end - layout.payload - signature::octets;
         faults.add_if(std::memcmp(frame.data() + arrival.payload + signature::octets,
                                   form.frame.data() + layout.payload + signature::octets, rest) != 0,

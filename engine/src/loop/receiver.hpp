@@ -8,6 +8,7 @@
 #include "record/arrival_bitmap.hpp"
 #include "record/kept_frames.hpp"
 #include "record/receive_counts.hpp"
+#include "state/connection_keeper.hpp"
 
 #include <array>
 #include <atomic>
@@ -22,6 +23,7 @@ struct ExpectedDirection {
     pace::Mix mix{1, 1};
     std::array<const frame::Stream*, 2> streams{};  ///< foreground, background
     record::ArrivalBitmap* arrivals = nullptr;
+    const state::ConnectionKeeper* keeper = nullptr;  ///< of a stateful gateway's Initiator only
 };
 
 struct ReceiverPlan {
@@ -103,7 +105,7 @@ private:
             note_faults(counts, faults, octets);
             return;
         }
-        faults = frame::verify(octets, arrival, *stream, stream->values(place.number_in_class));
+        faults = verify(octets, arrival, direction, *stream, stream->values(place.number_in_class));
         faults.add_if(!direction.arrives_here, frame::Fault::wrong_port);
         if (!faults.none()) {
             note_faults(counts, faults, octets);
@@ -114,10 +116,26 @@ private:
         if (direction.arrivals->mark(index)) {
             counts.note_order(index);
             ++(faults.none() ? counts.received : counts.faulty);
+            counts.zero_checksum += faults.none() && stream->zero_checksum_for_ones() && frame::has_zero_checksum(octets, arrival) ? 1 : 0;
             received_ += faults.none() ? 1 : 0;
         } else {
             ++counts.duplicate;
         }
+    }
+
+    /// Everything that is wrong with a frame, its connection included.
+    static frame::Faults verify(std::span<const std::byte> octets, const frame::Arrival& arrival, const ExpectedDirection& direction,
+                                const frame::Stream& stream, const frame::FrameValues& values) noexcept {
+        frame::Faults faults = frame::verify(octets, arrival, stream, values);
+        if (stream.role() == frame::Role::stateless || !direction.arrives_here) {
+            return faults;
+        }
+        if (stream.role() == frame::Role::initiator) {
+            faults.add(direction.keeper->take(octets, arrival, stream, values, faults));
+        } else if (faults.has(frame::Fault::destination_address) || faults.has(frame::Fault::destination_port)) {
+            faults.add(state::misdelivery(octets, arrival, stream, values));
+        }
+        return faults;
     }
 
     void note_faults(record::ClassCounts& counts, const frame::Faults& faults, std::span<const std::byte> octets) noexcept {

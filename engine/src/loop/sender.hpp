@@ -35,15 +35,47 @@ struct SenderPlan {
     std::size_t foreground_slot = 0, background_slot = 1;  ///< template slots of the queue
 };
 
+/// What the control thread sees of any sender. Flags and counts are relaxed while the worker runs.
+class SendingTask : public Task {
+public:
+    [[nodiscard]] bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
+    [[nodiscard]] std::uint64_t offered_so_far() const noexcept { return offered_so_far_.load(std::memory_order_relaxed); }
+    /// To be read after the worker has left the trial.
+    [[nodiscard]] const SendCounts& counts() const noexcept { return counts_; }
+    /// Gives buffers back that the port never took; by the worker, or after it has left.
+    virtual void release_rest() noexcept = 0;
+
+protected:
+    SendCounts counts_;
+    alignas(64) std::atomic<std::uint64_t> offered_so_far_{0};
+    std::atomic<bool> finished_{false};
+};
+
+/// Writes the foreground of a sender whose frames are a function of their number alone.
+class StreamWriter {
+public:
+    explicit StreamWriter(const frame::Stream* stream) noexcept : stream_{stream} {}
+
+    void prefetch(std::uint64_t /*number*/) const noexcept {}
+    void write(std::byte* octets, std::uint64_t number, std::uint64_t index, pace::Ticks now) const noexcept {
+        frame::write_frame(stream_->sent(), octets, stream_->values(number), stream_->octet(), index, now);
+    }
+
+private:
+    const frame::Stream* stream_;
+};
+
 /// Offers the frames of one direction, each poll those that are due: one frame at low rates, a longer burst only as far as this core needs
 /// it to keep up, so there is no burst size to choose. Frames that the port has no room for are offered again, late, and told as such. Does
 /// not allocate, lock, log or throw: whatever went wrong is in the counts.
-template <io::TransmitsFrames Queue, pace::TickClock Clock>
-class Sender final : public Task {
+template <io::TransmitsFrames Queue, pace::TickClock Clock, class Foreground = StreamWriter>
+class Sender final : public SendingTask {
 public:
-    Sender(const SenderPlan& plan, Queue& queue, const Clock& clock) : plan_{plan}, queue_{queue}, clock_{clock}, next_{plan.first} {
+    Sender(const SenderPlan& plan, Queue& queue, const Clock& clock, Foreground foreground)
+        : plan_{plan}, queue_{queue}, clock_{clock}, foreground_{foreground}, background_{plan.background}, next_{plan.first} {
         counts_.offered_end = plan.first;
     }
+    Sender(const SenderPlan& plan, Queue& queue, const Clock& clock) : Sender{plan, queue, clock, Foreground{plan.foreground}} {}
 
     bool poll() noexcept override {
         if (finished_.load(std::memory_order_relaxed)) {
@@ -57,13 +89,7 @@ public:
         return true;
     }
 
-    /// Relaxed flags and counts that the control thread watches while the worker runs.
-    [[nodiscard]] bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
-    [[nodiscard]] std::uint64_t offered_so_far() const noexcept { return offered_so_far_.load(std::memory_order_relaxed); }
-    /// To be read after the worker has left the trial.
-    [[nodiscard]] const SendCounts& counts() const noexcept { return counts_; }
-    /// Gives buffers back that the port never took; by the worker, or after it has left.
-    void release_rest() noexcept {
+    void release_rest() noexcept override {
         queue_.release(std::span{buffers_}.subspan(sent_, ready_ - sent_));
         sent_ = ready_;
     }
@@ -114,12 +140,20 @@ private:
         std::size_t next_foreground = 0, next_background = foreground_count;
         foreground_mask_ = 0;
         for (std::size_t k = 0; k < due; ++k) {
+            if (places_[k].foreground) {
+                foreground_.prefetch(places_[k].number_in_class);
+            }
+        }
+        for (std::size_t k = 0; k < due; ++k) {
             const auto& place = places_[k];
-            const frame::Stream& stream = place.foreground ? *plan_.foreground : *plan_.background;
             buffers_[k] = taken_[place.foreground ? next_foreground++ : next_background++];
             foreground_mask_ |= static_cast<std::uint32_t>(place.foreground) << k;
-            frame::write_frame(stream.sent(), Queue::octets(buffers_[k]), stream.values(place.number_in_class), stream.octet(),
-                               next_ + k * plan_.stride, now);
+            const std::uint64_t index = next_ + k * plan_.stride;
+            if (place.foreground) {
+                foreground_.write(Queue::octets(buffers_[k]), place.number_in_class, index, now);
+            } else {
+                background_.write(Queue::octets(buffers_[k]), place.number_in_class, index, now);
+            }
         }
         next_ += due * plan_.stride;
         ready_ = due;
@@ -163,15 +197,14 @@ private:
     SenderPlan plan_;
     Queue& queue_;
     const Clock& clock_;
+    Foreground foreground_;
+    StreamWriter background_;
     std::uint64_t next_;
     std::size_t ready_ = 0, sent_ = 0;
     std::uint32_t foreground_mask_ = 0;
     std::array<typename Queue::Buffer, burst_frames_max> taken_{}, buffers_{};
     std::array<pace::Ticks, burst_frames_max> due_{};
     std::array<pace::Mix::Place, burst_frames_max> places_{};
-    SendCounts counts_;
-    alignas(64) std::atomic<std::uint64_t> offered_so_far_{0};
-    std::atomic<bool> finished_{false};
 };
 
 }  // namespace gatemark::loop

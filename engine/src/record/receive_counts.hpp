@@ -12,10 +12,11 @@ namespace gatemark::record {
 
 /// What one receiver saw of one class of one direction.
 struct ClassCounts {
-    std::uint64_t received = 0;   ///< distinct frames that arrived correct
-    std::uint64_t faulty = 0;     ///< distinct frames that arrived wrong
-    std::uint64_t duplicate = 0;  ///< arrivals of a frame that had arrived before
-    std::uint64_t reordered = 0;  ///< arrivals with an index below one that arrived earlier (RFC 4737 section 3.3)
+    std::uint64_t received = 0;       ///< distinct frames that arrived correct
+    std::uint64_t faulty = 0;         ///< distinct frames that arrived wrong
+    std::uint64_t duplicate = 0;      ///< arrivals of a frame that had arrived before
+    std::uint64_t zero_checksum = 0;  ///< correct ones among them with the zero checksum that their translator is known for
+    std::uint64_t reordered = 0;      ///< arrivals with an index below one that arrived earlier (RFC 4737 section 3.3)
     std::uint64_t reordering_extent_max = 0;
     std::uint64_t highest_index = 0;
     std::array<std::uint64_t, frame::fault_count> faults{};
@@ -32,6 +33,7 @@ struct ClassCounts {
         received += other.received;
         faulty += other.faulty;
         duplicate += other.duplicate;
+        zero_checksum += other.zero_checksum;
         reordered += other.reordered;
         reordering_extent_max = std::max(reordering_extent_max, other.reordering_extent_max);
         for (std::size_t i = 0; i < faults.size(); ++i) {

@@ -46,9 +46,15 @@ struct PhaseTime {
     std::chrono::nanoseconds duration;
 };
 
+/// How many connections have an entry in the state table.
+struct EstablishedConnections {
+    std::uint64_t count = 0, established = 0;
+};
+
 struct TrialReport {
     std::uint32_t trial_number = 0;
     bool cancelled = false;
+    std::optional<EstablishedConnections> connections;
     std::vector<PhaseTime> phases;
     std::vector<DirectionReport> directions;
     std::array<PortReport, 2> ports;  ///< by Side

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "frame/stream.hpp"
+#include "state/connection_keeper.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -58,6 +59,16 @@ struct DirectionRequest {
     std::optional<frame::StreamRequest> foreground, background;
 };
 
+/// A trial as one phase of a stateful test (RFC 9693 section 4). The four-tuples are those of the Initiator's foreground stream.
+struct ConnectionsRequest {
+    state::Phase phase = state::Phase::establish;
+    Side initiator = Side::left;
+    std::uint64_t count = 1;
+    enumerate::Order order = enumerate::Order::pseudorandom;
+    enumerate::ConnectionChoice::Mode read_order = enumerate::ConnectionChoice::Mode::pseudorandom;
+    std::vector<net::Prefix> pool;
+};
+
 struct TrialRequest {
     std::uint32_t trial_number = 0;
     std::uint64_t seed = 0;
@@ -65,6 +76,7 @@ struct TrialRequest {
     Waits waits;
     std::chrono::nanoseconds give_up_lateness{}, progress{};
     std::size_t kept_frames_max = 4;
+    std::optional<ConnectionsRequest> connections{};  ///< present for a stateful gateway
     std::vector<DirectionRequest> directions;
 };
 

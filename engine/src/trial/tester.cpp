@@ -73,13 +73,57 @@ std::variant<net::MacAddress, Errors> Tester::resolve(const ResolveRequest& requ
                        " interface and that the cable or virtual link joins it to this port"}};
 }
 
+namespace {
+
+/// Test phase 1 begins with an empty state table; test phase 2 never with one that is not full.
+std::optional<Error> prepare(ConnectionMemory& memory, const ConnectionPlan& plan) {
+    if (plan.phase == state::Phase::establish) {
+        memory.plan.reset();
+        memory.established = 0;
+        if (auto error = memory.table.reset(plan.identity.count)) {
+            return error;
+        }
+        memory.plan = plan;
+        return std::nullopt;
+    }
+    if (!memory.plan || memory.plan->identity != plan.identity) {
+        return Error{"these connections were not established", "connections",
+                     "make a trial of phase `establish` with the same connections first"};
+    }
+    if (memory.established != plan.identity.count) {
+        return Error{
+            "the state table holds " + std::to_string(memory.established) + " of " + std::to_string(plan.identity.count) + " connections",
+            "connections", "repeat phase `establish` at a lower rate until every connection is established (RFC 9693 section 4.2)"};
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
 std::variant<TrialReport, Errors> Tester::run(const TrialRequest& request, Watcher& watcher) {
     auto plan = make_trial_plan(request, parts_->links());
     if (auto* errors = std::get_if<Errors>(&plan)) {
         return std::move(*errors);
     }
+    if (const auto& connections = std::get<TrialPlan>(plan).connections) {
+        if (auto error = prepare(parts_->connections, *connections)) {
+            return Errors{std::move(*error)};
+        }
+    }
     TrialRun run{*parts_, request, std::get<TrialPlan>(plan), watcher};
     return run.execute();
 }
+
+std::variant<state::Behaviour, Errors> Tester::behaviour() const {
+    const ConnectionMemory& memory = parts_->connections;
+    if (!memory.plan) {
+        return Errors{{"no connection was established yet", "", "make a trial of phase `establish` first"}};
+    }
+    state::Behaviour behaviour = state::observe(memory.plan->set(), memory.table);
+    behaviour.established = memory.established;
+    return behaviour;
+}
+
+std::uint64_t Tester::connection_count() const { return parts_->connections.plan ? parts_->connections.plan->identity.count : 0; }
 
 }  // namespace gatemark::trial

@@ -3,6 +3,7 @@
 #include "base/result.hpp"
 #include "io/dpdk_environment.hpp"
 #include "io/dpdk_port.hpp"
+#include "state/behaviour.hpp"
 #include "trial/layout.hpp"
 #include "trial/report.hpp"
 #include "trial/requests.hpp"
@@ -35,6 +36,10 @@ public:
     /// Asks for the gateway's link-layer address and keeps it for the port (RFC 826, RFC 4861 section 7.2).
     [[nodiscard]] std::variant<net::MacAddress, Errors> resolve(const ResolveRequest& request, Watcher& watcher);
     [[nodiscard]] std::variant<TrialReport, Errors> run(const TrialRequest& request, Watcher& watcher);
+    /// What the state table says about the gateway, after a trial that established connections.
+    [[nodiscard]] std::variant<state::Behaviour, Errors> behaviour() const;
+    /// Connections of the last trial that established any; 0 before the first.
+    [[nodiscard]] std::uint64_t connection_count() const;
 
 private:
     explicit Tester(std::unique_ptr<TesterParts> parts);

@@ -50,6 +50,13 @@ struct TesterSide {
     std::vector<KnownGateway> gateways;  ///< one a family at most
 };
 
+/// What the Responder learned, kept from one trial to the next: test phase 1 fills it, test phase 2 reads it.
+struct ConnectionMemory {
+    state::StateTable table;
+    std::optional<ConnectionPlan> plan;  ///< of the trial that filled it
+    std::uint64_t established = 0;
+};
+
 struct TesterParts {
     TesterParts(io::DpdkEnvironment started, std::uint64_t ticks_per_second) : environment{std::move(started)}, scale{ticks_per_second} {}
 
@@ -62,6 +69,7 @@ struct TesterParts {
     pace::TickScale scale;
     pace::CycleClock clock;
     std::array<std::unique_ptr<TesterSide>, 2> sides;
+    ConnectionMemory connections;
     std::vector<WorkerLayout> layout;
     std::vector<TaskList> idle_lists;              ///< by worker
     std::array<record::ArrivalBitmap, 2> bitmaps;  ///< by Direction; kept from trial to trial for their memory

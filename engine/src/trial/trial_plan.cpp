@@ -37,9 +37,96 @@ void check_ports(const frame::ValueRange& ports, const std::string& where, Error
     }
 }
 
+/// The range of one digit of a four-tuple.
+enumerate::TupleRange tuple_range(const frame::ValueRange& range) { return {.minimum = range.minimum, .count = range.count()}; }
+
+/// What the Responder's foreground must look like beside the Initiator's: source and destination change places.
+bool is_mirror_image(const frame::StreamRequest& a, const frame::StreamRequest& b) {
+    const auto same_ports = [](const frame::ValueRange& mine, const frame::ValueRange& other) {
+        return mine.minimum == other.minimum && mine.maximum == other.maximum;
+    };
+    return a.source == b.destination && a.destination == b.source && same_ports(a.source_ports, b.destination_ports) &&
+           same_ports(a.destination_ports, b.source_ports);
+}
+
+/// Checks the connections and numbers them; what is asked of the streams' hosts and ports was checked with the streams.
+std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors& errors) {
+    const ConnectionsRequest& request = *trial.connections;
+    const Direction upload = request.initiator == Side::left ? Direction::forward : Direction::reverse;
+    const frame::StreamRequest *initiator = nullptr, *responder = nullptr;
+    for (const DirectionRequest& direction : trial.directions) {
+        if (direction.foreground) {
+            (direction.direction == upload ? initiator : responder) = &*direction.foreground;
+        }
+    }
+    const std::size_t before = errors.size();
+    if (request.phase == state::Phase::establish && (initiator == nullptr || trial.directions.size() != 1)) {
+        errors.push_back(
+            {"connections are established in the Initiator's direction alone", "directions", "send that direction, with foreground"});
+    }
+    if (initiator == nullptr && responder == nullptr) {
+        errors.push_back({"no direction has foreground frames, which connections are made of", "directions", "give a foreground stream"});
+    }
+    if (initiator != nullptr && responder != nullptr && !is_mirror_image(*initiator, *responder)) {
+        errors.push_back({"the Responder's stream is no mirror image of the Initiator's", "connections", "exchange hosts and ports"});
+    }
+    auto pool = net::AddressPool::make(request.pool, "connections.pool");
+    if (const Error* error = error_of(pool)) {
+        errors.push_back(*error);
+    }
+    if (errors.size() != before) {
+        return std::nullopt;
+    }
+    const frame::StreamRequest& stream = initiator != nullptr ? *initiator : *responder;
+    const bool mirrored = initiator == nullptr;
+    ConnectionPlan plan{.phase = request.phase, .identity = {}};
+    ConnectionIdentity& identity = plan.identity;
+    identity = {.ranges = {.source_ports = tuple_range(mirrored ? stream.destination_ports : stream.source_ports),
+                           .destination_ports = tuple_range(mirrored ? stream.source_ports : stream.destination_ports),
+                           .source_hosts = tuple_range(mirrored ? stream.destination.part : stream.source.part),
+                           .destination_hosts = tuple_range(mirrored ? stream.source.part : stream.destination.part)},
+                .order = request.order,
+                .count = request.count,
+                .seed = trial.seed,
+                .initiator = request.initiator,
+                .sources = mirrored ? stream.destination : stream.source,
+                .destinations = mirrored ? stream.source : stream.destination,
+                .pool = std::get<net::AddressPool>(std::move(pool))};
+    if (identity.sources.many_networks || identity.destinations.many_networks) {
+        errors.push_back({"connections have one destination network", "connections", "set networks to 1"});
+    }
+    if (stream.as_sent && identity.sources.address.family != identity.destinations.address.family) {
+        errors.push_back({"in a loop-back Initiator and Responder are of one family", "connections", "give both as IPv4 or both as IPv6"});
+    }
+    const net::Family outside = stream.as_sent ? identity.sources.address.family : identity.destinations.address.family;
+    if (identity.pool.family() != outside) {
+        errors.push_back({"the pool is not of the Responder's family", "connections.pool", "give the gateway's public addresses"});
+    }
+    if (identity.ranges.count() > enumerate::Permutation::count_limit) {
+        errors.push_back({"there are more than 2^40 four-tuples", "connections", "narrow the ranges of ports or hosts"});
+    } else if (request.count > static_cast<std::uint64_t>(identity.ranges.count())) {
+        errors.push_back({std::to_string(request.count) + " connections need as many four-tuples; the ranges have " +
+                              std::to_string(static_cast<std::uint64_t>(identity.ranges.count())),
+                          "connections.count", "widen the ranges of ports or hosts, or establish fewer"});
+    }
+    return errors.size() == before ? std::optional{plan} : std::nullopt;
+}
+
+/// What a stream's frames have to do with the connections; only foreground has any.
+std::optional<frame::ConnectionTraffic> traffic_of(const ConnectionPlan& plan, const ConnectionsRequest& request, Direction direction) {
+    using Mode = enumerate::ConnectionChoice::Mode;
+    if (direction != plan.upload()) {
+        return frame::ConnectionTraffic{.role = frame::Role::responder, .set = plan.set(), .choice = request.read_order};
+    }
+    return frame::ConnectionTraffic{.role = frame::Role::initiator,
+                                    .set = plan.set(),
+                                    .choice = plan.phase == state::Phase::establish ? Mode::increasing : Mode::pseudorandom};
+}
+
 /// Checks one class of one direction and makes its stream.
 std::optional<frame::Stream> plan_stream(const std::optional<frame::StreamRequest>& request, bool wanted, TrafficClass traffic_class,
-                                         const DirectionPlan& plan, const TrialRequest& trial, std::uint32_t tag, const LinkPlan& links,
+                                         const DirectionPlan& plan, const TrialRequest& trial,
+                                         const std::optional<ConnectionPlan>& connections, std::uint32_t tag, const LinkPlan& links,
                                          const std::string& where, Errors& errors) {
     if (request.has_value() != wanted) {
         errors.push_back({wanted ? "the mix asks for frames of this class, but nothing says which" : "the mix has no frames of this class",
@@ -64,7 +151,11 @@ std::optional<frame::Stream> plan_stream(const std::optional<frame::StreamReques
     }
     const auto& sent = links.sides[static_cast<std::size_t>(sending_side(plan.direction))];
     const auto& received = links.sides[static_cast<std::size_t>(receiving_side(plan.direction))];
-    auto stream = frame::Stream::make(*request, plan.direction, traffic_class, trial.seed, tag, sent, received.vlan_id, where);
+    frame::StreamRequest whole = *request;
+    if (connections && traffic_class == TrafficClass::foreground) {
+        whole.connections = traffic_of(*connections, *trial.connections, plan.direction);
+    }
+    auto stream = frame::Stream::make(whole, plan.direction, traffic_class, trial.seed, tag, sent, received.vlan_id, where);
     if (const Error* error = error_of(stream)) {
         errors.push_back(*error);
         return std::nullopt;
@@ -73,6 +164,8 @@ std::optional<frame::Stream> plan_stream(const std::optional<frame::StreamReques
 }
 
 }  // namespace
+
+enumerate::ConnectionSet ConnectionPlan::set() const noexcept { return {identity.ranges, identity.order, identity.count, identity.seed}; }
 
 std::uint64_t frame_count_of(std::chrono::nanoseconds duration, std::uint64_t frames_per_second) noexcept {
     return static_cast<std::uint64_t>(static_cast<Wide>(duration.count()) * frames_per_second / 1'000'000'000);
@@ -84,6 +177,9 @@ std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, con
     plan.tag = frame::signature::tag_of(request.seed, request.trial_number);
     if (request.directions.empty() || request.directions.size() > 2) {
         errors.push_back({"a trial has one or two directions", "directions", "give forward, reverse or both"});
+    }
+    if (request.connections) {
+        plan.connections = plan_connections(request, errors);
     }
     for (std::size_t i = 0; i < request.directions.size(); ++i) {
         const DirectionRequest& direction = request.directions[i];
@@ -108,10 +204,16 @@ std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, con
             errors.push_back({"the trial would have " + std::to_string(made.frame_count) + " frames", where,
                               "choose a duration and rate of 1 to 2^36 frames"});
         }
-        made.foreground = plan_stream(direction.foreground, direction.foreground_m != 0, TrafficClass::foreground, made, request, plan.tag,
-                                      links, where + ".foreground", errors);
+        made.foreground = plan_stream(direction.foreground, direction.foreground_m != 0, TrafficClass::foreground, made, request,
+                                      plan.connections, plan.tag, links, where + ".foreground", errors);
         made.background = plan_stream(direction.background, direction.foreground_m != direction.foreground_n, TrafficClass::background,
-                                      made, request, plan.tag, links, where + ".background", errors);
+                                      made, request, plan.connections, plan.tag, links, where + ".background", errors);
+        if (plan.connections && plan.connections->phase == state::Phase::establish &&
+            made.intended_foreground() != request.connections->count) {
+            errors.push_back({"the direction has " + std::to_string(made.intended_foreground()) +
+                                  " foreground frames, not one for each of " + std::to_string(request.connections->count) + " connections",
+                              where, "choose duration_ns = ceil(frames * 10^9 / frames_per_second)"});
+        }
     }
     if (!errors.empty()) {
         return errors;

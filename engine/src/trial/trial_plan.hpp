@@ -1,5 +1,6 @@
 #pragma once
 
+#include "net/address_pool.hpp"
 #include "pace/mix.hpp"
 #include "trial/requests.hpp"
 
@@ -19,9 +20,30 @@ struct DirectionPlan {
     [[nodiscard]] std::uint64_t intended_background() const noexcept { return frame_count - intended_foreground(); }
 };
 
+/// Which connections a state table was filled with: a phase that uses it must mean the same ones.
+struct ConnectionIdentity {
+    enumerate::TupleRanges ranges;
+    enumerate::Order order = enumerate::Order::pseudorandom;
+    std::uint64_t count = 1, seed = 0;
+    Side initiator = Side::left;
+    frame::HostSet sources, destinations;
+    net::AddressPool pool;
+    friend bool operator==(const ConnectionIdentity&, const ConnectionIdentity&) = default;
+};
+
+/// The connections of a trial, checked and computed.
+struct ConnectionPlan {
+    state::Phase phase = state::Phase::establish;
+    ConnectionIdentity identity;
+
+    [[nodiscard]] Direction upload() const noexcept { return identity.initiator == Side::left ? Direction::forward : Direction::reverse; }
+    [[nodiscard]] enumerate::ConnectionSet set() const noexcept;
+};
+
 /// All of a trial that can be computed before its first frame. Making one is the last place where a trial may fail.
 struct TrialPlan {
     std::uint32_t tag = 0;
+    std::optional<ConnectionPlan> connections;
     std::vector<DirectionPlan> directions;  ///< one or two, forward first
 
     [[nodiscard]] const DirectionPlan* direction(Direction wanted) const noexcept {

@@ -34,6 +34,9 @@ io::OwnDrops difference(const io::OwnDrops& after, const io::OwnDrops& before) {
 TrialRun::TrialRun(TesterParts& parts, const TrialRequest& request, const TrialPlan& plan, Watcher& watcher)
     : parts_{parts}, request_{request}, plan_{plan}, watcher_{watcher} {
     report_.trial_number = request.trial_number;
+    if (plan.connections) {
+        keeper_.emplace(plan.connections->phase, parts.connections.table, plan.connections->identity.pool);
+    }
 }
 
 TrialReport TrialRun::execute() {
@@ -65,6 +68,7 @@ TrialReport TrialRun::execute() {
         fill_port(report_.ports[static_cast<std::size_t>(side)], side);
     }
     fill_kept_frames();
+    fill_connections();
     if (!report_.cancelled) {
         pass("rest", request_.waits.rest);
     }
@@ -82,7 +86,8 @@ void TrialRun::make_receivers() {
                                        .mix = direction.mix,
                                        .streams = {direction.foreground ? &*direction.foreground : nullptr,
                                                    direction.background ? &*direction.background : nullptr},
-                                       .arrivals = &parts_.bitmaps[number]};
+                                       .arrivals = &parts_.bitmaps[number],
+                                       .keeper = keeper_ ? &*keeper_ : nullptr};
         }
         TesterSide& tester_side = parts_.side(side);
         for (QueuePair& queue : tester_side.queues) {
@@ -107,9 +112,17 @@ void TrialRun::make_senders(pace::Ticks start) {
                 .background = direction.background ? &*direction.background : nullptr,
                 .foreground_slot = slot_foreground,
                 .background_slot = slot_background};
-            senders_.push_back({direction.direction, std::make_unique<Sender>(plan, *queues[queue].transmit, parts_.clock)});
+            senders_.push_back({direction.direction, make_sender(plan, *queues[queue].transmit)});
         }
     }
+}
+
+std::unique_ptr<loop::SendingTask> TrialRun::make_sender(const loop::SenderPlan& plan, io::TransmitQueue& queue) {
+    if (plan.foreground != nullptr && plan.foreground->role() == frame::Role::responder) {
+        const state::ReplyWriter writer{*plan.foreground, parts_.connections.table, plan_.connections->identity.pool};
+        return std::make_unique<ReplySender>(plan, queue, parts_.clock, writer);
+    }
+    return std::make_unique<Sender>(plan, queue, parts_.clock);
 }
 
 void TrialRun::set_templates() {
@@ -275,6 +288,17 @@ void TrialRun::fill_port(PortReport& report, Side side) const {
             report.foreign.add(receiver.receiver->foreign());
         }
     }
+}
+
+/// A connection is established once its frame has arrived right: exactly then it has an entry in the state table.
+void TrialRun::fill_connections() {
+    if (!plan_.connections) {
+        return;
+    }
+    if (plan_.connections->phase == state::Phase::establish) {
+        parts_.connections.established = report_.directions.front().foreground.counts.received;
+    }
+    report_.connections = {.count = plan_.connections->identity.count, .established = parts_.connections.established};
 }
 
 void TrialRun::fill_kept_frames() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "loop/sender.hpp"
+#include "state/reply_writer.hpp"
 #include "trial/tester_parts.hpp"
 
 #include <variant>
@@ -16,6 +17,7 @@ public:
 
 private:
     using Sender = loop::Sender<io::TransmitQueue, pace::CycleClock>;
+    using ReplySender = loop::Sender<io::TransmitQueue, pace::CycleClock, state::ReplyWriter>;
     using Receiver = loop::Receiver<io::ReceiveQueue>;
     struct PlacedReceiver {
         Side side;
@@ -23,11 +25,12 @@ private:
     };
     struct PlacedSender {
         Direction direction;
-        std::unique_ptr<Sender> sender;
+        std::unique_ptr<loop::SendingTask> sender;
     };
 
     void make_receivers();
     void make_senders(pace::Ticks start);
+    [[nodiscard]] std::unique_ptr<loop::SendingTask> make_sender(const loop::SenderPlan& plan, io::TransmitQueue& queue);
     void set_templates();
     [[nodiscard]] std::vector<TaskList> task_lists() const;
     /// Waits, reporting progress; returns false once the trial is cancelled.
@@ -41,12 +44,14 @@ private:
     void fill_class(ClassReport& report, const DirectionPlan& plan, frame::signature::TrafficClass traffic_class) const;
     void fill_port(PortReport& report, Side side) const;
     void fill_kept_frames();
+    void fill_connections();
 
     TesterParts& parts_;
     const TrialRequest& request_;
     const TrialPlan& plan_;
     Watcher& watcher_;
     TrialReport report_;
+    std::optional<state::ConnectionKeeper> keeper_;
     std::vector<PlacedReceiver> receivers_;
     std::vector<PlacedSender> senders_;
     std::vector<TaskList> lists_;  ///< polled by the workers from `send` to the end of the drain

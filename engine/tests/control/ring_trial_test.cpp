@@ -82,6 +82,30 @@ protected:
         return request;
     }
 
+    /// A phase of a stateful test in loop-back: 400 connections, the Initiator on the left.
+    static Json phase(const char* name, const std::vector<const char*>& directions, unsigned frames_per_second,
+                      const char* read_order = "pseudorandom", const char* expect = "as_sent") {
+        Json request = trial(100ms, expect);
+        request["connections"] = {{"phase", name},           {"initiator", "left"},      {"count", 400},
+                                  {"order", "pseudorandom"}, {"read_order", read_order}, {"pool", {"198.18.0.2/32"}}};
+        request["directions"] = Json::array();
+        const Json inside{{"mode", "pseudorandom"}, {"minimum", 1024}, {"maximum", 1063}};
+        const Json outside{{"mode", "pseudorandom"}, {"minimum", 1}, {"maximum", 10}};
+        for (const char* const direction : directions) {
+            const bool upload = std::string{direction} == "forward";
+            Json foreground = upload ? stream("198.18.0.2", "198.19.0.2", expect) : stream("198.19.0.2", "198.18.0.2", expect);
+            foreground["source_ports"] = upload ? inside : outside;
+            foreground["destination_ports"] = upload ? outside : inside;
+            request["directions"].push_back({{"direction", direction},
+                                             {"frames_per_second", frames_per_second},
+                                             {"foreground_m", 1},
+                                             {"foreground_n", 1},
+                                             {"foreground", foreground},
+                                             {"background", nullptr}});
+        }
+        return request;
+    }
+
     struct Pipes {
         test::Pipe in, out;
     };
@@ -139,6 +163,45 @@ TEST_F(RingTrial, CancelEndsItAndHostileLinesDoNot) {
     EXPECT_GT(counts["offered"].get<int>(), 0);
     EXPECT_LT(counts["offered"].get<int>(), 400'000);
     EXPECT_EQ(counts["offered"].get<int>(), counts["received"].get<int>() + counts["lost"].get<int>());
+}
+
+TEST_F(RingTrial, ConnectionsAreEstablishedThenUsed) {
+    EXPECT_EQ(ask(phase("use", {"forward"}, 4000))["answer"], "error") << "nothing is established yet";
+    EXPECT_EQ(ask({{"request", "connections"}, {"id", 8}})["answer"], "error");
+    const Json established = ask(phase("establish", {"forward"}, 4000));
+    ASSERT_EQ(established["answer"], "ok") << established;
+    EXPECT_EQ(established["connections"], Json::parse(R"({"count":400,"established":400})"));
+    const Json behaviour = ask({{"request", "connections"}, {"id", 8}});
+    for (const char* const all : {"count", "established", "examined", "port_preserved", "parity_preserved", "port_class_preserved"}) {
+        EXPECT_EQ(behaviour[all], 400) << all;
+    }
+    EXPECT_EQ(behaviour["public_addresses"], 1);
+    EXPECT_EQ(behaviour["sources_endpoint_independent"], 40);
+    for (const char* const read_order : {"fixed", "increasing", "decreasing", "pseudorandom"}) {
+        const Json used = ask(phase("use", {"reverse", "forward"}, 10'000, read_order));
+        ASSERT_EQ(used["answer"], "ok") << used;
+        for (const Json& direction : used["directions"]) {
+            EXPECT_EQ(direction["foreground"]["received"], 1000) << read_order << direction["foreground"]["faults"];
+        }
+    }
+    Json other = phase("use", {"reverse"}, 4000, "increasing");
+    EXPECT_EQ(ask(other)["directions"][0]["foreground"]["received"], 400) << "validation: every connection once";
+    other["connections"]["count"] = 399;
+    EXPECT_EQ(ask(other)["answer"], "error") << "other connections than those established";
+    other["connections"]["count"] = 400;
+    other["seed"] = 43;
+    EXPECT_EQ(ask(other)["answer"], "error");
+}
+
+TEST_F(RingTrial, TheSecondPhaseNeverStartsOverATableThatIsNotFull) {
+    // A wire is no gateway: every frame arrives with a fault, so no connection is established.
+    const Json established = ask(phase("establish", {"forward"}, 4000, "pseudorandom", "gateway"));
+    ASSERT_EQ(established["answer"], "ok") << established;
+    EXPECT_EQ(established["connections"]["established"], 0);
+    EXPECT_EQ(established["directions"][0]["foreground"]["faults"]["untranslated_source"], 400);
+    const Json refused = ask(phase("use", {"forward"}, 4000, "pseudorandom", "gateway"));
+    ASSERT_EQ(refused["answer"], "error");
+    EXPECT_NE(refused.dump().find("0 of 400"), std::string::npos) << refused;
 }
 
 TEST_F(RingTrial, AGatewayThatIsNotThereIsAnError) {

@@ -1,6 +1,7 @@
 #include "frame/verification.hpp"
 
 #include "frame/streams.hpp"
+#include "net/headers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -123,7 +124,8 @@ TEST(Verification, EachSingleCorruptionGivesItsOwnFault) {
 }
 
 TEST(Verification, TheTableKnowsEveryFaultOfAFrame) {
-    std::string known = "family identification index wrong_port";  // tested by themselves, here and in receiver_test
+    // Tested by themselves: here, in receiver_test and in state/stateful_path_test.
+    std::string known = "family identification index wrong_port untranslated_source mapping_changed wrong_owner unknown_connection";
     for (const auto& corruptions : {common_corruptions(), ipv4_corruptions(), ipv6_corruptions()}) {
         for (const Corruption& corruption : corruptions) {
             known += std::string{" "} + corruption.faults;
@@ -199,6 +201,34 @@ TEST(Verification, AGatewayThatChangesPayloadWithoutTheChecksumHasBothFaults) {
     Octets frame = test::write_packet(arrived(stream, Gateway::siit46));
     frame.back() ^= std::byte{1};
     EXPECT_EQ(faults_of(stream, frame), "udp_checksum payload");
+}
+
+TEST(Verification, AcceptsAZeroChecksumOnlyForOnesAndOnlyFromATranslatorKnownForIt) {
+    for (const Gateway gateway : {Gateway::siit64, Gateway::siit46}) {
+        StreamRequest request = test::request_for(gateway);
+        const Stream strict = test::make_stream(request);
+        request.zero_checksum_for_ones = true;
+        const Stream lenient = test::make_stream(request);
+        std::size_t ones = 0;
+        for (std::uint64_t index = 0; index < 400'000 && ones < 2; ++index) {
+            SlowPacket packet = test::forwarded(test::sent_frame(strict, 5, index), gateway);
+            const Octets correct = test::write_packet(packet);
+            const std::size_t checksum = classify(correct, test::trial_tag()).udp + net::udp::checksum;
+            const bool is_ones = load_raw<std::uint16_t>(correct.data() + checksum) == 0xffff;
+            if (!is_ones && index > 100) {
+                continue;
+            }
+            ones += is_ones ? 1 : 0;
+            packet.udp_checksum_absent = true;
+            const Octets zeroed = test::write_packet(packet);
+            EXPECT_EQ(faults_of(strict, zeroed), "udp_checksum");
+            EXPECT_EQ(faults_of(lenient, zeroed), is_ones ? "" : "udp_checksum");
+            EXPECT_TRUE(has_zero_checksum(zeroed, classify(zeroed, test::trial_tag())));
+            EXPECT_EQ(faults_of(lenient, correct), "");
+            EXPECT_FALSE(has_zero_checksum(correct, classify(correct, test::trial_tag())));
+        }
+        EXPECT_EQ(ones, 2U) << "about one frame in 65,536";
+    }
 }
 
 }  // namespace

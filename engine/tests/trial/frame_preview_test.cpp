@@ -68,5 +68,38 @@ TEST(FramePreview, TellsTheProblemsOfItsTrial) {
     EXPECT_EQ(std::get<Errors>(made).size(), 2U);
 }
 
+TEST(FramePreview, ShowsANatAsIfItKeptPortsAndTookTheFirstPublicAddress) {
+    FramesRequest request = request_of(50);
+    request.trial.connections =
+        ConnectionsRequest{.phase = state::Phase::use, .count = 100, .pool = {net::parse_prefix("203.0.113.8/30").value()}};
+    for (DirectionRequest& direction : request.trial.directions) {
+        direction.foreground_n = 1;
+        direction.background.reset();
+        direction.frames_per_second = 5000;
+        frame::StreamRequest& stream = *direction.foreground;
+        const bool upload = direction.direction == Direction::forward;
+        stream.mapping = test::mapping_of(std::string{test::prefix_96} + "/96");
+        stream.frame_octets = upload ? 84 : 64;
+        stream.hop_limit_decrement = 3;
+        (upload ? stream.source : stream.destination) = test::fixed_host("2001:2::2");
+        (upload ? stream.destination : stream.source) = test::fixed_host("198.19.0.2");
+        (upload ? stream.source_ports : stream.destination_ports) = {frame::ValueMode::pseudorandom, 1024, 1033};
+        (upload ? stream.destination_ports : stream.source_ports) = {frame::ValueMode::pseudorandom, 1, 10};
+    }
+    const auto made = preview_frames(request);
+    ASSERT_TRUE(std::holds_alternative<std::vector<PreviewedFrame>>(made));
+    const net::Address public_address = test::address_of("203.0.113.8"), private_address = test::address_of("2001:2::2");
+    for (const PreviewedFrame& frame : std::get<std::vector<PreviewedFrame>>(made)) {
+        const bool upload = frame.direction == Direction::forward;
+        const test::SlowPacket sent = test::read_packet(frame.sent);
+        EXPECT_EQ(upload ? sent.source : sent.destination, upload ? private_address : public_address);
+        test::SlowPacket arrived = test::translated(sent, 3, test::embedding_96(test::prefix_96));
+        (upload ? arrived.source : arrived.destination) = upload ? public_address : private_address;
+        arrived.vlan = upload ? std::optional<std::uint16_t>{100} : std::nullopt;
+        arrived.link_destination = arrived.link_source = {};
+        EXPECT_EQ(test::to_hex(frame.expected), test::to_hex(test::write_packet(arrived)));
+    }
+}
+
 }  // namespace
 }  // namespace gatemark::trial

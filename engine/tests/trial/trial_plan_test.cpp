@@ -158,5 +158,113 @@ TEST(TrialPlan, VaryingPartsAndNetworksMustNotOverlap) {
     EXPECT_EQ(problems_with(test::varying_host("2001:2::", 14, pseudorandom, 0, 65535, true)), 0U);
 }
 
+/// Ten ports to ten ports through a NAT44: a hundred four-tuples.
+frame::StreamRequest upload_request() {
+    frame::StreamRequest request;
+    request.source = test::fixed_host("198.18.0.2");
+    request.destination = test::fixed_host("198.19.0.2");
+    request.source_ports = {frame::ValueMode::pseudorandom, 1024, 1033};
+    request.destination_ports = {frame::ValueMode::pseudorandom, 1, 10};
+    return request;
+}
+
+DirectionRequest connection_direction(Direction direction) {
+    DirectionRequest request;
+    request.direction = direction;
+    request.frames_per_second = 100;
+    request.foreground = upload_request();
+    if (direction == Direction::reverse) {
+        std::swap(request.foreground->source, request.foreground->destination);
+        std::swap(request.foreground->source_ports, request.foreground->destination_ports);
+    }
+    return request;
+}
+
+TrialRequest connection_trial(state::Phase phase, std::vector<DirectionRequest> directions) {
+    TrialRequest request = request_with(std::move(directions));
+    request.connections = ConnectionsRequest{.phase = phase, .count = 100, .pool = {net::parse_prefix("198.19.0.1/32").value()}};
+    return request;
+}
+
+TEST(TrialPlan, NumbersTheConnectionsAlikeInBothPhasesAndBothDirections) {
+    using enum Direction;
+    std::vector<ConnectionIdentity> identities;
+    for (const TrialRequest& request : {connection_trial(state::Phase::establish, {connection_direction(forward)}),
+                                        connection_trial(state::Phase::use, {connection_direction(reverse), connection_direction(forward)}),
+                                        connection_trial(state::Phase::use, {connection_direction(reverse)})}) {
+        const auto made = make_trial_plan(request, {});
+        ASSERT_TRUE(std::holds_alternative<TrialPlan>(made));
+        const auto& plan = std::get<TrialPlan>(made);
+        ASSERT_TRUE(plan.connections);
+        EXPECT_EQ(plan.connections->upload(), forward);
+        EXPECT_EQ(plan.connections->identity.ranges.source_ports, (enumerate::TupleRange{1024, 10}));
+        EXPECT_EQ(plan.connections->identity.ranges.destination_ports, (enumerate::TupleRange{1, 10}));
+        for (const DirectionPlan& direction : plan.directions) {
+            EXPECT_EQ(direction.foreground->role(), direction.direction == forward ? frame::Role::initiator : frame::Role::responder);
+        }
+        identities.push_back(plan.connections->identity);
+    }
+    EXPECT_EQ(identities[0], identities[1]);
+    EXPECT_EQ(identities[0], identities[2]);
+}
+
+TEST(TrialPlan, EstablishesEachConnectionWithOneForegroundFrame) {
+    auto request = connection_trial(state::Phase::establish, {connection_direction(Direction::forward)});
+    const auto made = make_trial_plan(request, {});
+    const frame::Stream& stream = *std::get<TrialPlan>(made).directions[0].foreground;
+    std::vector<bool> seen(100);
+    for (std::uint64_t j = 0; j < 100; ++j) {
+        const frame::FrameValues values = stream.values(j);
+        EXPECT_EQ(values.connection, j);
+        const std::size_t tuple = static_cast<std::size_t>(values.source_port - 1024) * 10 + values.destination_port - 1;
+        EXPECT_FALSE(seen.at(tuple));
+        seen[tuple] = true;
+    }
+    request.duration = 990ms;
+    EXPECT_EQ(problems_of(request), Places{"directions[0]"}) << "99 frames";
+    request.duration = 1010ms;
+    EXPECT_EQ(problems_of(request), Places{"directions[0]"}) << "101 frames";
+    request.duration = 2s;
+    request.directions[0].foreground_n = 2;
+    request.directions[0].background = test::request_for(Gateway::router66);
+    EXPECT_EQ(problems_of(request), Places{}) << "of 200 frames 100 are foreground";
+}
+
+TEST(TrialPlan, RefusesConnectionsThatCannotBe) {
+    using enum Direction;
+    const auto good = connection_trial(state::Phase::use, {connection_direction(forward), connection_direction(reverse)});
+    EXPECT_EQ(problems_of(good), Places{});
+    const auto problems_with = [&](auto&& change) {
+        TrialRequest request = good;
+        change(request);
+        return problems_of(request);
+    };
+    EXPECT_EQ(problems_with([](TrialRequest& r) { r.connections->count = 101; }), Places{"connections.count"});
+    EXPECT_EQ(problems_with([](TrialRequest& r) { r.connections->pool.clear(); }), Places{"connections.pool"});
+    EXPECT_EQ(problems_with([](TrialRequest& r) { r.connections->pool = {net::parse_prefix("2001:2::1/128").value()}; }),
+              Places{"connections.pool"});
+    EXPECT_EQ(problems_with([](TrialRequest& r) { r.connections->phase = state::Phase::establish; }).front(), "directions");
+    EXPECT_EQ(problems_with([](TrialRequest& r) { r.directions[1].foreground->source_ports.maximum = 11; }), Places{"connections"});
+    EXPECT_EQ(problems_with([](TrialRequest& r) { r.directions[1].foreground->source = test::fixed_host("198.19.0.3"); }),
+              Places{"connections"});
+    EXPECT_EQ(problems_with([](TrialRequest& r) {
+                  r.directions[0].foreground->destination.many_networks = r.directions[1].foreground->source.many_networks = true;
+              }),
+              Places{"connections"});
+    EXPECT_EQ(problems_with([](TrialRequest& r) {
+                  for (DirectionRequest& direction : r.directions) {
+                      for (frame::HostSet* hosts : {&direction.foreground->source, &direction.foreground->destination}) {
+                          *hosts = test::varying_host(net::to_text(hosts->address), 2, frame::ValueMode::pseudorandom, 0, 65535);
+                      }
+                      for (frame::ValueRange* ports : {&direction.foreground->source_ports, &direction.foreground->destination_ports}) {
+                          *ports = {frame::ValueMode::pseudorandom, 0, 65535};
+                      }
+                  }
+              }),
+              Places{"connections"})
+        << "2^64 four-tuples";
+    EXPECT_EQ(problems_with([](TrialRequest& r) { r.directions[0].foreground.reset(); }).size(), 1U);
+}
+
 }  // namespace
 }  // namespace gatemark::trial

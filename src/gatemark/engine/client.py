@@ -67,6 +67,9 @@ class Engine(Protocol):
     def frames(self, body: Mapping[str, Any]) -> JsonObject:
         """Return frames as a trial would send them."""
 
+    def connections(self) -> JsonObject:
+        """Return what the state table says about the gateway."""
+
     def link(self) -> JsonObject:
         """Return the state of both ports."""
 
@@ -131,6 +134,10 @@ class EngineClient:
     def frames(self, body: Mapping[str, Any]) -> JsonObject:
         """Return frames as a trial would send them; needs no open port."""
         return self._request(body, PATIENCE_S)
+
+    def connections(self) -> JsonObject:
+        """Return what the state table says about the gateway, after a trial that established connections."""
+        return self._request({"request": "connections"}, PATIENCE_S)
 
     def link(self) -> JsonObject:
         """Return the state of both ports."""

@@ -6,21 +6,26 @@ function of (device, seed, trial number, load), so an interrupted campaign resum
 ::
 
     engine = SimulatedEngine(SimulatedDevice(capacity_forward=812_345, noise=0.01))
-    results = run_campaign(campaign, make_plan(campaign), engine, journal)
+    results = run_campaign(campaign, make_plan(campaign), engine, journal, testbed=engine.gateway)
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from gatemark.engine.client import PROTOCOL_VERSION, JsonObject, ProgressCallback
+from gatemark.engine.simulated_device import SimulatedDevice
+from gatemark.engine.simulated_state import Gaps, SimulatedGateway
 from gatemark.errors import EngineError, Interrupted
 
+__all__ = ["SimulatedDevice", "SimulatedEngine", "SimulatedGateway"]
+
 NANOSECONDS_PER_SECOND = 1_000_000_000
-SLICES = 100
+STEPS_OF_TRIAL = 16
+"""A trial of a stateful campaign has so many numbers, one for each of its phases."""
+EXAMINED_MAX = 4_194_304
 MAC_ADDRESSES = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:00:02"}
 OWN_DROPS = (
     "rx_missed",
@@ -33,57 +38,22 @@ OWN_DROPS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedDevice:
-    """A gateway and the Tester before it. Loads and capacities are frames/s in one direction."""
-
-    capacity_forward: int
-    """Highest load that is forwarded whole; above it, exactly the capacity is forwarded."""
-    capacity_reverse: int | None = None
-    """None: as forward."""
-    noise: float = 0.0
-    """Each trial has a capacity of its own, evenly spread over +- this share of the nominal one."""
-    loss_ratio: float = 0.0
-    """Each frame is lost with this probability, whatever the load; below one expected frame, at random."""
-    lossy_windows: tuple[tuple[int, int], ...] = ()
-    """Loads (lowest, highest) at which one frame is lost although the capacity would do: loss inversion."""
-    lossless_windows: tuple[tuple[int, int], ...] = ()
-    """Loads (lowest, highest) at which nothing is lost although the capacity would not do: loss inversion."""
-    faults: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> n: every n-th frame comes back with this fault."""
-    duplicate_every: int = 0
-    """Every n-th frame arrives twice; 0 is never."""
-    tester_limit: int | None = None
-    """Highest load that the Tester can offer; above it, trials are invalid."""
-    tester_fault: Literal["late", "drops", "short"] = "late"
-    """What happens above the limit: bursts leave late, the Tester drops what it receives, or it gives up sending."""
-    hiccup_every: int = 0
-    """Every n-th trial is invalid whatever the load, as if the Tester's processor had been taken away; 0 is never."""
-    link_down_from_trial: int | None = None
-    """From this trial number on the links are down."""
-    dies_at_trial: int | None = None
-    """The engine dies in the trial of this number, once."""
-    interrupted_at_trial: int | None = None
-    """The user presses Ctrl-C in the trial of this number, once."""
-
-    def capacity(self, direction: str) -> int:
-        """Return the nominal capacity of one direction."""
-        if direction == "reverse" and self.capacity_reverse is not None:
-            return self.capacity_reverse
-        return self.capacity_forward
-
-
 class SimulatedEngine:
     """Has the methods of `EngineClient` and answers from a `SimulatedDevice`."""
 
-    def __init__(self, device: SimulatedDevice, *, link_mbps: int = 10_000) -> None:
+    def __init__(
+        self, device: SimulatedDevice, *, link_mbps: int = 10_000, gateway: SimulatedGateway | None = None
+    ) -> None:
         self.device = device
+        self.gateway = gateway or SimulatedGateway(device)
+        """Its table and its test bed."""
         self.trials_made = 0
         """Trials that were really asked for, not replayed: what a resumed campaign saves."""
         self._link_mbps = link_mbps
         self._ended = False
         self._cancelled = False
         self._link_up = True
+        self._count = self._established = 0
 
     def hello(self) -> JsonObject:
         """Return version and machine."""
@@ -112,7 +82,8 @@ class SimulatedEngine:
     def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
         """Return what the device makes of a trial, with one progress record in its middle."""
         number = int(body["trial_number"])
-        self._meet_fate(number)
+        self._meet_fate(_trial_of(body))
+        self._check_connections(body)
         self.trials_made += 1
         self._cancelled = False
         generator = random.Random(f"{body['seed']}/{number}")
@@ -127,12 +98,43 @@ class SimulatedEngine:
             "phases": _phases(body),
             "directions": directions,
             "ports": {side: self._port_facts(body) for side in ("left", "right")},
+            "connections": {"count": self._count, "established": self._established}
+            if body.get("connections") is not None
+            else None,
             "kept_frames": [],
         }
 
     def frames(self, body: Mapping[str, Any]) -> JsonObject:
         """Return no frames: there are none."""
         return {"answer": "ok", "id": 5, "frames": []}
+
+    def connections(self) -> JsonObject:
+        """Return what the state table says of the gateway: endpoint-independent, one public address."""
+        if not self._count:
+            raise EngineError(
+                what="no connection was established yet",
+                where="simulated engine",
+                fix="make a trial of phase `establish` first",
+            )
+        examined = min(self._established, EXAMINED_MAX)
+        ports = min(self._established, 64_512)
+        kept = examined if self.device.preserves_ports else 0
+        return {
+            "answer": "ok",
+            "id": 8,
+            "count": self._count,
+            "established": self._established,
+            "examined": examined,
+            "port_preserved": kept,
+            "parity_preserved": kept,
+            "port_class_preserved": examined,
+            "public_addresses": 1 if examined else 0,
+            "public_ports": ports,
+            "public_port_minimum": 1024 if examined else 0,
+            "public_port_maximum": 1023 + ports if examined else 0,
+            "sources_compared": min(examined, 4096),
+            "sources_endpoint_independent": min(examined, 4096),
+        }
 
     def link(self) -> JsonObject:
         """Return both ports."""
@@ -156,15 +158,42 @@ class SimulatedEngine:
         if device.interrupted_at_trial == number:
             raise Interrupted(what="stopped by the user", where="request 'trial'", fix="")
 
+    def _check_connections(self, body: Mapping[str, Any]) -> None:
+        """Refuse test phase 2 over a table that is not full, as the engine does."""
+        wanted = body.get("connections")
+        if wanted is None or wanted["phase"] == "establish":
+            return
+        if self._count != wanted["count"] or self._established != wanted["count"]:
+            raise EngineError(
+                what=f"the state table holds {self._established} of {wanted['count']} connections",
+                where="connections",
+                fix="repeat phase `establish` at a lower rate until every connection is established",
+            )
+
     def _direction(self, body: Mapping[str, Any], wanted: Mapping[str, Any], generator: random.Random) -> JsonObject:
         device, load, duration_ns = self.device, int(wanted["frames_per_second"]), int(body["duration_ns"])
         intended = max(1, load * duration_ns // NANOSECONDS_PER_SECOND)
-        limited = self._tester_fails(load, int(body["trial_number"]))
+        limited = self._tester_fails(load, _trial_of(body))
         late = limited and device.tester_fault == "late"
         short = limited and device.tester_fault == "short"
         offered = intended - max(1, intended // 10) if short else intended
         lost = self._lost(str(wanted["direction"]), load, offered, generator)
         m, n = int(wanted["foreground_m"]), int(wanted["foreground_n"])
+        totals = [
+            [_of_class(total, m, n, foreground=foreground) for total in (intended, offered, offered - lost)]
+            for foreground in (True, False)
+        ]
+        gaps = [Gaps(total=of_offered, tail=of_offered - arriving) for _, of_offered, arriving in totals]
+        untranslated = 0
+        if body.get("connections") is not None and m:
+            gaps[0], untranslated = self._foreground_gaps(body, wanted, totals[0], generator)
+        losses = [gaps[0].to_json(max(1, m), n), gaps[1].to_json(max(1, n - m), n, offset=m)]
+        counts = [
+            self._counts(totals[0][0], gaps[0], untranslated, losses[0]),
+            self._counts(totals[1][0], gaps[1], 0, losses[1]),
+        ]
+        if body.get("connections") is not None and body["connections"]["phase"] == "establish":
+            self._count, self._established = int(body["connections"]["count"]), counts[0]["received"]
         return {
             "direction": wanted["direction"],
             "frames_per_second": load,
@@ -174,9 +203,23 @@ class SimulatedEngine:
             "gave_up": short,
             "lateness_histogram": [{"below_ns": 1_000_000, "bursts": intended}],
             "refused": 0,
-            "foreground": self._counts(intended, offered, lost, m, n, foreground=True),
-            "background": self._counts(intended, offered, lost, m, n, foreground=False),
+            "foreground": counts[0],
+            "background": counts[1],
         }
+
+    def _foreground_gaps(
+        self, body: Mapping[str, Any], wanted: Mapping[str, Any], totals: list[int], generator: random.Random
+    ) -> tuple[Gaps, int]:
+        """Return which frames of connections are lost, and how many come out untranslated."""
+        connections, (_, offered, arriving) = body["connections"], totals
+        if connections["phase"] == "establish":
+            rate = int(wanted["frames_per_second"]) * int(wanted["foreground_m"]) // int(wanted["foreground_n"])
+            made = self.gateway.establish(offered, arriving, rate, generator.uniform(-1, 1))
+            return made.lost, made.untranslated
+        upload = "forward" if connections["initiator"] == "left" else "reverse"
+        if wanted["direction"] == upload:
+            return Gaps(total=offered, tail=offered - arriving), 0
+        return self.gateway.reply(offered, arriving, in_order=connections["read_order"] == "increasing"), 0
 
     def _tester_fails(self, load: int, number: int) -> bool:
         device = self.device
@@ -197,42 +240,31 @@ class SimulatedEngine:
         lost += int(expected) + (1 if chance < expected - int(expected) else 0)
         return min(lost, offered)
 
-    def _counts(self, intended: int, offered: int, lost: int, m: int, n: int, *, foreground: bool) -> JsonObject:
-        """Return the counts of one class. The last frames offered are the ones lost."""
-        device = self.device
-        share = [_of_class(total, m, n, foreground=foreground) for total in (intended, offered, offered - lost)]
-        class_intended, class_offered, arrived = share
+    def _counts(self, intended: int, lost: Gaps, untranslated: int, loss: Mapping[str, object]) -> JsonObject:
+        """Return the counts of one class."""
+        device, arrived = self.device, lost.total - lost.count
         faults = {reason: arrived // every for reason, every in device.faults.items() if arrived // every}
+        if untranslated:
+            faults["untranslated_source"] = untranslated
         faulty = max(faults.values(), default=0)
-        class_lost = class_offered - arrived
-        runs = [{"index": offered - lost, "length": lost}] if class_lost else []
-        by_slice = [0] * SLICES
-        if class_lost:
-            by_slice[-1] = class_lost
         return {
-            "intended": class_intended,
-            "offered": class_offered,
+            "intended": intended,
+            "offered": lost.total,
             "received": arrived - faulty,
             "faulty": faulty,
             "duplicate": arrived // device.duplicate_every if device.duplicate_every else 0,
-            "lost": class_lost,
+            "lost": lost.count,
+            "zero_checksum": arrived // device.zero_checksum_every if device.zero_checksum_every else 0,
             "reordered": 0,
             "reordering_extent_max": 0,
             "faults": faults,
-            "loss": {
-                "runs": len(runs),
-                "longest_run": lost if class_lost else 0,
-                "first_index": offered - lost if class_lost else 0,
-                "last_index": offered - 1 if class_lost else 0,
-                "first_runs": runs,
-                "by_slice": by_slice,
-            },
+            "loss": dict(loss),
         }
 
     def _port_facts(self, body: Mapping[str, Any]) -> JsonObject:
         load = max(int(direction["frames_per_second"]) for direction in body["directions"])
         drops = dict.fromkeys(OWN_DROPS, 0)
-        if self.device.tester_fault == "drops" and self._tester_fails(load, int(body["trial_number"])):
+        if self.device.tester_fault == "drops" and self._tester_fails(load, _trial_of(body)):
             drops["socket_drops"] = 17
         return {
             "link_up": self._link_up,
@@ -263,6 +295,12 @@ class SimulatedEngine:
             "link_mbps": self._link_mbps,
             "mtu": wanted.get("mtu", 1500),
         }
+
+
+def _trial_of(body: Mapping[str, Any]) -> int:
+    """Return the number of the campaign's trial that the engine's trial belongs to."""
+    number = int(body["trial_number"])
+    return number if body.get("connections") is None else number // STEPS_OF_TRIAL
 
 
 def _of_class(total: int, m: int, n: int, *, foreground: bool) -> int:

@@ -1,4 +1,7 @@
-"""From a campaign to the requests that the engine understands (`protocol/README.md`), without their `id`. Pure."""
+"""From a campaign to the requests that the engine understands (`protocol/README.md`), without their `id`. Pure.
+
+Trials that establish or use the connections of a stateful gateway are in `trial.connection_request`.
+"""
 
 from __future__ import annotations
 
@@ -93,33 +96,66 @@ def trial_request(
     campaign: Campaign, cell: Cell, *, frames_per_second: int, duration_ns: int, trial_number: int
 ) -> Json:
     """Return the request for one trial; `frames_per_second` is the load of each direction."""
-    ways: tuple[OneWay, ...] = ("forward", "reverse") if cell.direction == "bidirectional" else (cell.direction,)
+    return trial_body(
+        campaign,
+        trial_number=trial_number,
+        duration_ns=duration_ns,
+        waits=campaign_waits(campaign),
+        directions=[_direction(campaign, cell, way, frames_per_second) for way in ways_of(cell)],
+    )
+
+
+def campaign_waits(campaign: Campaign) -> Json:
+    """Return the waits of a trial as the campaign has them (RFC 2544 section 23)."""
+    return {
+        "settle_ns": campaign.trial.settle_ns,
+        "learn_ns": campaign.trial.learn_ns,
+        "drain_ns": campaign.trial.drain_ns,
+        "rest_ns": campaign.trial.rest_ns,
+    }
+
+
+def ways_of(cell: Cell) -> tuple[OneWay, ...]:
+    """Return the single directions of a cell, forward first."""
+    return ("forward", "reverse") if cell.direction == "bidirectional" else (cell.direction,)
+
+
+def trial_body(
+    campaign: Campaign,
+    *,
+    trial_number: int,
+    duration_ns: int,
+    waits: Json,
+    directions: Sequence[Json],
+    connections: Json | None = None,
+) -> Json:
+    """Return the request for a trial of these directions."""
     return {
         "request": "trial",
         "trial_number": trial_number,
         "seed": campaign.seed,
         "duration_ns": duration_ns,
-        "waits": {
-            "settle_ns": campaign.trial.settle_ns,
-            "learn_ns": campaign.trial.learn_ns,
-            "drain_ns": campaign.trial.drain_ns,
-            "rest_ns": campaign.trial.rest_ns,
-        },
+        "waits": waits,
         "give_up_lateness_ns": max(defaults.GIVE_UP_LATENESS_NS, campaign.validity.lateness_max_ns),
         "kept_frames_max": defaults.KEPT_FRAMES_MAX,
         "progress_ns": defaults.PROGRESS_NS,
-        "directions": [_direction(campaign, cell, way, frames_per_second) for way in ways],
+        "connections": connections,
+        "directions": list(directions),
     }
 
 
 def frames_request(campaign: Campaign, cell: Cell, *, count: int) -> Json:
     """Return the request that shows the first `count` frames of each direction; nothing is sent."""
     body = trial_request(campaign, cell, frames_per_second=1000, duration_ns=count * 1_000_000, trial_number=1)
-    del body["request"]
+    return frames_of(campaign, body, count)
+
+
+def frames_of(campaign: Campaign, trial: Json, count: int) -> Json:
+    """Return the request that shows the first `count` frames of each direction of a trial."""
     return {
         "request": "frames",
         "count": count,
-        "trial": body,
+        "trial": {key: value for key, value in trial.items() if key != "request"},
         "left_mac": SHOWN_MACS["left"],
         "right_mac": SHOWN_MACS["right"],
         "left_vlan_id": campaign.side("left").vlan,
@@ -128,13 +164,38 @@ def frames_request(campaign: Campaign, cell: Cell, *, count: int) -> Json:
 
 
 def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int) -> Json:
-    sender, receiver = _SIDES if way == "forward" else _SIDES[::-1]
-    foreground = background = None
+    sender, receiver = sides_of(way)
+    foreground = None
     if cell.mix.has_foreground:
         families = campaign.foreground_family(sender), campaign.foreground_family(receiver)
-        foreground = _stream(campaign, cell, way, families, campaign.hop_limit_decrement)
+        traffic = campaign.direction_traffic(way)
+        foreground = {
+            **foreground_form(campaign, cell, way),
+            **_hosts(campaign, way, families),
+            "source_ports": _ports(traffic.source_ports),
+            "destination_ports": _ports(traffic.destination_ports),
+        }
+    return direction_json(campaign, cell, way, frames_per_second, foreground)
+
+
+def sides_of(way: OneWay) -> tuple[SideName, SideName]:
+    """Return the sending and the receiving side of a direction."""
+    return ("left", "right") if way == "forward" else ("right", "left")
+
+
+def direction_json(
+    campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int, foreground: Json | None
+) -> Json:
+    """Return one direction of a trial: its foreground, and native IPv6 background if the cell has any."""
+    background = None
     if cell.mix.has_background:
-        background = _stream(campaign, cell, way, ("ipv6", "ipv6"), campaign.background_hop_limit_decrement)
+        traffic = campaign.direction_traffic(way)
+        background = {
+            **_form(campaign, cell, way, ("ipv6", "ipv6"), campaign.background_hop_limit_decrement),
+            **_hosts(campaign, way, ("ipv6", "ipv6")),
+            "source_ports": _ports(traffic.source_ports),
+            "destination_ports": _ports(traffic.destination_ports),
+        }
     return {
         "direction": way,
         "frames_per_second": frames_per_second,
@@ -145,24 +206,35 @@ def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: i
     }
 
 
-def _stream(campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family, Family], decrement: int) -> Json:
-    """Return what is sent and what the gateway must make of it; hosts are given as they are on their own side."""
-    sender, receiver = _SIDES if way == "forward" else _SIDES[::-1]
-    source, destination = campaign.side(sender).family(families[0]), campaign.side(receiver).family(families[1])
-    assert source is not None and destination is not None, "check_complete was not called"
+def foreground_form(campaign: Campaign, cell: Cell, way: OneWay) -> Json:
+    """Return the foreground of one direction without its hosts and ports."""
+    sender, receiver = sides_of(way)
+    families = campaign.foreground_family(sender), campaign.foreground_family(receiver)
+    return _form(campaign, cell, way, families, campaign.hop_limit_decrement)
+
+
+def _form(campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family, Family], decrement: int) -> Json:
+    """Return what is sent and what the gateway must make of it, without hosts and ports."""
     traffic: DirectionTraffic = campaign.direction_traffic(way)
     return {
         "frame_octets": cell.frame_sizes.of(families[0]),
         "hop_limit": traffic.hop_limit,
         "traffic_class": traffic.traffic_class,
         "dont_fragment": traffic.dont_fragment,
-        "source": hosts_json(source, networks=1),
-        "destination": hosts_json(destination, networks=campaign.traffic.destination_networks),
-        "source_ports": _ports(traffic.source_ports),
-        "destination_ports": _ports(traffic.destination_ports),
         "expect": "as_sent" if campaign.is_loopback else "gateway",
         "hop_limit_decrement": decrement,
         "translation": None if families[0] == families[1] else _translation(campaign),
+    }
+
+
+def _hosts(campaign: Campaign, way: OneWay, families: tuple[Family, Family]) -> Json:
+    """Return the hosts of a stream as they are on their own side."""
+    sender, receiver = sides_of(way)
+    source, destination = campaign.side(sender).family(families[0]), campaign.side(receiver).family(families[1])
+    assert source is not None and destination is not None, "check_complete was not called"
+    return {
+        "source": hosts_json(source, networks=1),
+        "destination": hosts_json(destination, networks=campaign.traffic.destination_networks),
     }
 
 
@@ -194,4 +266,5 @@ def _translation(campaign: Campaign) -> Json:
         "prefix": None if prefix is None else str(prefix),
         "eam": [{"ipv4": str(entry.ipv4), "ipv6": str(entry.ipv6)} for entry in campaign.gateway.eam],
         "dont_fragment_rule": campaign.gateway.dont_fragment_rule or "rfc7915",
+        "zero_udp_checksum": bool(campaign.gateway.zero_udp_checksum),
     }

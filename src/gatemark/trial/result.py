@@ -65,6 +65,8 @@ class Counts:
     """Arrivals of a frame that had already arrived."""
     lost: int = 0
     """offered - received - faulty."""
+    zero_checksum: int = 0
+    """Correct frames with UDP checksum 0x0000 where 0xffff is due, which the translator is known to write."""
     reordered: int = 0
     reordering_extent_max: int = 0
     faults: Mapping[str, int] = field(default_factory=dict)
@@ -84,9 +86,10 @@ class Counts:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Counts:
         """Read a COUNTS object of a report."""
-        plain = ("intended", "offered", "received", "faulty", "duplicate", "lost", "reordered", "reordering_extent_max")
+        plain = ("intended", "offered", "received", "faulty", "duplicate", "lost", "zero_checksum")
+        order = ("reordered", "reordering_extent_max")
         return cls(
-            **{name: data[name] for name in plain},
+            **{name: data[name] for name in (*plain, *order)},
             faults=dict(data["faults"]),
             loss=LossFacts.from_json(data["loss"]),
         )
@@ -242,6 +245,20 @@ class PhaseTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EstablishedConnections:
+    """Connections with an entry in the state table at the end of a trial (RFC 9693 section 4.2)."""
+
+    count: int
+    """Connections that the trial is about."""
+    established: int
+
+    @property
+    def missing(self) -> int:
+        """Connections that were not established."""
+        return self.count - self.established
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialReport:
     """One trial (RFC 2544 section 23) as the engine saw it. No opinions: see `validity` and `verdict`."""
 
@@ -252,6 +269,8 @@ class TrialReport:
     """Forward, then reverse; the absent direction of a unidirectional trial is left out."""
     ports: Mapping[str, PortFacts]
     """By side, ``left`` and ``right``."""
+    connections: EstablishedConnections | None = None
+    """Stateful trials only."""
     kept_frames: tuple[KeptFrame, ...] = ()
 
     def counts(self) -> Iterator[tuple[str, str, Counts]]:
@@ -281,6 +300,7 @@ class TrialReport:
                 ),
                 directions=tuple(DirectionResult.from_json(direction) for direction in data["directions"]),
                 ports={side: PortFacts.from_json(port) for side, port in data["ports"].items()},
+                connections=_connections_from_json(data["connections"]),
                 kept_frames=tuple(
                     KeptFrame(side=kept["side"], reason=kept["reason"], octets=kept["octets"])
                     for kept in data["kept_frames"]
@@ -292,6 +312,10 @@ class TrialReport:
                 where="engine",
                 fix="engine and Python package must come from the same build; run `make` again",
             ) from error
+
+
+def _connections_from_json(data: Mapping[str, Any] | None) -> EstablishedConnections | None:
+    return None if data is None else EstablishedConnections(count=data["count"], established=data["established"])
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,79 @@
+#pragma once
+
+#include "frame/verification.hpp"
+#include "net/address_pool.hpp"
+#include "state/state_table.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace gatemark::state {
+
+/// Test phase 1 fills the state table; test phase 2 sends through a full one (RFC 9693 sections 4.2 and 4.7).
+enum class Phase : std::uint8_t { establish, use };
+
+/// Learns the translated source of the Initiator's frames, and says what is wrong with it. Nothing is assumed of it but that it is a public
+/// address with a port: preserved ports, parity or one endpoint for all destinations are the gateway's own affair.
+class ConnectionKeeper {
+public:
+    ConnectionKeeper(Phase phase, StateTable& table, const net::AddressPool& pool) noexcept : phase_{phase}, table_{table}, pool_{pool} {}
+
+    /// The faults of an arrived frame's source; `others` are those of the rest of the frame. A frame without any fault is recorded, and one
+    /// whose only fault is a changed mapping: the Responder answers to where the connection is now.
+    frame::Faults take(std::span<const std::byte> octets, const frame::Arrival& arrival, const frame::Stream& stream,
+                       const frame::FrameValues& values, frame::Faults others) const noexcept {
+        frame::Faults faults;
+        const std::byte* const source =
+            octets.data() + arrival.ip + (arrival.family == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
+        if (!stream.as_sent() && arrival.family == stream.sent().layout.family &&
+            stream.sent().source.matches(source, values.source_host, 0)) {
+            faults.add(frame::Fault::untranslated_source);
+            return faults;
+        }
+        if (arrival.family != pool_.family()) {
+            return faults;  // the family is a fault already
+        }
+        const auto address = pool_.number_of(source);
+        const auto port = load_big_endian<std::uint16_t>(octets.data() + arrival.udp + net::udp::source_port);
+        faults.add_if(!address, frame::Fault::source_address);
+        faults.add_if(port == 0, frame::Fault::source_port);
+        if (!faults.none() || !others.none()) {
+            return faults;
+        }
+        const Endpoint endpoint{.address = *address, .port = port};
+        if (phase_ == Phase::use) {
+            const auto known = table_.read(values.connection);
+            if (known == endpoint) {
+                return faults;
+            }
+            faults.add(frame::Fault::mapping_changed);
+        }
+        table_.write(values.connection, endpoint);
+        return faults;
+    }
+
+private:
+    Phase phase_;
+    StateTable& table_;
+    const net::AddressPool& pool_;
+};
+
+/// Whose frame it was: one of the Responder's that came out at the wrong endpoint of the Initiator belongs to another connection, or to
+/// none.
+[[nodiscard]] inline frame::Fault misdelivery(std::span<const std::byte> octets, const frame::Arrival& arrival, const frame::Stream& stream,
+                                              const frame::FrameValues& values) noexcept {
+    net::Address destination{.family = arrival.family, .octets = {}};
+    const std::size_t offset = arrival.ip + (arrival.family == net::Family::ipv4 ? net::ipv4::destination : net::ipv6::destination);
+    std::copy_n(octets.begin() + static_cast<std::ptrdiff_t>(offset), net::address_octets(arrival.family), destination.octets.begin());
+    const auto host = arrival.family == stream.expected().layout.family ? stream.destination_hosts().value_of(destination) : std::nullopt;
+    if (!host) {
+        return frame::Fault::unknown_connection;
+    }
+    const enumerate::Tuple tuple{.source_port = load_big_endian<std::uint16_t>(octets.data() + arrival.udp + net::udp::destination_port),
+                                 .destination_port = values.source_port,
+                                 .source_host = *host,
+                                 .destination_host = values.source_host};
+    return stream.connections().connection_of(tuple) ? frame::Fault::wrong_owner : frame::Fault::unknown_connection;
+}
+
+}  // namespace gatemark::state

@@ -1,0 +1,307 @@
+#include "frame/streams.hpp"
+#include "io/memory_port.hpp"
+#include "loop/receiver.hpp"
+#include "state/reply_writer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+
+/// The Tester's two ends with a NAT between them that is written apart from the engine: it knows packets, not connection numbers.
+namespace gatemark::state {
+namespace {
+
+using frame::Fault, frame::Role;
+using frame::signature::Direction, frame::signature::TrafficClass;
+using test::Octets, test::SlowPacket;
+
+enum class Mode : std::uint8_t { nat44, nat64, nat66, nat46 };
+enum class PortPolicy : std::uint8_t { preserved, counted_down };
+
+constexpr std::uint64_t connection_count = 200;
+
+struct Endpoint4 {
+    net::Address address;
+    std::uint16_t port = 0;
+    friend bool operator<(const Endpoint4& a, const Endpoint4& b) {
+        return std::tie(a.address.octets, a.port) < std::tie(b.address.octets, b.port);
+    }
+};
+
+/// Endpoint-dependent mapping: a public port for each four-tuple, kept where it is free, or counted down from 65,535.
+class SlowNat {
+public:
+    SlowNat(Mode mode, PortPolicy policy) : mode_{mode}, policy_{policy} {}
+
+    SlowPacket outwards(std::span<const std::byte> sent) {
+        const SlowPacket packet = test::read_packet(sent);
+        SlowPacket result = across(packet);
+        const auto [found, is_new] =
+            public_.try_emplace({{packet.source, packet.source_port}, {packet.destination, packet.destination_port}});
+        if (is_new) {
+            const bool taken = private_.contains({{own_address(), packet.source_port}, {result.destination, result.destination_port}});
+            found->second = policy_ == PortPolicy::preserved && !taken ? packet.source_port : next_port_--;
+        }
+        result.source = own_address();
+        result.source_port = found->second;
+        private_[{{result.source, result.source_port}, {result.destination, result.destination_port}}] = {packet.source,
+                                                                                                          packet.source_port};
+        return result;
+    }
+    SlowPacket inwards(std::span<const std::byte> sent) {
+        const SlowPacket packet = test::read_packet(sent);
+        const Endpoint4 inside = private_.at({{packet.destination, packet.destination_port}, {packet.source, packet.source_port}});
+        SlowPacket result = across(packet);
+        result.destination = inside.address;
+        result.destination_port = inside.port;
+        return result;
+    }
+    [[nodiscard]] net::Address own_address() const {
+        return test::address_of(mode_ == Mode::nat44 || mode_ == Mode::nat64 ? "203.0.113.9" : "2001:2:0:8000::9");
+    }
+
+private:
+    /// Everything but the addresses and ports that the NAT chooses.
+    [[nodiscard]] SlowPacket across(const SlowPacket& packet) const {
+        SlowPacket result = mode_ == Mode::nat44 || mode_ == Mode::nat66
+                                ? test::routed(packet, 1)
+                                : test::translated(packet, 3, test::embedding_96(test::prefix_96), 0xbeef);
+        result.link_destination = result.link_source = {};
+        return result;
+    }
+
+    Mode mode_;
+    PortPolicy policy_;
+    std::uint16_t next_port_ = 65'535;
+    std::map<std::pair<Endpoint4, Endpoint4>, std::uint16_t> public_;
+    std::map<std::pair<Endpoint4, Endpoint4>, Endpoint4> private_;
+};
+
+class StatefulPath : public testing::TestWithParam<std::tuple<Mode, PortPolicy>> {
+protected:
+    StatefulPath() : StatefulPath{std::get<0>(GetParam()), std::get<1>(GetParam())} {}
+    StatefulPath(Mode mode, PortPolicy policy) : mode_{mode}, nat_{mode, policy} {
+        EXPECT_EQ(table_.reset(connection_count), std::nullopt);
+        const auto family = nat_.own_address().family;
+        pool_ = std::get<net::AddressPool>(
+            net::AddressPool::make({{nat_.own_address(), static_cast<unsigned>(8 * net::address_octets(family))}}, "pool"));
+    }
+
+    [[nodiscard]] frame::HostSet inside() const {
+        const bool ipv4 = mode_ == Mode::nat44 || mode_ == Mode::nat46;
+        return test::varying_host(ipv4 ? "10.0.0.0" : "2001:2::", ipv4 ? 2 : 14, frame::ValueMode::pseudorandom, 2, 9);
+    }
+    [[nodiscard]] frame::HostSet outside() const {
+        switch (mode_) {
+            case Mode::nat44:
+            case Mode::nat64: return test::varying_host("198.19.0.0", 2, frame::ValueMode::pseudorandom, 2, 6);
+            case Mode::nat66: return test::varying_host("2001:2:0:8000::", 14, frame::ValueMode::pseudorandom, 2, 6);
+            case Mode::nat46: break;  // an IPv6 host that IPv4 hosts can name lies within the prefix
+        }
+        return test::varying_host("64:ff9b::c613:0", 14, frame::ValueMode::pseudorandom, 2, 6);
+    }
+    /// 8 hosts x 5 source ports to 5 hosts x 2 ports: 400 four-tuples, of which 200 are connections.
+    [[nodiscard]] frame::Stream stream(Role role, enumerate::ConnectionChoice::Mode choice, bool zero_checksum_for_ones = false) const {
+        const bool initiator = role == Role::initiator;
+        const frame::ValueRange inner{frame::ValueMode::pseudorandom, 5000, 5004}, outer{frame::ValueMode::pseudorandom, 80, 81};
+        frame::StreamRequest request;
+        request.frame_octets = 128;
+        request.source = initiator ? inside() : outside();
+        request.destination = initiator ? outside() : inside();
+        request.source_ports = initiator ? inner : outer;
+        request.destination_ports = initiator ? outer : inner;
+        request.zero_checksum_for_ones = zero_checksum_for_ones;
+        request.hop_limit_decrement = mode_ == Mode::nat44 || mode_ == Mode::nat66 ? 1 : 3;
+        if (request.source.address.family != request.destination.address.family) {
+            request.mapping = test::mapping_of(std::string{test::prefix_96} + "/96");
+        }
+        const enumerate::TupleRanges ranges{
+            .source_ports = {5000, 5}, .destination_ports = {80, 2}, .source_hosts = {2, 8}, .destination_hosts = {2, 5}};
+        request.connections = frame::ConnectionTraffic{
+            .role = role, .set = {ranges, enumerate::Order::pseudorandom, connection_count, test::seed}, .choice = choice};
+        return test::make_stream(request, {}, TrafficClass::foreground, initiator ? Direction::forward : Direction::reverse);
+    }
+
+    /// A receiver at the far end of `stream`, for `frame_count` frames.
+    class End {
+    public:
+        End(const frame::Stream& stream, Direction direction, std::uint64_t frame_count, const ConnectionKeeper* keeper) {
+            arrivals_.reset(frame_count);
+            loop::ReceiverPlan plan{.tag = test::trial_tag(), .directions = {}, .kept_frames_max = 1};
+            plan.directions[static_cast<std::size_t>(direction)] = {.active = true,
+                                                                    .arrives_here = true,
+                                                                    .frame_count = frame_count,
+                                                                    .mix = {1, 1},
+                                                                    .streams = {&stream, nullptr},
+                                                                    .arrivals = &arrivals_,
+                                                                    .keeper = keeper};
+            direction_ = direction;
+            receiver_ = std::make_unique<loop::Receiver<io::MemoryReceiveQueue>>(plan, queue_, mailbox_);
+        }
+        void receive(const SlowPacket& packet) {
+            wire_.frames.push_back(test::write_packet(packet));
+            while (receiver_->poll()) {}
+        }
+        [[nodiscard]] const record::ClassCounts& counts() const { return receiver_->counts(direction_, TrafficClass::foreground); }
+        [[nodiscard]] std::uint64_t faults(Fault fault) const { return counts().faults[static_cast<std::size_t>(fault)]; }
+
+    private:
+        Direction direction_ = Direction::forward;
+        record::ArrivalBitmap arrivals_;
+        io::MemoryWire wire_;
+        io::MemoryReceiveQueue queue_{wire_};
+        loop::NeighborMailbox mailbox_;
+        std::unique_ptr<loop::Receiver<io::MemoryReceiveQueue>> receiver_;
+    };
+
+    /// Test phase 1 through the NAT; returns what the Responder counted.
+    record::ClassCounts establish() {
+        const frame::Stream upload = stream(Role::initiator, enumerate::ConnectionChoice::Mode::increasing);
+        const ConnectionKeeper keeper{Phase::establish, table_, pool_};
+        End end{upload, Direction::forward, connection_count, &keeper};
+        for (std::uint64_t k = 0; k < connection_count; ++k) {
+            end.receive(nat_.outwards(test::sent_frame(upload, k, k)));
+        }
+        return end.counts();
+    }
+    [[nodiscard]] Octets reply(const frame::Stream& download, std::uint64_t number) const {
+        Octets octets = download.sent().frame;
+        ReplyWriter{download, table_, pool_}.write(octets.data(), number, number, {number});
+        return octets;
+    }
+
+    Mode mode_;
+    SlowNat nat_;
+    StateTable table_;
+    net::AddressPool pool_;
+};
+
+TEST_P(StatefulPath, EveryConnectionIsEstablishedOnceAndAnsweredWhereItCameFrom) {
+    const record::ClassCounts established = establish();
+    EXPECT_EQ(established.received, connection_count);
+    EXPECT_EQ(established.faulty + established.duplicate, 0U);
+    for (std::uint64_t k = 0; k < connection_count; ++k) {
+        ASSERT_TRUE(table_.read(k)) << k;
+    }
+    const frame::Stream download = stream(Role::responder, enumerate::ConnectionChoice::Mode::increasing);
+    End end{download, Direction::reverse, connection_count, nullptr};
+    for (std::uint64_t number = 0; number < connection_count; ++number) {
+        end.receive(nat_.inwards(reply(download, number)));
+    }
+    EXPECT_EQ(end.counts().received, connection_count);
+    EXPECT_EQ(end.counts().faulty, 0U);
+}
+
+TEST_P(StatefulPath, TheSecondPhaseUsesWhatTheFirstEstablished) {
+    establish();
+    const frame::Stream upload = stream(Role::initiator, enumerate::ConnectionChoice::Mode::pseudorandom);
+    const frame::Stream download = stream(Role::responder, enumerate::ConnectionChoice::Mode::pseudorandom);
+    const ConnectionKeeper keeper{Phase::use, table_, pool_};
+    constexpr std::uint64_t frames = 1000;
+    End right{upload, Direction::forward, frames, &keeper}, left{download, Direction::reverse, frames, nullptr};
+    for (std::uint64_t number = 0; number < frames; ++number) {
+        right.receive(nat_.outwards(test::sent_frame(upload, number, number)));
+        left.receive(nat_.inwards(reply(download, number)));
+    }
+    EXPECT_EQ(right.counts().received, frames);
+    EXPECT_EQ(left.counts().received, frames);
+}
+
+TEST_P(StatefulPath, NamesEachFaultOfTheTranslatedSource) {
+    const frame::Stream upload = stream(Role::initiator, enumerate::ConnectionChoice::Mode::increasing);
+    const ConnectionKeeper keeper{Phase::establish, table_, pool_};
+    End end{upload, Direction::forward, connection_count, &keeper};
+    const auto faulty = [&](std::uint64_t k, auto&& change) {
+        SlowPacket packet = nat_.outwards(test::sent_frame(upload, k, k));
+        change(packet);
+        end.receive(packet);
+        EXPECT_FALSE(table_.read(k)) << "a faulty frame establishes nothing";
+    };
+    faulty(0, [](SlowPacket& packet) { packet.source_port = 0; });
+    EXPECT_EQ(end.faults(Fault::source_port), 1U);
+    faulty(1, [](SlowPacket& packet) { packet.source.octets[3] ^= std::byte{1}; });
+    EXPECT_EQ(end.faults(Fault::source_address), 1U);
+    faulty(2, [](SlowPacket& packet) { packet.destination_port ^= 1; });
+    EXPECT_EQ(end.faults(Fault::destination_port), 1U);
+    faulty(3, [](SlowPacket& packet) { packet.hop_limit += 1; });
+    EXPECT_EQ(end.faults(Fault::hop_limit), 1U);
+    // Forwarded as it is, only the hop limit lower: an overloaded NAT was seen to do that.
+    SlowPacket leaked = test::routed(test::read_packet(test::sent_frame(upload, 4, 4)), 1);
+    end.receive(leaked);
+    EXPECT_EQ(end.faults(Fault::untranslated_source), 1U);
+    EXPECT_FALSE(table_.read(4));
+    EXPECT_EQ(end.counts().faulty, 5U);
+    EXPECT_EQ(end.counts().received, 0U);
+}
+
+TEST_P(StatefulPath, AcceptsAZeroChecksumThatATranslatorBeforeTheNatLeft) {
+    std::uint64_t k = 0;
+    for (const bool is_known : {false, true}) {
+        const frame::Stream upload = stream(Role::initiator, enumerate::ConnectionChoice::Mode::increasing, is_known);
+        const ConnectionKeeper keeper{Phase::establish, table_, pool_};
+        End end{upload, Direction::forward, connection_count, &keeper};
+        SlowPacket packet = nat_.outwards(test::sent_frame(upload, k, k));
+        packet.udp_checksum_absent = true;
+        end.receive(packet);
+        EXPECT_EQ(end.faults(Fault::udp_checksum), is_known ? 0U : 1U);
+        EXPECT_EQ(end.counts().received, is_known ? 1U : 0U);
+        EXPECT_EQ(end.counts().zero_checksum, is_known ? 1U : 0U);
+        EXPECT_EQ(table_.read(k++).has_value(), is_known);
+    }
+}
+
+TEST_P(StatefulPath, NoticesAMappingThatChangedAndFollowsIt) {
+    establish();
+    const frame::Stream upload = stream(Role::initiator, enumerate::ConnectionChoice::Mode::increasing);
+    const ConnectionKeeper keeper{Phase::use, table_, pool_};
+    End end{upload, Direction::forward, 400, &keeper};
+    SlowPacket packet = nat_.outwards(test::sent_frame(upload, 5, 5));
+    packet.source_port = 4444;
+    end.receive(packet);
+    EXPECT_EQ(end.faults(Fault::mapping_changed), 1U);
+    EXPECT_EQ(end.counts().faulty, 1U);
+    EXPECT_EQ(table_.read(5)->port, 4444);
+    packet = nat_.outwards(test::sent_frame(upload, connection_count + 5, connection_count + 5));  // connection 5 again
+    packet.source_port = 4444;
+    end.receive(packet);
+    EXPECT_EQ(end.faults(Fault::mapping_changed), 1U);
+    EXPECT_EQ(end.counts().received, 1U);
+}
+
+TEST_P(StatefulPath, NamesWhoGotAFrameThatWasNotHis) {
+    establish();
+    const frame::Stream download = stream(Role::responder, enumerate::ConnectionChoice::Mode::increasing);
+    End end{download, Direction::reverse, connection_count, nullptr};
+    const auto& connections = download.connections();
+    const enumerate::Tuple own = connections.tuple_of(0);
+    std::uint64_t number = 0, owners = 0, strangers = 0;
+    for (std::uint16_t port = 5000; port < 5005; ++port) {
+        enumerate::Tuple other = own;
+        other.source_port = port;
+        if (other == own) {
+            continue;
+        }
+        SlowPacket packet = nat_.inwards(reply(download, 0));
+        packet.destination_port = port;
+        Octets octets = test::write_packet(packet);
+        end.receive(packet);
+        (connections.connection_of(other) ? owners : strangers) += 1;
+        ++number;
+        EXPECT_EQ(end.faults(Fault::destination_port), number);
+        EXPECT_EQ(end.faults(Fault::wrong_owner), owners);
+        EXPECT_EQ(end.faults(Fault::unknown_connection), strangers);
+    }
+    SlowPacket packet = nat_.inwards(reply(download, 1));
+    packet.destination.octets[packet.is_ipv4() ? 3 : 15] = std::byte{250};  // no host of ours
+    end.receive(packet);
+    EXPECT_EQ(end.faults(Fault::unknown_connection), strangers + 1);
+    EXPECT_EQ(end.faults(Fault::destination_address), 1U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StatefulPath,
+                         testing::Combine(testing::Values(Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46),
+                                          testing::Values(PortPolicy::preserved, PortPolicy::counted_down)));
+
+}  // namespace
+}  // namespace gatemark::state

@@ -1,0 +1,73 @@
+"""What a simulated gateway and the Tester before it can do. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+SimulatedOverflow = Literal["refuse", "evict", "untranslated"]
+"""What happens to a connection for which the table has no room: its frame is dropped; the oldest connection is deleted
+for it; its frame is forwarded with the Initiator's own address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedDevice:
+    """A gateway and the Tester before it. Loads and capacities are frames/s in one direction."""
+
+    capacity_forward: int
+    """Highest load that is forwarded whole; above it, exactly the capacity is forwarded."""
+    capacity_reverse: int | None = None
+    """None: as forward."""
+    noise: float = 0.0
+    """Each trial has a capacity of its own, evenly spread over +- this share of the nominal one."""
+    loss_ratio: float = 0.0
+    """Each frame is lost with this probability, whatever the load; below one expected frame, at random."""
+    lossy_windows: tuple[tuple[int, int], ...] = ()
+    """Loads (lowest, highest) at which one frame is lost although the capacity would do: loss inversion."""
+    lossless_windows: tuple[tuple[int, int], ...] = ()
+    """Loads (lowest, highest) at which nothing is lost although the capacity would not do: loss inversion."""
+    faults: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> n: every n-th frame comes back with this fault."""
+    duplicate_every: int = 0
+    """Every n-th frame arrives twice; 0 is never."""
+    zero_checksum_every: int = 0
+    """Every n-th frame has UDP checksum 0x0000 where 0xffff is due, as the campaign allows; 0 is never."""
+    tester_limit: int | None = None
+    """Highest load that the Tester can offer; above it, trials are invalid."""
+    tester_fault: Literal["late", "drops", "short"] = "late"
+    """What happens above the limit: bursts leave late, the Tester drops what it receives, or it gives up sending."""
+    hiccup_every: int = 0
+    """Every n-th trial is invalid whatever the load, as if the Tester's processor had been taken away; 0 is never."""
+    link_down_from_trial: int | None = None
+    """From this trial number on the links are down."""
+    dies_at_trial: int | None = None
+    """The engine dies in the trial of this number, once."""
+    interrupted_at_trial: int | None = None
+    """The user presses Ctrl-C in the trial of this number, once."""
+
+    establishment_rate: int | None = None
+    """Most connections that a stateful gateway establishes per second; above it exactly so many are. None: no limit."""
+    table_size: int | None = None
+    """Most connections that its table holds; None: no limit."""
+    overflow: SimulatedOverflow = "refuse"
+    drops_every_nth_connection: int = 0
+    """Every n-th new connection is dropped; 0 is never."""
+    collapses_beyond: int | None = None
+    """With more connections the gateway stops working until it is started anew."""
+    leftover_connections: int = 0
+    """Connections that are still there after the table was cleared."""
+    counts_connections: bool = True
+    """Whether the gateway can tell how many connections it holds."""
+    preserves_ports: bool = True
+    """Whether a connection keeps the Initiator's source port."""
+    tear_down_empty_ns: int = 200_000_000
+    """Time to delete an empty table."""
+    tear_down_connection_ns: int = 250
+    """Time to delete one connection."""
+
+    def capacity(self, direction: str) -> int:
+        """Return the nominal capacity of one direction."""
+        if direction == "reverse" and self.capacity_reverse is not None:
+            return self.capacity_reverse
+        return self.capacity_forward

@@ -1,0 +1,180 @@
+"""The table of a simulated stateful gateway, and what a test bed is asked about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from gatemark.engine.simulated_device import SimulatedDevice
+from gatemark.errors import TestBedError
+
+SLICES = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaps:
+    """Which of the frames 0 to total - 1 of one class are lost: the first, the last, and every n-th between them."""
+
+    total: int
+    head: int = 0
+    tail: int = 0
+    every: int = 0
+    """0 is never."""
+
+    @property
+    def count(self) -> int:
+        """Frames lost."""
+        return self.below(self.total)
+
+    def below(self, number: int) -> int:
+        """Frames lost among those below `number`."""
+        end = self.total - self.tail
+        lost = min(number, self.head) + max(0, number - end)
+        if self.every:
+            lost += max(0, min(number, end) // self.every - self.head // self.every)
+        return lost
+
+    def end_of(self, kept: int) -> int:
+        """Return after how many frames so many have been kept, at most `total`."""
+        low, high = 0, self.total
+        while low < high:
+            middle = (low + high) // 2
+            if middle - self.below(middle) < kept:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def keeping(self, kept: int) -> Gaps:
+        """Return the gaps if only the first `kept` of the frames that are not lost are kept; without a head."""
+        return replace(self, tail=max(self.tail, self.total - self.end_of(kept)))
+
+    def first(self) -> int:
+        """Return the first frame lost; only where there is one."""
+        if self.head:
+            return 0
+        return min(self.every - 1, self.total - self.tail) if self.every else self.total - self.tail
+
+    def last(self) -> int:
+        """Return the last frame lost; only where there is one."""
+        end = self.total - self.tail
+        if self.tail:
+            return self.total - 1
+        nth = end // self.every * self.every if self.every else 0
+        return max(nth, self.head) - 1
+
+    def to_json(self, share: int, period: int, offset: int = 0) -> dict[str, object]:
+        """Return the `loss` object of a report.
+
+        Indexes are of the direction: from `offset` on, `share` of every `period` frames are of this class.
+        """
+        if not self.count:
+            return {
+                "runs": 0, "longest_run": 0, "first_index": 0, "last_index": 0, "first_runs": [],
+                "by_slice": [0] * SLICES,
+            }  # fmt: skip
+        ends = [self.below(self.total * number // SLICES) for number in range(SLICES + 1)]
+        longest = max(self.head, self.tail, 1)
+        runs = (self.head > 0) + (self.tail > 0) + self.count - self.head - self.tail
+        first, last = (number // share * period + offset + number % share for number in (self.first(), self.last()))
+        return {
+            "runs": runs,
+            "longest_run": longest,
+            "first_index": first,
+            "last_index": last,
+            "first_runs": [{"index": first, "length": self.head or (1 if self.every else self.tail)}],
+            "by_slice": [after - before for before, after in pairwise(ends)],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Establishment:
+    """What a gateway made of one test phase 1."""
+
+    lost: Gaps
+    untranslated: int = 0
+    """Frames forwarded with the Initiator's own address, the last ones that arrive."""
+
+
+class SimulatedGateway:
+    """A gateway that keeps connections; also what is asked of its test bed around a trial."""
+
+    def __init__(self, device: SimulatedDevice) -> None:
+        self.device = device
+        self.held = device.leftover_connections
+        """Connections in its table."""
+        self.cleared = 0
+        """How often its table was cleared."""
+        self.restarts = 0
+        """How often it was started anew."""
+        self._alive = True
+        self._oldest = 0
+        self._count = 0
+
+    def establish(self, count: int, arriving: int, connections_per_second: int, spread: float) -> Establishment:
+        """Take the first `arriving` of `count` new connections; `spread` in [-1, 1] is the noise of this trial."""
+        device = self.device
+        lost = Gaps(total=count, tail=count - arriving, every=device.drops_every_nth_connection)
+        if device.establishment_rate is not None:
+            able = int(device.establishment_rate * (1 + device.noise * spread))
+            if connections_per_second > able:
+                lost = lost.keeping(count * able // connections_per_second)
+        if device.collapses_beyond is not None and count - lost.count > device.collapses_beyond:
+            self._alive = False
+            lost = lost.keeping(device.collapses_beyond)
+        accepted = count - lost.count
+        over = 0 if device.table_size is None else max(0, self.held + accepted - device.table_size)
+        self._count, self._oldest = count, over if device.overflow == "evict" else 0
+        self.held += accepted - over
+        if device.overflow == "refuse" and over:
+            return Establishment(lost=lost.keeping(max(0, accepted - over)))
+        return Establishment(lost=lost, untranslated=over if device.overflow == "untranslated" else 0)
+
+    def reply(self, offered: int, forwarded: int, *, in_order: bool) -> Gaps:
+        """Say which of a Responder's frames are lost, where the load alone lets the first `forwarded` pass."""
+        tail = offered - forwarded
+        if not self._oldest:
+            return Gaps(total=offered, tail=tail)
+        if in_order:
+            return Gaps(total=offered, tail=min(tail, offered - self._oldest), head=min(self._oldest, offered))
+        return Gaps(total=offered, tail=max(tail, offered * self._oldest // self._count))
+
+    def check(self) -> None:
+        """Raise TestBedError if the gateway collapsed."""
+        if not self._alive:
+            raise TestBedError(
+                what="the gateway does not answer", where="simulated gateway", fix="start it again: call restart"
+            )
+
+    def clear_state(self) -> None:
+        """Delete all connections, or as many as the device deletes."""
+        self.check()
+        self.cleared += 1
+        self.held, self._oldest = self.device.leftover_connections, 0
+
+    def count_connections(self) -> int | None:
+        """Return the number of connections, None if the device cannot tell."""
+        self.check()
+        return self.held if self.device.counts_connections else None
+
+    def tear_down(self) -> int:
+        """Delete all connections; return the nanoseconds that it takes."""
+        self.check()
+        device = self.device
+        took_ns = device.tear_down_empty_ns + self.held * device.tear_down_connection_ns
+        self.held = device.leftover_connections
+        return took_ns
+
+    def restart(self) -> None:
+        """Start the gateway anew, with an empty table."""
+        self._alive, self._oldest, self.held = True, 0, 0
+        self.restarts += 1
+
+    def own_drops(self) -> Mapping[str, int]:
+        """None."""
+        return {}
+
+    def gateway_queue_drops(self) -> Mapping[str, int]:
+        """None."""
+        return {}

@@ -1,0 +1,178 @@
+"""Requests for trials through a stateful gateway (RFC 9693 section 4): test phase 1, test phase 2, validation. Pure.
+
+Test phase 1 establishes every connection once; test phase 2 and the validation use the same connections. The engine
+knows them by their ranges: all requests of one number of connections hold the same hosts and ports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from gatemark.campaign.plan import Cell
+from gatemark.config.model import Campaign, OneWay
+from gatemark.config.stateful import initiator_prefixes, tuple_space
+from gatemark.config.types import Mix, Span
+from gatemark.trial.request import (
+    Json,
+    campaign_waits,
+    direction_json,
+    foreground_form,
+    frames_of,
+    frames_request,
+    hosts_json,
+    trial_body,
+    ways_of,
+)
+from gatemark.units import NANOSECONDS_PER_SECOND
+
+Phase = Literal["establish", "use"]
+
+SHOWN_PER_SECOND = 1000
+"""Connections or frames per second of frames that are only shown."""
+
+
+def frames_with(mix: Mix, foreground: int) -> int:
+    """Return the fewest frames of which so many are foreground, at least 1: frame i is iff i mod n < m."""
+    whole, rest = divmod(foreground - 1, mix.m)
+    return whole * mix.n + rest + 1
+
+
+def frame_rate(mix: Mix, foreground_per_second: int) -> int:
+    """Return the frames per second of which so many are foreground, rounded up."""
+    return -(-foreground_per_second * mix.n // mix.m)
+
+
+def establishing_ns(mix: Mix, connections: int, connections_per_second: int) -> int:
+    """Return how long the frames of test phase 1 are sent, background among them, in nanoseconds, rounded up."""
+    frames = frames_with(mix, connections)
+    return -(-frames * NANOSECONDS_PER_SECOND // frame_rate(mix, connections_per_second))
+
+
+def establish_request(
+    campaign: Campaign, cell: Cell, *, connections: int, connections_per_second: int, trial_number: int
+) -> Json:
+    """Return the request for test phase 1: the Initiator alone opens each connection once (RFC 9693 section 4.2)."""
+    return trial_body(
+        campaign,
+        trial_number=trial_number,
+        duration_ns=establishing_ns(cell.mix, connections, connections_per_second),
+        waits={**campaign_waits(campaign), "drain_ns": campaign.connections_model.timeout_ns, "rest_ns": 0},
+        connections=_connections(campaign, "establish", connections),
+        directions=[
+            _direction(campaign, cell, campaign.upload, frame_rate(cell.mix, connections_per_second), connections)
+        ],
+    )
+
+
+def use_request(
+    campaign: Campaign, cell: Cell, *, connections: int, frames_per_second: int, duration_ns: int, trial_number: int
+) -> Json:
+    """Return the request for test phase 2: frames of the established connections, each way (RFC 9693 section 4.7)."""
+    return trial_body(
+        campaign,
+        trial_number=trial_number,
+        duration_ns=duration_ns,
+        waits=_second_waits(campaign),
+        connections=_connections(campaign, "use", connections),
+        directions=[_direction(campaign, cell, way, frames_per_second, connections) for way in ways_of(cell)],
+    )
+
+
+def validation_request(
+    campaign: Campaign, cell: Cell, *, connections: int, connections_per_second: int, trial_number: int
+) -> Json:
+    """Return the request for the validation: the Responder alone uses each connection once (RFC 9693 section 4.6)."""
+    order = {**_connections(campaign, "use", connections), "read_order": "increasing"}
+    return trial_body(
+        campaign,
+        trial_number=trial_number,
+        duration_ns=establishing_ns(cell.mix, connections, connections_per_second),
+        waits=_second_waits(campaign),
+        connections=order,
+        directions=[
+            _direction(campaign, cell, campaign.download, frame_rate(cell.mix, connections_per_second), connections)
+        ],
+    )
+
+
+def frames_requests(campaign: Campaign, cell: Cell, *, count: int) -> list[Json]:
+    """Return the requests that show the first `count` frames of each direction; nothing is sent.
+
+    Through a stateful gateway the Initiator's are those of test phase 1, the Responder's those of test phase 2.
+    """
+    if not campaign.is_stateful or not cell.mix.has_foreground:
+        return [frames_request(campaign, cell, count=count)]
+    connections = shown_connections(campaign, cell)
+    trials: list[Json] = []
+    for way in ways_of(cell):
+        if way == campaign.upload:
+            trial = establish_request(
+                campaign, cell, connections=connections, connections_per_second=SHOWN_PER_SECOND, trial_number=1
+            )
+        else:
+            trial = use_request(
+                campaign,
+                replace(cell, direction=way),
+                connections=connections,
+                frames_per_second=SHOWN_PER_SECOND,
+                duration_ns=count * NANOSECONDS_PER_SECOND // SHOWN_PER_SECOND,
+                trial_number=1,
+            )
+        trials.append(frames_of(campaign, trial, count))
+    return trials
+
+
+def shown_connections(campaign: Campaign, cell: Cell) -> int:
+    """Return the number of connections of a cell; where only the capacity is measured, that with which it begins."""
+    if cell.connections is not None:
+        return cell.connections
+    assert campaign.connection_tracking_table_capacity is not None, "only a capacity has cells without connections"
+    return campaign.connection_tracking_table_capacity.start
+
+
+def _second_waits(campaign: Campaign) -> Json:
+    """Return the waits of a trial that comes after test phase 1: hosts are known, and connections must not expire."""
+    return {**campaign_waits(campaign), "settle_ns": campaign.connections_model.gap_ns, "learn_ns": 0}
+
+
+def _connections(campaign: Campaign, phase: Phase, connections: int) -> Json:
+    model = campaign.connections_model
+    pool = initiator_prefixes(campaign) if campaign.is_loopback else campaign.gateway.pool
+    return {
+        "phase": phase,
+        "initiator": campaign.inside,
+        "count": connections,
+        "order": model.order,
+        "read_order": model.read_order,
+        "pool": [str(prefix) for prefix in pool],
+    }
+
+
+def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int, connections: int) -> Json:
+    foreground = _foreground(campaign, cell, way, connections) if cell.mix.has_foreground else None
+    return direction_json(campaign, cell, way, frames_per_second, foreground)
+
+
+def _foreground(campaign: Campaign, cell: Cell, way: OneWay, connections: int) -> Json:
+    """Return the foreground of one direction; the Responder's is the mirror image of the Initiator's."""
+    space = tuple_space(campaign, connections)
+    inside = campaign.side(campaign.inside).family(campaign.foreground_family(campaign.inside))
+    outside = campaign.side(campaign.outside).family(campaign.foreground_family(campaign.outside))
+    assert inside is not None and outside is not None, "check_complete was not called"
+    hosts = hosts_json(inside, networks=1), hosts_json(outside, networks=1)
+    ports = _ports(space.source_ports), _ports(space.destination_ports)
+    if way == campaign.download:
+        hosts, ports = hosts[::-1], ports[::-1]
+    return {
+        **foreground_form(campaign, cell, way),
+        "source": hosts[0],
+        "destination": hosts[1],
+        "source_ports": ports[0],
+        "destination_ports": ports[1],
+    }
+
+
+def _ports(span: Span) -> Json:
+    mode = "fixed" if span.minimum == span.maximum else "pseudorandom"
+    return {"mode": mode, "minimum": span.minimum, "maximum": span.maximum}
