@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from gatemark.campaign.tester_memory import most_connections, table_octets
 from gatemark.dut import naming
 from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
 from gatemark.dut.ports import KERNEL_PORT_KINDS, NET_FOLDER, default_route_interfaces, parse_port, port_problems
@@ -28,10 +29,10 @@ Status = Literal["ok", "warning", "failed"]
 CLOCK_WATCH_SECONDS = 0.3
 """How long the clock is watched for stalls."""
 MEMORY_KILOBYTES_MIN = 512 * 1024
-"""Least memory that should be free: buffers, rings and the bitmap of a long trial."""
+"""Least memory that should be free: buffers, rings and the bitmap of a long trial; a state table comes on top."""
 STEAL_WARNING_PERCENT = 1.0
 NETNS_TOOLS = ("ip", "ethtool", "taskset", "setpriv")
-EXAMPLE_TOOLS = (*NETNS_TOOLS, "nft", "tayga")
+EXAMPLE_TOOLS = (*NETNS_TOOLS, "nft", "iptables", "conntrack", "tayga")
 _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21}
 _CPU = Path("/sys/devices/system/cpu")
 
@@ -191,12 +192,14 @@ def check_memory(campaign: Campaign | None) -> Iterator[Finding]:
     """Free memory and huge pages."""
     values = dict(line.split(":", 1) for line in _read(Path("/proc/meminfo")).splitlines() if ":" in line)
     available = int(values.get("MemAvailable", "0 kB").split()[0])
-    low = available < MEMORY_KILOBYTES_MIN
+    most = 0 if campaign is None else most_connections(campaign)[0]
+    needed = MEMORY_KILOBYTES_MIN + table_octets(most) // 1024
+    low = available < needed
     yield Finding(
         check="memory",
         status="warning" if low else "ok",
-        observed=f"{available // 1024} MiB available",
-        remedy=f"free memory: at least {MEMORY_KILOBYTES_MIN // 1024} MiB should be available" if low else "",
+        observed=f"{available // 1024} MiB available" + (f" for {most} connections" if most else ""),
+        remedy=f"free memory: at least {needed // 1024} MiB should be available" if low else "",
     )
     total, free = (int(values.get(f"HugePages_{name}", "0")) for name in ("Total", "Free"))
     wanted = any(side is not None and (side.port or "").startswith("pci:") for side in _sides(campaign))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,16 @@ from gatemark.doctor import Finding, completed, failed
 from gatemark.errors import GatemarkError
 
 if TYPE_CHECKING:
-    from gatemark.config.model import Campaign
+    from gatemark.campaign.journal import ConnectionFacts
+    from gatemark.campaign.plan import Cell
+    from gatemark.config.model import Campaign, Direction
     from gatemark.trial.result import DirectionResult, TrialReport
 
 FRAMES_PER_SECOND = 20
 DURATION_NS = 500_000_000
 DRAIN_NS = 500_000_000
+CONNECTIONS = 10
+"""At most so many are established through a stateful gateway, as slowly as frames are sent."""
 BENCHMARKING_NETWORK = IPv4Network("198.18.0.0/15")
 """RFC 2544 appendix C.2.2; not global (RFC 6890), so the well-known prefix must not represent it."""
 
@@ -44,16 +49,59 @@ def check_gateway_path(campaign: Campaign) -> list[Finding]:
     from gatemark.session import single_trial
 
     try:
-        plan = make_plan(completed(campaign))
+        complete = completed(campaign)
+        plan = make_plan(complete)
         quick = campaign.model_copy(
             update={"trial": campaign.trial.model_copy(update={"drain_ns": DRAIN_NS, "rest_ns": 0, "settle_ns": 0})}
         )
         if not plan.runs:
             return [Finding(check="gateway path", status="warning", observed="the campaign measures nothing")]
-        record = single_trial(quick, plan.runs[0].cell, frames_per_second=FRAMES_PER_SECOND, duration_ns=DURATION_NS)
+        cell = plan.runs[0].cell
+        if complete.is_stateful and cell.mix.has_foreground:
+            quick, cell = with_few_connections(quick, cell)
+        record = single_trial(
+            quick,
+            cell,
+            frames_per_second=FRAMES_PER_SECOND,
+            duration_ns=DURATION_NS,
+            connections_per_second=FRAMES_PER_SECOND,
+        )
     except GatemarkError as error:
         return failed("gateway path", error)
-    return list(judge_path(campaign, record.report))
+    findings = list(judge_path(campaign, record.report))
+    return findings if record.connections is None else [*judge_connections(record.connections), *findings]
+
+
+def with_few_connections(campaign: Campaign, cell: Cell) -> tuple[Campaign, Cell]:
+    """Return campaign and cell for a trial each way with a few connections, tried once."""
+    assert campaign.connections is not None, "the plan of a stateful campaign has connections"
+    count = min(CONNECTIONS, cell.connections or CONNECTIONS)
+    few = campaign.connections.model_copy(update={"count": (count,), "retries": 0})
+    direction: Direction = "bidirectional"
+    return campaign.model_copy(update={"connections": few}), replace(cell, direction=direction, connections=count)
+
+
+def judge_connections(facts: ConnectionFacts) -> Iterator[Finding]:
+    """Say whether connections were established, and whether the gateway counts as many; pure."""
+    made = facts.phase_one[-1]
+    established = made.report.connections
+    number = 0 if established is None else established.established
+    counted = facts.counted_after_phase_one
+    observed = f"{number} of {facts.count} established"
+    if counted is not None:
+        observed += f", the gateway counts {counted}"
+    if made.verdict is not None and made.verdict.passed:
+        yield Finding(check="connections", status="ok", observed=observed)
+        return
+    missed = number == facts.count and counted is not None and counted < facts.count
+    yield Finding(
+        check="connections",
+        status="failed",
+        observed=observed,
+        remedy="the gateway does not count what it forwards: check gateway control count_connections"
+        if missed
+        else "see what became of the frames below; the gateway must translate and keep state for each connection",
+    )
 
 
 def judge_path(campaign: Campaign, report: TrialReport) -> Iterator[Finding]:
@@ -84,6 +132,10 @@ def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, in
     """Choose the likeliest reason."""
     if direction.offered == 0:
         return "the Tester could not send: check the link and the port"
+    if "untranslated_source" in faults:
+        return "the gateway forwards without translation: check its NAT rule and the interface that it is bound to"
+    if campaign.gateway.pool and "source_address" in faults:
+        return "the gateway translates to addresses that gateway.pool does not name: correct one of the two"
     if "hop_limit" in faults:
         return "set gateway.hop_limit_decrement to what the gateway takes off (a chain of hops takes several)"
     if faults:

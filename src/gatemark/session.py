@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from gatemark.results.table import to_csv
 from gatemark.results.toml_text import to_toml
 from gatemark.stored import part_of, read_document, write_report
 from gatemark.tester import Equipment, Tester, open_tester, prepare, stop_signals
+from gatemark.units import format_ratio
 
 PlanCallback = Callable[[Plan], None]
 """Told once, before the first trial, what will be run."""
@@ -154,14 +156,20 @@ def single_trial(
     *,
     frames_per_second: int,
     duration_ns: int | None = None,
+    connections_per_second: int | None = None,
     on_event: EventCallback | None = None,
     log: Path | None = None,
     equipment: Equipment | None = None,
 ) -> TrialRecord:
-    """Make one trial without a folder; `campaign` may lack what its recipe knows."""
+    """Make one trial without a folder; `campaign` may lack what its recipe knows.
+
+    Through a stateful gateway it begins with test phase 1, at `connections_per_second` or at `connections.rate`.
+    """
     used = equipment or Equipment()
     with stop_signals(resume_hint=None):
         bed, complete = prepare(campaign, used)
+        if cell.connections is not None and connections_per_second is None:
+            connections_per_second = _phase_one_rate(complete)
         with open_tester(complete, bed, used, log=log) as tester:
             return run_single_trial(
                 tester.campaign,
@@ -169,9 +177,22 @@ def single_trial(
                 tester.engine,
                 frames_per_second=frames_per_second,
                 duration_ns=duration_ns if duration_ns is not None else complete.trial.duration_ns,
+                connections_per_second=connections_per_second,
                 testbed=tester.testbed,
                 on_event=on_event,
             )
+
+
+def _phase_one_rate(complete: Campaign) -> int:
+    """Return the rate of test phase 1 of a single trial, in connections per second."""
+    rate = complete.connections_model.rate
+    if isinstance(rate, Fraction):
+        raise ConfigError(
+            what=f"{format_ratio(rate)} of a rate that a single trial does not measure",
+            where=f"{complete.source}: connections.rate",
+            fix="name connections per second, for example gatemark trial --phase-one-rate 10k",
+        )
+    return rate
 
 
 def _measure_in(
@@ -282,9 +303,13 @@ def _same_gateway(folder: ResultFolder, gateway: GatewayDescription) -> None:
 
 
 def _keep_bad_frames(folder: ResultFolder, record: TrialRecord) -> None:
+    """Keep the first bad frames of a trial, those of its attempts at test phase 1 as well."""
+    attempts = () if record.connections is None else record.connections.phase_one
+    earlier = [attempt.report for attempt in attempts if attempt.report != record.report]
     kept: dict[tuple[str, str], list[bytes]] = {}
-    for frame in record.report.kept_frames:
-        kept.setdefault((frame.side, frame.reason), []).append(bytes.fromhex(frame.octets))
+    for report in (*earlier, record.report):
+        for frame in report.kept_frames:
+            kept.setdefault((frame.side, frame.reason), []).append(bytes.fromhex(frame.octets))
     if kept:
         folder.write_bad_frames(record.trial_number, kept)
 

@@ -18,25 +18,29 @@ from gatemark.config.model import Campaign, RecipeFacts
 from gatemark.dut.base import GatewayDescription
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.client import Engine
-from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
+from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
 from gatemark.tester import Equipment
 
 
 class SimulatedTestBed:
-    """A test bed that makes nothing; `closed` tells whether it was left. Needs a recipe for the facts."""
+    """A test bed that makes nothing; `closed` tells whether it was left.
+
+    What is asked of a stateful gateway is done by `gateway`, whose table the simulated engine fills.
+    """
 
     __test__ = False
 
-    def __init__(self, campaign: Campaign, version: str = "1.0") -> None:
-        assert campaign.testbed.recipe is not None
-        self._recipe = load_recipe(campaign.testbed.recipe)
+    def __init__(self, campaign: Campaign, gateway: SimulatedGateway, version: str = "1.0") -> None:
+        recipe = campaign.testbed.recipe
+        self.gateway = gateway
+        self._facts = None if recipe is None else load_recipe(recipe).facts
         self._version = version
         self.closed = False
 
     @property
     def facts(self) -> RecipeFacts | None:
-        """What the recipe says."""
-        return self._recipe.facts
+        """What the recipe says; None without one."""
+        return self._facts
 
     @property
     def ports(self) -> dict[str, str]:
@@ -56,17 +60,31 @@ class SimulatedTestBed:
     def describe(self) -> GatewayDescription:
         """A gateway with two routes."""
         return GatewayDescription(
-            name=self._recipe.facts.name,
+            name="simulated gateway" if self._facts is None else self._facts.name,
             version=self._version,
             configuration="# routes\n198.18.0.0/16 dev left\n198.19.0.0/16 dev right\n",
             commands=("ip netns add gateway", "sysctl net.ipv4.ip_forward=1"),
         )
 
     def check(self) -> None:
-        """Nothing can be gone."""
+        """Raise TestBedError if the gateway collapsed."""
+        self.gateway.check()
 
     def clear_state(self) -> None:
-        """Nothing keeps state."""
+        """Delete all connections."""
+        self.gateway.clear_state()
+
+    def count_connections(self) -> int | None:
+        """Return the number of connections, None if the gateway cannot tell."""
+        return self.gateway.count_connections()
+
+    def tear_down(self) -> int:
+        """Delete all connections; return the nanoseconds that it takes."""
+        return self.gateway.tear_down()
+
+    def restart(self) -> None:
+        """Start the gateway anew, with an empty table."""
+        self.gateway.restart()
 
     def own_drops(self) -> dict[str, int]:
         """None."""
@@ -93,9 +111,10 @@ def simulated_equipment(
     device: SimulatedDevice, *, version: str = "1.0", beds: list[SimulatedTestBed] | None = None
 ) -> Equipment:
     """A simulated gateway; every test bed that is opened is put into `beds`."""
+    gateway = SimulatedGateway(device)
 
     def open_bed(campaign: Campaign) -> SimulatedTestBed:
-        bed = SimulatedTestBed(campaign, version)
+        bed = SimulatedTestBed(campaign, gateway, version)
         if beds is not None:
             beds.append(bed)
         return bed
@@ -104,6 +123,6 @@ def simulated_equipment(
     def start(_netns: str | None, log: Path | None) -> Iterator[Engine]:
         if log is not None:
             log.write_text("simulated engine\n", encoding="utf-8")
-        yield SimulatedEngine(device)
+        yield SimulatedEngine(device, gateway=gateway)
 
     return Equipment(open_testbed=open_bed, start_engine=start)

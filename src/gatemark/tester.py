@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from gatemark.campaign.tester_memory import available_octets, check_memory, most_connections
 from gatemark.config.model import Campaign
 from gatemark.dut.base import TestBed
 from gatemark.dut.open import open_testbed
@@ -30,6 +31,8 @@ class Equipment:
     start_engine: Callable[[str | None, Path | None], contextlib.AbstractContextManager[Engine]] = field(
         default=lambda netns, log: start_engine(netns=netns, log=log)
     )
+    available_octets: Callable[[], int] = available_octets
+    """Memory that the machine can give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +103,8 @@ def prepare(campaign: Campaign, equipment: Equipment) -> tuple[TestBed, Campaign
     bed = equipment.open_testbed(campaign)
     complete = campaign if bed.facts is None else campaign.with_recipe(bed.facts)
     complete.check_complete()
+    most, key = most_connections(complete)
+    check_memory(most, equipment.available_octets(), where=f"{complete.source}: {key}")
     return bed, complete
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import FAMILIES, Campaign
+
+sys.path.append(str(Path(__file__).parent))  # helper modules of this folder
+
 WriteCampaign = Callable[..., Path]
+NatCampaign = Callable[..., Campaign]
 
 THROUGHPUT = """
 [throughput]
@@ -81,3 +89,69 @@ def write_campaign(tmp_path: Path) -> WriteCampaign:
         return path
 
     return write
+
+
+SIDES: dict[str, dict[str, dict[str, str]]] = {
+    "left": {
+        "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"},
+        "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"},
+    },
+    "right": {
+        "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"},
+        "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
+    },
+}
+EAM = [
+    {"ipv4": "192.0.2.0/24", "ipv6": "2001:2::/120"},
+    {"ipv4": "203.0.113.0/24", "ipv6": "2001:2:0:8000::/120"},
+]
+CONTROL = {"clear_state": "conntrack -F", "count_connections": "conntrack -C", "tear_down": "conntrack -F"}
+
+
+def _nat_campaign(
+    mode: str = "nat44",
+    *,
+    gateway: dict[str, Any] | None = None,
+    connections: dict[str, Any] | None = None,
+    background: bool = False,
+    **tables: Any,
+) -> Campaign:
+    """A checked campaign of one stateful gateway; tables replace those of the default.
+
+    Of the tables gateway and connections only the keys given are replaced; `background` gives both sides IPv6 as well.
+    """
+    given = gateway or {}
+    inside, outside = FAMILIES[mode]  # type: ignore[index]
+    sides = {"left": inside, "right": outside}
+    if given.get("inside") == "right":
+        sides = {"left": outside, "right": inside}
+    outer = "left" if given.get("inside") == "right" else "right"
+    whole: dict[str, Any] = {"mode": mode, "pool": [SIDES[outer][outside]["gateway"]], "control": CONTROL, **given}
+    if inside != outside:
+        whole = {"prefix": "2001:2:0:6400::/96", "eam": [] if outside == "ipv4" else EAM, **whole}
+    hosts = {
+        side: {name: SIDES[side][name] for name in sorted({family} | ({"ipv6"} if background else set()))}
+        for side, family in sides.items()
+    }
+    campaign = campaign_from_dict(
+        {
+            "seed": 7,
+            "gateway": whole,
+            "testbed": {"kind": "ports"},
+            "left": {"port": "af_packet:a", **hosts["left"]},
+            "right": {"port": "af_packet:b", **hosts["right"]},
+            "traffic": {"frame_sizes": {"family": "ipv6" if mode == "nat66" else "ipv4", "octets": 84}},
+            "trial": {"duration": "1s", "settle": "10ms", "learn": "10ms", "drain": "10ms", "rest": "10ms"},
+            "connections": {"count": 1000, "rate": "10k", "timeout": "20ms", "gap": "30ms", **(connections or {})},
+            "frame_loss": {"rates": [1000]},
+            **tables,
+        }
+    )
+    campaign.check_complete()
+    return campaign
+
+
+@pytest.fixture
+def nat_campaign() -> NatCampaign:
+    """A function that returns a checked campaign of a stateful gateway: short waits, few connections."""
+    return _nat_campaign

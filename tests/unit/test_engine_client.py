@@ -58,6 +58,12 @@ def test_a_request_and_its_answer() -> None:
     assert transport.sent == [{"request": "link", "id": 1}]
 
 
+def test_connections_are_asked_for() -> None:
+    transport = Scripted(lambda message: [ok(message, established=7)])
+    assert EngineClient(transport).connections()["established"] == 7
+    assert transport.sent == [{"request": "connections", "id": 1}]
+
+
 def test_progress_reaches_the_callback_before_the_answer() -> None:
     def reply(message: dict[str, Any]) -> list[Any]:
         return [{"answer": "progress", "id": message["id"], "elapsed_ns": n} for n in (1, 2)] + [ok(message, x=3)]

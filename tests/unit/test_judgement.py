@@ -11,7 +11,14 @@ import pytest
 
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import EngineError
-from gatemark.trial.result import Counts, DirectionResult, Foreign, PortFacts, TrialReport
+from gatemark.trial.result import (
+    Counts,
+    DirectionResult,
+    EstablishedConnections,
+    Foreign,
+    PortFacts,
+    TrialReport,
+)
 from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity, sending_ns_max
 from gatemark.trial.verdict import Verdict, judge
 
@@ -224,3 +231,22 @@ def test_the_golden_report_is_read_whole() -> None:
     answer = json.loads(golden.read_text())
     del answer["answer"], answer["id"]
     assert TrialReport.from_json(answer).to_json() == answer
+
+
+class TestConnections:
+    """RFC 9693 section 4.2: test phase 1 passes if every connection was established."""
+
+    def test_one_that_is_missing_fails_whatever_the_tolerance(self) -> None:
+        established = EstablishedConnections(count=1000, established=999)
+        verdict = judge(replace(report(), connections=established), Fraction(1, 2))
+        assert verdict == Verdict(passed=False, reasons=("1 of 1000 connections were not established",))
+
+    def test_all_pass(self) -> None:
+        established = EstablishedConnections(count=1000, established=1000)
+        assert judge(replace(report(), connections=established), Fraction(0)).passed
+
+    def test_known_zero_checksums_are_correct_frames(self) -> None:
+        device = SimulatedDevice(capacity_forward=10_000, zero_checksum_every=100)
+        seen = report(device)
+        assert seen.directions[0].foreground.zero_checksum == 10
+        assert judge(seen, Fraction(0)).passed

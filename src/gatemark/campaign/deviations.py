@@ -10,17 +10,21 @@ from gatemark.config import defaults
 from gatemark.config.hosts import WELL_KNOWN_PREFIX
 from gatemark.config.model import Campaign, SideName
 from gatemark.config.sizes import measured_octets, standard_octets
-from gatemark.config.types import Mix
+from gatemark.config.stateful import count_max, tuple_space
+from gatemark.config.types import Mix, Span
 from gatemark.units import LineShare, format_duration_ns, format_ratio
 
 STANDARD_MIXES = (Mix(1, 1), Mix(9, 10), Mix(1, 2), Mix(1, 10))
 BENCHMARKING_NETWORKS = (IPv4Network("198.18.0.0/15"), IPv6Network("2001:2::/48"))
 
+FEW_SOURCES = 10_000
+"""RFC 9693 section 4.1 wants a few times as many source ports."""
+
 _SIDES: tuple[SideName, SideName] = ("left", "right")
 
 
 def deviations(campaign: Campaign) -> tuple[str, ...]:
-    """Return what this campaign does otherwise than RFC 2544, 4814, 5180 and 8219 say, or leaves out of them.
+    """Return what this campaign does otherwise than RFC 2544, 4814, 5180, 8219 and 9693 say, or leaves out of them.
 
     The mode and the sides of the campaign must be known.
     """
@@ -29,6 +33,8 @@ def deviations(campaign: Campaign) -> tuple[str, ...]:
     found.extend(_of_the_traffic(campaign))
     found.extend(_of_the_trial(campaign))
     found.extend(_of_the_procedures(campaign))
+    if campaign.is_stateful:
+        found.extend(_of_the_connections(campaign))
     return tuple(found)
 
 
@@ -52,6 +58,16 @@ def _of_the_gateway(campaign: Campaign) -> Iterator[str]:
         yield (
             "The translator sets DF in every IPv4 packet that it makes, by RFC 6145; RFC 7915 section 5.1 clears it"
             " up to 1260 octets. The Tester expects what this translator does."
+        )
+    if campaign.gateway.zero_udp_checksum:
+        yield (
+            "The translator writes UDP checksum 0x0000 where 0xffff is due, against RFC 768; such frames are accepted"
+            " and counted apart."
+        )
+    if campaign.gateway.mapping == "endpoint_dependent":
+        yield (
+            "The gateway's mapping is endpoint-dependent; RFC 4787 section 4.1 and RFC 6146 section 3.5.1.1 want it"
+            " endpoint-independent."
         )
     if campaign.gateway.prefix == WELL_KNOWN_PREFIX and campaign.gateway.well_known_prefix_allowed:
         yield f"{WELL_KNOWN_PREFIX} represents non-global IPv4 addresses (against RFC 6052 section 3.1)."
@@ -98,6 +114,8 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
             ("source", own.source_ports, defaults.SOURCE_PORTS),
             ("destination", own.destination_ports, defaults.DESTINATION_PORTS),
         ):
+            if campaign.is_stateful and not campaign.has_background:
+                continue  # all frames belong to connections, which have ports of their own
             if ports.mode != "pseudorandom":
                 yield f"UDP {name} ports are {ports.mode} in {way} direction, not pseudorandom (RFC 4814 section 4.5)."
             elif (ports.range.minimum, ports.range.maximum) != standard_ports:
@@ -149,3 +167,68 @@ def _of_the_procedures(campaign: Campaign) -> Iterator[str]:
                 yield f"Frame loss steps are {format_ratio(frame_loss.step)}, above 10% (RFC 2544 section 26.3)."
             if frame_loss.maximum != LineShare(1):
                 yield "Frame loss does not begin at the maximum of the line (RFC 2544 section 26.3)."
+
+
+def _of_the_connections(campaign: Campaign) -> Iterator[str]:
+    """RFC 9693: what is left out of it, and where its restricted ranges of ports differ from RFC 4814."""
+    connections = campaign.connections_model
+    space = tuple_space(campaign, _most_connections(campaign))
+    yield (
+        f"Connections use the restricted UDP source ports {space.source_ports} and destination ports"
+        f" {space.destination_ports}, as RFC 9693 section 4.1 wants; RFC 4814 section 4.5 has"
+        f" {Span(*defaults.SOURCE_PORTS)} and {Span(*defaults.DESTINATION_PORTS)}."
+    )
+    if space.sources < FEW_SOURCES:
+        yield (
+            f"The Initiator combines {space.sources} addresses and ports;"
+            " RFC 9693 section 4.1 wants a few times 10,000."
+        )
+    if connections.order != "pseudorandom":
+        yield f"Connections are enumerated in {connections.order} order, not pseudorandom (RFC 9693 section 4.2)."
+    if connections.read_order != "pseudorandom" and (campaign.throughput or campaign.frame_loss):
+        yield (
+            f"The Responder reads its state table in {connections.read_order} order, not pseudorandom"
+            " (RFC 9693 section 4.10)."
+        )
+    if not campaign.is_loopback and "count_connections" not in campaign.actions:
+        yield (
+            "The gateway's connections are not counted, so nothing but frames shows that its table is empty before a"
+            " trial and full after test phase 1 (RFC 9693 section 4.4)."
+        )
+    if not campaign.is_loopback and campaign.gateway.table.udp_timeout_ns is None:
+        yield (
+            "The gateway's UDP timeout is not stated, so nothing shows that connections outlive the trials"
+            " (RFC 9693 section 4.4)."
+        )
+    yield from _of_the_rates(campaign)
+    yield "Only UDP is measured; connections of TCP have other states and timeouts (RFC 9693 section 8)."
+
+
+def _of_the_rates(campaign: Campaign) -> Iterator[str]:
+    rate, establishment = campaign.connections_model.rate, campaign.connection_establishment_rate
+    has_phase_two = campaign.throughput or campaign.frame_loss or campaign.connection_tear_down_rate
+    if has_phase_two and isinstance(rate, int) and establishment is None:
+        yield (
+            f"Test phase 1 runs at {rate} connections/s; the maximum connection establishment rate is not measured, so"
+            " nothing shows how far below it that is (RFC 9693 section 4.4)."
+        )
+    if has_phase_two and rate == 1 and isinstance(rate, Fraction):
+        yield "Test phase 1 runs at the measured maximum itself, not below it (RFC 9693 section 4.4)."
+    if establishment is not None and True in establishment.validated:
+        if establishment.alpha == "search":
+            yield "The share of the rate at which connections are validated is searched for (RFC 9693 section 4.6)."
+        elif establishment.alpha < 1:
+            share = format_ratio(establishment.alpha)
+            yield f"Connections are validated at {share} of the rate under test (RFC 9693 section 4.6)."
+    capacity = campaign.connection_tracking_table_capacity
+    if capacity is not None and capacity.alpha < 1:
+        yield (
+            f"For the capacity, connections are validated at {format_ratio(capacity.alpha)} of the rate under test"
+            " (RFC 9693 section 4.9)."
+        )
+
+
+def _most_connections(campaign: Campaign) -> int:
+    capacity = campaign.connection_tracking_table_capacity
+    largest = [] if capacity is None else [capacity.maximum or count_max(campaign)]
+    return max((*campaign.connections_model.count, *largest), default=1)

@@ -6,6 +6,14 @@ from dataclasses import dataclass
 
 from gatemark.campaign.loads import frame_loss_scan, line_maximum, throughput_goal
 from gatemark.campaign.plan import Run, make_plan
+from gatemark.campaign.stateful_estimate import (
+    LeastAndMost,
+    Work,
+    add_phase_one,
+    capacity_work,
+    establishment_work,
+    tear_down_work,
+)
 from gatemark.config.model import Campaign
 from gatemark.units import LineShare
 
@@ -29,44 +37,65 @@ class PlanEstimate:
     """Sending time and waits of the most trials."""
     line_assumed: bool
     """Whether the line rate was not known, so that loads in % were taken of 10 Gbit/s."""
+    establishment_assumed: bool
+    """Whether connections are established: then the least is for a gateway that is never too slow, and the most for one
+    that establishes `stateful_estimate.ASSUMED_CONNECTIONS_PER_SECOND`; a slower one takes longer."""
 
 
 def estimate(campaign: Campaign, line_bits_per_second: int | None = None) -> PlanEstimate:
     """Estimate trials and time; `line.rate` of the file wins over what the port reports."""
     line = campaign.line.rate or line_bits_per_second
-    totals = [0, 0, 0, 0]
+    least, most = Work(), Work()
     for run in make_plan(campaign).runs:
-        counted = _of_one_repetition(campaign, run, line or ASSUMED_LINE_BITS_PER_SECOND)
-        totals = [total + campaign.repetitions * part for total, part in zip(totals, counted, strict=True)]
+        maximum = line_maximum(campaign, run.cell, line or ASSUMED_LINE_BITS_PER_SECOND)
+        low, high = _of_run(campaign, run, maximum)
+        least, most = least + low, most + high
     return PlanEstimate(
-        trials_min=totals[0],
-        trials_max=totals[1],
-        seconds_min=_seconds(totals[2]),
-        seconds_max=_seconds(totals[3]),
+        trials_min=least.trials,
+        trials_max=most.trials,
+        seconds_min=_seconds(least.ns),
+        seconds_max=_seconds(most.ns),
         line_assumed=line is None and _uses_line_rate(campaign),
+        establishment_assumed=campaign.is_stateful,
     )
 
 
-def _of_one_repetition(campaign: Campaign, run: Run, line: int) -> tuple[int, int, int, int]:
-    """Return fewest and most trials of one repetition, and the nanoseconds of each."""
-    trial = campaign.trial
-    full = trial.duration_ns + trial.waits_ns
-    maximum = line_maximum(campaign, run.cell, line)
-    if run.procedure == "frame_loss":
-        scan = frame_loss_scan(campaign, maximum)
-        most = len(scan.rates)
-        fewest = min(2, most) if scan.ends_when_lossless else most
-        return fewest, most, fewest * full, most * full
-    assert campaign.throughput is not None
-    goal = throughput_goal(campaign, maximum)
+def _of_run(campaign: Campaign, run: Run, maximum: int | None) -> LeastAndMost:
+    """Return the least and the most work of all repetitions of a run."""
+    match run.procedure:
+        case "throughput":
+            least, most = add_phase_one(campaign, run.cell, maximum, _throughput(campaign, maximum))
+        case "frame_loss":
+            least, most = add_phase_one(campaign, run.cell, maximum, _frame_loss(campaign, maximum))
+        case "connection_establishment_rate" | "validated_connection_establishment_rate":
+            return establishment_work(campaign, run, maximum)
+        case "connection_tear_down_rate":
+            least, most = tear_down_work(campaign, run.cell, maximum)
+        case "connection_tracking_table_capacity":
+            least, most = capacity_work(campaign, run.cell, maximum)
+    return least * campaign.repetitions, most * campaign.repetitions
+
+
+def _frame_loss(campaign: Campaign, maximum: int | None) -> LeastAndMost:
+    full = campaign.trial.duration_ns + campaign.trial.waits_ns
+    scan = frame_loss_scan(campaign, maximum)
+    most = len(scan.rates)
+    fewest = min(2, most) if scan.ends_when_lossless else most
+    return Work(fewest, fewest * full), Work(most, most * full)
+
+
+def _throughput(campaign: Campaign, maximum: int | None) -> LeastAndMost:
+    assert campaign.throughput is not None, "the plan holds no throughput run without the table"
+    goal, waits_ns = throughput_goal(campaign, maximum), campaign.trial.waits_ns
+    search_ns, trial_ns = goal.durations_ns
+    short, full = search_ns + waits_ns, trial_ns + waits_ns
     halvings = (-(-goal.maximum // goal.resolution) - 1).bit_length()
     if campaign.throughput.search == "mlrsearch":
         halvings *= 2  # it measures both bounds of each interval
-    if goal.search_duration_ns == goal.trial_duration_ns:
-        return 1, 1 + halvings, full, (1 + halvings) * full
-    short = goal.search_duration_ns + trial.waits_ns
-    most = 1 + halvings + CONFIRMATIONS_MAX
-    return 2, most, short + full, (1 + halvings) * short + CONFIRMATIONS_MAX * full
+    if search_ns == trial_ns:
+        return Work(1, full), Work(1 + halvings, (1 + halvings) * full)
+    most_ns = (1 + halvings) * short + CONFIRMATIONS_MAX * full
+    return Work(2, short + full), Work(1 + halvings + CONFIRMATIONS_MAX, most_ns)
 
 
 def _uses_line_rate(campaign: Campaign) -> bool:
@@ -75,6 +104,10 @@ def _uses_line_rate(campaign: Campaign) -> bool:
         loads += [campaign.throughput.maximum, campaign.throughput.minimum]
     if campaign.frame_loss is not None:
         loads += campaign.frame_loss.rates or [campaign.frame_loss.maximum]
+    if campaign.connection_establishment_rate is not None:
+        loads += [campaign.connection_establishment_rate.maximum, campaign.connection_establishment_rate.minimum]
+    if campaign.connection_tracking_table_capacity is not None:
+        loads.append(campaign.connection_tracking_table_capacity.maximum_rate)
     return any(isinstance(load, LineShare) for load in loads)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from gatemark.campaign.journal import TrialRecord
 from gatemark.campaign.plan import Run
@@ -19,7 +20,7 @@ class RunStarted:
     run: Run
     repetitions: int
     goal: Goal | None
-    """Throughput: what is searched for."""
+    """Throughput and establishment rate: what is searched for."""
     rates: tuple[int, ...]
     """Frame loss: the loads that may be tried, in frames/s in one direction; empty for throughput."""
 
@@ -37,10 +38,29 @@ class TrialStarted:
     """From 0; the attempts before it were invalid."""
     purpose: Purpose
     frames_per_second: int
+    """Of each direction; connections per second where connections are established."""
     duration_ns: int
-    """Sending time, without waits."""
+    """Sending time, without waits; of a stateful trial that of the phase that is measured."""
     bounds: Bounds
     """What the trials of this repetition leave so far."""
+
+
+PhaseName = Literal["phase 1", "phase 2", "validation", "tear-down"]
+"""Part of a trial through a stateful gateway (RFC 9693 sections 4.2, 4.6, 4.7 and 4.8)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseStarted:
+    """A phase of a stateful trial is begun."""
+
+    trial_number: int
+    phase: PhaseName
+    connections: int
+    """Number of connections of the trial."""
+    per_second: int | None
+    """Phase 1 and validation: connections per second; phase 2: frames per second of each direction; else None."""
+    attempt: int
+    """From 0; the attempts at phase 1 before it did not fill the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,5 +101,5 @@ class RunFinished:
     result: RunResult
 
 
-Event = RunStarted | TrialStarted | TrialProgress | TrialFinished | RepetitionFinished | RunFinished
+Event = RunStarted | TrialStarted | PhaseStarted | TrialProgress | TrialFinished | RepetitionFinished | RunFinished
 EventCallback = Callable[[Event], None]

@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +21,85 @@ from gatemark.search.goal import Purpose
 from gatemark.trial.result import TrialReport
 from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseOne:
+    """One attempt at test phase 1: every connection established once (RFC 9693 section 4.2)."""
+
+    connections_per_second: int
+    validity: Validity
+    verdict: Verdict | None
+    """None if the attempt is invalid; passed if every connection was established."""
+    report: TrialReport
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the journal holds it."""
+        return {
+            "connections_per_second": self.connections_per_second,
+            "validity": self.validity.to_json(),
+            "verdict": None if self.verdict is None else self.verdict.to_json(),
+            "report": self.report.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PhaseOne:
+        """Read what `to_json` wrote."""
+        return cls(
+            connections_per_second=data["connections_per_second"],
+            validity=Validity.from_json(data["validity"]),
+            verdict=_verdict_from_json(data["verdict"]),
+            report=TrialReport.from_json(data["report"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionFacts:
+    """What a trial knows of the connections that it used."""
+
+    count: int
+    """Number of connections N; 0 for the tear-down of an empty table."""
+    phase_one: tuple[PhaseOne, ...] = ()
+    """Attempts before the phase that the record's own report is about; the last one filled the table, or the trial is
+    invalid. Empty where phase 1 is itself what is measured, or where there is none."""
+    counted_before: int | None = None
+    """Connections that the gateway counted after its table was cleared; None if it cannot count."""
+    counted_after_phase_one: int | None = None
+    counted_after_phase_two: int | None = None
+    tear_down_ns: int | None = None
+    """Time that the gateway took to delete all connections, on its own clock (RFC 9693 section 4.8)."""
+    collapsed: bool = False
+    """The gateway stopped answering and was started anew; the trial counts as failed."""
+    behaviour: Mapping[str, Any] | None = None
+    """What the state table says about the gateway (answer to `connections` in `protocol/README.md`); once a run."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the journal holds it."""
+        return {
+            **{name: getattr(self, name) for name in _PLAIN_CONNECTION_FACTS},
+            "phase_one": [attempt.to_json() for attempt in self.phase_one],
+            "behaviour": None if self.behaviour is None else dict(self.behaviour),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ConnectionFacts:
+        """Read what `to_json` wrote."""
+        behaviour = data["behaviour"]
+        return cls(
+            **{name: data[name] for name in _PLAIN_CONNECTION_FACTS},
+            phase_one=tuple(PhaseOne.from_json(attempt) for attempt in data["phase_one"]),
+            behaviour=None if behaviour is None else dict(behaviour),
+        )
+
+
+_PLAIN_CONNECTION_FACTS = (
+    "count",
+    "counted_before",
+    "counted_after_phase_one",
+    "counted_after_phase_two",
+    "tear_down_ns",
+    "collapsed",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +131,10 @@ class TrialRecord:
     """Wall time, ISO 8601 with offset."""
     seconds: float
     """How long it took, waits included; with the waits named in the report it shows what the Tester costs."""
+    connections: ConnectionFacts | None = None
+    """Stateful trials only."""
+    alpha: Fraction | None = None
+    """Validated establishment: `report` is that of the validation, at this share of `frames_per_second`."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as a line of the journal holds it."""
@@ -69,6 +153,10 @@ class TrialRecord:
             "gateway_drops": dict(self.gateway_drops),
             "started_at": self.started_at,
             "seconds": self.seconds,
+            "connections": None if self.connections is None else self.connections.to_json(),
+            "alpha": None
+            if self.alpha is None
+            else {"numerator": self.alpha.numerator, "denominator": self.alpha.denominator},
         }
 
     @classmethod
@@ -85,15 +173,21 @@ class TrialRecord:
             "started_at",
             "seconds",
         )
-        verdict = data["verdict"]
+        connections, alpha = data["connections"], data["alpha"]
         return cls(
             **{name: data[name] for name in plain},
             validity=Validity.from_json(data["validity"]),
-            verdict=None if verdict is None else Verdict.from_json(verdict),
+            verdict=_verdict_from_json(data["verdict"]),
             report=TrialReport.from_json(data["report"]),
             testbed_drops=dict(data["testbed_drops"]),
             gateway_drops=dict(data["gateway_drops"]),
+            connections=None if connections is None else ConnectionFacts.from_json(connections),
+            alpha=None if alpha is None else Fraction(alpha["numerator"], alpha["denominator"]),
         )
+
+
+def _verdict_from_json(data: Mapping[str, Any] | None) -> Verdict | None:
+    return None if data is None else Verdict.from_json(data)
 
 
 class Journal:

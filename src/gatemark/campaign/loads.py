@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatemark.campaign.plan import Cell
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, ConnectionEstablishmentRateModel, ThroughputModel
 from gatemark.errors import ConfigError
 from gatemark.search.goal import Goal
 from gatemark.search.scan import Scan
@@ -31,34 +31,49 @@ def throughput_goal(campaign: Campaign, line_maximum: int | None) -> Goal:
     """
     throughput = campaign.throughput
     assert throughput is not None, "the plan holds no throughput run without the table"
-    maximum = _load(campaign, "throughput.maximum", throughput.maximum, line_maximum)
-    minimum = _load(campaign, "throughput.minimum", throughput.minimum, line_maximum)
-    if minimum > maximum:
-        raise ConfigError(
-            what=f"{minimum} frames/s is above the maximum of {maximum}",
-            where=f"{campaign.source}: throughput.minimum",
-            fix="write a lower minimum",
-        )
+    maximum, minimum, resolution = interval(campaign, "throughput", throughput, line_maximum)
     search_duration_ns = min(throughput.search_duration_ns, campaign.trial.duration_ns)
     one_frame = -(-NANOSECONDS_PER_SECOND // search_duration_ns)  # a trial below this load would have no frame
-    minimum = min(max(minimum, one_frame), maximum)
-    resolution = throughput.resolution
-    if isinstance(resolution, LineShare):
-        resolution = int(resolution * maximum)
-    if resolution >= maximum > 1:
-        raise ConfigError(
-            what=f"{resolution} frames/s is not below the maximum of {maximum}",
-            where=f"{campaign.source}: throughput.resolution",
-            fix='write for example resolution = "0.1%" of the maximum',
-        )
     return Goal(
         maximum=maximum,
-        minimum=minimum,
-        resolution=max(1, resolution),
+        minimum=min(max(minimum, one_frame), maximum),
+        resolution=resolution,
         search_duration_ns=search_duration_ns,
         trial_duration_ns=campaign.trial.duration_ns,
         loss_tolerance=throughput.loss_tolerance,
     )
+
+
+def interval(
+    campaign: Campaign,
+    table: str,
+    model: ThroughputModel | ConnectionEstablishmentRateModel,
+    line_maximum: int | None,
+) -> tuple[int, int, int]:
+    """Return maximum, minimum and resolution of a search; raise ConfigError if they contradict each other."""
+    unit = "frames/s" if isinstance(model, ThroughputModel) else "connections/s"
+    maximum = load_of(campaign, f"{table}.maximum", model.maximum, line_maximum)
+    minimum = load_of(campaign, f"{table}.minimum", model.minimum, line_maximum)
+    if minimum > maximum:
+        raise ConfigError(
+            what=f"{minimum} {unit} is above the maximum of {maximum}",
+            where=f"{campaign.source}: {table}.minimum",
+            fix="write a lower minimum",
+        )
+    resolution = resolution_of(campaign, f"{table}.resolution", model.resolution, maximum, unit)
+    return maximum, minimum, resolution
+
+
+def resolution_of(campaign: Campaign, key: str, value: int | LineShare, maximum: int, unit: str) -> int:
+    """Return the distance of the bounds at which a search ends; raise ConfigError if it is as wide as the search."""
+    resolution = int(value * maximum) if isinstance(value, LineShare) else value
+    if resolution >= maximum > 1:
+        raise ConfigError(
+            what=f"{resolution} {unit} is not below the maximum of {maximum}",
+            where=f"{campaign.source}: {key}",
+            fix='write for example resolution = "0.1%" of the maximum',
+        )
+    return max(1, resolution)
 
 
 def frame_loss_scan(campaign: Campaign, line_maximum: int | None) -> Scan:
@@ -70,13 +85,13 @@ def frame_loss_scan(campaign: Campaign, line_maximum: int | None) -> Scan:
     frame_loss = campaign.frame_loss
     assert frame_loss is not None, "the plan holds no frame loss run without the table"
     if frame_loss.rates is not None:
-        rates = {_load(campaign, "frame_loss.rates", rate, line_maximum) for rate in frame_loss.rates}
+        rates = {load_of(campaign, "frame_loss.rates", rate, line_maximum) for rate in frame_loss.rates}
         return Scan(
             rates=tuple(sorted(rates, reverse=True)),
             duration_ns=campaign.trial.duration_ns,
             ends_when_lossless=False,
         )
-    maximum = _load(campaign, "frame_loss.maximum", frame_loss.maximum, line_maximum)
+    maximum = load_of(campaign, "frame_loss.maximum", frame_loss.maximum, line_maximum)
     steps = range(int(1 / frame_loss.step) + 1)
     loads = [int((1 - frame_loss.step * step) * maximum) for step in steps]
     return Scan(
@@ -86,7 +101,8 @@ def frame_loss_scan(campaign: Campaign, line_maximum: int | None) -> Scan:
     )
 
 
-def _load(campaign: Campaign, key: str, rate: int | LineShare, line_maximum: int | None) -> int:
+def load_of(campaign: Campaign, key: str, rate: int | LineShare, line_maximum: int | None) -> int:
+    """Return a load in frames/s; raise ConfigError if it is a share of a line rate that is not known."""
     if not isinstance(rate, LineShare):
         return rate
     if line_maximum is None:

@@ -3,60 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Protocol
 
-from gatemark.campaign.events import EventCallback, TrialProgress, TrialStarted
+from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, TrialOrder
+from gatemark.campaign.events import EventCallback, TrialStarted
 from gatemark.campaign.journal import TrialRecord
-from gatemark.campaign.plan import Run
+from gatemark.campaign.phases import Judged, StatefulTrials
 from gatemark.config.model import Campaign
 from gatemark.engine.client import Engine
-from gatemark.errors import EngineError, Interrupted, TestBedError
-from gatemark.search.goal import Bounds, Measure
+from gatemark.search.goal import Bounds
 from gatemark.trial.request import trial_request
-from gatemark.trial.result import JsonObject, TrialReport
-from gatemark.trial.validity import ValidityPolicy, judge_validity, link_is_down
 from gatemark.trial.verdict import judge
 
-
-class GatewayWatch(Protocol):
-    """What is asked of a test bed around each trial."""
-
-    def own_drops(self) -> Mapping[str, int]:
-        """Return frames that the test bed dropped on the Tester's side since it was made, by place."""
-
-    def gateway_queue_drops(self) -> Mapping[str, int]:
-        """Return frames that the gateway's own queues dropped since it was made, by place."""
-
-    def check(self) -> None:
-        """Raise TestBedError if the gateway is not alive."""
+__all__ = ["GatewayWatch", "TrialMaker", "TrialOrder"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialOrder:
-    """Which trial to make."""
-
-    run: Run
-    trial_number: int
-    """From 1, over the whole campaign."""
-    repetition: int
-    """From 0."""
-    attempt: int
-    """From 0; the attempts before it were invalid."""
-    step: Measure
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialMaker:
-    """Makes trials with one engine on one test bed."""
+    """Makes trials with one engine on one test bed; those of a stateful gateway in two phases."""
 
-    campaign: Campaign
-    engine: Engine
-    testbed: GatewayWatch | None
-    on_event: EventCallback
+    def __init__(
+        self, *, campaign: Campaign, engine: Engine, testbed: GatewayWatch | None, on_event: EventCallback
+    ) -> None:
+        self.campaign = campaign
+        self.on_event = on_event
+        self._trials = EngineTrials(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event)
+        self._stateful = StatefulTrials(self._trials)
 
     def make(self, order: TrialOrder, *, loss_tolerance: Fraction, bounds: Bounds, needs_link: bool) -> TrialRecord:
         """Make one trial and judge it.
@@ -66,15 +38,10 @@ class TrialMaker:
         """
         self.on_event(_started(order, bounds))
         started_at, begin = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
-        own_before, gateway_before = self._own_drops(), self._gateway_drops()
-        report = self._report(order)
-        if self.testbed is not None:
-            self.testbed.check()
-        if needs_link and link_is_down(report):
-            raise _link_down(report)
-        drops = _increase(own_before, self._own_drops())
-        policy = ValidityPolicy(lateness_max_ns=self.campaign.validity.lateness_max_ns)
-        validity = judge_validity(report, policy, testbed_drops=drops)
+        if self.campaign.is_stateful and order.run.cell.mix.has_foreground:
+            made = self._stateful.make(order, loss_tolerance=loss_tolerance, needs_link=needs_link)
+        else:
+            made = self._make_one_phase(order, loss_tolerance, needs_link=needs_link)
         return TrialRecord(
             trial_number=order.trial_number,
             run=order.run.number,
@@ -83,16 +50,18 @@ class TrialMaker:
             purpose=order.step.purpose,
             frames_per_second=order.step.frames_per_second,
             duration_ns=order.step.duration_ns,
-            validity=validity,
-            verdict=judge(report, loss_tolerance) if validity.valid else None,
-            report=report,
-            testbed_drops=drops,
-            gateway_drops=_increase(gateway_before, self._gateway_drops()),
+            validity=made.validity,
+            verdict=made.verdict,
+            report=made.report,
+            testbed_drops=made.testbed_drops,
+            gateway_drops=made.gateway_drops,
             started_at=started_at,
             seconds=round(time.monotonic() - begin, 3),
+            connections=made.connections,
+            alpha=order.step.alpha,
         )
 
-    def _report(self, order: TrialOrder) -> TrialReport:
+    def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, *, needs_link: bool) -> Judged:
         body = trial_request(
             self.campaign,
             order.run.cell,
@@ -100,35 +69,14 @@ class TrialMaker:
             duration_ns=order.step.duration_ns,
             trial_number=order.trial_number,
         )
-
-        def tell(progress: JsonObject) -> None:
-            self.on_event(TrialProgress(trial_number=order.trial_number, progress=progress))
-
-        try:
-            report = TrialReport.from_json(self.engine.trial(body, tell))
-        except EngineError:
-            if self.testbed is not None:
-                self.testbed.check()  # an interface or a gateway that is gone is the clearer message
-            raise
-        if report.cancelled:
-            raise Interrupted(
-                what="the trial was cancelled",
-                where=f"trial {order.trial_number}",
-                fix="every finished trial is kept; continue with `gatemark run --resume DIR`",
-            )
-        return report
-
-    def _own_drops(self) -> Mapping[str, int]:
-        return {} if self.testbed is None else self.testbed.own_drops()
-
-    def _gateway_drops(self) -> Mapping[str, int]:
-        return {} if self.testbed is None else self.testbed.gateway_queue_drops()
-
-
-def _increase(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """Return by how much each counter grew, without those that did not."""
-    growth = {place: count - before.get(place, 0) for place, count in after.items()}
-    return {place: count for place, count in growth.items() if count}
+        observed = self._trials.make(body, order.trial_number, needs_link=needs_link)
+        return Judged(
+            validity=observed.validity,
+            verdict=judge(observed.report, loss_tolerance) if observed.validity.valid else None,
+            report=observed.report,
+            testbed_drops=observed.testbed_drops,
+            gateway_drops=observed.gateway_drops,
+        )
 
 
 def _started(order: TrialOrder, bounds: Bounds) -> TrialStarted:
@@ -141,13 +89,4 @@ def _started(order: TrialOrder, bounds: Bounds) -> TrialStarted:
         frames_per_second=order.step.frames_per_second,
         duration_ns=order.step.duration_ns,
         bounds=bounds,
-    )
-
-
-def _link_down(report: TrialReport) -> TestBedError:
-    sides = " and ".join(side for side, port in report.ports.items() if not port.link_up)
-    return TestBedError(
-        what="the link went down and did not come back",
-        where=f"{sides} port",
-        fix="check cable, interface and gateway, then continue with `gatemark run --resume DIR`",
     )

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gatemark.campaign.deviations import deviations
@@ -14,7 +15,14 @@ from gatemark.config.sizes import FrameSizes, measured_octets, sizes_for
 from gatemark.config.types import Mix
 from gatemark.errors import ConfigError
 
-Procedure = Literal["throughput", "frame_loss"]
+Procedure = Literal[
+    "throughput",
+    "frame_loss",
+    "connection_establishment_rate",
+    "validated_connection_establishment_rate",
+    "connection_tear_down_rate",
+    "connection_tracking_table_capacity",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +32,8 @@ class Cell:
     direction: Direction
     frame_sizes: FrameSizes
     mix: Mix
+    connections: int | None = None
+    """Stateful: number of connections N (RFC 9693 section 4.1); None for stateless gateways and for the capacity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,32 +54,81 @@ class Plan:
 
 
 def cells_of(campaign: Campaign) -> tuple[Cell, ...]:
-    """Return every combination of direction, mix and frame size, in the order of the file."""
+    """Return every combination of direction, mix, frame size and number of connections, in the order of the file."""
     return tuple(
-        Cell(direction=direction, frame_sizes=sizes_for(campaign, octets, mix), mix=mix)
+        Cell(direction=direction, frame_sizes=sizes_for(campaign, octets, mix), mix=mix, connections=connections)
         for direction in campaign.traffic.direction
         for mix in campaign.traffic.mix
         for octets in measured_octets(campaign)
+        for connections in connection_counts(campaign)
     )
 
 
+def connection_counts(campaign: Campaign) -> tuple[int | None, ...]:
+    """Return the numbers of connections that are measured; only None where there are none.
+
+    Where only the capacity is measured, it is the number with which that begins.
+    """
+    if campaign.connections is not None and campaign.connections.count:
+        return campaign.connections.count
+    capacity = campaign.connection_tracking_table_capacity
+    return (None if capacity is None else capacity.start,)
+
+
 def make_plan(campaign: Campaign) -> Plan:
-    """Return the runs of a campaign whose mode is known. Raises ConfigError if it names no procedure."""
-    procedures: list[Procedure] = []
-    if campaign.throughput is not None:
-        procedures.append("throughput")
-    if campaign.frame_loss is not None:
-        procedures.append("frame_loss")
-    if not procedures:
+    """Return the runs of a campaign whose mode is known. Raises ConfigError if it names no procedure.
+
+    Establishment rates come first: the others take the rate of test phase 1 from them.
+    """
+    matrix = [(procedure, cell) for procedure in _procedures(campaign) for cell in _cells_for(campaign, procedure)]
+    if not matrix:
         raise ConfigError(
-            what="names nothing to measure", where=campaign.source, fix="add a table [throughput] or [frame_loss]"
+            what="names nothing to measure",
+            where=campaign.source,
+            fix="add a table [connection_establishment_rate] or [throughput]"
+            if campaign.is_stateful
+            else "add a table [throughput] or [frame_loss]",
         )
-    matrix = [(procedure, cell) for procedure in procedures for cell in cells_of(campaign)]
     return Plan(
         runs=tuple(
             Run(number=number, procedure=procedure, cell=cell) for number, (procedure, cell) in enumerate(matrix, 1)
         )
     )
+
+
+def _procedures(campaign: Campaign) -> Iterator[Procedure]:
+    """Yield the procedures of a campaign in the order in which they are run."""
+    establishment = campaign.connection_establishment_rate
+    if establishment is not None and False in establishment.validated:
+        yield "connection_establishment_rate"
+    if establishment is not None and True in establishment.validated:
+        yield "validated_connection_establishment_rate"
+    if campaign.throughput is not None:
+        yield "throughput"
+    if campaign.frame_loss is not None:
+        yield "frame_loss"
+    if campaign.connection_tear_down_rate is not None:
+        yield "connection_tear_down_rate"
+    if campaign.connection_tracking_table_capacity is not None:
+        yield "connection_tracking_table_capacity"
+
+
+def _cells_for(campaign: Campaign, procedure: Procedure) -> tuple[Cell, ...]:
+    """Return the cells of one procedure.
+
+    Connections are established by the Initiator alone, so the directions of the file are none of them. What happens to
+    connections that are there does not depend on frames: tear-down and capacity take the first mix and smallest size.
+    """
+    cells = cells_of(campaign)
+    if procedure in ("throughput", "frame_loss"):
+        return cells
+    upload = tuple(dict.fromkeys(replace(cell, direction=campaign.upload) for cell in cells))
+    if procedure in ("connection_establishment_rate", "validated_connection_establishment_rate"):
+        return upload
+    first_mix = [cell for cell in upload if cell.mix == upload[0].mix]
+    smallest = min(cell.frame_sizes.largest for cell in first_mix)
+    small = tuple(cell for cell in first_mix if cell.frame_sizes.largest == smallest)
+    return small if procedure == "connection_tear_down_rate" else (replace(small[0], connections=None),)
 
 
 __all__ = ["Cell", "Direction", "FrameSizes", "Mix", "Plan", "Procedure", "Run", "cells_of", "deviations", "make_plan"]

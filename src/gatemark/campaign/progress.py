@@ -16,6 +16,7 @@ from rich.text import Text
 from gatemark.campaign.events import (
     Event,
     EventCallback,
+    PhaseStarted,
     RepetitionFinished,
     RunFinished,
     RunStarted,
@@ -40,6 +41,8 @@ class ProgressState:
     repetitions: int = 1
     repetitions_done: int = 0
     trial: TrialStarted | None = None
+    stateful: PhaseStarted | None = None
+    """Part of a stateful trial that is under way."""
     phase: str = ""
     elapsed_ns: int = 0
     offered: int = 0
@@ -63,8 +66,11 @@ class ProgressState:
                 self.bounds = None
                 self.lines.append(f"run {self._of(event.run)}: {run_words(event.run)}")
             case TrialStarted():
-                self.trial, self.bounds, self.phase = event, event.bounds, "start"
-                self.elapsed_ns = self.offered = self.received = 0
+                self.trial, self.bounds, self.stateful = event, event.bounds, None
+                self._begin()
+            case PhaseStarted():
+                self.stateful = event
+                self._begin()
             case TrialProgress():
                 self._take_progress(event)
             case TrialFinished():
@@ -98,6 +104,10 @@ class ProgressState:
         """Runs done, with the repetitions of the current one as a fraction."""
         return self.runs_done + self.repetitions_done / max(1, self.repetitions)
 
+    def _begin(self) -> None:
+        self.phase = "start"
+        self.elapsed_ns = self.offered = self.received = 0
+
     def _take_progress(self, event: TrialProgress) -> None:
         self.phase = str(event.progress.get("phase", self.phase))
         self.elapsed_ns = int(event.progress.get("elapsed_ns", 0))
@@ -123,7 +133,29 @@ def run_words(run: Run) -> str:
         f"{octets}-octet {name}" for octets, name in ((sizes.ipv4, "IPv4"), (sizes.ipv6, "IPv6")) if octets is not None
     )
     mix = "" if run.cell.mix.m == run.cell.mix.n else f", {run.cell.mix.m} of {run.cell.mix.n} foreground"
-    return f"{run.procedure.replace('_', ' ')}, {named}, {run.cell.direction}{mix}"
+    count = "" if run.cell.connections is None else f", {run.cell.connections:,} connections"
+    return f"{run.procedure.replace('_', ' ')}, {named}, {run.cell.direction}{mix}{count}"
+
+
+def measures_frames(run: Run) -> bool:
+    """Whether the loads of a run are frames per second; else connections are established or torn down."""
+    return run.procedure in ("throughput", "frame_loss")
+
+
+def load_words(run: Run, frames_per_second: int, duration_ns: int) -> str:
+    """The load of a trial and how long it lasts."""
+    unit = "frames/s" if measures_frames(run) else "connections/s"
+    return f"{format_rate(frames_per_second)} {unit} for {format_duration_ns(duration_ns)}"
+
+
+def phase_words(phase: PhaseStarted) -> str:
+    """A part of a stateful trial and how many connections it has."""
+    rate = ""
+    if phase.per_second is not None:
+        unit = "frames/s" if phase.phase == "phase 2" else "connections/s"
+        rate = f" at {format_rate(phase.per_second)} {unit}"
+    attempt = f", attempt {phase.attempt + 1}" if phase.attempt else ""
+    return f"{phase.phase}, {phase.connections:,} connections{rate}{attempt}"
 
 
 def trial_line(event: TrialFinished) -> str:
@@ -135,15 +167,23 @@ def trial_line(event: TrialFinished) -> str:
         outcome, why = "passed", ()
     else:
         outcome, why = "failed", record.verdict.reasons if record.verdict is not None else ()
-    words = (
-        f"  trial {record.trial_number}: {format_rate(record.frames_per_second)} frames/s for "
-        f"{format_duration_ns(record.duration_ns)} ({record.purpose}): {outcome}"
-    )
+    words = f"  trial {record.trial_number}: {_trial_words(event)}: {outcome}"
     if why:
         words += f" ({why[0]}{', ...' if len(why) > 1 else ''})"
     if event.replayed:
         words += " [from the journal]"
     return f"{words}; bounds {bounds_words(event.bounds)}"
+
+
+def _trial_words(event: TrialFinished) -> str:
+    """What a finished trial was about."""
+    record, facts = event.record, event.record.connections
+    if facts is not None and facts.tear_down_ns is not None:
+        return f"tear-down of {facts.count:,} connections in {format_duration_ns(facts.tear_down_ns)}"
+    words = load_words(event.run, record.frames_per_second, record.duration_ns)
+    if facts is not None:
+        words += f", {facts.count:,} connections"
+    return f"{words} ({record.purpose})"
 
 
 def bounds_words(bounds: Bounds | None) -> str:
@@ -171,9 +211,11 @@ def live_view(state: ProgressState) -> RenderableType:
         attempt = f", attempt {trial.attempt + 1}" if trial.attempt else ""
         rows.add_row(
             "trial",
-            f"{trial.trial_number}: {format_rate(trial.frames_per_second)} frames/s for "
-            f"{format_duration_ns(trial.duration_ns)} ({trial.purpose}{attempt}), {state.phase}",
+            f"{trial.trial_number}: {load_words(trial.run, trial.frames_per_second, trial.duration_ns)}"
+            f" ({trial.purpose}{attempt}), {state.phase}",
         )
+        if state.stateful is not None:
+            rows.add_row("phase", phase_words(state.stateful))
         rows.add_row("frames", f"{state.offered:,} offered, {state.received:,} back")
         rows.add_row("bounds", bounds_words(state.bounds))
     invalid = f", {state.invalid} invalid" if state.invalid else ""

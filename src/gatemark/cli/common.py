@@ -77,12 +77,14 @@ def cell_json(cell: Cell) -> dict[str, Any]:
         "frame_octets_ipv4": cell.frame_sizes.ipv4,
         "frame_octets_ipv6": cell.frame_sizes.ipv6,
         "mix": str(cell.mix),
+        "connections": cell.connections,
     }
 
 
 def cell_text(campaign: Campaign, cell: Cell) -> str:
     """Return a cell in words; `campaign` must know its mode."""
-    return f"{cell.direction}, {cell.frame_sizes.label(campaign.mode)} octets, {cell.mix} foreground"
+    words = f"{cell.direction}, {cell.frame_sizes.label(campaign.mode)} octets, {cell.mix} foreground"
+    return words if cell.connections is None else f"{words}, {cell.connections} connections"
 
 
 def tell_error(error: GatemarkError, *, as_json: bool) -> None:

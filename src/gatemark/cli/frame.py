@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from gatemark.cli.common import AsJson, cell_json, cell_text, narrowed, print_js
 from gatemark.config.load import load_campaign
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, ResultError
-from gatemark.trial.request import frames_request
+from gatemark.trial.connection_request import frames_requests
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
 
 COUNT_MAX = 100_000
@@ -32,6 +32,9 @@ def frame(
     as_json: AsJson = False,
 ) -> int:
     """Show the first frames of a campaign, as sent and as expected behind the gateway. Nothing is sent.
+
+    Of a stateful gateway: the Initiator's frames of test phase 1, and the Responder's of test phase 2 as if the gateway
+    kept every port and took the first address of its pool.
 
     Example: gatemark frame campaign.toml --count 8 --pcap frames.pcap
 
@@ -57,7 +60,9 @@ def frame(
     narrow, cell = narrowed(load_campaign(file), size=size, direction=direction, mix=mix)
     campaign = with_recipe_of(narrow)
     with start_engine(log=None) as engine:
-        frames: Sequence[dict[str, Any]] = engine.frames(frames_request(campaign, cell, count=count))["frames"]
+        frames: list[dict[str, Any]] = []
+        for body in frames_requests(campaign, cell, count=count):
+            frames.extend({**item, "test_phase": _test_phase(body)} for item in engine.frames(body)["frames"])
     if pcap is not None:
         write_pcap(pcap, frames)
     if as_json:
@@ -70,10 +75,17 @@ def frame(
     print(cell_text(campaign, cell))
     for item in frames:
         due = format_duration_ns(item["due_ns"])
-        print(f"\n{item['direction']} frame {item['index']}, {item['class']}, due at {due}")
+        phase = "" if item["test_phase"] is None else f", test phase {item['test_phase']}"
+        print(f"\n{item['direction']} frame {item['index']}, {item['class']}, due at {due}{phase}")
         print(f"  sent      {in_words(decode(item['sent']))}")
         print(f"  expected  {in_words(decode(item['expected']))}")
     return 0
+
+
+def _test_phase(body: Mapping[str, Any]) -> int | None:
+    """Return the phase of a stateful test that the frames of a request belong to (RFC 9693 section 4.1)."""
+    connections = body["trial"]["connections"]
+    return None if connections is None else 1 if connections["phase"] == "establish" else 2
 
 
 def decode(octets: str) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from gatemark.campaign.estimate import PlanEstimate, estimate
 from gatemark.campaign.plan import Plan, deviations, make_plan
+from gatemark.campaign.stateful_estimate import ASSUMED_CONNECTIONS_PER_SECOND
 from gatemark.cli.common import AsJson, cell_json, cell_text, complete_campaign, print_json
 from gatemark.config.model import Campaign
 from gatemark.results.toml_text import to_toml
-from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
+from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, format_rate
 
 
 def plan(file: Path, /, *, as_json: AsJson = False) -> int:
@@ -53,8 +54,11 @@ def plan(file: Path, /, *, as_json: AsJson = False) -> int:
 
 
 def _runs_text(campaign: Campaign, runs: Plan) -> str:
+    names = [run.procedure.replace("_", " ") for run in runs.runs]
+    width = max(11, *map(len, names))
     lines = [
-        f"{run.number:>4}  {run.procedure.replace('_', ' '):<11} {cell_text(campaign, run.cell)}" for run in runs.runs
+        f"{run.number:>4}  {name:<{width}} {cell_text(campaign, run.cell)}"
+        for run, name in zip(runs.runs, names, strict=True)
     ]
     lines.append(f"each repeated {campaign.repetitions} times; sizes are IPv4 / IPv6 frames with FCS")
     return "\n".join(lines)
@@ -73,4 +77,7 @@ def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
     text = f"{trials} trials, {time}, without repetitions of invalid trials (at most {campaign.validity.retries} each)"
     if needed.line_assumed:
         text += "\nloads in % are estimated for a line of 10 Gbit/s, because line.rate is not set"
+    if needed.establishment_assumed:
+        rate = format_rate(ASSUMED_CONNECTIONS_PER_SECOND)
+        text += f"\nat most, if the gateway establishes {rate} connections/s; a slower one takes longer"
     return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gatemark.campaign.journal import TrialRecord
+from gatemark.campaign.journal import ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.campaign.loads import line_maximum
 from gatemark.campaign.plan import Cell
 from gatemark.cli.common import AsJson, cell_json, cell_text, narrowed, print_json, sorted_counts, with_recipe_of
@@ -13,11 +13,13 @@ from gatemark.config.load import load_campaign
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
 from gatemark.session import single_trial
+from gatemark.trial.result import TrialReport
 from gatemark.units import (
     LineShare,
     format_duration_ns,
     format_ratio,
     parse_duration,
+    parse_rate,
     parse_rate_or_share,
 )
 
@@ -31,6 +33,8 @@ def trial(
     size: int | None = None,
     direction: str | None = None,
     mix: str | None = None,
+    connections: str | None = None,
+    phase_one_rate: str | None = None,
     as_json: AsJson = False,
 ) -> int:
     """Make one trial and show what came back. The exit status is 1 if the trial says nothing about the gateway.
@@ -51,17 +55,32 @@ def trial(
         forward, reverse or bidirectional; default: the first of the file.
     mix
         Share of foreground as m/n; default: the first of the file.
+    connections
+        Stateful gateways: number of connections, such as 10k; default: the first of the file.
+    phase_one_rate
+        Stateful gateways: connections per second of test phase 1; default: connections.rate of the file.
     as_json
         Print JSON in place of text.
     """
-    narrow, cell = narrowed(load_campaign(file), size=size, direction=direction, mix=mix)
+    campaign = load_campaign(file)
+    if connections is not None:
+        campaign = _with_connections(campaign, _count(connections, "--connections"))
+    narrow, cell = narrowed(campaign, size=size, direction=direction, mix=mix)
     complete = with_recipe_of(narrow)
     duration_ns = complete.trial.duration_ns if duration is None else _duration_ns(duration)
     load = _frames_per_second(complete, cell, rate)
     if not as_json:
         length = format_duration_ns(duration_ns + complete.trial.waits_ns)
-        print(f"{cell_text(complete, cell)}: {load} frames/s in each direction, {length} with waits", file=sys.stderr)
-    record = single_trial(narrow, cell, frames_per_second=load, duration_ns=duration_ns)
+        after = "" if cell.connections is None else ", after test phase 1"
+        text = f"{cell_text(complete, cell)}: {load} frames/s in each direction, {length} with waits{after}"
+        print(text, file=sys.stderr)
+    record = single_trial(
+        narrow,
+        cell,
+        frames_per_second=load,
+        duration_ns=duration_ns,
+        connections_per_second=None if phase_one_rate is None else _count(phase_one_rate, "--phase-one-rate"),
+    )
     if as_json:
         print_json({**cell_json(cell), **record.to_json()})
     else:
@@ -70,9 +89,28 @@ def trial(
 
 
 def in_words(record: TrialRecord) -> str:
-    """Return a trial in words: counts, other arrivals, validity, verdict."""
+    """Return a trial in words: counts, other arrivals, connections, validity, verdict."""
     lines: list[str] = []
-    for direction, kind, counts in record.report.counts():
+    facts = record.connections
+    if facts is not None:
+        for number, made in enumerate(facts.phase_one, start=1):
+            lines += _phase_one_words(number, made, facts.count)
+        lines += _connection_words(facts)
+    if facts is None or record.report != facts.phase_one[-1].report:
+        if facts is not None:
+            lines.append("phase 2:")
+        lines += _report_words(record.report)
+    lines.append("the trial is valid" if record.validity.valid else "the trial is invalid:")
+    lines.extend(f"  {reason}" for reason in record.validity.reasons)
+    if record.verdict is not None:
+        lines.append("verdict: passed" if record.verdict.passed else "verdict: failed")
+        lines.extend(f"  {reason}" for reason in record.verdict.reasons)
+    return "\n".join(lines)
+
+
+def _report_words(report: TrialReport) -> list[str]:
+    lines: list[str] = []
+    for direction, kind, counts in report.counts():
         loss = counts.loss_ratio
         lines.append(
             f"{direction} {kind}: offered {counts.offered}, received {counts.received}, lost {counts.lost},"
@@ -81,14 +119,73 @@ def in_words(record: TrialRecord) -> str:
         )
         if counts.faults:
             lines.append(f"  faults: {sorted_counts(counts.faults)}")
-    for result in record.report.directions:
+        if counts.zero_checksum:
+            lines.append(f"  UDP checksum 0x0000 in place of 0xffff: {counts.zero_checksum}")
+    for result in report.directions:
         lines.append(f"{result.direction} sender: at most {format_duration_ns(result.lateness_max_ns)} late")
-    lines.append("the trial is valid" if record.validity.valid else "the trial is invalid:")
-    lines.extend(f"  {reason}" for reason in record.validity.reasons)
-    if record.verdict is not None:
-        lines.append("verdict: passed" if record.verdict.passed else "verdict: failed")
-        lines.extend(f"  {reason}" for reason in record.verdict.reasons)
-    return "\n".join(lines)
+    return lines
+
+
+def _phase_one_words(number: int, made: PhaseOne, count: int) -> list[str]:
+    """Return one attempt at test phase 1."""
+    again = f", attempt {number}" if number > 1 else ""
+    reasons = made.validity.reasons if made.verdict is None else made.verdict.reasons
+    return [
+        f"phase 1: {count} connections at {made.connections_per_second} connections/s{again}:",
+        *_report_words(made.report),
+        *(f"  {reason}" for reason in reasons),
+    ]
+
+
+def _connection_words(facts: ConnectionFacts) -> list[str]:
+    """Return what Tester and gateway count, and how the gateway behaves."""
+    established = facts.phase_one[-1].report.connections
+    counted = [
+        f"{count} {when}"
+        for count, when in (
+            (facts.counted_after_phase_one, "after phase 1"),
+            (facts.counted_after_phase_two, "after phase 2"),
+        )
+        if count is not None
+    ]
+    lines = [
+        f"connections: {0 if established is None else established.established} of {facts.count} established;"
+        + (f" the gateway counts {', '.join(counted)}" if counted else " the gateway cannot count them")
+    ]
+    seen = facts.behaviour
+    if seen is not None:
+        lines.append(
+            f"gateway: {seen['port_preserved']} of {seen['examined']} connections keep their source port,"
+            f" {seen['parity_preserved']} its parity; public addresses {seen['public_addresses']}, ports"
+            f" {seen['public_port_minimum']}-{seen['public_port_maximum']}"
+        )
+        if seen["sources_compared"]:
+            lines.append(
+                f"gateway: {seen['sources_endpoint_independent']} of {seen['sources_compared']} endpoints with several"
+                " destinations keep one mapping (endpoint-independent)"
+            )
+    return lines
+
+
+def _with_connections(campaign: Campaign, count: int) -> Campaign:
+    if campaign.connections is None:
+        raise ConfigError(
+            what="the campaign has no connections",
+            where="--connections",
+            fix="leave it out, or add a table [connections] if the gateway is stateful",
+        )
+    return campaign.model_copy(update={"connections": campaign.connections.model_copy(update={"count": (count,)})})
+
+
+def _count(text: str, where: str) -> int:
+    try:
+        value = parse_rate(text)
+    except ValueError as error:
+        what, _, fix = str(error).partition("; ")
+        raise ConfigError(what=what, where=where, fix=fix) from None
+    if value == 0:
+        raise ConfigError(what="is 0", where=where, fix="write 1 or more, for example 10k")
+    return value
 
 
 def _duration_ns(text: str) -> int:

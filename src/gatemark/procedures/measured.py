@@ -16,6 +16,12 @@ class Measured:
     observation: Observation
     report: TrialReport | None
     """The valid trial; None where the Tester was the limit."""
+    phase_one: TrialReport | None = None
+    """Stateful: the last attempt at test phase 1, where `report` may be that of another phase."""
+    tear_down_ns: int | None = None
+    """Tear-down: time that the gateway took to delete all connections."""
+    collapsed: bool = False
+    """The gateway stopped working during the trial."""
 
 
 MeasureStep = Callable[[Measure], Measured]

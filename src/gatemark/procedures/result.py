@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 from gatemark.campaign.plan import Cell, FrameSizes, Run
 from gatemark.config.types import Mix
-from gatemark.search.goal import Goal, SearchResult
+from gatemark.search.goal import Goal, Kind, SearchResult
 from gatemark.stats.summary import Summary, summarise
 
 LimitedBy = Literal["gateway", "tester", "maximum"]
@@ -98,21 +98,130 @@ class LossPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlphaTried:
+    """One share of the rate at which a validation was tried (RFC 9693 section 4.6)."""
+
+    alpha: Fraction
+    lower_bound: int | None
+    """Highest validated rate that passed with it, connections/s."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as result.json holds it."""
+        return {"alpha": _ratio_to_json(self.alpha), "lower_bound": self.lower_bound}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> AlphaTried:
+        """Read what `to_json` wrote."""
+        return cls(alpha=_ratio_from_json(data["alpha"]), lower_bound=data["lower_bound"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TearDown:
+    """Times to delete all connections (RFC 9693 section 4.8), one for each repetition, nanoseconds."""
+
+    connections: int
+    full_ns: tuple[int, ...]
+    empty_ns: tuple[int, ...]
+
+    @property
+    def net_ns(self) -> Fraction:
+        """Median of the full table's times less median of the empty table's; may be 0 or negative."""
+        return Fraction(summarise(self.full_ns).median) - Fraction(summarise(self.empty_ns).median)
+
+    @property
+    def rate(self) -> Fraction | None:
+        """Connections deleted per second, N / (t_full - t_empty), unrounded; None if the difference is not above 0."""
+        return Fraction(self.connections * 10**9) / self.net_ns if self.net_ns > 0 else None
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether both spreads (p99 - p1) together are at most a tenth of the difference."""
+        full, empty = summarise(self.full_ns), summarise(self.empty_ns)
+        spread = Fraction(full.p99) - Fraction(full.p1) + Fraction(empty.p99) - Fraction(empty.p1)
+        return self.net_ns > 0 and spread * 10 <= self.net_ns
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as result.json holds it."""
+        return {"connections": self.connections, "full_ns": list(self.full_ns), "empty_ns": list(self.empty_ns)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TearDown:
+        """Read what `to_json` wrote."""
+        full_ns, empty_ns = tuple(data["full_ns"]), tuple(data["empty_ns"])
+        return cls(connections=data["connections"], full_ns=full_ns, empty_ns=empty_ns)
+
+
+Overflow = Literal["refused", "evicted", "untranslated", "collapsed", "other"]
+"""What a gateway did with connections beyond its capacity: refused new ones; accepted them and lost established ones;
+forwarded them untranslated; stopped working; anything else (RFC 9693 section 4.9)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityStep:
+    """One elementary measurement of the capacity: the validated rate with so many connections."""
+
+    search: Literal["start", "exponential", "binary"]
+    connections: int
+    rate: int | None
+    """Highest validated rate that passed, connections/s; None if none down to the stop rate did."""
+    stop_rate: int
+    """Rate below which the table was taken for full."""
+    stored: bool
+    """Whether the gateway held so many connections."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """One search for the connection tracking table capacity (RFC 9693 section 4.9)."""
+
+    kind: Kind
+    """``found``, ``maximum_passed`` (the gateway may hold more), ``nothing_passes`` or ``tester_limited``."""
+    capacity: int | None
+    """Most connections that were stored and validated."""
+    upper_bound: int | None
+    """Fewest connections that were not."""
+    steps: tuple[CapacityStep, ...]
+    overflow: Overflow | None = None
+    """What happened to the connections beyond the capacity; None if the search saw none."""
+    lost_connections: Literal["oldest", "newest", "spread"] | None = None
+    """Which established connections were gone, in order of establishment; None if none was."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as result.json holds it."""
+        return {**asdict(self), "steps": [asdict(step) for step in self.steps]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Capacity:
+        """Read what `to_json` wrote."""
+        return cls(**{**data, "steps": tuple(CapacityStep(**step) for step in data["steps"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """One run: a procedure on one cell of the matrix, all repetitions. Loads are frames/s in one direction."""
+    """One run: a procedure on one cell of the matrix, all repetitions.
+
+    Loads are frames/s in one direction; connections/s where connections are established.
+    """
 
     run: Run
     limited_by: LimitedBy
     """``tester`` if the Tester was the limit in any repetition: then all that is known of the gateway is a lower bound.
     ``maximum`` if the highest load passed in any repetition, else ``gateway``."""
     goal: Goal | None = None
-    """Throughput: what was searched for."""
+    """Throughput and establishment rate: what was searched for. Capacity: the rate search with which it begins."""
     repetitions: tuple[SearchResult, ...] = ()
-    """Throughput: one search each."""
+    """Throughput and establishment rate: one search each."""
     points: tuple[LossPoint, ...] = ()
     """Frame loss: highest load first."""
     theoretical_maximum: int | None = None
     """What the medium carries at this frame size (RFC 5180 appendix A.1); None if its rate is not known."""
+    alpha: Fraction | None = None
+    """Validated establishment rate: share of the rate at which the validation was made."""
+    alphas_tried: tuple[AlphaTried, ...] = ()
+    """Where alpha was searched for: what was tried, largest first."""
+    tear_down: TearDown | None = None
+    capacities: tuple[Capacity, ...] = ()
+    """Capacity: one search each."""
 
     @property
     def lower_bounds(self) -> tuple[int, ...]:
@@ -121,7 +230,7 @@ class RunResult:
 
     @property
     def summary(self) -> Summary | None:
-        """Throughput of the gateway over all repetitions; None where the Tester was the limit in any of them."""
+        """Rate that the gateway reaches over all repetitions; None where the Tester was the limit in any of them."""
         return summarise(self.lower_bounds) if self.repetitions and self.limited_by != "tester" else None
 
     @property
@@ -149,6 +258,10 @@ class RunResult:
             "at_least": None if at_least is None else at_least.to_json(),
             "repetitions": [result.to_json() for result in self.repetitions],
             "points": [point.to_json() for point in self.points],
+            "alpha": None if self.alpha is None else _ratio_to_json(self.alpha),
+            "alphas_tried": [tried.to_json() for tried in self.alphas_tried],
+            "tear_down": None if self.tear_down is None else self.tear_down.to_json(),
+            "capacities": [capacity.to_json() for capacity in self.capacities],
         }
 
     @classmethod
@@ -161,11 +274,15 @@ class RunResult:
             goal=None if data["goal"] is None else _goal_from_json(data["goal"]),
             repetitions=tuple(SearchResult.from_json(result) for result in data["repetitions"]),
             points=tuple(LossPoint.from_json(point) for point in data["points"]),
+            alpha=None if data["alpha"] is None else _ratio_from_json(data["alpha"]),
+            alphas_tried=tuple(AlphaTried.from_json(tried) for tried in data["alphas_tried"]),
+            tear_down=None if data["tear_down"] is None else TearDown.from_json(data["tear_down"]),
+            capacities=tuple(Capacity.from_json(capacity) for capacity in data["capacities"]),
         )
 
 
-def throughput_limited_by(repetitions: Sequence[SearchResult]) -> LimitedBy:
-    """Return what limited a throughput run: the Tester in any repetition spoils the claim of all."""
+def searches_limited_by(repetitions: Sequence[SearchResult] | Sequence[Capacity]) -> LimitedBy:
+    """Return what limited a run of searches: the Tester in any repetition spoils the claim of all."""
     kinds = {result.kind for result in repetitions}
     if "tester_limited" in kinds:
         return "tester"
@@ -180,32 +297,39 @@ def _run_to_json(run: Run) -> dict[str, Any]:
         "direction": run.cell.direction,
         "frame_sizes": {"ipv4": sizes.ipv4, "ipv6": sizes.ipv6},
         "mix": {"m": run.cell.mix.m, "n": run.cell.mix.n},
+        "connections": run.cell.connections,
     }
 
 
 def _run_from_json(data: Mapping[str, Any]) -> Run:
     sizes = FrameSizes(ipv4=data["frame_sizes"]["ipv4"], ipv6=data["frame_sizes"]["ipv6"])
     mix = Mix(m=data["mix"]["m"], n=data["mix"]["n"])
-    cell = Cell(direction=data["direction"], frame_sizes=sizes, mix=mix)
+    cell = Cell(direction=data["direction"], frame_sizes=sizes, mix=mix, connections=data["connections"])
     return Run(number=data["number"], procedure=data["procedure"], cell=cell)
 
 
 def _goal_to_json(goal: Goal) -> dict[str, Any]:
-    tolerance = goal.loss_tolerance
     return {
-        "maximum": goal.maximum,
-        "minimum": goal.minimum,
-        "resolution": goal.resolution,
-        "search_duration_ns": goal.search_duration_ns,
-        "trial_duration_ns": goal.trial_duration_ns,
-        "loss_tolerance": {"numerator": tolerance.numerator, "denominator": tolerance.denominator},
+        **{name: getattr(goal, name) for name in _GOAL_COUNTS},
+        "loss_tolerance": _ratio_to_json(goal.loss_tolerance),
+        "alpha": None if goal.alpha is None else _ratio_to_json(goal.alpha),
     }
 
 
 def _goal_from_json(data: Mapping[str, Any]) -> Goal:
-    tolerance = data["loss_tolerance"]
-    plain = ("maximum", "minimum", "resolution", "search_duration_ns", "trial_duration_ns")
     return Goal(
-        **{name: data[name] for name in plain},
-        loss_tolerance=Fraction(tolerance["numerator"], tolerance["denominator"]),
+        **{name: data[name] for name in _GOAL_COUNTS},
+        loss_tolerance=_ratio_from_json(data["loss_tolerance"]),
+        alpha=None if data["alpha"] is None else _ratio_from_json(data["alpha"]),
     )
+
+
+_GOAL_COUNTS = ("maximum", "minimum", "resolution", "search_duration_ns", "trial_duration_ns", "connections")
+
+
+def _ratio_to_json(ratio: Fraction) -> dict[str, int]:
+    return {"numerator": ratio.numerator, "denominator": ratio.denominator}
+
+
+def _ratio_from_json(data: Mapping[str, int]) -> Fraction:
+    return Fraction(data["numerator"], data["denominator"])

@@ -8,8 +8,10 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Literal
 
-Purpose = Literal["search", "confirmation", "loss", "single"]
+Purpose = Literal["search", "confirmation", "loss", "single", "tear_down"]
 Kind = Literal["found", "maximum_passed", "nothing_passes", "tester_limited"]
+
+NANOSECONDS_PER_SECOND = 1_000_000_000
 
 
 class Outcome(StrEnum):
@@ -23,7 +25,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What a throughput search looks for. Loads are frames per second in one direction."""
+    """What a search looks for: trials of two lengths, or trials that establish so many connections.
+
+    Loads are frames per second in one direction, or connections per second.
+    """
 
     maximum: int
     """Highest load, tried first."""
@@ -31,20 +36,35 @@ class Goal:
     """Lowest load tried."""
     resolution: int
     """Distance of the bounds at which the search ends."""
-    search_duration_ns: int
-    """Length of the trials that look for the result."""
-    trial_duration_ns: int
-    """Length of the trials that confirm it (RFC 2544 section 24)."""
+    search_duration_ns: int | None = None
+    """Length of the trials that look for the result; None with `connections`."""
+    trial_duration_ns: int | None = None
+    """Length of the trials that confirm it (RFC 2544 section 24); None with `connections`."""
     loss_tolerance: Fraction = Fraction(0)
     """Highest ratio of frames not delivered, in [0, 1); above 0 it is no RFC 2544 throughput."""
+    connections: int | None = None
+    """Connections that every trial establishes; the length of a trial follows from its rate (RFC 9693 section 4.5)."""
+    alpha: Fraction | None = None
+    """With `connections`: validate them at so much of the rate (RFC 9693 section 4.6); None: do not validate."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.minimum <= self.maximum:
             raise ValueError(f"a search needs 1 <= minimum <= maximum, not {self.minimum} and {self.maximum}")
         if self.resolution < 1:
             raise ValueError(f"the resolution of a search is at least 1 frame/s, not {self.resolution}")
-        if not 0 < self.search_duration_ns <= self.trial_duration_ns:
-            raise ValueError("trials of a search last longer than 0 and no longer than the trial that confirms")
+        if self.connections is None:
+            search_ns, trial_ns = self.durations_ns
+            if not 0 < search_ns <= trial_ns:
+                raise ValueError("trials of a search last longer than 0 and no longer than the trial that confirms")
+        elif self.connections < 1:
+            raise ValueError(f"a trial establishes at least 1 connection, not {self.connections}")
+
+    @property
+    def durations_ns(self) -> tuple[int, int]:
+        """Return the lengths of the trials that look for the result and of those that confirm it."""
+        if self.search_duration_ns is None or self.trial_duration_ns is None:
+            raise ValueError("the trials of this search have no length of their own")
+        return self.search_duration_ns, self.trial_duration_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +85,13 @@ class Measure:
     """Try this load next."""
 
     frames_per_second: int
+    """Of each direction; connections per second where connections are established (RFC 9693 section 4.5)."""
     duration_ns: int
     purpose: Purpose
+    connections: int | None = None
+    """Stateful: how many connections the table holds; 0 is an empty table. None: as many as the cell says."""
+    alpha: Fraction | None = None
+    """Stateful, establishment: validate at so much of the rate (RFC 9693 section 4.6); None: do not validate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +148,11 @@ class Bounds:
         return self.tester_limit  # by definition below `upper`
 
 
+def sending_ns(frames: int, frames_per_second: int) -> int:
+    """Return how long so many frames take at a rate, in nanoseconds, rounded up so that none is cut off."""
+    return -(-frames * NANOSECONDS_PER_SECOND // frames_per_second)
+
+
 def bounds_of(history: Iterable[Observation], *, pass_duration_ns: int = 0) -> Bounds:
     """Return the bounds that `history` leaves, the gateway's and the Tester's apart.
 
@@ -146,7 +176,7 @@ def conclude(goal: Goal, history: Sequence[Observation]) -> SearchResult:
 
     A result is the gateway's only if a valid trial failed within the resolution of the highest load that passed.
     """
-    bounds = bounds_of(history, pass_duration_ns=goal.trial_duration_ns)
+    bounds = bounds_of(history, pass_duration_ns=goal.trial_duration_ns or 0)
     narrow = bounds.lower is not None and bounds.upper is not None and bounds.upper - bounds.lower <= goal.resolution
     kind: Kind
     if narrow:

@@ -36,15 +36,16 @@ def search(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResul
     if goal.minimum == goal.maximum:  # one load is no interval for the package
         return _single_load(goal, measure)
     measurer = _Measurer(goal, measure)
+    search_ns, trial_ns = goal.durations_ns
     config = Config(
         goals=[
             SearchGoal(
                 loss_ratio=float(goal.loss_tolerance),
                 exceed_ratio=0.0,
                 relative_width=min(RELATIVE_WIDTH_MAX, goal.resolution / goal.maximum),
-                initial_trial_duration=goal.search_duration_ns / NANOSECONDS_PER_SECOND,
-                final_trial_duration=goal.trial_duration_ns / NANOSECONDS_PER_SECOND,
-                duration_sum=goal.trial_duration_ns / NANOSECONDS_PER_SECOND,
+                initial_trial_duration=search_ns / NANOSECONDS_PER_SECOND,
+                final_trial_duration=trial_ns / NANOSECONDS_PER_SECOND,
+                duration_sum=trial_ns / NANOSECONDS_PER_SECOND,
                 fail_fast=False,
             )
         ],
@@ -74,8 +75,9 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no t
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
         """Make one trial; durations are in seconds, loads in frames per second in one direction."""
-        duration_ns = min(round(intended_duration * NANOSECONDS_PER_SECOND), self._goal.trial_duration_ns)
-        purpose: Purpose = "confirmation" if duration_ns == self._goal.trial_duration_ns else "search"
+        _, trial_ns = self._goal.durations_ns
+        duration_ns = min(round(intended_duration * NANOSECONDS_PER_SECOND), trial_ns)
+        purpose: Purpose = "confirmation" if duration_ns == trial_ns else "search"
         seen = self.observe(Measure(frames_per_second=int(intended_load), duration_ns=duration_ns, purpose=purpose))
         offered, lost, intended = self._counts(seen)
         return MeasurementResult(

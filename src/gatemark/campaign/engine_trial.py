@@ -1,0 +1,139 @@
+"""One trial of the engine with what is asked of the test bed around it: report, drops, validity. No verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from gatemark.campaign.events import EventCallback, TrialProgress
+from gatemark.campaign.plan import Run
+from gatemark.config.model import Campaign
+from gatemark.engine.client import Engine
+from gatemark.errors import EngineError, Interrupted, TestBedError
+from gatemark.search.goal import Measure
+from gatemark.trial.result import JsonObject, TrialReport
+from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity, link_is_down
+
+
+class GatewayWatch(Protocol):
+    """What is asked of a test bed around each trial."""
+
+    def own_drops(self) -> Mapping[str, int]:
+        """Return frames that the test bed dropped on the Tester's side since it was made, by place."""
+
+    def gateway_queue_drops(self) -> Mapping[str, int]:
+        """Return frames that the gateway's own queues dropped since it was made, by place."""
+
+    def check(self) -> None:
+        """Raise TestBedError if the gateway is not alive."""
+
+    def clear_state(self) -> None:
+        """Delete all connections of a stateful gateway."""
+
+    def count_connections(self) -> int | None:
+        """Return the number of connections that the gateway holds; None if it cannot tell."""
+
+    def tear_down(self) -> int:
+        """Delete all connections; return the nanoseconds that it took on the gateway's side."""
+
+    def restart(self) -> None:
+        """Stop the gateway and start it anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialOrder:
+    """Which trial to make."""
+
+    run: Run
+    trial_number: int
+    """From 1, over the whole campaign."""
+    repetition: int
+    """From 0."""
+    attempt: int
+    """From 0; the attempts before it were invalid."""
+    step: Measure
+    connections_per_second: int | None = None
+    """Stateful: rate of test phase 1 before phase 2 or tear-down; None where the rate is what is measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """One trial of the engine."""
+
+    report: TrialReport
+    validity: Validity
+    testbed_drops: Mapping[str, int]
+    """Frames that the test bed's queues towards the Tester dropped meanwhile, by place."""
+    gateway_drops: Mapping[str, int]
+    """Frames that the gateway's own queues dropped meanwhile, by place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineTrials:
+    """Makes trials with one engine on one test bed."""
+
+    campaign: Campaign
+    engine: Engine
+    testbed: GatewayWatch | None
+    on_event: EventCallback
+
+    def make(self, body: JsonObject, trial_number: int, *, needs_link: bool) -> Observed:
+        """Make one trial and say whether it may be believed; `trial_number` is that of the campaign.
+
+        A trial during which the test bed broke is no observation but an error: it must not pass for a result of the
+        gateway. So is a trial that was cancelled, and one without link if `needs_link`.
+        """
+        own_before, gateway_before = self._own_drops(), self._gateway_drops()
+        report = self._report(body, trial_number)
+        if self.testbed is not None:
+            self.testbed.check()
+        if needs_link and link_is_down(report):
+            raise _link_down(report)
+        drops = _increase(own_before, self._own_drops())
+        policy = ValidityPolicy(lateness_max_ns=self.campaign.validity.lateness_max_ns)
+        return Observed(
+            report=report,
+            validity=judge_validity(report, policy, testbed_drops=drops),
+            testbed_drops=drops,
+            gateway_drops=_increase(gateway_before, self._gateway_drops()),
+        )
+
+    def _report(self, body: JsonObject, trial_number: int) -> TrialReport:
+        def tell(progress: JsonObject) -> None:
+            self.on_event(TrialProgress(trial_number=trial_number, progress=progress))
+
+        try:
+            report = TrialReport.from_json(self.engine.trial(body, tell))
+        except EngineError:
+            if self.testbed is not None:
+                self.testbed.check()  # an interface or a gateway that is gone is the clearer message
+            raise
+        if report.cancelled:
+            raise Interrupted(
+                what="the trial was cancelled",
+                where=f"trial {trial_number}",
+                fix="every finished trial is kept; continue with `gatemark run --resume DIR`",
+            )
+        return report
+
+    def _own_drops(self) -> Mapping[str, int]:
+        return {} if self.testbed is None else self.testbed.own_drops()
+
+    def _gateway_drops(self) -> Mapping[str, int]:
+        return {} if self.testbed is None else self.testbed.gateway_queue_drops()
+
+
+def _increase(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    """Return by how much each counter grew, without those that did not."""
+    growth = {place: count - before.get(place, 0) for place, count in after.items()}
+    return {place: count for place, count in growth.items() if count}
+
+
+def _link_down(report: TrialReport) -> TestBedError:
+    sides = " and ".join(side for side, port in report.ports.items() if not port.link_up)
+    return TestBedError(
+        what="the link went down and did not come back",
+        where=f"{sides} port",
+        fix="check cable, interface and gateway, then continue with `gatemark run --resume DIR`",
+    )

@@ -1,0 +1,361 @@
+"""Trials through a stateful gateway: its table is cleared, test phase 1 fills it, then comes what is measured.
+
+RFC 9693 section 4. Phase 2 never starts over a table that is not full: a test phase 1 that lost connections is repeated
+at half the rate, and if no attempt fills the table, the trial says nothing about the gateway's frames.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed, TrialOrder
+from gatemark.campaign.events import PhaseName, PhaseStarted
+from gatemark.campaign.journal import ConnectionFacts, PhaseOne
+from gatemark.campaign.tester_memory import available_octets, check_memory
+from gatemark.config.stateful import time_needed_ns
+from gatemark.errors import ConfigError, TestBedError
+from gatemark.trial.connection_request import establish_request, establishing_ns, use_request, validation_request
+from gatemark.trial.request import resolve_requests
+from gatemark.trial.result import JsonObject, TrialReport
+from gatemark.trial.validity import Validity
+from gatemark.trial.verdict import Verdict, judge
+from gatemark.units import format_duration_ns
+
+STEPS_MAX = 16
+"""Every trial of the engine has a number of its own, so that stragglers of one phase are foreign to the next."""
+
+EMPTY_WAIT_S = 10.0
+"""How long a table that was cleared may take to be empty."""
+
+EMPTY_POLL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A trial with what we make of it."""
+
+    validity: Validity
+    verdict: Verdict | None
+    """None if the trial is invalid."""
+    report: TrialReport
+    testbed_drops: Mapping[str, int] = field(default_factory=dict)
+    gateway_drops: Mapping[str, int] = field(default_factory=dict)
+    connections: ConnectionFacts | None = None
+    """Stateful trials only."""
+
+
+class StatefulTrials:
+    """Makes the trials of a stateful campaign. `available_octets` tells the memory that the machine can give."""
+
+    def __init__(
+        self,
+        trials: EngineTrials,
+        *,
+        empty_wait_s: float = EMPTY_WAIT_S,
+        available_octets: Callable[[], int] = available_octets,
+    ) -> None:
+        self.trials = trials
+        self._empty_wait_s = empty_wait_s
+        self._available_octets = available_octets
+        self._observed_runs: set[int] = set()
+        self._largest = 0
+
+    def make(self, order: TrialOrder, *, loss_tolerance: Fraction, needs_link: bool) -> Judged:
+        """Make one trial and judge it.
+
+        Raises ConfigError before anything is sent if connections would expire or the Tester lacks memory, TestBedError
+        if the table cannot be emptied or the gateway is gone. Only while the capacity is measured is a gateway that
+        stops answering a result: it is started anew, and the trial has failed (RFC 9693 section 4.9).
+        """
+        trial = _Trial(self, order, loss_tolerance, needs_link=needs_link)
+        if order.run.procedure != "connection_tracking_table_capacity":
+            return trial.make()
+        try:
+            return trial.make()
+        except TestBedError as error:
+            testbed = self.trials.testbed
+            if testbed is None or not trial.has_sent or _is_alive(testbed):
+                raise
+            testbed.restart()
+            for body in resolve_requests(self.trials.campaign):
+                self.trials.engine.resolve(body)  # its link-layer addresses may be new
+            return trial.collapsed(error)
+
+    def reserve(self, connections: int) -> None:
+        """Check that the Tester has memory for so many connections; what it has once, it keeps."""
+        if connections > self._largest:
+            where = f"{self.trials.campaign.source}: connections"
+            check_memory(connections, self._available_octets(), where=where, held=self._largest)
+            self._largest = connections
+
+    def empty_table(self) -> int | None:
+        """Clear the gateway's table and wait until it is empty; return 0, or None if the gateway cannot count."""
+        testbed = self.trials.testbed
+        if testbed is None:
+            return None
+        testbed.clear_state()
+        deadline = time.monotonic() + self._empty_wait_s
+        while left := testbed.count_connections():
+            if time.monotonic() >= deadline:
+                raise TestBedError(
+                    what=f"the gateway still holds {left} connections {self._empty_wait_s:g} s after its table was"
+                    " cleared",
+                    where="gateway control: clear_state",
+                    fix="see that clear_state deletes every connection, that count_connections counts only those of"
+                    " the test, and that no other traffic passes the gateway",
+                )
+            time.sleep(EMPTY_POLL_S)
+        return left
+
+    def count(self) -> int | None:
+        """Return how many connections the gateway counts."""
+        return None if self.trials.testbed is None else self.trials.testbed.count_connections()
+
+    def behaviour(self, run: int) -> JsonObject | None:
+        """Return what the state table says about the gateway, the first time in a run."""
+        if run in self._observed_runs:
+            return None
+        self._observed_runs.add(run)
+        answer = self.trials.engine.connections()
+        return {key: value for key, value in answer.items() if key not in ("answer", "id")}
+
+
+class _Trial:
+    """One trial under way."""
+
+    def __init__(self, makes: StatefulTrials, order: TrialOrder, loss_tolerance: Fraction, *, needs_link: bool) -> None:
+        self.makes = makes
+        self.campaign = makes.trials.campaign
+        self.order = order
+        self.cell = order.run.cell
+        self.loss_tolerance = loss_tolerance
+        self.needs_link = needs_link
+        connections = order.step.connections
+        if connections is None:
+            connections = self.cell.connections
+        assert connections is not None, "a stateful trial has a number of connections"
+        self.count = connections
+        self.facts = ConnectionFacts(count=connections)
+        self._steps = 0
+        self._last: Observed | None = None
+
+    @property
+    def has_sent(self) -> bool:
+        """Whether anything was sent."""
+        return self._steps > 0
+
+    def make(self) -> Judged:
+        """Make the phases that the procedure of the run has."""
+        self.makes.reserve(self.count)
+        match self.order.run.procedure:
+            case "throughput" | "frame_loss":
+                return self._measure_frames()
+            case "connection_tear_down_rate":
+                return self._tear_down()
+            case _:
+                return self._establish()
+
+    def _measure_frames(self) -> Judged:
+        """Fill the table, then measure with the connections that it holds (RFC 9693 section 4.7)."""
+        step = self.order.step
+        if not self._fill(step.duration_ns):
+            return self._unfilled()
+        body = use_request(
+            self.campaign,
+            self.cell,
+            connections=self.count,
+            frames_per_second=step.frames_per_second,
+            duration_ns=step.duration_ns,
+            trial_number=self._next_tag(),
+        )
+        observed = self._ask("phase 2", body, step.frames_per_second)
+        self.facts = replace(self.facts, counted_after_phase_two=self.makes.count())
+        return self._judged(observed, judge(observed.report, self.loss_tolerance) if observed.validity.valid else None)
+
+    def _establish(self) -> Judged:
+        """Establish all connections at the rate under test; validate them if asked to (RFC 9693 sections 4.5, 4.6)."""
+        rate, alpha = self.order.step.frames_per_second, self.order.step.alpha
+        validation_rate = None if alpha is None else max(1, int(alpha * rate))
+        self._check_time(
+            rate, 0 if validation_rate is None else establishing_ns(self.cell.mix, self.count, validation_rate)
+        )
+        first, observed = self._phase_one(rate, is_validated=validation_rate is not None)
+        if validation_rate is None:
+            return self._judged(observed, first.verdict)
+        self.facts = replace(self.facts, phase_one=(first,))
+        if first.verdict is None or not first.verdict.passed:
+            return self._judged(observed, first.verdict)
+        body = validation_request(
+            self.campaign,
+            self.cell,
+            connections=self.count,
+            connections_per_second=validation_rate,
+            trial_number=self._next_tag(),
+        )
+        observed = self._ask("validation", body, validation_rate)
+        self.facts = replace(self.facts, counted_after_phase_two=self.makes.count())
+        validity = Validity(valid=observed.validity.valid, reasons=_in("validation", observed.validity.reasons))
+        observed = replace(observed, validity=validity)
+        if not validity.valid:
+            return self._judged(observed, None)
+        verdict = judge(observed.report, Fraction(0))
+        return self._judged(observed, Verdict(passed=verdict.passed, reasons=_in("validation", verdict.reasons)))
+
+    def _tear_down(self) -> Judged:
+        """Delete all connections at once, or find out how long it takes when there is none (RFC 9693 section 4.8)."""
+        if self.count == 0:
+            self.facts = replace(self.facts, counted_before=self.makes.empty_table())
+            valid = Validity(valid=True)
+            observed = Observed(report=self._no_report(), validity=valid, testbed_drops={}, gateway_drops={})
+        elif self._fill(0):
+            assert self._last is not None, "the table was filled"
+            observed = self._last
+        else:
+            return self._unfilled()
+        testbed = self.makes.trials.testbed
+        if testbed is None:
+            raise TestBedError(
+                what="connections cannot be deleted without a test bed", where="test bed", fix="give a test bed"
+            )
+        self._tell("tear-down", None)
+        self.facts = replace(self.facts, tear_down_ns=testbed.tear_down())
+        left = self.makes.count()
+        reasons = (f"the gateway still holds {left} connections after the tear-down",) if left else ()
+        return self._judged(observed, Verdict(passed=not reasons, reasons=reasons))
+
+    def _fill(self, phase_two_ns: int) -> bool:
+        """Fill the table, each attempt at half the rate of the one before; return whether one did."""
+        rate = self.order.connections_per_second
+        assert rate is not None, "a trial that begins with a full table has a rate of test phase 1"
+        self._check_time(rate, phase_two_ns)
+        for attempt in range(1 + self.campaign.connections_model.retries):
+            if attempt and self._expires(rate, phase_two_ns):
+                return False
+            made, _ = self._phase_one(rate, attempt)
+            self.facts = replace(self.facts, phase_one=(*self.facts.phase_one, made))
+            if made.verdict is not None and made.verdict.passed:
+                return True
+            rate = max(1, rate // 2)
+        return False
+
+    def _phase_one(self, rate: int, attempt: int = 0, *, is_validated: bool = False) -> tuple[PhaseOne, Observed]:
+        """Make one attempt at test phase 1 (RFC 9693 section 4.2), over an empty table.
+
+        The gateway's own count decides only where no validation follows, which asks for every connection by itself.
+        """
+        self.facts = replace(self.facts, counted_before=self.makes.empty_table())
+        body = establish_request(
+            self.campaign,
+            self.cell,
+            connections=self.count,
+            connections_per_second=rate,
+            trial_number=self._next_tag(),
+        )
+        observed = self._ask("phase 1", body, rate, attempt)
+        counted = self.makes.count()
+        self.facts = replace(self.facts, counted_after_phase_one=counted)
+        verdict = (
+            self._verdict_of_phase_one(observed.report, None if is_validated else counted)
+            if observed.validity.valid
+            else None
+        )
+        if verdict is not None and verdict.passed and self.facts.behaviour is None:
+            self.facts = replace(self.facts, behaviour=self.makes.behaviour(self.order.run.number))
+        made = PhaseOne(
+            connections_per_second=rate, validity=observed.validity, verdict=verdict, report=observed.report
+        )
+        return made, observed
+
+    def _verdict_of_phase_one(self, report: TrialReport, counted: int | None) -> Verdict:
+        reasons = judge(report, Fraction(0)).reasons
+        if counted is not None and counted < self.count:
+            reasons += (f"the gateway holds {counted} of {self.count} connections",)
+        return Verdict(passed=not reasons, reasons=reasons)
+
+    def _unfilled(self) -> Judged:
+        """Return what a trial is that got no further than test phase 1."""
+        assert self._last is not None, "phase 1 was tried at least once"
+        last = self.facts.phase_one[-1]
+        reasons = last.validity.reasons if last.verdict is None else last.verdict.reasons
+        validity = Validity(valid=False, reasons=_in("phase 1", reasons))
+        return self._judged(replace(self._last, validity=validity), None)
+
+    def collapsed(self, error: TestBedError) -> Judged:
+        """Return what the trial is in which the gateway stopped answering."""
+        report = self._no_report() if self._last is None else self._last.report
+        self.facts = replace(self.facts, collapsed=True)
+        reason = f"the gateway collapsed with {self.count} connections: {error.problems[0].what}"
+        return Judged(
+            validity=Validity(valid=True),
+            verdict=Verdict(passed=False, reasons=(reason,)),
+            report=report,
+            connections=self.facts,
+        )
+
+    def _judged(self, observed: Observed, verdict: Verdict | None) -> Judged:
+        return Judged(
+            validity=observed.validity,
+            verdict=verdict,
+            report=observed.report,
+            testbed_drops=observed.testbed_drops,
+            gateway_drops=observed.gateway_drops,
+            connections=self.facts,
+        )
+
+    def _ask(self, phase: PhaseName, body: JsonObject, per_second: int, attempt: int = 0) -> Observed:
+        self._tell(phase, per_second, attempt)
+        trials, number = self.makes.trials, self.order.trial_number
+        self._last = trials.make(body, number, needs_link=self.needs_link)
+        return self._last
+
+    def _tell(self, phase: PhaseName, per_second: int | None, attempt: int = 0) -> None:
+        started = PhaseStarted(
+            trial_number=self.order.trial_number,
+            phase=phase,
+            connections=self.count,
+            per_second=per_second,
+            attempt=attempt,
+        )
+        self.makes.trials.on_event(started)
+
+    def _next_tag(self) -> int:
+        """Return the number of the next trial of the engine."""
+        tag = self.order.trial_number * STEPS_MAX + self._steps % STEPS_MAX
+        self._steps += 1
+        return tag
+
+    def _no_report(self) -> TrialReport:
+        number = self.order.trial_number * STEPS_MAX
+        return TrialReport(trial_number=number, cancelled=False, phases=(), directions=(), ports={})
+
+    def _expires(self, rate: int, phase_two_ns: int) -> bool:
+        """Whether connections would expire before the trial ends (RFC 9693 section 4.4)."""
+        timeout_ns = self.campaign.gateway.table.udp_timeout_ns
+        return timeout_ns is not None and time_needed_ns(self.campaign, self.count, rate, phase_two_ns) >= timeout_ns
+
+    def _check_time(self, rate: int, phase_two_ns: int) -> None:
+        if not self._expires(rate, phase_two_ns):
+            return
+        timeout_ns = self.campaign.gateway.table.udp_timeout_ns or 0
+        needed_ns = time_needed_ns(self.campaign, self.count, rate, phase_two_ns)
+        raise ConfigError(
+            what=f"the gateway deletes connections after {format_duration_ns(timeout_ns)} without frames, but"
+            f" {self.count} of them at {rate} connections/s and what follows take {format_duration_ns(needed_ns)}",
+            where=f"{self.campaign.source}: gateway.table.udp_timeout",
+            fix="set a longer timeout, a higher connections.rate or minimum of the rates, or fewer connections",
+        )
+
+
+def _in(phase: PhaseName, reasons: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{phase}: {reason}" for reason in reasons)
+
+
+def _is_alive(testbed: GatewayWatch) -> bool:
+    try:
+        testbed.check()
+    except TestBedError:
+        return False
+    return True

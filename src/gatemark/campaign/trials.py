@@ -1,0 +1,198 @@
+"""The trials of a campaign under way: made or taken from the journal, repeated while they are invalid, written down.
+
+Resuming is replay: trials that the journal holds are taken from it in order, so the same decisions are made, and
+measuring goes on where it stopped. Whether a trial counts is decided in `trial.validity`, whether it passes in
+`trial.verdict`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from fractions import Fraction
+from typing import NoReturn
+
+from gatemark.campaign.events import Event, TrialFinished
+from gatemark.campaign.journal import Journal, TrialRecord
+from gatemark.campaign.maker import TrialMaker, TrialOrder
+from gatemark.campaign.plan import Run
+from gatemark.errors import ResultError, TestBedError
+from gatemark.procedures.measured import Measured
+from gatemark.search.goal import Measure, Observation, Outcome, bounds_of
+
+
+class Trials:
+    """All trials of a campaign: what is left to replay, and the number of the next one."""
+
+    def __init__(self, maker: TrialMaker, journal: Journal) -> None:
+        self.maker = maker
+        self.campaign = maker.campaign
+        self.journal = journal
+        self._replay = deque(journal.records)
+        self._trial_number = 0
+
+    def tell(self, event: Event) -> None:
+        """Tell whoever watches."""
+        self.maker.on_event(event)
+
+    def next_number(self) -> int:
+        """Return the number of the next trial."""
+        self._trial_number += 1
+        return self._trial_number
+
+    def replayed(self, order: TrialOrder) -> TrialRecord | None:
+        """Return the journal's record of a trial, None if it must be made; raise ResultError if it does not fit."""
+        if not self._replay:
+            return None
+        record, step = self._replay.popleft(), order.step
+        connections = order.run.cell.connections if step.connections is None else step.connections
+        asked = (
+            order.trial_number,
+            order.run.number,
+            order.repetition,
+            order.attempt,
+            step.purpose,
+            step.frames_per_second,
+            step.duration_ns,
+            connections,
+            step.alpha,
+        )
+        held = (
+            record.trial_number,
+            record.run,
+            record.repetition,
+            record.attempt,
+            record.purpose,
+            record.frames_per_second,
+            record.duration_ns,
+            None if record.connections is None else record.connections.count,
+            record.alpha,
+        )
+        if asked != held:
+            raise ResultError(
+                what=f"trial {record.trial_number} was made for run {record.run} at {record.frames_per_second} fps, "
+                f"the campaign asks for run {order.run.number} at {step.frames_per_second} fps",
+                where=str(self.journal.path),
+                fix="the journal belongs to another campaign; resume with the campaign file of its folder",
+            )
+        return record
+
+    def check_all_replayed(self) -> None:
+        """Raise ResultError if the journal holds more trials than the campaign has."""
+        if self._replay:
+            raise ResultError(
+                what=f"trial {self._replay[0].trial_number} is none of this campaign",
+                where=str(self.journal.path),
+                fix="the journal belongs to another campaign; resume with the campaign file of its folder",
+            )
+
+
+class Repetition:
+    """One repetition of one run: makes the trials of a step, and keeps what they leave for those who watch."""
+
+    def __init__(
+        self,
+        trials: Trials,
+        run: Run,
+        repetition: int,
+        *,
+        loss_tolerance: Fraction = Fraction(0),
+        connections_per_second: int | None = None,
+    ) -> None:
+        self.trials = trials
+        self.run = run
+        self.repetition = repetition
+        self.loss_tolerance = loss_tolerance
+        self.connections_per_second = connections_per_second
+        """Rate of test phase 1 before the phase that is measured; None where there is no such phase."""
+        self._search: tuple[int | None, Fraction | None] = (None, None)
+        self._history: list[Observation] = []
+
+    def measure(self, step: Measure) -> Measured:
+        """Try one load until a trial is valid or the retries are used up.
+
+        Raises TestBedError if the gateway lost connections in every attempt at test phase 1: then there is nothing to
+        be measured.
+        """
+        if self._search != (step.connections, step.alpha):  # another search: its loads do not bound this one's
+            self._search, self._history = (step.connections, step.alpha), []
+        attempts = 1 + self.trials.campaign.validity.retries
+        for attempt in range(attempts):
+            record = self._trial(step, attempt, is_last=attempt == attempts - 1)
+            if record.verdict is not None:
+                return _measured(record, self._history[-1])
+        if _gateway_lost_connections(record):
+            _refuse(record)
+        return Measured(observation=self._history[-1], report=None)
+
+    def _trial(self, step: Measure, attempt: int, *, is_last: bool) -> TrialRecord:
+        trials = self.trials
+        order = TrialOrder(
+            run=self.run,
+            trial_number=trials.next_number(),
+            repetition=self.repetition,
+            attempt=attempt,
+            step=step,
+            connections_per_second=self.connections_per_second,
+        )
+        record = trials.replayed(order)
+        is_replayed = record is not None
+        if record is None:
+            record = trials.maker.make(
+                order, loss_tolerance=self.loss_tolerance, bounds=bounds_of(self._history), needs_link=is_last
+            )
+            trials.journal.append(record)
+        if record.verdict is not None or is_last:
+            self._history.append(_observation(record))
+        bounds = bounds_of(self._history)
+        trials.tell(TrialFinished(run=self.run, record=record, bounds=bounds, replayed=is_replayed))
+        return record
+
+
+def _observation(record: TrialRecord) -> Observation:
+    """Return what a search may know of a load after its last attempt."""
+    if record.verdict is None:
+        outcome = Outcome.TESTER_LIMITED
+    else:
+        outcome = Outcome.PASSED if record.verdict.passed else Outcome.FAILED
+    worst = record.report.worst()
+    return Observation(
+        frames_per_second=record.frames_per_second,
+        duration_ns=record.duration_ns,
+        outcome=outcome,
+        offered=worst.offered,
+        undelivered=max(0, worst.undelivered),
+    )
+
+
+def _measured(record: TrialRecord, observation: Observation) -> Measured:
+    """Return a valid trial as procedures see it."""
+    facts = record.connections
+    if facts is None:
+        return Measured(observation=observation, report=record.report)
+    return Measured(
+        observation=observation,
+        report=record.report,
+        phase_one=facts.phase_one[-1].report if facts.phase_one else None,
+        tear_down_ns=facts.tear_down_ns,
+        collapsed=facts.collapsed,
+    )
+
+
+def _gateway_lost_connections(record: TrialRecord) -> bool:
+    """Whether an invalid trial got no further than a test phase 1 that was valid and lost connections."""
+    if record.connections is None or not record.connections.phase_one:
+        return False
+    verdict = record.connections.phase_one[-1].verdict
+    return verdict is not None and not verdict.passed
+
+
+def _refuse(record: TrialRecord) -> NoReturn:
+    assert record.connections is not None, "only a stateful trial has a test phase 1"
+    last = record.connections.phase_one[-1]
+    reasons = "; ".join(last.verdict.reasons if last.verdict is not None else ())
+    raise TestBedError(
+        what=f"test phase 1 failed in every attempt, the last one at {last.connections_per_second} connections/s:"
+        f" {reasons}",
+        where="connections.rate",
+        fix="lower connections.rate, or see that the gateway holds so many connections and has ports for them",
+    )

@@ -1,0 +1,1 @@
+"""Procedures for stateful gateways (RFC 9693): the metrics of connections themselves."""

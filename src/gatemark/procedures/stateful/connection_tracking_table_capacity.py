@@ -1,0 +1,202 @@
+"""Connection tracking table capacity: how many connections a gateway holds (RFC 9693 section 4.9).
+
+An elementary measurement is the validated connection establishment rate for one number of connections, in trials that
+begin with an empty table. A trial fails because the table is full or because the rate is too high; so a size counts as
+stored if any rate passes from the safe rate down to a share of it, and as too large if none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+from gatemark.procedures.measured import Measured, MeasureStep
+from gatemark.procedures.result import Capacity, CapacityStep, Overflow
+from gatemark.search import binary
+from gatemark.search.goal import Goal, Kind, Measure, Observation, SearchResult
+from gatemark.trial.result import Counts, TrialReport
+from gatemark.trial.verdict import judge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityGoal:
+    """What a search for the capacity looks for. Symbols are those of RFC 9693 section 4.9."""
+
+    rates: Goal
+    """Search for R0 with C0 connections; its resolution is e, its alpha that of every validation."""
+    maximum: int
+    """Connections at which the search ends."""
+    resolution: int
+    """E: distance of the sizes at which the search ends."""
+    beta: Fraction
+    """Share of the safe rate below which the exponential search takes the table for full."""
+    gamma: Fraction
+    """The same in the final binary search."""
+
+    def __post_init__(self) -> None:
+        if self.rates.alpha is None:
+            raise ValueError("without validation a gateway that evicts connections would have no capacity")
+        if self.start > self.maximum:
+            raise ValueError(f"the search starts with {self.start} connections, above its maximum of {self.maximum}")
+
+    @property
+    def start(self) -> int:
+        """C0: a number of connections that the gateway certainly holds."""
+        assert self.rates.connections is not None, "a goal with alpha was given without connections"
+        return self.rates.connections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeToTest:
+    """The next number of connections, and the rates at which it is tried."""
+
+    search: Literal["start", "exponential", "binary"]
+    rates: Goal
+
+
+def next_size(goal: CapacityGoal, steps: Sequence[CapacityStep]) -> SizeToTest | None:
+    """Choose the next number of connections after `steps`; None when done. Pure: same steps, same answer.
+
+    C0 first; then twice the safe size CS, at most the maximum, until a size is not stored; then the middle of the
+    interval. The safe rate RS is the ceiling of all that follows, because a larger table is not faster, and it is tried
+    first: a size that passes there costs one trial.
+    """
+    if not steps:
+        return SizeToTest(search="start", rates=goal.rates)
+    stored = [step for step in steps if step.stored]
+    if not stored:
+        return None
+    safe, full = stored[-1], [step for step in steps if not step.stored]
+    if not full:
+        if safe.connections == goal.maximum:
+            return None
+        return _size_to_test(goal, "exponential", min(2 * safe.connections, goal.maximum), safe, goal.beta)
+    end = full[-1].connections
+    if end - safe.connections <= goal.resolution:
+        return None
+    return _size_to_test(goal, "binary", (safe.connections + end) // 2, safe, goal.gamma)
+
+
+def _size_to_test(
+    goal: CapacityGoal,
+    search: Literal["exponential", "binary"],
+    connections: int,
+    safe: CapacityStep,
+    share: Fraction,
+) -> SizeToTest:
+    assert safe.rate is not None, "a size that is stored has a rate"
+    stop_rate = -(-safe.rate * share.numerator // share.denominator)
+    rates = replace(goal.rates, connections=connections, maximum=safe.rate, minimum=stop_rate)
+    return SizeToTest(search=search, rates=rates)
+
+
+def measure_capacity(goal: CapacityGoal, measure: MeasureStep) -> Capacity:
+    """Search once. The only effects are those of `measure`; a gateway that collapsed must work again afterwards."""
+    steps: list[CapacityStep] = []
+    overflow: Measured | None = None
+    while (size := next_size(goal, steps)) is not None:
+        result, last = _search_rate(size.rates, measure)
+        if result is not None and result.lower_bound is None and result.kind == "tester_limited":
+            return _conclude(goal, steps, overflow, tester_limited=True)
+        step = _step(size, None if result is None else result.lower_bound)
+        steps.append(step)
+        overflow = overflow if step.stored else last
+    return _conclude(goal, steps, overflow, tester_limited=False)
+
+
+def _search_rate(rates: Goal, measure: MeasureStep) -> tuple[SearchResult | None, Measured]:
+    """Return the validated rate of one size and the trial at the lowest rate; no rate if the gateway collapsed."""
+    trials: list[Measured] = []
+    history: list[Observation] = []
+    while isinstance(step := binary.next_step(rates, history), Measure):
+        trials.append(measure(step))
+        history.append(trials[-1].observation)
+        if trials[-1].collapsed:
+            return None, trials[-1]
+    return step, min(trials, key=lambda trial: trial.observation.frames_per_second)
+
+
+def _step(size: SizeToTest, rate: int | None) -> CapacityStep:
+    assert size.rates.connections is not None, "every size has its number"
+    return CapacityStep(
+        search=size.search,
+        connections=size.rates.connections,
+        rate=rate,
+        stop_rate=size.rates.minimum,
+        stored=rate is not None,
+    )
+
+
+def _conclude(
+    goal: CapacityGoal, steps: Sequence[CapacityStep], overflow: Measured | None, *, tester_limited: bool
+) -> Capacity:
+    capacity = max((step.connections for step in steps if step.stored), default=None)
+    upper_bound = min((step.connections for step in steps if not step.stored), default=None)
+    kind: Kind
+    if tester_limited:
+        kind = "tester_limited"
+    elif capacity is None:
+        kind = "nothing_passes"
+    else:
+        kind = "maximum_passed" if upper_bound is None else "found"
+    return Capacity(
+        kind=kind,
+        capacity=capacity,
+        upper_bound=upper_bound,
+        steps=tuple(steps),
+        overflow=None if overflow is None else overflow_of(overflow),
+        lost_connections=None if overflow is None else lost_connections(overflow),
+    )
+
+
+def overflow_of(failed: Measured) -> Overflow:
+    """Return what the gateway did with connections beyond its capacity, as a failed trial shows it.
+
+    A connection that is lost in test phase 1 was refused; one that arrives with the Initiator's own address was let
+    through untranslated. If every connection was established and some cannot be validated, they were evicted.
+    """
+    if failed.collapsed:
+        return "collapsed"
+    first = failed.phase_one or failed.report
+    if first is None:
+        return "other"
+    counts = _foreground(first)
+    untranslated = counts.faults.get("untranslated_source", 0)
+    if untranslated or counts.lost > 0:
+        return "untranslated" if untranslated >= counts.lost else "refused"
+    if not judge(first, Fraction(0)).passed:
+        return "other"
+    validation = _validation(failed)
+    return "evicted" if validation is None or _foreground(validation).undelivered > 0 else "other"
+
+
+def lost_connections(failed: Measured) -> Literal["oldest", "newest", "spread"] | None:
+    """Return which established connections were gone when they were validated; None if none was, or none was validated.
+
+    The validation asks for them in order of establishment. Nine tenths of the lost ones must be where all of them would
+    be if only the oldest or the newest had been evicted.
+    """
+    validation = _validation(failed)
+    if validation is None:
+        return None
+    counts = _foreground(validation)
+    slices, lost = counts.loss.by_slice, sum(counts.loss.by_slice)
+    if not lost:
+        return None
+    width = -(-lost * len(slices) // counts.offered) + 1
+    oldest, newest = (10 * sum(part) >= 9 * lost for part in (slices[:width], slices[-width:]))
+    if oldest == newest:
+        return "spread"
+    return "oldest" if oldest else "newest"
+
+
+def _validation(trial: Measured) -> TrialReport | None:
+    """Return the report of the validation; None where test phase 1 failed, so that none was made."""
+    return None if trial.report == trial.phase_one else trial.report
+
+
+def _foreground(report: TrialReport) -> Counts:
+    """Return the counts of the connections of a trial in one direction."""
+    return report.directions[0].foreground if report.directions else Counts()

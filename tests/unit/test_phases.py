@@ -1,0 +1,382 @@
+"""Trials through a stateful gateway: phases, what is refused, what is named, and what is never measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from gatemark.campaign.engine_trial import EngineTrials
+from gatemark.campaign.events import Event, PhaseStarted
+from gatemark.campaign.journal import TrialRecord
+from gatemark.campaign.maker import TrialMaker, TrialOrder
+from gatemark.campaign.phases import Judged, StatefulTrials
+from gatemark.campaign.plan import Procedure, Run, cells_of
+from gatemark.config.model import Campaign
+from gatemark.engine.client import JsonObject, ProgressCallback
+from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
+from gatemark.errors import ConfigError, TestBedError
+from gatemark.search.goal import Measure, Purpose, bounds_of, sending_ns
+
+NatCampaign = Callable[..., Campaign]
+FAST = SimulatedDevice(capacity_forward=1_000_000)
+TABLES: dict[Procedure, dict[str, Any]] = {
+    "throughput": {"throughput": {"maximum": "1M"}},
+    "connection_establishment_rate": {"connection_establishment_rate": {"maximum": "1M"}},
+    "validated_connection_establishment_rate": {"connection_establishment_rate": {"maximum": "1M"}},
+    "connection_tear_down_rate": {"connection_tear_down_rate": {}},
+    "connection_tracking_table_capacity": {"connection_tracking_table_capacity": {"maximum_rate": "1M"}},
+}
+
+
+class Asked(SimulatedEngine):
+    """Keeps what it was asked, in order."""
+
+    def __init__(self, device: SimulatedDevice, gateway: SimulatedGateway | None = None) -> None:
+        super().__init__(device, gateway=gateway)
+        self.asked: list[Mapping[str, Any]] = []
+
+    def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
+        self.asked.append(body)
+        return super().trial(body, on_progress)
+
+    def resolve(self, body: Mapping[str, Any]) -> JsonObject:
+        self.asked.append(body)
+        return super().resolve(body)
+
+    @property
+    def phases(self) -> list[str]:
+        return [body["connections"]["phase"] if "connections" in body else body["request"] for body in self.asked]
+
+
+class Bench:
+    """One campaign, one engine, one gateway; every trial is of one procedure."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        device: SimulatedDevice,
+        procedure: Procedure,
+        *,
+        instead: SimulatedGateway | None = None,
+        **more: Any,
+    ) -> None:
+        self.engine = Asked(device, instead)
+        self.gateway = self.engine.gateway
+        self.events: list[Event] = []
+        self.run = Run(number=1, procedure=procedure, cell=cells_of(campaign)[0])
+        self.trials = EngineTrials(
+            campaign=campaign, engine=self.engine, testbed=self.gateway, on_event=self.events.append
+        )
+        self.stateful = StatefulTrials(self.trials, empty_wait_s=0.0, **more)
+
+    def make(self, step: Measure, *, rate: int | None = None, number: int = 1) -> Judged:
+        order = TrialOrder(
+            run=self.run, trial_number=number, repetition=0, attempt=0, step=step, connections_per_second=rate
+        )
+        return self.stateful.make(order, loss_tolerance=Fraction(0), needs_link=False)
+
+    def frames(self, *, rate: int = 10_000, load: int = 1000, number: int = 1) -> Judged:
+        return self.make(measure(load, purpose="loss"), rate=rate, number=number)
+
+    def establish(self, rate: int, *, count: int = 1000, alpha: Fraction | None = None, number: int = 1) -> Judged:
+        return self.make(measure(rate, count=count, alpha=alpha), number=number)
+
+    def started(self) -> list[tuple[str, int | None]]:
+        return [(event.phase, event.per_second) for event in self.events if isinstance(event, PhaseStarted)]
+
+
+def measure(
+    load: int, *, purpose: Purpose = "search", count: int | None = None, alpha: Fraction | None = None
+) -> Measure:
+    duration_ns = 10**9 if count is None else sending_ns(count, load)
+    return Measure(frames_per_second=load, duration_ns=duration_ns, purpose=purpose, connections=count, alpha=alpha)
+
+
+def reasons(made: Judged) -> str:
+    return "; ".join((*made.validity.reasons, *(made.verdict.reasons if made.verdict else ())))
+
+
+@pytest.fixture
+def bench(nat_campaign: NatCampaign) -> Callable[..., Bench]:
+    def make(device: SimulatedDevice = FAST, procedure: Procedure = "frame_loss", **more: Any) -> Bench:
+        tables = {key: more.pop(key) for key in ("gateway", "connections") if key in more}
+        return Bench(nat_campaign(**tables, **TABLES.get(procedure, {})), device, procedure, **more)
+
+    return make
+
+
+MakeBench = Callable[..., Bench]
+
+
+class TestFrames:
+    def test_the_table_is_filled_then_used(self, bench: MakeBench) -> None:
+        lab = bench()
+        made = lab.frames()
+        assert lab.engine.phases == ["establish", "use"]
+        assert lab.started() == [("phase 1", 10_000), ("phase 2", 1000)]
+        assert made.validity.valid
+        assert made.verdict is not None
+        assert made.verdict.passed
+        facts = made.connections
+        assert facts is not None
+        assert (facts.count, facts.counted_before) == (1000, 0)
+        assert (facts.counted_after_phase_one, facts.counted_after_phase_two) == (1000, 1000)
+        (attempt,) = facts.phase_one
+        assert attempt.connections_per_second == 10_000
+        assert attempt.report.connections is not None
+        assert attempt.report.connections.established == 1000
+        assert made.report.directions[0].intended == 1000
+        assert lab.gateway.cleared == 1
+
+    def test_every_trial_of_the_engine_has_its_own_number(self, bench: MakeBench) -> None:
+        lab = bench()
+        lab.frames(number=3)
+        lab.frames(number=4)
+        assert [body["trial_number"] for body in lab.engine.asked] == [48, 49, 64, 65]
+
+    def test_phase_1_is_repeated_at_half_the_rate(self, bench: MakeBench) -> None:
+        lab = bench(SimulatedDevice(capacity_forward=10**6, establishment_rate=3000))
+        made = lab.frames(rate=10_000)
+        assert lab.started() == [("phase 1", 10_000), ("phase 1", 5000), ("phase 1", 2500), ("phase 2", 1000)]
+        assert made.verdict is not None
+        assert made.verdict.passed
+        assert made.connections is not None
+        assert [one.verdict.passed for one in made.connections.phase_one if one.verdict] == [False, False, True]
+        assert lab.gateway.cleared == 3
+
+    def test_phase_2_is_never_started_over_a_table_that_is_not_full(self, bench: MakeBench) -> None:
+        lab = bench(SimulatedDevice(capacity_forward=10**6, drops_every_nth_connection=2), connections={"retries": 2})
+        made = lab.frames()
+        assert lab.engine.phases == ["establish"] * 3
+        assert made.verdict is None
+        assert not made.validity.valid
+        assert "phase 1: forward foreground: 500 of 1000 frames were lost" in reasons(made)
+        assert "phase 1: 500 of 1000 connections were not established" in reasons(made)
+        assert "phase 1: the gateway holds 500 of 1000 connections" in reasons(made)
+        assert made.connections is not None
+        assert made.report == made.connections.phase_one[-1].report
+        assert made.connections.behaviour is None
+
+    def test_a_gateway_that_forwards_untranslated_is_named(self, bench: MakeBench) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, table_size=0, overflow="untranslated")
+        made = bench(device, connections={"retries": 0}).frames()
+        assert "1000 of 1000 frames were faulty (untranslated_source 1000)" in reasons(made)
+        assert made.verdict is None
+
+    def test_connections_that_the_gateway_does_not_count_are_not_there(self, bench: MakeBench) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, table_size=600, overflow="evict")
+        made = bench(device, connections={"retries": 0}).frames()
+        assert reasons(made) == "phase 1: the gateway holds 600 of 1000 connections"
+
+    def test_a_gateway_that_cannot_count_is_believed_as_far_as_frames_go(self, bench: MakeBench) -> None:
+        lab = bench(SimulatedDevice(capacity_forward=10**6, counts_connections=False))
+        made = lab.frames()
+        assert made.verdict is not None
+        assert made.verdict.passed
+        facts = made.connections
+        assert facts is not None
+        assert (facts.counted_before, facts.counted_after_phase_one, facts.counted_after_phase_two) == (None,) * 3
+
+    def test_the_tester_at_its_limit_in_phase_1_is_no_fault_of_the_gateway(self, bench: MakeBench) -> None:
+        made = bench(SimulatedDevice(capacity_forward=10**6, tester_limit=1)).frames()
+        assert made.verdict is None
+        assert made.connections is not None
+        assert all(attempt.verdict is None for attempt in made.connections.phase_one)
+        assert "phase 1: forward: sending took" in reasons(made)
+
+    def test_the_behaviour_of_the_gateway_is_asked_for_once_a_run(self, bench: MakeBench) -> None:
+        lab = bench()
+        facts = [lab.frames(number=number).connections for number in (1, 2)]
+        assert facts[0] is not None
+        assert facts[1] is not None
+        assert facts[0].behaviour is not None
+        assert facts[0].behaviour["port_preserved"] == 1000
+        assert not {"answer", "id"} & facts[0].behaviour.keys()
+        assert facts[1].behaviour is None
+
+    def test_phase_2_is_judged_with_the_campaigns_tolerance_and_phase_1_with_none(
+        self, nat_campaign: NatCampaign
+    ) -> None:
+        campaign = nat_campaign()
+        engine = Asked(SimulatedDevice(capacity_forward=900))
+        maker = TrialMaker(campaign=campaign, engine=engine, testbed=engine.gateway, on_event=lambda _: None)
+        order = TrialOrder(
+            run=Run(number=1, procedure="throughput", cell=cells_of(campaign)[0]),
+            trial_number=1,
+            repetition=0,
+            attempt=0,
+            step=measure(1000, purpose="loss"),
+            connections_per_second=500,
+        )
+        record = maker.make(order, loss_tolerance=Fraction(1, 5), bounds=bounds_of(()), needs_link=False)
+        assert record.verdict is not None
+        assert record.verdict.passed
+        assert record.report.worst().lost == 100
+        assert TrialRecord.from_json(json.loads(json.dumps(record.to_json()))) == record
+
+
+class TestRefused:
+    def test_a_table_that_is_not_empty_after_it_was_cleared(self, bench: MakeBench) -> None:
+        lab = bench(SimulatedDevice(capacity_forward=10**6, leftover_connections=7))
+        with pytest.raises(TestBedError, match="still holds 7 connections"):
+            lab.frames()
+        assert lab.engine.phases == []
+
+    def test_connections_that_would_expire(self, bench: MakeBench) -> None:
+        lab = bench(gateway={"table": {"udp_timeout": "30s"}})
+        with pytest.raises(ConfigError, match="udp_timeout") as caught:
+            lab.frames(rate=10)
+        assert "after 30s without frames, but 1000 of them at 10 connections/s" in str(caught.value)
+        assert lab.engine.phases == []
+
+    def test_an_attempt_that_would_take_too_long_is_not_made(self, bench: MakeBench) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, drops_every_nth_connection=2)
+        lab = bench(device, gateway={"table": {"udp_timeout": "30s"}})
+        lab.frames(rate=100)  # 10 s, then 20 s, then 40 s
+        assert lab.started() == [("phase 1", 100), ("phase 1", 50)]
+
+    def test_more_connections_than_the_tester_has_memory_for(self, bench: MakeBench) -> None:
+        lab = bench(procedure="connection_establishment_rate", available_octets=lambda: 10 << 20)
+        lab.establish(10_000, count=1_000_000)
+        lab.establish(10_000, count=2_000_000)  # memory for a million is there already
+        with pytest.raises(ConfigError, match="33 MiB of memory for 4194304 connections, 26 MiB are available"):
+            lab.establish(10_000, count=1 << 22)
+        assert lab.engine.phases == ["establish"] * 2
+
+
+class TestEstablishment:
+    def test_all_connections_must_arrive(self, bench: MakeBench) -> None:
+        lab = bench(SimulatedDevice(capacity_forward=10**6, establishment_rate=5000), "connection_establishment_rate")
+        good, bad = lab.establish(5000), lab.establish(5001)
+        assert good.verdict is not None
+        assert bad.verdict is not None
+        assert (good.verdict.passed, bad.verdict.passed) == (True, False)
+        assert lab.engine.phases == ["establish"] * 2
+        assert good.connections is not None
+        assert good.connections.phase_one == ()
+        assert good.report.directions[0].intended == 1000
+
+    def test_the_gateways_own_count_decides_as_well(self, bench: MakeBench) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, table_size=999, overflow="evict")
+        made = bench(device, "connection_establishment_rate").establish(5000)
+        assert made.verdict is not None
+        assert made.verdict.reasons == ("the gateway holds 999 of 1000 connections",)
+
+    def test_validation_asks_for_every_connection_at_its_share_of_the_rate(self, bench: MakeBench) -> None:
+        lab = bench(procedure="validated_connection_establishment_rate")
+        made = lab.establish(5000, alpha=Fraction(1, 2))
+        assert lab.started() == [("phase 1", 5000), ("validation", 2500)]
+        _, validation = lab.engine.asked
+        assert validation["connections"]["read_order"] == "increasing"
+        assert [direction["direction"] for direction in validation["directions"]] == ["reverse"]
+        assert made.verdict is not None
+        assert made.verdict.passed
+        assert made.connections is not None
+        assert len(made.connections.phase_one) == 1
+        assert made.report.directions[0].direction == "reverse"
+        assert made.report.directions[0].intended == 1000
+        assert made.report != made.connections.phase_one[0].report
+
+    def test_evicted_connections_are_found_by_the_validation(self, bench: MakeBench) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, table_size=900, overflow="evict", counts_connections=False)
+        made = bench(device, "validated_connection_establishment_rate").establish(5000, alpha=Fraction(1))
+        assert made.verdict is not None
+        assert made.verdict.reasons == ("validation: reverse foreground: 100 of 1000 frames were lost",)
+        assert sum(made.report.directions[0].foreground.loss.by_slice[:10]) == 100  # the oldest
+
+    def test_nothing_is_validated_that_was_not_established(self, bench: MakeBench) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, establishment_rate=4000)
+        lab = bench(device, "validated_connection_establishment_rate")
+        made = lab.establish(5000, alpha=Fraction(1))
+        assert lab.engine.phases == ["establish"]
+        assert made.verdict is not None
+        assert not made.verdict.passed
+        assert made.connections is not None
+        assert made.report == made.connections.phase_one[0].report
+
+    def test_replies_that_are_too_fast_fail_the_validation(self, bench: MakeBench) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, capacity_reverse=3000)
+        lab = bench(device, "validated_connection_establishment_rate")
+        outcomes = [lab.establish(5000, alpha=alpha).verdict for alpha in (Fraction(1), Fraction(1, 2))]
+        assert [verdict.passed for verdict in outcomes if verdict is not None] == [False, True]
+
+    def test_a_validation_that_the_tester_spoils_is_invalid(self, bench: MakeBench) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, tester_limit=5000)
+        lab = bench(device, "validated_connection_establishment_rate")
+        made = lab.establish(6000, alpha=Fraction(1))
+        assert made.verdict is None
+        assert lab.engine.phases == ["establish"]
+
+
+class TestTearDown:
+    def test_full_and_empty_tables_are_timed(self, bench: MakeBench) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, tear_down_empty_ns=5000, tear_down_connection_ns=3)
+        lab = bench(device, "connection_tear_down_rate")
+        full = lab.make(measure(10_000, purpose="tear_down", count=1000), rate=10_000)
+        empty = lab.make(
+            Measure(frames_per_second=10_000, duration_ns=0, purpose="tear_down", connections=0), rate=10_000
+        )
+        assert lab.started() == [("phase 1", 10_000), ("tear-down", None), ("tear-down", None)]
+        for made, took_ns in ((full, 8000), (empty, 5000)):
+            assert made.validity.valid
+            assert made.verdict is not None
+            assert made.verdict.passed
+            assert made.connections is not None
+            assert made.connections.tear_down_ns == took_ns
+        assert empty.report.directions == ()
+        assert full.connections is not None
+        assert full.report == full.connections.phase_one[-1].report
+
+    def test_a_table_that_is_not_empty_afterwards_fails(self, bench: MakeBench) -> None:
+        class Stubborn(SimulatedGateway):
+            def tear_down(self) -> int:
+                return 1
+
+        lab = bench(procedure="connection_tear_down_rate", instead=Stubborn(FAST))
+        made = lab.make(measure(10_000, purpose="tear_down", count=1000), rate=10_000)
+        assert made.verdict is not None
+        assert made.verdict.reasons == ("the gateway still holds 1000 connections after the tear-down",)
+
+    def test_an_unfilled_table_is_not_timed(self, bench: MakeBench) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, drops_every_nth_connection=2)
+        lab = bench(device, "connection_tear_down_rate", connections={"retries": 1})
+        made = lab.make(measure(10_000, purpose="tear_down", count=1000), rate=10_000)
+        assert made.verdict is None
+        assert made.connections is not None
+        assert made.connections.tear_down_ns is None
+        assert len(made.connections.phase_one) == 2
+
+
+class TestCollapse:
+    DEVICE = SimulatedDevice(capacity_forward=10**6, collapses_beyond=1500)
+
+    def test_a_gateway_that_collapses_is_started_anew_while_the_capacity_is_measured(self, bench: MakeBench) -> None:
+        lab = bench(self.DEVICE, "connection_tracking_table_capacity")
+        made = lab.establish(5000, count=2000, alpha=Fraction(1))
+        assert lab.gateway.restarts == 1
+        assert made.validity.valid
+        assert made.verdict is not None
+        assert made.verdict.reasons == ("the gateway collapsed with 2000 connections: the gateway does not answer",)
+        assert made.connections is not None
+        assert made.connections.collapsed
+        assert lab.engine.phases == ["establish", "resolve", "resolve"]  # its addresses may be new
+        again = lab.establish(5000, count=1000, alpha=Fraction(1), number=2)
+        assert again.verdict is not None
+        assert again.verdict.passed
+
+    def test_elsewhere_it_is_an_error(self, bench: MakeBench) -> None:
+        lab = bench(self.DEVICE, "connection_establishment_rate")
+        with pytest.raises(TestBedError, match="does not answer"):
+            lab.establish(5000, count=2000)
+        assert lab.gateway.restarts == 0
+
+    def test_a_gateway_that_is_alive_did_not_collapse(self, bench: MakeBench) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, leftover_connections=3)
+        lab = bench(device, "connection_tracking_table_capacity")
+        with pytest.raises(TestBedError, match="still holds 3"):
+            lab.establish(5000, alpha=Fraction(1))
+        assert lab.gateway.restarts == 0

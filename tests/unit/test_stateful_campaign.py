@@ -1,0 +1,303 @@
+"""Whole campaigns through simulated stateful gateways: what is measured, in which order, refused and resumed."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatemark.campaign import runner
+from gatemark.campaign.events import Event, RunStarted, TrialFinished
+from gatemark.campaign.journal import Journal, TrialRecord, read_journal
+from gatemark.campaign.plan import make_plan
+from gatemark.campaign.runner import run_campaign, run_single_trial
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import Campaign
+from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
+from gatemark.errors import ConfigError, ResultError, TestBedError
+from gatemark.procedures.result import RunResult
+
+RATES: dict[str, Any] = {"maximum": "200k", "minimum": "1k", "resolution": "1k"}
+
+
+def campaign(*, udp_timeout: str = "300s", **tables: Any) -> Campaign:
+    document: dict[str, Any] = {
+        "repetitions": 2,
+        "gateway": {
+            "mode": "nat44",
+            "pool": ["198.19.0.1"],
+            "table": {"udp_timeout": udp_timeout},
+            "control": {
+                "clear_state": "conntrack -F",
+                "count_connections": "conntrack -C",
+                "tear_down": "conntrack -F",
+            },
+        },
+        "testbed": {"kind": "ports"},
+        "left": {"port": "pci:1", "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
+        "right": {"port": "pci:2", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.254"}},
+        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+        "trial": {"duration": "2s"},
+        "validity": {"retries": 1},
+        "connections": {"count": 20_000},
+        **tables,
+    }
+    loaded = campaign_from_dict(document)
+    loaded.check_complete()
+    return loaded
+
+
+def run(
+    path: Path, wanted: Campaign, device: SimulatedDevice, *, events: list[Event] | None = None
+) -> tuple[tuple[RunResult, ...], SimulatedEngine]:
+    engine = SimulatedEngine(device)
+    with Journal(path) as journal:
+        results = run_campaign(
+            wanted,
+            make_plan(wanted),
+            engine,
+            journal,
+            on_event=runner.ignore if events is None else events.append,
+            testbed=engine.gateway,
+        )
+    return results, engine
+
+
+def gateway(**facts: Any) -> SimulatedDevice:
+    return SimulatedDevice(**{"capacity_forward": 10**6, "establishment_rate": 80_000, **facts})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "trials.jsonl"
+
+
+class TestEstablishment:
+    def test_the_rate_is_found_within_the_resolution(self, path: Path) -> None:
+        (result,), _ = run(path, campaign(connection_establishment_rate=RATES), gateway())
+        assert result.limited_by == "gateway"
+        assert result.summary is not None
+        assert 79_000 < result.summary.median <= 80_000
+        assert result.run.cell.direction == "forward"
+        assert result.alpha is None
+        for record in read_journal(path):
+            assert record.duration_ns == -(-20_000 * 10**9 // record.frames_per_second)
+            assert record.connections is not None
+            assert record.connections.count == 20_000
+
+    def test_a_tester_at_its_limit_is_never_the_gateways_result(self, path: Path) -> None:
+        (result,), _ = run(path, campaign(connection_establishment_rate=RATES), gateway(tester_limit=50_000))
+        assert result.limited_by == "tester"
+        assert result.summary is None
+        assert result.at_least is not None
+        assert 49_000 < result.at_least.median <= 50_000
+
+    def test_a_gateway_that_drops_every_second_connection_has_no_rate(self, path: Path) -> None:
+        wanted = campaign(connection_establishment_rate=RATES)
+        (result,), _ = run(path, wanted, gateway(drops_every_nth_connection=2))
+        assert [repetition.kind for repetition in result.repetitions] == ["nothing_passes"] * 2
+
+    def test_the_validated_rate_with_a_share_that_does_not_matter(self, path: Path) -> None:
+        table = {**RATES, "validated": [True, False], "alpha": "search"}
+        results, _ = run(path, campaign(connection_establishment_rate=table), gateway(capacity_reverse=50_000))
+        plain, validated = results
+        assert plain.run.procedure == "connection_establishment_rate"
+        assert [tried.alpha for tried in validated.alphas_tried] == [Fraction(1), Fraction(4, 5), Fraction(1, 2)]
+        for tried, truth in zip(validated.alphas_tried, (50_000, 62_500, 80_000), strict=True):
+            assert tried.lower_bound is not None
+            assert truth - 1000 <= tried.lower_bound <= truth
+        assert validated.alpha == Fraction(1, 2)
+        assert min(validated.lower_bounds) >= min(plain.lower_bounds) - 1000
+        own = [record for record in read_journal(path) if record.run == 2]
+        assert {record.alpha for record in own if record.repetition == 1} == {Fraction(1, 2)}
+        for result in results:
+            assert RunResult.from_json(json.loads(json.dumps(result.to_json()))) == result
+
+    def test_each_share_has_bounds_of_its_own(self, path: Path) -> None:
+        table = {**RATES, "validated": [False, True], "alpha": "search"}
+        events: list[Event] = []
+        run(path, campaign(connection_establishment_rate=table), gateway(capacity_reverse=50_000), events=events)
+        finished = [event for event in events if isinstance(event, TrialFinished) and event.record.run == 2]
+        first_of_second_alpha = next(event for event in finished if event.record.alpha == Fraction(4, 5))
+        assert (first_of_second_alpha.bounds.lower, first_of_second_alpha.bounds.upper) == (None, 200_000)
+
+
+class TestPhaseTwo:
+    TABLES: dict[str, Any] = {  # noqa: RUF012
+        "connection_establishment_rate": RATES,
+        "throughput": {"maximum": "1M", "resolution": "10k", "search_duration": "1s"},
+        "frame_loss": {"rates": ["100k", "400k"]},
+    }
+
+    def test_every_trial_runs_over_a_table_filled_below_the_measured_rate(self, path: Path) -> None:
+        events: list[Event] = []
+        device = gateway(capacity_forward=300_000)
+        (establishment, throughput, loss), _ = run(path, campaign(**self.TABLES), device, events=events)
+        assert throughput.summary is not None
+        assert 290_000 < throughput.summary.median <= 300_000
+        assert [point.frames_per_second for point in loss.points] == [400_000, 100_000]
+        share = min(establishment.lower_bounds) // 2
+        for record in read_journal(path):
+            if record.run == establishment.run.number:
+                continue
+            assert record.connections is not None
+            assert [attempt.connections_per_second for attempt in record.connections.phase_one] == [share]
+        started = [event.run.procedure for event in events if isinstance(event, RunStarted)]
+        assert started == ["connection_establishment_rate", "throughput", "frame_loss"]
+
+    def test_a_gateway_that_loses_connections_is_an_error_of_the_test_bed(self, path: Path) -> None:
+        wanted = campaign(connections={"count": 20_000, "rate": "40k", "retries": 2}, throughput={"maximum": "1M"})
+        with pytest.raises(TestBedError, match="test phase 1 failed in every attempt") as caught:
+            run(path, wanted, gateway(drops_every_nth_connection=100))
+        message = str(caught.value)
+        assert "connections.rate" in message
+        assert "10000 connections/s" in message
+        records = read_journal(path)
+        assert [record.validity.valid for record in records] == [False, False]
+        with pytest.raises(TestBedError, match="test phase 1 failed"):  # the same again, from the journal
+            run(path, wanted, gateway())
+
+    def test_a_tester_that_cannot_fill_the_table_is_its_own_limit(self, path: Path) -> None:
+        wanted = campaign(connections={"count": 20_000, "rate": "40k"}, throughput={"maximum": "1M", "minimum": "500k"})
+        (result,), _ = run(path, wanted, gateway(tester_limit=1000))
+        assert result.limited_by == "tester"
+
+    def test_a_rate_above_the_measured_one_is_refused_before_the_run(self, path: Path) -> None:
+        wanted = campaign(**{**self.TABLES, "connections": {"count": 20_000, "rate": "100k"}})
+        with pytest.raises(ConfigError, match="above the measured maximum"):
+            run(path, wanted, gateway())
+        assert {record.run for record in read_journal(path)} == {1}
+
+    def test_a_single_trial_takes_its_rate_from_the_file_or_from_its_caller(self) -> None:
+        given = campaign(connections={"count": 20_000, "rate": "40k"}, throughput={})
+        shared = campaign(**self.TABLES)
+        for wanted, rate, expected in ((given, None, 40_000), (given, 5000, 5000), (shared, 6000, 6000)):
+            engine = SimulatedEngine(gateway())
+            record = run_single_trial(
+                wanted,
+                make_plan(given).runs[0].cell,
+                engine,
+                frames_per_second=1000,
+                duration_ns=10**9,
+                connections_per_second=rate,
+                testbed=engine.gateway,
+            )
+            assert record.connections is not None
+            assert record.connections.phase_one[0].connections_per_second == expected
+        with pytest.raises(ConfigError, match=r"connections\.rate"):
+            run_single_trial(
+                shared,
+                make_plan(given).runs[0].cell,
+                SimulatedEngine(gateway()),
+                frames_per_second=1000,
+                duration_ns=10**9,
+            )
+
+
+class TestTearDown:
+    def test_the_empty_tables_time_is_subtracted(self, path: Path) -> None:
+        wanted = campaign(connection_establishment_rate=RATES, connection_tear_down_rate={}, repetitions=3)
+        (_, result), engine = run(path, wanted, gateway(tear_down_empty_ns=10**8, tear_down_connection_ns=500))
+        assert result.limited_by == "gateway"
+        assert result.tear_down is not None
+        assert result.tear_down.empty_ns == (10**8,) * 3
+        assert result.tear_down.rate == 2_000_000
+        assert engine.gateway.held == 0
+        own = [record for record in read_journal(path) if record.run == 2]
+        counts = [record.connections.count for record in own if record.connections is not None]
+        assert counts == [20_000, 0] * 3
+
+    def test_a_table_that_is_never_filled_by_the_tester_has_no_rate(self, path: Path) -> None:
+        wanted = campaign(connections={"count": 20_000, "rate": "40k"}, connection_tear_down_rate={})
+        (result,), _ = run(path, wanted, gateway(tester_limit=1000))
+        assert result.limited_by == "tester"
+        assert result.tear_down is None
+
+
+class TestCapacity:
+    def table(self, **facts: Any) -> dict[str, Any]:
+        return {"start": 1000, "maximum": "100k", "maximum_rate": "100k", **facts}
+
+    @pytest.mark.parametrize("truth", [1000, 1001, 4096, 31_999])
+    @pytest.mark.parametrize("counts", [True, False], ids=["counted", "not counted"])
+    @pytest.mark.parametrize(
+        ("overflow", "expected"), [("refuse", "refused"), ("evict", "evicted"), ("untranslated", "untranslated")]
+    )
+    def test_it_is_found_however_the_table_overflows(
+        self, path: Path, truth: int, counts: bool, overflow: Any, expected: str
+    ) -> None:
+        wanted = campaign(connections={}, connection_tracking_table_capacity=self.table())
+        device = gateway(table_size=truth, overflow=overflow, noise=0.1, counts_connections=counts)
+        (result,), _ = run(path, wanted, device)
+        assert result.limited_by == "gateway"
+        assert len(result.capacities) == 2
+        for found in result.capacities:
+            assert (found.kind, found.capacity, found.upper_bound) == ("found", truth, truth + 1)
+            assert found.overflow == expected
+        assert RunResult.from_json(json.loads(json.dumps(result.to_json()))) == result
+
+    def test_the_oldest_connections_are_gone(self, path: Path) -> None:
+        wanted = campaign(connections={}, connection_tracking_table_capacity=self.table(resolution=100))
+        device = gateway(table_size=5000, overflow="evict", counts_connections=False)
+        (result,), _ = run(path, wanted, device)
+        assert [found.lost_connections for found in result.capacities] == ["oldest"] * 2
+
+    def test_a_gateway_that_collapses_is_started_anew(self, path: Path) -> None:
+        wanted = campaign(connections={}, connection_tracking_table_capacity=self.table(resolution=10))
+        (result,), engine = run(path, wanted, gateway(collapses_beyond=7777))
+        for found in result.capacities:
+            assert found.capacity is not None
+            assert 7767 < found.capacity <= 7777
+            assert found.overflow == "collapsed"
+        assert engine.gateway.restarts > 0
+
+    def test_a_table_larger_than_the_maximum(self, path: Path) -> None:
+        wanted = campaign(connections={}, connection_tracking_table_capacity=self.table(maximum=5000))
+        (result,), _ = run(path, wanted, gateway())
+        assert result.limited_by == "maximum"
+        assert {found.capacity for found in result.capacities} == {5000}
+        assert {found.overflow for found in result.capacities} == {None}
+
+    def test_connections_that_would_expire_are_no_full_table(self, path: Path) -> None:
+        table = self.table(maximum_rate="10k")
+        wanted = campaign(udp_timeout="20s", connections={}, connection_tracking_table_capacity=table)
+        with pytest.raises(ConfigError, match=r"gateway\.table\.udp_timeout"):
+            run(path, wanted, gateway())
+
+
+class TestReplay:
+    TABLES: dict[str, Any] = {  # noqa: RUF012
+        "connections": {"count": [10_000, 20_000]},
+        "connection_establishment_rate": {**RATES, "validated": [False, True], "alpha": "search"},
+        "throughput": {"maximum": "1M", "resolution": "100k"},
+        "connection_tear_down_rate": {},
+        "connection_tracking_table_capacity": {"maximum": 50_000, "maximum_rate": "100k", "resolution": 100},
+        "repetitions": 1,
+    }
+
+    def test_nothing_is_measured_twice(self, path: Path) -> None:
+        device = gateway(table_size=30_000, noise=0.02, capacity_reverse=60_000, capacity_forward=400_000)
+        results, _ = run(path, campaign(**self.TABLES), device)
+        again, engine = run(path, campaign(**self.TABLES), device)
+        assert again == results
+        assert engine.trials_made == 0
+        for line, record in zip(path.read_text().splitlines(), read_journal(path), strict=True):
+            assert TrialRecord.from_json(json.loads(line)) == record
+
+    @pytest.mark.parametrize("changed", [{"count": 30_000}, {"alpha": "50%"}])
+    def test_another_number_or_share_is_another_campaign(self, path: Path, changed: dict[str, Any]) -> None:
+        def wanted(*, count: int = 20_000, alpha: str = "100%") -> Campaign:
+            table = {**RATES, "maximum": "1k", "resolution": 1, "validated": True, "alpha": alpha}
+            return campaign(connections={"count": count}, connection_establishment_rate=table)
+
+        run(path, wanted(), gateway())
+        content = path.read_text().splitlines()
+        records = [json.loads(line) for line in content]
+        for record in records:
+            record["duration_ns"] = -(-changed.get("count", 20_000) * 10**9 // record["frames_per_second"])
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        with pytest.raises(ResultError, match="another campaign"):
+            run(path, wanted(**changed), gateway())

@@ -1,0 +1,295 @@
+"""What the stateful procedures make of single trials: overflow, lost connections, tear-down times; and their JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from gatemark.campaign.plan import Cell, FrameSizes, Mix, Procedure, Run
+from gatemark.procedures.measured import Measured
+from gatemark.procedures.result import (
+    AlphaTried,
+    Capacity,
+    CapacityStep,
+    Overflow,
+    RunResult,
+    TearDown,
+    searches_limited_by,
+)
+from gatemark.procedures.stateful.connection_establishment import measure_establishment_rate
+from gatemark.procedures.stateful.connection_tear_down import TearDownPair, measure_tear_down, tear_down_of
+from gatemark.procedures.stateful.connection_tracking_table_capacity import (
+    CapacityGoal,
+    lost_connections,
+    measure_capacity,
+    next_size,
+    overflow_of,
+)
+from gatemark.search.goal import Goal, Measure, Observation, Outcome, SearchResult
+from gatemark.trial.result import Counts, DirectionResult, LossFacts, TrialReport
+
+
+def report(
+    *,
+    lost: int = 0,
+    faults: Mapping[str, int] | None = None,
+    duplicate: int = 0,
+    slices: Mapping[int, int] | None = None,
+) -> TrialReport:
+    faulty, offered = max((faults or {}).values(), default=0), 1000
+    by_slice = tuple((slices or {}).get(number, 0) for number in range(100))
+    counts = Counts(
+        intended=offered,
+        offered=offered,
+        received=offered - lost - faulty,
+        faulty=faulty,
+        duplicate=duplicate,
+        lost=lost,
+        faults=dict(faults or {}),
+        loss=LossFacts(by_slice=by_slice),
+    )
+    direction = DirectionResult(
+        direction="forward",
+        frames_per_second=1,
+        intended_duration_ns=1,
+        sending_ns=1,
+        lateness_max_ns=0,
+        gave_up=False,
+        foreground=counts,
+    )
+    return TrialReport(trial_number=1, cancelled=False, phases=(), directions=(direction,), ports={})
+
+
+def failed(first: TrialReport | None, validation: TrialReport | None = None, *, collapsed: bool = False) -> Measured:
+    observation = Observation(frames_per_second=1, duration_ns=1, outcome=Outcome.FAILED)
+    return Measured(observation=observation, report=validation or first, phase_one=first, collapsed=collapsed)
+
+
+@pytest.mark.parametrize(
+    ("trial", "expected"),
+    [
+        (failed(report(lost=5)), "refused"),
+        (failed(report(faults={"untranslated_source": 5})), "untranslated"),
+        (failed(report(lost=2, faults={"untranslated_source": 5})), "untranslated"),
+        (failed(report(lost=5, faults={"untranslated_source": 2})), "refused"),
+        (failed(report(faults={"payload": 5})), "other"),
+        (failed(report(duplicate=5)), "other"),
+        (failed(report(), report(lost=5)), "evicted"),
+        (failed(report(), report(faults={"wrong_owner": 5})), "evicted"),
+        (failed(report()), "evicted"),  # every frame arrived, the gateway counts too few connections
+        (failed(report(), report(duplicate=5)), "other"),
+        (failed(report(lost=5), collapsed=True), "collapsed"),
+        (failed(None, collapsed=True), "collapsed"),
+        (failed(None), "other"),
+    ],
+)
+def test_what_happened_to_connections_beyond_the_capacity(trial: Measured, expected: Overflow) -> None:
+    assert overflow_of(trial) == expected
+
+
+@pytest.mark.parametrize(
+    ("slices", "expected"),
+    [
+        ({0: 1}, "oldest"),
+        ({0: 10, 1: 10}, "oldest"),
+        ({99: 1}, "newest"),
+        ({98: 10, 99: 10}, "newest"),
+        ({50: 1}, "spread"),
+        ({0: 10, 99: 10}, "spread"),
+        (dict.fromkeys(range(50), 10), "oldest"),
+        (dict.fromkeys(range(50), 5), "spread"),
+        (dict.fromkeys(range(100), 10), "spread"),
+        ({0: 18, 60: 2}, "oldest"),
+        ({0: 17, 60: 3}, "spread"),
+        ({}, None),
+    ],
+)
+def test_which_connections_are_gone(slices: Mapping[int, int], expected: str | None) -> None:
+    validation = report(lost=sum(slices.values()), slices=slices)
+    assert lost_connections(failed(report(), validation)) == (expected if slices else None)
+    assert lost_connections(failed(validation)) is None  # phase 1 lost them: they never were
+
+
+def capacity_goal(start: int, maximum: int) -> CapacityGoal:
+    rates = Goal(maximum=1000, minimum=1, resolution=100, connections=start, alpha=Fraction(1))
+    return CapacityGoal(rates=rates, maximum=maximum, resolution=1, beta=Fraction(1, 5), gamma=Fraction(2, 5))
+
+
+def step(connections: int, rate: int | None) -> CapacityStep:
+    return CapacityStep(search="start", connections=connections, rate=rate, stop_rate=1, stored=rate is not None)
+
+
+class TestSizes:
+    def test_the_last_doubling_ends_at_the_maximum(self) -> None:
+        size = next_size(capacity_goal(100, 350), [step(100, 999), step(200, 900)])
+        assert size is not None
+        assert (size.search, size.rates.connections) == ("exponential", 350)
+        assert (size.rates.maximum, size.rates.minimum) == (900, 180)
+
+    def test_the_interval_is_halved_below_the_smallest_that_was_not_stored(self) -> None:
+        size = next_size(capacity_goal(100, 1000), [step(100, 999), step(200, 903), step(400, None), step(300, None)])
+        assert size is not None
+        assert (size.search, size.rates.connections, size.rates.minimum) == ("binary", 250, 362)
+
+    def test_it_ends(self) -> None:
+        goal = capacity_goal(100, 400)
+        assert next_size(goal, [step(100, None)]) is None
+        assert next_size(goal, [step(100, 9), step(200, 9), step(400, 9)]) is None
+        assert next_size(goal, [step(100, 9), step(101, None)]) is None
+
+    def test_a_gateway_that_collapses_is_not_asked_again_at_that_size(self) -> None:
+        asked: list[Measure] = []
+
+        def measure(wanted: Measure) -> Measured:
+            asked.append(wanted)
+            full = (wanted.connections or 0) > 150
+            outcome = Outcome.FAILED if full else Outcome.PASSED
+            observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=outcome)
+            return Measured(observation=observation, report=report(), collapsed=full)
+
+        found = measure_capacity(capacity_goal(100, 1000), measure)
+        assert (found.kind, found.capacity, found.upper_bound, found.overflow) == ("found", 150, 151, "collapsed")
+        sizes = [wanted.connections for wanted in asked]
+        assert len(sizes) == len(set(sizes))
+
+    def test_a_size_that_the_tester_cannot_try_ends_the_search(self) -> None:
+        def measure(wanted: Measure) -> Measured:
+            outcome = Outcome.TESTER_LIMITED if wanted.connections == 400 else Outcome.PASSED
+            observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=outcome)
+            return Measured(observation=observation, report=None)
+
+        found = measure_capacity(capacity_goal(100, 1000), measure)
+        assert (found.kind, found.capacity, found.upper_bound) == ("tester_limited", 200, None)
+        assert [tried.connections for tried in found.steps] == [100, 200]
+        assert searches_limited_by([found]) == "tester"
+
+    def test_a_goal_that_makes_no_sense_is_refused(self) -> None:
+        goal = capacity_goal(100, 1000)
+        with pytest.raises(ValueError, match="above its maximum"):
+            replace(goal, maximum=99)
+        with pytest.raises(ValueError, match="validation"):
+            replace(goal, rates=replace(goal.rates, alpha=None))
+
+
+class TestEstablishment:
+    def test_the_length_of_a_trial_follows_from_its_rate(self) -> None:
+        asked: list[Measure] = []
+
+        def measure(wanted: Measure) -> Measured:
+            asked.append(wanted)
+            outcome = Outcome.PASSED if wanted.frames_per_second <= 300 else Outcome.FAILED
+            observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=outcome)
+            return Measured(observation=observation, report=None)
+
+        goal = Goal(maximum=1000, minimum=1, resolution=10, connections=700, alpha=Fraction(4, 5))
+        found = measure_establishment_rate(goal, measure)
+        assert found.kind == "found"
+        assert [wanted.frames_per_second for wanted in asked] == [1000, 500, 250, 375, 312, 281, 296, 304]
+        assert [wanted.duration_ns for wanted in asked[:4]] == [
+            700_000_000,
+            1_400_000_000,
+            2_800_000_000,
+            1_866_666_667,
+        ]
+        assert {(wanted.connections, wanted.alpha) for wanted in asked} == {(700, Fraction(4, 5))}
+
+    def test_while_nothing_passes_it_goes_down_to_the_minimum(self) -> None:
+        rates: list[int] = []
+
+        def measure(wanted: Measure) -> Measured:
+            rates.append(wanted.frames_per_second)
+            observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=Outcome.FAILED)
+            return Measured(observation=observation, report=None)
+
+        found = measure_establishment_rate(Goal(maximum=1000, minimum=3, resolution=400, connections=7), measure)
+        assert found.kind == "nothing_passes"
+        assert rates == [1000, 500, 250, 125, 62, 31, 15, 7, 3]
+
+    def test_its_trials_have_no_length_of_their_own(self) -> None:
+        with pytest.raises(ValueError, match="no length"):
+            _ = Goal(maximum=1, minimum=1, resolution=1, connections=1).durations_ns
+        with pytest.raises(ValueError, match="no length"):
+            Goal(maximum=1, minimum=1, resolution=1)
+        with pytest.raises(ValueError, match="at least 1 connection"):
+            Goal(maximum=1, minimum=1, resolution=1, connections=0)
+
+
+class TestTearDown:
+    def test_a_full_table_then_an_empty_one(self) -> None:
+        asked: list[Measure] = []
+
+        def measure(wanted: Measure) -> Measured:
+            asked.append(wanted)
+            observation = Observation(frames_per_second=1, duration_ns=1, outcome=Outcome.PASSED)
+            return Measured(observation=observation, report=None, tear_down_ns=50 + (wanted.connections or 0))
+
+        pair = measure_tear_down(1000, 300, measure)
+        assert (pair.full_ns, pair.empty_ns, pair.tester_limited) == (1050, 50, False)
+        assert [(wanted.connections, wanted.purpose) for wanted in asked] == [(1000, "tear_down"), (0, "tear_down")]
+        assert [wanted.duration_ns for wanted in asked] == [3_333_333_334, 0]
+
+    @pytest.mark.parametrize(("outcome", "limited"), [(Outcome.FAILED, False), (Outcome.TESTER_LIMITED, True)])
+    def test_a_trial_that_is_no_good_has_no_time(self, outcome: Outcome, limited: bool) -> None:
+        observation = Observation(frames_per_second=1, duration_ns=1, outcome=outcome)
+        pair = measure_tear_down(1, 1, lambda _: Measured(observation=observation, report=None, tear_down_ns=5))
+        assert (pair.full_ns, pair.empty_ns, pair.tester_limited) == (None, None, limited)
+
+    def test_repetitions_with_both_times_are_gathered(self) -> None:
+        pairs = [
+            TearDownPair(full_ns=9, empty_ns=1, tester_limited=False),
+            TearDownPair(full_ns=None, empty_ns=2, tester_limited=True),
+            TearDownPair(full_ns=11, empty_ns=3, tester_limited=False),
+        ]
+        assert tear_down_of(5, pairs) == TearDown(connections=5, full_ns=(9, 11), empty_ns=(1, 3))
+        assert tear_down_of(5, pairs[1:2]) is None
+
+
+def run_of(procedure: Procedure, connections: int | None) -> Run:
+    cell = Cell(direction="forward", frame_sizes=FrameSizes(ipv4=64, ipv6=84), mix=Mix(1, 1), connections=connections)
+    return Run(number=3, procedure=procedure, cell=cell)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        RunResult(
+            run=run_of("validated_connection_establishment_rate", 1000),
+            limited_by="gateway",
+            goal=Goal(maximum=9, minimum=1, resolution=1, connections=1000, alpha=Fraction(1, 2)),
+            repetitions=(SearchResult(kind="found", lower_bound=5, upper_bound=6, resolution=1),),
+            alpha=Fraction(1, 2),
+            alphas_tried=(
+                AlphaTried(alpha=Fraction(1), lower_bound=None),
+                AlphaTried(alpha=Fraction(1, 2), lower_bound=5),
+            ),
+        ),
+        RunResult(
+            run=run_of("connection_tear_down_rate", 1000),
+            limited_by="gateway",
+            tear_down=TearDown(connections=1000, full_ns=(7, 8), empty_ns=(1, 2)),
+        ),
+        RunResult(
+            run=run_of("connection_tracking_table_capacity", None),
+            limited_by="maximum",
+            capacities=(
+                Capacity(
+                    kind="found",
+                    capacity=100,
+                    upper_bound=101,
+                    steps=(step(100, 9), step(101, None)),
+                    overflow="evicted",
+                    lost_connections="oldest",
+                ),
+                Capacity(kind="nothing_passes", capacity=None, upper_bound=5, steps=()),
+            ),
+        ),
+    ],
+)
+def test_results_survive_json(result: RunResult) -> None:
+    stored = json.loads(json.dumps(result.to_json()))
+    assert RunResult.from_json(stored) == result
+    assert RunResult.from_json(stored).to_json() == stored
