@@ -14,6 +14,7 @@ from gatemark.report.html import render
 from gatemark.report.model import DirectionRow, ReportPart, TrialRow
 from gatemark.results.provenance import Provenance
 from gatemark.results.schema import RESULT_SCHEMA, ResultDocument
+from gatemark.results.stateful import reports_of
 from gatemark.results.store import ResultFolder
 from gatemark.trial.result import DirectionResult
 
@@ -61,9 +62,10 @@ def part_of(folder: ResultFolder) -> ReportPart:
 
 
 def write_report(parts: Sequence[ReportPart], target: Path) -> Path:
-    """Write report.html of one or several campaigns."""
+    """Write report.html of one or several campaigns, stateful gateways first."""
     title = parts[0].document.name if len(parts) == 1 else "Gateways compared"
-    return ResultFolder(path=target.parent).write_text(target.name, render(parts, title=title))
+    ordered = sorted(parts, key=lambda part: not part.is_stateful)
+    return ResultFolder(path=target.parent).write_text(target.name, render(ordered, title=title))
 
 
 def trial_row(record: TrialRecord) -> TrialRow:
@@ -78,11 +80,12 @@ def trial_row(record: TrialRecord) -> TrialRow:
         reasons = record.verdict.reasons
     edges: Counter[int] = Counter()
     faults: Counter[str] = Counter()
-    for direction in record.report.directions:
+    for direction in (direction for report in reports_of(record) for direction in report.directions):
         for bucket in direction.lateness_histogram:
             edges[UNBOUNDED_NS if bucket.below_ns is None else min(bucket.below_ns, UNBOUNDED_NS)] += bucket.bursts
         for _, counts in direction.classes:
             faults.update(counts.faults)
+    facts = record.connections
     return TrialRow(
         trial_number=record.trial_number,
         run=record.run,
@@ -96,7 +99,22 @@ def trial_row(record: TrialRecord) -> TrialRow:
         directions=tuple(_direction_row(direction) for direction in record.report.directions),
         lateness_histogram=tuple(sorted(edges.items())),
         faults=dict(faults),
+        phase=_phase(record),
+        connections=None if facts is None else facts.count,
+        phase_one_attempts=0 if facts is None else len(facts.phase_one),
     )
+
+
+def _phase(record: TrialRecord) -> str:
+    """What the report of a record is about, if the gateway is stateful (RFC 9693): the last phase that was made."""
+    facts = record.connections
+    if facts is None:
+        return ""
+    if record.purpose == "tear_down":
+        return "tear-down" if facts.count else "tear-down, empty table"
+    if not facts.phase_one or record.report == facts.phase_one[-1].report:
+        return "phase 1 only"
+    return "phase 2" if record.alpha is None else "validation"
 
 
 def _direction_row(direction: DirectionResult) -> DirectionRow:

@@ -29,9 +29,9 @@ ARROWS: dict[str, set[str]] = {
     "campaign": {"config", "engine.client", "errors", "procedures", "search", "trial", "units"},
     "results": {
         "campaign.deviations", "campaign.journal", "config", "dut.base", "errors", "procedures.result", "stats",
-        "units",
+        "trial.result", "units",
     },
-    "report": {"results.provenance", "results.schema", "units"},
+    "report": {"results.provenance", "results.schema", "stats", "units"},
 }  # fmt: skip
 """Package: what it may import besides itself. Single modules at the top of the package put these together."""
 
@@ -41,7 +41,8 @@ ASSEMBLY = {"", "demo", "doctor", "preflight", "session", "simulated", "stored",
 PURE = (
     "units", "errors", "stats", "search", "trial", "procedures", "config.model", "config.tables", "config.types",
     "config.check", "config.complete", "config.hosts", "config.merge", "config.sizes", "config.defaults",
-    "config.schema", "campaign.plan", "campaign.loads", "campaign.estimate", "campaign.deviations",
+    "config.schema", "config.stateful", "config.complete_stateful", "campaign.plan", "campaign.loads",
+    "campaign.estimate", "campaign.deviations", "campaign.stateful_loads", "campaign.stateful_estimate",
 )  # fmt: skip
 """Modules without effects; everything that they import of gatemark must be in this list too."""
 

@@ -6,29 +6,61 @@ import pytest
 
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.plan import make_plan
+from gatemark.cli.demo import demo
 from gatemark.config.load import load_campaign
+from gatemark.config.model import Campaign
+from gatemark.config.stateful import tuple_space
 from gatemark.demo import DEMOS, demo_file
 from gatemark.dut.recipe import load_recipe
 
-SECONDS_MAX = 150
+SECONDS_MAX = 100
 """All of them together, half-way between the fewest and the most trials, without repeated invalid ones."""
+
+STATEFUL, STATELESS = DEMOS[:2], DEMOS[2:]
+
+
+def demo_campaign(name: str) -> Campaign:
+    with demo_file(name) as path:
+        return load_campaign(path).with_recipe(load_recipe(name).facts)
 
 
 @pytest.mark.parametrize("name", DEMOS)
-def test_a_demo_measures_two_frame_sizes_in_both_directions(name: str) -> None:
-    with demo_file(name) as path:
-        campaign = load_campaign(path).with_recipe(load_recipe(name).facts)
+def test_a_demo_is_whole_and_named_for_its_gateway(name: str) -> None:
+    campaign = demo_campaign(name)
     campaign.check_complete()
-    runs = make_plan(campaign).runs
     assert campaign.name == name
-    assert len(runs) == 2
-    assert all(run.cell.direction == "bidirectional" for run in runs)
+    assert campaign.throughput is not None
+    assert campaign.throughput.loss_tolerance == 0
+
+
+@pytest.mark.parametrize("name", STATELESS)
+def test_a_stateless_demo_measures_throughput_in_both_directions(name: str) -> None:
+    runs = make_plan(demo_campaign(name)).runs
+    assert [(run.procedure, run.cell.direction) for run in runs] == [("throughput", "bidirectional")]
+
+
+@pytest.mark.parametrize("name", STATEFUL)
+def test_stateful_demos_come_first_and_fill_two_sizes_of_the_table(name: str) -> None:
+    campaign = demo_campaign(name)
+    runs = make_plan(campaign).runs
+    assert campaign.is_stateful
+    assert [run.procedure for run in runs] == ["connection_establishment_rate"] * 2 + ["throughput"] * 2
+    small, large = (run.cell.connections or 0 for run in runs[:2])
+    assert 10 * small == large
+    assert [run.cell.connections for run in runs[2:]] == [small, large]
+    for count in (small, large):
+        space = tuple_space(campaign, count)
+        assert space.product == count
+        assert space.destination_ports.count > 1  # otherwise nothing shows how the gateway maps
+
+
+def test_the_help_names_every_demo() -> None:
+    assert all(name in (demo.__doc__ or "") for name in DEMOS)
 
 
 def test_all_demos_together_are_short() -> None:
     fewest = most = 0
     for name in DEMOS:
-        with demo_file(name) as path:
-            expected = estimate(load_campaign(path).with_recipe(load_recipe(name).facts))
+        expected = estimate(demo_campaign(name))
         fewest, most = fewest + expected.seconds_min, most + expected.seconds_max
     assert (fewest + most) / 2 <= SECONDS_MAX

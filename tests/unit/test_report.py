@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from gatemark.engine.simulated import SimulatedDevice
-from gatemark.report import model, plots
+from gatemark.report import plots, statements, words
 from gatemark.report.text import print_result
 from gatemark.results.store import ResultFolder
 from gatemark.session import CampaignResult, measure, rebuild_report
@@ -84,7 +84,7 @@ def shown(write_campaign: WriteCampaign, tmp_path: Path) -> Callable[..., Shown]
 
 def test_a_gateway_limit_is_told_with_everything_that_rfc_2544_asks(shown: Callable[..., Shown]) -> None:
     seen = shown(DEVICE, octets="[64, 1024]", repetitions=2, extra='[line]\nrate = "10G"\n')
-    first = model.statement(seen.result.document, seen.result.runs[0], "").sentence
+    first = statements.statement(seen.result.document, seen.result.runs[0], "").sentence
     for part in (
         "per direction, bidirectional",
         "sum of both directions",
@@ -156,8 +156,8 @@ def test_frame_loss_is_told_per_load_direction_and_class(shown: Callable[..., Sh
     assert [point.frames_per_second for point in loss.points] == [900_000, 700_000, 500_000, 300_000, 100_000]
     kinds = {(part.direction, part.class_) for part in loss.points[0].directions}
     assert len(kinds) == 4
-    assert model.worst_loss(loss.points[-1].directions) == 0
-    assert model.worst_loss(loss.points[0].directions) == pytest.approx(54, abs=2)
+    assert words.worst_loss(loss.points[-1].directions) == 0
+    assert words.worst_loss(loss.points[0].directions) == pytest.approx(54, abs=2)
     assert "Frame loss: up to" in seen.words
     assert "forward, background" in seen.words
     with (seen.result.folder / "result.csv").open(encoding="utf-8") as file:
@@ -204,12 +204,12 @@ def test_plots_are_deterministic_and_name_what_they_show(shown: Callable[..., Sh
     ("value", "text"), [(None, "\u2013"), (1234, "1,234"), (1234.5, "1,234.5"), (1e6, "1,000,000"), (0, "0")]
 )
 def test_counts_in_words(value: float | None, text: str) -> None:
-    assert model.format_count(value) == text
+    assert words.format_count(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0 %"), (0.001, "0.001 %"), (12.345, "12.35 %"), (None, "\u2013")])
 def test_percentages_in_words(value: float | None, text: str) -> None:
-    assert model.format_percent(value) in (text, text.replace("12.35", "12.34"))
+    assert words.format_percent(value) in (text, text.replace("12.35", "12.34"))
 
 
 @pytest.mark.parametrize("width", [80, 139, 140, 200])
@@ -220,6 +220,6 @@ def test_no_figure_is_cut_at_any_width(shown: Callable[..., Shown], width: int) 
     text = console.file.getvalue()  # type: ignore[attr-defined]
     rate = seen.result.runs[0].rate_per_direction
     assert rate is not None
-    for words in ("1024 / 1044", f"{rate.p1:,} \u2013 {rate.p99:,}", "0 % loss", "gateway"):
-        assert words in text
+    for part in ("1024 / 1044", f"{rate.p1:,} \u2013 {rate.p99:,}", "0 % loss", "gateway"):
+        assert part in text
     assert "…" not in text

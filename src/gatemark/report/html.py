@@ -9,8 +9,19 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
-from gatemark.report import model, plots
+from gatemark.report import model, plots, words
 from gatemark.report.model import ReportPart, TrialRow
+from gatemark.report.observed import observations, phase_one_failures
+from gatemark.report.scale_up import scale_up_tables
+from gatemark.report.stateful import (
+    CAPACITY_COLUMNS,
+    CapacityTable,
+    SeriesTable,
+    TearDownRow,
+    capacity_tables,
+    series_tables,
+    tear_down_rows,
+)
 from gatemark.results.schema import RunPart
 from gatemark.units import format_duration_ns
 
@@ -29,6 +40,18 @@ class Page:
 
     part: ReportPart
     anchor: str
+    timed_runs: tuple[RunPart, ...]
+    """Runs whose trials have a length of their own."""
+    searched_runs: tuple[RunPart, ...]
+    """The first run of each procedure that searches."""
+    series: tuple[SeriesTable, ...]
+    tear_downs: tuple[TearDownRow, ...]
+    capacities: tuple[CapacityTable, ...]
+    observations: tuple[str, ...]
+    behaviours: tuple[RunPart, ...]
+    """Stateful runs with what the state table says about the gateway."""
+    phase_one_failures: tuple[str, ...]
+    connections_figure: Figure | None
     throughput_figure: Figure | None
     loss_figures: tuple[Figure, ...]
     search_figures: tuple[Figure, ...]
@@ -38,22 +61,36 @@ class Page:
 def render(parts: Sequence[ReportPart], *, title: str) -> str:
     """The whole page of one or several campaigns."""
     environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FunctionLoader(_template),
     )
     environment.filters.update(
-        count=model.format_count, percent=model.format_percent, time=model.format_time, duration=format_duration_ns,
-        tolerance=model.format_tolerance, bits=model.format_bits,
+        count=words.format_count, percent=words.format_percent, time=words.format_time, duration=format_duration_ns,
+        tolerance=words.format_tolerance, bits=words.format_bits, ratio=words.format_ratio_text,
     )  # fmt: skip
     environment.globals.update(
-        sizes=model.format_sizes, name_sizes=model.name_sizes, direction_label=model.direction_label,
-        mix=model.format_mix,
-        rate_cell=model.rate_cell, bounds_cell=model.bounds_cell, spread_cell=model.spread_cell,
-        limit_text=model.limit_text, modes=model.MODES, purposes=model.PURPOSES, outcome_mark=outcome_mark,
-        run_name=run_name,
+        sizes=words.format_sizes, name_sizes=words.name_sizes, direction_label=words.direction_label,
+        way_word=words.way_word, mix=words.format_mix, connections_of=words.connections_of, unit_of=words.unit_of,
+        rate_cell=words.rate_cell, bounds_cell=words.bounds_cell, spread_cell=words.spread_cell,
+        found_summary=words.found_summary, limit_text=words.limit_text, mode_words=words.mode_words,
+        purposes=words.PURPOSES, procedures=words.PROCEDURES, outcome_mark=outcome_mark, run_name=run_name,
+        capacity_columns=CAPACITY_COLUMNS,
     )  # fmt: skip
-    source = resources.files("gatemark.report").joinpath("template.html.j2").read_text(encoding="utf-8")
     pages = [_page(part, number) for number, part in enumerate(parts, start=1)]
-    return environment.from_string(source).render(title=title, pages=pages, several=len(pages) > 1)
+    return environment.get_template("template.html.j2").render(
+        title=title,
+        pages=pages,
+        several=len(pages) > 1,
+        scale_ups=scale_up_tables([part.document for part in parts]),
+    )
+
+
+def _template(name: str) -> str:
+    """Text of one of the package's templates."""
+    return resources.files("gatemark.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def outcome_mark(trial: TrialRow) -> str:
@@ -63,20 +100,41 @@ def outcome_mark(trial: TrialRow) -> str:
 
 def run_name(run: RunPart) -> str:
     """A run in a few words for captions."""
-    words = f"Run {run.number}: {model.name_sizes(run)}, {run.direction}"
-    return words if run.mix.m == run.mix.n else f"{words}, foreground:background {model.format_mix(run)}"
+    named = [words.name_sizes(run)]
+    if run.connections is not None:
+        named.insert(0, words.PROCEDURES[run.procedure])
+        named += [f"{words.format_count(count)} connections"] if (count := run.connections.count) is not None else []
+    if run.connections is None or run.procedure in ("throughput", "frame_loss"):
+        named.append(words.way_word(run, run.direction))
+    if run.mix.m != run.mix.n:
+        named.append(f"foreground:background {words.format_mix(run)}")
+    return f"Run {run.number}: {', '.join(named)}"
 
 
 def _page(part: ReportPart, number: int) -> Page:
-    throughput = plots.throughput_plot(part.throughput_runs())
+    document = part.document
+    sizes = {words.format_sizes(run) for run in part.throughput_runs}
+    throughput = None if part.is_stateful and len(sizes) < 2 else plots.throughput_plot(part.throughput_runs)
     lateness = plots.lateness_plot(model.lateness_histogram(part.trials))
     return Page(
         part=part,
         anchor=f"part{number}",
+        timed_runs=tuple(run for run in document.runs if run.goal.duration_ns is not None),
+        searched_runs=tuple({run.procedure: run for run in reversed(document.runs) if run.goal.search}.values())[::-1],
+        series=series_tables(document),
+        tear_downs=tear_down_rows(document),
+        capacities=capacity_tables(document),
+        observations=observations(document),
+        behaviours=tuple(run for run in document.runs if run.connections is not None and run.connections.behaviour),
+        phase_one_failures=phase_one_failures(document),
+        connections_figure=_figure(
+            plots.connections_plot(document.runs),
+            "Rates against number of connections: median of the repetitions, bars from the 1st to the 99th percentile.",
+        ),
         throughput_figure=_figure(throughput, _throughput_caption(part)),
         loss_figures=tuple(
             figure
-            for run in part.frame_loss_runs()
+            for run in part.frame_loss_runs
             if (figure := _figure(plots.frame_loss_plot(run), f"Frame loss against load. {run_name(run)}.")) is not None
         ),
         search_figures=tuple(
@@ -91,15 +149,20 @@ def _page(part: ReportPart, number: int) -> Page:
 
 
 def _search_figure(part: ReportPart, run: RunPart) -> Figure | None:
+    """Where loads are searched for or stepped through; tear-down has one rate only."""
+    if run.procedure == "connection_tear_down_rate":
+        return None
     trials = [trial for trial in part.trials if trial.run == run.number]
-    return _figure(plots.search_plot(trials), f"Load of every trial. {run_name(run)}.")
+    established = run.procedure not in ("throughput", "frame_loss")
+    unit = "connections/s" if established else "frames/s in one direction"
+    return _figure(plots.search_plot(trials, unit=unit), f"Load of every trial. {run_name(run)}.")
 
 
 def _throughput_caption(part: ReportPart) -> str:
-    words = "Throughput against frame size: median of the repetitions, bars from the 1st to the 99th percentile."
-    if any(run.theoretical_maximum for run in part.throughput_runs()):
-        return f"{words} Dashed: theoretical maximum of the medium (RFC 5180 appendix A.1)."
-    return f"{words} No line of the theoretical maximum is drawn; {part.medium}."
+    caption = "Throughput against frame size: median of the repetitions, bars from the 1st to the 99th percentile."
+    if any(run.theoretical_maximum for run in part.throughput_runs):
+        return f"{caption} Dashed: theoretical maximum of the medium (RFC 5180 appendix A.1)."
+    return f"{caption} No line of the theoretical maximum is drawn; {part.medium}."
 
 
 def _figure(svg: str | None, caption: str) -> Figure | None:

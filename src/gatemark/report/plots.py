@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from gatemark.report.model import TrialRow, format_mix, format_sizes, format_time
+from gatemark.report.model import TrialRow
+from gatemark.report.words import connections_of, format_mix, format_sizes, format_time, found_summary, way_word
 from gatemark.results.schema import RunPart
 
 if TYPE_CHECKING:
@@ -39,13 +40,16 @@ def throughput_plot(runs: Sequence[RunPart]) -> str | None:
         return None
 
     def draw(axes: Axes) -> None:
-        groups: dict[tuple[str, str], list[RunPart]] = {}
+        groups: dict[tuple[str, str, int | None], list[RunPart]] = {}
         for run in drawn:
-            groups.setdefault((run.direction, format_mix(run)), []).append(run)
-        several_mixes = len({mix for _, mix in groups}) > 1
-        for number, ((direction, mix), members) in enumerate(groups.items()):
-            label = f"measured, {'each direction of both' if direction == 'bidirectional' else direction}"
-            _rate_series(axes, members, f"{label}, {mix}" if several_mixes else label, SERIES[number % len(SERIES)])
+            way = way_word(run, run.direction)
+            groups.setdefault((way, format_mix(run), connections_of(run)), []).append(run)
+        several_mixes = len({mix for _, mix, _ in groups}) > 1
+        for number, ((direction, mix, count), members) in enumerate(groups.items()):
+            words = ["measured", "each direction of both" if direction == "bidirectional" else direction]
+            words += [mix] if several_mixes else []
+            words += [f"{count:,} connections"] if count is not None else []
+            _rate_series(axes, members, ", ".join(words), SERIES[number % len(SERIES)])
         limits = _limit_series(drawn)
         rates = [float(run.rate_per_direction.median) for run in drawn if run.rate_per_direction]
         axes.set_ylim(bottom=0, top=max(rates) * 1.3)
@@ -105,7 +109,39 @@ def frame_loss_plot(run: RunPart) -> str | None:
     return _svg("frame loss against load", draw)
 
 
-def search_plot(trials: Sequence[TrialRow]) -> str | None:
+def connections_plot(runs: Sequence[RunPart]) -> str | None:
+    """Rates against the number of connections, logarithmic: establishment, validated, and throughput in phase 2.
+
+    Runs without a measured rate are not drawn. None if fewer than two numbers of connections are left.
+    """
+    drawn = [
+        run for run in runs if connections_of(run) is not None and found_summary(run) and run.limited_by != "tester"
+    ]
+    counts = sorted({count for run in drawn if (count := connections_of(run)) is not None})
+    if len(counts) < 2:
+        return None
+
+    def draw(axes: Axes) -> None:
+        groups: dict[str, list[RunPart]] = {}
+        for run in drawn:
+            groups.setdefault(_connections_label(run, drawn), []).append(run)
+        for number, (label, members) in enumerate(groups.items()):
+            _rate_series(axes, members, label, SERIES[number % len(SERIES)], place=lambda run: connections_of(run) or 0)
+        rates = [float(found.median) for run in drawn if (found := found_summary(run)) is not None]
+        axes.set_ylim(bottom=0, top=max(rates) * 1.2)
+        axes.set_xscale("log")
+        axes.set_xticks(counts, [_short_count(count) for count in counts])
+        axes.tick_params(axis="x", labelrotation=35 if len(counts) > 6 else 0)
+        axes.set_xlim(counts[0] / 1.3, counts[-1] * 1.3)
+        axes.minorticks_off()
+        axes.set_xlabel("number of connections")
+        axes.set_ylabel("connections/s; frames/s in one direction")
+        _legend(axes)
+
+    return _svg("rates against number of connections", draw)
+
+
+def search_plot(trials: Sequence[TrialRow], *, unit: str = "frames/s in one direction") -> str | None:
     """Load of every trial of one run in the order of the trials; shape tells passed, failed and invalid."""
     if not trials:
         return None
@@ -138,7 +174,7 @@ def search_plot(trials: Sequence[TrialRow]) -> str | None:
         axes.set_xlim(0.3, len(trials) + 0.7)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.set_xlabel("trial, in the order measured (dotted line: next repetition)")
-        axes.set_ylabel("load, frames/s in one direction")
+        axes.set_ylabel(f"load, {unit}")
         _legend(axes)
 
     return _svg("search path", draw, height=2.9)
@@ -165,10 +201,40 @@ def lateness_plot(histogram: Sequence[tuple[int, int]]) -> str | None:
     return _svg("lateness of the Tester", draw, height=2.6)
 
 
-def _rate_series(axes: Axes, runs: Sequence[RunPart], label: str, style: tuple[str, str]) -> None:
-    rows = sorted(((_size(run), run) for run in runs), key=lambda row: row[0])
+def _short_count(count: int) -> str:
+    """A number of connections for an axis: 400k, 6.25M."""
+    for unit, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= unit:
+            return f"{count / unit:.4g}{letter}"
+    return str(count)
+
+
+def _connections_label(run: RunPart, others: Sequence[RunPart]) -> str:
+    """A rate in words; frame sizes and mix only where the others differ in them."""
+    words = {
+        "connection_establishment_rate": "establishment, connections/s",
+        "validated_connection_establishment_rate": "validated establishment, connections/s",
+    }
+    label = [words.get(run.procedure) or f"{way_word(run, run.direction)} throughput, frames/s"]
+    if len({format_sizes(other) for other in others}) > 1:
+        label.append(f"{format_sizes(run)} octets")
+    if len({format_mix(other) for other in others}) > 1:
+        label.append(format_mix(run))
+    return ", ".join(label)
+
+
+def _rate_series(
+    axes: Axes,
+    runs: Sequence[RunPart],
+    label: str,
+    style: tuple[str, str],
+    *,
+    place: Callable[[RunPart], int] | None = None,
+) -> None:
+    """One line of medians with bars from p1 to p99; `place` says where on the axis, by default at the frame size."""
+    rows = sorted((((place or _size)(run), run) for run in runs), key=lambda row: row[0])
     sizes = [size for size, _ in rows]
-    summaries = [run.rate_per_direction for _, run in rows if run.rate_per_direction is not None]
+    summaries = [found for _, run in rows if (found := found_summary(run)) is not None]
     medians = [float(summary.median) for summary in summaries]
     spread = [
         [max(0.0, float(summary.median - summary.p1)) for summary in summaries],

@@ -6,14 +6,18 @@ import shutil
 from collections.abc import Sequence
 from typing import Literal
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gatemark.report.model import (
+from gatemark.report.observed import observations, phase_one_failures
+from gatemark.report.scale_up import scale_up_tables
+from gatemark.report.stateful_text import capacity_text, scale_up_text, series_text, tear_down_text
+from gatemark.report.table_style import PLAIN_WIDTH, make_table
+from gatemark.report.words import (
     DASH,
     bounds_cell,
+    connections_of,
     direction_label,
     format_count,
     format_mix,
@@ -27,9 +31,6 @@ from gatemark.report.model import (
 )
 from gatemark.results.schema import LossPointPart, ResultDocument, RunPart
 from gatemark.units import format_duration_ns
-
-PLAIN_WIDTH = 150
-"""Columns used where the output is no terminal: wide enough that no row of the table is broken."""
 
 WIDE = 140
 """Columns from which on every figure has a column of its own."""
@@ -58,14 +59,15 @@ _NARROW: tuple[Column, ...] = (
 
 
 def throughput_table(documents: Sequence[ResultDocument], *, width: int = PLAIN_WIDTH) -> Table | None:
-    """Throughput of all gateways, one row a run; None if the campaign has no such run.
+    """Throughput of all stateless gateways, one row a run; None if the campaign has no such run.
 
     The figures are the same at every width: on a narrow terminal two of them share a cell, one above the other.
     """
-    runs = [(document, run) for document in documents for run in document.runs if run.procedure == "throughput"]
+    stateless = [document for document in documents if document.gateway.inside is None]
+    runs = [(document, run) for document in stateless for run in document.runs if run.procedure == "throughput"]
     if not runs:
         return None
-    table = _table("Throughput, frames/s in one direction")
+    table = make_table("Throughput, frames/s in one direction")
     columns = _WIDE if width >= WIDE else _NARROW
     mixed = any(run.mix.m != run.mix.n for _, run in runs)
     for heading, _, justify in columns:
@@ -85,15 +87,18 @@ def frame_loss_table(documents: Sequence[ResultDocument]) -> Table | None:
     rows = [(document, run) for document in documents for run in document.runs if run.procedure == "frame_loss"]
     if not rows:
         return None
-    table = _table("Frame loss")
-    for heading in ("gateway", "frame size\nIPv4 / IPv6", "direction", "load, frames/s", "forward", "reverse", "worst"):
+    table = make_table("Frame loss")
+    counted = any(connections_of(run) is not None for _, run in rows)
+    size = "connections\n" if counted else ""
+    heads = ("gateway", f"{size}frame size\nIPv4 / IPv6", "direction", "load, frames/s", "forward", "reverse", "worst")
+    for heading in heads:
         table.add_column(heading, justify="left" if heading in ("gateway", "direction") else "right")
     for document, run in rows:
         for point in run.points:
             words = format_percent(worst_loss(point.directions)) if point.directions else "Tester-limited"
             table.add_row(
                 document.gateway.name,
-                format_sizes(run),
+                f"{format_count(connections_of(run))}\n{format_sizes(run)}" if counted else format_sizes(run),
                 direction_label(run),
                 format_count(point.frames_per_second),
                 _loss_of(point, "forward"),
@@ -106,20 +111,36 @@ def frame_loss_table(documents: Sequence[ResultDocument]) -> Table | None:
 def print_result(documents: Sequence[ResultDocument], *, report: str | None, console: Console | None = None) -> None:
     """Print the tables, what stands against a claim, and where the report lies."""
     console = console or stdout_console()
-    for table in (throughput_table(documents, width=console.width), frame_loss_table(documents)):
+    for document in documents:
+        print_stateful(document, console)
+    for table in (
+        throughput_table(documents, width=console.width),
+        frame_loss_table(documents),
+        *(scale_up_text(scale_up) for scale_up in scale_up_tables(documents)),
+    ):
         if table is not None:
             console.print(table)
     for document in documents:
+        for sentence in (*observations(document), *phase_one_failures(document)):
+            console.print(Text(f"{document.name}: {sentence}"))
         if document.validity.invalid:
             console.print(
                 Text(f"{document.name}: {document.validity.invalid} of {document.validity.trials} trials were invalid")
             )
         if document.status != "complete":
             console.print(Text(f"{document.name}: incomplete, {len(document.runs)} of {document.runs_planned} runs"))
-    for sentence in dict.fromkeys(document.claim.sentence for document in documents):
+    claims = (document.claim for document in documents)
+    for sentence in dict.fromkeys(said for claim in claims for said in (claim.sentence, claim.informational) if said):
         console.print(Text(sentence))
     if report is not None:
         console.print(Text(f"report: {report}"), soft_wrap=True)
+
+
+def print_stateful(document: ResultDocument, console: Console) -> None:
+    """Print the tables that only a stateful gateway has; nothing for others."""
+    for table in (*series_text(document, width=console.width), tear_down_text(document), *capacity_text(document)):
+        if table is not None:
+            console.print(table)
 
 
 def stdout_console() -> Console:
@@ -128,10 +149,6 @@ def stdout_console() -> Console:
     if not console.is_terminal:
         return Console(highlight=False, width=max(PLAIN_WIDTH, shutil.get_terminal_size((0, 0)).columns))
     return console
-
-
-def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=box.SIMPLE_HEAD)
 
 
 def _loss_of(point: LossPointPart, direction: str) -> str:
@@ -153,6 +170,6 @@ def _figures(document: ResultDocument, run: RunPart, *, mixed: bool) -> dict[str
         "bounds": bounds_cell(run),
         "repetitions": str(len(run.repetitions)),
         "times": f"{len(run.repetitions)} times",
-        "goal": f"{format_tolerance(run.goal.loss_tolerance)} loss, {format_duration_ns(run.goal.duration_ns)}",
+        "goal": f"{format_tolerance(run.goal.loss_tolerance)} loss, {format_duration_ns(run.goal.duration_ns or 0)}",
         "limit": limit_text(run),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -10,18 +9,20 @@ from typing import TYPE_CHECKING
 from gatemark.campaign.deviations import deviations
 from gatemark.config import defaults
 from gatemark.config.model import Campaign, SideName
+from gatemark.config.types import Span
 from gatemark.dut.base import GatewayDescription
 from gatemark.procedures.result import ClassLoss, LossPoint, RunResult
 from gatemark.results.provenance import gatemark_version
+from gatemark.results.reasons import count_reasons
 from gatemark.results.schema import (
     ClaimPart,
     FrameSizesPart,
     GatewayPart,
+    GatewayTablePart,
     GoalPart,
     LossPart,
     LossPointPart,
     MixPart,
-    ReasonPart,
     RepetitionPart,
     ResultDocument,
     RunPart,
@@ -30,7 +31,16 @@ from gatemark.results.schema import (
     ValidityPart,
     WaitsPart,
 )
-from gatemark.stats.summary import Summary, summarise
+from gatemark.results.stateful import (
+    alphas_part,
+    capacity_part,
+    connections_part,
+    port_range,
+    ratio_text,
+    tear_down_part,
+    zero_checksum_frames,
+)
+from gatemark.stats.summary import summarise
 from gatemark.units import theoretical_maximum
 
 if TYPE_CHECKING:
@@ -39,6 +49,12 @@ if TYPE_CHECKING:
 VLAN_TAG_OCTETS = 4
 STEP_MAX = Fraction(1, 10)
 """RFC 2544 section 26.3: the granularity must be 10 % of the maximum or finer."""
+STATEFUL_CLAIM = (
+    "RFC 9693 is informational, so no compliance with it is claimed; repetitions, percentiles and all settings of the"
+    " gateway that are known are given, as its section 6 asks."
+)
+TIMED_PROCEDURES = ("throughput", "frame_loss")
+"""Procedures whose trials last as long as the campaign says; others follow from a rate and a number of connections."""
 
 
 def build_document(
@@ -56,15 +72,7 @@ def build_document(
         name=campaign.name,
         gatemark=gatemark_version(),
         status="complete" if len(runs) == runs_planned else "incomplete",
-        gateway=GatewayPart(
-            name=gateway.name or campaign.gateway.name or "unnamed gateway",
-            version=gateway.version or campaign.gateway.version,
-            mode=campaign.mode,
-            hop_limit_decrement=campaign.hop_limit_decrement,
-            prefix=None if campaign.gateway.prefix is None else str(campaign.gateway.prefix),
-            configuration=gateway.configuration or campaign.gateway.configuration,
-            commands="\n".join(gateway.commands),
-        ),
+        gateway=_gateway(campaign, gateway),
         testbed=_testbed(campaign),
         seed=campaign.seed,
         repetitions_asked=campaign.repetitions,
@@ -79,14 +87,11 @@ def build_document(
 def validity_of(trials: Sequence[TrialRecord]) -> ValidityPart:
     """Count valid and invalid trials; reasons without their figures, so that equal ones fall together."""
     invalid = [trial for trial in trials if not trial.validity.valid]
-    reasons: Counter[str] = Counter()
-    for trial in invalid:
-        reasons.update(dict.fromkeys((_general(reason) for reason in trial.validity.reasons), 1))
     return ValidityPart(
         trials=len(trials),
         valid=len(trials) - len(invalid),
         invalid=len(invalid),
-        reasons=tuple(ReasonPart(reason=reason, trials=count) for reason, count in reasons.most_common()),
+        reasons=count_reasons(trial.validity.reasons for trial in invalid),
     )
 
 
@@ -104,14 +109,15 @@ def claim_of(campaign: Campaign, gateway: GatewayDescription, runs: Sequence[Run
         unmet.append("At least one run was limited by the Tester, so it is no result of the gateway.")
     if not (gateway.configuration or campaign.gateway.configuration):
         unmet.append("The configuration of the gateway is not part of the report (RFC 2544 section 7).")
+    informational = STATEFUL_CLAIM if campaign.is_stateful else None
     if unmet or _departs(campaign):
         sentence = "No compliance with RFC 2544 is claimed for these figures (RFC 2544 section 5)."
-        return ClaimPart(level="none", sentence=sentence, unmet=tuple(unmet))
+        return ClaimPart(level="none", sentence=sentence, informational=informational, unmet=tuple(unmet))
     sentence = (
         "Conditionally compliant with RFC 2544 (section 5): every MUST of the procedures that were run is met, "
         "not every SHOULD."
     )
-    return ClaimPart(level="conditional", sentence=sentence, unmet=())
+    return ClaimPart(level="conditional", sentence=sentence, informational=informational, unmet=())
 
 
 def _departs(campaign: Campaign) -> bool:
@@ -125,6 +131,7 @@ def _departs(campaign: Campaign) -> bool:
     )
     return (
         campaign.is_loopback
+        or (throughput is None and frame_loss is None)
         or trial.duration_ns < defaults.TRIAL_DURATION_NS
         or any(given < standard for given, standard in waits)
         or (throughput is not None and throughput.loss_tolerance > 0)
@@ -132,13 +139,37 @@ def _departs(campaign: Campaign) -> bool:
     )
 
 
+def _gateway(campaign: Campaign, found: GatewayDescription) -> GatewayPart:
+    stated, stateful = campaign.gateway, campaign.is_stateful
+    table = GatewayTablePart(
+        size=stated.table.size, hash_size=stated.table.hash_size, udp_timeout_ns=stated.table.udp_timeout_ns
+    )
+    return GatewayPart(
+        name=found.name or stated.name or "unnamed gateway",
+        version=found.version or stated.version,
+        mode=campaign.mode,
+        hop_limit_decrement=campaign.hop_limit_decrement,
+        prefix=None if stated.prefix is None else str(stated.prefix),
+        inside=campaign.inside if stateful else None,
+        pool=tuple(str(prefix) for prefix in stated.pool),
+        pool_ports=port_range(stated.pool_ports or Span(*defaults.POOL_PORTS)) if stateful else None,
+        mapping=stated.mapping if stateful else None,
+        table=table if stateful else None,
+        zero_udp_checksum=bool(stated.zero_udp_checksum),
+        processors=len(campaign.testbed.gateway_cores) or None,
+        configuration=found.configuration or stated.configuration,
+        commands="\n".join(found.commands),
+    )
+
+
 def _run(campaign: Campaign, result: RunResult, trials: Sequence[TrialRecord]) -> RunPart:
     run, cell = result.run, result.run.cell
     own = [trial for trial in trials if trial.run == run.number]
-    lower = [bound.lower_bound for bound in result.repetitions if bound.lower_bound is not None]
-    upper = [bound.upper_bound for bound in result.repetitions if bound.upper_bound is not None]
-    nothing = all(repetition.kind == "nothing_passes" for repetition in result.repetitions)
-    rate = None if result.summary is None or nothing else _summary(result.summary)
+    searches = result.capacities or result.repetitions
+    lower, upper = _bounds(result)
+    nothing = all(search.kind == "nothing_passes" for search in searches)
+    summary = None if result.summary is None or nothing else SummaryPart.of(result.summary)
+    rate, established = (summary, None) if run.procedure in TIMED_PROCEDURES else (None, summary)
     both = None
     if rate is not None and cell.direction == "bidirectional":
         both = rate.model_copy(update={"median": 2 * rate.median, "p1": 2 * rate.p1, "p99": 2 * rate.p99})
@@ -164,25 +195,52 @@ def _run(campaign: Campaign, result: RunResult, trials: Sequence[TrialRecord]) -
         ),
         rate_per_direction=rate,
         rate_sum_of_directions=both,
-        lower_bound=min(lower) if lower and len(lower) == len(result.repetitions) else None,
+        connections_per_second=established,
+        lower_bound=min(lower) if lower and len(lower) == len(searches) else None,
         upper_bound=max(upper, default=None),
         tester_limited_at=result.tester_limited_at,
         points=tuple(_point(point) for point in result.points),
+        connections=connections_part(campaign, result, own),
+        alpha=ratio_text(_alpha(campaign, result)),
+        alphas_tried=alphas_part(result.alphas_tried),
+        tear_down=tear_down_part(result.tear_down),
+        capacity=capacity_part(campaign, result),
+        zero_checksum=zero_checksum_frames(campaign, own),
         trials=len(own),
         invalid_trials=sum(not trial.validity.valid for trial in own),
     )
 
 
+def _bounds(result: RunResult) -> tuple[list[int], list[int]]:
+    """Return the lower and upper bounds of the repetitions that have one: loads, or connections for the capacity."""
+    bounds = [(search.lower_bound, search.upper_bound) for search in result.repetitions]
+    bounds += [(capacity.capacity, capacity.upper_bound) for capacity in result.capacities]
+    lower = [lowest for lowest, _ in bounds if lowest is not None]
+    return lower, [highest for _, highest in bounds if highest is not None]
+
+
+def _alpha(campaign: Campaign, result: RunResult) -> Fraction | None:
+    """Return the share of the rate at which connections were validated (RFC 9693 section 4.6)."""
+    capacity = campaign.connection_tracking_table_capacity
+    if result.run.procedure == "connection_tracking_table_capacity" and capacity is not None:
+        return capacity.alpha
+    return result.alpha
+
+
 def _goal(campaign: Campaign, result: RunResult) -> GoalPart:
-    trial, goal = campaign.trial, result.goal
+    trial, goal, procedure = campaign.trial, result.goal, result.run.procedure
     waits = WaitsPart(
         settle_ns=trial.settle_ns, learn_ns=trial.learn_ns, drain_ns=trial.drain_ns, rest_ns=trial.rest_ns
     )
-    search = campaign.throughput.search if campaign.throughput is not None and goal is not None else None
+    search = None
+    if procedure.endswith("connection_establishment_rate"):
+        search = "binary"
+    elif procedure == "throughput" and campaign.throughput is not None:
+        search = campaign.throughput.search
     loads = [point.frames_per_second for point in result.points]
     return GoalPart(
         loss_tolerance=str(goal.loss_tolerance) if goal is not None else "0",
-        duration_ns=trial.duration_ns,
+        duration_ns=trial.duration_ns if procedure in TIMED_PROCEDURES else None,
         search_duration_ns=None if goal is None else goal.search_duration_ns,
         waits=waits,
         search=search,
@@ -226,18 +284,8 @@ def _loss(loss: ClassLoss) -> LossPart:
             "offered": sum(loss.offered),
             "forwarded": sum(loss.offered) - sum(loss.undelivered),
             "faulty": sum(loss.faulty),
-            "loss_percent": _summary(percent),
+            "loss_percent": SummaryPart.of(percent),
         }
-    )
-
-
-def _summary(summary: Summary) -> SummaryPart:
-    return SummaryPart(
-        median=summary.median,
-        p1=summary.p1,
-        p99=summary.p99,
-        dispersion_percent=summary.dispersion_percent,
-        count=summary.count,
     )
 
 
@@ -245,12 +293,3 @@ def _testbed(campaign: Campaign) -> str:
     words = {"netns": "network namespaces and virtual Ethernet pairs", "ports": "two ports", "loopback": "loop-back"}
     kind = words[campaign.testbed.kind]
     return f"{kind}, recipe {campaign.testbed.recipe}" if campaign.testbed.recipe else kind
-
-
-def _general(reason: str) -> str:
-    """A reason without its figures: "forward: a burst was sent … late, … is allowed"."""
-    words = []
-    for word in reason.split():
-        figure = word.strip("(),;:").replace(".", "").replace(",", "")
-        words.append("…" if figure[:1].isdigit() and not word.endswith("port:") else word)
-    return " ".join(words)

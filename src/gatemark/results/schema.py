@@ -1,8 +1,9 @@
 """The published form of `result.json`, format number 1.
 
 Counts and rates are exact integers; a median of an even number of repetitions may end in .5. All rates are frames per
-second in one direction unless the key says `sum`. Frame sizes are octets with FCS, without the VLAN tag. Every key is
-described in `docs/reference/result-keys.md`; the JSON Schema is `docs/reference/result.schema.json`.
+second in one direction unless the key says `sum` or connections are what is measured. Frame sizes are octets with FCS,
+without the VLAN tag. Every key is described in `docs/reference/result-keys.md`; the JSON Schema is
+`docs/reference/result.schema.json`.
 """
 
 from __future__ import annotations
@@ -10,21 +11,56 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from gatemark.results.parts import Part, ReasonPart, SummaryPart
+from gatemark.results.stateful_parts import (
+    AlphaTriedPart,
+    BehaviourPart,
+    CapacityPart,
+    CapacityRepetitionPart,
+    CapacityStepPart,
+    ConnectionsPart,
+    GatewayCountsPart,
+    GatewayTablePart,
+    PhaseOnePart,
+    PortRangePart,
+    TearDownPart,
+)
+
+__all__ = [
+    "RESULT_SCHEMA",
+    "AlphaTriedPart",
+    "BehaviourPart",
+    "CapacityPart",
+    "CapacityRepetitionPart",
+    "CapacityStepPart",
+    "ClaimPart",
+    "ConnectionsPart",
+    "FrameSizesPart",
+    "GatewayCountsPart",
+    "GatewayPart",
+    "GatewayTablePart",
+    "GoalPart",
+    "LossPart",
+    "LossPointPart",
+    "MixPart",
+    "PhaseOnePart",
+    "PortRangePart",
+    "ReasonPart",
+    "RepetitionPart",
+    "ResultDocument",
+    "RunPart",
+    "SummaryPart",
+    "TearDownPart",
+    "TheoreticalMaximumPart",
+    "ValidityPart",
+    "WaitsPart",
+    "json_schema",
+]
 
 RESULT_SCHEMA = 1
 """Format number: changes whenever a key of `result.json` changes its name, type or meaning."""
 
-Number = int | float
 LimitedBy = Literal["gateway", "tester", "maximum"]
-
-
-class Part(BaseModel):
-    """A frozen part of the document; an unknown key is an error."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", populate_by_name=True, alias_generator=lambda name: name.rstrip("_")
-    )
 
 
 class FrameSizesPart(Part):
@@ -55,7 +91,8 @@ class GoalPart(Part):
 
     loss_tolerance: str
     """Exact ratio in [0, 1] as a fraction, for example "1/10000"; "0" is RFC 2544 throughput."""
-    duration_ns: int
+    duration_ns: int | None
+    """Null where the length of a trial follows from its rate and the number of connections."""
     search_duration_ns: int | None
     waits: WaitsPart
     search: str | None
@@ -73,7 +110,7 @@ class TheoreticalMaximumPart(Part):
 
 
 class RepetitionPart(Part):
-    """Outcome of one search: highest load that passed and lowest that failed."""
+    """Outcome of one search: highest load that passed and lowest that failed; connections/s for establishment rates."""
 
     number: int
     kind: Literal["found", "maximum_passed", "nothing_passes", "tester_limited"]
@@ -81,16 +118,6 @@ class RepetitionPart(Part):
     upper_bound: int | None
     resolution: int
     tester_limited_at: int | None
-
-
-class SummaryPart(Part):
-    """Median with 1st and 99th percentile (RFC 8219 section 12) and dispersion = (p99 - p1) / median, percent."""
-
-    median: Number
-    p1: Number
-    p99: Number
-    dispersion_percent: float | None
-    count: int
 
 
 class LossPart(Part):
@@ -122,7 +149,14 @@ class RunPart(Part):
     """One cell of the campaign's matrix."""
 
     number: int
-    procedure: Literal["throughput", "frame_loss"]
+    procedure: Literal[
+        "throughput",
+        "frame_loss",
+        "connection_establishment_rate",
+        "validated_connection_establishment_rate",
+        "connection_tear_down_rate",
+        "connection_tracking_table_capacity",
+    ]
     direction: Literal["forward", "reverse", "bidirectional"]
     frame_sizes: FrameSizesPart
     mix: MixPart
@@ -134,21 +168,26 @@ class RunPart(Part):
     """Only where every repetition has a measured lower bound: never for a Tester-limited run."""
     rate_sum_of_directions: SummaryPart | None
     """Only bidirectional: twice `rate_per_direction`."""
+    connections_per_second: SummaryPart | None
+    """Establishment rates (RFC 9693 sections 4.5 and 4.6), never called throughput; null as `rate_per_direction` is."""
     lower_bound: int | None
-    """Smallest load that passed over the repetitions."""
+    """Smallest load that passed over the repetitions; connections for the capacity."""
     upper_bound: int | None
-    """Largest load that failed over the repetitions."""
+    """Largest load that failed over the repetitions; connections for the capacity."""
     tester_limited_at: int | None
     points: tuple[LossPointPart, ...]
+    connections: ConnectionsPart | None
+    """Stateful gateways only."""
+    alpha: str | None
+    """Validation: its rate as a share of the rate under test, exact ratio (RFC 9693 section 4.6)."""
+    alphas_tried: tuple[AlphaTriedPart, ...]
+    """Where alpha was searched for, largest first."""
+    tear_down: TearDownPart | None
+    capacity: CapacityPart | None
+    zero_checksum: int | None
+    """Frames accepted with UDP checksum 0x0000 where 0xffff is due (RFC 768); null if none would be accepted."""
     trials: int
     invalid_trials: int
-
-
-class ReasonPart(Part):
-    """How many trials were invalid for this reason."""
-
-    reason: str
-    trials: int
 
 
 class ValidityPart(Part):
@@ -168,6 +207,18 @@ class GatewayPart(Part):
     mode: str
     hop_limit_decrement: int
     prefix: str | None
+    inside: Literal["left", "right"] | None
+    """Side of the Initiator (RFC 9693 section 4.1). Null for a stateless gateway, as all up to `table` but `pool`."""
+    pool: tuple[str, ...]
+    """Prefixes of the public addresses that connections are translated to."""
+    pool_ports: PortRangePart | None
+    mapping: Literal["endpoint_independent", "endpoint_dependent"] | None
+    """How it maps according to recipe or campaign file (RFC 4787 section 4.1); null if not stated."""
+    table: GatewayTablePart | None
+    zero_udp_checksum: bool
+    """Whether it is known to write UDP checksum 0x0000 where 0xffff is due (RFC 768)."""
+    processors: int | None
+    """Number of its processors; null if the campaign file names none."""
     configuration: str
     commands: str
 
@@ -177,6 +228,8 @@ class ClaimPart(Part):
 
     level: Literal["none", "conditional"]
     sentence: str
+    informational: str | None
+    """Stateful gateways: what is said of RFC 9693, with which nothing can comply."""
     unmet: tuple[str, ...]
 
 

@@ -1,0 +1,144 @@
+"""What the trials say about a stateful gateway beside its rates: sentences with numbers. Pure.
+
+How it maps is read from the Tester's state table and costs no frame; whether it counts as the Tester counts is its own
+word against ours. Nothing here is a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gatemark.report.words import DASH, PROCEDURES, connections_of, direction_label, format_count
+from gatemark.results.schema import BehaviourPart, PhaseOnePart, ResultDocument, RunPart
+
+
+def observations(document: ResultDocument) -> tuple[str, ...]:
+    """Return all that was observed, as sentences; empty for a stateless gateway that did nothing of note."""
+    return (
+        *_behaviour_sentences(document),
+        *_count_sentences(document),
+        *_zero_checksum_sentences(document),
+    )
+
+
+def phase_one_failures(document: ResultDocument) -> tuple[str, ...]:
+    """Return the attempts at test phase 1 that failed before what was measured, a sentence for each such run."""
+    return tuple(
+        _phase_one_sentence(run, run.connections.phase_one)
+        for run in document.runs
+        if run.connections is not None and run.connections.phase_one is not None and run.connections.phase_one.failed
+    )
+
+
+def mapping_sentence(seen: BehaviourPart) -> str:
+    """Whether a source endpoint has one public endpoint for all destinations (RFC 4787 section 4.1)."""
+    compared, same = seen.sources_compared, seen.sources_endpoint_independent
+    if not compared:
+        return (
+            "Whether mapping depends on the destination was not seen: no endpoint of the Initiator had connections to"
+            " several destinations."
+        )
+    those = f"of {format_count(compared)} endpoints of the Initiator with connections to several destinations"
+    if same == compared:
+        ambiguous = (
+            " All ports were preserved as well, so an endpoint-dependent gateway would look the same."
+            if seen.port_preserved == seen.examined
+            else ""
+        )
+        return (
+            f"Mapping is endpoint-independent: all {those} had one public endpoint (RFC 4787 section 4.1).{ambiguous}"
+        )
+    if not same:
+        return f"Mapping is endpoint-dependent: none {those} had one public endpoint for all (RFC 4787 section 4.1)."
+    return (
+        f"Mapping is endpoint-dependent: {format_count(same)} {those} had one public endpoint for all, the others had"
+        " several (RFC 4787 section 4.1)."
+    )
+
+
+def port_sentence(seen: BehaviourPart) -> str:
+    """Port preservation, parity and class, and the public addresses and ports in use."""
+    examined = seen.examined
+    kept = (
+        f"source port kept by {_share(seen.port_preserved, examined)}, its parity by"
+        f" {_share(seen.parity_preserved, examined)}, its side of 1024 by {_share(seen.port_class_preserved, examined)}"
+    )
+    addresses = (
+        "65,536 or more public addresses"
+        if seen.public_addresses >= 65536
+        else f"{format_count(seen.public_addresses)} public address{'es' if seen.public_addresses != 1 else ''}"
+    )
+    ports = f"{format_count(seen.public_ports)} public ports"
+    return (
+        f"Of {format_count(examined)} connections examined: {kept} (RFC 4787 section 4.2). In use: {addresses}, {ports}"
+        f" from {seen.public_port_minimum} to {seen.public_port_maximum}."
+    )
+
+
+def _share(count: int, examined: int) -> str:
+    if count == examined:
+        return "all"
+    return "none" if not count else f"{format_count(count)} ({100 * count / examined:.3g} %)"
+
+
+def _behaviour_sentences(document: ResultDocument) -> Iterator[str]:
+    """The run with the most connections speaks for all, the earliest of several: they use the same gateway."""
+    seen = [
+        run.connections.behaviour
+        for run in document.runs
+        if run.connections is not None and run.connections.behaviour is not None and run.connections.behaviour.examined
+    ]
+    if seen:
+        behaviour = max(seen, key=lambda one: one.established)
+        yield mapping_sentence(behaviour)
+        yield port_sentence(behaviour)
+
+
+def _count_sentences(document: ResultDocument) -> Iterator[str]:
+    if document.gateway.inside is None:
+        return
+    counts = [(run, run.connections.gateway_counts) for run in document.runs if run.connections is not None]
+    known = [(run, count) for run, count in counts if count is not None]
+    if not known:
+        yield "The gateway does not count its connections, so its number and the Tester's could not be compared."
+        return
+    trials, equal = sum(count.phase_one for _, count in known), sum(count.phase_one_equal for _, count in known)
+    if trials:
+        yield (
+            f"Gateway and Tester counted the same number of connections after test phase 1 in {format_count(equal)} of"
+            f" {format_count(trials)} trials in which the Tester saw all of them established."
+        )
+    for run, count in known:
+        if count.phase_one_equal < count.phase_one and connections_of(run) is not None:
+            yield (
+                f"Run {run.number}, {format_count(connections_of(run))} connections: the gateway counted"
+                f" {format_count(count.phase_one_minimum)} {DASH} {format_count(count.phase_one_maximum)}."
+            )
+    later, changed = sum(count.phase_two for _, count in known), sum(count.phase_two_changed for _, count in known)
+    if later:
+        yield (
+            f"The gateway's number of connections changed during test phase 2 in {format_count(changed)} of"
+            f" {format_count(later)} trials."
+        )
+
+
+def _zero_checksum_sentences(document: ResultDocument) -> Iterator[str]:
+    if document.gateway.zero_udp_checksum:
+        frames = sum(run.zero_checksum or 0 for run in document.runs)
+        several = "s" if frames != 1 else ""
+        yield (
+            f"{format_count(frames)} frame{several} came with UDP checksum 0x0000 where 0xffff is due (RFC 768,"
+            " RFC 8200 section 8.1). The gateway is known for it, so they count as correct."
+        )
+
+
+def _phase_one_sentence(run: RunPart, first: PhaseOnePart) -> str:
+    reasons = "; ".join(f"{reason.reason} ({reason.trials})" for reason in first.reasons)
+    way = f", {direction_label(run)}" if run.procedure in ("throughput", "frame_loss") else ""
+    lowest, highest = first.connections_per_second_minimum, first.connections_per_second_maximum
+    rates = format_count(lowest) if lowest == highest else f"{format_count(lowest)} to {format_count(highest)}"
+    return (
+        f"Run {run.number}, {PROCEDURES[run.procedure]}{way}, {format_count(connections_of(run))} connections:"
+        f" {format_count(first.failed)} of {format_count(first.attempts)} attempts at test phase 1 failed, all made at"
+        f" {rates} connections/s: {reasons}."
+    )

@@ -1,0 +1,286 @@
+"""Reports of stateful gateways (RFC 9693): everything is told once, with its unit, and never as something else."""
+
+from __future__ import annotations
+
+import pytest
+from stateful_documents import (
+    PRESERVED,
+    SECOND,
+    Columns,
+    Words,
+    all_kinds,
+    cells,
+    document,
+    page_of,
+    run,
+    series_of,
+    terminal_of,
+)
+
+from gatemark.report import observed, plots, stateful, statements, words
+from gatemark.report.model import DirectionRow, ReportPart, TrialRow
+from gatemark.results.parts import SummaryPart
+from gatemark.results.schema import (
+    AlphaTriedPart,
+    BehaviourPart,
+    GatewayCountsPart,
+    LossPart,
+    LossPointPart,
+)
+from gatemark.results.table import to_csv
+from gatemark.stats.summary import summarise
+
+
+def test_an_establishment_rate_is_never_called_throughput() -> None:
+    found = document([run("connection_establishment_rate", (97_997, 98_680, 99_071))])
+    said = statements.statement(found, found.runs[0], "no line")
+    expected = (
+        "Maximum connection establishment rate: 98,680 connections/s, 4,000,000 connections, median of 3 repetitions"
+    )
+    assert said.sentence.startswith(expected)
+    assert "UDP only (RFC 9693 section 8)" in said.sentence
+    assert "stateful NAT64, IPv6 inside (left), IPv4 outside (right)" in said.sentence
+    assert (said.figure, said.unit) == ("98,680", "connections/s")
+    for text in (Words(page_of(found)).text, terminal_of(found)):
+        assert "98,680" in text
+        assert "hroughput" not in text
+
+
+def test_a_validated_rate_has_its_alpha() -> None:
+    tried = (AlphaTriedPart(alpha="1", lower_bound=300_000), AlphaTriedPart(alpha="1/2", lower_bound=479_296))
+    changes = {"alpha": "1/2", "alphas_tried": tried}
+    found = document([run("validated_connection_establishment_rate", (479_296,), changes=changes)])
+    assert cells(found, "Alpha") == ("0.5",)
+    said = statements.statement(found, found.runs[0], "").sentence
+    assert "Validated maximum connection establishment rate (alpha 0.5): 479,296 connections/s" in said
+    assert "1: 300,000 connections/s; 0.5: 479,296 connections/s. 0.5 was chosen." in Words(page_of(found)).text
+
+
+@pytest.mark.parametrize(
+    ("direction", "initiator", "label"),
+    [
+        ("forward", "left", "upload (Initiator only)"),
+        ("reverse", "left", "download (Responder only)"),
+        ("forward", "right", "download (Responder only)"),
+        ("reverse", "right", "upload (Initiator only)"),
+        ("bidirectional", "right", "per direction, bidirectional"),
+    ],
+)
+def test_directions_are_named_for_who_sends(direction: str, initiator: str, label: str) -> None:
+    found = run("throughput", (497_654,), direction=direction, initiator=initiator)
+    assert words.direction_label(found) == label
+    assert label in Words(page_of(document([found]))).text
+
+
+@pytest.mark.parametrize(
+    ("mode", "inside", "expected"),
+    [
+        ("nat64", "left", "stateful NAT64, IPv6 inside (left), IPv4 outside (right)"),
+        ("nat44", "right", "stateful NAT44, IPv4 inside (right), IPv4 outside (left)"),
+        ("nat46", "right", "stateful NAT46, IPv4 inside (right), IPv6 outside (left)"),
+        ("siit64", None, "stateless translation, IPv6 left and IPv4 right"),
+    ],
+)
+def test_modes_in_words(mode: str, inside: str | None, expected: str) -> None:
+    assert words.mode_words(document([], mode=mode, inside=inside).gateway) == expected
+
+
+def test_a_tester_limit_is_no_rate_of_connections() -> None:
+    changes = {"limited_by": "tester", "connections_per_second": None, "tester_limited_at": 300_000}
+    found = document([run("connection_establishment_rate", (250_000,), changes=changes)])
+    assert cells(found, "Median") == ("not measured",)
+    assert cells(found, "Limited by") == ("Tester-limited at 300,000 (gateway ≥ 250,000)",)
+    assert statements.statement(found, found.runs[0], "").figure == "Tester-limited"
+    assert plots.connections_plot(found.runs) is None
+
+
+def test_one_table_joins_all_rates_of_a_number_of_connections() -> None:
+    table = stateful.series_tables(all_kinds())
+    assert len(table) == 1
+    assert table[0].counts == ("400,000", "4,000,000")
+    assert [block.title for block in table[0].blocks] == [
+        "", "Connection establishment rate", "Validated connection establishment rate", "Throughput in phase 2",
+        "Throughput in phase 2",
+    ]  # fmt: skip
+    assert [block.unit for block in table[0].blocks[3:]] == [
+        "frames/s per direction, bidirectional",
+        "frames/s, upload (Initiator only)",
+    ]
+    assert cells(all_kinds(), "Phase 1, connections/s") == ("60,000 \u2013 120,000",) * 2
+
+
+def test_a_rate_that_was_measured_for_some_numbers_only_leaves_dashes() -> None:
+    runs = [
+        run("connection_establishment_rate", (100_000,), count=1000),
+        run("connection_establishment_rate", (80_000,), count=10_000),
+        run("throughput", (50_000,), count=10_000, direction="bidirectional"),
+    ]
+    throughput = stateful.series_tables(document(runs))[0].blocks[2]
+    assert next(row.cells for row in throughput.rows if row.label == "Median") == ("\u2013", "50,000")
+    assert "Median / previous median" not in [row.label for row in throughput.rows]
+
+
+def test_the_page_shows_everything_once_and_loads_nothing() -> None:
+    trial = TrialRow(
+        trial_number=1, run=3, repetition=1, attempt=1, purpose="search", frames_per_second=497_654,
+        duration_ns=60 * SECOND, outcome="passed", reasons=(), phase="phase 2", connections=400_000,
+        phase_one_attempts=2, directions=(
+            DirectionRow(direction="forward", intended=9, offered=9, received=9, faulty=0, duplicate=0, lost=0,
+                         lateness_max_ns=5),
+        ),
+    )  # fmt: skip
+    empty = TrialRow(
+        trial_number=2, run=5, repetition=1, attempt=1, purpose="tear_down", frames_per_second=60_000, duration_ns=0,
+        outcome="passed", reasons=(), phase="tear-down, empty table", connections=0, directions=(),
+    )  # fmt: skip
+    page = page_of(all_kinds(), trials=(trial, empty))
+    assert "src=" not in page
+    text = Words(page).text
+    for part in (
+        "gateway under test, 64-octet IPv4 / 84-octet IPv6 frames (RFC 9693 section 6)",
+        "Rates against number of connections",
+        "Connection tear-down rate",
+        "Connection tracking table capacity",
+        "Gateway and Tester counted the same number of connections after test phase 1 in 132 of 132 trials",
+        "changed during test phase 2 in 0 of 88 trials",
+        "throughput, per direction, bidirectional, 4,000,000 connections: 1 of 9 attempts at test phase 1 failed",
+        "8,388,608 connections; 8,388,608 buckets; UDP timeout 3min 20s",
+        "198.19.0.1/32, ports 1\u201365535",
+        "phase 1 timeout 500ms, gap between the phases 500ms",
+        "phase 2 400,000 2 497,654",
+        "tear-down, empty table 0",
+        "maximum connection establishment rate: binary, from 1 to 12,000,000 connections/s",
+    ):
+        assert part in text, part
+    assert text.count("Rates against number of connections") == 1
+    assert all(len(set(rows)) == 1 for rows in Columns(page).tables)
+
+
+@pytest.mark.parametrize("width", [80, 100, 150])
+def test_no_figure_is_cut_at_any_width(width: int) -> None:
+    found = series_of((625_976, 483_153, 356_445, 1_234_567, 2_345_678), (1000, 10_000, 10**6, 4 * 10**8, 16 * 10**8))
+    text = terminal_of(found, width=width)
+    for figure in ("625,976", "1,600,000,000", "2,345,687", "1.90"):
+        assert figure in text
+    assert "…" not in text
+    assert max(len(line) for line in text.splitlines()) <= width
+
+
+def test_many_numbers_of_connections_become_rows() -> None:
+    counts = [10**5 * number for number in range(1, 12)]
+    page = page_of(series_of([600_000 - count // 10 for count in counts], counts))
+    table = page[page.index("RFC 9693 section 6)</caption>") :]
+    heading = table[: table.index("</thead>")]
+    assert "Minimum (p1)" in heading
+    assert heading.count("1,100,000") == 0
+    assert all(len(set(rows)) == 1 for rows in Columns(page).tables)
+
+
+def behaviour(**changes: int) -> BehaviourPart:
+    return PRESERVED.model_copy(update=changes)
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (PRESERVED, "Mapping is endpoint-independent: all of 4,096 endpoints"),
+        (PRESERVED, "All ports were preserved as well, so an endpoint-dependent gateway would look the same."),
+        (behaviour(sources_endpoint_independent=0), "Mapping is endpoint-dependent: none of 4,096 endpoints"),
+        (behaviour(sources_endpoint_independent=96), "Mapping is endpoint-dependent: 96 of 4,096 endpoints"),
+        (behaviour(sources_compared=0), "was not seen"),
+    ],
+)
+def test_mapping_in_words(seen: BehaviourPart, expected: str) -> None:
+    assert expected in observed.mapping_sentence(seen)
+
+
+def test_ports_in_words() -> None:
+    seen = behaviour(port_preserved=0, parity_preserved=2_000_000, public_addresses=65_536)
+    assert observed.port_sentence(seen) == (
+        "Of 4,000,000 connections examined: source port kept by none, its parity by 2,000,000 (50 %), its side of 1024"
+        " by all (RFC 4787 section 4.2). In use: 65,536 or more public addresses, 40,000 public ports from 1 to 40000."
+    )
+
+
+def test_counts_that_differ_are_told_with_their_numbers() -> None:
+    counts = GatewayCountsPart(
+        phase_one=10,
+        phase_one_equal=7,
+        phase_one_minimum=1000,
+        phase_one_maximum=1004,
+        phase_two=5,
+        phase_two_changed=2,
+    )
+    said = observed.observations(document([run("throughput", (1000,), count=1000, gateway_counts=counts)]))
+    assert any("in 7 of 10 trials" in sentence for sentence in said)
+    assert "Run 1, 1,000 connections: the gateway counted 1,000 \u2013 1,004." in said
+    assert any("changed during test phase 2 in 2 of 5 trials" in sentence for sentence in said)
+    silent = observed.observations(document([run("throughput", (1000,), gateway_counts=None)]))
+    assert any("does not count its connections" in sentence for sentence in silent)
+
+
+def test_accepted_zero_checksums_are_told_also_of_stateless_gateways() -> None:
+    accepted = run("throughput", (1000,), changes={"connections": None, "zero_checksum": 3})
+    found = document([accepted], mode="siit64", inside=None, table=None, zero_udp_checksum=True)
+    sentence = "3 frames came with UDP checksum 0x0000 where 0xffff is due"
+    assert sentence in " ".join(observed.observations(found))
+    assert sentence in Words(page_of(found)).text
+    assert sentence in terminal_of(found).replace("\n", " ")
+
+
+def test_several_gateways_are_compared_at_the_top() -> None:
+    nat = document([run("connection_establishment_rate", (98_680,)), run("throughput", (64_208,))])
+    plain = run("throughput", (7_000_000,), changes={"connections": None})
+    router = document([plain], name="router", mode="router44", inside=None, table=None)
+    text = Words(page_of(nat, router)).text
+    top = text[: text.index("Goal and campaign file")]
+    assert "Connection establishment rate, connections/s. Each gateway has its own chapter below." in top
+    assert "98,680" in top
+    assert "7,000,000" in top
+    assert all(len(set(rows)) == 1 for rows in Columns(page_of(nat, router)).tables)
+
+
+def test_the_plot_has_a_line_for_each_rate() -> None:
+    drawn = plots.connections_plot(all_kinds().runs)
+    assert drawn is not None
+    for label in (
+        "establishment, connections/s", "validated establishment, connections/s", "bidirectional throughput, frames/s",
+        "upload throughput, frames/s", "number of connections", "400k",
+    ):  # fmt: skip
+        assert label in drawn
+    assert drawn == plots.connections_plot(all_kinds().runs)
+    assert plots.connections_plot([run("throughput", (1000,))]) is None
+
+
+def test_frame_loss_in_phase_two_has_its_number_of_connections() -> None:
+    lost = LossPart.model_validate(
+        {
+            "direction": "reverse", "class": "foreground", "offered": 200, "forwarded": 150, "faulty": 0,
+            "loss_percent": SummaryPart.of(summarise([25])),
+        }
+    )  # fmt: skip
+    point = LossPointPart(frames_per_second=1000, repetitions=1, tester_limited=0, directions=(lost,))
+    found = document([run("frame_loss", count=10_000, direction="bidirectional", changes={"points": (point,)})])
+    said = statements.statement(found, found.runs[0], "").sentence
+    assert "Frame loss: up to 25.00 % at 1,000 frames/s" in said
+    assert "10,000 connections" in said
+    page = page_of(found)
+    assert "download" in Words(page).text
+    assert "10,000 connections" in Words(page).text
+    assert "10,000" in terminal_of(found)
+
+
+def test_headlines_are_the_ends_of_a_series() -> None:
+    found = series_of((600_000, 500_000, 400_000), (1000, 10_000, 100_000))
+    part = ReportPart(document=found, provenance=None, trials=(), campaign_text="")
+    assert [said.figure for said in part.headlines] == ["600,000", "400,000"]
+    assert len(part.statements) == 3
+
+
+def test_the_csv_has_units_and_numbers_of_connections() -> None:
+    rows = to_csv(all_kinds()).splitlines()
+    assert any("connection_establishment_rate,forward,,64,84,1,1,400000,,,486577,483153,490001" in row for row in rows)
+    assert any("validated_connection_establishment_rate" in row and ",4000000,1," in row for row in rows)
+    assert sum("connections/s deleted" in row for row in rows) == 2
+    assert sum("ns to delete none" in row for row in rows) == 2
+    assert any("connections held" in row and "4194300.5" in row for row in rows)

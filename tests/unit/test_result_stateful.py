@@ -1,0 +1,289 @@
+"""From the journal of a stateful campaign to result.json (RFC 9693), and to the rows of its trials in the report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import jsonschema
+import pytest
+
+from gatemark.campaign.journal import ConnectionFacts, PhaseOne, TrialRecord
+from gatemark.campaign.plan import Procedure, Run, make_plan
+from gatemark.config.model import Campaign
+from gatemark.dut.base import GatewayDescription
+from gatemark.procedures.result import AlphaTried, Capacity, CapacityStep, RunResult, TearDown
+from gatemark.results.document import build_document
+from gatemark.results.schema import ResultDocument, RunPart, json_schema
+from gatemark.search.goal import Goal, SearchResult
+from gatemark.stored import trial_row
+from gatemark.trial.result import Counts, DirectionResult, EstablishedConnections, LatenessBucket, TrialReport
+from gatemark.trial.validity import Validity
+from gatemark.trial.verdict import Verdict
+
+NatCampaign = Callable[..., Campaign]
+
+N = 1000
+GATEWAY = GatewayDescription(name="nft", version="1.0", configuration="table ip nat {}", commands=("nft -f nat",))
+BEHAVIOUR = {
+    "count": N, "established": N, "examined": N, "port_preserved": 900, "parity_preserved": 950,
+    "port_class_preserved": N, "public_addresses": 1, "public_ports": N, "public_port_minimum": 1024,
+    "public_port_maximum": 65535, "sources_compared": 0, "sources_endpoint_independent": 0,
+}  # fmt: skip
+PASSED, FAILED = Verdict(passed=True), Verdict(passed=False, reasons=("the gateway holds 990 of 1000 connections",))
+TESTER = Validity(valid=False, reasons=("forward: a burst was sent 7ms late, 2ms is allowed",))
+
+
+def report(number: int, *, established: int | None = N, received: int = N, zero_checksum: int = 0) -> TrialReport:
+    counts = Counts(intended=N, offered=N, received=received, lost=N - received, zero_checksum=zero_checksum)
+    direction = DirectionResult(
+        direction="forward", frames_per_second=10_000, intended_duration_ns=10**8, sending_ns=10**8, lateness_max_ns=5,
+        gave_up=False, lateness_histogram=(LatenessBucket(below_ns=10, bursts=number),), foreground=counts,
+    )  # fmt: skip
+    connections = None if established is None else EstablishedConnections(count=N, established=established)
+    return TrialReport(
+        trial_number=number, cancelled=False, phases=(), directions=(direction,), ports={}, connections=connections
+    )
+
+
+def attempt(number: int, rate: int, verdict: Verdict | None = PASSED, **of_report: Any) -> PhaseOne:
+    validity = TESTER if verdict is None else Validity(valid=True)
+    return PhaseOne(connections_per_second=rate, validity=validity, verdict=verdict, report=report(number, **of_report))
+
+
+def record(
+    run: int, own: TrialReport, facts: ConnectionFacts | None, *, verdict: Verdict | None = PASSED, **changes: Any
+) -> TrialRecord:
+    made = TrialRecord(
+        trial_number=1, run=run, repetition=0, attempt=0, purpose="search", frames_per_second=10_000, duration_ns=10**8,
+        validity=Validity(valid=True) if verdict is not None else Validity(valid=False, reasons=("phase 1: lost",)),
+        verdict=verdict, report=own, started_at="2026-01-01T00:00:00+00:00", seconds=1.0, connections=facts,
+    )  # fmt: skip
+    return replace(made, **changes)
+
+
+def planned(campaign: Campaign, procedure: Procedure) -> Run:
+    return next(run for run in make_plan(campaign).runs if run.procedure == procedure)
+
+
+def searched(*rates: int) -> tuple[SearchResult, ...]:
+    return tuple(SearchResult(kind="found", lower_bound=rate, upper_bound=rate + 100, resolution=100) for rate in rates)
+
+
+def document_of(campaign: Campaign, results: Sequence[RunResult], trials: Sequence[TrialRecord] = ()) -> ResultDocument:
+    found = build_document(campaign, GATEWAY, results, trials, runs_planned=len(results))
+    written = json.loads(found.to_text())
+    jsonschema.validate(written, json_schema())
+    assert ResultDocument.model_validate(written) == found
+    return found
+
+
+def run_of(campaign: Campaign, procedure: Procedure, trials: Sequence[TrialRecord] = (), **found: Any) -> RunPart:
+    run = planned(campaign, procedure)
+    own = [replace(trial, run=run.number) for trial in trials]
+    return document_of(campaign, [RunResult(run=run, limited_by="gateway", **found)], own).runs[0]
+
+
+GOAL = Goal(maximum=100_000, minimum=1, resolution=100, connections=N)
+ESTABLISHMENT = {"maximum": "100k"}
+
+
+def test_an_establishment_rate_has_connections_per_second_and_no_frame_rate(nat_campaign: NatCampaign) -> None:
+    campaign = nat_campaign(connection_establishment_rate=ESTABLISHMENT)
+    found = run_of(campaign, "connection_establishment_rate", goal=GOAL, repetitions=searched(5000, 5200))
+    assert found.rate_per_direction is None
+    assert found.connections_per_second is not None
+    assert (found.connections_per_second.median, found.lower_bound, found.upper_bound) == (5100, 5000, 5300)
+    assert (found.goal.duration_ns, found.goal.search, found.goal.resolution) == (None, "binary", 100)
+    assert found.connections is not None
+    assert (found.connections.initiator, found.connections.count) == ("left", N)
+    assert (found.connections.source_ports.ports, found.connections.destination_ports.ports) == (40_000, 1)
+    assert (found.connections.timeout_ns, found.connections.gap_ns) == (20_000_000, 30_000_000)
+    assert found.connections.phase_one is None
+
+
+def test_alpha_and_what_was_tried_for_it(nat_campaign: NatCampaign) -> None:
+    rates = {**ESTABLISHMENT, "validated": [False, True], "alpha": "search"}
+    found = run_of(
+        nat_campaign(connection_establishment_rate=rates),
+        "validated_connection_establishment_rate",
+        goal=GOAL,
+        repetitions=searched(5000),
+        alpha=Fraction(4, 5),
+        alphas_tried=(AlphaTried(alpha=Fraction(1), lower_bound=None), AlphaTried(alpha=Fraction(4, 5), lower_bound=5)),
+    )
+    assert found.alpha == "4/5"
+    assert [(one.alpha, one.lower_bound) for one in found.alphas_tried] == [("1", None), ("4/5", 5)]
+
+
+def test_phase_one_before_throughput_is_told_apart(nat_campaign: NatCampaign) -> None:
+    campaign = nat_campaign(throughput={"maximum": "10k"})
+    filled = ConnectionFacts(
+        count=N, phase_one=(attempt(1, 10_000, FAILED, established=990), attempt(2, 5_000)),
+        counted_after_phase_one=N, counted_after_phase_two=N + 1, behaviour=BEHAVIOUR,
+    )  # fmt: skip
+    failed = ConnectionFacts(
+        count=N, phase_one=(attempt(3, 10_000, FAILED, established=980), attempt(4, 5_000, None, established=990)),
+        counted_after_phase_one=980,
+    )  # fmt: skip
+    found = run_of(
+        campaign,
+        "throughput",
+        [
+            record(0, report(5), filled),
+            record(0, failed.phase_one[-1].report, failed, verdict=None),
+        ],
+        repetitions=searched(8000),
+    )
+    assert found.rate_per_direction is not None
+    assert found.connections_per_second is None
+    assert found.connections is not None
+    first, counts, seen = (getattr(found.connections, name) for name in ("phase_one", "gateway_counts", "behaviour"))
+    assert (first.attempts, first.failed) == (4, 3)
+    assert (first.connections_per_second_minimum, first.connections_per_second_maximum) == (5_000, 10_000)
+    assert [(reason.reason, reason.trials) for reason in first.reasons] == [
+        ("the gateway holds … of … connections", 2),
+        ("forward: a burst was sent … late, … is allowed", 1),
+    ]
+    assert (counts.phase_one, counts.phase_one_equal, counts.phase_one_minimum) == (1, 1, N)
+    assert (counts.phase_two, counts.phase_two_changed) == (1, 1)
+    assert (seen.port_preserved, seen.public_port_minimum) == (900, 1024)
+
+
+def test_counts_are_compared_only_where_the_tester_saw_all_connections(nat_campaign: NatCampaign) -> None:
+    campaign = nat_campaign(connection_establishment_rate=ESTABLISHMENT)
+    trials = [
+        record(0, report(1), ConnectionFacts(count=N, counted_after_phase_one=N)),
+        record(0, report(2), ConnectionFacts(count=N, counted_after_phase_one=N + 3)),
+        record(0, report(3, established=900), ConnectionFacts(count=N, counted_after_phase_one=901), verdict=FAILED),
+    ]
+    found = run_of(campaign, "connection_establishment_rate", trials, goal=GOAL, repetitions=searched(5000)).connections
+    assert found is not None
+    assert found.gateway_counts is not None
+    assert (found.gateway_counts.phase_one, found.gateway_counts.phase_one_equal) == (2, 1)
+    assert (found.gateway_counts.phase_one_minimum, found.gateway_counts.phase_one_maximum) == (N, N + 3)
+    assert found.gateway_counts.phase_two == 0
+    uncounted = run_of(campaign, "connection_establishment_rate", [record(0, report(1), ConnectionFacts(count=N))])
+    assert uncounted.connections is not None
+    assert uncounted.connections.gateway_counts is None
+
+
+def test_tear_down_comes_from_unrounded_medians(nat_campaign: NatCampaign) -> None:
+    times = TearDown(connections=N, full_ns=(30, 10, 21), empty_ns=(4, 4, 6))
+    found = run_of(nat_campaign(connection_tear_down_rate={}), "connection_tear_down_rate", tear_down=times).tear_down
+    assert found is not None
+    assert (found.full_ns.median, found.full_ns.p1, found.full_ns.p99, found.net_ns) == (21, 10, 30, 17)
+    assert found.connections_per_second == pytest.approx(N * 10**9 / 17)
+    assert not found.reliable
+
+
+def steps(*sizes: tuple[str, int, int | None]) -> tuple[CapacityStep, ...]:
+    return tuple(
+        CapacityStep(search=search, connections=size, rate=rate, stop_rate=1, stored=rate is not None)  # type: ignore[arg-type]
+        for search, size, rate in sizes
+    )
+
+
+def test_a_capacity_has_the_symbols_of_the_rfc(nat_campaign: NatCampaign) -> None:
+    campaign = nat_campaign(
+        connection_tracking_table_capacity={"start": 1000, "maximum_rate": "10k", "rate_resolution": "1k"}
+    )
+    whole = steps(
+        ("start", 1000, 9000), ("exponential", 2000, 8000), ("exponential", 4000, None), ("binary", 3000, None),
+        ("binary", 2500, 7000),
+    )  # fmt: skip
+    capacities = (
+        Capacity(
+            kind="found", capacity=2500, upper_bound=2501, steps=whole, overflow="evicted", lost_connections="oldest"
+        ),
+        Capacity(kind="found", capacity=2501, upper_bound=2502, steps=whole[:3], overflow="refused"),
+    )
+    found = run_of(
+        campaign, "connection_tracking_table_capacity", capacities=capacities, goal=replace(GOAL, alpha=Fraction(1))
+    )
+    assert found.capacity is not None
+    assert found.alpha == "1"
+    assert (found.capacity.beta, found.capacity.gamma, found.capacity.resolution) == ("1/5", "2/5", 1)
+    first = found.capacity.repetitions[0]
+    assert (first.c0, first.r0, first.cs, first.rs, first.ct, first.rt) == (1000, 9000, 2000, 8000, 4000, None)
+    assert (first.lower_bound, first.overflow, first.lost_connections) == (2500, "evicted", "oldest")
+    assert (found.lower_bound, found.upper_bound) == (2500, 2502)
+    assert found.capacity.capacity is not None
+    assert found.capacity.capacity.median == 2500.5
+    assert found.connections is not None
+    assert (found.connections.count, found.connections.source_ports.ports) == (None, 40_000)
+
+
+def test_a_capacity_that_the_tester_limited_has_no_figure(nat_campaign: NatCampaign) -> None:
+    campaign = nat_campaign(connection_tracking_table_capacity={"start": 1000, "maximum_rate": "10k"})
+    run = planned(campaign, "connection_tracking_table_capacity")
+    spoilt = Capacity(kind="tester_limited", capacity=None, upper_bound=None, steps=())
+    part = document_of(campaign, [RunResult(run=run, limited_by="tester", capacities=(spoilt,), goal=GOAL)]).runs[0]
+    assert part.capacity is not None
+    assert part.capacity.capacity is None
+    assert (part.capacity.repetitions[0].c0, part.capacity.repetitions[0].r0, part.lower_bound) == (1000, None, None)
+
+
+def test_zero_checksums_are_counted_once_for_each_phase(nat_campaign: NatCampaign) -> None:
+    campaign = nat_campaign("nat64", gateway={"zero_udp_checksum": True}, throughput={"maximum": "10k"})
+    only_first = attempt(2, 5_000, None, zero_checksum=4)
+    trials = [
+        record(0, report(5, zero_checksum=1), ConnectionFacts(count=N, phase_one=(attempt(1, 9, zero_checksum=2),))),
+        record(0, only_first.report, ConnectionFacts(count=N, phase_one=(only_first,)), verdict=None),
+    ]
+    assert run_of(campaign, "throughput", trials, repetitions=searched(8000)).zero_checksum == 7
+    strict = nat_campaign("nat64", throughput={"maximum": "10k"})
+    assert run_of(strict, "throughput", trials, repetitions=searched(8000)).zero_checksum is None
+
+
+def test_the_gateway_is_described_with_its_table(nat_campaign: NatCampaign) -> None:
+    table = {"size": "1M", "hash_size": 262_144, "udp_timeout": "200s"}
+    campaign = nat_campaign("nat44", gateway={"inside": "right", "table": table, "mapping": "endpoint_dependent"})
+    gateway = document_of(campaign, []).gateway
+    assert (gateway.mode, gateway.inside, gateway.mapping) == ("nat44", "right", "endpoint_dependent")
+    assert gateway.table is not None
+    assert (gateway.table.size, gateway.table.hash_size, gateway.table.udp_timeout_ns) == (10**6, 262_144, 200 * 10**9)
+    assert gateway.pool == ("198.18.0.1/32",)
+    assert gateway.pool_ports is not None
+    assert (gateway.pool_ports.minimum, gateway.pool_ports.maximum) == (1024, 65535)
+    assert gateway.processors is None
+
+
+def test_no_compliance_with_an_informational_rfc_is_claimed(nat_campaign: NatCampaign) -> None:
+    standard = {"duration": "60s", "settle": "2s", "learn": "2s", "drain": "2s", "rest": "5s"}
+    campaign = nat_campaign(throughput={"maximum": "10k"}, frame_loss=None, trial=standard)
+    claim = document_of(campaign, []).claim
+    assert claim.level == "conditional"
+    assert "RFC 9693" not in claim.sentence
+    assert claim.informational is not None
+    assert claim.informational.startswith("RFC 9693 is informational, so no compliance with it is claimed")
+    rates_only = nat_campaign(connection_establishment_rate=ESTABLISHMENT, frame_loss=None, trial=standard)
+    assert document_of(rates_only, []).claim.level == "none"
+
+
+FIRST = attempt(1, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("facts", "changes", "phase", "attempts"),
+    [
+        (None, {}, "", 0),
+        (ConnectionFacts(count=N), {}, "phase 1 only", 0),
+        (ConnectionFacts(count=N, phase_one=(FIRST,)), {}, "phase 2", 1),
+        (ConnectionFacts(count=N, phase_one=(FIRST,)), {"report": FIRST.report}, "phase 1 only", 1),
+        (ConnectionFacts(count=N, phase_one=(FIRST,)), {"alpha": Fraction(1)}, "validation", 1),
+        (ConnectionFacts(count=N, phase_one=(FIRST,)), {"purpose": "tear_down"}, "tear-down", 1),
+        (ConnectionFacts(count=0), {"purpose": "tear_down"}, "tear-down, empty table", 0),
+    ],
+)
+def test_rows_of_trials_name_the_phase(
+    facts: ConnectionFacts | None, changes: dict[str, Any], phase: str, attempts: int
+) -> None:
+    row = trial_row(record(1, report(7), facts, **changes))
+    assert (row.phase, row.phase_one_attempts) == (phase, attempts)
+    assert row.connections == (None if facts is None else facts.count)
+    bursts = 7 if facts is None or not facts.phase_one else 1 if "report" in changes else 8
+    assert sum(count for _, count in row.lateness_histogram) == bursts
