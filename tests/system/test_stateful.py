@@ -1,0 +1,233 @@
+"""Stateful gateways of the kernel and tayga, counted from both sides: phases, capacity, tear-down, planted faults."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
+
+from gatemark.campaign.journal import TrialRecord, read_journal
+from gatemark.config.model import Campaign
+from gatemark.errors import ConfigError, TestBedError
+from gatemark.results.store import ResultFolder
+from gatemark.session import CampaignResult, measure
+
+MISSING = [tool for tool in ("ip", "nft", "iptables", "conntrack", "tayga", "ethtool") if shutil.which(tool) is None]
+if os.geteuid() != 0:
+    MISSING.insert(0, "root")
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"stateful gateways in namespaces need {', '.join(MISSING)}")
+
+RECIPES = ("nft-nat44", "iptables-nat44", "nft-nat66", "tayga-nat64", "tayga-nat46")
+COUNT = CONNECTIONS["count"]
+
+
+def measured(campaign: Campaign, folder: Path) -> tuple[CampaignResult, list[TrialRecord]]:
+    """Measure a campaign; return its result and its trials."""
+    result = measure(campaign, output=folder)
+    return result, list(read_journal(ResultFolder.open(result.folder).journal_file))
+
+
+def variant(tmp_path: Path, name: str, *changes: tuple[str, str]) -> Path:
+    """Write a built-in recipe with some of its text replaced."""
+    text = (resources.files("gatemark.dut") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text, f"{name} has no {old!r}"
+        text = text.replace(old, new)
+    path = tmp_path / f"{name}-variant.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def assert_counts_agree(records: list[TrialRecord], count: int) -> None:
+    """Both sides count the same connections after phase 1, and phase 2 makes and loses none.
+
+    Frames may be lost, because whatever else this machine does takes the gateway's processor; none may be wrong.
+    """
+    valid = [record for record in records if record.verdict is not None]
+    assert valid, [record.validity.reasons for record in records]
+    for record in valid:
+        facts = record.connections
+        assert facts is not None
+        assert facts.counted_before == 0
+        established = facts.phase_one[-1].report.connections
+        assert established is not None
+        assert (established.count, established.established) == (count, count)
+        assert facts.counted_after_phase_one == count
+        assert facts.counted_after_phase_two == count
+        assert not [counts.faults for _, _, counts in record.report.counts() if counts.faulty]
+
+
+@pytest.mark.parametrize("inside", ["left", "right"])
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_tester_and_gateway_count_the_same_connections(recipe: str, inside: str, tmp_path: Path) -> None:
+    traffic = {"frame_sizes": {"family": "ipv6" if recipe == "nft-nat66" else "ipv4", "octets": 128}}
+    campaign = stateful_campaign(recipe, gateway={"inside": inside}, repetitions=1, traffic=traffic)
+    _, records = measured(campaign, tmp_path / "result")
+    assert_counts_agree(records, COUNT)
+    behaviour = next(r.connections.behaviour for r in records if r.connections and r.connections.behaviour)
+    assert behaviour["established"] == behaviour["port_preserved"] == COUNT
+    assert behaviour["public_addresses"] == 1
+
+
+def test_nothing_changes_where_ports_are_not_preserved(tmp_path: Path) -> None:
+    recipe = variant(tmp_path, "nft-nat44", ("masquerade", "masquerade random"))
+    _, records = measured(stateful_campaign(recipe, repetitions=1), tmp_path / "result")
+    assert_counts_agree(records, COUNT)
+    behaviour = next(r.connections.behaviour for r in records if r.connections and r.connections.behaviour)
+    assert behaviour["port_preserved"] < COUNT // 100
+
+
+@pytest.mark.parametrize("recipe", ["nft-nat44", "tayga-nat64"])
+def test_many_hosts_on_both_sides_and_background_beside_them(recipe: str, tmp_path: Path) -> None:
+    ipv4 = {"offset": 2, "mode": "pseudorandom"}
+    inside: dict[str, Any] = {"ipv4": {"address": "198.18.0.2", "hosts": ipv4 | {"range": "2-11"}}}
+    if recipe == "tayga-nat64":
+        hosts = {"offset": 14, "mode": "pseudorandom", "range": "2-11"}
+        inside = {"ipv6": {"address": "2001:2::2", "hosts": hosts}}
+    campaign = stateful_campaign(
+        recipe,
+        repetitions=1,
+        left=inside,
+        right={"ipv4": {"address": "198.19.0.2", "hosts": ipv4 | {"range": "2-5"}}},
+        connections=CONNECTIONS | {"source_ports": "5000-5009"},
+        traffic=ONE_SIZE | {"mix": "9/10"},
+    )
+    _, records = measured(campaign, tmp_path / "result")
+    assert_counts_agree(records, COUNT)
+
+
+def test_directions_one_by_one(tmp_path: Path) -> None:
+    campaign = stateful_campaign("nft-nat44", repetitions=1, traffic=ONE_SIZE | {"direction": ["forward", "reverse"]})
+    _, records = measured(campaign, tmp_path / "result")
+    assert_counts_agree(records, COUNT)
+    seen = {tuple(direction.direction for direction in record.report.directions) for record in records}
+    assert seen == {("forward",), ("reverse",)}
+
+
+@pytest.mark.parametrize(("size", "hash_size"), [(2500, 262_144), (3001, 1024)])
+def test_capacity_is_what_the_table_was_set_to(size: int, hash_size: int, tmp_path: Path) -> None:
+    """With a large hash table Linux refuses most connections beyond its limit, with a small one it evicts others."""
+    campaign = stateful_campaign(
+        "nft-nat44",
+        repetitions=1,
+        frame_loss=None,
+        gateway={"table": {"size": size, "hash_size": hash_size}},
+        connections={"rate": "20k", "timeout": "100ms", "gap": "50ms"},
+        connection_tracking_table_capacity={"start": 1000, "maximum_rate": "40k", "rate_resolution": "30k"},
+    )
+    result, records = measured(campaign, tmp_path / "result")
+    (run,) = result.runs
+    assert run.capacity is not None
+    (search,) = run.capacity.repetitions
+    assert (search.kind, search.lower_bound, search.upper_bound) == ("found", size, size + 1)
+    over = [r for r in records if r.connections and r.connections.count > size and r.verdict is not None]
+    assert over and not any(record.verdict and record.verdict.passed for record in over)
+    assert search.overflow in ("refused", "evicted")
+    if hash_size == 1024:
+        assert search.overflow == "evicted"
+        assert search.lost_connections is not None
+
+
+def test_tear_down_deletes_every_connection_and_is_timed(tmp_path: Path) -> None:
+    campaign = stateful_campaign(
+        "nft-nat44", repetitions=3, frame_loss=None, connections=CONNECTIONS | {"count": 20_000},
+        connection_tear_down_rate={},
+    )  # fmt: skip
+    result, records = measured(campaign, tmp_path / "result")
+    (run,) = result.runs
+    times = {0: [], 20_000: []}
+    for record in records:
+        if record.verdict is not None and record.connections is not None:
+            assert record.verdict.passed
+            times[record.connections.count].append(record.connections.tear_down_ns)
+    assert len(times[0]) == len(times[20_000]) == 3
+    assert min(times[0]) > 0 and max(times[20_000]) < 5_000_000_000
+    assert run.tear_down is not None
+
+
+PLANTED = {
+    "drops every second new connection": (
+        "ct state new numgen inc mod 2 == 1 drop",
+        "1000 of 2000 connections were not established",
+    ),
+    "forwards untranslated": ("accept", "untranslated_source 2000"),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_gateway_that_loses_connections_is_named_and_never_measured(fault: str, tmp_path: Path) -> None:
+    rule, reason = PLANTED[fault]
+    chain = f"chain planted {{\n type filter hook forward priority 0;\n {rule}\n }}\n chain postrouting {{"
+    changes = [("chain postrouting {", chain)]
+    if fault == "forwards untranslated":
+        changes.append(('oifname "{right}" masquerade', 'oifname "{right}" accept'))
+    recipe = variant(tmp_path, "nft-nat44", *changes)
+    campaign = stateful_campaign(recipe, repetitions=1, connections=CONNECTIONS | {"retries": 1})
+    with pytest.raises(TestBedError) as raised:
+        measured(campaign, tmp_path / "result")
+    assert "test phase 1 failed in every attempt" in str(raised.value)
+    assert reason in str(raised.value)
+    records = read_journal(ResultFolder.open(tmp_path / "result").journal_file)
+    assert records and not any(record.verdict for record in records)
+    assert all(record.connections and record.connections.counted_after_phase_two is None for record in records)
+
+
+def test_a_gateway_that_loses_connections_has_no_establishment_rate(tmp_path: Path) -> None:
+    rule = PLANTED["drops every second new connection"][0]
+    chain = f"chain planted {{\n type filter hook forward priority 0;\n {rule}\n }}\n chain postrouting {{"
+    campaign = stateful_campaign(
+        variant(tmp_path, "nft-nat44", ("chain postrouting {", chain)),
+        repetitions=1,
+        frame_loss=None,
+        connection_establishment_rate={"maximum": "20k", "minimum": "5k", "resolution": "5k"},
+    )
+    result, _ = measured(campaign, tmp_path / "result")
+    (run,) = result.runs
+    assert run.rate_per_direction is None
+    assert run.limited_by == "gateway"
+
+
+def test_a_table_that_cannot_be_cleared_is_refused(tmp_path: Path) -> None:
+    recipe = variant(tmp_path, "nft-nat44", ('clear_state = ["conntrack -F"]', 'clear_state = ["true"]'))
+    with pytest.raises(TestBedError, match="still holds 2000 connections"):
+        measured(stateful_campaign(recipe, repetitions=2), tmp_path / "result")
+
+
+def test_settings_of_the_machine_are_as_before_afterwards(tmp_path: Path) -> None:
+    setting = Path("/proc/sys/net/netfilter/nf_conntrack_max")
+    before = setting.read_text()
+    campaign = stateful_campaign("nft-nat44", repetitions=1, gateway={"table": {"size": 54_321}})
+    measured(campaign, tmp_path / "result")
+    assert setting.read_text() == before
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "UDP timeout too short": ({"gateway": {"table": {"udp_timeout": "1s"}}}, "gateway.table.udp_timeout"),
+    "table below N": ({"gateway": {"table": {"size": 1999}}}, "gateway.table.size"),
+    "port space too small": (
+        {
+            "left": {
+                "ipv4": {
+                    "address": "198.18.0.2",
+                    "hosts": {"offset": 2, "mode": "pseudorandom", "range": "2-101"},
+                }
+            },
+            "connections": CONNECTIONS | {"count": "10M", "destination_ports": "1-2"},
+        },
+        "connections",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_what_cannot_be_measured_is_refused_before_anything_is_made(mistake: str, tmp_path: Path) -> None:
+    tables, key = REFUSED[mistake]
+    with pytest.raises(ConfigError) as raised:
+        measured(stateful_campaign("nft-nat44", **tables), tmp_path / "result")
+    assert key in str(raised.value)
+    assert not (tmp_path / "result").exists()
