@@ -10,7 +10,7 @@ SHELL  := /bin/bash
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
 
-demo: build ## measure the IPv4 router, the IPv6 router and SIIT NAT64 of this very machine
+demo: build ## measure stateful NAT64 and NAT44, routers and SIIT of this very machine
 	.venv/bin/gatemark demo
 
 test: build ## format, lint, types, unit, property, golden, contract and system tests
