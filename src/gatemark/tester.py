@@ -14,6 +14,7 @@ from typing import Any
 from gatemark.campaign.tester_memory import available_octets, check_memory, most_connections
 from gatemark.config.model import Campaign
 from gatemark.dut.base import TestBed
+from gatemark.dut.machine import unthrottled_real_time
 from gatemark.dut.open import open_testbed
 from gatemark.dut.steering import stepping_back
 from gatemark.engine.client import Engine
@@ -23,13 +24,20 @@ from gatemark.results import provenance as origin
 from gatemark.trial.request import open_request, resolve_requests
 
 
+@contextlib.contextmanager
+def _start_engine(netns: str | None, log: Path | None) -> Iterator[Engine]:
+    """Start the engine on a machine that does not stop its workers."""
+    with unthrottled_real_time(), start_engine(netns=netns, log=log) as engine:
+        yield engine
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equipment:
     """How a session gets its test bed and its engine; tests pass others."""
 
     open_testbed: Callable[[Campaign], TestBed] = open_testbed
     start_engine: Callable[[str | None, Path | None], contextlib.AbstractContextManager[Engine]] = field(
-        default=lambda netns, log: start_engine(netns=netns, log=log)
+        default=lambda netns, log: _start_engine(netns, log)
     )
     available_octets: Callable[[], int] = available_octets
     """Memory that the machine can give."""

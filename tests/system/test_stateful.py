@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
+from gatemark.campaign.events import Event
 from gatemark.campaign.journal import TrialRecord, read_journal
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError, TestBedError
@@ -198,12 +199,21 @@ def test_a_table_that_cannot_be_cleared_is_refused(tmp_path: Path) -> None:
         measured(stateful_campaign(recipe, repetitions=2), tmp_path / "result")
 
 
-def test_settings_of_the_machine_are_as_before_afterwards(tmp_path: Path) -> None:
-    setting = Path("/proc/sys/net/netfilter/nf_conntrack_max")
-    before = setting.read_text()
+def test_settings_of_the_machine_hold_for_the_campaign_and_are_as_before_afterwards(tmp_path: Path) -> None:
+    """The size of the table, and the leave of the workers to run without being stopped for 50 ms of each second."""
+    wanted = {"net/netfilter/nf_conntrack_max": "54321", "kernel/sched_rt_runtime_us": "-1"}
+    files = {name: Path("/proc/sys") / name for name in wanted}
+    before = {name: file.read_text() for name, file in files.items()}
+    during: list[dict[str, str]] = []
+
+    def look(_: Event) -> None:
+        during.append({name: file.read_text().strip() for name, file in files.items()})
+
     campaign = stateful_campaign("nft-nat44", repetitions=1, gateway={"table": {"size": 54_321}})
-    measured(campaign, tmp_path / "result")
-    assert setting.read_text() == before
+    measure(campaign, output=tmp_path / "result", on_event=look)
+    assert during
+    assert all(seen == wanted for seen in during)
+    assert {name: file.read_text() for name, file in files.items()} == before
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 
 namespace gatemark::trial {
 
@@ -27,13 +28,16 @@ bool pin_to(unsigned processor) noexcept {
 }
 
 /// Whether a thread that never sleeps may have a real-time class. Since Linux 6.12 it gives way for as long as tasks that were kept waiting
-/// for a second need, and no longer. Before, it was stopped for 50 ms of every second, needed or not, and soft interrupts left to
-/// ksoftirqd, which carry frames to and from a veth, waited that long behind it.
+/// for a second need, and no longer. Before, soft interrupts left to ksoftirqd, which carry frames to and from a veth, waited behind it.
+/// And it must not be throttled: a kernel with real-time groups stops it for 50 ms of every second, needed or not, unless
+/// kernel.sched_rt_runtime_us is -1.
 bool real_time_is_harmless() noexcept {
     utsname system{};
     unsigned major = 0, minor = 0;
     const bool known = uname(&system) == 0 && std::sscanf(system.release, "%u.%u", &major, &minor) == 2;
-    return known && (major > 6 || (major == 6 && minor >= 12));
+    int runtime = 0;
+    std::ifstream{"/proc/sys/kernel/sched_rt_runtime_us"} >> runtime;
+    return known && (major > 6 || (major == 6 && minor >= 12)) && runtime == -1;
 }
 
 /// Before other work on its processor, as far as we may. A thread of the ordinary class waits up to a tick, 4 ms, for any other that wakes

@@ -59,6 +59,28 @@ def release(holder: naming.BedName) -> None:
             _release(state, {holder.stem})
 
 
+UNTHROTTLED = {"kernel.sched_rt_runtime_us": "-1"}
+
+
+@contextlib.contextmanager
+def unthrottled_real_time() -> Iterator[None]:
+    """Let real-time threads run without a pause for as long as it lasts; do nothing where we may not.
+
+    A kernel with real-time groups stops such a thread for 50 ms of each second, whether anything else wants its
+    processor or not: the Tester would be late in every trial that lasts a second. The engine looks at the setting and
+    makes its workers ordinary threads where they would be stopped.
+    """
+    name, held = naming.new_name(), False
+    with contextlib.suppress(TestBedError, OSError):
+        hold(name, UNTHROTTLED)
+        held = True
+    try:
+        yield
+    finally:
+        if held:
+            release(name)
+
+
 def release_leftovers() -> None:
     """Write back what dead processes left behind."""
     if STATE_FILE.exists():
