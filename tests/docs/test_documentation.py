@@ -22,11 +22,12 @@ from gatemark.config.sizes import measured_octets, size_family
 from gatemark.dut import base
 from gatemark.dut.loopback import LoopbackTestBed
 from gatemark.dut.ports import PortsTestBed
+from gatemark.dut.recipe import load_recipe
 from gatemark.engine.simulated import SimulatedDevice
 from gatemark.results.provenance import Provenance
 from gatemark.results.schema import json_schema
 from gatemark.session import measure
-from gatemark.simulated import SimulatedTestBed, simulated_equipment
+from gatemark.simulated import simulated_equipment
 from gatemark.tester import Equipment
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +50,8 @@ SECTIONS = {
     "Campaign": "Top level",
     "GatewayModel": "`[gateway]`",
     "EamEntry": "`[[gateway.eam]]`",
+    "GatewayTableModel": "`[gateway.table]`",
+    "GatewayControlModel": "`[gateway.control]`",
     "TestbedModel": "`[testbed]`",
     "SideModel": "`[left]` and `[right]`",
     "Ipv4Model": "`[left.ipv4]` and `[left.ipv6]`, alike for `right`",
@@ -64,6 +67,10 @@ SECTIONS = {
     "LineModel": "`[line]`",
     "ThroughputModel": "`[throughput]`",
     "FrameLossModel": "`[frame_loss]`",
+    "ConnectionsModel": "`[connections]`",
+    "ConnectionEstablishmentRateModel": "`[connection_establishment_rate]`",
+    "ConnectionTearDownRateModel": "`[connection_tear_down_rate]`",
+    "ConnectionTrackingTableCapacityModel": "`[connection_tracking_table_capacity]`",
 }
 """Table of the campaign file: heading of its section in campaign-file.md."""
 
@@ -162,15 +169,15 @@ def test_every_counter_of_a_trial_is_documented() -> None:
     assert sorted(set(re.findall(r'"(\w+)"', listed.group(1))) - named) == []
 
 
-def complete_campaigns() -> Iterator[Any]:
-    """Blocks that open with ```toml campaign."""
+def whole_files(kind: str) -> Iterator[Any]:
+    """Blocks that open with ```toml and their kind: what a reader may copy as it stands."""
     for path in DOCUMENTS:
-        blocks = re.findall(r"(?ms)^```toml campaign\n(.*?)^```$", path.read_text(encoding="utf-8"))
+        blocks = re.findall(rf"(?ms)^```toml {kind}\n(.*?)^```$", path.read_text(encoding="utf-8"))
         for number, text in enumerate(blocks, 1):
             yield pytest.param(text, id=f"{path.relative_to(ROOT)}-{number}")
 
 
-@pytest.mark.parametrize("text", list(complete_campaigns()))
+@pytest.mark.parametrize("text", list(whole_files("campaign")))
 def test_campaigns_in_the_documentation_can_be_planned(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,8 +187,16 @@ def test_campaigns_in_the_documentation_can_be_planned(
     assert main(["plan", str(file)]) == 0, capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", list(whole_files("recipe")))
+def test_recipes_in_the_documentation_can_be_loaded(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "recipe.toml"
+    file.write_text(text, encoding="utf-8")
+    recipe = load_recipe(file)
+    assert not recipe.is_stateful or recipe.actions >= {"clear_state", "count_connections", "tear_down"}
+
+
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) >= 6
+    assert len(EXAMPLES) >= 10
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda path: path.stem)
@@ -196,9 +211,18 @@ class PortsWithoutHardware(PortsTestBed):
         return self
 
 
-def bed_without_hardware(campaign: Campaign) -> base.TestBed:
-    kinds = {"netns": SimulatedTestBed, "loopback": LoopbackTestBed, "ports": PortsWithoutHardware}
-    return kinds[campaign.testbed.kind](campaign)  # type: ignore[no-any-return]
+def equipment_without_hardware(device: SimulatedDevice) -> Equipment:
+    """Only a gateway that gatemark makes or controls is simulated as a whole; the other test beds make nothing."""
+    simulated = simulated_equipment(device)
+
+    def open_bed(campaign: Campaign) -> base.TestBed:
+        if campaign.is_loopback:
+            return LoopbackTestBed(campaign)
+        if campaign.testbed.kind == "ports" and campaign.gateway.control is None:
+            return PortsWithoutHardware(campaign)
+        return simulated.open_testbed(campaign)
+
+    return Equipment(open_testbed=open_bed, start_engine=simulated.start_engine)
 
 
 def shortened(campaign: Campaign) -> Campaign:
@@ -213,17 +237,28 @@ def shortened(campaign: Campaign) -> Campaign:
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run_against_the_simulated_engine(file: Path, tmp_path: Path) -> None:
-    device = SimulatedDevice(capacity_forward=123_456, capacity_reverse=234_567)
-    equipment = Equipment(open_testbed=bed_without_hardware, start_engine=simulated_equipment(device).start_engine)
     campaign = shortened(load_campaign(file))
-    result = measure(campaign, output=tmp_path / "out", equipment=equipment)
+    complete = with_recipe_of(campaign)
+    device = SimulatedDevice(
+        capacity_forward=123_456,
+        capacity_reverse=234_567,
+        establishment_rate=54_321,
+        table_size=complete.gateway.table.size,
+    )
+    result = measure(campaign, output=tmp_path / "out", equipment=equipment_without_hardware(device))
     assert result.document.status == "complete"
-    assert len(result.runs) == len(make_plan(with_recipe_of(campaign)).runs)
+    assert len(result.runs) == len(make_plan(complete).runs)
     for run in result.runs:
         assert run.limited_by != "tester"
         if run.rate_per_direction is not None:
-            truth = min(234_567 if run.direction == "reverse" else 123_456, run.goal.maximum)
-            assert 0 <= truth - run.rate_per_direction.median <= run.goal.resolution
+            truth = min(234_567 if run.direction == "reverse" else 123_456, run.goal.maximum or 0)
+            assert 0 <= truth - run.rate_per_direction.median <= (run.goal.resolution or 0)
+        if run.connections_per_second is not None:
+            truth = min(54_321, run.goal.maximum or 0)
+            assert 0 <= truth - run.connections_per_second.median <= (run.goal.resolution or 0)
+        if run.capacity is not None:
+            assert run.capacity.capacity is not None
+            assert run.capacity.capacity.median == complete.gateway.table.size
 
 
 def links() -> Iterator[Any]:
