@@ -183,8 +183,9 @@ def behaviour(**changes: int) -> BehaviourPart:
 @pytest.mark.parametrize(
     ("seen", "expected"),
     [
-        (PRESERVED, "Mapping is endpoint-independent: all of 4,096 endpoints"),
-        (PRESERVED, "All ports were preserved as well, so an endpoint-dependent gateway would look the same."),
+        (PRESERVED, "Whether mapping depends on the destination cannot be told: all of 4,096 endpoints"),
+        (PRESERVED, "every port was preserved, so that an endpoint-dependent gateway looks the same"),
+        (behaviour(port_preserved=0), "Mapping is endpoint-independent: all of 4,096 endpoints"),
         (behaviour(sources_endpoint_independent=0), "Mapping is endpoint-dependent: none of 4,096 endpoints"),
         (behaviour(sources_endpoint_independent=96), "Mapping is endpoint-dependent: 96 of 4,096 endpoints"),
         (behaviour(sources_compared=0), "was not seen"),

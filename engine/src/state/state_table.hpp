@@ -16,7 +16,7 @@ struct Endpoint {
     friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-/// What the Responder learned in test phase 1: the translated source of each connection (RFC 9693 section 4.3). Entry k belongs to
+/// What the Responder learned in test phase 1: the translated source of each connection (RFC 9693 section 4.10). Entry k belongs to
 /// connection k, which is known from the frame, so the destination need not be stored. 8 octets a connection, for both families: 8 bits of
 /// generation, 40 of the address's number, 16 of the port. One atomic store writes an entry, so any number of receivers and senders share
 /// it without a lock.

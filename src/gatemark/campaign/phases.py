@@ -227,7 +227,10 @@ class _Trial:
         return self._judged(observed, Verdict(passed=not reasons, reasons=reasons))
 
     def _fill(self, phase_two_ns: int) -> bool:
-        """Fill the table, each attempt at half the rate of the one before; return whether one did."""
+        """Fill the table; return whether an attempt did.
+
+        An attempt that lost connections is repeated at half the rate; one in which the Tester fell short, at the same.
+        """
         rate = self.order.connections_per_second
         assert rate is not None, "a trial that begins with a full table has a rate of test phase 1"
         self._check_time(rate, phase_two_ns)
@@ -238,7 +241,8 @@ class _Trial:
             self.facts = replace(self.facts, phase_one=(*self.facts.phase_one, made))
             if made.verdict is not None and made.verdict.passed:
                 return True
-            rate = max(1, rate // 2)
+            if made.verdict is not None:
+                rate = max(1, rate // 2)
         return False
 
     def _phase_one(self, rate: int, attempt: int = 0, *, is_validated: bool = False) -> tuple[PhaseOne, Observed]:

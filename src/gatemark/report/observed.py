@@ -39,15 +39,13 @@ def mapping_sentence(seen: BehaviourPart) -> str:
             " several destinations."
         )
     those = f"of {format_count(compared)} endpoints of the Initiator with connections to several destinations"
-    if same == compared:
-        ambiguous = (
-            " All ports were preserved as well, so an endpoint-dependent gateway would look the same."
-            if seen.port_preserved == seen.examined
-            else ""
-        )
+    if same == compared and seen.port_preserved == seen.examined:
         return (
-            f"Mapping is endpoint-independent: all {those} had one public endpoint (RFC 4787 section 4.1).{ambiguous}"
+            f"Whether mapping depends on the destination cannot be told: all {those} had one public endpoint, but every"
+            " port was preserved, so that an endpoint-dependent gateway looks the same (RFC 4787 section 4.1)."
         )
+    if same == compared:
+        return f"Mapping is endpoint-independent: all {those} had one public endpoint (RFC 4787 section 4.1)."
     if not same:
         return f"Mapping is endpoint-dependent: none {those} had one public endpoint for all (RFC 4787 section 4.1)."
     return (
