@@ -162,7 +162,7 @@ def _connection_words(facts: ConnectionFacts) -> list[str]:
         if seen["sources_compared"]:
             lines.append(
                 f"gateway: {seen['sources_endpoint_independent']} of {seen['sources_compared']} endpoints with several"
-                " destinations keep one mapping (endpoint-independent)"
+                " destinations have one public endpoint"
             )
     return lines
 
