@@ -20,7 +20,7 @@ from typing import Any, get_args
 from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import FAMILIES, Campaign, Family, GatewayMode, SideName, Variation
 
-MODES: tuple[GatewayMode, ...] = get_args(GatewayMode)
+MODES: tuple[GatewayMode, ...] = ("router44", "router66", "siit64", "siit46")
 TRANSLATORS: tuple[GatewayMode, ...] = ("siit64", "siit46")
 WAYS: tuple[Variation, ...] = get_args(Variation)
 SIZES = (64, 1518, 9216)

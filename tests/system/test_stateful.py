@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from beds import PATIENT, QUICK
 from stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.events import Event
 from gatemark.campaign.journal import TrialRecord, read_journal
+from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.results.store import ResultFolder
@@ -100,6 +102,30 @@ def test_many_hosts_on_both_sides_and_background_beside_them(recipe: str, tmp_pa
     )
     _, records = measured(campaign, tmp_path / "result")
     assert_counts_agree(records, COUNT)
+
+
+@pytest.mark.parametrize(("mode", "family"), [("nat44", "ipv4"), ("nat66", "ipv6")])
+@pytest.mark.parametrize("inside", ["left", "right"])
+def test_a_loop_back_returns_every_connection(mode: str, family: str, inside: str, tmp_path: Path) -> None:
+    sides = {"ipv4": ("198.18.0.2", "198.19.0.2"), "ipv6": ("2001:2::2", "2001:2:0:8000::2")}[family]
+    campaign = campaign_from_dict(
+        {
+            "testbed": {"kind": "loopback", "huge_pages": "never"},
+            "gateway": {"mode": mode, "inside": inside},
+            "left": {"port": "ring", family: {"address": sides[0]}},
+            "right": {"port": "ring", family: {"address": sides[1]}},
+            "repetitions": 1,
+            "traffic": {"frame_sizes": {"family": family, "octets": 128}},
+            "trial": QUICK,
+            "validity": PATIENT,
+            "connections": CONNECTIONS,
+            "frame_loss": {"rates": ["5k"]},
+        }
+    )
+    _, records = measured(campaign, tmp_path / "result")
+    (record,) = (record for record in records if record.verdict is not None)
+    assert record.verdict is not None and record.verdict.passed, record.verdict
+    assert record.report.connections is not None and record.report.connections.established == COUNT
 
 
 def test_directions_one_by_one(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_stateful_demos_come_first_and_fill_two_sizes_of_the_table(name: str) ->
     assert campaign.is_stateful
     assert [run.procedure for run in runs] == ["connection_establishment_rate"] * 2 + ["throughput"] * 2
     small, large = (run.cell.connections or 0 for run in runs[:2])
-    assert 10 * small == large
+    assert 4 * small <= large
     assert [run.cell.connections for run in runs[2:]] == [small, large]
     for count in (small, large):
         space = tuple_space(campaign, count)

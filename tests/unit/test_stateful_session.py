@@ -108,7 +108,9 @@ class TestSingleTrial:
         assert words[-1] == "verdict: passed"
         gateway = [line for line in words if line.startswith("gateway: ")]
         assert "1000 of 1000 connections keep their source port" in gateway[0]
-        assert gateway[1].startswith("gateway: 1000 of 1000 endpoints with several destinations keep one mapping")
+        assert gateway[1].startswith(
+            "gateway: 1000 of 1000 endpoints with several destinations have one public endpoint"
+        )
 
     def test_phase_1_that_fails_is_told_with_every_attempt(self, nat_campaign: NatCampaign) -> None:
         device = SimulatedDevice(capacity_forward=500_000, drops_every_nth_connection=2, counts_connections=False)

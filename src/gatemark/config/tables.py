@@ -391,7 +391,7 @@ class ConnectionsModel(Table):
     )
     gap_ns: Duration = Field(defaults.PHASE_GAP_NS, alias="gap", description="wait between the phases")
     retries: Annotated[StrictInt, Field(ge=0, le=100)] = Field(
-        defaults.PHASE_ONE_RETRIES, description="how often phase 1 is repeated, at half the rate if connections were lost"
+        defaults.PHASE_ONE_RETRIES, description="how often phase 1 is repeated; at half the rate if it lost connections"
     )
 
 
