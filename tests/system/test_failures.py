@@ -150,8 +150,11 @@ def kill_engine(under_way: Running) -> None:
 
 
 def kill_translator(under_way: Running) -> None:
+    """Kill tayga, and not a command of the test bed that happens to look into the gateway's namespace."""
     for pid in under_way.gateway_processes():
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):  # such a command may have ended meanwhile
+            if Path(f"/proc/{pid}/comm").read_text().strip() == "tayga":
+                os.kill(pid, signal.SIGKILL)
 
 
 def delete_interface(under_way: Running) -> None:
