@@ -28,6 +28,7 @@ from gatemark.procedures.result import RunResult
 from gatemark.results import provenance as origin
 from gatemark.results.document import build_document
 from gatemark.results.schema import ResultDocument, RunPart
+from gatemark.results.stateful import reports_of
 from gatemark.results.store import ResultFolder, default_folder
 from gatemark.results.table import to_csv
 from gatemark.results.toml_text import to_toml
@@ -304,10 +305,8 @@ def _same_gateway(folder: ResultFolder, gateway: GatewayDescription) -> None:
 
 def _keep_bad_frames(folder: ResultFolder, record: TrialRecord) -> None:
     """Keep the first bad frames of a trial, those of its attempts at test phase 1 as well."""
-    attempts = () if record.connections is None else record.connections.phase_one
-    earlier = [attempt.report for attempt in attempts if attempt.report != record.report]
     kept: dict[tuple[str, str], list[bytes]] = {}
-    for report in (*earlier, record.report):
+    for report in reports_of(record):
         for frame in report.kept_frames:
             kept.setdefault((frame.side, frame.reason), []).append(bytes.fromhex(frame.octets))
     if kept:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from gatemark.campaign.engine_trial import EngineTrials
+from gatemark.campaign.engine_trial import EngineTrials, TrialOrder
 from gatemark.campaign.events import Event, PhaseStarted
 from gatemark.campaign.journal import TrialRecord
-from gatemark.campaign.maker import TrialMaker, TrialOrder
+from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.phases import Judged, StatefulTrials
 from gatemark.campaign.plan import Procedure, Run, cells_of
 from gatemark.config.model import Campaign

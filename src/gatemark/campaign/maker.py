@@ -16,8 +16,6 @@ from gatemark.search.goal import Bounds
 from gatemark.trial.request import trial_request
 from gatemark.trial.verdict import judge
 
-__all__ = ["GatewayWatch", "TrialMaker", "TrialOrder"]
-
 
 class TrialMaker:
     """Makes trials with one engine on one test bed; those of a stateful gateway in two phases."""

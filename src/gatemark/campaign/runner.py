@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from gatemark.campaign.engine_trial import GatewayWatch, TrialOrder
 from gatemark.campaign.events import EventCallback, RepetitionFinished, RunFinished, RunStarted, TrialFinished
 from gatemark.campaign.journal import Journal, TrialRecord
 from gatemark.campaign.loads import frame_loss_scan, line_maximum, throughput_goal
-from gatemark.campaign.maker import GatewayWatch, TrialMaker, TrialOrder
+from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import Cell, Plan, Procedure, Run
 from gatemark.campaign.stateful_loads import phase_one_rate
 from gatemark.campaign.stateful_runs import measure_capacity_run, measure_establishment_run, measure_tear_down_run

@@ -11,9 +11,10 @@ from collections import deque
 from fractions import Fraction
 from typing import NoReturn
 
+from gatemark.campaign.engine_trial import TrialOrder
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.journal import Journal, TrialRecord
-from gatemark.campaign.maker import TrialMaker, TrialOrder
+from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import Run
 from gatemark.errors import ResultError, TestBedError
 from gatemark.procedures.measured import Measured
