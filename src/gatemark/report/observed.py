@@ -124,9 +124,13 @@ def _zero_checksum_sentences(document: ResultDocument) -> Iterator[str]:
     if document.gateway.zero_udp_checksum:
         frames = sum(run.zero_checksum or 0 for run in document.runs)
         several = "s" if frames != 1 else ""
+        between = (
+            " In the Initiator's direction it is due in a packet inside the gateway: any 0x0000 is accepted there."
+        )
         yield (
             f"{format_count(frames)} frame{several} came with UDP checksum 0x0000 where 0xffff is due (RFC 768,"
             " RFC 8200 section 8.1). The gateway is known for it, so they count as correct."
+            + (between if document.gateway.inside is not None else "")
         )
 
 
