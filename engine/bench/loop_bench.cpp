@@ -53,31 +53,45 @@ void send_phase_one_on_null(benchmark::State& state) {
                                                  enumerate::ConnectionChoice::Mode::increasing));
 }
 
-/// Frames of one stream in memory, received over and over.
+/// Frames of one stream in memory, received over and over, each time for the first time.
 class StoredQueue {
 public:
     using Buffer = const std::vector<std::byte>*;
 
-    explicit StoredQueue(const std::vector<std::vector<std::byte>>& frames) : frames_{frames} {}
+    StoredQueue(const std::vector<std::vector<std::byte>>& frames, record::ArrivalBitmap& arrivals)
+        : frames_{frames}, arrivals_{arrivals} {}
     std::size_t receive(std::span<Buffer> burst) noexcept {
+        if (next_ % frames_.size() == 0) {
+            arrivals_.reset(frames_.size());
+        }
         for (Buffer& buffer : burst) {
             buffer = &frames_[next_++ % frames_.size()];
         }
         return burst.size();
     }
     static std::span<const std::byte> octets(Buffer buffer) noexcept { return *buffer; }
+    static pace::Ticks arrival(Buffer /*buffer*/, pace::Ticks polled) noexcept { return polled; }
     void release(std::span<Buffer> /*burst*/) noexcept {}
 
 private:
     const std::vector<std::vector<std::byte>>& frames_;
+    record::ArrivalBitmap& arrivals_;
     std::size_t next_ = 0;
 };
 
-void receive_and_verify(benchmark::State& state, net::Family family) {
+/// Costs what a reading costs, but frames that were written at `written` have delays of up to 60 microseconds.
+struct NearClock {
+    static constexpr std::uint64_t written = std::uint64_t{1} << 40;
+    [[nodiscard]] pace::Ticks now() const noexcept { return {written + (pace::CycleClock{}.now().value & 0x1ffff)}; }
+};
+
+enum class Delays : std::uint8_t { all, tags_and_variation };
+
+void receive_and_verify(benchmark::State& state, net::Family family, Delays delays) {
     const frame::Stream stream = stream_for(family, Varying::ports_and_hosts, tag);
     std::vector<std::vector<std::byte>> frames(4096, stream.sent().frame);
     for (std::uint64_t index = 0; auto& frame : frames) {
-        frame::write_frame(stream.sent(), frame.data(), stream.values(index), stream.octet(), index, {});
+        frame::write_frame(stream.sent(), frame.data(), stream.values(index), stream.octet(), index, {NearClock::written});
         ++index;
     }
     record::ArrivalBitmap bitmap;
@@ -89,9 +103,17 @@ void receive_and_verify(benchmark::State& state, net::Family family) {
                           .mix = {1, 1},
                           .streams = {&stream, nullptr},
                           .arrivals = &bitmap};
-    StoredQueue queue{frames};
+    record::DelayWindow window;
+    record::TaggedDelays tags;
+    if (delays == Delays::tags_and_variation) {
+        window.reset();
+        tags.reset({.first = 0, .frames = frames.size(), .count = 40});
+        plan.directions[0].delays.windows[0] = &window;
+        plan.directions[0].delays.tags = &tags;
+    }
+    StoredQueue queue{frames, bitmap};
     const auto mailbox = std::make_unique<loop::NeighborMailbox>();
-    loop::Receiver<StoredQueue> receiver{plan, queue, *mailbox};
+    loop::Receiver<StoredQueue, NearClock> receiver{plan, queue, *mailbox};
     TickCounter counter{state};
     for (auto unused : state) {
         receiver.poll();
@@ -104,8 +126,9 @@ BENCHMARK_CAPTURE(send_on_null, ipv4_random_ports, net::Family::ipv4, Varying::p
 BENCHMARK_CAPTURE(send_on_null, ipv4_random_both, net::Family::ipv4, Varying::ports_and_hosts);
 BENCHMARK_CAPTURE(send_on_null, ipv6_random_both, net::Family::ipv6, Varying::ports_and_hosts);
 BENCHMARK(send_phase_one_on_null)->Arg(400'000'000);
-BENCHMARK_CAPTURE(receive_and_verify, ipv4, net::Family::ipv4);
-BENCHMARK_CAPTURE(receive_and_verify, ipv6, net::Family::ipv6);
+BENCHMARK_CAPTURE(receive_and_verify, ipv4, net::Family::ipv4, Delays::all);
+BENCHMARK_CAPTURE(receive_and_verify, ipv6, net::Family::ipv6, Delays::all);
+BENCHMARK_CAPTURE(receive_and_verify, ipv4_tags_and_variation, net::Family::ipv4, Delays::tags_and_variation);
 
 }  // namespace
 

@@ -9,6 +9,8 @@ namespace gatemark::control {
 namespace {
 
 constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t tags_max = 100'000'000;  // 800 MB of delays
+constexpr std::uint64_t frames_per_second_max = 1'000'000'000;
 constexpr std::uint64_t nanoseconds_max = std::uint64_t{7} * 24 * 3600 * 1'000'000'000;  // a week
 
 std::chrono::nanoseconds read_time(ObjectReader& reader, const std::string& key, std::uint64_t minimum = 0) {
@@ -178,7 +180,12 @@ trial::DirectionRequest read_direction(const Json& value, const std::string& whe
         reader.problem("direction", "is unknown", "send forward or reverse");
     }
     direction.direction = name == "reverse" ? trial::Direction::reverse : trial::Direction::forward;
-    direction.frames_per_second = reader.integer("frames_per_second", 1, 1'000'000'000);
+    direction.frames_per_second = reader.integer("frames_per_second", 1, frames_per_second_max);
+    if (const Json* const load_step = reader.optional("step")) {
+        ObjectReader step{*load_step, reader.path("step"), errors};
+        direction.step = trial::RateStep{.after = read_time(step, "after_ns", 1),
+                                         .frames_per_second = step.integer("frames_per_second", 1, frames_per_second_max)};
+    }
     direction.foreground_m = static_cast<std::uint32_t>(reader.integer("foreground_m", 0, 65536));
     direction.foreground_n = static_cast<std::uint32_t>(reader.integer("foreground_n", 1, 65536));
     direction.foreground = read_stream(reader, "foreground", errors);
@@ -214,6 +221,26 @@ std::optional<trial::ConnectionsRequest> read_connections(ObjectReader& parent, 
     return request;
 }
 
+/// What is left out is not recorded.
+trial::DelaysRequest read_delays(ObjectReader& parent, Errors& errors) {
+    trial::DelaysRequest request;
+    const Json* const value = parent.optional("delays");
+    if (value == nullptr) {
+        return request;
+    }
+    ObjectReader reader{*value, parent.path("delays"), errors};
+    if (reader.optional("timeout_ns") != nullptr) {
+        request.timeout = read_time(reader, "timeout_ns", 1);
+    }
+    if (const Json* const tags = reader.optional("tags")) {
+        ObjectReader tags_reader{*tags, reader.path("tags"), errors};
+        request.tags = trial::TagsRequest{.first = read_time(tags_reader, "first_ns"), .count = tags_reader.integer("count", 1, tags_max)};
+    }
+    request.variation = reader.boolean("variation");
+    request.histogram = reader.boolean("histogram");
+    return request;
+}
+
 /// The body of a trial, without "request" and "id".
 trial::TrialRequest read_trial_body(ObjectReader& reader, Errors& errors) {
     trial::TrialRequest request;
@@ -230,6 +257,7 @@ trial::TrialRequest read_trial_body(ObjectReader& reader, Errors& errors) {
     request.give_up_lateness = read_time(reader, "give_up_lateness_ns", 1);
     request.progress = read_time(reader, "progress_ns", 1'000'000);
     request.kept_frames_max = reader.integer("kept_frames_max", 0, 1024);
+    request.delays = read_delays(reader, errors);
     request.connections = read_connections(reader, errors);
     std::size_t i = 0;
     for (const Json& direction : reader.list("directions")) {

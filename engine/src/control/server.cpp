@@ -1,7 +1,9 @@
 #include "control/server.hpp"
 
+#include "base/wide.hpp"
 #include "control/read_requests.hpp"
 #include "control/write_answers.hpp"
+#include "pace/calibrate.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int protocol_version = 1;
+constexpr int protocol_version = 2;
 
 /// Looks out for `cancel` and for the client's end while a trial runs.
 class ClientWatcher final : public trial::Watcher {
@@ -125,6 +127,12 @@ Errors Server::hello(Json& answer) const {
     answer["dpdk"] = io::DpdkEnvironment::version();
     answer["tsc_hz"] = ticks_per_second_;
     answer["tsc_invariant"] = counter_is_invariant();
+    const pace::ClockQuality clock = pace::clock_quality();
+    const auto picoseconds = [&](std::uint64_t ticks) {
+        return static_cast<std::uint64_t>(static_cast<Wide>(ticks) * 1'000'000'000'000 / ticks_per_second_);
+    };
+    answer["clock"] = {{"resolution_ps", picoseconds(clock.resolution.value)},
+                       {"read_ps", picoseconds(clock.ticks_per_hundred_reads) / 100}};
     answer["processors"] = trial::read_machine(-1).allowed;
     return {};
 }

@@ -1,5 +1,7 @@
 #include "control/write_answers.hpp"
 
+#include "control/write_delays.hpp"
+
 namespace gatemark::control {
 
 namespace {
@@ -26,7 +28,7 @@ Json loss_json(const record::LossFacts& loss) {
             {"first_runs", runs}, {"by_slice", loss.by_slice}};
 }
 
-Json class_json(const trial::ClassReport& report) {
+Json class_json(const trial::ClassReport& report, bool with_histograms, const pace::TickScale& scale) {
     Json faults = Json::object();
     for (std::size_t i = 0; i < frame::fault_count; ++i) {
         if (report.counts.faults[i] != 0) {
@@ -37,16 +39,18 @@ Json class_json(const trial::ClassReport& report) {
             {"offered", report.offered},
             {"received", report.counts.received},
             {"faulty", report.counts.faulty},
+            {"late", report.counts.late},
             {"duplicate", report.counts.duplicate},
             {"lost", report.lost},
             {"zero_checksum", report.counts.zero_checksum},
             {"reordered", report.counts.reordered},
             {"reordering_extent_max", report.counts.reordering_extent_max},
             {"faults", faults},
-            {"loss", loss_json(report.loss)}};
+            {"loss", loss_json(report.loss)},
+            {"delay", delay_json(report, with_histograms, scale)}};
 }
 
-Json direction_json(const trial::DirectionReport& report, const pace::TickScale& scale) {
+Json direction_json(const trial::DirectionReport& report, bool with_histograms, const pace::TickScale& scale) {
     Json histogram = Json::array();
     // Below 64 ticks, about 30 ns, a burst is on time as far as a clock reading can tell.
     constexpr std::size_t first_bucket = 6;
@@ -66,8 +70,8 @@ Json direction_json(const trial::DirectionReport& report, const pace::TickScale&
             {"gave_up", report.gave_up},
             {"lateness_histogram", histogram},
             {"refused", report.refused},
-            {"foreground", class_json(report.foreground)},
-            {"background", class_json(report.background)}};
+            {"foreground", class_json(report.foreground, with_histograms, scale)},
+            {"background", class_json(report.background, with_histograms, scale)}};
 }
 
 Json port_json(const trial::PortReport& report) {
@@ -114,7 +118,8 @@ Json to_json(const io::PortFacts& facts) {
             {"numa_node", facts.numa_node},
             {"link_up", facts.link_up},
             {"link_mbps", facts.link_mbps},
-            {"mtu", facts.mtu}};
+            {"mtu", facts.mtu},
+            {"timestamps", facts.stamps_arrivals ? "hardware" : "software"}};
 }
 
 Json to_json(const std::vector<trial::WorkerLayout>& workers) {
@@ -143,7 +148,7 @@ Json to_json(const trial::TrialReport& report, const pace::TickScale& scale) {
         phases.push_back({{"phase", phase.phase}, {"duration_ns", phase.duration.count()}});
     }
     for (const trial::DirectionReport& direction : report.directions) {
-        directions.push_back(direction_json(direction, scale));
+        directions.push_back(direction_json(direction, report.with_histograms, scale));
     }
     for (const trial::KeptFrame& frame : report.kept_frames) {
         kept.push_back({{"side", trial::name_of(frame.side)}, {"reason", frame.reason}, {"octets", hexadecimal(frame.octets)}});

@@ -54,5 +54,8 @@ inline Sum write_timestamp(std::byte* payload, std::uint64_t ticks) noexcept {
 [[nodiscard]] inline std::uint64_t index(const std::byte* payload) noexcept {
     return (std::to_integer<std::uint64_t>(payload[index_offset]) << 32) | load_big_endian<std::uint32_t>(payload + index_offset + 1);
 }
+[[nodiscard]] inline std::uint64_t timestamp(const std::byte* payload) noexcept {
+    return load_big_endian<std::uint64_t>(payload + timestamp_offset);
+}
 
 }  // namespace gatemark::frame::signature

@@ -43,6 +43,7 @@ rte_eth_conf device_configuration(const PortOptions& options, const rte_eth_dev_
         configuration.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
         configuration.rx_adv_conf.rss_conf.rss_hf = information.flow_type_rss_offloads & spread_by;
     }
+    configuration.rxmode.offloads = information.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP;
     return configuration;
 }
 
@@ -119,7 +120,7 @@ private:
     }
 
     rte_mempool* make_receive_pool(unsigned queue, unsigned ring_frames) {
-        const unsigned frames = receive_pool_frames(port_.options_.name.kind, ring_frames);
+        const unsigned frames = receive_pool_frames(port_.options_.name.kind, ring_frames) + port_.options_.extra_frames;
         const std::string name = "receive " + std::to_string(port_.port_id_) + "." + std::to_string(queue);
         return rte_pktmbuf_pool_create(name.c_str(), frames, pool_cache_frames, 0,
                                        static_cast<std::uint16_t>(receive_data_room(port_.options_)), port_.socket());
@@ -157,6 +158,12 @@ private:
         }
         rte_eth_promiscuous_enable(port_.port_id_);   // emulated hosts have any address; drivers without a filter refuse, rightly
         rte_eth_allmulticast_enable(port_.port_id_);  // neighbour discovery
+        if ((information_.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0) {
+            auto clock = ReceiveClock::start(port_clock_reader(port_.port_id_));
+            if (const auto field = TimestampField::find(); clock && field) {
+                port_.stamp_arrivals(std::move(clock), *field);
+            }
+        }
         return std::nullopt;
     }
 
@@ -198,7 +205,7 @@ private:
     std::optional<Error> wait_for_link() {
         const PortKind kind = port_.options_.name.kind;
         const auto deadline = std::chrono::steady_clock::now() + port_.options_.link_timeout;
-        while (!port_.facts().link_up) {
+        while (port_.options_.needs_link && !port_.facts().link_up) {
             const bool waits = kind == PortKind::pci || kind == PortKind::memif || kind == PortKind::vdev;
             if (!waits || std::chrono::steady_clock::now() >= deadline) {
                 return Error{
@@ -228,6 +235,8 @@ DpdkPort::DpdkPort(DpdkPort&& other) noexcept
       kernel_sockets_{std::exchange(other.kernel_sockets_, {})},
       packet_senders_{std::move(other.packet_senders_)},
       packet_receivers_{std::move(other.packet_receivers_)},
+      receive_clock_{std::move(other.receive_clock_)},
+      timestamp_field_{other.timestamp_field_},
       rings_{std::move(other.rings_)} {}
 
 DpdkPort::~DpdkPort() {
@@ -286,6 +295,7 @@ PortFacts DpdkPort::facts() const {
         }
     }
     facts.mtu = options_.mtu;
+    facts.stamps_arrivals = receive_clock_ != nullptr;
     return facts;
 }
 
@@ -379,7 +389,7 @@ std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, std::size_t
     for (const PortOptions& port : ports) {
         const std::size_t ring = std::bit_ceil(port.ring_frames);
         const std::size_t receive =
-            receive_pool_frames(port.name.kind, static_cast<unsigned>(ring)) * (receive_data_room(port) + buffer_overhead);
+            (receive_pool_frames(port.name.kind, static_cast<unsigned>(ring)) + port.extra_frames) * (receive_data_room(port) + buffer_overhead);
         const std::size_t transmit = (ring + 8 * pool_cache_frames) * (frame_octets_max(port.mtu) + RTE_PKTMBUF_HEADROOM + buffer_overhead);
         octets += port.queues * (receive + frame_pools * transmit);
     }

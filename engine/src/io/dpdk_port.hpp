@@ -5,6 +5,7 @@
 #include "io/packet_receiver.hpp"
 #include "io/packet_sender.hpp"
 #include "io/port_name.hpp"
+#include "io/receive_clock.hpp"
 #include "net/address.hpp"
 
 #include <chrono>
@@ -27,12 +28,16 @@ struct PortOptions {
     unsigned queues = 1;
     /// Frames that a receive or transmit ring holds; rounded up to a power of two where the driver wants one.
     unsigned ring_frames = 4096;
+    /// Receive buffers of a queue beyond those, for whoever holds frames for a while.
+    unsigned extra_frames = 0;
     /// Largest IP packet, octets.
     unsigned mtu = 1500;
     /// NUMA node of the pools; -1: the port's own.
     int socket = -1;
     /// How long to wait for the link. Only PCI and memif ports need to wait; the others have it at once or never.
     std::chrono::milliseconds link_timeout{10'000};
+    /// False: a port without a link is opened as well, for a memif whose other end comes and goes.
+    bool needs_link = true;
 };
 
 struct PortFacts {
@@ -43,6 +48,8 @@ struct PortFacts {
     /// 0 if the driver does not know. Drivers of virtual ports name a fixed figure.
     std::uint32_t link_mbps = 0;
     unsigned mtu = 0;
+    /// Whether the hardware says when a frame arrived, and not our poll.
+    bool stamps_arrivals = false;
 };
 
 /// Rings that join two ports, freed with the last of the two.
@@ -77,6 +84,15 @@ public:
         return queue < packet_senders_.size() ? packet_senders_[queue].get() : nullptr;
     }
 
+    /// nullptr where the hardware does not say when frames arrive.
+    [[nodiscard]] ReceiveClock* receive_clock() const { return receive_clock_.get(); }
+    [[nodiscard]] const TimestampField& timestamp_field() const { return timestamp_field_; }
+    /// Takes the times of arrival from `field` of the buffers from now on.
+    void stamp_arrivals(std::unique_ptr<ReceiveClock> clock, TimestampField field) {
+        receive_clock_ = std::move(clock);
+        timestamp_field_ = field;
+    }
+
     /// What receives the frames of a queue instead of the driver, or nullptr.
     [[nodiscard]] PacketReceiver* packet_receiver(unsigned queue) const {
         return queue < packet_receivers_.size() ? packet_receivers_[queue].get() : nullptr;
@@ -95,6 +111,8 @@ private:
     std::vector<LinkSocket> kernel_sockets_;
     std::vector<std::unique_ptr<PacketSender>> packet_senders_;
     std::vector<std::unique_ptr<PacketReceiver>> packet_receivers_;
+    std::unique_ptr<ReceiveClock> receive_clock_;
+    TimestampField timestamp_field_;
     std::shared_ptr<OwnedRings> rings_;
 };
 

@@ -49,7 +49,11 @@ public:
     using Buffer = rte_mbuf*;
 
     ReceiveQueue(const DpdkPort& port, unsigned queue)
-        : packet_receiver_{port.packet_receiver(queue)}, port_id_{port.port_id()}, queue_{static_cast<std::uint16_t>(queue)} {}
+        : packet_receiver_{port.packet_receiver(queue)},
+          clock_{port.receive_clock()},
+          timestamp_field_{port.timestamp_field()},
+          port_id_{port.port_id()},
+          queue_{static_cast<std::uint16_t>(queue)} {}
 
     /// Model of ReceivesFrames. Every frame lies in one piece, with its VLAN tags as on the wire.
     [[nodiscard]] std::size_t receive(std::span<Buffer> burst) noexcept {
@@ -66,6 +70,15 @@ public:
 
     [[nodiscard]] static std::span<const std::byte> octets(Buffer buffer) noexcept {
         return {rte_pktmbuf_mtod(buffer, const std::byte*), rte_pktmbuf_data_len(buffer)};
+    }
+
+    /// By the hardware's stamp where the port has any; a frame without one then arrived at time 0, before all frames were sent.
+    [[nodiscard]] pace::Ticks arrival(Buffer buffer, pace::Ticks polled) const noexcept {
+        if (clock_ == nullptr) [[likely]] {
+            return polled;
+        }
+        const auto stamp = timestamp_field_.of(*buffer);
+        return stamp ? clock_->to_tester(*stamp) : pace::Ticks{};
     }
 
     void release(std::span<Buffer> burst) noexcept { rte_pktmbuf_free_bulk(burst.data(), static_cast<unsigned>(burst.size())); }
@@ -93,6 +106,8 @@ private:
     }
 
     PacketReceiver* packet_receiver_;
+    const ReceiveClock* clock_;
+    TimestampField timestamp_field_;
     std::uint64_t unusable_count_ = 0;
     std::uint16_t port_id_, queue_;
 };

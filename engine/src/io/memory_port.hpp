@@ -85,6 +85,7 @@ public:
         return received;
     }
     [[nodiscard]] static std::span<const std::byte> octets(Buffer buffer) noexcept { return *buffer; }
+    [[nodiscard]] static pace::Ticks arrival(Buffer /*buffer*/, pace::Ticks polled) noexcept { return polled; }
     void release(std::span<Buffer> burst) noexcept {
         for (const Buffer buffer : burst) {
             const std::unique_ptr<MemoryFrame> freed{buffer};

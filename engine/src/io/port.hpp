@@ -1,5 +1,7 @@
 #pragma once
 
+#include "pace/clock.hpp"
+
 #include <concepts>
 #include <cstddef>
 #include <span>
@@ -23,12 +25,15 @@ concept TransmitsFrames = requires(Q& queue, std::span<typename Q::Buffer> burst
     noexcept;
 };
 
-/// A queue that receives whole frames, as on the wire without FCS; VLAN tags are left in the frame.
+/// A queue that receives whole frames, as on the wire without FCS; VLAN tags are left in the frame. `arrival` says when one arrived, which
+/// is the time of the poll that returned it unless the hardware knows better.
 template <class Q> concept ReceivesFrames = requires(Q& queue, std::span<typename Q::Buffer> burst, typename Q::Buffer buffer) {
     { queue.receive(burst) }
     noexcept->std::same_as<std::size_t>;
     { Q::octets(buffer) }
     noexcept->std::same_as<std::span<const std::byte>>;
+    { queue.arrival(buffer, pace::Ticks{}) }
+    noexcept->std::same_as<pace::Ticks>;
     { queue.release(burst) }
     noexcept;
 };

@@ -4,14 +4,17 @@
 #include "io/port.hpp"
 #include "loop/neighbor_mailbox.hpp"
 #include "loop/task.hpp"
+#include "pace/clock.hpp"
 #include "pace/mix.hpp"
 #include "record/arrival_bitmap.hpp"
+#include "record/delay_recorder.hpp"
 #include "record/kept_frames.hpp"
 #include "record/receive_counts.hpp"
 #include "state/connection_keeper.hpp"
 
 #include <array>
 #include <atomic>
+#include <optional>
 
 namespace gatemark::loop {
 
@@ -23,6 +26,7 @@ struct ExpectedDirection {
     pace::Mix mix{1, 1};
     std::array<const frame::Stream*, 2> streams{};  ///< foreground, background
     record::ArrivalBitmap* arrivals = nullptr;
+    record::DelayPlan delays{};
     const state::ConnectionKeeper* keeper = nullptr;  ///< of a stateful gateway's Initiator only
 };
 
@@ -44,27 +48,40 @@ enum class KeptReason : std::size_t { icmp_error = frame::fault_count, fragment,
     }
 }
 
-/// Classifies every frame of one queue and verifies every test frame against what a correct gateway must have made of it.
-template <io::ReceivesFrames Queue>
+/// Classifies every frame of one queue and verifies every test frame against what a correct gateway must have made of it. A frame has
+/// arrived when the poll that returned it was over, or when the port's hardware says so.
+template <io::ReceivesFrames Queue, pace::TickClock Clock = pace::CycleClock>
 class Receiver final : public Task {
 public:
-    Receiver(const ReceiverPlan& plan, Queue& queue, NeighborMailbox& mailbox)
-        : plan_{plan}, queue_{queue}, mailbox_{mailbox}, kept_{static_cast<std::size_t>(KeptReason::count), plan.kept_frames_max} {}
+    Receiver(const ReceiverPlan& plan, Queue& queue, NeighborMailbox& mailbox, const Clock& clock = {})
+        : plan_{plan},
+          queue_{queue},
+          mailbox_{mailbox},
+          clock_{clock},
+          kept_{static_cast<std::size_t>(KeptReason::count), plan.kept_frames_max} {
+        for (std::size_t i = 0; i < plan.directions.size(); ++i) {
+            if (plan.directions[i].active && plan.directions[i].arrives_here) {
+                delays_[i].emplace(plan.directions[i].delays);
+            }
+        }
+    }
 
     bool poll() noexcept override {
         const std::size_t count = queue_.receive(buffers_);
+        if (count == 0) {
+            return false;
+        }
+        const pace::Ticks now = clock_.now();
         const auto burst = std::span{buffers_}.first(count);
         for (const auto& buffer : burst) {
             __builtin_prefetch(Queue::octets(buffer).data());
         }
         for (const auto& buffer : burst) {
-            take(Queue::octets(buffer));
+            take(Queue::octets(buffer), queue_.arrival(buffer, now));
         }
         queue_.release(burst);
-        if (count != 0) {
-            received_so_far_.store(received_, std::memory_order_relaxed);
-        }
-        return count != 0;
+        received_so_far_.store(received_, std::memory_order_relaxed);
+        return true;
     }
 
     [[nodiscard]] std::uint64_t received_so_far() const noexcept { return received_so_far_.load(std::memory_order_relaxed); }
@@ -73,20 +90,25 @@ public:
                                                     frame::signature::TrafficClass traffic_class) const noexcept {
         return counts_[static_cast<std::size_t>(direction)][static_cast<std::size_t>(traffic_class)];
     }
+    /// nullptr for a direction whose frames do not arrive here.
+    [[nodiscard]] const record::DelayRecorder* delays(frame::signature::Direction direction) const noexcept {
+        const auto& recorder = delays_[static_cast<std::size_t>(direction)];
+        return recorder ? &*recorder : nullptr;
+    }
     [[nodiscard]] const record::ForeignCounts& foreign() const noexcept { return foreign_; }
     [[nodiscard]] const record::KeptFrames& kept() const noexcept { return kept_; }
 
 private:
-    void take(std::span<const std::byte> octets) noexcept {
+    void take(std::span<const std::byte> octets, pace::Ticks now) noexcept {
         const frame::Arrival arrival = frame::classify(octets, plan_.tag);
         if (arrival.kind == frame::ArrivalKind::ours) [[likely]] {
-            take_ours(octets, arrival);
+            take_ours(octets, arrival, now);
         } else {
             take_other(octets, arrival);
         }
     }
 
-    void take_ours(std::span<const std::byte> octets, const frame::Arrival& arrival) noexcept {
+    void take_ours(std::span<const std::byte> octets, const frame::Arrival& arrival, pace::Ticks now) noexcept {
         const std::uint8_t stream_octet = frame::signature::stream(octets.data() + arrival.payload);
         const std::size_t direction_number = (stream_octet >> 1) & 1U, class_number = stream_octet & 1U;
         const std::uint64_t index = frame::signature::index(octets.data() + arrival.payload);
@@ -113,14 +135,23 @@ private:
         if (!direction.arrives_here) {
             return;  // it was not forwarded: its frame has not arrived
         }
-        if (direction.arrivals->mark(index)) {
-            counts.note_order(index);
-            ++(faults.none() ? counts.received : counts.faulty);
-            counts.zero_checksum += faults.none() && stream->zero_checksum_for_ones() && frame::has_zero_checksum(octets, arrival) ? 1 : 0;
-            received_ += faults.none() ? 1 : 0;
-        } else {
+        if (!direction.arrivals->mark(index)) {
             ++counts.duplicate;
+            return;
         }
+        counts.note_order(index);
+        if (!faults.none()) {
+            ++counts.faulty;
+            return;
+        }
+        const pace::Ticks sent{frame::signature::timestamp(octets.data() + arrival.payload)};
+        if (!delays_[direction_number]->note(class_number, index, place.number_in_class, sent, now)) {
+            ++counts.late;
+            return;
+        }
+        ++counts.received;
+        ++received_;
+        counts.zero_checksum += stream->zero_checksum_for_ones() && frame::has_zero_checksum(octets, arrival) ? 1 : 0;
     }
 
     /// Everything that is wrong with a frame, its connection included.
@@ -174,8 +205,10 @@ private:
     ReceiverPlan plan_;
     Queue& queue_;
     NeighborMailbox& mailbox_;
+    const Clock clock_;
     std::array<typename Queue::Buffer, burst_frames_max> buffers_{};
     std::array<std::array<record::ClassCounts, 2>, 2> counts_{};
+    std::array<std::optional<record::DelayRecorder>, 2> delays_;  ///< by direction
     record::ForeignCounts foreign_;
     record::KeptFrames kept_;
     std::uint64_t received_ = 0;

@@ -3,6 +3,7 @@
 #include "base/wide.hpp"
 #include "pace/clock.hpp"
 
+#include <algorithm>
 #include <ctime>
 
 namespace gatemark::pace {
@@ -39,6 +40,23 @@ std::uint64_t ticks_per_second() {
     nanosleep(&pause, nullptr);
     const Reading end = read_both();
     return static_cast<std::uint64_t>(static_cast<Wide>(end.ticks - start.ticks) * 1'000'000'000 / (end.nanoseconds - start.nanoseconds));
+}
+
+ClockQuality clock_quality() {
+    constexpr std::uint64_t reads = 10'000;
+    const CycleClock clock;
+    ClockQuality quality{.resolution = {~std::uint64_t{0}}, .ticks_per_hundred_reads = 0};
+    const Ticks begin = clock.now();
+    Ticks last = begin;
+    for (std::uint64_t i = 0; i < reads; ++i) {
+        const Ticks now = clock.now();
+        if (now.value > last.value) {
+            quality.resolution.value = std::min(quality.resolution.value, now.value - last.value);
+        }
+        last = now;
+    }
+    quality.ticks_per_hundred_reads = (last.value - begin.value) * 100 / reads;
+    return quality;
 }
 
 }  // namespace gatemark::pace

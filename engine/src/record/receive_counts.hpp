@@ -12,7 +12,8 @@ namespace gatemark::record {
 
 /// What one receiver saw of one class of one direction.
 struct ClassCounts {
-    std::uint64_t received = 0;       ///< distinct frames that arrived correct
+    std::uint64_t received = 0;       ///< distinct frames that arrived correct and in time
+    std::uint64_t late = 0;           ///< distinct frames that arrived correct, but later after they were sent than the trial allows
     std::uint64_t faulty = 0;         ///< distinct frames that arrived wrong
     std::uint64_t duplicate = 0;      ///< arrivals of a frame that had arrived before
     std::uint64_t zero_checksum = 0;  ///< correct ones among them with the zero checksum that their translator is known for
@@ -31,6 +32,7 @@ struct ClassCounts {
     }
     void add(const ClassCounts& other) noexcept {
         received += other.received;
+        late += other.late;
         faulty += other.faulty;
         duplicate += other.duplicate;
         zero_checksum += other.zero_checksum;

@@ -40,13 +40,14 @@ std::variant<std::vector<PreviewedFrame>, Errors> preview_frames(const FramesReq
     if (auto* errors = std::get_if<Errors>(&plan)) {
         return std::move(*errors);
     }
+    constexpr pace::TickScale nanoseconds{1'000'000'000};
     std::vector<PreviewedFrame> frames;
     const TrialPlan& made = std::get<TrialPlan>(plan);
     for (const DirectionPlan& direction : made.directions) {
         for (std::uint64_t index = 0; index < std::min(request.count, direction.frame_count); ++index) {
             const auto place = direction.mix.place_of(index);
             const frame::Stream& stream = place.foreground ? *direction.foreground : *direction.background;
-            const pace::Schedule schedule{{}, 1'000'000'000, direction.frames_per_second, index};
+            const pace::Schedule schedule = direction.load(nanoseconds).schedule({}, nanoseconds.ticks_per_second(), index);
             frames.push_back({.direction = direction.direction,
                               .index = index,
                               .foreground = place.foreground,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "io/kernel_drops.hpp"
+#include "record/delay_recorder.hpp"
 #include "record/lateness.hpp"
 #include "record/loss.hpp"
 #include "record/receive_counts.hpp"
@@ -17,6 +18,8 @@ struct ClassReport {
     std::uint64_t intended = 0, offered = 0, lost = 0;
     record::ClassCounts counts;
     record::LossFacts loss;
+    record::ClassDelays delays;
+    std::optional<record::TagFacts> tags;
 };
 
 struct DirectionReport {
@@ -54,6 +57,7 @@ struct EstablishedConnections {
 struct TrialReport {
     std::uint32_t trial_number = 0;
     bool cancelled = false;
+    bool with_histograms = false;
     std::optional<EstablishedConnections> connections;
     std::vector<PhaseTime> phases;
     std::vector<DirectionReport> directions;

@@ -52,9 +52,16 @@ struct Waits {
     std::chrono::nanoseconds settle{}, learn{}, drain{}, rest{};
 };
 
+/// From `after` on the load is another one (RFC 2544 section 26.5).
+struct RateStep {
+    std::chrono::nanoseconds after{};
+    std::uint64_t frames_per_second = 1;
+};
+
 struct DirectionRequest {
     Direction direction = Direction::forward;
     std::uint64_t frames_per_second = 1;
+    std::optional<RateStep> step{};
     std::uint32_t foreground_m = 1, foreground_n = 1;
     std::optional<frame::StreamRequest> foreground, background;
 };
@@ -69,6 +76,19 @@ struct ConnectionsRequest {
     std::vector<net::Prefix> pool;
 };
 
+/// `count` tagged frames in each direction, spread evenly from `first` on (RFC 8219 section 7.2).
+struct TagsRequest {
+    std::chrono::nanoseconds first{};
+    std::uint64_t count = 1;
+};
+
+/// What is recorded of delays beyond the percentiles of all frames.
+struct DelaysRequest {
+    std::optional<std::chrono::nanoseconds> timeout{};  ///< frames that take longer are late
+    std::optional<TagsRequest> tags{};
+    bool variation = false, histogram = false;
+};
+
 struct TrialRequest {
     std::uint32_t trial_number = 0;
     std::uint64_t seed = 0;
@@ -76,6 +96,7 @@ struct TrialRequest {
     Waits waits;
     std::chrono::nanoseconds give_up_lateness{}, progress{};
     std::size_t kept_frames_max = 4;
+    DelaysRequest delays{};
     std::optional<ConnectionsRequest> connections{};  ///< present for a stateful gateway
     std::vector<DirectionRequest> directions;
 };

@@ -57,10 +57,18 @@ struct ConnectionMemory {
     std::uint64_t established = 0;
 };
 
+/// What is recorded of the frames of one direction; kept from trial to trial for its memory.
+struct DirectionMemory {
+    record::ArrivalBitmap arrivals;
+    std::array<record::DelayWindow, 2> windows;  ///< by class
+    record::TaggedDelays tags;
+};
+
 struct TesterParts {
     TesterParts(io::DpdkEnvironment started, std::uint64_t ticks_per_second) : environment{std::move(started)}, scale{ticks_per_second} {}
 
     [[nodiscard]] TesterSide& side(Side which) { return *sides[static_cast<std::size_t>(which)]; }
+    [[nodiscard]] DirectionMemory& memory(Direction direction) { return memories[static_cast<std::size_t>(direction)]; }
     [[nodiscard]] LinkPlan links();
     /// Has every worker poll its list, and returns when none polls another one.
     void hand_out(const std::vector<TaskList>& lists);
@@ -72,7 +80,7 @@ struct TesterParts {
     ConnectionMemory connections;
     std::vector<WorkerLayout> layout;
     std::vector<TaskList> idle_lists;              ///< by worker
-    std::array<record::ArrivalBitmap, 2> bitmaps;  ///< by Direction; kept from trial to trial for their memory
+    std::array<DirectionMemory, 2> memories;       ///< by Direction
     std::vector<std::unique_ptr<Worker>> workers;  // last in, first out
 };
 

@@ -163,12 +163,56 @@ std::optional<frame::Stream> plan_stream(const std::optional<frame::StreamReques
     return std::get<frame::Stream>(std::move(stream));
 }
 
+/// Frames of a whole trial, before the step of its load and after it.
+std::uint64_t frame_count(std::chrono::nanoseconds duration, const DirectionRequest& direction) {
+    if (!direction.step || duration <= direction.step->after) {
+        return frame_count_of(duration, direction.frames_per_second);
+    }
+    return frame_count_of(direction.step->after, direction.frames_per_second) +
+           frame_count_of(duration - direction.step->after, direction.step->frames_per_second);
+}
+
+/// The first frame that is due at `time` or later.
+std::uint64_t first_frame_from(std::chrono::nanoseconds time, const DirectionRequest& direction) {
+    const auto not_before = [](std::chrono::nanoseconds stretch, std::uint64_t rate) {
+        return static_cast<std::uint64_t>((static_cast<Wide>(stretch.count()) * rate + 999'999'999) / 1'000'000'000);
+    };
+    if (!direction.step || time <= direction.step->after) {
+        return not_before(time, direction.frames_per_second);
+    }
+    return frame_count_of(direction.step->after, direction.frames_per_second) +
+           not_before(time - direction.step->after, direction.step->frames_per_second);
+}
+
+std::optional<record::TagPlaces> plan_tags(const TagsRequest& tags, const DirectionRequest& direction, std::uint64_t frame_count,
+                                           const std::string& where, Errors& errors) {
+    const std::uint64_t first = first_frame_from(tags.first, direction);
+    const std::uint64_t room = first < frame_count ? frame_count - first : 0;
+    if (tags.count > room) {
+        errors.push_back(
+            {"there are " + std::to_string(room) + " frames from first_ns on, fewer than " + std::to_string(tags.count) + " tags", where,
+             "send longer or faster, or tag fewer frames"});
+        return std::nullopt;
+    }
+    return record::TagPlaces{.first = first, .frames = frame_count, .count = tags.count};
+}
+
 }  // namespace
 
 enumerate::ConnectionSet ConnectionPlan::set() const noexcept { return {identity.ranges, identity.order, identity.count, identity.seed}; }
 
 std::uint64_t frame_count_of(std::chrono::nanoseconds duration, std::uint64_t frames_per_second) noexcept {
     return static_cast<std::uint64_t>(static_cast<Wide>(duration.count()) * frames_per_second / 1'000'000'000);
+}
+
+pace::Load DirectionPlan::load(const pace::TickScale& scale) const noexcept {
+    if (!step) {
+        return {.frames_per_second = frames_per_second};
+    }
+    return {.frames_per_second = frames_per_second,
+            .frames_before = frame_count_of(step->after, frames_per_second),
+            .after = scale.ticks(step->after),
+            .later_rate = step->frames_per_second};
 }
 
 std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, const LinkPlan& links) {
@@ -198,11 +242,18 @@ std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, con
         DirectionPlan& made = plan.directions.emplace_back();
         made.direction = direction.direction;
         made.frames_per_second = direction.frames_per_second;
-        made.frame_count = frame_count_of(request.duration, direction.frames_per_second);
+        made.step = direction.step;
+        made.frame_count = frame_count(request.duration, direction);
         made.mix = pace::Mix{direction.foreground_m, direction.foreground_n};
         if (made.frame_count == 0 || made.frame_count > frame_count_limit) {
             errors.push_back({"the trial would have " + std::to_string(made.frame_count) + " frames", where,
                               "choose a duration and rate of 1 to 2^36 frames"});
+        }
+        if (direction.step && (direction.step->after >= request.duration || direction.step->after.count() == 0)) {
+            errors.push_back({"the load steps outside of the trial", where + ".step.after_ns", "choose a time before duration_ns"});
+        }
+        if (request.delays.tags) {
+            made.tags = plan_tags(*request.delays.tags, direction, made.frame_count, where, errors);
         }
         made.foreground = plan_stream(direction.foreground, direction.foreground_m != 0, TrafficClass::foreground, made, request,
                                       plan.connections, plan.tag, links, where + ".foreground", errors);

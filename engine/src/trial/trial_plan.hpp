@@ -2,6 +2,9 @@
 
 #include "net/address_pool.hpp"
 #include "pace/mix.hpp"
+#include "pace/schedule.hpp"
+#include "pace/tick_scale.hpp"
+#include "record/tagged_delays.hpp"
 #include "trial/requests.hpp"
 
 #include <array>
@@ -13,9 +16,12 @@ namespace gatemark::trial {
 struct DirectionPlan {
     Direction direction = Direction::forward;
     std::uint64_t frames_per_second = 1, frame_count = 0;
+    std::optional<RateStep> step;
+    std::optional<record::TagPlaces> tags;
     pace::Mix mix{1, 1};
     std::optional<frame::Stream> foreground, background;
 
+    [[nodiscard]] pace::Load load(const pace::TickScale& scale) const noexcept;
     [[nodiscard]] std::uint64_t intended_foreground() const noexcept { return mix.foreground_before(frame_count); }
     [[nodiscard]] std::uint64_t intended_background() const noexcept { return frame_count - intended_foreground(); }
 };

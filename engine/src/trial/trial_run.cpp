@@ -34,15 +34,14 @@ io::OwnDrops difference(const io::OwnDrops& after, const io::OwnDrops& before) {
 TrialRun::TrialRun(TesterParts& parts, const TrialRequest& request, const TrialPlan& plan, Watcher& watcher)
     : parts_{parts}, request_{request}, plan_{plan}, watcher_{watcher} {
     report_.trial_number = request.trial_number;
+    report_.with_histograms = request.delays.histogram;
     if (plan.connections) {
         keeper_.emplace(plan.connections->phase, parts.connections.table, plan.connections->identity.pool);
     }
 }
 
 TrialReport TrialRun::execute() {
-    for (const DirectionPlan& direction : plan_.directions) {
-        parts_.bitmaps[static_cast<std::size_t>(direction.direction)].reset(direction.frame_count);
-    }
+    reset_memories();
     make_receivers();
     set_templates();
     if (pass("settle", request_.waits.settle)) {
@@ -75,6 +74,36 @@ TrialReport TrialRun::execute() {
     return std::move(report_);
 }
 
+void TrialRun::reset_memories() {
+    for (const DirectionPlan& direction : plan_.directions) {
+        DirectionMemory& memory = parts_.memory(direction.direction);
+        memory.arrivals.reset(direction.frame_count);
+        if (direction.tags) {
+            memory.tags.reset(*direction.tags);
+        }
+        if (request_.delays.variation) {
+            for (record::DelayWindow& window : memory.windows) {
+                window.reset();
+            }
+        }
+    }
+}
+
+record::DelayPlan TrialRun::delay_plan(const DirectionPlan& direction) const {
+    DirectionMemory& memory = parts_.memory(direction.direction);
+    record::DelayPlan plan{.earliest = parts_.clock.now()};
+    if (request_.delays.timeout) {
+        plan.timeout = parts_.scale.ticks(*request_.delays.timeout);
+    }
+    if (direction.tags) {
+        plan.tags = &memory.tags;
+    }
+    if (request_.delays.variation) {
+        plan.windows = {direction.foreground ? &memory.windows[0] : nullptr, direction.background ? &memory.windows[1] : nullptr};
+    }
+    return plan;
+}
+
 void TrialRun::make_receivers() {
     for (const Side side : {Side::left, Side::right}) {
         loop::ReceiverPlan plan{.tag = plan_.tag, .directions = {}, .kept_frames_max = request_.kept_frames_max};
@@ -86,7 +115,8 @@ void TrialRun::make_receivers() {
                                        .mix = direction.mix,
                                        .streams = {direction.foreground ? &*direction.foreground : nullptr,
                                                    direction.background ? &*direction.background : nullptr},
-                                       .arrivals = &parts_.bitmaps[number],
+                                       .arrivals = &parts_.memories[number].arrivals,
+                                       .delays = delay_plan(direction),
                                        .keeper = keeper_ ? &*keeper_ : nullptr};
         }
         TesterSide& tester_side = parts_.side(side);
@@ -105,7 +135,7 @@ void TrialRun::make_senders(pace::Ticks start) {
                 .frame_count = direction.frame_count,
                 .first = queue,
                 .stride = queues.size(),
-                .schedule = pace::Schedule{start, parts_.scale.ticks_per_second(), direction.frames_per_second, queue, queues.size()},
+                .schedule = direction.load(parts_.scale).schedule(start, parts_.scale.ticks_per_second(), queue, queues.size()),
                 .mix = direction.mix,
                 .give_up_lateness = parts_.scale.ticks(request_.give_up_lateness),
                 .foreground = direction.foreground ? &*direction.foreground : nullptr,
@@ -186,6 +216,7 @@ bool TrialRun::pass(const char* phase, std::chrono::nanoseconds time) {
         const auto rest = time - (now - start);
         report_.cancelled =
             !watcher_.wait(std::min<std::chrono::nanoseconds>(rest, std::max<std::chrono::nanoseconds>(next_progress - now, 1ms)));
+        follow_clocks();
         if (SteadyClock::now() >= next_progress) {
             watcher_.report(progress(phase, SteadyClock::now() - start));
             next_progress += request_.progress;
@@ -217,11 +248,20 @@ void TrialRun::teach() {
     }
 }
 
+void TrialRun::follow_clocks() {
+    for (const auto& side : parts_.sides) {
+        if (io::ReceiveClock* const clock = side->port.receive_clock()) {
+            clock->follow();
+        }
+    }
+}
+
 bool TrialRun::all_sent() const {
     return std::all_of(senders_.begin(), senders_.end(), [](const PlacedSender& sender) { return sender.sender->finished(); });
 }
 
 void TrialRun::send() {
+    follow_clocks();
     const auto begun = SteadyClock::now();
     make_senders({parts_.clock.now().value + parts_.scale.ticks(start_delay).value});
     lists_ = task_lists();
@@ -229,6 +269,7 @@ void TrialRun::send() {
     auto next_progress = begun + request_.progress;
     while (!all_sent() && !report_.cancelled) {
         report_.cancelled = !watcher_.wait(look_interval);
+        follow_clocks();
         if (SteadyClock::now() >= next_progress) {
             watcher_.report(progress("send", SteadyClock::now() - begun));
             next_progress += request_.progress;
@@ -266,7 +307,7 @@ void TrialRun::fill_direction(DirectionReport& report, const DirectionPlan& plan
     fill_class(report.foreground, plan, TrafficClass::foreground);
     fill_class(report.background, plan, TrafficClass::background);
     if (!offered_end.empty()) {
-        auto losses = record::find_losses(parts_.bitmaps[static_cast<std::size_t>(plan.direction)], plan.mix, offered_end);
+        auto losses = record::find_losses(parts_.memory(plan.direction).arrivals, plan.mix, offered_end);
         report.foreground.loss = std::move(losses.foreground);
         report.background.loss = std::move(losses.background);
     }
@@ -277,7 +318,30 @@ void TrialRun::fill_direction(DirectionReport& report, const DirectionPlan& plan
 void TrialRun::fill_class(ClassReport& report, const DirectionPlan& plan, TrafficClass traffic_class) const {
     for (const PlacedReceiver& receiver : receivers_) {
         report.counts.add(receiver.receiver->counts(plan.direction, traffic_class));
+        if (const record::DelayRecorder* const recorder = receiver.receiver->delays(plan.direction)) {
+            report.delays.add(recorder->delays(static_cast<std::size_t>(traffic_class)));
+        }
     }
+    if (plan.tags) {
+        report.tags = tags_of(plan, traffic_class);
+    }
+}
+
+/// Tags stand in frames of both classes; each class has its own.
+record::TagFacts TrialRun::tags_of(const DirectionPlan& plan, TrafficClass traffic_class) const {
+    const record::TaggedDelays& tags = parts_.memory(plan.direction).tags;
+    std::vector<std::uint64_t> delays;
+    std::uint64_t count = 0;
+    for (std::uint64_t k = 0; k < plan.tags->count; ++k) {
+        if (plan.mix.place_of(plan.tags->index_of(k)).foreground != (traffic_class == TrafficClass::foreground)) {
+            continue;
+        }
+        ++count;
+        if (const auto delay = tags.delay(k)) {
+            delays.push_back(delay->value);
+        }
+    }
+    return record::tag_facts(std::move(delays), count);
 }
 
 void TrialRun::fill_port(PortReport& report, Side side) const {

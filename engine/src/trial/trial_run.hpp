@@ -28,6 +28,8 @@ private:
         std::unique_ptr<loop::SendingTask> sender;
     };
 
+    void reset_memories();
+    [[nodiscard]] record::DelayPlan delay_plan(const DirectionPlan& direction) const;
     void make_receivers();
     void make_senders(pace::Ticks start);
     [[nodiscard]] std::unique_ptr<loop::SendingTask> make_sender(const loop::SenderPlan& plan, io::TransmitQueue& queue);
@@ -36,12 +38,15 @@ private:
     /// Waits, reporting progress; returns false once the trial is cancelled.
     bool pass(const char* phase, std::chrono::nanoseconds time);
     void teach();
+    /// Keeps the clocks of ports that stamp frames in step with ours.
+    void follow_clocks();
     void send();
     [[nodiscard]] Progress progress(const char* phase, std::chrono::nanoseconds elapsed) const;
     [[nodiscard]] bool all_sent() const;
 
     void fill_direction(DirectionReport& report, const DirectionPlan& plan) const;
     void fill_class(ClassReport& report, const DirectionPlan& plan, frame::signature::TrafficClass traffic_class) const;
+    [[nodiscard]] record::TagFacts tags_of(const DirectionPlan& plan, frame::signature::TrafficClass traffic_class) const;
     void fill_port(PortReport& report, Side side) const;
     void fill_kept_frames();
     void fill_connections();

@@ -97,10 +97,14 @@ TEST(ProtocolExamples, TheFramesAnswerIsWhatTheFramesRequestGives) {
 TEST(ProtocolExamples, AnswersHaveTheKeysThatTheEngineWrites) {
     // Every key that the engine writes is in the example, and the other way round; numbers may differ.
     trial::TrialReport report;
+    report.with_histograms = true;
     report.directions.resize(1);
     report.directions[0].lateness.add(pace::Ticks{5});
     for (trial::ClassReport* const part : {&report.directions[0].foreground, &report.directions[0].background}) {
         part->loss.first_runs.push_back({1, 1});
+        part->delays.all.add(pace::Ticks{5});
+        part->delays.variation.emplace().add(3);
+        part->tags = record::TagFacts{.count = 1, .received = 1, .median = pace::Ticks{5}, .p999 = pace::Ticks{5}};
     }
     report.phases.push_back({"settle", {}});
     report.kept_frames.push_back({});

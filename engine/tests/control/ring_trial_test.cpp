@@ -138,6 +138,63 @@ TEST_F(RingTrial, EveryFrameThatWasOfferedComesBack) {
     EXPECT_TRUE(report["kept_frames"].empty());
 }
 
+TEST_F(RingTrial, DelaysOfEveryFrameAreRecorded) {
+    Json request = trial(400ms, "as_sent");
+    request["delays"] = Json::parse(R"({"timeout_ns":null,"tags":{"first_ns":200000000,"count":500},"variation":true,"histogram":true})");
+    const Json report = ask(request);
+    ASSERT_EQ(report["answer"], "ok") << report;
+    for (const Json& direction : report["directions"]) {
+        std::uint64_t tags = 0;
+        for (const char* const name : {"foreground", "background"}) {
+            const Json& counts = direction[name];
+            const Json& delay = counts["delay"];
+            EXPECT_EQ(delay["samples"], counts["received"]);
+            EXPECT_EQ(delay["negative"], 0);
+            EXPECT_EQ(delay["impossible"], 0);
+            EXPECT_GT(delay["minimum_ns"], 0);
+            EXPECT_LT(delay["minimum_ns"], 1'000'000) << "a millisecond from ring to ring";
+            EXPECT_LE(delay["percentiles"][5]["ns"], delay["maximum_ns"]);
+            EXPECT_EQ(delay["tags"]["count"], delay["tags"]["received"]);
+            EXPECT_GE(delay["tags"]["p999_ns"], delay["tags"]["median_ns"]);
+            tags += delay["tags"]["count"].get<std::uint64_t>();
+            EXPECT_EQ(delay["variation"]["pairs"].get<std::uint64_t>(), counts["received"].get<std::uint64_t>() - 1);
+            EXPECT_EQ(delay["variation"]["skipped"], 0);
+            EXPECT_LE(delay["variation"]["minimum_ns"], 0);
+            EXPECT_GE(delay["variation"]["maximum_ns"], 0);
+            std::uint64_t frames = 0;
+            for (const Json& bucket : delay["histogram"]) {
+                frames += bucket[1].get<std::uint64_t>();
+            }
+            EXPECT_EQ(frames, counts["received"]);
+        }
+        EXPECT_EQ(tags, 500U);
+    }
+}
+
+TEST_F(RingTrial, FramesBeyondTheTimeoutAreLate) {
+    Json request = trial(50ms, "as_sent");
+    request["delays"] = Json::parse(R"({"timeout_ns":1,"tags":null,"variation":false,"histogram":false})");
+    const Json report = ask(request);
+    const Json& counts = report["directions"][0]["foreground"];
+    EXPECT_EQ(counts["late"], 375) << report;
+    EXPECT_EQ(counts["received"], 0);
+    EXPECT_EQ(counts["lost"], 0);
+    EXPECT_EQ(counts["delay"]["samples"], 0);
+}
+
+TEST_F(RingTrial, TheLoadStepsDown) {
+    Json request = trial(400ms, "as_sent");
+    for (Json& direction : request["directions"]) {
+        direction["step"] = Json::parse(R"({"after_ns":100000000,"frames_per_second":2000})");
+    }
+    const Json report = ask(request);
+    ASSERT_EQ(report["answer"], "ok") << report;
+    for (const Json& direction : report["directions"]) {
+        EXPECT_EQ(direction["foreground"]["received"].get<int>() + direction["background"]["received"].get<int>(), 1000 + 600);
+        EXPECT_GE(direction["sending_ns"].get<std::int64_t>(), 399'000'000);
+    }
+}
+
 TEST_F(RingTrial, AWireIsNoGateway) {
     const Json report = ask(trial(50ms, "gateway"));
     ASSERT_EQ(report["answer"], "ok") << report;

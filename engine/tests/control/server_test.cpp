@@ -48,10 +48,12 @@ TEST(Server, SaysWhoItIs) {
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0]["answer"], "ok");
     EXPECT_EQ(answers[0]["id"], 1);
-    EXPECT_EQ(answers[0]["protocol"], 1);
+    EXPECT_EQ(answers[0]["protocol"], 2);
     EXPECT_EQ(answers[0]["tsc_hz"], 1'000'000'000);
     EXPECT_FALSE(answers[0]["processors"].empty());
     EXPECT_TRUE(answers[0]["tsc_invariant"].is_boolean());
+    EXPECT_GT(answers[0]["clock"]["resolution_ps"], 0);
+    EXPECT_GT(answers[0]["clock"]["read_ps"], 0);
     for (const char* const key : {"version", "dpdk", "build"}) {
         EXPECT_TRUE(answers[0][key].is_string()) << key;
     }

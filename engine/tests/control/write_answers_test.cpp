@@ -45,6 +45,40 @@ TEST(WriteAnswers, FactsOfATrialKeepTheirNames) {
     EXPECT_EQ(json["kept_frames"], Json::parse(R"([{"side":"right","reason":"hop_limit","octets":"02ff"}])"));
 }
 
+TEST(WriteAnswers, DelaysAreInNanosecondsAndAbsentOnesAreNull) {
+    trial::TrialReport report;
+    report.directions.resize(1);
+    trial::ClassReport& part = report.directions[0].foreground;
+    part.offered = 1002;
+    for (std::uint64_t ticks = 1; ticks <= 1000; ++ticks) {
+        part.delays.all.add(pace::Ticks{ticks});
+    }
+    part.delays.negative = 2;
+    part.tags = record::TagFacts{.count = 500, .received = 499, .median = pace::Ticks{40}, .p999 = {}};
+    part.delays.variation.emplace();
+    part.delays.variation->add(-6);
+    part.delays.variation->add(10);
+    const pace::TickScale half_nanoseconds{2'000'000'000};
+    Json written = to_json(report, half_nanoseconds)["directions"][0]["foreground"]["delay"];
+    EXPECT_EQ(written["samples"], 1000);
+    EXPECT_EQ(written["negative"], 2);
+    EXPECT_EQ(written["minimum_ns"], 1) << "half a nanosecond, rounded";
+    EXPECT_EQ(written["maximum_ns"], 500);
+    EXPECT_EQ(written["percentiles"], Json::parse(R"([{"per_100000":50000,"ns":250},{"per_100000":90000,"ns":450},
+        {"per_100000":99000,"ns":495},{"per_100000":99900,"ns":500},{"per_100000":99990,"ns":500},{"per_100000":99999,"ns":500}])"));
+    EXPECT_EQ(written["tags"], Json::parse(R"({"count":500,"received":499,"negative":0,"median_ns":20,"p999_ns":null})"));
+    EXPECT_EQ(written["variation"],
+              Json::parse(R"({"pairs":2,"skipped":999,"minimum_ns":-3,"median_ns":1,"maximum_ns":5,"histogram":[]})"));
+    EXPECT_TRUE(written["histogram"].empty());
+    report.with_histograms = true;
+    written = to_json(report, half_nanoseconds)["directions"][0];
+    EXPECT_EQ(written["foreground"]["delay"]["variation"]["histogram"], Json::parse("[[-3,1],[5,1]]"));
+    EXPECT_EQ(written["foreground"]["delay"]["histogram"].size(), 500U) << "buckets that are the same to the nanosecond are one";
+    EXPECT_EQ(written["background"]["delay"],
+              Json::parse(R"({"samples":0,"negative":0,"impossible":0,"minimum_ns":null,"maximum_ns":null,"percentiles":[],
+                  "histogram":[],"tags":null,"variation":null})"));
+}
+
 TEST(WriteAnswers, EveryFaultHasItsOwnName) {
     trial::TrialReport report;
     report.directions.resize(1);

@@ -16,6 +16,11 @@ using test::Gateway, test::Octets, test::SlowPacket;
 
 constexpr std::uint64_t frame_count = 100;
 
+struct FakeClock {
+    const std::uint64_t* ticks;
+    [[nodiscard]] pace::Ticks now() const noexcept { return {*ticks}; }
+};
+
 /// A receiver on the right: forward frames arrive here, reverse frames were sent here. Three of four frames are foreground, through a SIIT;
 /// the rest is native IPv6.
 class ReceiverTest : public testing::Test {
@@ -34,9 +39,30 @@ protected:
                                        .frame_count = frame_count,
                                        .mix = mix_,
                                        .streams = {&foreground_[number], &background_[number]},
-                                       .arrivals = &arrivals_[number]};
+                                       .arrivals = &arrivals_[number],
+                                       .delays = delay_plan()};
         }
-        receiver_ = std::make_unique<Receiver<io::MemoryReceiveQueue>>(plan, queue_, mailbox_);
+        receiver_ = std::make_unique<MemoryReceiver>(plan, queue_, mailbox_, FakeClock{&now_});
+    }
+
+    /// The trial began at 1000, frames that take more than 500 are late, every frame from 20 on carries a tag.
+    record::DelayPlan delay_plan() {
+        tags_.reset({.first = 20, .frames = frame_count, .count = frame_count - 20});
+        for (record::DelayWindow& window : windows_) {
+            window.reset();
+        }
+        return {.earliest = {1000}, .timeout = {500}, .windows = {&windows_[0], &windows_[1]}, .tags = &tags_};
+    }
+    /// A frame that was sent at `sent` arrives at `now`.
+    void receive_at(std::uint64_t index, std::uint64_t sent, std::uint64_t now) {
+        now_ = now;
+        const auto place = mix_.place_of(index);
+        const frame::Stream& stream = (place.foreground ? foreground_ : background_)[0];
+        receive(test::forwarded(test::frame_in(stream.sent(), stream, place.number_in_class, index, sent),
+                                place.foreground ? Gateway::siit64 : Gateway::router66));
+    }
+    [[nodiscard]] const record::ClassDelays& delays(TrafficClass traffic_class = TrafficClass::foreground) const {
+        return receiver_->delays(Direction::forward)->delays(static_cast<std::size_t>(traffic_class));
     }
 
     [[nodiscard]] Octets sent(std::uint64_t index, Direction direction = Direction::forward) const {
@@ -71,8 +97,57 @@ protected:
     io::MemoryWire wire_;
     io::MemoryReceiveQueue queue_{wire_};
     NeighborMailbox mailbox_;
-    std::unique_ptr<Receiver<io::MemoryReceiveQueue>> receiver_;
+    std::uint64_t now_ = 0;
+    std::array<record::DelayWindow, 2> windows_;
+    record::TaggedDelays tags_;
+    using MemoryReceiver = Receiver<io::MemoryReceiveQueue, FakeClock>;
+    std::unique_ptr<MemoryReceiver> receiver_;
 };
+
+TEST_F(ReceiverTest, TakesTheDelayOfEveryCorrectFrame) {
+    receive_at(0, 1000, 1100);
+    receive_at(1, 1010, 1100);
+    receive_at(1, 1010, 1300);  // a duplicate
+    receive_at(3, 1030, 1180);  // background
+    SlowPacket faulty = arrived(2);
+    ++faulty.hop_limit;
+    receive(faulty);
+    EXPECT_EQ(delays().all.samples(), 2U);
+    EXPECT_EQ(delays().all.minimum().value, 90U);
+    EXPECT_EQ(delays().all.maximum().value, 100U);
+    EXPECT_EQ(delays().variation->pairs(), 1U);
+    EXPECT_EQ(delays().variation->minimum(), -10);
+    EXPECT_EQ(delays(TrafficClass::background).all.samples(), 1U);
+    EXPECT_EQ(delays(TrafficClass::background).all.minimum().value, 150U);
+    EXPECT_EQ(receiver_->delays(Direction::reverse), nullptr);
+}
+
+TEST_F(ReceiverTest, ALateFrameHasArrivedButIsNotReceived) {
+    receive_at(20, 1000, 1500);
+    receive_at(21, 1000, 1501);
+    EXPECT_EQ(counts(TrafficClass::foreground).received, 1U);
+    EXPECT_EQ(counts(TrafficClass::foreground).late, 1U);
+    EXPECT_EQ(counts(TrafficClass::foreground).faulty, 0U);
+    EXPECT_EQ(delays().all.samples(), 1U);
+    EXPECT_TRUE(arrivals_[0].arrived(21));
+    EXPECT_EQ(tags_.delay(0), std::optional{pace::Ticks{500}});
+    EXPECT_EQ(tags_.delay(1), std::nullopt);
+}
+
+TEST_F(ReceiverTest, DelaysThatCannotBeAreCountedAndNeverZero) {
+    receive_at(20, 1200, 1199);
+    receive_at(21, 999, 1100);
+    receive_at(22, 1100, 1100);
+    EXPECT_EQ(counts(TrafficClass::foreground).received, 3U);
+    EXPECT_EQ(delays().negative, 1U);
+    EXPECT_EQ(delays().negative_tags, 1U);
+    EXPECT_EQ(delays().impossible, 1U);
+    EXPECT_EQ(delays().all.samples(), 1U);
+    EXPECT_EQ(tags_.delay(0), std::nullopt);
+    EXPECT_EQ(tags_.delay(1), std::nullopt);
+    EXPECT_EQ(tags_.delay(2), std::optional{pace::Ticks{0}});
+    EXPECT_EQ(delays().variation->pairs(), 0U);
+}
 
 TEST_F(ReceiverTest, CountsEachCorrectFrameOnce) {
     EXPECT_FALSE(receiver_->poll());

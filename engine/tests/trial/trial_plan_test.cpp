@@ -86,6 +86,26 @@ TEST(TrialPlan, CountsFramesIn128Bits) {
     EXPECT_EQ(frame_count_of(168h, 1'000'000'000), 604'800'000'000'000U);
 }
 
+TEST(TrialPlan, AStepChangesTheNumberOfFramesAndWhereTagsAre) {
+    TrialRequest request = request_with({direction_of(Direction::forward)});
+    request.directions[0].step = RateStep{.after = 300ms, .frames_per_second = 100};
+    request.delays.tags = TagsRequest{.first = 100500us, .count = 250};
+    auto made = make_trial_plan(request, {});
+    ASSERT_TRUE(std::holds_alternative<TrialPlan>(made));
+    EXPECT_EQ(std::get<TrialPlan>(made).directions[0].frame_count, 300U + 70U);
+    EXPECT_EQ(std::get<TrialPlan>(made).directions[0].tags->first, 101U) << "frame 100 is due at 100 ms";
+    request.delays.tags->first = 305ms;
+    request.delays.tags->count = 69;
+    made = make_trial_plan(request, {});
+    EXPECT_EQ(std::get<TrialPlan>(made).directions[0].tags->first, 301U) << "the one after the step is due at 310 ms";
+    request.delays.tags->count = 70;
+    request.directions[0].step->after = 1s;
+    EXPECT_EQ(problems_of(request), (Places{"directions[0].step.after_ns"}));
+    request.directions[0].step.reset();
+    request.delays.tags = TagsRequest{.first = 950ms, .count = 51};
+    EXPECT_EQ(problems_of(request), (Places{"directions[0]"}));
+}
+
 TEST(TrialPlan, DirectionsMustBeOneOrTwoAndDifferent) {
     EXPECT_EQ(problems_of(request_with({})), (Places{"directions"}));
     EXPECT_EQ(problems_of(request_with({direction_of(Direction::forward), direction_of(Direction::forward)})), (Places{"directions[1]"}));

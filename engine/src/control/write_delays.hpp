@@ -1,0 +1,13 @@
+#pragma once
+
+#include "pace/tick_scale.hpp"
+#include "trial/report.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace gatemark::control {
+
+/// The `delay` object of one class: what protocol/README.md calls DELAY.
+[[nodiscard]] nlohmann::json delay_json(const trial::ClassReport& report, bool with_histograms, const pace::TickScale& scale);
+
+}  // namespace gatemark::control

@@ -1,0 +1,117 @@
+#pragma once
+
+#include "record/delay_histogram.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace gatemark::record {
+
+/// Delays of the latest frames of one class of one direction, by their number: makes differences between neighbours in sending order,
+/// however they arrive (RFC 8219 section 7.3.2, RFC 5481 section 4.1). 8 MiB. A frame that arrives a million frames after its neighbour has
+/// none. Several receivers may put.
+class DelayWindow {
+public:
+    static constexpr std::uint64_t frames = std::uint64_t{1} << 20;
+
+    /// What the arrival of a frame completes: delay of this frame minus that of the frame before, of the frame after minus this one.
+    struct Differences {
+        std::optional<std::int64_t> to_before, to_after;
+    };
+
+    void reset() { slots_.assign(frames, 0); }
+
+    [[nodiscard]] Differences put(std::uint64_t number, pace::Ticks delay) noexcept {
+        const Slot own = make(number, delay);
+        slot(number).store(own);
+        Differences found;
+        if (number != 0) {
+            if (const auto before = load(number - 1); before && claim(number, own)) {
+                found.to_before = difference(delay, *before);
+            }
+        }
+        if (const auto after = load(number + 1); after && claim(number + 1, make(number + 1, *after))) {
+            found.to_after = difference(*after, delay);
+        }
+        return found;
+    }
+
+private:
+    /// 20 bits that tell the number from others with the same place, and are never zero; 1 bit: the pair with the frame before was taken;
+    /// 43 bits of delay.
+    using Slot = std::uint64_t;
+    static constexpr unsigned delay_bits = 43;
+    static constexpr Slot taken = Slot{1} << delay_bits;
+    static constexpr std::uint64_t delay_mask = taken - 1;
+
+    static Slot make(std::uint64_t number, pace::Ticks delay) noexcept {
+        return ((number / frames + 1) << (delay_bits + 1)) | std::min(delay.value, delay_mask);
+    }
+    [[nodiscard]] std::atomic_ref<Slot> slot(std::uint64_t number) noexcept {
+        return std::atomic_ref{slots_[static_cast<std::size_t>(number % frames)]};
+    }
+    [[nodiscard]] std::optional<pace::Ticks> load(std::uint64_t number) noexcept {
+        const Slot value = slot(number).load();
+        const bool is_this = value >> (delay_bits + 1) == number / frames + 1;
+        return is_this ? std::optional{pace::Ticks{value & delay_mask}} : std::nullopt;
+    }
+    /// Of two receivers that each see the other's frame, one gets the pair. Both loads above follow both stores in the total order of
+    /// sequentially consistent operations, so at least one sees it.
+    [[nodiscard]] bool claim(std::uint64_t number, Slot untaken) noexcept {
+        return slot(number).compare_exchange_strong(untaken, untaken | taken);
+    }
+    static std::int64_t difference(pace::Ticks later, pace::Ticks earlier) noexcept {
+        return static_cast<std::int64_t>(later.value) - static_cast<std::int64_t>(earlier.value);
+    }
+
+    std::vector<Slot> slots_;
+};
+static_assert((std::uint64_t{1} << 36) / DelayWindow::frames + 1 < (std::uint64_t{1} << 20), "the frames of the longest trial fit");
+
+/// Differences of delays, which may have either sign; exact extremes, percentiles as good as the histograms'.
+class DelayVariation {
+public:
+    void add(std::int64_t difference) noexcept {
+        if (difference < 0) {
+            below_zero_.add({static_cast<std::uint64_t>(-difference)});
+        } else {
+            from_zero_.add({static_cast<std::uint64_t>(difference)});
+        }
+    }
+    void add(const DelayVariation& other) noexcept {
+        below_zero_.add(other.below_zero_);
+        from_zero_.add(other.from_zero_);
+    }
+    [[nodiscard]] std::uint64_t pairs() const noexcept { return below_zero_.samples() + from_zero_.samples(); }
+    /// Of at least one pair.
+    [[nodiscard]] std::int64_t minimum() const noexcept {
+        return below_zero_.samples() != 0 ? -signed_of(below_zero_.maximum()) : signed_of(from_zero_.minimum());
+    }
+    [[nodiscard]] std::int64_t maximum() const noexcept {
+        return from_zero_.samples() != 0 ? signed_of(from_zero_.maximum()) : -signed_of(below_zero_.minimum());
+    }
+    /// The difference of this rank, 1 <= rank <= pairs(), the most negative first.
+    [[nodiscard]] std::int64_t of_rank(std::uint64_t rank) const noexcept {
+        const std::uint64_t negative = below_zero_.samples();
+        return rank <= negative ? -signed_of(below_zero_.of_rank(negative - rank + 1)) : signed_of(from_zero_.of_rank(rank - negative));
+    }
+    /// Calls visit(difference, count), the most negative first.
+    template <class Visit>
+    void visit(Visit&& visit) const {
+        std::vector<std::pair<std::int64_t, std::uint64_t>> negative;
+        below_zero_.visit([&](pace::Ticks size, std::uint64_t count) { negative.emplace_back(-signed_of(size), count); });
+        for (auto entry = negative.rbegin(); entry != negative.rend(); ++entry) {
+            visit(entry->first, entry->second);
+        }
+        from_zero_.visit([&](pace::Ticks size, std::uint64_t count) { visit(signed_of(size), count); });
+    }
+
+private:
+    static std::int64_t signed_of(pace::Ticks ticks) noexcept { return static_cast<std::int64_t>(ticks.value); }
+
+    DelayHistogram below_zero_, from_zero_;  ///< by their size
+};
+
+}  // namespace gatemark::record
