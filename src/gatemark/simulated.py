@@ -86,6 +86,10 @@ class SimulatedTestBed:
         """Start the gateway anew, with an empty table."""
         self.gateway.restart()
 
+    def reset(self) -> None:
+        """Reset the gateway."""
+        self.gateway.reset()
+
     def own_drops(self) -> dict[str, int]:
         """None."""
         return {}

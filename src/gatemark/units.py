@@ -130,6 +130,16 @@ def theoretical_maximum(line_bits_per_second: int, frame_octets_largest: int) ->
     return line_bits_per_second // (8 * (frame_octets_largest + PREAMBLE_AND_GAP_OCTETS))
 
 
+def frames_in(frames_per_second: int, duration_ns: int) -> int:
+    """Return how many frames are due within a time, rounded down as the engine does."""
+    return frames_per_second * duration_ns // NANOSECONDS_PER_SECOND
+
+
+def frames_before(frames_per_second: int, time_ns: int) -> int:
+    """Return the number of the first frame that is due at a time or later: frame i is due at i / rate."""
+    return -(-frames_per_second * time_ns // NANOSECONDS_PER_SECOND)
+
+
 def _parse_multiple(text: str | int, *, what: str, examples: str) -> int:
     if isinstance(text, int) and not isinstance(text, bool):
         if text < 0:

@@ -18,6 +18,7 @@ from gatemark.trial.connection_request import (
     use_request,
     validation_request,
 )
+from gatemark.trial.form import Tags, TrialForm
 from gatemark.trial.request import frames_request, open_request, resolve_requests, trial_request
 from gatemark.trial.result import TrialReport
 
@@ -192,7 +193,14 @@ def test_the_golden_requests_are_what_the_package_asks(name: str) -> None:
     asked = {
         "open": open_request(campaign, [1]),
         "resolve": resolve_requests(campaign)[0],
-        "trial": trial_request(campaign, cell, frames_per_second=10**6, duration_ns=60 * 10**9, trial_number=12),
+        "trial": trial_request(
+            campaign,
+            cell,
+            frames_per_second=10**6,
+            duration_ns=60 * 10**9,
+            trial_number=12,
+            form=TrialForm(tags=Tags(first_ns=30 * 10**9, count=50_000), variation=True, histogram=True),
+        ),
         "frames": frames_request(campaign, cell, count=2),
     }[name]
     golden = read(PROTOCOL / "examples" / f"{name}_request.json")

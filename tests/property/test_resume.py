@@ -17,7 +17,7 @@ from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.procedures.result import RunResult
 
 
-def campaign(search: str, search_duration: str) -> Campaign:
+def campaign(search: str, search_duration: str, load: list[int | str]) -> Campaign:
     document: dict[str, Any] = {
         "repetitions": 2,
         "gateway": {"mode": "router44"},
@@ -33,8 +33,10 @@ def campaign(search: str, search_duration: str) -> Campaign:
             "minimum": 100,
             "resolution": "5k",
             "search_duration": search_duration,
+            "frame_timeout": "100ms",
         },
         "frame_loss": {"maximum": "100k", "step": "10%"},
+        "delay": {"load": load, "duration": "2s", "first_tag": "1s", "tags": 50},
     }
     loaded = campaign_from_dict(document)
     loaded.check_complete()
@@ -59,12 +61,19 @@ devices = st.builds(
     tester_limit=st.one_of(st.none(), st.integers(0, 100_000)),
     tester_fault=st.sampled_from(["late", "drops", "short"]),
     hiccup_every=st.sampled_from([0, 3, 7]),
+    delays_ns=st.sampled_from([(50_000,), (10_000, 40_000, 20_000), (10_000, -5), (10_000, 200_000_000)]),
+    delay_spread_ns=st.sampled_from([0, 30_000]),
 )
 
 
 @settings(max_examples=25, deadline=None)
 @given(
-    wanted=st.builds(campaign, st.sampled_from(["binary", "mlrsearch"]), st.sampled_from(["500ms", "2s"])),
+    wanted=st.builds(
+        campaign,
+        st.sampled_from(["binary", "mlrsearch"]),
+        st.sampled_from(["500ms", "2s"]),
+        st.sampled_from([["100%", "50%"], [20_000, 1000]]),
+    ),
     device=devices,
     cuts=st.lists(st.fractions(0, 1), min_size=1, max_size=3),
 )

@@ -48,6 +48,7 @@ def campaign(alpha: str, mix: str) -> Campaign:
         "connections": {"count": [1000, 5000]},
         "connection_establishment_rate": {**rates, "validated": [False, True], "alpha": alpha},
         "throughput": {"maximum": "100k", "minimum": 1000, "resolution": "10k"},
+        "delay": {"load": ["100%", "10%"], "duration": "2s", "first_tag": "1s", "tags": 50},
         "connection_tear_down_rate": {},
         "connection_tracking_table_capacity": {"maximum": 20_000, "maximum_rate": "100k", "resolution": 100},
     }
@@ -78,6 +79,7 @@ devices = st.builds(
     tester_limit=st.one_of(st.none(), st.integers(0, 100_000)),
     tester_fault=st.sampled_from(["late", "drops", "short"]),
     hiccup_every=st.sampled_from([0, 3, 7]),
+    delays_ns=st.sampled_from([(50_000,), (10_000, 40_000, 20_000)]),
 )
 
 

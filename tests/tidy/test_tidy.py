@@ -24,7 +24,7 @@ ARROWS: dict[str, set[str]] = {
     "config": {"errors", "units"},
     "trial": {"config", "campaign.plan", "errors", "units"},
     "procedures": {"search", "trial", "stats", "config.types", "campaign.plan"},
-    "engine": {"errors"},
+    "engine": {"errors", "units"},
     "dut": {"config", "errors"},
     "campaign": {"config", "engine.client", "errors", "procedures", "search", "trial", "units"},
     "results": {
@@ -41,8 +41,10 @@ ASSEMBLY = {"", "demo", "doctor", "preflight", "session", "simulated", "stored",
 PURE = (
     "units", "errors", "stats", "search", "trial", "procedures", "config.model", "config.tables", "config.types",
     "config.check", "config.complete", "config.hosts", "config.merge", "config.sizes", "config.defaults",
+    "config.check_delays", "config.delay_tables", "config.load_types", "config.problems", "config.table",
     "config.schema", "config.stateful", "config.complete_stateful", "campaign.plan", "campaign.loads",
-    "campaign.estimate", "campaign.deviations", "campaign.stateful_loads", "campaign.stateful_estimate",
+    "campaign.estimate", "campaign.deviations", "campaign.delay_deviations", "campaign.stateful_loads",
+    "campaign.stateful_estimate",
 )  # fmt: skip
 """Modules without effects; everything that they import of gatemark must be in this list too."""
 

@@ -195,7 +195,7 @@ def test_what_is_no_mistake(changes: dict[str, Any]) -> None:
         ("gateway.pool", ["198.19.0.1"]),
         ("gateway.pool_ports", "1-9"),
         ("gateway.mapping", "endpoint_dependent"),
-        ("gateway.control", {"clear_state": "true"}),
+        ("gateway.control.clear_state", "true"),
         ("gateway.table.size", 9),
         ("gateway.table.udp_timeout", "9s"),
         ("connections", {"count": 9}),

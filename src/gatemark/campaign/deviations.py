@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
+from gatemark.campaign.delay_deviations import delay_deviations
 from gatemark.config import defaults
 from gatemark.config.hosts import WELL_KNOWN_PREFIX
 from gatemark.config.model import Campaign, SideName
 from gatemark.config.sizes import measured_octets, standard_octets
-from gatemark.config.stateful import count_max, tuple_space
+from gatemark.config.stateful import count_max, sending_times_ns, tuple_space
 from gatemark.config.types import Mix, Span
 from gatemark.units import LineShare, format_duration_ns, format_ratio
 
@@ -24,7 +25,9 @@ _SIDES: tuple[SideName, SideName] = ("left", "right")
 
 
 def deviations(campaign: Campaign) -> tuple[str, ...]:
-    """Return what this campaign does otherwise than RFC 2544, 4814, 5180, 8219 and 9693 say, or leaves out of them.
+    """Return what this campaign does otherwise than RFC 2544, 4814, 5180, 6201, 8219, 9004 and 9693 say.
+
+    What it leaves out of them belongs to it.
 
     The mode and the sides of the campaign must be known.
     """
@@ -33,6 +36,7 @@ def deviations(campaign: Campaign) -> tuple[str, ...]:
     found.extend(_of_the_traffic(campaign))
     found.extend(_of_the_trial(campaign))
     found.extend(_of_the_procedures(campaign))
+    found.extend(delay_deviations(campaign))
     if campaign.is_stateful:
         found.extend(_of_the_connections(campaign))
     return tuple(found)
@@ -157,6 +161,11 @@ def _of_the_procedures(campaign: Campaign) -> Iterator[str]:
                 f"A loss of {format_ratio(throughput.loss_tolerance)} per direction passes: the result is no throughput"
                 " (RFC 1242 section 3.17, RFC 2544 section 26.1)."
             )
+        if throughput.frame_timeout_ns is not None:
+            yield (
+                f"A frame that takes longer than {format_duration_ns(throughput.frame_timeout_ns)} counts as lost in"
+                " the throughput search (RFC 2544 section 26.1 has no such limit)."
+            )
         if throughput.maximum != LineShare(1):
             yield "The search does not begin at the maximum of the line (RFC 2544 section 20)."
     if frame_loss is not None:
@@ -185,7 +194,7 @@ def _of_the_connections(campaign: Campaign) -> Iterator[str]:
         )
     if connections.order != "pseudorandom":
         yield f"Connections are enumerated in {connections.order} order, not pseudorandom (RFC 9693 section 4.2)."
-    if connections.read_order != "pseudorandom" and (campaign.throughput or campaign.frame_loss):
+    if connections.read_order != "pseudorandom" and sending_times_ns(campaign):
         yield (
             f"The Responder reads its state table in {connections.read_order} order, not pseudorandom"
             " (RFC 9693 section 4.10)."
@@ -206,7 +215,7 @@ def _of_the_connections(campaign: Campaign) -> Iterator[str]:
 
 def _of_the_rates(campaign: Campaign) -> Iterator[str]:
     rate, establishment = campaign.connections_model.rate, campaign.connection_establishment_rate
-    has_phase_two = campaign.throughput or campaign.frame_loss or campaign.connection_tear_down_rate
+    has_phase_two = sending_times_ns(campaign) or campaign.connection_tear_down_rate
     if has_phase_two and isinstance(rate, int) and establishment is None:
         yield (
             f"Test phase 1 runs at {rate} connections/s; the maximum connection establishment rate is not measured, so"

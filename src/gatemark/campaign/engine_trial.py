@@ -12,6 +12,7 @@ from gatemark.config.model import Campaign
 from gatemark.engine.client import Engine
 from gatemark.errors import EngineError, Interrupted, TestBedError
 from gatemark.search.goal import Measure
+from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.result import JsonObject, TrialReport
 from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity, link_is_down
 
@@ -40,6 +41,9 @@ class GatewayWatch(Protocol):
     def restart(self) -> None:
         """Stop the gateway and start it anew."""
 
+    def reset(self) -> None:
+        """Reset the gateway (RFC 6201 section 4); it may still be starting when this returns."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialOrder:
@@ -55,6 +59,8 @@ class TrialOrder:
     step: Measure
     connections_per_second: int | None = None
     """Stateful: rate of test phase 1 before phase 2 or tear-down; None where the rate is what is measured."""
+    form: TrialForm = PLAIN
+    """What it does and records beyond that; of a stateful trial, in test phase 2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,14 +84,14 @@ class EngineTrials:
     testbed: GatewayWatch | None
     on_event: EventCallback
 
-    def make(self, body: JsonObject, trial_number: int, *, needs_link: bool) -> Observed:
+    def make(self, body: JsonObject, trial_number: int, *, needs_link: bool, form: TrialForm = PLAIN) -> Observed:
         """Make one trial and say whether it may be believed; `trial_number` is that of the campaign.
 
         A trial during which the test bed broke is no observation but an error: it must not pass for a result of the
         gateway. So is a trial that was cancelled, and one without link if `needs_link`.
         """
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
-        report = self._report(body, trial_number)
+        report = self._report(body, trial_number, form.reset_after_ns)
         if self.testbed is not None:
             self.testbed.check()
         if needs_link and link_is_down(report):
@@ -94,14 +100,18 @@ class EngineTrials:
         policy = ValidityPolicy(lateness_max_ns=self.campaign.validity.lateness_max_ns)
         return Observed(
             report=report,
-            validity=judge_validity(report, policy, testbed_drops=drops),
+            validity=judge_validity(report, policy, testbed_drops=drops, step=form.step),
             testbed_drops=drops,
             gateway_drops=_increase(gateway_before, self._gateway_drops()),
         )
 
-    def _report(self, body: JsonObject, trial_number: int) -> TrialReport:
+    def _report(self, body: JsonObject, trial_number: int, reset_after_ns: int | None) -> TrialReport:
+        reset = None if reset_after_ns is None else _Reset(self.testbed, reset_after_ns)
+
         def tell(progress: JsonObject) -> None:
             self.on_event(TrialProgress(trial_number=trial_number, progress=progress))
+            if reset is not None:
+                reset.take(progress)
 
         try:
             report = TrialReport.from_json(self.engine.trial(body, tell))
@@ -115,6 +125,8 @@ class EngineTrials:
                 where=f"trial {trial_number}",
                 fix="every finished trial is kept; continue with `gatemark run --resume DIR`",
             )
+        if reset is not None:
+            reset.check()
         return report
 
     def _own_drops(self) -> Mapping[str, int]:
@@ -122,6 +134,38 @@ class EngineTrials:
 
     def _gateway_drops(self) -> Mapping[str, int]:
         return {} if self.testbed is None else self.testbed.gateway_queue_drops()
+
+
+class _Reset:
+    """Resets the gateway once, with the first progress record that says that it is time; a trial runs meanwhile."""
+
+    def __init__(self, testbed: GatewayWatch | None, after_ns: int) -> None:
+        self._testbed = testbed
+        self._after_ns = after_ns
+        self._is_done = False
+        self._error: TestBedError | None = None
+
+    def take(self, progress: JsonObject) -> None:
+        """Take one progress record of the engine. An error is kept until the trial is over."""
+        is_time = progress.get("phase") == "send" and int(progress.get("elapsed_ns", 0)) >= self._after_ns
+        if self._is_done or not is_time or self._testbed is None:
+            return
+        self._is_done = True
+        try:
+            self._testbed.reset()
+        except TestBedError as error:
+            self._error = error
+
+    def check(self) -> None:
+        """Raise TestBedError if the gateway was not reset while the Tester sent."""
+        if self._error is not None:
+            raise self._error
+        if not self._is_done:
+            raise TestBedError(
+                what="the gateway was not reset while the Tester sent",
+                where="test bed",
+                fix="send for longer after the reset: raise reset.observe",
+            )
 
 
 def _increase(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from gatemark.campaign.loads import frame_loss_scan, line_maximum, throughput_goal
 from gatemark.campaign.plan import Run, make_plan
@@ -15,7 +16,8 @@ from gatemark.campaign.stateful_estimate import (
     tear_down_work,
 )
 from gatemark.config.model import Campaign
-from gatemark.units import LineShare
+from gatemark.config.stateful import sending_times_ns
+from gatemark.units import NANOSECONDS_PER_SECOND, LineShare
 
 ASSUMED_LINE_BITS_PER_SECOND = 10_000_000_000
 """What an estimate takes where the line rate is not known yet; a measurement never does."""
@@ -67,6 +69,16 @@ def _of_run(campaign: Campaign, run: Run, maximum: int | None) -> LeastAndMost:
             least, most = add_phase_one(campaign, run.cell, maximum, _throughput(campaign, maximum))
         case "frame_loss":
             least, most = add_phase_one(campaign, run.cell, maximum, _frame_loss(campaign, maximum))
+        case "delay":
+            least, most = add_phase_one(campaign, run.cell, maximum, _delay(campaign))
+        case "back_to_back":
+            assert campaign.back_to_back is not None, "the plan holds no such run without the table"
+            least, most = add_phase_one(campaign, run.cell, maximum, _back_to_back(campaign, maximum))
+            return least, most * campaign.back_to_back.bursts
+        case "system_recovery" | "reset":
+            length_ns = sending_times_ns(campaign)[run.procedure] + campaign.trial.waits_ns
+            work = Work(1, length_ns), Work(1, length_ns)
+            least, most = add_phase_one(campaign, run.cell, maximum, work)
         case "connection_establishment_rate" | "validated_connection_establishment_rate":
             return establishment_work(campaign, run, maximum)
         case "connection_tear_down_rate":
@@ -82,6 +94,26 @@ def _frame_loss(campaign: Campaign, maximum: int | None) -> LeastAndMost:
     most = len(scan.rates)
     fewest = min(2, most) if scan.ends_when_lossless else most
     return Work(fewest, fewest * full), Work(most, most * full)
+
+
+def _delay(campaign: Campaign) -> LeastAndMost:
+    assert campaign.delay is not None, "the plan holds no delay run without the table"
+    trials = len(campaign.delay.load)
+    work = Work(trials, trials * (campaign.delay.sending_ns + campaign.trial.waits_ns))
+    return work, work
+
+
+def _back_to_back(campaign: Campaign, maximum: int | None) -> LeastAndMost:
+    """Return no work, where the throughput is the line rate, and the most of one search for the longest burst."""
+    model = campaign.back_to_back
+    assert model is not None, "the plan holds no such run without the table"
+    if isinstance(model.resolution, Fraction):
+        steps = -(-1 // model.resolution)
+    else:
+        ceiling = (maximum or 1) * model.ceiling_ns // NANOSECONDS_PER_SECOND
+        steps = -(-ceiling // model.resolution)
+    bursts = 1 + max(0, steps - 1).bit_length()
+    return Work(), Work(bursts, bursts * (model.ceiling_ns + model.wait_ns + campaign.trial.waits_ns))
 
 
 def _throughput(campaign: Campaign, maximum: int | None) -> LeastAndMost:
@@ -108,6 +140,8 @@ def _uses_line_rate(campaign: Campaign) -> bool:
         loads += [campaign.connection_establishment_rate.maximum, campaign.connection_establishment_rate.minimum]
     if campaign.connection_tracking_table_capacity is not None:
         loads.append(campaign.connection_tracking_table_capacity.maximum_rate)
+    if campaign.back_to_back is not None:
+        return True
     return any(isinstance(load, LineShare) for load in loads)
 
 

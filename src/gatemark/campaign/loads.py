@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+
 from gatemark.campaign.plan import Cell
+from gatemark.config.delay_tables import DelayModel
 from gatemark.config.model import Campaign, ConnectionEstablishmentRateModel, ThroughputModel
 from gatemark.errors import ConfigError
+from gatemark.procedures.delay import DelayLoad
+from gatemark.procedures.result import RunResult
 from gatemark.search.goal import Goal
 from gatemark.search.scan import Scan
+from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.units import NANOSECONDS_PER_SECOND, LineShare, theoretical_maximum
 
 VLAN_TAG_OCTETS = 4
@@ -42,6 +49,11 @@ def throughput_goal(campaign: Campaign, line_maximum: int | None) -> Goal:
         trial_duration_ns=campaign.trial.duration_ns,
         loss_tolerance=throughput.loss_tolerance,
     )
+
+
+def throughput_form(campaign: Campaign) -> TrialForm:
+    """Return what trials of a throughput search do beyond counting: a frame may be too late to count as forwarded."""
+    return PLAIN if campaign.throughput is None else TrialForm(timeout_ns=campaign.throughput.frame_timeout_ns)
 
 
 def interval(
@@ -99,6 +111,35 @@ def frame_loss_scan(campaign: Campaign, line_maximum: int | None) -> Scan:
         duration_ns=campaign.trial.duration_ns,
         ends_when_lossless=True,
     )
+
+
+def throughput_of(cell: Cell, earlier: Sequence[RunResult]) -> RunResult | None:
+    """Return the throughput run that the campaign has made with the same traffic; None if there is none."""
+    return next((found for found in earlier if found.run.procedure == "throughput" and found.run.cell == cell), None)
+
+
+def proven_throughput(throughput: RunResult | None) -> int:
+    """Return the throughput that every repetition of a run proved, in frames/s; 0 if there is none.
+
+    Where the Tester was the limit, the gateway may do more: then it is the highest load that is known to pass.
+    """
+    return min(throughput.lower_bounds, default=0) if throughput is not None else 0
+
+
+def delay_loads(model: DelayModel, throughput: RunResult | None) -> tuple[DelayLoad, ...]:
+    """Return the loads of a delay run in the order of the file; empty if shares are wanted of a throughput of 0."""
+    proven = proven_throughput(throughput)
+    limited_by = None if throughput is None else throughput.limited_by
+    loads = []
+    for load in model.load:
+        if not isinstance(load, Fraction):
+            loads.append(DelayLoad(frames_per_second=load))
+        elif proven:
+            share_of = max(1, int(load * proven))
+            loads.append(
+                DelayLoad(frames_per_second=share_of, share=load, throughput=proven, throughput_limited_by=limited_by)
+            )
+    return tuple(loads)
 
 
 def load_of(campaign: Campaign, key: str, rate: int | LineShare, line_maximum: int | None) -> int:

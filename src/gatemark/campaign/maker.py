@@ -66,8 +66,9 @@ class TrialMaker:
             frames_per_second=order.step.frames_per_second,
             duration_ns=order.step.duration_ns,
             trial_number=order.trial_number,
+            form=order.form,
         )
-        observed = self._trials.make(body, order.trial_number, needs_link=needs_link)
+        observed = self._trials.make(body, order.trial_number, needs_link=needs_link, form=order.form)
         return Judged(
             validity=observed.validity,
             verdict=judge(observed.report, loss_tolerance) if observed.validity.valid else None,

@@ -14,10 +14,12 @@ from fractions import Fraction
 from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed, TrialOrder
 from gatemark.campaign.events import PhaseName, PhaseStarted
 from gatemark.campaign.journal import ConnectionFacts, PhaseOne
+from gatemark.campaign.plan import MEASURES_FRAMES
 from gatemark.campaign.tester_memory import available_octets, check_memory
 from gatemark.config.stateful import time_needed_ns
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.trial.connection_request import establish_request, establishing_ns, use_request, validation_request
+from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.request import resolve_requests
 from gatemark.trial.result import JsonObject, TrialReport
 from gatemark.trial.validity import Validity
@@ -150,9 +152,9 @@ class _Trial:
     def make(self) -> Judged:
         """Make the phases that the procedure of the run has."""
         self.makes.reserve(self.count)
+        if self.order.run.procedure in MEASURES_FRAMES:
+            return self._measure_frames()
         match self.order.run.procedure:
-            case "throughput" | "frame_loss":
-                return self._measure_frames()
             case "connection_tear_down_rate":
                 return self._tear_down()
             case _:
@@ -170,8 +172,9 @@ class _Trial:
             frames_per_second=step.frames_per_second,
             duration_ns=step.duration_ns,
             trial_number=self._next_tag(),
+            form=self.order.form,
         )
-        observed = self._ask("phase 2", body, step.frames_per_second)
+        observed = self._ask("phase 2", body, step.frames_per_second, form=self.order.form)
         self.facts = replace(self.facts, counted_after_phase_two=self.makes.count())
         return self._judged(observed, judge(observed.report, self.loss_tolerance) if observed.validity.valid else None)
 
@@ -309,10 +312,12 @@ class _Trial:
             connections=self.facts,
         )
 
-    def _ask(self, phase: PhaseName, body: JsonObject, per_second: int, attempt: int = 0) -> Observed:
+    def _ask(
+        self, phase: PhaseName, body: JsonObject, per_second: int, attempt: int = 0, form: TrialForm = PLAIN
+    ) -> Observed:
         self._tell(phase, per_second, attempt)
         trials, number = self.makes.trials, self.order.trial_number
-        self._last = trials.make(body, number, needs_link=self.needs_link)
+        self._last = trials.make(body, number, needs_link=self.needs_link, form=form)
         return self._last
 
     def _tell(self, phase: PhaseName, per_second: int | None, attempt: int = 0) -> None:

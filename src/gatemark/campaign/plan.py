@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 from gatemark.campaign.deviations import deviations
 from gatemark.config.model import Campaign, Direction
@@ -18,11 +18,20 @@ from gatemark.errors import ConfigError
 Procedure = Literal[
     "throughput",
     "frame_loss",
+    "delay",
+    "back_to_back",
+    "system_recovery",
+    "reset",
     "connection_establishment_rate",
     "validated_connection_establishment_rate",
     "connection_tear_down_rate",
     "connection_tracking_table_capacity",
 ]
+
+MEASURES_FRAMES: Final[frozenset[Procedure]] = frozenset(
+    ("throughput", "frame_loss", "delay", "back_to_back", "system_recovery", "reset")
+)
+"""Procedures whose loads are frames per second; through a stateful gateway they are test phase 2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +116,14 @@ def _procedures(campaign: Campaign) -> Iterator[Procedure]:
         yield "throughput"
     if campaign.frame_loss is not None:
         yield "frame_loss"
+    if campaign.delay is not None:
+        yield "delay"
+    if campaign.back_to_back is not None:
+        yield "back_to_back"
+    if campaign.system_recovery is not None:
+        yield "system_recovery"
+    if campaign.reset is not None:
+        yield "reset"
     if campaign.connection_tear_down_rate is not None:
         yield "connection_tear_down_rate"
     if campaign.connection_tracking_table_capacity is not None:
@@ -118,10 +135,14 @@ def _cells_for(campaign: Campaign, procedure: Procedure) -> tuple[Cell, ...]:
 
     Connections are established by the Initiator alone, so the directions of the file are none of them. What happens to
     connections that are there does not depend on frames: tear-down and capacity take the first mix and smallest size.
+    A reset is measured with the smallest size alone (RFC 6201 section 4).
     """
     cells = cells_of(campaign)
-    if procedure in ("throughput", "frame_loss"):
-        return cells
+    if procedure in MEASURES_FRAMES:
+        if procedure != "reset":
+            return cells
+        lowest = min(cell.frame_sizes.largest for cell in cells)
+        return tuple(cell for cell in cells if cell.frame_sizes.largest == lowest)
     upload = tuple(dict.fromkeys(replace(cell, direction=campaign.upload) for cell in cells))
     if procedure in ("connection_establishment_rate", "validated_connection_establishment_rate"):
         return upload

@@ -24,9 +24,14 @@ from gatemark.campaign.events import (
     TrialProgress,
     TrialStarted,
 )
-from gatemark.campaign.plan import Plan, Run
+from gatemark.campaign.plan import MEASURES_FRAMES, Plan, Run
+from gatemark.procedures.result import RunResult
 from gatemark.search.goal import Bounds
+from gatemark.trial.result import TrialReport
 from gatemark.units import format_duration_ns, format_rate
+
+LOADS_WITHOUT_BOUNDS = ("delay", "recovery", "reset")
+"""Purposes of trials whose loads are given, not searched for."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,7 +88,7 @@ class ProgressState:
             case RunFinished():
                 self.runs_done, self.repetitions_done = self.runs_done + 1, 0
                 self.run = None
-                self.lines.append(f"run {self._of(event.result.run)}: done, limited by {event.result.limited_by}")
+                self.lines.append(f"run {self._of(event.result.run)}: {done_words(event.result)}")
         if self.trials_made == 0:
             self.work_replayed, self.started = self._work(), self.now()
 
@@ -137,9 +142,16 @@ def run_words(run: Run) -> str:
     return f"{run.procedure.replace('_', ' ')}, {named}, {run.cell.direction}{mix}{count}"
 
 
+def done_words(result: RunResult) -> str:
+    """How a run ended."""
+    if result.refused is not None:
+        return f"not measured: {result.refused}"
+    return f"done, limited by {result.limited_by}"
+
+
 def measures_frames(run: Run) -> bool:
     """Whether the loads of a run are frames per second; else connections are established or torn down."""
-    return run.procedure in ("throughput", "frame_loss")
+    return run.procedure in MEASURES_FRAMES
 
 
 def load_words(run: Run, frames_per_second: int, duration_ns: int) -> str:
@@ -172,7 +184,25 @@ def trial_line(event: TrialFinished) -> str:
         words += f" ({why[0]}{', ...' if len(why) > 1 else ''})"
     if event.replayed:
         words += " [from the journal]"
-    return f"{words}; bounds {bounds_words(event.bounds)}"
+    if record.purpose == "delay":
+        return f"{words}; {delay_words(record.report)}" if record.validity.valid else words
+    return words if record.purpose in LOADS_WITHOUT_BOUNDS else f"{words}; bounds {bounds_words(event.bounds)}"
+
+
+def delay_words(report: TrialReport) -> str:
+    """The longest delays of any direction and class, and how many frames and tags have none."""
+    delays = [(counts, counts.delay) for _, _, counts in report.counts()]
+    parts = []
+    for name, per_100000 in (("median", 50_000), ("99.9 %", 99_900)):
+        found = [ns for _, delay in delays if (ns := delay.percentile_ns(per_100000)) is not None]
+        parts.append(f"{name} {format_duration_ns(max(found))}" if found else f"{name} -")
+    missing = (
+        ("frames not delivered", sum(counts.undelivered for counts, _ in delays)),
+        ("tags lost", sum(delay.tags.lost for _, delay in delays if delay.tags is not None)),
+        ("delays below 0", sum(delay.negative for _, delay in delays)),
+        ("impossible delays", sum(delay.impossible for _, delay in delays)),
+    )
+    return ", ".join(["delay " + parts[0], parts[1], *(f"{count:,} {what}" for what, count in missing if count)])
 
 
 def _trial_words(event: TrialFinished) -> str:

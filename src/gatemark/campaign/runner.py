@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from gatemark.campaign.delay_runs import measure_delay_run
 from gatemark.campaign.engine_trial import GatewayWatch, TrialOrder
 from gatemark.campaign.events import EventCallback, RepetitionFinished, RunFinished, RunStarted, TrialFinished
 from gatemark.campaign.journal import Journal, TrialRecord
-from gatemark.campaign.loads import frame_loss_scan, line_maximum, throughput_goal
+from gatemark.campaign.loads import frame_loss_scan, line_maximum, throughput_form, throughput_goal
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import Cell, Plan, Procedure, Run
-from gatemark.campaign.stateful_loads import phase_one_rate
+from gatemark.campaign.stateful_loads import phase_one_rate, rate_before
 from gatemark.campaign.stateful_runs import measure_capacity_run, measure_establishment_run, measure_tear_down_run
 from gatemark.campaign.trials import Repetition, Trials
 from gatemark.config.model import Campaign
@@ -75,7 +76,7 @@ def run_single_trial(
     testbed: GatewayWatch | None = None,
     on_event: EventCallback | None = None,
 ) -> TrialRecord:
-    """Make one trial without a journal; it is judged with the loss tolerance of the campaign's throughput.
+    """Make one trial without a journal; it is judged as one of the campaign's throughput.
 
     A stateful one begins with test phase 1, at `connections_per_second` or as `connections.rate` says.
     """
@@ -89,6 +90,7 @@ def run_single_trial(
         attempt=0,
         step=Measure(frames_per_second=frames_per_second, duration_ns=duration_ns, purpose="single"),
         connections_per_second=connections_per_second,
+        form=throughput_form(campaign),
     )
     tolerance = Fraction(0) if campaign.throughput is None else campaign.throughput.loss_tolerance
     record = maker.make(order, loss_tolerance=tolerance, bounds=bounds_of(()), needs_link=True)
@@ -101,11 +103,18 @@ def _measure_throughput_run(trials: Trials, run: Run, earlier: Sequence[RunResul
     assert campaign.throughput is not None
     theoretical_maximum = line_maximum(campaign, run.cell, campaign.line.rate)
     goal = throughput_goal(campaign, theoretical_maximum)
-    rate = _rate_before(trials, run, earlier)
+    rate = rate_before(campaign, run.cell, earlier, phase_two_ns=campaign.trial.duration_ns)
     trials.tell(RunStarted(run=run, repetitions=campaign.repetitions, goal=goal, rates=()))
     found: list[SearchResult] = []
     for repetition in range(campaign.repetitions):
-        steps = Repetition(trials, run, repetition, loss_tolerance=goal.loss_tolerance, connections_per_second=rate)
+        steps = Repetition(
+            trials,
+            run,
+            repetition,
+            loss_tolerance=goal.loss_tolerance,
+            connections_per_second=rate,
+            form=throughput_form(campaign),
+        )
         found.append(measure_throughput(goal, steps.measure, search=campaign.throughput.search))
         result = RunResult(
             run=run,
@@ -122,7 +131,7 @@ def _measure_frame_loss_run(trials: Trials, run: Run, earlier: Sequence[RunResul
     campaign = trials.campaign
     theoretical_maximum = line_maximum(campaign, run.cell, campaign.line.rate)
     scan = frame_loss_scan(campaign, theoretical_maximum)
-    rate = _rate_before(trials, run, earlier)
+    rate = rate_before(campaign, run.cell, earlier, phase_two_ns=campaign.trial.duration_ns)
     trials.tell(RunStarted(run=run, repetitions=campaign.repetitions, goal=None, rates=scan.rates))
     scans: list[tuple[Measured, ...]] = []
     for repetition in range(campaign.repetitions):
@@ -139,19 +148,12 @@ def _measure_frame_loss_run(trials: Trials, run: Run, earlier: Sequence[RunResul
     return result
 
 
-def _rate_before(trials: Trials, run: Run, earlier: Sequence[RunResult]) -> int | None:
-    """Return the connections/s of test phase 1 before the trials of a run; None where there are no connections."""
-    if run.cell.connections is None:
-        return None
-    campaign = trials.campaign
-    return phase_one_rate(campaign, run.cell, earlier, phase_two_ns=campaign.trial.duration_ns)
-
-
 _PROCEDURES: dict[Procedure, Callable[[Trials, Run, Sequence[RunResult]], RunResult]] = {
     "connection_establishment_rate": measure_establishment_run,
     "validated_connection_establishment_rate": measure_establishment_run,
     "throughput": _measure_throughput_run,
     "frame_loss": _measure_frame_loss_run,
+    "delay": measure_delay_run,
     "connection_tear_down_rate": measure_tear_down_run,
     "connection_tracking_table_capacity": measure_capacity_run,
 }

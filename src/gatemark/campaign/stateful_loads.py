@@ -117,6 +117,13 @@ def _too_slow(campaign: Campaign, connections: int, rate: int, needed_ns: int, l
     )
 
 
+def rate_before(campaign: Campaign, cell: Cell, earlier: Sequence[RunResult], *, phase_two_ns: int) -> int | None:
+    """Return the connections/s of test phase 1 before the trials of a run; None where there are no connections."""
+    if cell.connections is None:
+        return None
+    return phase_one_rate(campaign, cell, earlier, phase_two_ns=phase_two_ns)
+
+
 def phase_one_rate(campaign: Campaign, cell: Cell, earlier: Sequence[RunResult], *, phase_two_ns: int) -> int:
     """Return the connections/s of test phase 1 before test phase 2 or tear-down (RFC 9693 section 4.4).
 

@@ -19,6 +19,7 @@ from gatemark.campaign.plan import Run
 from gatemark.errors import ResultError, TestBedError
 from gatemark.procedures.measured import Measured
 from gatemark.search.goal import Measure, Observation, Outcome, bounds_of
+from gatemark.trial.form import PLAIN, TrialForm
 
 
 class Trials:
@@ -98,6 +99,7 @@ class Repetition:
         *,
         loss_tolerance: Fraction = Fraction(0),
         connections_per_second: int | None = None,
+        form: TrialForm = PLAIN,
     ) -> None:
         self.trials = trials
         self.run = run
@@ -105,6 +107,7 @@ class Repetition:
         self.loss_tolerance = loss_tolerance
         self.connections_per_second = connections_per_second
         """Rate of test phase 1 before the phase that is measured; None where there is no such phase."""
+        self.form = form
         self._search: tuple[int | None, Fraction | None] = (None, None)
         self._history: list[Observation] = []
 
@@ -134,6 +137,7 @@ class Repetition:
             attempt=attempt,
             step=step,
             connections_per_second=self.connections_per_second,
+            form=self.form,
         )
         record = trials.replayed(order)
         is_replayed = record is not None

@@ -60,7 +60,8 @@ def _runs_text(campaign: Campaign, runs: Plan) -> str:
         f"{run.number:>4}  {name:<{width}} {cell_text(campaign, run.cell)}"
         for run, name in zip(runs.runs, names, strict=True)
     ]
-    lines.append(f"each repeated {campaign.repetitions} times; sizes are IPv4 / IPv6 frames with FCS")
+    bursts = "" if campaign.back_to_back is None else f" (back to back {campaign.back_to_back.bursts} times)"
+    lines.append(f"each repeated {campaign.repetitions} times{bursts}; sizes are IPv4 / IPv6 frames with FCS")
     return "\n".join(lines)
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import get_args
 
 from gatemark.config import defaults
+from gatemark.config.check_delays import check_bursts, check_delays, check_recovery, check_reset
 from gatemark.config.model import (
     FAMILIES,
     Campaign,
@@ -26,7 +27,9 @@ from gatemark.config.model import (
     SideName,
     ThroughputModel,
 )
-from gatemark.errors import ConfigError, Problem
+from gatemark.config.problems import problem as problem
+from gatemark.config.problems import raise_if_any as raise_if_any
+from gatemark.errors import Problem
 
 Check = Callable[[Campaign], Iterator[Problem]]
 SIDES: tuple[SideName, ...] = ("left", "right")
@@ -42,7 +45,8 @@ TRANSLATION_KEYS = (
     "well_known_prefix_allowed",
     "zero_udp_checksum",
 )
-STATE_KEYS = ("inside", "pool", "pool_ports", "mapping", "control")
+STATE_KEYS = ("inside", "pool", "pool_ports", "mapping")
+STATE_COMMANDS = ("clear_state", "count_connections", "tear_down", "set_table_size", "set_hash_size", "set_udp_timeout")
 TABLE_KEYS = ("size", "hash_size", "udp_timeout")
 CONNECTION_TABLES = (
     "connections",
@@ -51,18 +55,6 @@ CONNECTION_TABLES = (
     "connection_tracking_table_capacity",
 )
 """What only a stateful gateway has."""
-
-
-def raise_if_any(problems: Iterable[Problem]) -> None:
-    """Raise ConfigError with all problems, each once; return if there is none."""
-    unique = tuple(dict.fromkeys(problems))
-    if unique:
-        raise ConfigError(problems=unique)
-
-
-def problem(campaign: Campaign, key: str, what: str, fix: str) -> Problem:
-    """Build a problem at a key of the campaign's file."""
-    return Problem(what=what, where=f"{campaign.source}: {key}", fix=fix)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -157,13 +149,15 @@ def check_state(campaign: Campaign) -> Iterator[Problem]:
                 "write nat44 or nat66",
             )
         for key in _state_keys(campaign):
-            if key.startswith("gateway.") and key not in ("gateway.inside", "gateway.control"):
+            if key.startswith("gateway.") and key != "gateway.inside" and not key.startswith("gateway.control"):
                 yield problem(campaign, key, "makes no sense without a gateway", "leave the key out")
 
 
 def _state_keys(campaign: Campaign) -> Iterator[str]:
     """Yield the keys and tables of a file that speak of a stateful gateway."""
     yield from (f"gateway.{key}" for key in STATE_KEYS if getattr(campaign.gateway, key))
+    control = campaign.gateway.control
+    yield from (f"gateway.control.{key}" for key in STATE_COMMANDS if getattr(control, key, None))
     yield from (f"gateway.table.{key}" for key in TABLE_KEYS if table_value(campaign.gateway.table, key) is not None)
     yield from (name for name in CONNECTION_TABLES if getattr(campaign, name) is not None)
 
@@ -420,6 +414,10 @@ FILE_CHECKS: tuple[tuple[frozenset[str], Check], ...] = (
     (frozenset({"traffic"}), check_traffic),
     (frozenset({"traffic", "gateway", *CONNECTION_TABLES}), check_directions),
     (frozenset({"throughput", "frame_loss", "trial"}), check_procedures),
+    (frozenset({"delay", "throughput"}), check_delays),
+    (frozenset({"back_to_back", "throughput"}), check_bursts),
+    (frozenset({"system_recovery", "throughput"}), check_recovery),
+    (frozenset({"reset", "throughput", "gateway", "testbed"}), check_reset),
 )
 
 

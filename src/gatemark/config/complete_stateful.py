@@ -17,6 +17,7 @@ from gatemark.config.stateful import (
     distinct,
     foreground_hosts,
     pool_endpoints,
+    sending_times_ns,
     sources_of_one_destination,
     time_needed_ns,
     tuple_space,
@@ -26,7 +27,16 @@ from gatemark.config.types import CONNECTIONS_MAX, Span
 from gatemark.errors import Problem
 from gatemark.units import format_duration_ns
 
-_MEASURED = ("throughput", "frame_loss", "connection_establishment_rate", "connection_tear_down_rate")
+_MEASURED = (
+    "throughput",
+    "frame_loss",
+    "delay",
+    "back_to_back",
+    "system_recovery",
+    "reset",
+    "connection_establishment_rate",
+    "connection_tear_down_rate",
+)
 """Tables of what is measured with a given number of connections."""
 
 
@@ -79,10 +89,10 @@ def _control(campaign: Campaign) -> Iterator[Problem]:
                 f"is missing: {reason}",
                 'write for example "conntrack -F", and gateway.control.shell = "ssh root@192.0.2.1"',
             )
-    yield from _commands(campaign)
+    yield from command_problems(campaign)
 
 
-def _commands(campaign: Campaign) -> Iterator[Problem]:
+def command_problems(campaign: Campaign) -> Iterator[Problem]:
     """Commands of `gateway.control` can be run, and those that set a value name it."""
     control = campaign.gateway.control
     if control is None:
@@ -298,7 +308,7 @@ def _timeout(campaign: Campaign) -> Iterator[Problem]:
             "gateway.table.udp_timeout",
             f"is {format_duration_ns(timeout_ns)}, but connections must live for {seconds}s: {reason}",
             f'set gateway.table.udp_timeout = "{seconds}s" or more on the gateway, raise the rate, or lower'
-            " connections.count or trial.duration",
+            " connections.count or the sending time",
         )
 
 
@@ -307,8 +317,7 @@ def _needed(campaign: Campaign, count: int) -> Iterator[tuple[int, str]]:
     rate, establishment = campaign.connections_model.rate, campaign.connection_establishment_rate
     if isinstance(rate, int):
         phase_one = f"phase 1 of {count} connections at {rate} connections/s"
-        if campaign.throughput is not None or campaign.frame_loss is not None:
-            duration_ns = campaign.trial.duration_ns
+        for duration_ns in sending_times_ns(campaign).values():
             reason = f"{phase_one}, the waits, and phase 2 of {format_duration_ns(duration_ns)}"
             yield time_needed_ns(campaign, count, rate, duration_ns), reason
         if campaign.connection_tear_down_rate is not None:

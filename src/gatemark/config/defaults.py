@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Final
 
 SECOND_NS: Final = 1_000_000_000
@@ -23,6 +24,26 @@ REST_NS: Final = 5 * SECOND_NS
 """RFC 2544 section 23 e: for the gateway to restabilise."""
 SEARCH_DURATION_NS: Final = 1 * SECOND_NS
 """RFC 2544 section 24 allows shorter trials while searching; the result is confirmed at full length."""
+
+LATENCY_DURATION_NS: Final = 120 * SECOND_NS
+"""RFC 8219 section 7.2: at least 120 seconds."""
+FIRST_TAG_NS: Final = 60 * SECOND_NS
+"""RFC 8219 section 7.2: after 60 seconds."""
+TAGS: Final = 50_000
+TAGS_MIN: Final = 500
+"""RFC 8219 section 7.2: at least 500; then the 99.9th percentile is the longest delay, and one lost tag spoils it."""
+
+BURST_CEILING_NS: Final = 30 * SECOND_NS
+"""RFC 9004 section 6.2."""
+BURST_WAIT_NS: Final = 2 * SECOND_NS
+"""RFC 9004 section 6.2."""
+BURSTS: Final = 50
+"""RFC 2544 section 26.4: at least 50 times."""
+OVERLOAD: Final = Fraction(11, 10)
+"""RFC 2544 section 26.5: 110 % of the throughput."""
+BEFORE_RESET_NS: Final = 15 * SECOND_NS
+"""RFC 6201 section 4: at least 15 seconds."""
+OBSERVE_NS: Final = 60 * SECOND_NS
 
 SOURCE_PORTS: Final = (1024, 65535)
 """RFC 4814 section 4.5."""

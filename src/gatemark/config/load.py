@@ -103,6 +103,9 @@ def _completed(campaign: Campaign) -> Campaign:
     if throughput is not None and "search_duration_ns" not in throughput.model_fields_set:
         shorter = min(throughput.search_duration_ns, campaign.trial.duration_ns)
         update["throughput"] = throughput.model_copy(update={"search_duration_ns": shorter})
+    delay = campaign.delay
+    if delay is not None:
+        update["delay"] = delay.model_copy(update={"duration_ns": delay.sending_ns})
     if campaign.is_loopback:
         for name in _LOOPBACK_SIDES:
             side: SideModel = getattr(campaign, name) or SideModel()

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import Field, PrivateAttr, StrictInt
 
 from gatemark.config import defaults
+from gatemark.config.delay_tables import BackToBackModel, DelayModel, ResetModel, SystemRecoveryModel
+from gatemark.config.table import Table
 from gatemark.config.tables import (
     FAMILIES,
     ConnectionEstablishmentRateModel,
@@ -37,7 +39,6 @@ from gatemark.config.tables import (
     SideModel,
     SideName,
     SourcePortsModel,
-    Table,
     TestbedModel,
     ThroughputModel,
     TrafficModel,
@@ -49,11 +50,13 @@ from gatemark.config.types import Span
 
 __all__ = [
     "FAMILIES",
+    "BackToBackModel",
     "Campaign",
     "ConnectionEstablishmentRateModel",
     "ConnectionTearDownRateModel",
     "ConnectionTrackingTableCapacityModel",
     "ConnectionsModel",
+    "DelayModel",
     "DestinationPortsModel",
     "Direction",
     "DirectionTraffic",
@@ -74,9 +77,11 @@ __all__ = [
     "OneWay",
     "PortsModel",
     "RecipeFacts",
+    "ResetModel",
     "SideModel",
     "SideName",
     "SourcePortsModel",
+    "SystemRecoveryModel",
     "Table",
     "TestbedModel",
     "ThroughputModel",
@@ -133,6 +138,10 @@ class Campaign(Table):
     line: LineModel = Field(LineModel(), description="the medium")
     throughput: ThroughputModel | None = Field(None, description="measure throughput")
     frame_loss: FrameLossModel | None = Field(None, description="measure the frame loss rate")
+    delay: DelayModel | None = Field(None, description="measure latency and delay variation")
+    back_to_back: BackToBackModel | None = Field(None, description="measure back-to-back frames")
+    system_recovery: SystemRecoveryModel | None = Field(None, description="measure the system recovery time")
+    reset: ResetModel | None = Field(None, description="measure the reset time")
     connections: ConnectionsModel | None = Field(None, description="the connections of a stateful test")
     connection_establishment_rate: ConnectionEstablishmentRateModel | None = Field(
         None, description="measure the maximum connection establishment rate"
@@ -293,6 +302,9 @@ class Campaign(Table):
         if self.frame_loss is not None and self.frame_loss.rates is not None:
             for key in ("maximum", "step"):  # without effect beside rates, and refused there
                 del document["frame_loss"][key]
+        if self.delay is not None and not self.delay.has_latency:
+            for key in ("first_tag", "tags"):  # likewise where nothing is tagged
+                del document["delay"][key]
         return document
 
     def renamed(self, *, name: str | None = None, source: str | None = None) -> Self:

@@ -7,19 +7,21 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from gatemark.config import tables
+from gatemark.config import delay_tables, tables
 from gatemark.config.model import Campaign
 
 _ONE_OR_MORE = {
     "TrafficModel": ("direction", "mix"),
     "FrameSizesModel": ("octets",),
     "ConnectionsModel": ("count",),
+    "DelayModel": ("metrics", "load"),
     "ConnectionEstablishmentRateModel": ("validated",),
     "GatewayControlModel": (
         "clear_state",
         "set_table_size",
         "set_hash_size",
         "set_udp_timeout",
+        "reset",
         "start",
         "stop",
         "health",
@@ -35,7 +37,7 @@ def campaign_schema() -> dict[str, Any]:
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "gatemark campaign file"
     for name, table in schema["$defs"].items():
-        _write_defaults(getattr(tables, name), table["properties"])
+        _write_defaults(getattr(tables, name, None) or getattr(delay_tables, name), table["properties"])
         for key in _ONE_OR_MORE.get(name, ()):
             _allow_one(table["properties"][key])
     return schema

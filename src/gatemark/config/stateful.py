@@ -120,6 +120,24 @@ def count_max(campaign: Campaign) -> int:
     return min(sources * destinations, CONNECTIONS_MAX)
 
 
+def sending_times_ns(campaign: Campaign) -> dict[str, int]:
+    """Return the longest sending time of each table that offers frames; of a stateful campaign that is test phase 2."""
+    times: dict[str, int] = {}
+    if campaign.throughput is not None:
+        times["throughput"] = campaign.trial.duration_ns
+    if campaign.frame_loss is not None:
+        times["frame_loss"] = campaign.trial.duration_ns
+    if campaign.delay is not None:
+        times["delay"] = campaign.delay.sending_ns
+    if campaign.back_to_back is not None:
+        times["back_to_back"] = campaign.back_to_back.ceiling_ns
+    if campaign.system_recovery is not None:
+        times["system_recovery"] = campaign.system_recovery.duration_ns + campaign.system_recovery.observe_ns
+    if campaign.reset is not None:
+        times["reset"] = campaign.reset.before_ns + campaign.reset.observe_ns
+    return times
+
+
 def time_needed_ns(campaign: Campaign, count: int, connections_per_second: int, phase_two_ns: int) -> int:
     """Return for how long the gateway must keep a connection without frames, in nanoseconds (RFC 9693 section 4.4).
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import Field, StrictBool, StrictInt
 
 from gatemark.config import defaults
+from gatemark.config.table import Table
 from gatemark.config.types import (
     AsList,
     BitRate,
@@ -60,15 +61,9 @@ FAMILIES: Final[dict[GatewayMode, tuple[Family, Family]]] = {
 """Family of the foreground on the left and on the right side; of a stateful gateway, on its inside and outside."""
 
 GatewayAction = Literal[
-    "clear_state", "count_connections", "tear_down", "set_table_size", "set_hash_size", "set_udp_timeout"
+    "clear_state", "count_connections", "tear_down", "set_table_size", "set_hash_size", "set_udp_timeout", "reset"
 ]
-"""What gatemark may have done to a stateful gateway."""
-
-
-class Table(BaseModel):
-    """A table of the campaign file: frozen, no unknown keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=False, validate_by_alias=True)
+"""What gatemark may have done to a gateway; all but a reset only to a stateful one."""
 
 
 class EamEntry(Table):
@@ -89,7 +84,7 @@ class GatewayTableModel(Table):
 
 
 class GatewayControlModel(Table):
-    """Commands that control a stateful gateway that somebody else set up; kind ports only."""
+    """Commands that control a gateway that somebody else set up; kind ports only."""
 
     shell: str = Field(
         "sh -c", min_length=1, description='runs each command, given as one argument: "ssh root@192.0.2.1" for example'
@@ -100,6 +95,7 @@ class GatewayControlModel(Table):
     set_table_size: Annotated[tuple[str, ...], AsList] = Field((), description="sets the table to {size} connections")
     set_hash_size: Annotated[tuple[str, ...], AsList] = Field((), description="sets the hash table to {size} buckets")
     set_udp_timeout: Annotated[tuple[str, ...], AsList] = Field((), description="sets the UDP timeout to {seconds}")
+    reset: Annotated[tuple[str, ...], AsList] = Field((), description="resets the gateway while the Tester sends")
     start: Annotated[tuple[str, ...], AsList] = Field((), description="starts the gateway, also after it collapsed")
     stop: Annotated[tuple[str, ...], AsList] = Field((), description="stops the gateway before it is started anew")
     health: Annotated[tuple[str, ...], AsList] = Field((), description="succeeds while the gateway works")
@@ -348,6 +344,9 @@ class ThroughputModel(Table):
         defaults.SEARCH_DURATION_NS,
         alias="search_duration",
         description="sending time while searching; the result is confirmed with trial.duration",
+    )
+    frame_timeout_ns: PositiveDuration | None = Field(
+        None, alias="frame_timeout", description="a frame that takes longer counts as lost; default: no limit"
     )
 
 

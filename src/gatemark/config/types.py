@@ -20,6 +20,7 @@ from gatemark.units import LineShare, parse_duration, parse_rate, parse_rate_or_
 MIX_PERIOD_MAX = 65536
 FRAMES_PER_SECOND_MAX = 1_000_000_000
 CONNECTIONS_MAX = 1 << 40
+DelayMetric = Literal["latency", "pdv", "ipdv"]
 DURATION_MAX_NS = 7 * 24 * 3600 * 10**9
 """One week: the longest phase that the engine takes."""
 
@@ -136,7 +137,7 @@ def write_rate(value: int | Fraction) -> int | str:
     return value if isinstance(value, int) else write_ratio(value)
 
 
-def _with_remedy(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def with_remedy(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Turn the message of `gatemark.units` ("...; write ...") into a value and its remedy."""
 
     def reader(value: Any) -> Any:
@@ -151,7 +152,9 @@ def _with_remedy(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return reader
 
 
-def _positive(read: Callable[[Any], Any], fix: str) -> Callable[[Any], Any]:
+def positive(read: Callable[[Any], Any], fix: str) -> Callable[[Any], Any]:
+    """Refuse 0, with this remedy."""
+
     def reader(value: Any) -> Any:
         number = read(value)
         if number == 0:
@@ -240,13 +243,14 @@ def _count(value: Any) -> int:
 def _phase_one_rate(value: Any) -> int | Fraction:
     rate = parse_rate_or_share(value)
     if isinstance(rate, LineShare):
-        return _share(value)
+        return read_share(value)
     if rate > FRAMES_PER_SECOND_MAX:
         raise BadValueError(f"{value!r} is above 1G connections/s", "write a lower rate")
     return rate
 
 
-def _share(value: Any) -> Fraction:
+def read_share(value: Any) -> Fraction:
+    """Read a ratio of at most 1."""
     ratio = parse_ratio(value)
     if ratio > 1:
         raise BadValueError(f"{value!r} is more than 100%", "write a share of at most 100%")
@@ -281,85 +285,86 @@ def _listed(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 
 
-def _text(pattern: str, example: str) -> WithJsonSchema:
+def written_as(pattern: str, example: str) -> WithJsonSchema:
+    """Say in the schema how a text with a unit is written."""
     return WithJsonSchema({"type": ["string", "integer"], "pattern": pattern, "examples": [example]})
 
 
-_RATE_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*[kMGT]?\s*$"
-_RATE_OR_SHARE_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*([kMGT]|%)?\s*$"
+RATE_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*[kMGT]?\s*$"
+RATE_OR_SHARE_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*([kMGT]|%)?\s*$"
 _DURATION_PATTERN = r"^\s*(0|[0-9][0-9_]*(\.[0-9]+)?\s*(ns|us|µs|ms|s|min|h))\s*$"
-_RATIO_PATTERN = r"^\s*(0|1|[0-9]+(\.[0-9]+)?\s*%|[0-9]+/[0-9]+)\s*$"
-_NEVER_ENDS = "a load of 0 frames/s never ends: write 1 or more"
-_A_SHARE = "write a share above 0%"
+RATIO_PATTERN = r"^\s*(0|1|[0-9]+(\.[0-9]+)?\s*%|[0-9]+/[0-9]+)\s*$"
+NEVER_ENDS = "a load of 0 frames/s never ends: write 1 or more"
+A_SHARE = "write a share above 0%"
 
 Duration = Annotated[
-    int, PlainValidator(_with_remedy(_duration)), PlainSerializer(write_duration), _text(_DURATION_PATTERN, "2s")
+    int, PlainValidator(with_remedy(_duration)), PlainSerializer(write_duration), written_as(_DURATION_PATTERN, "2s")
 ]
 """Nanoseconds, 0 allowed."""
 PositiveDuration = Annotated[
     int,
-    PlainValidator(_positive(_with_remedy(_duration), "write a time above 0, for example 60s")),
+    PlainValidator(positive(with_remedy(_duration), "write a time above 0, for example 60s")),
     PlainSerializer(write_duration),
-    _text(_DURATION_PATTERN, "60s"),
+    written_as(_DURATION_PATTERN, "60s"),
 ]
 """Nanoseconds, above 0."""
 BitRate = Annotated[
     int,
-    PlainValidator(_positive(_with_remedy(parse_rate), "write the bit/s of the medium, for example 10G")),
+    PlainValidator(positive(with_remedy(parse_rate), "write the bit/s of the medium, for example 10G")),
     PlainSerializer(write_rate),
-    _text(_RATE_PATTERN, "10G"),
+    written_as(RATE_PATTERN, "10G"),
 ]
 FrameRate = Annotated[
     int | LineShare,
-    PlainValidator(_positive(_with_remedy(_share_of_line), _NEVER_ENDS)),
+    PlainValidator(positive(with_remedy(_share_of_line), NEVER_ENDS)),
     PlainSerializer(write_rate),
-    _text(_RATE_OR_SHARE_PATTERN, "100k"),
+    written_as(RATE_OR_SHARE_PATTERN, "100k"),
 ]
 """Frames per second in one direction, or a share of the line rate."""
 Count = Annotated[
     int,
-    PlainValidator(_positive(_with_remedy(_count), "write 1 or more, for example 10k")),
-    _text(_RATE_PATTERN, "1M"),
+    PlainValidator(positive(with_remedy(_count), "write 1 or more, for example 10k")),
+    written_as(RATE_PATTERN, "1M"),
 ]
 """A number of things, above 0."""
 PhaseOneRate = Annotated[
     int | Fraction,
-    PlainValidator(_positive(_with_remedy(_phase_one_rate), "write connections per second, or % of the measured rate")),
+    PlainValidator(positive(with_remedy(_phase_one_rate), "write connections per second, or % of the measured rate")),
     PlainSerializer(write_rate),
-    _text(_RATE_OR_SHARE_PATTERN, "50%"),
+    written_as(RATE_OR_SHARE_PATTERN, "50%"),
 ]
 """Connections per second, or a share of the measured maximum connection establishment rate."""
 Share = Annotated[
     Fraction,
-    PlainValidator(_positive(_with_remedy(_share), _A_SHARE)),
+    PlainValidator(positive(with_remedy(read_share), A_SHARE)),
     PlainSerializer(write_ratio),
-    _text(_RATIO_PATTERN, "50%"),
+    written_as(RATIO_PATTERN, "50%"),
 ]
 """A ratio in (0, 1]."""
 ShareOrSearch = Annotated[
     Fraction | Literal["search"],
-    PlainValidator(lambda value: value if value == "search" else _positive(_with_remedy(_share), _A_SHARE)(value)),
+    PlainValidator(lambda value: value if value == "search" else positive(with_remedy(read_share), A_SHARE)(value)),
     PlainSerializer(lambda value: value if value == "search" else write_ratio(value)),
-    _text(_RATIO_PATTERN.replace("(0|1", "(search|1"), "50%"),
+    written_as(RATIO_PATTERN.replace("(0|1", "(search|1"), "50%"),
 ]
 """A ratio in (0, 1], or ``search`` where gatemark looks for one."""
 LossRatio = Annotated[
-    Fraction, PlainValidator(_with_remedy(_loss_ratio)), PlainSerializer(write_ratio), _text(_RATIO_PATTERN, "0.01%")
+    Fraction, PlainValidator(with_remedy(_loss_ratio)), PlainSerializer(write_ratio), written_as(RATIO_PATTERN, "0.01%")
 ]
 Step = Annotated[
-    Fraction, PlainValidator(_with_remedy(_step)), PlainSerializer(write_ratio), _text(_RATIO_PATTERN, "10%")
+    Fraction, PlainValidator(with_remedy(_step)), PlainSerializer(write_ratio), written_as(RATIO_PATTERN, "10%")
 ]
 PortSpan = Annotated[
     Span,
     PlainValidator(lambda value: read_span(value, lowest=1, highest=65535, example="1024-65535")),
     PlainSerializer(str),
-    _text(r"^\s*[0-9]+(\s*-\s*[0-9]+)?\s*$", "1024-65535"),
+    written_as(r"^\s*[0-9]+(\s*-\s*[0-9]+)?\s*$", "1024-65535"),
 ]
 HostSpan = Annotated[
     Span,
     PlainValidator(lambda value: read_span(value, lowest=0, highest=65535, example="2-254")),
     PlainSerializer(str),
-    _text(r"^\s*[0-9]+(\s*-\s*[0-9]+)?\s*$", "2-254"),
+    written_as(r"^\s*[0-9]+(\s*-\s*[0-9]+)?\s*$", "2-254"),
 ]
 MixValue = Annotated[
     Mix,

@@ -79,6 +79,8 @@ class Commands(_Strict):
     """Give its hash table {size} buckets."""
     set_udp_timeout: tuple[str, ...] = ()
     """Let UDP connections without frames live for {seconds}."""
+    reset: tuple[str, ...] = ()
+    """Reset the gateway while the Tester sends (RFC 6201 section 4)."""
     version: tuple[str, ...] = ()
     """Print the versions that the report must name (RFC 2544 section 7)."""
     configuration: tuple[str, ...] = ()
@@ -290,7 +292,7 @@ def _state_contradictions(recipe: Recipe, where: str) -> list[Problem]:
     if not recipe.is_stateful:
         keys = [key for key in ("pool", "pool_ports", "mapping") if getattr(recipe, key)]
         keys += [f"table.{key}" for key in TABLE_KEYS if table_value(recipe.table, key) is not None]
-        keys += [f"commands.{key}" for key in sorted(recipe.actions - {"clear_state"})]
+        keys += [f"commands.{key}" for key in sorted(recipe.actions - {"clear_state", "reset"})]
         what, fix = f"makes no sense for mode {recipe.mode}, which keeps no state", "leave it out, or set a nat mode"
         problems += [Problem(what=what, where=f"{where}: {key}", fix=fix) for key in keys]
     if (recipe.table.udp_timeout_ns or 0) % defaults.SECOND_NS:

@@ -12,13 +12,15 @@ function of (device, seed, trial number, load), so an interrupted campaign resum
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gatemark.engine.client import PROTOCOL_VERSION, JsonObject, ProgressCallback
+from gatemark.engine.simulated_delays import ClassDelays, tagged
 from gatemark.engine.simulated_device import SimulatedDevice
 from gatemark.engine.simulated_state import Gaps, SimulatedGateway
 from gatemark.errors import EngineError, Interrupted
+from gatemark.units import frames_before, frames_in
 
 __all__ = ["SimulatedDevice", "SimulatedEngine", "SimulatedGateway"]
 
@@ -67,6 +69,7 @@ class SimulatedEngine:
             "tsc_invariant": True,
             "build": "simulated",
             "processors": [0],
+            "clock": {"resolution_ps": 1000, "read_ps": 20_000},
         }
 
     def open(self, body: Mapping[str, Any]) -> JsonObject:
@@ -86,10 +89,12 @@ class SimulatedEngine:
         self._check_connections(body)
         self.trials_made += 1
         self._cancelled = False
-        generator = random.Random(f"{body['seed']}/{number}")
-        directions = [self._direction(body, wanted, generator) for wanted in body["directions"]]
+        directions = self._directions(body, None)
         if on_progress is not None:
+            resets = self.gateway.resets
             on_progress(self._progress(body, directions))
+            if self.gateway.resets > resets:
+                directions = self._directions(body, int(body["duration_ns"]) // 2)
         return {
             "answer": "ok",
             "id": 4,
@@ -170,27 +175,41 @@ class SimulatedEngine:
                 fix="repeat phase `establish` at a lower rate until every connection is established",
             )
 
-    def _direction(self, body: Mapping[str, Any], wanted: Mapping[str, Any], generator: random.Random) -> JsonObject:
+    def _directions(self, body: Mapping[str, Any], reset_ns: int | None) -> list[JsonObject]:
+        """Return what happens in each direction; `reset_ns` is when the gateway is reset, if it is."""
+        generator = random.Random(f"{body['seed']}/{body['trial_number']}")
+        return [self._direction(body, wanted, generator, reset_ns) for wanted in body["directions"]]
+
+    def _direction(
+        self, body: Mapping[str, Any], wanted: Mapping[str, Any], generator: random.Random, reset_ns: int | None
+    ) -> JsonObject:
         device, load, duration_ns = self.device, int(wanted["frames_per_second"]), int(body["duration_ns"])
-        intended = max(1, load * duration_ns // NANOSECONDS_PER_SECOND)
+        intended = max(1, _frames_due(wanted, duration_ns))
         limited = self._tester_fails(load, _trial_of(body))
         late = limited and device.tester_fault == "late"
         short = limited and device.tester_fault == "short"
         offered = intended - max(1, intended // 10) if short else intended
-        lost = self._lost(str(wanted["direction"]), load, offered, generator)
+        first, end = self._block(wanted, offered, generator)
+        if reset_ns is not None:
+            back_ns = min(duration_ns, reset_ns + device.reset_ns)
+            first, end = (min(offered, _frames_due(wanted, ns)) for ns in (reset_ns, back_ns))
         m, n = int(wanted["foreground_m"]), int(wanted["foreground_n"])
         totals = [
-            [_of_class(total, m, n, foreground=foreground) for total in (intended, offered, offered - lost)]
+            [_of_class(total, m, n, foreground=foreground) for total in (intended, offered, first, end)]
             for foreground in (True, False)
         ]
-        gaps = [Gaps(total=of_offered, tail=of_offered - arriving) for _, of_offered, arriving in totals]
+        gaps = [
+            Gaps(total=of_offered, tail=of_end - of_first, after=of_offered - of_end)
+            for _, of_offered, of_first, of_end in totals
+        ]
         untranslated = 0
         if body.get("connections") is not None and m:
-            gaps[0], untranslated = self._foreground_gaps(body, wanted, totals[0], generator)
+            gaps[0], untranslated = self._foreground_gaps(body, wanted, gaps[0], generator)
         losses = [gaps[0].to_json(max(1, m), n), gaps[1].to_json(max(1, n - m), n, offset=m)]
+        tags = self._tags(body, wanted, intended)
         counts = [
-            self._counts(totals[0][0], gaps[0], untranslated, losses[0]),
-            self._counts(totals[1][0], gaps[1], 0, losses[1]),
+            self._counts(body, totals[0][0], gaps[0], untranslated, losses[0], tags[0]),
+            self._counts(body, totals[1][0], gaps[1], 0, losses[1], tags[1]),
         ]
         if body.get("connections") is not None and body["connections"]["phase"] == "establish":
             self._count, self._established = int(body["connections"]["count"]), counts[0]["received"]
@@ -208,23 +227,61 @@ class SimulatedEngine:
         }
 
     def _foreground_gaps(
-        self, body: Mapping[str, Any], wanted: Mapping[str, Any], totals: list[int], generator: random.Random
+        self, body: Mapping[str, Any], wanted: Mapping[str, Any], by_load: Gaps, generator: random.Random
     ) -> tuple[Gaps, int]:
         """Return which frames of connections are lost, and how many come out untranslated."""
-        connections, (_, offered, arriving) = body["connections"], totals
+        connections, offered = body["connections"], by_load.total
+        arriving = offered - by_load.count
         if connections["phase"] == "establish":
             rate = int(wanted["frames_per_second"]) * int(wanted["foreground_m"]) // int(wanted["foreground_n"])
             made = self.gateway.establish(offered, arriving, rate, generator.uniform(-1, 1))
             return made.lost, made.untranslated
         upload = "forward" if connections["initiator"] == "left" else "reverse"
-        if wanted["direction"] == upload:
-            return Gaps(total=offered, tail=offered - arriving), 0
+        if wanted["direction"] == upload or by_load.after:
+            return by_load, 0
         return self.gateway.reply(offered, arriving, in_order=connections["read_order"] == "increasing"), 0
 
     def _tester_fails(self, load: int, number: int) -> bool:
         device = self.device
         hiccup = device.hiccup_every > 0 and number % device.hiccup_every == 0
         return hiccup or (device.tester_limit is not None and load > device.tester_limit)
+
+    def _block(self, wanted: Mapping[str, Any], offered: int, generator: random.Random) -> tuple[int, int]:
+        """Return first and end of the block of frames that the gateway does not forward.
+
+        It is at the end of the trial; after an overload it ends when the gateway has recovered.
+        """
+        direction, load, step = str(wanted["direction"]), int(wanted["frames_per_second"]), wanted.get("step")
+        if step is None:
+            return offered - self._lost(direction, load, offered, generator), offered
+        before = min(offered, frames_in(load, step["after_ns"]))
+        lost = self._lost(direction, load, before, generator)
+        lost_later = self._lost(direction, step["frames_per_second"], offered - before, generator)
+        end = before
+        if lost_later:
+            end = offered
+        elif lost:
+            end = min(offered, before + frames_in(step["frames_per_second"], self.device.recovery_ns))
+        return max(0, end - lost - lost_later), end
+
+    def _tags(self, body: Mapping[str, Any], wanted: Mapping[str, Any], frames: int) -> tuple[list[int], list[int]]:
+        """Return the numbers of the tagged frames in each class."""
+        tags = (body.get("delays") or {}).get("tags")
+        if tags is None:
+            return [], []
+        first = frames_before(int(wanted["frames_per_second"]), int(tags["first_ns"]))
+        if tags["count"] > frames - first:
+            raise EngineError(
+                what=f"{tags['count']} tags are wanted, {frames - first} frames are due after the first of them",
+                where="delays.tags.count",
+                fix="ask for fewer tags",
+            )
+        m, n = int(wanted["foreground_m"]), int(wanted["foreground_n"])
+        of_class: tuple[list[int], list[int]] = ([], [])
+        for index in tagged(tags, first, frames):
+            kind = 0 if index % n < m else 1
+            of_class[kind].append(_of_class(index, m, n, foreground=kind == 0))
+        return of_class
 
     def _lost(self, direction: str, load: int, offered: int, generator: random.Random) -> int:
         """Return how many frames the gateway does not forward."""
@@ -240,18 +297,29 @@ class SimulatedEngine:
         lost += int(expected) + (1 if chance < expected - int(expected) else 0)
         return min(lost, offered)
 
-    def _counts(self, intended: int, lost: Gaps, untranslated: int, loss: Mapping[str, object]) -> JsonObject:
+    def _counts(
+        self,
+        body: Mapping[str, Any],
+        intended: int,
+        lost: Gaps,
+        untranslated: int,
+        loss: Mapping[str, object],
+        tags: Sequence[int],
+    ) -> JsonObject:
         """Return the counts of one class."""
         device, arrived = self.device, lost.total - lost.count
         faults = {reason: arrived // every for reason, every in device.faults.items() if arrived // every}
         if untranslated:
             faults["untranslated_source"] = untranslated
         faulty = max(faults.values(), default=0)
+        wanted = body.get("delays") or {}
+        delays = ClassDelays(lost.keeping(arrived - faulty), self._pattern(body), wanted.get("timeout_ns"))
         return {
             "intended": intended,
             "offered": lost.total,
-            "received": arrived - faulty,
+            "received": arrived - faulty - delays.late,
             "faulty": faulty,
+            "late": delays.late,
             "duplicate": arrived // device.duplicate_every if device.duplicate_every else 0,
             "lost": lost.count,
             "zero_checksum": arrived // device.zero_checksum_every if device.zero_checksum_every else 0,
@@ -259,7 +327,13 @@ class SimulatedEngine:
             "reordering_extent_max": 0,
             "faults": faults,
             "loss": dict(loss),
+            "delay": delays.to_json(wanted, tags),
         }
+
+    def _pattern(self, body: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the delays of this trial."""
+        spread = random.Random(f"{body['seed']}/{body['trial_number']}/delays").randint(0, self.device.delay_spread_ns)
+        return tuple(delay_ns + spread for delay_ns in self.device.delays_ns)
 
     def _port_facts(self, body: Mapping[str, Any]) -> JsonObject:
         load = max(int(direction["frames_per_second"]) for direction in body["directions"])
@@ -294,6 +368,7 @@ class SimulatedEngine:
             "link_up": self._link_up,
             "link_mbps": self._link_mbps,
             "mtu": wanted.get("mtu", 1500),
+            "timestamps": "software",
         }
 
 
@@ -301,6 +376,14 @@ def _trial_of(body: Mapping[str, Any]) -> int:
     """Return the number of the campaign's trial that the engine's trial belongs to."""
     number = int(body["trial_number"])
     return number if body.get("connections") is None else number // STEPS_OF_TRIAL
+
+
+def _frames_due(wanted: Mapping[str, Any], duration_ns: int) -> int:
+    """Return how many frames of a direction are due within a time, both loads counted."""
+    load, step = int(wanted["frames_per_second"]), wanted.get("step")
+    if step is None or duration_ns <= step["after_ns"]:
+        return frames_in(load, duration_ns)
+    return frames_in(load, step["after_ns"]) + frames_in(step["frames_per_second"], duration_ns - step["after_ns"])
 
 
 def _of_class(total: int, m: int, n: int, *, foreground: bool) -> int:

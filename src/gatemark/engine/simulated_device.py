@@ -46,6 +46,15 @@ class SimulatedDevice:
     interrupted_at_trial: int | None = None
     """The user presses Ctrl-C in the trial of this number, once."""
 
+    delays_ns: tuple[int, ...] = (50_000,)
+    """Delays of the frames of a class in turn: frame j has number j mod n. One below 0 is an error of the clock."""
+    delay_spread_ns: int = 0
+    """All delays of a trial are longer by an amount of its own, evenly drawn from 0 to this."""
+    recovery_ns: int = 0
+    """After an overload that lost frames, so long frames of the lower load are still lost."""
+    reset_ns: int = 0
+    """So long nothing is forwarded after a reset."""
+
     establishment_rate: int | None = None
     """Most connections that a stateful gateway establishes per second; above it exactly so many are. None: no limit."""
     table_size: int | None = None

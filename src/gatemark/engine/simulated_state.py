@@ -14,13 +14,23 @@ SLICES = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gaps:
-    """Which of the frames 0 to total - 1 of one class are lost: the first, the last, and every n-th between them."""
+    """Which of the frames 0 to total - 1 of one class are lost: the first, every n-th of the next, a block at the end.
+
+    After that block some frames may follow that all arrive.
+    """
 
     total: int
     head: int = 0
     tail: int = 0
     every: int = 0
     """0 is never."""
+    after: int = 0
+    """Frames that arrive after the block; without a block there are none."""
+
+    @property
+    def end(self) -> int:
+        """First frame of the block."""
+        return self.total - self.after - self.tail if self.tail else self.total
 
     @property
     def count(self) -> int:
@@ -29,11 +39,19 @@ class Gaps:
 
     def below(self, number: int) -> int:
         """Frames lost among those below `number`."""
-        end = self.total - self.tail
-        lost = min(number, self.head) + max(0, number - end)
+        end = self.end
+        lost = min(number, self.head) + max(0, min(number, end + self.tail) - end)
         if self.every:
             lost += max(0, min(number, end) // self.every - self.head // self.every)
         return lost
+
+    def loses(self, number: int) -> bool:
+        """Whether a frame is lost."""
+        return self.below(number + 1) > self.below(number)
+
+    def spans(self) -> tuple[tuple[int, int, int], ...]:
+        """Return first frame, end and n of the stretches in which all frames but every n-th arrive."""
+        return (self.head, self.end, self.every), (min(self.total, self.end + self.tail), self.total, 0)
 
     def end_of(self, kept: int) -> int:
         """Return after how many frames so many have been kept, at most `total`."""
@@ -48,19 +66,23 @@ class Gaps:
 
     def keeping(self, kept: int) -> Gaps:
         """Return the gaps if only the first `kept` of the frames that are not lost are kept; without a head."""
+        if kept >= self.total - self.count:
+            return self
+        if self.tail and self.after:
+            raise ValueError("frames after a block of lost ones cannot be lost as well")
         return replace(self, tail=max(self.tail, self.total - self.end_of(kept)))
 
     def first(self) -> int:
         """Return the first frame lost; only where there is one."""
         if self.head:
             return 0
-        return min(self.every - 1, self.total - self.tail) if self.every else self.total - self.tail
+        return min(self.every - 1, self.end) if self.every else self.end
 
     def last(self) -> int:
         """Return the last frame lost; only where there is one."""
-        end = self.total - self.tail
+        end = self.end
         if self.tail:
-            return self.total - 1
+            return end + self.tail - 1
         nth = end // self.every * self.every if self.every else 0
         return max(nth, self.head) - 1
 
@@ -108,6 +130,8 @@ class SimulatedGateway:
         """How often its table was cleared."""
         self.restarts = 0
         """How often it was started anew."""
+        self.resets = 0
+        """How often it was reset."""
         self._alive = True
         self._oldest = 0
         self._count = 0
@@ -170,6 +194,11 @@ class SimulatedGateway:
         """Start the gateway anew, with an empty table."""
         self._alive, self._oldest, self.held = True, 0, 0
         self.restarts += 1
+
+    def reset(self) -> None:
+        """Reset the gateway: it forwards nothing for a while, and its table is empty."""
+        self._alive, self._oldest, self.held = True, 0, 0
+        self.resets += 1
 
     def own_drops(self) -> Mapping[str, int]:
         """None."""

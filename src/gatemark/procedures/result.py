@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 from gatemark.campaign.plan import Cell, FrameSizes, Run
 from gatemark.config.types import Mix
+from gatemark.procedures.delay_result import DelayPoint
+from gatemark.procedures.delay_result import LimitedBy as LimitedBy
+from gatemark.procedures.event_result import BackToBack, Recovery, Reset
 from gatemark.search.goal import Goal, Kind, SearchResult
 from gatemark.stats.summary import Summary, summarise
-
-LimitedBy = Literal["gateway", "tester", "maximum"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +223,14 @@ class RunResult:
     tear_down: TearDown | None = None
     capacities: tuple[Capacity, ...] = ()
     """Capacity: one search each."""
+    delays: tuple[DelayPoint, ...] = ()
+    """Latency and delay variation: one point for each load, in the order of the campaign file."""
+    back_to_back: BackToBack | None = None
+    recovery: Recovery | None = None
+    resets: Reset | None = None
+    refused: str | None = None
+    """Why the procedure could not be made here, as a sentence; None if it was. `limited_by` is then ``gateway`` if the
+    gateway is the reason (it forwards nothing, or it forwards the line rate), else ``tester``."""
 
     @property
     def lower_bounds(self) -> tuple[int, ...]:
@@ -243,6 +252,7 @@ class RunResult:
         """Lowest load at which the Tester was the limit."""
         limits = [result.tester_limited_at for result in self.repetitions if result.tester_limited_at is not None]
         limits += [point.frames_per_second for point in self.points if point.tester_limited]
+        limits += [point.frames_per_second for point in self.delays if point.tester_limited]
         return min(limits, default=None)
 
     def to_json(self) -> dict[str, Any]:
@@ -262,6 +272,11 @@ class RunResult:
             "alphas_tried": [tried.to_json() for tried in self.alphas_tried],
             "tear_down": None if self.tear_down is None else self.tear_down.to_json(),
             "capacities": [capacity.to_json() for capacity in self.capacities],
+            "delays": [point.to_json() for point in self.delays],
+            "back_to_back": None if self.back_to_back is None else self.back_to_back.to_json(),
+            "recovery": None if self.recovery is None else self.recovery.to_json(),
+            "resets": None if self.resets is None else self.resets.to_json(),
+            "refused": self.refused,
         }
 
     @classmethod
@@ -278,6 +293,11 @@ class RunResult:
             alphas_tried=tuple(AlphaTried.from_json(tried) for tried in data["alphas_tried"]),
             tear_down=None if data["tear_down"] is None else TearDown.from_json(data["tear_down"]),
             capacities=tuple(Capacity.from_json(capacity) for capacity in data["capacities"]),
+            delays=tuple(DelayPoint.from_json(point) for point in data["delays"]),
+            back_to_back=None if data["back_to_back"] is None else BackToBack.from_json(data["back_to_back"]),
+            recovery=None if data["recovery"] is None else Recovery.from_json(data["recovery"]),
+            resets=None if data["resets"] is None else Reset.from_json(data["resets"]),
+            refused=data["refused"],
         )
 
 

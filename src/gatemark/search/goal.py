@@ -8,7 +8,17 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Literal
 
-Purpose = Literal["search", "confirmation", "loss", "single", "tear_down"]
+Purpose = Literal[
+    "search",
+    "confirmation",
+    "loss",
+    "single",
+    "tear_down",
+    "delay",
+    "back_to_back",
+    "recovery",
+    "reset",
+]
 Kind = Literal["found", "maximum_passed", "nothing_passes", "tester_limited"]
 
 NANOSECONDS_PER_SECOND = 1_000_000_000

@@ -13,6 +13,7 @@ from gatemark.campaign.plan import Cell
 from gatemark.config.model import Campaign, OneWay
 from gatemark.config.stateful import initiator_prefixes, tuple_space
 from gatemark.config.types import Mix, Span
+from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.request import (
     Json,
     campaign_waits,
@@ -66,7 +67,14 @@ def establish_request(
 
 
 def use_request(
-    campaign: Campaign, cell: Cell, *, connections: int, frames_per_second: int, duration_ns: int, trial_number: int
+    campaign: Campaign,
+    cell: Cell,
+    *,
+    connections: int,
+    frames_per_second: int,
+    duration_ns: int,
+    trial_number: int,
+    form: TrialForm = PLAIN,
 ) -> Json:
     """Return the request for test phase 2: frames of the established connections, each way (RFC 9693 section 4.7)."""
     return trial_body(
@@ -76,6 +84,7 @@ def use_request(
         waits=_second_waits(campaign),
         connections=_connections(campaign, "use", connections),
         directions=[_direction(campaign, cell, way, frames_per_second, connections) for way in ways_of(cell)],
+        form=form,
     )
 
 

@@ -12,6 +12,7 @@ from gatemark.campaign.plan import Cell
 from gatemark.config import defaults
 from gatemark.config.model import Campaign, DirectionTraffic, Family, Ipv4Model, Ipv6Model, OneWay, PortsModel, SideName
 from gatemark.config.sizes import mtu_of
+from gatemark.trial.form import PLAIN, TrialForm
 
 Json = dict[str, Any]
 
@@ -93,7 +94,13 @@ def resolve_requests(campaign: Campaign) -> list[Json]:
 
 
 def trial_request(
-    campaign: Campaign, cell: Cell, *, frames_per_second: int, duration_ns: int, trial_number: int
+    campaign: Campaign,
+    cell: Cell,
+    *,
+    frames_per_second: int,
+    duration_ns: int,
+    trial_number: int,
+    form: TrialForm = PLAIN,
 ) -> Json:
     """Return the request for one trial; `frames_per_second` is the load of each direction."""
     return trial_body(
@@ -102,6 +109,7 @@ def trial_request(
         duration_ns=duration_ns,
         waits=campaign_waits(campaign),
         directions=[_direction(campaign, cell, way, frames_per_second) for way in ways_of(cell)],
+        form=form,
     )
 
 
@@ -128,6 +136,7 @@ def trial_body(
     waits: Json,
     directions: Sequence[Json],
     connections: Json | None = None,
+    form: TrialForm = PLAIN,
 ) -> Json:
     """Return the request for a trial of these directions."""
     return {
@@ -140,7 +149,8 @@ def trial_body(
         "kept_frames_max": defaults.KEPT_FRAMES_MAX,
         "progress_ns": defaults.PROGRESS_NS,
         "connections": connections,
-        "directions": list(directions),
+        "delays": form.delays_json,
+        "directions": [{**direction, "step": form.step_json} for direction in directions],
     }
 
 

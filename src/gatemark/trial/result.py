@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from gatemark.errors import EngineError
+from gatemark.trial.delay import DelayFacts
 
 JsonObject = dict[str, Any]
 
@@ -63,8 +64,10 @@ class Counts:
     """Distinct frames that came back wrong."""
     duplicate: int = 0
     """Arrivals of a frame that had already arrived."""
+    late: int = 0
+    """Distinct correct frames that came back after the frame timeout that the trial has."""
     lost: int = 0
-    """offered - received - faulty."""
+    """offered - received - faulty - late."""
     zero_checksum: int = 0
     """Correct frames with UDP checksum 0x0000 where 0xffff is due, which the translator is known to write."""
     reordered: int = 0
@@ -72,10 +75,11 @@ class Counts:
     faults: Mapping[str, int] = field(default_factory=dict)
     """Faulty frames by reason; one frame may have several."""
     loss: LossFacts = LossFacts()
+    delay: DelayFacts = field(default_factory=DelayFacts)
 
     @property
     def undelivered(self) -> int:
-        """Frames that did not come back as a correct gateway would deliver them: lost or faulty."""
+        """Frames that did not come back as a correct gateway would deliver them: lost, late or faulty."""
         return self.offered - self.received
 
     @property
@@ -86,12 +90,13 @@ class Counts:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Counts:
         """Read a COUNTS object of a report."""
-        plain = ("intended", "offered", "received", "faulty", "duplicate", "lost", "zero_checksum")
+        plain = ("intended", "offered", "received", "faulty", "duplicate", "late", "lost", "zero_checksum")
         order = ("reordered", "reordering_extent_max")
         return cls(
             **{name: data[name] for name in (*plain, *order)},
             faults=dict(data["faults"]),
             loss=LossFacts.from_json(data["loss"]),
+            delay=DelayFacts.from_json(data["delay"]),
         )
 
 
@@ -147,7 +152,7 @@ class DirectionResult:
 
     @property
     def undelivered(self) -> int:
-        """Lost or faulty frames of both classes."""
+        """Lost, late or faulty frames of both classes."""
         return self.offered - self.received
 
     @property

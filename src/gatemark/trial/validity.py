@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gatemark.trial.form import RateStep, frames_due
 from gatemark.trial.result import DirectionResult, PortFacts, TrialReport
 from gatemark.units import format_duration_ns
 
@@ -17,8 +18,6 @@ SENDING_TIME_EXCESS_DIVISOR = 100_000
 
 SENDING_TIME_BASE_NS_MIN = 60_000_000_000
 """Shorter trials get the excess of a trial of 60 s: 0.6 ms, about what one wake-up of a kernel thread costs."""
-
-NANOSECONDS_PER_SECOND = 1_000_000_000
 
 FOREIGN_FRAMES_MAX = 1_000
 """So many frames from elsewhere a port and trial are normal (routers, switches and name services talking)."""
@@ -58,11 +57,16 @@ class Validity:
 
 
 def judge_validity(
-    report: TrialReport, policy: ValidityPolicy, *, testbed_drops: Mapping[str, int] | None = None
+    report: TrialReport,
+    policy: ValidityPolicy,
+    *,
+    testbed_drops: Mapping[str, int] | None = None,
+    step: RateStep | None = None,
 ) -> Validity:
     """Say whether the Tester did its job, and if not, everything that went wrong.
 
     `testbed_drops`: frames that the test bed's own queues towards the Tester dropped during the trial, by place.
+    `step`: the other load that each direction was asked for.
     """
     if report.cancelled:
         return Validity(valid=False, reasons=("the trial was cancelled before its end",))
@@ -70,7 +74,7 @@ def judge_validity(
     if not report.directions:
         reasons.append("the report names no direction")
     for direction in report.directions:
-        reasons += _sending_problems(direction, policy)
+        reasons += _sending_problems(direction, policy, step)
     for side, port in report.ports.items():
         reasons += _port_problems(side, port, _arrivals(report, side))
     reasons += [
@@ -92,10 +96,10 @@ def sending_ns_max(intended_duration_ns: int) -> int:
     return intended_duration_ns + base // SENDING_TIME_EXCESS_DIVISOR
 
 
-def _sending_problems(direction: DirectionResult, policy: ValidityPolicy) -> list[str]:
+def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, step: RateStep | None) -> list[str]:
     name = direction.direction
     reasons = []
-    planned = direction.frames_per_second * direction.intended_duration_ns // NANOSECONDS_PER_SECOND
+    planned = frames_due(direction.frames_per_second, direction.intended_duration_ns, step)
     if direction.intended == 0 or direction.intended - planned not in (0, 1):  # a broken frame rounds either way
         reasons.append(f"{name}: {direction.intended} frames were intended, load times duration is {planned}")
     reasons += [
@@ -140,7 +144,7 @@ def _arrivals(report: TrialReport, side: str) -> int:
     """Return the frames of the trial that arrived at a side: forward frames arrive right, reverse frames left."""
     arriving = "forward" if side == "right" else "reverse"
     return sum(
-        counts.received + counts.faulty + counts.duplicate
+        counts.received + counts.faulty + counts.late + counts.duplicate
         for direction, _, counts in report.counts()
         if direction == arriving
     )

@@ -34,7 +34,8 @@ def judge(report: TrialReport, loss_tolerance: Fraction) -> Verdict:
 
     RFC 2544 section 26.1 wants as many frames back as were sent, which is a tolerance of 0. It holds for every
     direction and for foreground and background each, so that one dead direction cannot hide behind a good one. Faulty
-    frames count as lost. Duplicates count against the same tolerance, apart, so that they never replace lost frames.
+    frames count as lost, and so do those that came back after the frame timeout. Duplicates count against the same
+    tolerance, apart, so that they never replace lost frames.
     A connection that was not established is no matter of tolerance (RFC 9693 section 4.2).
     """
     if report.cancelled:
@@ -59,13 +60,17 @@ def _problems(name: str, counts: Counts, loss_tolerance: Fraction) -> list[str]:
     reasons = []
     allowed = loss_tolerance * counts.offered
     beyond = f", more than {format_ratio(loss_tolerance)}" if loss_tolerance else ""
-    if counts.received + counts.faulty > counts.offered:
-        arrived = counts.received + counts.faulty
+    arrived = counts.received + counts.faulty + counts.late
+    if arrived > counts.offered:
         reasons.append(f"{name}: {arrived} distinct frames came back of {counts.offered} offered")
     if counts.undelivered > allowed:
-        lost = counts.undelivered - counts.faulty
+        lost = counts.undelivered - counts.faulty - counts.late
         if lost > 0:
             reasons.append(f"{name}: {lost} of {counts.offered} frames were lost{beyond}")
+        if counts.late:
+            reasons.append(
+                f"{name}: {counts.late} of {counts.offered} frames came back after the frame timeout{beyond}"
+            )
         if counts.faulty:
             reasons.append(
                 f"{name}: {counts.faulty} of {counts.offered} frames were faulty{_by_reason(counts)}{beyond}"

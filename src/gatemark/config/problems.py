@@ -1,0 +1,20 @@
+"""How problems of a campaign file are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gatemark.config.model import Campaign
+from gatemark.errors import ConfigError, Problem
+
+
+def raise_if_any(problems: Iterable[Problem]) -> None:
+    """Raise ConfigError with all problems, each once; return if there is none."""
+    unique = tuple(dict.fromkeys(problems))
+    if unique:
+        raise ConfigError(problems=unique)
+
+
+def problem(campaign: Campaign, key: str, what: str, fix: str) -> Problem:
+    """Build a problem at a key of the campaign's file."""
+    return Problem(what=what, where=f"{campaign.source}: {key}", fix=fix)

@@ -1,0 +1,80 @@
+"""What a trial does and records beyond its load and its duration. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gatemark.units import frames_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tags:
+    """Tagged frames of each direction, evenly spread over the rest of the trial (RFC 8219 section 7.2)."""
+
+    first_ns: int
+    """Frames that are due before this time are not tagged."""
+    count: int
+    """Of N frames, the first F of them due before `first_ns`, the k-th tag is frame F + floor(k (N - F) / count)."""
+
+    def to_json(self) -> dict[str, int]:
+        """Return it as the engine reads it."""
+        return {"first_ns": self.first_ns, "count": self.count}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateStep:
+    """Another load from some time on (RFC 2544 section 26.5)."""
+
+    after_ns: int
+    """Counted from the start of sending."""
+    frames_per_second: int
+    """Of each direction, from then on."""
+
+    def to_json(self) -> dict[str, int]:
+        """Return it as the engine reads it."""
+        return {"after_ns": self.after_ns, "frames_per_second": self.frames_per_second}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialForm:
+    """What the trials of a repetition have in common beside their loads."""
+
+    timeout_ns: int | None = None
+    """A correct frame that arrives later than this after it was sent is late, not received. None: no such limit."""
+    tags: Tags | None = None
+    variation: bool = False
+    """Record the delay variation between successive frames (RFC 8219 section 7.3.2)."""
+    histogram: bool = False
+    """Report the whole histograms of delays."""
+    step: RateStep | None = None
+    reset_after_ns: int | None = None
+    """When the gateway is reset, counted from the start of sending (RFC 6201 section 4)."""
+
+    @property
+    def delays_json(self) -> dict[str, Any] | None:
+        """The key `delays` of a request; None where nothing is asked for."""
+        if self.timeout_ns is None and self.tags is None and not self.variation and not self.histogram:
+            return None
+        return {
+            "timeout_ns": self.timeout_ns,
+            "tags": None if self.tags is None else self.tags.to_json(),
+            "variation": self.variation,
+            "histogram": self.histogram,
+        }
+
+    @property
+    def step_json(self) -> dict[str, int] | None:
+        """The key `step` of each direction of a request."""
+        return None if self.step is None else self.step.to_json()
+
+
+PLAIN = TrialForm()
+"""Counts only, at one load."""
+
+
+def frames_due(frames_per_second: int, duration_ns: int, step: RateStep | None = None) -> int:
+    """Return how many frames one direction of a trial has, as the engine counts them: each part is rounded down."""
+    if step is None:
+        return frames_in(frames_per_second, duration_ns)
+    return frames_in(frames_per_second, step.after_ns) + frames_in(step.frames_per_second, duration_ns - step.after_ns)

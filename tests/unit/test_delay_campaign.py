@@ -1,0 +1,309 @@
+"""Campaigns that measure delays on simulated gateways: every figure is known beforehand."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NatCampaign
+from hdrh.histogram import HdrHistogram
+
+from gatemark.campaign import runner
+from gatemark.campaign.delay_runs import delay_form
+from gatemark.campaign.events import Event, RunStarted, TrialFinished
+from gatemark.campaign.journal import Journal
+from gatemark.campaign.plan import make_plan
+from gatemark.campaign.progress import ProgressState
+from gatemark.campaign.runner import run_campaign
+from gatemark.config.delay_tables import DelayModel
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import Campaign
+from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
+from gatemark.procedures.delay import DelayLoad
+from gatemark.procedures.delay_result import DelaySeries
+from gatemark.procedures.result import RunResult
+from gatemark.trial.form import Tags
+
+MICROSECOND = 1000
+PATTERN = (10 * MICROSECOND, 30 * MICROSECOND, 20 * MICROSECOND, 40 * MICROSECOND)
+THROUGHPUT = {"maximum": "100k", "minimum": 1000, "resolution": 1000, "search_duration": "1s"}
+SHORT = {"duration": "2s", "first_tag": "1s", "tags": 1000}
+
+
+def campaign(*, mix: str = "1/1", **tables: Any) -> Campaign:
+    document: dict[str, Any] = {
+        "repetitions": 2,
+        "gateway": {"mode": "router44"},
+        "testbed": {"kind": "loopback"},
+        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [84]}, "mix": mix},
+        "trial": {"duration": "1s"},
+        "validity": {"retries": 1},
+        **tables,
+    }
+    loaded = campaign_from_dict(document)
+    loaded.check_complete()
+    return loaded
+
+
+def measure(
+    path: Path, device: SimulatedDevice, wanted: Campaign, *, events: list[Event] | None = None
+) -> tuple[RunResult, ...]:
+    engine = SimulatedEngine(device)
+    with Journal(path) as journal:
+        return run_campaign(
+            wanted,
+            make_plan(wanted),
+            engine,
+            journal,
+            on_event=runner.ignore if events is None else events.append,
+            testbed=engine.gateway,
+        )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "trials.jsonl"
+
+
+def only_series(result: RunResult, direction: str = "forward", kind: str = "foreground") -> DelaySeries:
+    (point,) = result.delays
+    return next(one for one in point.series if (one.direction, one.kind) == (direction, kind))
+
+
+class TestFigures:
+    def test_every_figure_is_that_of_the_pattern(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, delays_ns=PATTERN)
+        (result,) = measure(path, device, campaign(delay={"load": 10_000, **SHORT}))
+        assert result.limited_by == "gateway"
+        for direction in ("forward", "reverse"):
+            found = only_series(result, direction)
+            assert found.offered == found.samples == (20_000, 20_000)
+            assert found.lost == found.negative == found.impossible == found.tags_lost == (0, 0)
+            assert found.minimum_ns == (10_000, 10_000)
+            assert found.p50_ns == (20_000, 20_000)
+            assert found.p90_ns == found.p99999_ns == found.maximum_ns == (40_000, 40_000)
+            assert found.pdv_ns == (30_000, 30_000)
+            assert found.ipdv_minimum_ns == (-30_000, -30_000)
+            assert found.ipdv_median_ns == (20_000, 20_000)  # the first step is missing, so half of all are this one
+            assert found.ipdv_maximum_ns == (20_000, 20_000)
+            assert found.ipdv_pairs == (19_999, 19_999)
+            assert found.ipdv_skipped == (0, 0)
+            assert found.tags == (1000, 1000)
+            assert found.worst_case_latency_ns == (20_000, 20_000)
+            assert found.typical_latency_ns == (
+                15_000,
+                15_000,
+            )  # every tenth frame: the first delay and the third in turn
+            assert found.histogram == ((10_000, 5000), (20_000, 5000), (30_000, 5000), (40_000, 5000))
+
+    def test_the_string_holds_the_histogram(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, delays_ns=PATTERN)
+        (result,) = measure(path, device, campaign(delay={"load": 10_000, **SHORT}))
+        whole = HdrHistogram.decode(only_series(result).hdr)
+        assert whole.get_total_count() == 20_000
+        assert whole.get_value_at_percentile(50) == pytest.approx(20_000, rel=1e-3)
+
+    def test_background_has_figures_of_its_own(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, delays_ns=(7000, 9000))
+        (result,) = measure(path, device, campaign(mix="1/2", delay={"load": 10_000, **SHORT}))
+        (point,) = result.delays
+        assert [(one.direction, one.kind) for one in point.series] == [
+            ("forward", "foreground"),
+            ("forward", "background"),
+            ("reverse", "foreground"),
+            ("reverse", "background"),
+        ]
+        for one in point.series:
+            assert one.offered == (10_000, 10_000)
+            assert one.pdv_ns == (2000, 2000)
+        tags = [one.tags for one in point.series[:2]]
+        assert [sum(counts) for counts in zip(*tags, strict=True)] == [1000, 1000]
+
+    def test_what_is_not_asked_for_is_not_there(self, path: Path) -> None:
+        wanted = campaign(delay={"metrics": "pdv", "load": 1000, "duration": "1s"})
+        (result,) = measure(path, SimulatedDevice(capacity_forward=10**6), wanted)
+        found = only_series(result)
+        assert found.typical_latency_ns == found.tags == found.ipdv_median_ns == found.ipdv_histogram == ()
+        assert found.typical_latency is None
+        assert found.pdv is not None
+
+    def test_repetitions_are_summed_up_never_merged(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, delays_ns=(10_000,), delay_spread_ns=5000)
+        (result,) = measure(path, device, campaign(delay={"load": 1000, **SHORT}))
+        found = only_series(result)
+        first, second = found.p50_ns
+        assert first != second
+        assert found.typical_latency is not None
+        assert first is not None and second is not None
+        assert found.typical_latency.median * 2 == first + second
+        assert (found.typical_latency.p1, found.typical_latency.p99) == (min(first, second), max(first, second))
+        assert found.histogram == ((first, 2000),)
+
+    def test_results_survive_json(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=90_000, delays_ns=PATTERN, loss_ratio=1e-4)
+        wanted = campaign(repetitions=3, throughput=THROUGHPUT, delay={"load": ["100%", "50%"], **SHORT}, mix="9/10")
+        for result in measure(path, device, wanted):
+            stored = json.loads(json.dumps(result.to_json()))
+            assert RunResult.from_json(stored) == result
+            assert RunResult.from_json(stored).to_json() == stored
+
+
+class TestHonesty:
+    def test_a_lost_frame_ranks_above_every_delay(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, delays_ns=PATTERN, faults={"hop_limit": 500})
+        (result,) = measure(path, device, campaign(delay={"load": 10_000, **SHORT}))
+        found = only_series(result)
+        assert found.lost == (40, 40)
+        assert found.samples == (19_960, 19_960)
+        assert found.pdv_ns == (None, None)  # the 19,980th of 20,000 frames is one without a delay
+        assert found.pdv is None
+        assert found.p999_ns == (40_000, 40_000)
+        assert found.tags_lost[0] > 0
+        assert found.worst_case_latency_ns == (None, None)
+        assert found.typical_latency_ns == (20_000, 20_000)
+
+    def test_delays_below_zero_are_counted_and_in_no_figure(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, delays_ns=(-500, 10_000, 20_000))
+        (result,) = measure(path, device, campaign(delay={"load": 3000, **SHORT, "tags": 900}))
+        found = only_series(result)
+        assert found.negative == (2000, 2000)
+        assert found.samples == (4000, 4000)
+        assert found.lost == (0, 0)
+        assert found.minimum_ns == (10_000, 10_000)
+        assert found.tags_lost == (300, 300)
+        assert found.worst_case_latency is None
+        assert found.pdv is None
+        assert found.ipdv_pairs[0] + found.ipdv_skipped[0] == 5999
+
+    @pytest.mark.parametrize("fault", ["late", "drops", "short"])
+    def test_a_load_that_the_tester_cannot_offer_has_no_delays(self, path: Path, fault: Any) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, tester_limit=5000, tester_fault=fault)
+        (result,) = measure(path, device, campaign(delay={"load": [10_000, 1000], **SHORT, "tags": 500}))
+        high, low = result.delays
+        assert result.limited_by == "tester"
+        assert result.tester_limited_at == 10_000
+        assert (high.frames_per_second, high.measured, high.tester_limited, high.series) == (10_000, 0, 2, ())
+        assert (low.frames_per_second, low.measured, low.tester_limited) == (1000, 2, 0)
+        assert not high.measurable
+
+    def test_repetitions_of_the_tester_are_left_out(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, hiccup_every=1)
+        (result,) = measure(path, device, campaign(delay={"load": 1000, **SHORT}, validity={"retries": 0}))
+        (point,) = result.delays
+        assert (point.measured, point.tester_limited) == (0, 2)
+
+
+class TestLoads:
+    def test_shares_are_of_the_lowest_throughput(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=55_555, noise=0.1)
+        events: list[Event] = []
+        wanted = campaign(throughput=THROUGHPUT, delay={"load": ["100%", "50%", "110%"], **SHORT})
+        throughput, delays = measure(path, device, wanted, events=events)
+        lowest = min(throughput.lower_bounds)
+        loads = [point.frames_per_second for point in delays.delays]
+        assert loads == [lowest, lowest // 2, lowest * 11 // 10]
+        assert [point.share for point in delays.delays] == [1, Fraction(1, 2), Fraction(11, 10)]
+        assert {point.throughput for point in delays.delays} == {lowest}
+        assert {point.throughput_limited_by for point in delays.delays} == {"gateway"}
+        started = [event.rates for event in events if isinstance(event, RunStarted)]
+        assert started[1] == tuple(loads)
+        purposes = [event.record.purpose for event in events if isinstance(event, TrialFinished)]
+        assert purposes.count("delay") == 6
+
+    def test_a_throughput_that_the_tester_limits_is_named(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, tester_limit=50_000)
+        _, delays = measure(path, device, campaign(throughput=THROUGHPUT, delay=SHORT))
+        (point,) = delays.delays
+        assert 49_000 <= point.frames_per_second <= 50_000
+        assert point.throughput_limited_by == "tester"
+        assert delays.limited_by == "gateway"  # the load itself was offered validly
+
+    def test_without_a_throughput_there_is_no_load(self, path: Path) -> None:
+        _, delays = measure(path, SimulatedDevice(capacity_forward=0), campaign(throughput=THROUGHPUT, delay=SHORT))
+        assert delays.delays == ()
+        assert delays.limited_by == "gateway"
+        assert delays.refused is not None and "no load passed" in delays.refused
+        stored = json.loads(json.dumps(delays.to_json()))
+        assert RunResult.from_json(stored) == delays
+
+    def test_a_tester_that_can_offer_nothing_is_named(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, tester_limit=0)
+        _, delays = measure(path, device, campaign(throughput=THROUGHPUT, delay=SHORT))
+        assert delays.limited_by == "tester"
+        assert delays.refused is not None and "Tester" in delays.refused
+
+    def test_no_more_tags_than_frames(self) -> None:
+        model = DelayModel.model_validate({"duration": "2s", "first_tag": "1s", "tags": 1000})
+        assert delay_form(model, DelayLoad(frames_per_second=300)).tags == Tags(first_ns=10**9, count=300)
+        assert delay_form(model, DelayLoad(frames_per_second=2000)).tags == Tags(first_ns=10**9, count=1000)
+        only_pdv = DelayModel.model_validate({"metrics": ["pdv"]})
+        form = delay_form(only_pdv, DelayLoad(frames_per_second=300))
+        assert (form.tags, form.variation, form.histogram) == (None, False, True)
+
+
+class TestFrameTimeout:
+    def test_frames_beyond_it_are_late_and_fail_the_trial(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, delays_ns=(*[10_000] * 99, 200_000_000))
+        events: list[Event] = []
+        (result,) = measure(path, device, campaign(throughput={**THROUGHPUT, "frame_timeout": "100ms"}), events=events)
+        assert result.lower_bounds == (0, 0)
+        record = next(event.record for event in events if isinstance(event, TrialFinished))
+        counts = record.report.directions[0].foreground
+        assert (counts.offered, counts.late, counts.lost) == (100_000, 1000, 0)
+        assert counts.received == 99_000
+        assert record.verdict is not None
+        assert "came back after the frame timeout" in record.verdict.reasons[0]
+
+    def test_without_it_a_frame_may_take_its_time(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, delays_ns=(10_000, 200_000_000))
+        (result,) = measure(path, device, campaign(throughput=THROUGHPUT))
+        assert result.lower_bounds == (100_000, 100_000)
+
+
+class TestStateful:
+    def test_delays_are_those_of_test_phase_two(self, path: Path, nat_campaign: NatCampaign) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, delays_ns=PATTERN)
+        wanted = nat_campaign(repetitions=2, delay={"load": 10_000, **SHORT})
+        events: list[Event] = []
+        *_, result = measure(path, device, wanted, events=events)
+        found = only_series(result, "reverse")
+        assert found.pdv_ns == (30_000, 30_000)
+        assert found.tags == (1000, 1000)
+        assert found.ipdv_maximum_ns == (20_000, 20_000)
+        record = next(event.record for event in reversed(events) if isinstance(event, TrialFinished))
+        assert record.connections is not None
+        assert record.connections.phase_one[-1].report.directions[0].foreground.delay.tags is None
+
+
+class TestProgress:
+    def lines(self, path: Path, device: SimulatedDevice, wanted: Campaign) -> list[str]:
+        state = ProgressState()
+        engine = SimulatedEngine(device)
+        with Journal(path) as journal:
+            run_campaign(wanted, make_plan(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
+        return state.lines
+
+    def test_a_trial_is_told_with_its_delays(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, delays_ns=(10_000, 20_000))
+        lines = self.lines(path, device, campaign(delay={"load": 10_000, **SHORT}))
+        assert lines[1] == "  trial 1: 10.00k frames/s for 2s (delay): passed; delay median 10us, 99.9 % 20us"
+
+    def test_what_has_no_delay_is_told_as_well(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=9000, delays_ns=(10_000, -3))
+        lines = self.lines(path, device, campaign(delay={"load": 10_000, **SHORT}))
+        assert lines[1].endswith(
+            "delay median 10us, 99.9 % 10us, 4,000 frames not delivered, 400 tags lost, 18,000 delays below 0"
+        )
+
+    def test_a_trial_of_the_tester_has_none(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, tester_limit=1)
+        lines = self.lines(path, device, campaign(delay={"load": 10_000, **SHORT}))
+        assert "delay median" not in "".join(lines)
+        assert lines[-1] == "run 1: done, limited by tester"
+
+    def test_a_refused_run_says_why(self, path: Path) -> None:
+        lines = self.lines(path, SimulatedDevice(capacity_forward=0), campaign(throughput=THROUGHPUT, delay=SHORT))
+        assert lines[-1].startswith("run 2: not measured: in the throughput search")
