@@ -1,59 +1,23 @@
 #include "frame/streams.hpp"
+#include "golden/vectors.hpp"
 
 #include <gtest/gtest.h>
 
 namespace gatemark::frame {
 namespace {
 
-using test::Octets, test::SlowPacket;
-
-/// A published frame, from its IP header on, with octets 00 to 11 (hexadecimal) as UDP data.
-struct Golden {
-    const char *source, *destination;
-    std::uint16_t source_port, destination_port;
-    std::uint8_t hop_limit;
-    const char* headers;
-};
-
-Octets octets_of(const Golden& golden) {
-    Octets octets = test::from_hex(golden.headers);
-    test::append(octets, test::counting(18));
-    return octets;
-}
-
-constexpr const char* counting_18 = "000102030405060708090a0b0c0d0e0f1011";
-
-// RFC 2544 appendix C.2.6.4 with the length fields of 64 octets and a UDP checksum.
-constexpr Golden rfc2544{"198.18.1.2", "198.19.1.2", 49184, 7, 10, "4500002e000000000a112296c6120102c6130102 c0200007001a6917"};
-constexpr Golden nat64_in{
-    "2001:2::2", "64:ff9b::198.19.0.2",
-    1025,        80,
-    10,          "60000000001a110a 20010002000000000000000000000002 0064ff9b0000000000000000c6130002 04010050001accfd"};
-constexpr Golden nat64_out{"198.19.0.1", "198.19.0.2", 1025, 80, 9, "4500002e0000000009112596c6130001c6130002 04010050001a26ee"};
-constexpr Golden own_prefix_in{
-    "2001:2::2", "2001:2:0:1::198.19.0.2",
-    1025,        80,
-    10,          "60000000001a110a 20010002000000000000000000000002 2001000200000001 00000000c6130002 04010050001aacf9"};
-constexpr Golden eam_in{"2001:2::2", "2001:2:0:1000::2",
-                        1025,        80,
-                        10,          "60000000001a110a 20010002000000000000000000000002 20010002000010000000000000000002 04010050001a630e"};
-constexpr Golden eam_out{"198.18.0.2", "198.19.0.2", 1025, 80, 9, "4500002e0000000009112596c6120002c6130002 04010050001a26ee"};
-// Their UDP checksums are computed as zero and sent as all ones.
-constexpr Golden zero_ipv6{
-    "2001:2::2", "2001:2:0:8000::2",
-    63319,       7,
-    10,          "60000000001a110a 20010002000000000000000000000002 20010002000080000000000000000002 f7570007001affff"};
-constexpr Golden zero_ipv4{"198.18.0.2", "198.19.0.2", 11064, 7, 10, "4500002e000000000a112496c6120002c6130002 2b380007001affff"};
+using namespace test;
 
 TEST(GoldenFrames, TheSlowWriterGivesThemOctetByOctet) {
-    for (const Golden& golden : {rfc2544, nat64_in, nat64_out, own_prefix_in, eam_in, eam_out, zero_ipv6, zero_ipv4}) {
+    for (const Golden& golden : {rfc2544, nat64_in, nat64_out, own_prefix_in, eam_in, eam_out, relay_up_in, relay_up_out, relay_down_in,
+                                 relay_down_out, zero_ipv6, zero_ipv4}) {
         SlowPacket packet;
         packet.source = test::address_of(golden.source);
         packet.destination = test::address_of(golden.destination);
         packet.source_port = golden.source_port;
         packet.destination_port = golden.destination_port;
         packet.hop_limit = golden.hop_limit;
-        packet.payload = test::from_hex(counting_18);
+        packet.payload = from_hex(golden_data);
         const Octets frame = test::write_packet(packet);
         EXPECT_EQ(test::to_hex(std::span{frame}.subspan(14)), test::to_hex(octets_of(golden))) << golden.source;
     }
@@ -117,6 +81,17 @@ TEST(GoldenFrames, TheEngineExpectsWhatTheTranslatorSends) {
         eam_in, "198.19.0.2", test::mapping_of("", {{"198.18.0.0/24", "2001:2::/120"}, {"198.19.0.0/24", "2001:2:0:1000::/120"}})));
     expect_headers(explicit_mappings.sent(), explicit_mappings, eam_in);
     expect_headers(explicit_mappings.expected(), explicit_mappings, eam_out);
+}
+
+TEST(GoldenFrames, TheEngineSendsAndExpectsThoseOfABorderRelay) {
+    const net::AddressMapping mapping =
+        test::mapping_of(relay_prefix, {{std::string{customer_ipv4} + "/32", std::string{customer_ipv6} + "/128"}});
+    const Stream up = test::make_stream(request_of(relay_up_in, "10.2.3.4", mapping));
+    expect_headers(up.sent(), up, relay_up_in);
+    expect_headers(up.expected(), up, relay_up_out);
+    const Stream down = test::make_stream(request_of(relay_down_in, customer_ipv6, mapping));
+    expect_headers(down.sent(), down, relay_down_in);
+    expect_headers(down.expected(), down, relay_down_out);
 }
 
 }  // namespace

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "base/wide.hpp"
+#include "net/address.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace gatemark::refdut {
+
+/// An IPv6 address as a number, first octet highest.
+using Ipv6Number = Wide;
+using Ipv4Number = std::uint32_t;
+
+[[nodiscard]] Ipv6Number load_ipv6(const std::byte* octets) noexcept;
+void store_ipv6(std::byte* octets, Ipv6Number number) noexcept;
+
+/// One explicit address mapping (RFC 7757 section 3.1): the bits behind both prefixes are the same.
+struct EamEntry {
+    net::Prefix ipv4, ipv6;
+};
+
+/// IPv4 addresses embedded in an IPv6 prefix (RFC 6052 section 2.2): 32, 40, 48, 56, 64 or 96 bits, octet 8 of the address is zero.
+class EmbeddingPrefix {
+public:
+    /// `prefix` is IPv6 and of one of the lengths above.
+    explicit EmbeddingPrefix(const net::Prefix& prefix) noexcept;
+
+    [[nodiscard]] Ipv6Number embed(Ipv4Number ipv4) const noexcept;
+    /// None if the address is not of this prefix. Octet 8 and the suffix are not looked at.
+    [[nodiscard]] std::optional<Ipv4Number> extract(Ipv6Number ipv6) const noexcept;
+
+private:
+    Ipv6Number prefix_;
+    unsigned length_;
+};
+
+/// How addresses of one family are represented in the other: the explicit mapping with the longest prefix, else the embedded form.
+class AddressMap {
+public:
+    AddressMap() = default;
+    AddressMap(const std::optional<net::Prefix>& pref64, const std::vector<EamEntry>& eam);
+
+    [[nodiscard]] std::optional<Ipv6Number> to_ipv6(Ipv4Number ipv4) const noexcept;
+    [[nodiscard]] std::optional<Ipv4Number> to_ipv4(Ipv6Number ipv6) const noexcept;
+    /// Whether the address stands for an IPv4 one by the prefix alone: no IPv6 host can have it.
+    [[nodiscard]] bool only_embedded(Ipv6Number ipv6) const noexcept;
+
+private:
+    struct Entry {
+        Ipv4Number ipv4, ipv4_mask;
+        Ipv6Number ipv6, ipv6_mask;
+        unsigned suffix_bits, shift;  ///< the IPv4 suffix is `suffix_bits` long and stands `shift` bits above the end of the IPv6 address
+    };
+    [[nodiscard]] const Entry* entry_of(Ipv6Number ipv6) const noexcept;
+
+    std::vector<Entry> by_ipv4_, by_ipv6_;  ///< longest prefix of that family first
+    std::optional<EmbeddingPrefix> embedding_;
+};
+
+}  // namespace gatemark::refdut

@@ -1,0 +1,132 @@
+#include "refdut/translate.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace gatemark::refdut {
+
+namespace {
+
+constexpr std::uint64_t rate_max = 1'000'000'000, timeout_ns_max = std::uint64_t{24} * 3600 * 1'000'000'000;
+
+std::string text(const net::Prefix& prefix) { return net::to_text(prefix.address) + "/" + std::to_string(prefix.length); }
+
+void check_pref64(const TranslationConfig& config, Errors& errors) {
+    if (!config.pref64) {
+        return;
+    }
+    constexpr std::array<unsigned, 6> lengths{32, 40, 48, 56, 64, 96};
+    const net::Prefix& prefix = *config.pref64;
+    if (!uses_address_map(config.mode)) {
+        errors.push_back({"mode " + std::string{mode_names[static_cast<std::size_t>(config.mode)]} + " embeds no addresses",
+                          "translation.prefix", "leave it out, or set mode to siit, nat64 or nat46"});
+    } else if (prefix.address.family != net::Family::ipv6 || std::find(lengths.begin(), lengths.end(), prefix.length) == lengths.end()) {
+        errors.push_back({text(prefix) + " is no translation prefix", "translation.prefix",
+                          "an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits (RFC 6052 section 2.2)"});
+    } else if (prefix.address.octets[8] != std::byte{0}) {
+        errors.push_back(
+            {text(prefix) + " has bits set between 64 and 71", "translation.prefix", "they must be zero (RFC 6052 section 2.2)"});
+    }
+}
+
+void check_eam(const TranslationConfig& config, Errors& errors) {
+    for (std::size_t i = 0; i < config.eam.size(); ++i) {
+        const EamEntry& entry = config.eam[i];
+        const std::string where = "translation.eam[" + std::to_string(i) + "]";
+        if (entry.ipv4.address.family != net::Family::ipv4 || entry.ipv6.address.family != net::Family::ipv6 || entry.ipv6.length == 0) {
+            errors.push_back({text(entry.ipv4) + " and " + text(entry.ipv6) + " are no mapping", where,
+                              "ipv4 is an IPv4 prefix, ipv6 an IPv6 prefix of 1 bit or more"});
+            continue;
+        }
+        if (32 - entry.ipv4.length > 128 - entry.ipv6.length) {
+            errors.push_back({"the IPv4 suffix is longer than the IPv6 suffix", where,
+                              "at most " + std::to_string(96 + entry.ipv4.length) + " bits of IPv6 prefix (RFC 7757 section 3.2)"});
+        }
+        for (std::size_t k = 0; k < i; ++k) {
+            if (text(config.eam[k].ipv4) == text(entry.ipv4) || text(config.eam[k].ipv6) == text(entry.ipv6)) {
+                errors.push_back({"has a prefix that translation.eam[" + std::to_string(k) + "] has", where, "map every prefix once"});
+            }
+        }
+    }
+    if (!config.eam.empty() && !uses_address_map(config.mode)) {
+        errors.push_back({"mode " + std::string{mode_names[static_cast<std::size_t>(config.mode)]} + " maps no addresses",
+                          "translation.eam", "leave it out, or set mode to siit, nat64 or nat46"});
+    }
+    if (uses_address_map(config.mode) && config.eam.empty() && !config.pref64) {
+        errors.push_back({"is missing", "translation.prefix", "give a prefix, or address mappings in translation.eam"});
+    }
+}
+
+void check_pool(const TranslationConfig& config, Errors& errors) {
+    const auto& prefixes = config.pool.prefixes;
+    if (!is_stateful(config.mode)) {
+        if (!prefixes.empty()) {
+            errors.push_back({"only a NAT has a pool", "translation.pool", "leave it out, or set mode to nat44, nat64, nat66 or nat46"});
+        }
+        return;
+    }
+    if (prefixes.empty()) {
+        errors.push_back({"is missing", "translation.pool", "give the public addresses of the outside, such as [\"198.19.0.1/32\"]"});
+    }
+    const bool ipv6 = config.mode == Mode::nat66 || config.mode == Mode::nat46;
+    std::uint64_t addresses = 0;
+    for (std::size_t i = 0; i < prefixes.size(); ++i) {
+        const std::string where = "translation.pool[" + std::to_string(i) + "]";
+        if ((prefixes[i].address.family == net::Family::ipv6) != ipv6) {
+            errors.push_back({text(prefixes[i]) + " is of the wrong family", where, ipv6 ? "the outside is IPv6" : "the outside is IPv4"});
+        }
+        for (std::size_t k = 0; k < i; ++k) {
+            if (prefixes[k].contains(prefixes[i].address) || prefixes[i].contains(prefixes[k].address)) {
+                errors.push_back({text(prefixes[i]) + " and " + text(prefixes[k]) + " overlap", where, "name every address once"});
+            }
+        }
+        const auto bits = static_cast<unsigned>(8 * net::address_octets(prefixes[i].address.family)) - prefixes[i].length;
+        addresses += std::uint64_t{1} << std::min(bits, 32U);
+    }
+    if (addresses > PortPool::addresses_max) {
+        errors.push_back(
+            {"has more than " + std::to_string(PortPool::addresses_max) + " addresses", "translation.pool", "use longer prefixes"});
+    }
+    if (config.pool.port_min == 0 || config.pool.port_min > config.pool.port_max) {
+        errors.push_back({"is no range of ports", "translation.pool_ports", "write the lower port first, 1 to 65535"});
+    }
+}
+
+}  // namespace
+
+Errors check(const TranslationConfig& config) {
+    Errors errors;
+    check_pref64(config, errors);
+    check_eam(config, errors);
+    check_pool(config, errors);
+    if (config.hop_limit_decrement == 0) {
+        errors.push_back({"0 is no hop", "translation.hop_limit_decrement", "1 or more"});
+    }
+    if (config.lowest_ipv6_mtu < 1280) {
+        errors.push_back({std::to_string(config.lowest_ipv6_mtu) + " octets is below the least MTU of IPv6", "translation.lowest_ipv6_mtu",
+                          "1280 or more (RFC 8200 section 5)"});
+    }
+    return errors;
+}
+
+Errors check(const NatLimits& limits) {
+    Errors errors;
+    if (limits.capacity == 0 || limits.capacity > NatTable::capacity_max) {
+        errors.push_back(
+            {std::to_string(limits.capacity) + " connections is no table", "table.size", "1 to " + std::to_string(NatTable::capacity_max)});
+    }
+    if (limits.establishment_per_second > rate_max) {
+        errors.push_back(
+            {"is above " + std::to_string(rate_max) + " connections/s", "table.establishment_rate", "leave it out for no limit"});
+    }
+    if (limits.establishment_burst == 0 || limits.establishment_burst > rate_max) {
+        errors.push_back({std::to_string(limits.establishment_burst) + " connections is no burst", "table.establishment_burst",
+                          "1 to " + std::to_string(rate_max)});
+    }
+    if (limits.timeout_ns > timeout_ns_max) {
+        errors.push_back({"is longer than 24 hours", "table.udp_timeout", "\"24 h\" or less, or 0 for never"});
+    }
+    return errors;
+}
+
+}  // namespace gatemark::refdut

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "net/address.hpp"
+#include "refdut/headers.hpp"
+#include "refdut/nat_table.hpp"
+#include "refdut/packet.hpp"
+
+#include <cstring>
+#include <optional>
+#include <vector>
+
+namespace gatemark::refdut {
+
+/// Whether a frame is a test frame: UDP over IPv4 or IPv6 whose destination is neither the gateway itself (the addresses of a NAT's pool
+/// are its users') nor multicast, broadcast or link-local. Looks at few octets only; whether the frame is in order is the
+/// translator's business.
+class TestFrames {
+public:
+    TestFrames(std::vector<net::Address> own, const NatTable* table) : own_{std::move(own)}, table_{table} {}
+
+    [[nodiscard]] bool has(const Packet& packet) const noexcept {
+        std::size_t ip = ethernet_octets;
+        if (packet.octets < ip + vlan_octets) {
+            return false;
+        }
+        std::uint16_t type = load_big_endian<std::uint16_t>(packet.at(ethernet_type_at));
+        if (type == type_vlan) {
+            type = load_big_endian<std::uint16_t>(packet.at(ethernet_type_at + vlan_octets));
+            ip += vlan_octets;
+        }
+        if (type == type_ipv4 && packet.octets >= ip + ipv4_octets) {
+            const std::byte* const to = packet.at(ip + ipv4_at::destination);
+            return packet.at(ip)[ipv4_at::protocol] == std::byte{protocol_udp} && to[0] < std::byte{224} &&
+                   !is_gateway(to, net::Family::ipv4);
+        }
+        if (type == type_ipv6 && packet.octets >= ip + ipv6_octets) {
+            const std::byte* const to = packet.at(ip + ipv6_at::destination);
+            const bool local = to[0] == std::byte{0xff} || (to[0] == std::byte{0xfe} && (to[1] & std::byte{0xc0}) == std::byte{0x80});
+            return packet.at(ip)[ipv6_at::next_header] == std::byte{protocol_udp} && !local && !is_gateway(to, net::Family::ipv6);
+        }
+        return false;
+    }
+
+private:
+    [[nodiscard]] bool is_gateway(const std::byte* address, net::Family family) const noexcept {
+        for (const net::Address& own : own_) {
+            if (own.family == family && std::memcmp(own.octets.data(), address, net::address_octets(family)) == 0) {
+                return table_ == nullptr || !table_->in_pool(own.octets);
+            }
+        }
+        return false;
+    }
+
+    std::vector<net::Address> own_;
+    const NatTable* table_;
+};
+
+}  // namespace gatemark::refdut

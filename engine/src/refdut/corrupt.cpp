@@ -1,0 +1,359 @@
+#include "refdut/corrupt.hpp"
+
+#include "refdut/checksum.hpp"
+#include "refdut/rewrite.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gatemark::refdut {
+
+namespace {
+
+/// The Tester's mark is the first 18 octets of the UDP data; octets 5 to 9 are the number of the frame.
+constexpr std::size_t mark_octets = 18, index_at = 5, index_octets = 5;
+
+/// Changes fields of one packet and makes the checksums right again.
+class Editor {
+public:
+    Editor(Packet& packet, const View& view) noexcept : packet_{packet}, view_{view} {}
+
+    [[nodiscard]] bool ipv4() const noexcept { return view_.family == net::Family::ipv4; }
+    [[nodiscard]] std::byte* ip(std::size_t at) const noexcept { return packet_.at(view_.ip + at); }
+    [[nodiscard]] std::byte* udp(std::size_t at) const noexcept { return packet_.at(view_.upper + at); }
+    [[nodiscard]] std::uint16_t ip_word(std::size_t at) const noexcept { return load_big_endian<std::uint16_t>(ip(at)); }
+    [[nodiscard]] std::uint16_t udp_word(std::size_t at) const noexcept { return load_big_endian<std::uint16_t>(udp(at)); }
+
+    /// Of the IPv4 header, addresses excepted.
+    void set_ipv4_word(std::size_t at, std::uint16_t value) noexcept {
+        OnesSum change;
+        change.take_away(ip_word(at));
+        change.add(value);
+        store_big_endian(ip(ipv4_at::checksum), updated(ip_word(ipv4_at::checksum), change));
+        store_big_endian(ip(at), value);
+    }
+    /// Of the UDP datagram.
+    void set_udp_word(std::size_t at, std::uint16_t value) noexcept {
+        OnesSum change;
+        change.take_away(udp_word(at));
+        change.add(value);
+        change_udp_checksum(change);
+        store_big_endian(udp(at), value);
+    }
+    void change_udp_checksum(const OnesSum& change) noexcept {
+        if (const std::uint16_t checksum = udp_word(udp_at::checksum); checksum != 0) {
+            store_big_endian(udp(udp_at::checksum), as_udp(updated(checksum, change)));
+        }
+    }
+    void set_endpoints(const Endpoints& to) noexcept { write_endpoints(packet_, view_, to); }
+    [[nodiscard]] Endpoints endpoints() const noexcept { return endpoints_of(packet_, view_); }
+
+    /// An address that is no host's and no pool's: of 240.0.0.0/8 (reserved, RFC 1112 section 4) or 100::/16 (RFC 6666).
+    [[nodiscard]] AddressOctets nobody(AddressOctets address) const noexcept {
+        const auto first = static_cast<std::byte>(ipv4() ? 240 : 1);
+        address[0] = address[0] == first ? first | std::byte{2} : first;
+        if (!ipv4()) {
+            address[1] = std::byte{0};
+        }
+        return address;
+    }
+
+private:
+    Packet& packet_;
+    const View& view_;
+};
+
+/// Puts the UDP datagram into a packet of the other family, from `source` to nobody.
+bool change_family(Packet& packet, const View& view, const AddressOctets& source) noexcept {
+    Endpoints to = endpoints_of(packet, view);
+    to.source = source;
+    const std::uint8_t hop_limit = hop_limit_of(packet, view);
+    if (view.family == net::Family::ipv6) {
+        to.destination = {std::byte{240}, std::byte{0}, std::byte{0}, std::byte{2}};
+        make_ipv4(packet, view, to, {.hop_limit = hop_limit});
+        return true;
+    }
+    if (!has_room_for_ipv6(packet, view)) {
+        return false;
+    }
+    to.destination = {std::byte{1}};
+    to.destination[15] = std::byte{2};
+    make_ipv6(packet, view, to, hop_limit);
+    return true;
+}
+
+Fields corrupt_family(Packet& packet, const View& view) noexcept {
+    AddressOctets nobody{};
+    nobody[0] = static_cast<std::byte>(view.family == net::Family::ipv6 ? 240 : 1);
+    nobody[view.family == net::Family::ipv6 ? 3 : 15] = std::byte{1};
+    return change_family(packet, view, nobody) ? Fields{Field::family} : Fields{};
+}
+
+Fields corrupt_fragment(Packet& packet, const View& view, Editor& editor) noexcept {
+    if (editor.ipv4()) {
+        editor.set_ipv4_word(ipv4_at::flags, editor.ip_word(ipv4_at::flags) | flag_more_fragments);
+        return {Field::fragment};
+    }
+    if (view.upper != view.ip + ipv6_octets || !open_gap(packet, view.upper, fragment_header_octets)) {
+        return {};
+    }
+    *packet.at(view.ip + ipv6_at::next_header) = static_cast<std::byte>(protocol_fragment);
+    std::byte* const header = packet.at(view.upper);
+    store_big_endian(header, std::uint64_t{protocol_udp} << 56 | std::uint64_t{1} << 32 | 1);  // offset 0, more fragments, identification 1
+    return {Field::fragment};
+}
+
+Fields corrupt_vlan(Packet& packet) noexcept {
+    constexpr std::uint16_t reserved = 4095;
+    std::uint16_t vlan_id = 1;
+    if (const auto present = vlan_of(packet)) {
+        vlan_id = static_cast<std::uint16_t>(*present ^ 1U);
+        vlan_id = vlan_id == 0 || vlan_id == reserved ? static_cast<std::uint16_t>(*present ^ 2U) : vlan_id;
+    }
+    return set_vlan(packet, vlan_id) ? Fields{Field::vlan} : Fields{};
+}
+
+Fields corrupt_ipv4(Field field, const Notes& notes, Editor& editor) noexcept {
+    if (!editor.ipv4()) {
+        return {};
+    }
+    const std::uint16_t flags = editor.ip_word(ipv4_at::flags), identification = editor.ip_word(ipv4_at::identification);
+    switch (field) {
+        case Field::ipv4_header:
+            if ((flags & flag_reserved) != 0) {
+                return {};
+            }
+            editor.set_ipv4_word(ipv4_at::flags, flags | flag_reserved);
+            break;
+        case Field::ipv4_header_checksum:
+            store_big_endian(editor.ip(ipv4_at::checksum), static_cast<std::uint16_t>(editor.ip_word(ipv4_at::checksum) ^ 1U));
+            break;
+        case Field::dont_fragment: editor.set_ipv4_word(ipv4_at::flags, flags ^ flag_dont_fragment); break;
+        default:  // identification
+            if (notes.treatment != Treatment::routed) {
+                return {};
+            }
+            editor.set_ipv4_word(ipv4_at::identification, identification == 1 ? std::uint16_t{2} : std::uint16_t{1});
+            break;
+    }
+    return {field};
+}
+
+Fields corrupt_ip(Field field, Editor& editor) noexcept {
+    const bool ipv4 = editor.ipv4();
+    const std::size_t length_at = ipv4 ? ipv4_at::total_length : ipv6_at::payload_length;
+    const auto shorter = static_cast<std::uint16_t>(editor.ip_word(length_at) - 1);
+    switch (field) {
+        case Field::length: ipv4 ? editor.set_ipv4_word(length_at, shorter) : store_big_endian(editor.ip(length_at), shorter); break;
+        case Field::hop_limit: {
+            const std::size_t at = ipv4 ? ipv4_at::time_to_live : ipv6_at::hop_limit;
+            const auto old = std::to_integer<unsigned>(*editor.ip(at));
+            const unsigned value = old == 255 ? 254 : old + 1;
+            if (ipv4) {
+                editor.set_ipv4_word(at, static_cast<std::uint16_t>(value << 8 | (editor.ip_word(at) & 0xffU)));
+            } else {
+                *editor.ip(at) = static_cast<std::byte>(value);
+            }
+            break;
+        }
+        case Field::traffic_class:
+            if (ipv4) {
+                editor.set_ipv4_word(0, static_cast<std::uint16_t>(editor.ip_word(0) ^ 0x0004U));
+            } else {
+                store_big_endian(editor.ip(0), static_cast<std::uint16_t>(editor.ip_word(0) ^ 0x0040U));
+            }
+            break;
+        default: {  // flow_label
+            if (ipv4) {
+                return {};
+            }
+            const std::uint16_t low = editor.ip_word(2);
+            store_big_endian(editor.ip(2), low == 1 ? std::uint16_t{2} : std::uint16_t{1});
+            break;
+        }
+    }
+    return {field};
+}
+
+Fields corrupt_endpoint(Field field, const Notes& notes, Editor& editor) noexcept {
+    Endpoints to = editor.endpoints();
+    const bool inward = notes.treatment == Treatment::inward;
+    // Where a port other than the right one might be somebody else's, only port 0 surely is nobody's.
+    const auto wrong_port = [](std::uint16_t port, bool nobodys) { return nobodys ? std::uint16_t{0} : std::uint16_t(port ^ 0x8000U); };
+    Fields fields{field};
+    switch (field) {
+        case Field::source_address: to.source = editor.nobody(to.source); break;
+        case Field::source_port:
+            if (notes.treatment == Treatment::outward && to.source_port == 0) {
+                return {};
+            }
+            to.source_port = wrong_port(to.source_port, notes.treatment == Treatment::outward);
+            break;
+        case Field::destination_port:
+            if (inward && to.destination_port == 0) {
+                return {};
+            }
+            to.destination_port = wrong_port(to.destination_port, inward);
+            break;
+        default:  // destination_address, unknown_connection
+            if (field == Field::unknown_connection && !inward) {
+                return {};
+            }
+            to.destination = editor.nobody(to.destination);
+            fields.add(Field::destination_address);
+            break;
+    }
+    if (inward && field != Field::source_address && field != Field::source_port) {
+        fields.add(Field::unknown_connection);
+    }
+    editor.set_endpoints(to);
+    return fields;
+}
+
+Fields corrupt_udp_length(Editor& editor) noexcept {
+    const std::uint16_t length = editor.udp_word(udp_at::length);
+    if (length <= udp_octets) {
+        return {};
+    }
+    // The datagram without its last octet is sound in itself.
+    const auto shorter = static_cast<std::uint16_t>(length - 1);
+    const auto last = std::to_integer<std::uint32_t>(*editor.udp(shorter));
+    OnesSum change;
+    for (int i = 0; i < 2; ++i) {  // the length counts in the header and in the pseudo-header
+        change.take_away(length);
+        change.add(shorter);
+    }
+    change.take_away(shorter % 2 == 0 ? last << 8 : last);
+    editor.change_udp_checksum(change);
+    store_big_endian(editor.udp(udp_at::length), shorter);
+    return {Field::udp_length};
+}
+
+Fields corrupt_udp(Field field, Editor& editor) noexcept {
+    const std::size_t length = editor.udp_word(udp_at::length);
+    switch (field) {
+        case Field::udp_length: return corrupt_udp_length(editor);
+        case Field::udp_checksum: {
+            const std::uint16_t checksum = editor.udp_word(udp_at::checksum);
+            if (checksum == 0) {
+                return {};
+            }
+            store_big_endian(editor.udp(udp_at::checksum), static_cast<std::uint16_t>(checksum == 1 ? 3 : checksum ^ 1U));
+            break;
+        }
+        case Field::payload: {
+            constexpr std::size_t at = udp_octets + mark_octets;
+            if (length <= at) {
+                return {};
+            }
+            // An even offset, so the octet is the upper half of its word; the lower half may be beyond the end.
+            OnesSum change;
+            change.take_away(std::to_integer<std::uint32_t>(*editor.udp(at)) << 8);
+            *editor.udp(at) ^= std::byte{1};
+            change.add(std::to_integer<std::uint32_t>(*editor.udp(at)) << 8);
+            editor.change_udp_checksum(change);
+            break;
+        }
+        default: {  // index
+            constexpr std::size_t at = udp_octets + index_at, first_word = at - at % 2, words_end = at + index_octets;
+            if (length < udp_octets + mark_octets) {
+                return {};
+            }
+            OnesSum before, change;
+            before.add(editor.udp(first_word), words_end - first_word);
+            std::memset(editor.udp(at), 0xff, index_octets);
+            change.add(editor.udp(first_word), words_end - first_word);
+            change.add(static_cast<std::uint16_t>(~before.folded()));
+            editor.change_udp_checksum(change);
+            break;
+        }
+    }
+    return {field};
+}
+
+Fields corrupt_outward(Field field, Packet& packet, const View& view, const Notes& notes, NatTable& table) noexcept {
+    if (notes.treatment != Treatment::outward) {
+        return {};
+    }
+    Endpoints to = endpoints_of(packet, view);
+    if (field == Field::untranslated_source) {
+        const AddressOctets own = table.inside_of(notes.connection).address;
+        if (notes.crossed) {
+            return change_family(packet, view, own) ? Fields{Field::family, field} : Fields{};
+        }
+        to.source = own;
+    } else {
+        if (notes.new_connection || !table.change_mapping(notes.connection)) {
+            return {};
+        }
+        const NatEndpoint pool = table.pool_of(notes.connection);
+        to.source = pool.address;
+        to.source_port = pool.port;
+    }
+    write_endpoints(packet, view, to);
+    return {field};
+}
+
+Fields corrupt_owner(Packet& packet, const View& view, const Notes& notes, const NatTable& table) noexcept {
+    const NatTable::Connection other = notes.treatment == Treatment::inward ? table.another_owner(notes.connection) : NatTable::none;
+    if (other == NatTable::none) {
+        return {};
+    }
+    Endpoints to = endpoints_of(packet, view);
+    const NatEndpoint owner = table.inside_of(other);
+    Fields fields{Field::wrong_owner};
+    if (to.destination != owner.address) {
+        fields.add(Field::destination_address);
+    }
+    if (to.destination_port != owner.port) {
+        fields.add(Field::destination_port);
+    }
+    to.destination = owner.address;
+    to.destination_port = owner.port;
+    write_endpoints(packet, view, to);
+    return fields;
+}
+
+}  // namespace
+
+std::optional<Field> field_of(std::string_view name) noexcept {
+    const auto found = std::find(field_names.begin(), field_names.end(), name);
+    return found == field_names.end() ? std::nullopt : std::optional{static_cast<Field>(found - field_names.begin())};
+}
+
+Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table) noexcept {
+    View view;
+    if (notes.treatment == Treatment::untranslated || read_headers(packet, view) != Drop::none || !view.udp) {
+        return {};
+    }
+    Editor editor{packet, view};
+    switch (field) {
+        case Field::family: return corrupt_family(packet, view);
+        case Field::fragment: return corrupt_fragment(packet, view, editor);
+        case Field::vlan: return corrupt_vlan(packet);
+        case Field::ipv4_header:
+        case Field::ipv4_header_checksum:
+        case Field::dont_fragment:
+        case Field::identification: return corrupt_ipv4(field, notes, editor);
+        case Field::length:
+        case Field::hop_limit:
+        case Field::traffic_class:
+        case Field::flow_label: return corrupt_ip(field, editor);
+        case Field::source_address:
+        case Field::destination_address:
+        case Field::source_port:
+        case Field::destination_port:
+        case Field::unknown_connection: return corrupt_endpoint(field, notes, editor);
+        case Field::udp_length:
+        case Field::udp_checksum:
+        case Field::payload:
+        case Field::index: return corrupt_udp(field, editor);
+        case Field::wrong_port: return {Field::wrong_port};
+        case Field::untranslated_source:
+        case Field::mapping_changed: return table == nullptr ? Fields{} : corrupt_outward(field, packet, view, notes, *table);
+        case Field::wrong_owner: return table == nullptr ? Fields{} : corrupt_owner(packet, view, notes, *table);
+    }
+    return {};
+}
+
+}  // namespace gatemark::refdut

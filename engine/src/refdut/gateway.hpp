@@ -1,0 +1,412 @@
+#pragma once
+
+#include "pace/clock.hpp"
+#include "pace/tick_scale.hpp"
+#include "refdut/departures.hpp"
+#include "refdut/icmp_error.hpp"
+#include "refdut/program.hpp"
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <span>
+
+namespace gatemark::refdut {
+
+/// What the control thread asks of the worker, and the answer.
+struct Command {
+    enum class Kind : std::uint8_t { counts, reset_counts, load, clear, reset };
+    Kind kind = Kind::counts;
+    Program* program = nullptr;     ///< of load: lives until the next one was loaded
+    std::uint64_t duration_ns = 0;  ///< of reset
+    Snapshot snapshot{};            ///< of counts
+};
+
+/// The gateway: two ports, one thread. Nothing here allocates, locks or throws, but for `execute`.
+///
+/// A frame has arrived at the time read after the poll that returned it; all frames of one poll have arrived at once. Test frames then
+/// pass, in this order: reset, capacity and queue, translation, length, neighbour, the selectors (impairment.hpp), delay. They are handed
+/// to the port at service end plus delay, or as soon as the loop comes round. All other frames leave at once.
+template <ForwardsFrames Port, pace::TickClock Clock = pace::CycleClock>
+class Gateway {
+public:
+    using Buffer = typename Port::Buffer;
+
+    Gateway(Program& program, Port& left, Port& right, std::uint64_t ticks_per_second, const Clock& clock = {})
+        : scale_{ticks_per_second},
+          clock_{clock},
+          ports_{&left, &right},
+          departures_{Out{program.settings.held_frames, right, left, counts_.directions[0], clock_, times()},
+                      Out{program.settings.held_frames, left, right, counts_.directions[1], clock_, times()}},
+          program_{&program},
+          start_{clock_.now().value},
+          counts_since_{start_} {}
+    Gateway(const Gateway&) = delete;
+    Gateway& operator=(const Gateway&) = delete;
+
+    /// One round; false if nothing arrived and nothing left.
+    void poll() noexcept {
+        const std::uint64_t now = clock_.now().value;
+        counts_.poll_gap_max = std::max(counts_.poll_gap_max, now - last_poll_);
+        last_poll_ = now;
+        receive(Side::left);
+        departures_[0].flush();
+        receive(Side::right);
+        departures_[1].flush();
+        const std::uint64_t then = departures_[0].held() + departures_[1].held() > 0 ? clock_.now().value : now;
+        for (Out& departures : departures_) {
+            departures.depart(then);
+            departures.flush();
+        }
+        if (++counts_.polls % polls_an_expiry == 0 && program_->table != nullptr) {
+            program_->table->expire(ns_since_start(now), connections_an_expiry);
+        }
+    }
+
+    /// To be called between two polls, by the thread that polls.
+    void execute(Command& command) {
+        switch (command.kind) {
+            case Command::Kind::counts: command.snapshot = snapshot(); break;
+            case Command::Kind::reset_counts: reset_counts(); break;
+            case Command::Kind::load: load(*command.program); break;
+            case Command::Kind::clear:
+                if (program_->table != nullptr) {
+                    program_->table->clear();
+                }
+                break;
+            case Command::Kind::reset: reset(command.duration_ns); break;
+        }
+    }
+
+private:
+    using Out = Departures<Port, Clock>;
+    using Frame = Leaving<Buffer>;
+    static constexpr std::size_t burst_frames_max = 32;
+    static constexpr std::uint64_t polls_an_expiry = 64;
+    static constexpr std::size_t connections_an_expiry = 64;
+    static constexpr std::chrono::nanoseconds late_after{10'000}, reorder_wait{100'000'000}, question_pause{10'000'000},
+        error_pause{1'000'000};
+
+    [[nodiscard]] DepartureTimes times() const noexcept {
+        return {.late_ticks = scale_.ticks(late_after).value, .reorder_wait_ticks = scale_.ticks(reorder_wait).value};
+    }
+    [[nodiscard]] std::uint64_t ns_since_start(std::uint64_t ticks) const noexcept {
+        return static_cast<std::uint64_t>(scale_.time({ticks - start_}).count());
+    }
+    [[nodiscard]] static constexpr std::size_t number(Side side) noexcept { return static_cast<std::size_t>(side); }
+    void release(Side side, Buffer buffer) noexcept { ports_[number(side)]->release(std::span{&buffer, 1}); }
+    /// Sends one frame at once. False, and the frame is gone, if the port took it not.
+    bool send_now(Side side, Buffer buffer) noexcept {
+        if (ports_[number(side)]->send(std::span{&buffer, 1}) == 1) {
+            return true;
+        }
+        release(side, buffer);
+        return false;
+    }
+
+    void receive(Side side) noexcept {
+        const std::size_t received = ports_[number(side)]->receive(burst_);
+        if (received == 0) {
+            return;
+        }
+        arrival_ = clock_.now().value;
+        arrival_ns_ = ns_since_start(arrival_);
+        resetting_ = arrival_ < reset_until_;
+        counts_.directions[number(side)].received += received;
+        for (const Buffer buffer : std::span{burst_}.first(received)) {
+            __builtin_prefetch(Port::frame(buffer).begin);
+        }
+        program_->translator.look_ahead(side, received, [&](std::size_t i) { return packet_of<Port>(burst_[i]); });
+        for (std::size_t i = 0; i < received; ++i) {
+            take(side, burst_[i]);
+        }
+    }
+
+    void take(Side side, Buffer buffer) noexcept {
+        Packet packet = packet_of<Port>(buffer);
+        Neighbours& neighbours = program_->neighbours[number(side)];
+        const bool ours = is_for(packet, neighbours.config().own_mac) && vlan_of(packet) == neighbours.config().vlan_id;
+        if (ours && program_->test_frames.has(packet)) {
+            take_test_frame(side, buffer, packet);
+        } else if (!ours || resetting_) {
+            ++counts_.other_dropped;
+            release(side, buffer);
+        } else {
+            take_other(side, buffer, packet, neighbours);
+        }
+    }
+
+    /// The gateway's own Ethernet address, or a group address.
+    [[nodiscard]] static bool is_for(const Packet& packet, const net::MacAddress& own) noexcept {
+        return packet.octets >= ethernet_octets &&
+               ((packet.begin[0] & std::byte{1}) != std::byte{0} || std::memcmp(packet.begin, own.data(), own.size()) == 0);
+    }
+
+    void take_other(Side side, Buffer buffer, Packet& packet, Neighbours& neighbours) noexcept {
+        neighbours.take({packet.begin, packet.octets}, taken_);
+        if (taken_.consumed) {
+            ++counts_.neighbour_received;
+            if (taken_.answer && send_written(side, buffer, taken_.answer_frame.span())) {
+                ++counts_.neighbour_answered;
+            } else if (!taken_.answer) {
+                release(side, buffer);
+            }
+            return;
+        }
+        Notes notes;
+        const Drop drop = program_->translator.translate(side, packet, arrival_ns_, notes);
+        const Side out = other(side);
+        const bool leaves = drop == Drop::none && fits(out, packet) &&
+                            set_vlan(packet, program_->neighbours[number(out)].config().vlan_id) &&
+                            program_->neighbours[number(out)].address(packet);
+        if (!leaves) {
+            ++counts_.other_dropped;
+            release(side, buffer);
+            return;
+        }
+        Port::set_frame(buffer, packet.begin, packet.octets);
+        ++(send_now(out, buffer) ? counts_.other_forwarded : counts_.other_dropped);
+    }
+
+    void take_test_frame(Side side, Buffer buffer, Packet& packet) noexcept {
+        const std::size_t direction = number(side);
+        DirectionCounts& counts = counts_.directions[direction];
+        Program::Way& way = program_->ways[direction];
+        ++counts.test_frames;
+        if (!first_test_frame_[direction]) {
+            first_test_frame_[direction] = arrival_ns_;
+        }
+        if (resetting_) {
+            counts.drop(OwnDrop::reset);
+            release(side, buffer);
+            return;
+        }
+        const Shaper::Answer served = way.shaper.arrive(arrival_);
+        if (served.verdict != Shaper::Verdict::served) {
+            counts.drop(served.verdict == Shaper::Verdict::queue_full ? OwnDrop::queue_full : OwnDrop::recovery);
+            release(side, buffer);
+            return;
+        }
+        Notes notes;
+        if (!translate(side, buffer, packet, counts, notes)) {
+            return;
+        }
+        Frame frame{.buffer = buffer, .arrival = arrival_, .due = served.end_ticks};
+        if (way.impaired) [[unlikely]] {
+            impair(side, packet, notes, frame);
+            return;
+        }
+        frame.due += way.delay.next();
+        Port::set_frame(buffer, packet.begin, packet.octets);
+        departures_[direction].take(frame, arrival_, way.keep_order);
+    }
+
+    /// Makes the frame one that leaves on the other side; false if it was dropped.
+    [[nodiscard]] bool translate(Side side, Buffer buffer, Packet& packet, DirectionCounts& counts, Notes& notes) noexcept {
+        const Side out = other(side);
+        Neighbours& beyond = program_->neighbours[number(out)];
+        const bool may_refuse = program_->refuses() && program_->table->size() >= program_->table->limits().capacity;
+        if (may_refuse) {
+            keep_original(packet);
+        }
+        if (const Drop drop = program_->translator.translate(side, packet, arrival_ns_, notes); drop != Drop::none) {
+            counts.drop(drop);
+            if (!notes.error_wanted || !may_refuse || !send_error(side, buffer)) {
+                release(side, buffer);
+            }
+            return false;
+        }
+        std::optional<OwnDrop> reason;
+        if (!fits(out, packet)) {
+            reason = OwnDrop::too_long;
+        } else if (!set_vlan(packet, beyond.config().vlan_id)) {
+            reason = OwnDrop::no_room;
+        } else if (!beyond.address(packet)) {
+            reason = OwnDrop::no_neighbour;
+        }
+        if (!reason) {
+            return true;
+        }
+        counts.drop(*reason);
+        if (*reason != OwnDrop::no_neighbour || !ask(out, buffer, packet)) {
+            release(side, buffer);
+        }
+        return false;
+    }
+
+    [[nodiscard]] bool fits(Side out, const Packet& packet) const noexcept {
+        const std::size_t link = ethernet_octets + (vlan_of(packet) ? vlan_octets : 0);
+        return packet.octets <= link + program_->settings.sides[number(out)].mtu;
+    }
+
+    void impair(Side side, Packet& packet, const Notes& notes, Frame& frame) noexcept {
+        const std::size_t direction = number(side);
+        Program::Way& way = program_->ways[direction];
+        Out& departures = departures_[direction];
+        const Fate fate = way.impairments.next(arrival_ns_ - *first_test_frame_[direction], [&](Field field) {
+            // A frame that goes back needs somebody there to take it.
+            return field == Field::wrong_port && !program_->neighbours[direction].address(packet)
+                       ? Fields{}
+                       : corrupt(field, packet, notes, program_->table.get());
+        });
+        if (fate.kind == Fate::Kind::lose) {
+            ++counts_.directions[direction].lost;
+            release(side, frame.buffer);
+            return;
+        }
+        frame.due += way.delay.next();
+        Port::set_frame(frame.buffer, packet.begin, packet.octets);
+        frame.field = fate.field;
+        frame.reasons = fate.reasons;
+        frame.by = fate.by;
+        Frame copy = frame;
+        if (fate.kind == Fate::Kind::duplicate) {  // before the original is handed over
+            copy.buffer = Port::copy(frame.buffer);
+            copy.kind = Frame::Kind::copy;
+        }
+        departures.take(frame, arrival_, way.keep_order);
+        if (fate.kind != Fate::Kind::duplicate) {
+            return;
+        }
+        if (copy.buffer == Buffer{}) {
+            ++counts_.directions[direction].copies_failed;
+        } else {
+            departures.take(copy, arrival_, way.keep_order);
+        }
+    }
+
+    /// Puts `octets` into the buffer in place of what it holds and sends it; false, and the buffer is gone, if the port did not take it.
+    bool send_written(Side side, Buffer buffer, std::span<const std::byte> octets) noexcept {
+        const auto frame = Port::frame(buffer);
+        if (octets.size() > frame.octets + frame.tailroom) {
+            release(side, buffer);
+            return false;
+        }
+        std::memcpy(frame.begin, octets.data(), octets.size());
+        Port::set_frame(buffer, frame.begin, octets.size());
+        return send_now(side, buffer);
+    }
+
+    /// Asks on side `out` who has the frame's destination, in the frame's own buffer. False, and the buffer still there, if it is too early
+    /// to ask again or nothing to ask with.
+    [[nodiscard]] bool ask(Side out, Buffer buffer, const Packet& packet) noexcept {
+        if (arrival_ < next_question_[number(out)]) {
+            return false;
+        }
+        View view;
+        if (read_headers(packet, view) != Drop::none) {
+            return false;
+        }
+        net::Address target{.family = view.family};
+        std::memcpy(target.octets.data(), packet.at(view.destination()), view.address_octets());
+        const NeighbourFrame question = program_->neighbours[number(out)].question(target);
+        if (question.octets == 0) {
+            return false;
+        }
+        next_question_[number(out)] = arrival_ + scale_.ticks(question_pause).value;
+        counts_.neighbour_asked += send_written(out, buffer, question.span()) ? 1 : 0;
+        return true;
+    }
+
+    void keep_original(const Packet& packet) noexcept {
+        original_octets_ = std::min(packet.octets, original_.size());
+        std::memcpy(original_.data(), packet.begin, original_octets_);
+    }
+    /// Tells the sender of the frame kept that it was refused, in the frame's own buffer, at most once a millisecond (RFC 4443 section 2.4
+    /// (f)). False, and the buffer still there, if nothing is to be sent.
+    [[nodiscard]] bool send_error(Side side, Buffer buffer) noexcept {
+        const SideSettings& own = program_->settings.sides[number(side)];
+        if (arrival_ < next_error_) {
+            return false;
+        }
+        error_.octets = 0;
+        for (const auto& address : {own.ipv4, own.ipv6}) {
+            if (address && error_.octets == 0) {
+                write_refusal({.begin = original_.data(), .octets = original_octets_}, *address, error_);
+            }
+        }
+        if (error_.octets == 0) {
+            return false;
+        }
+        next_error_ = arrival_ + scale_.ticks(error_pause).value;
+        counts_.errors_sent += send_written(side, buffer, std::span{error_.data}.first(error_.octets)) ? 1 : 0;
+        return true;
+    }
+
+    [[nodiscard]] Snapshot snapshot() const noexcept {
+        Snapshot taken{.counts = counts_, .table = {}, .elapsed = clock_.now().value - counts_since_};
+        for (std::size_t i = 0; i < 2; ++i) {
+            taken.counts.directions[i].not_applicable = program_->ways[i].impairments.not_applicable();
+        }
+        if (program_->table != nullptr) {
+            taken.table = program_->table->counters();
+            taken.connections = program_->table->size();
+            taken.capacity = program_->table->limits().capacity;
+        }
+        return taken;
+    }
+
+    /// Selectors and delays start anew as well; frames still held are in none of the new counts.
+    void reset_counts() noexcept {
+        counts_ = {};
+        first_test_frame_ = {};
+        for (std::size_t i = 0; i < 2; ++i) {
+            departures_[i].begin_epoch();
+            program_->ways[i].delay.restart();
+            program_->ways[i].impairments.restart();
+        }
+        if (program_->table != nullptr) {
+            program_->table->reset_counters();
+        }
+        last_poll_ = counts_since_ = clock_.now().value;
+    }
+
+    void load(Program& program) {
+        for (std::size_t i = 0; i < 2; ++i) {
+            if (program.keeps_neighbours[i]) {
+                program.neighbours[i] = program_->neighbours[i];
+            }
+        }
+        if (program.table != nullptr && program.table == program_->table) {
+            program.table->set_limits(program.settings.table, ns_since_start(clock_.now().value));
+        }
+        program_ = &program;
+        reset_counts();
+    }
+
+    /// Everything that the gateway knows or holds is gone, and whatever arrives within `duration_ns` is dropped. Neighbours stay known: to
+    /// learn them again would take a time of its own.
+    void reset(std::uint64_t duration_ns) noexcept {
+        for (std::size_t i = 0; i < 2; ++i) {
+            departures_[i].drop_held();
+            program_->ways[i].shaper.clear();
+        }
+        const std::uint64_t now = clock_.now().value;
+        if (program_->table != nullptr) {
+            program_->table->clear();
+        }
+        reset_until_ = now + scale_.ticks(std::chrono::nanoseconds{static_cast<std::int64_t>(duration_ns)}).value;
+    }
+
+    pace::TickScale scale_;
+    Clock clock_;
+    std::array<Port*, 2> ports_;
+    GatewayCounts counts_;
+    std::array<Out, 2> departures_;  ///< forward, reverse
+    Program* program_;
+    std::uint64_t start_, counts_since_, last_poll_ = start_;
+    std::uint64_t reset_until_ = 0;
+    // Of the burst at hand.
+    std::array<Buffer, burst_frames_max> burst_{};
+    std::uint64_t arrival_ = 0, arrival_ns_ = 0;
+    bool resetting_ = false;
+    std::array<std::optional<std::uint64_t>, 2> first_test_frame_{};  ///< ns since start, by direction
+    std::array<std::uint64_t, 2> next_question_{};
+    std::uint64_t next_error_ = 0;
+    Neighbours::Taken taken_;
+    std::array<std::byte, error_frame_octets_max> original_{};
+    std::size_t original_octets_ = 0;
+    ErrorFrame error_;
+};
+
+}  // namespace gatemark::refdut

@@ -1,0 +1,74 @@
+#pragma once
+
+#include "refdut/paged_memory.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+namespace gatemark::refdut {
+
+/// An open-addressing index from the hash of a key to the number of the record that holds the key: 8 octets a slot, linear probing, at most
+/// three quarters full, deletion by moving back what follows, so that nothing slows down over time.
+class HashIndex {
+public:
+    static constexpr std::uint32_t none = 0xffff'ffff;
+
+    HashIndex() = default;
+    /// Room for `count` numbers.
+    explicit HashIndex(std::uint64_t count)
+        : slots_{std::bit_ceil(count + count / 3 + 8)}, mask_{static_cast<std::uint32_t>(slots_.size() - 1)} {}
+
+    /// The number with this hash for which `matches(number)` is true, or `none`.
+    template <class Matches>
+    [[nodiscard]] std::uint32_t find(std::uint32_t hash, Matches&& matches) const noexcept {
+        for (std::uint32_t at = hash & mask_;; at = (at + 1) & mask_) {
+            const Slot& slot = slots_[at];
+            if (slot.number_plus_one == 0) {
+                return none;
+            }
+            if (slot.hash == hash && matches(slot.number_plus_one - 1)) {
+                return slot.number_plus_one - 1;
+            }
+        }
+    }
+    void insert(std::uint32_t hash, std::uint32_t number) noexcept {
+        std::uint32_t at = hash & mask_;
+        while (slots_[at].number_plus_one != 0) {
+            at = (at + 1) & mask_;
+        }
+        slots_[at] = {.hash = hash, .number_plus_one = number + 1};
+    }
+    /// The number must be there.
+    void erase(std::uint32_t hash, std::uint32_t number) noexcept {
+        std::uint32_t hole = hash & mask_;
+        while (slots_[hole].number_plus_one != number + 1) {
+            hole = (hole + 1) & mask_;
+        }
+        for (std::uint32_t at = (hole + 1) & mask_; slots_[at].number_plus_one != 0; at = (at + 1) & mask_) {
+            // What stands at `at` may move into the hole if that lies between its home and `at`.
+            if (((at - slots_[at].hash) & mask_) >= ((at - hole) & mask_)) {
+                slots_[hole] = slots_[at];
+                hole = at;
+            }
+        }
+        slots_[hole] = {};
+    }
+    void clear() noexcept { std::memset(&slots_[0], 0, slots_.octets()); }
+    void prefetch(std::uint32_t hash) const noexcept { __builtin_prefetch(&slots_[hash & mask_]); }
+    /// A number with this hash, most likely the one that `find` will look at, or `none`.
+    [[nodiscard]] std::uint32_t guess(std::uint32_t hash) const noexcept {
+        return find(hash, [](std::uint32_t) { return true; });
+    }
+    [[nodiscard]] std::size_t octets() const noexcept { return slots_.octets(); }
+
+private:
+    struct Slot {
+        std::uint32_t hash, number_plus_one;  ///< 0: empty
+    };
+
+    PagedMemory<Slot> slots_;
+    std::uint32_t mask_ = 0;
+};
+
+}  // namespace gatemark::refdut

@@ -1,0 +1,179 @@
+#pragma once
+
+#include "net/address.hpp"
+#include "refdut/hash_index.hpp"
+#include "refdut/paged_memory.hpp"
+#include "refdut/port_pool.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace gatemark::refdut {
+
+/// What happens to a frame that asks for a new connection while the table is full.
+enum class Overflow : std::uint8_t {
+    refuse,                ///< dropped, and an ICMP error is wanted
+    drop,                  ///< dropped silently
+    evict_oldest,          ///< the least recently established connection makes room
+    forward_untranslated,  ///< routed with its own source address
+};
+
+/// May be changed while the gateway runs.
+struct NatLimits {
+    std::uint64_t capacity = 1'000'000;  ///< connections, at most NatTable::capacity_max
+    Overflow overflow = Overflow::refuse;
+    std::uint64_t establishment_per_second = 0;  ///< new connections a second; 0: no limit
+    /// New connections at once after a pause, at least 1. With 1 a frame that comes a nanosecond early is turned away: choose it above
+    /// the sender's jitter. In T seconds burst + rate * T connections are established.
+    std::uint64_t establishment_burst = 1;
+    std::uint64_t timeout_ns = 300'000'000'000;  ///< since the last frame in either direction (200 us late at most); 0: never
+};
+
+/// Counted since the table was made or `reset_counters`.
+struct NatCounters {
+    std::uint64_t created = 0, evicted = 0, refused = 0, expired = 0, rate_limited = 0, untranslated = 0, pool_exhausted = 0, cleared = 0;
+};
+
+/// One end of a connection: 16 octets of address as in net::Address, whatever the family.
+struct NatEndpoint {
+    std::array<std::byte, 16> address{};
+    std::uint16_t port = 0;
+    friend bool operator==(const NatEndpoint&, const NatEndpoint&) = default;
+};
+
+/// The connections of a NAT. A connection is a four-tuple: inside endpoint and remote endpoint. All connections of an inside endpoint share
+/// one pool endpoint (Endpoint-Independent Mapping, RFC 4787 section 4.1), with the inside port if that is free, else the next free one. A
+/// pool address is chosen by the inside address (paired, RFC 4787 section 4.1) and left only if all its ports are taken. From outside only
+/// the remote endpoint of a known connection is let in (Address and Port-Dependent Filtering, RFC 4787 section 5), so the number of
+/// connections is exactly that of the four-tuples which are answered.
+/// All memory is taken when the table is made and when its capacity grows. One thread at a time.
+class NatTable {
+public:
+    using Connection = std::uint32_t;
+    static constexpr Connection none = 0xffff'ffff;
+    static constexpr std::uint64_t capacity_max = 100'000'000;
+
+    enum class Outcome : std::uint8_t { known, created, refused, dropped, untranslated, rate_limited, pool_exhausted };
+    struct Found {
+        Outcome outcome = Outcome::known;
+        Connection connection = none;  ///< of known and created
+    };
+
+    /// `pool` has at least one address; limits and ports are within their ranges (see `check` in translate.hpp).
+    NatTable(const NatPool& pool, const NatLimits& limits);
+
+    /// The connection of a frame from inside; makes it if it is not there and may be made.
+    [[nodiscard]] Found from_inside(const NatEndpoint& inside, const NatEndpoint& remote, std::uint64_t now_ns) noexcept;
+    /// The connection that a frame from outside belongs to, or `none`.
+    [[nodiscard]] Connection from_outside(const NatEndpoint& remote, const NatEndpoint& pool, std::uint64_t now_ns) noexcept;
+    [[nodiscard]] bool in_pool(const std::array<std::byte, 16>& address) const noexcept { return pool_.number_of(address).has_value(); }
+
+    /// Where a connection will be looked for. A burst fetches the memory of all its frames before the first is translated: with a table
+    /// beyond the caches that is most of a frame's time.
+    struct Clue {
+        enum class Where : std::uint8_t { nowhere, inside, outside } where = Where::nowhere;
+        std::uint32_t hash = 0;
+    };
+    /// First for all frames, each of which also fetches the index;
+    [[nodiscard]] Clue clue_from_inside(const NatEndpoint& inside, const NatEndpoint& remote) const noexcept;
+    [[nodiscard]] Clue clue_from_outside(const NatEndpoint& remote, const NatEndpoint& pool) const noexcept;
+    /// then for all frames again.
+    void fetch(const Clue& clue) const noexcept;
+
+    // Of a connection that was just found.
+    [[nodiscard]] NatEndpoint inside_of(Connection connection) const noexcept;
+    [[nodiscard]] NatEndpoint pool_of(Connection connection) const noexcept;
+    [[nodiscard]] NatEndpoint remote_of(Connection connection) const noexcept;
+
+    /// Faults, for corrupt.hpp: gives the connection another pool port from now on, as a NAT that lost its mapping would. False if the pool
+    /// has no other.
+    [[nodiscard]] bool change_mapping(Connection connection) noexcept;
+    /// Another connection with the same remote endpoint, looked for among the 4096 established next before and after it.
+    [[nodiscard]] Connection another_owner(Connection connection) const noexcept;
+
+    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+    [[nodiscard]] const NatLimits& limits() const noexcept { return limits_; }
+    [[nodiscard]] const NatCounters& counters() const noexcept { return counters_; }
+    void reset_counters() noexcept { counters_ = {}; }
+
+    /// Deletes connections whose timeout is over, `budget` examined at most. To be called now and then: a frame never finds an expired
+    /// connection, but `size` counts it until it is examined (1/1024 of the timeout and 200 us late at most, if the budget suffices).
+    void expire(std::uint64_t now_ns, std::size_t budget = SIZE_MAX) noexcept;
+    /// Deletes everything; counted as cleared. Takes some milliseconds for each million of capacity.
+    void clear() noexcept;
+    /// Takes effect at once; connections stay, but with evict_oldest those beyond a smaller capacity go. Not for the frame path: growing
+    /// takes memory and time.
+    void set_limits(const NatLimits& limits, std::uint64_t now_ns);
+
+    /// Of memory taken (not all of it touched).
+    [[nodiscard]] std::size_t memory_octets() const noexcept;
+
+private:
+    static constexpr std::uint32_t nil = 0xffff'ffff;
+    static constexpr std::uint32_t wheel_slots = 2048, wheel_slots_a_timeout = 1024, first_of_slot = 0x8000'0000;
+
+    /// One cache line.
+    struct alignas(64) Record {
+        std::array<std::byte, 16> inside, remote;
+        std::uint16_t inside_port, remote_port, pool_port, pool_number;
+        std::uint32_t mapping;
+        std::uint32_t used_at;                 ///< in ticks of 2^16 ns since the table's first frame
+        std::uint32_t older, newer;            ///< in order of establishment; `newer` also links free records
+        std::uint32_t wheel_back, wheel_next;  ///< of those that may expire in the same slot of time; the first one's back is the slot
+    };
+    static_assert(sizeof(Record) == 64);
+
+    /// A pool endpoint that an inside endpoint holds.
+    struct Mapping {
+        std::array<std::byte, 16> inside;
+        std::uint16_t inside_port, pool_port, pool_number;
+        bool detached;              ///< made by change_mapping: no new connection uses it
+        std::uint32_t connections;  ///< 0: free
+        std::uint32_t next_free;
+    };
+    static_assert(sizeof(Mapping) == 32);
+
+    /// Everything whose size follows the capacity.
+    struct Storage {
+        explicit Storage(std::uint64_t capacity);
+        std::uint64_t capacity;
+        PagedMemory<Record> records;
+        PagedMemory<Mapping> mappings;
+        HashIndex by_inside, by_outside, mapping_by_inside;
+    };
+
+    [[nodiscard]] std::uint64_t ticks_of(std::uint64_t now_ns) noexcept;
+    [[nodiscard]] bool is_expired(const Record& record, std::uint64_t now) const noexcept {
+        return timeout_ticks_ != 0 && static_cast<std::uint32_t>(static_cast<std::uint32_t>(now) - record.used_at) > timeout_ticks_;
+    }
+
+    [[nodiscard]] Found establish(const NatEndpoint& inside, const NatEndpoint& remote, std::uint32_t hash, std::uint64_t now_ns) noexcept;
+    [[nodiscard]] std::uint32_t take_record() noexcept;
+    void remove(Connection connection) noexcept;
+    [[nodiscard]] std::uint32_t mapping_of(const NatEndpoint& inside) noexcept;
+    [[nodiscard]] std::uint32_t make_mapping(const NatEndpoint& inside, PortPool::Place first) noexcept;
+    void release_mapping(std::uint32_t mapping) noexcept;
+    [[nodiscard]] bool refill_tokens(std::uint64_t now_ns) noexcept;
+
+    void link_age(Connection connection) noexcept;
+    void unlink_age(const Record& record) noexcept;
+    void link_wheel(Connection connection, std::uint64_t now) noexcept;
+    void unlink_wheel(const Record& record) noexcept;
+    void rebuild_wheel(std::uint64_t now) noexcept;
+
+    PortPool pool_;
+    NatLimits limits_;
+    NatCounters counters_;
+    std::uint64_t size_ = 0;
+    Storage storage_;
+    std::uint32_t free_record_ = nil, fresh_record_ = 0, free_mapping_ = nil, fresh_mapping_ = 0;
+    std::uint32_t oldest_ = nil, newest_ = nil;
+    std::optional<std::uint64_t> start_ns_;
+    std::uint64_t timeout_ticks_ = 0, slot_ticks_ = 1;
+    std::uint64_t wheel_at_ = 0;  ///< number of the next slot to examine
+    std::array<std::uint32_t, wheel_slots> wheel_{};
+    std::uint64_t tokens_ = 0, tokens_at_ns_ = 0;  ///< a connection costs 10^9 tokens; a nanosecond brings `establishment_per_second`
+};
+
+}  // namespace gatemark::refdut

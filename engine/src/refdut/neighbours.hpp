@@ -1,0 +1,62 @@
+#pragma once
+
+#include "net/address.hpp"
+#include "refdut/packet.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace gatemark::refdut {
+
+/// One side of the gateway as its link sees it.
+struct NeighbourConfig {
+    net::MacAddress own_mac{};
+    std::optional<std::uint16_t> vlan_id;
+    std::optional<net::Address> ipv4, ipv6;
+    std::optional<net::MacAddress> peer_mac;  ///< given: nothing is learned
+};
+
+/// An ARP or neighbour discovery message as it stands in a buffer, padded to the Ethernet minimum, without FCS.
+struct NeighbourFrame {
+    static constexpr std::size_t octets_max = 90;
+    std::size_t octets = 0;
+    std::array<std::byte, octets_max> data{};
+
+    [[nodiscard]] std::span<const std::byte> span() const noexcept { return std::span{data}.first(octets); }
+};
+
+/// ARP (RFC 826) and neighbour discovery (RFC 4861) of one side. One peer stands behind each side, so one link-layer address is learned
+/// for all of it: from any ARP message, solicitation or advertisement of somebody else.
+class Neighbours {
+public:
+    explicit Neighbours(const NeighbourConfig& config) noexcept;
+
+    struct Taken {
+        bool consumed = false;  ///< it was ARP or ICMPv6 neighbour or router discovery: not to be forwarded
+        bool answer = false;    ///< `answer_frame` is to be sent out of the same side
+        NeighbourFrame answer_frame;
+    };
+    /// Reads any arrived frame of this side. Cheap for those that are no neighbour messages.
+    void take(std::span<const std::byte> frame, Taken& taken) noexcept;
+
+    [[nodiscard]] const std::optional<net::MacAddress>& peer() const noexcept { return peer_; }
+    void forget() noexcept { peer_ = config_.peer_mac; }
+    /// Asks for `target` from the own address of its family (which must be configured; else octets is 0).
+    [[nodiscard]] NeighbourFrame question(const net::Address& target) const noexcept;
+    /// Writes the Ethernet addresses of a frame that leaves on this side. False if the peer is not known yet.
+    [[nodiscard]] bool address(Packet& packet) const noexcept;
+
+    [[nodiscard]] const NeighbourConfig& config() const noexcept { return config_; }
+
+private:
+    void learn(const net::MacAddress& mac) noexcept;
+    void take_arp(std::span<const std::byte> arp, Taken& taken) noexcept;
+    void take_icmpv6(std::span<const std::byte> packet, Taken& taken) noexcept;
+
+    NeighbourConfig config_;
+    std::optional<net::MacAddress> peer_;
+};
+
+}  // namespace gatemark::refdut

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+/// The reference gateway. Its packet functions are written apart from the Tester's (frame/, net/address_mapping), from the RFCs alone: a
+/// mistake made once is then seen, because the two programs disagree.
+namespace gatemark::refdut {
+
+enum class Side : std::uint8_t { left, right };
+
+[[nodiscard]] constexpr Side other(Side side) noexcept { return side == Side::left ? Side::right : Side::left; }
+
+/// An Ethernet frame in a buffer, without FCS, with one VLAN tag at most. Translation may move `begin` and changes `octets`; headroom and
+/// tailroom are the free octets of the same buffer before and behind the frame.
+struct Packet {
+    std::byte* begin = nullptr;
+    std::size_t octets = 0, headroom = 0, tailroom = 0;
+
+    [[nodiscard]] std::byte* at(std::size_t offset) const noexcept { return begin + offset; }
+};
+
+/// Why a frame is not forwarded.
+enum class Drop : std::uint8_t {
+    none,                 ///< it is forwarded
+    not_ip,               ///< neither IPv4 nor IPv6 (or two VLAN tags)
+    truncated,            ///< a length field says more, or less, than can be
+    bad_header_checksum,  ///< IPv4 header checksum
+    hop_limit,            ///< it does not survive the decrement
+    no_mapping,           ///< an address has no representation in the other family, or nothing is known of this destination
+    no_state,             ///< from outside, and no connection of the table is meant
+    table_full,           ///< the table is full, and its overflow behaviour is refuse or drop
+    rate_limited,         ///< more new connections than the establishment rate allows
+    pool_exhausted,       ///< no free port in the pool
+    not_for_us,           ///< to the gateway itself, or multicast, broadcast, link-local
+    unsupported,          ///< fragments, protocols other than UDP, source routes: through a translator only
+};
+constexpr std::size_t drop_count = 12;
+constexpr std::array<std::string_view, drop_count> drop_names{"none",         "not_ip",         "truncated",  "bad_header_checksum",
+                                                              "hop_limit",    "no_mapping",     "no_state",   "table_full",
+                                                              "rate_limited", "pool_exhausted", "not_for_us", "unsupported"};
+
+/// The VLAN id of the frame's tag.
+[[nodiscard]] std::optional<std::uint16_t> vlan_of(const Packet& packet) noexcept;
+/// Adds, changes or takes away the VLAN tag; priority bits are kept. False, and nothing changed, if the buffer has no room.
+[[nodiscard]] bool set_vlan(Packet& packet, std::optional<std::uint16_t> vlan_id) noexcept;
+
+/// Makes the frame longer at its front by `octets`, moving the first `keep` octets there (the link header); what lies between is undefined.
+/// Uses headroom, else moves the rest into the tailroom. False, and nothing changed, if there is no room.
+[[nodiscard]] bool open_gap(Packet& packet, std::size_t keep, std::size_t octets) noexcept;
+/// Takes away `octets` octets behind the first `keep` octets.
+void close_gap(Packet& packet, std::size_t keep, std::size_t octets) noexcept;
+
+}  // namespace gatemark::refdut

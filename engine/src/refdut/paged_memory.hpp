@@ -1,0 +1,65 @@
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace gatemark::refdut {
+
+/// Zeroed memory for a large table, straight from the kernel: huge pages where it has them, and touched beforehand if asked for, so that no
+/// frame waits for a page.
+template <class T>
+class PagedMemory {
+    static_assert(std::is_trivially_copyable_v<T>);
+
+public:
+    enum class Touch : std::uint8_t { now, later };
+
+    PagedMemory() = default;
+    /// Throws std::bad_alloc.
+    explicit PagedMemory(std::size_t count, Touch touch = Touch::now) : count_{count} {
+        if (count == 0) {
+            return;
+        }
+        void* const memory = mmap(nullptr, octets(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) {
+            throw std::bad_alloc{};
+        }
+        (void)madvise(memory, octets(), MADV_HUGEPAGE);  // a hint: without it everything works, slower
+        items_ = static_cast<T*>(memory);
+        if (touch == Touch::now) {
+            constexpr std::size_t page = 4096;
+            for (std::size_t i = 0; i < octets(); i += page) {
+                static_cast<volatile char*>(memory)[i] = 0;
+            }
+        }
+    }
+    PagedMemory(PagedMemory&& from) noexcept : items_{std::exchange(from.items_, nullptr)}, count_{std::exchange(from.count_, 0)} {}
+    PagedMemory& operator=(PagedMemory&& from) noexcept {
+        std::swap(items_, from.items_);
+        std::swap(count_, from.count_);
+        return *this;
+    }
+    PagedMemory(const PagedMemory&) = delete;
+    PagedMemory& operator=(const PagedMemory&) = delete;
+    ~PagedMemory() {
+        if (items_ != nullptr) {
+            munmap(items_, octets());
+        }
+    }
+
+    [[nodiscard]] T& operator[](std::size_t i) noexcept { return items_[i]; }
+    [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return items_[i]; }
+    [[nodiscard]] std::size_t size() const noexcept { return count_; }
+    [[nodiscard]] std::size_t octets() const noexcept { return count_ * sizeof(T); }
+
+private:
+    T* items_ = nullptr;
+    std::size_t count_ = 0;
+};
+
+}  // namespace gatemark::refdut

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "net/address.hpp"
+#include "refdut/paged_memory.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace gatemark::refdut {
+
+/// The public addresses and ports of a NAT.
+struct NatPool {
+    std::vector<net::Prefix> prefixes;  ///< of one family; all addresses of a prefix are used, PortPool::addresses_max in all
+    std::uint16_t port_min = 1024, port_max = 65535;
+};
+
+/// Which ports of which pool address are taken. Addresses have numbers.
+class PortPool {
+public:
+    static constexpr std::size_t addresses_max = 65536;
+    using Octets = std::array<std::byte, 16>;
+
+    explicit PortPool(const NatPool& pool);
+
+    [[nodiscard]] std::uint32_t addresses() const noexcept { return count_; }
+    [[nodiscard]] std::optional<std::uint16_t> number_of(const Octets& address) const noexcept;
+    [[nodiscard]] Octets address_of(std::uint16_t number) const noexcept;
+
+    struct Place {
+        std::uint16_t address, port;  ///< address by number
+    };
+    /// Takes the first free port from `first.port` on, starting again at the lowest, of `first.address`, else of the next addresses.
+    [[nodiscard]] std::optional<Place> take(Place first) noexcept;
+    void release(Place place) noexcept;
+    void release_all() noexcept;
+
+    [[nodiscard]] std::uint16_t port_after(std::uint16_t port) const noexcept {
+        return port >= port_max_ ? port_min_ : static_cast<std::uint16_t>(port + 1);
+    }
+    [[nodiscard]] std::size_t octets() const noexcept { return taken_.octets(); }
+
+private:
+    struct Part {
+        net::Prefix prefix;
+        std::uint32_t first, count;  ///< numbers of its addresses
+    };
+    [[nodiscard]] std::optional<std::uint16_t> take_port(Place first) noexcept;
+
+    std::vector<Part> parts_;
+    std::uint32_t count_ = 0;
+    std::uint16_t port_min_, port_max_;
+    PagedMemory<std::uint64_t> taken_;     ///< 65,536 bits for each address
+    std::vector<std::uint32_t> taken_of_;  ///< how many, for each address
+};
+
+}  // namespace gatemark::refdut

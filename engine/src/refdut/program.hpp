@@ -1,0 +1,38 @@
+#pragma once
+
+#include "refdut/classify.hpp"
+#include "refdut/neighbours.hpp"
+#include "refdut/settings.hpp"
+
+#include <array>
+#include <memory>
+
+namespace gatemark::refdut {
+
+/// Settings at work: what the worker follows, made by the control thread and handed over whole. From then on the worker alone changes it.
+struct Program {
+    struct Way {
+        Shaper shaper;
+        DelaySource delay;
+        Impairments impairments;
+        bool keep_order = true;
+        bool impaired = false;  ///< any selector is set
+    };
+
+    Settings settings;
+    std::shared_ptr<NatTable> table;  ///< of NAT modes
+    Translator translator;
+    TestFrames test_frames;
+    std::array<Way, 2> ways;                 ///< forward, reverse
+    std::array<Neighbours, 2> neighbours;    ///< by Side
+    std::array<bool, 2> keeps_neighbours{};  ///< the link is as before: what was learned stays known
+
+    [[nodiscard]] bool refuses() const noexcept { return table != nullptr && table->limits().overflow == Overflow::refuse; }
+};
+
+/// May throw std::bad_alloc: tables can be large. `before` is the program to be replaced, or nullptr: its table is taken over if the
+/// translation is the same.
+[[nodiscard]] std::unique_ptr<Program> make_program(const Settings& settings, const std::array<net::MacAddress, 2>& own_macs,
+                                                    std::uint64_t ticks_per_second, const Program* before);
+
+}  // namespace gatemark::refdut

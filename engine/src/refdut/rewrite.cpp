@@ -1,0 +1,155 @@
+#include "refdut/rewrite.hpp"
+
+#include "refdut/checksum.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gatemark::refdut {
+
+namespace {
+
+std::uint32_t ports_word(const Endpoints& endpoints) noexcept {
+    return static_cast<std::uint32_t>(endpoints.source_port) << 16 | endpoints.destination_port;
+}
+
+/// Writes the new ports, and the checksum as it becomes with them and the new addresses. Length and protocol count the same in both
+/// families' pseudo-headers, so they do not change the sum.
+void write_udp(Packet& packet, const View& view, net::Family to_family, const Endpoints& to) noexcept {
+    std::byte* const udp = packet.at(view.upper);
+    const std::size_t old_octets = view.address_octets(), new_octets = net::address_octets(to_family);
+    const auto checksum = load_big_endian<std::uint16_t>(udp + udp_at::checksum);
+    if (checksum != 0) {
+        OnesSum change;
+        change.take_away(packet.at(view.source()), 2 * old_octets);  // the destination follows
+        change.take_away(load_big_endian<std::uint32_t>(udp + udp_at::source));
+        change.add(to.source.data(), new_octets);
+        change.add(to.destination.data(), new_octets);
+        change.add(ports_word(to));
+        store_big_endian(udp + udp_at::checksum, as_udp(updated(checksum, change)));
+    }
+    store_big_endian(udp + udp_at::source, ports_word(to));
+    if (checksum == 0 && to_family == net::Family::ipv6 && view.family == net::Family::ipv4) {
+        const auto length = load_big_endian<std::uint16_t>(udp + udp_at::length);
+        OnesSum sum;
+        sum.add(to.source.data(), new_octets);
+        sum.add(to.destination.data(), new_octets);
+        sum.add(std::uint32_t{length} + protocol_udp);
+        sum.add(udp, length);
+        store_big_endian(udp + udp_at::checksum, as_udp(checksum_of(sum)));
+    }
+}
+
+void cut_padding(Packet& packet, const View& view) noexcept {
+    packet.tailroom += packet.octets - view.end();
+    packet.octets = view.end();
+}
+
+void pad_to_minimum(Packet& packet) noexcept {
+    const std::size_t padding = packet.octets < frame_octets_min ? frame_octets_min - packet.octets : 0;
+    if (padding <= packet.tailroom) {
+        std::memset(packet.at(packet.octets), 0, padding);
+        packet.octets += padding;
+        packet.tailroom -= padding;
+    }
+}
+
+}  // namespace
+
+AddressOctets address_at(const Packet& packet, std::size_t offset, net::Family family) noexcept {
+    AddressOctets address{};
+    std::memcpy(address.data(), packet.at(offset), net::address_octets(family));
+    return address;
+}
+
+Endpoints endpoints_of(const Packet& packet, const View& view) noexcept {
+    return {.source = address_at(packet, view.source(), view.family),
+            .destination = address_at(packet, view.destination(), view.family),
+            .source_port = load_big_endian<std::uint16_t>(packet.at(view.upper + udp_at::source)),
+            .destination_port = load_big_endian<std::uint16_t>(packet.at(view.upper + udp_at::destination))};
+}
+
+std::uint8_t hop_limit_of(const Packet& packet, const View& view) noexcept {
+    const std::size_t at = view.ip + (view.family == net::Family::ipv4 ? ipv4_at::time_to_live : ipv6_at::hop_limit);
+    return std::to_integer<std::uint8_t>(*packet.at(at));
+}
+
+void lower_hop_limit(Packet& packet, const View& view, std::uint8_t by) noexcept {
+    const auto hop_limit = static_cast<std::byte>(hop_limit_of(packet, view) - by);
+    if (view.family == net::Family::ipv6) {
+        *packet.at(view.ip + ipv6_at::hop_limit) = hop_limit;
+        return;
+    }
+    std::byte* const word = packet.at(view.ip + ipv4_at::time_to_live);
+    std::byte* const checksum = packet.at(view.ip + ipv4_at::checksum);
+    OnesSum change;
+    change.take_away(load_big_endian<std::uint16_t>(word));
+    *word = hop_limit;
+    change.add(load_big_endian<std::uint16_t>(word));
+    store_big_endian(checksum, updated(load_big_endian<std::uint16_t>(checksum), change));
+}
+
+void write_endpoints(Packet& packet, const View& view, const Endpoints& to) noexcept {
+    write_udp(packet, view, view.family, to);
+    const std::size_t octets = view.address_octets();
+    if (view.family == net::Family::ipv4) {
+        std::byte* const checksum = packet.at(view.ip + ipv4_at::checksum);
+        OnesSum change;
+        change.take_away(packet.at(view.source()), 2 * octets);
+        change.add(to.source.data(), octets);
+        change.add(to.destination.data(), octets);
+        store_big_endian(checksum, updated(load_big_endian<std::uint16_t>(checksum), change));
+    }
+    std::memcpy(packet.at(view.source()), to.source.data(), octets);
+    std::memcpy(packet.at(view.destination()), to.destination.data(), octets);
+}
+
+bool has_room_for_ipv6(const Packet& packet, const View& view) noexcept {
+    const std::size_t header = view.upper - view.ip, growth = header < ipv6_octets ? ipv6_octets - header : 0;
+    return std::max(packet.headroom, packet.tailroom) >= growth;
+}
+
+void make_ipv6(Packet& packet, const View& view, const Endpoints& to, std::uint8_t hop_limit) noexcept {
+    const auto traffic_class = std::to_integer<std::uint32_t>(*packet.at(view.ip + ipv4_at::traffic_class));
+    const std::size_t header = view.upper - view.ip;
+    write_udp(packet, view, net::Family::ipv6, to);
+    cut_padding(packet, view);
+    if (header > ipv6_octets) {
+        close_gap(packet, view.ip, header - ipv6_octets);
+    } else if (!open_gap(packet, view.ip, ipv6_octets - header)) {
+        return;  // cannot be: there is room
+    }
+    std::byte* const ip = packet.at(view.ip);
+    store_big_endian(ip - 2, type_ipv6);
+    store_big_endian(ip, std::uint32_t{6} << 28 | traffic_class << 20);
+    store_big_endian(ip + ipv6_at::payload_length, static_cast<std::uint16_t>(view.end() - view.upper));
+    ip[ipv6_at::next_header] = static_cast<std::byte>(protocol_udp);
+    ip[ipv6_at::hop_limit] = static_cast<std::byte>(hop_limit);
+    std::memcpy(ip + ipv6_at::source, to.source.data(), 16);
+    std::memcpy(ip + ipv6_at::destination, to.destination.data(), 16);
+}
+
+void make_ipv4(Packet& packet, const View& view, const Endpoints& to, const Ipv4Fields& fields) noexcept {
+    const auto traffic_class = static_cast<std::uint8_t>(load_big_endian<std::uint32_t>(packet.at(view.ip)) >> 20);
+    write_udp(packet, view, net::Family::ipv4, to);
+    cut_padding(packet, view);
+    close_gap(packet, view.ip, view.upper - view.ip - ipv4_octets);
+    std::byte* const ip = packet.at(view.ip);
+    store_big_endian(ip - 2, type_ipv4);
+    ip[0] = std::byte{0x45};
+    ip[ipv4_at::traffic_class] = static_cast<std::byte>(traffic_class);
+    store_big_endian(ip + ipv4_at::total_length, static_cast<std::uint16_t>(ipv4_octets + view.end() - view.upper));
+    store_big_endian(ip + ipv4_at::identification, fields.identification);
+    store_big_endian(ip + ipv4_at::flags, fields.dont_fragment ? flag_dont_fragment : std::uint16_t{0});
+    ip[ipv4_at::time_to_live] = static_cast<std::byte>(fields.hop_limit);
+    ip[ipv4_at::protocol] = static_cast<std::byte>(protocol_udp);
+    store_big_endian(ip + ipv4_at::checksum, std::uint16_t{0});
+    std::memcpy(ip + ipv4_at::source, to.source.data(), 4);
+    std::memcpy(ip + ipv4_at::destination, to.destination.data(), 4);
+    OnesSum sum;
+    sum.add(ip, ipv4_octets);
+    store_big_endian(ip + ipv4_at::checksum, checksum_of(sum));
+    pad_to_minimum(packet);
+}
+
+}  // namespace gatemark::refdut

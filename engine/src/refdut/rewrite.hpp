@@ -1,0 +1,42 @@
+#pragma once
+
+#include "refdut/headers.hpp"
+#include "refdut/packet.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace gatemark::refdut {
+
+using AddressOctets = std::array<std::byte, 16>;  ///< as in net::Address: IPv4 takes the first four
+
+/// The addresses and ports that a UDP packet is to have.
+struct Endpoints {
+    AddressOctets source{}, destination{};
+    std::uint16_t source_port = 0, destination_port = 0;
+};
+
+[[nodiscard]] AddressOctets address_at(const Packet& packet, std::size_t offset, net::Family family) noexcept;
+[[nodiscard]] Endpoints endpoints_of(const Packet& packet, const View& view) noexcept;
+[[nodiscard]] std::uint8_t hop_limit_of(const Packet& packet, const View& view) noexcept;
+
+/// Lowers TTL or hop limit, which must be larger than `by`.
+void lower_hop_limit(Packet& packet, const View& view, std::uint8_t by) noexcept;
+/// Writes addresses and ports of a UDP packet whose family stays. A UDP checksum of zero (none) stays zero (RFC 3022 section 4.1).
+void write_endpoints(Packet& packet, const View& view, const Endpoints& to) noexcept;
+
+/// Whether the buffer has room for the packet as IPv6.
+[[nodiscard]] bool has_room_for_ipv6(const Packet& packet, const View& view) noexcept;
+/// Makes an IPv6 packet of a UDP packet in IPv4 (RFC 7915 section 4.1): traffic class copied, flow label 0, no options, Ethernet padding
+/// gone. A UDP checksum of zero is computed. There is room for it.
+void make_ipv6(Packet& packet, const View& view, const Endpoints& to, std::uint8_t hop_limit) noexcept;
+
+struct Ipv4Fields {
+    std::uint8_t hop_limit = 0;
+    std::uint16_t identification = 0;
+    bool dont_fragment = false;
+};
+/// Makes an IPv4 packet of a UDP packet in IPv6 (RFC 7915 section 5.1), padded to the Ethernet minimum.
+void make_ipv4(Packet& packet, const View& view, const Endpoints& to, const Ipv4Fields& fields) noexcept;
+
+}  // namespace gatemark::refdut

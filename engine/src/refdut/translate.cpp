@@ -1,0 +1,254 @@
+#include "refdut/translate.hpp"
+
+#include "refdut/rewrite.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace gatemark::refdut {
+
+namespace {
+
+constexpr std::uint32_t longest_fragmentable_ipv4 = 1260;  // RFC 7915 section 5.1
+
+net::Family inside_family(Mode mode) noexcept { return mode == Mode::nat64 || mode == Mode::nat66 ? net::Family::ipv6 : net::Family::ipv4; }
+net::Family outside_family(Mode mode) noexcept {
+    return mode == Mode::nat46 || mode == Mode::nat66 ? net::Family::ipv6 : net::Family::ipv4;
+}
+
+/// Multicast, broadcast, unspecified, loopback and link-local addresses stay on their link (RFC 1812 section 5.3.7, RFC 4291
+/// section 2.5.6).
+bool stays_on_link(const std::byte* address, net::Family family) noexcept {
+    const auto word = load_big_endian<std::uint32_t>(address);
+    if (family == net::Family::ipv4) {
+        return word >> 28 == 0xe || word == 0xffff'ffff || word >> 24 == 0 || word >> 24 == 127 || word >> 16 == 0xa9fe;
+    }
+    return word >> 24 == 0xff || word >> 22 == 0x3fa || load_ipv6(address) <= 1;
+}
+
+Ipv4Number ipv4_at(const AddressOctets& address) noexcept { return load_big_endian<Ipv4Number>(address.data()); }
+
+AddressOctets octets_of(Ipv6Number number) noexcept {
+    AddressOctets address{};
+    store_ipv6(address.data(), number);
+    return address;
+}
+AddressOctets octets_of(Ipv4Number number) noexcept {
+    AddressOctets address{};
+    store_big_endian(address.data(), number);
+    return address;
+}
+
+/// The address in the other family.
+std::optional<AddressOctets> represented(const AddressMap& map, const AddressOctets& address, net::Family family) noexcept {
+    if (family == net::Family::ipv4) {
+        const auto ipv6 = map.to_ipv6(ipv4_at(address));
+        return ipv6 ? std::optional{octets_of(*ipv6)} : std::nullopt;
+    }
+    const auto ipv4 = map.to_ipv4(load_ipv6(address.data()));
+    return ipv4 ? std::optional{octets_of(*ipv4)} : std::nullopt;
+}
+
+bool has_udp_checksum(const Packet& packet, const View& view) noexcept {
+    return load_raw<std::uint16_t>(packet.at(view.upper + udp_at::checksum)) != 0;
+}
+
+/// Whether this gateway can translate the packet into the other family.
+bool can_cross(const Packet& packet, const View& view, std::uint32_t lowest_ipv6_mtu) noexcept {
+    if (!view.udp || view.source_route) {
+        return false;
+    }
+    if (view.family == net::Family::ipv6) {
+        return has_udp_checksum(packet, view);  // UDP over IPv6 has one (RFC 8200 section 8.1)
+    }
+    const bool may_be_fragmented = (load_big_endian<std::uint16_t>(packet.at(view.ip + ipv4_at::flags)) & flag_dont_fragment) == 0;
+    const bool would_be_fragmented = may_be_fragmented && ipv6_octets + view.end() - view.upper > lowest_ipv6_mtu;
+    return !would_be_fragmented && has_room_for_ipv6(packet, view);
+}
+
+}  // namespace
+
+Translator::Translator(TranslationConfig config, NatTable* table)
+    : config_{std::move(config)},
+      map_{config_.pref64, config_.eam},
+      table_{is_stateful(config_.mode) ? table : nullptr},
+      inside_family_{inside_family(config_.mode)},
+      outside_family_{outside_family(config_.mode)} {}
+
+Drop Translator::translate(Side from, Packet& packet, std::uint64_t now_ns, Notes& notes) noexcept {
+    notes = {};
+    View view;
+    if (const Drop drop = read_headers(packet, view); drop != Drop::none) {
+        return drop;
+    }
+    notes.udp = view.udp;
+    const std::byte* const destination = packet.at(view.destination());
+    if (stays_on_link(destination, view.family) || stays_on_link(packet.at(view.source()), view.family)) {
+        return Drop::not_for_us;
+    }
+    const bool from_inside = from == config_.inside;
+    const bool to_pool = table_ != nullptr && !from_inside && view.family == outside_family_ &&
+                         table_->in_pool(address_at(packet, view.destination(), view.family));
+    if (!to_pool && is_own(packet, view)) {
+        return Drop::not_for_us;
+    }
+    if (hop_limit_of(packet, view) <= config_.hop_limit_decrement) {
+        return Drop::hop_limit;
+    }
+    if (config_.mode == Mode::siit) {
+        return translate_stateless(packet, view, notes);
+    }
+    if (to_pool) {
+        return translate_inward(packet, view, now_ns, notes);
+    }
+    if (table_ != nullptr && from_inside && view.family == inside_family_) {
+        return translate_outward(packet, view, now_ns, notes);
+    }
+    // A translator knows no way for IPv4 but its own; IPv6 that is not to be translated is background.
+    return table_ != nullptr && view.family == net::Family::ipv4 && config_.mode != Mode::nat66 ? Drop::no_mapping : route(packet, view);
+}
+
+NatTable::Clue Translator::clue_of(Side from, const Packet& packet) const noexcept {
+    View view;
+    const bool from_inside = from == config_.inside;
+    if (read_headers(packet, view) != Drop::none || !view.udp || view.family != (from_inside ? inside_family_ : outside_family_)) {
+        return {};
+    }
+    const Endpoints endpoints = endpoints_of(packet, view);
+    const NatEndpoint source{.address = endpoints.source, .port = endpoints.source_port};
+    NatEndpoint destination{.address = endpoints.destination, .port = endpoints.destination_port};
+    if (!from_inside) {
+        return table_->clue_from_outside(source, destination);
+    }
+    if (inside_family_ != outside_family_) {
+        const auto outside = represented(map_, destination.address, view.family);
+        if (!outside) {
+            return {};
+        }
+        destination.address = *outside;
+    }
+    return table_->clue_from_inside(source, destination);
+}
+
+bool Translator::is_own(const Packet& packet, const View& view) const noexcept {
+    return std::any_of(config_.own.begin(), config_.own.end(), [&](const net::Address& own) {
+        return own.family == view.family &&
+               std::equal(own.octets.begin(), own.octets.begin() + static_cast<int>(view.address_octets()), packet.at(view.destination()));
+    });
+}
+
+Drop Translator::route(Packet& packet, const View& view) const noexcept {
+    lower_hop_limit(packet, view, config_.hop_limit_decrement);
+    return Drop::none;
+}
+
+Drop Translator::translate_stateless(Packet& packet, const View& view, Notes& notes) noexcept {
+    Endpoints to;
+    to.source = address_at(packet, view.source(), view.family);
+    to.destination = address_at(packet, view.destination(), view.family);
+    const auto source = represented(map_, to.source, view.family), destination = represented(map_, to.destination, view.family);
+    if (!source || !destination) {
+        const bool native =
+            view.family == net::Family::ipv6 && !(destination && map_.only_embedded(load_ipv6(packet.at(view.destination()))));
+        return native ? route(packet, view) : Drop::no_mapping;
+    }
+    if (!can_cross(packet, view, config_.lowest_ipv6_mtu)) {
+        return Drop::unsupported;
+    }
+    to = endpoints_of(packet, view);
+    to.source = *source;
+    to.destination = *destination;
+    notes.treatment = Treatment::stateless;
+    notes.crossed = true;
+    cross(packet, view, to);
+    return Drop::none;
+}
+
+void Translator::cross(Packet& packet, const View& view, const Endpoints& to) noexcept {
+    const auto hop_limit = static_cast<std::uint8_t>(hop_limit_of(packet, view) - config_.hop_limit_decrement);
+    if (view.family == net::Family::ipv4) {
+        make_ipv6(packet, view, to, hop_limit);
+        return;
+    }
+    const std::size_t octets = ipv4_octets + view.end() - view.upper;
+    make_ipv4(packet, view, to,
+              {.hop_limit = hop_limit,
+               .identification = identification_++,
+               .dont_fragment = config_.dont_fragment_always || octets > longest_fragmentable_ipv4});
+}
+
+void Translator::finish_nat(Packet& packet, const View& view, const Endpoints& to) noexcept {
+    if (inside_family_ != outside_family_) {
+        cross(packet, view, to);
+        return;
+    }
+    write_endpoints(packet, view, to);
+    lower_hop_limit(packet, view, config_.hop_limit_decrement);
+}
+
+Drop Translator::translate_outward(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept {
+    const bool crosses = inside_family_ != outside_family_;
+    AddressOctets destination = address_at(packet, view.destination(), view.family);
+    if (crosses) {
+        const auto outside = represented(map_, destination, view.family);
+        if (!outside) {
+            return view.family == net::Family::ipv6 ? route(packet, view) : Drop::no_mapping;
+        }
+        destination = *outside;
+    }
+    if (!view.udp || view.source_route || (crosses && !can_cross(packet, view, config_.lowest_ipv6_mtu))) {
+        return Drop::unsupported;
+    }
+    Endpoints to = endpoints_of(packet, view);
+    const NatTable::Found found =
+        table_->from_inside({.address = to.source, .port = to.source_port}, {.address = destination, .port = to.destination_port}, now_ns);
+    switch (found.outcome) {
+        case NatTable::Outcome::known:
+        case NatTable::Outcome::created: break;
+        case NatTable::Outcome::refused: notes.error_wanted = true; return Drop::table_full;
+        case NatTable::Outcome::dropped: return Drop::table_full;
+        case NatTable::Outcome::rate_limited: return Drop::rate_limited;
+        case NatTable::Outcome::pool_exhausted: return Drop::pool_exhausted;
+        case NatTable::Outcome::untranslated: notes.treatment = Treatment::untranslated; return route(packet, view);
+    }
+    notes.treatment = Treatment::outward;
+    notes.crossed = crosses;
+    notes.new_connection = found.outcome == NatTable::Outcome::created;
+    notes.connection = found.connection;
+    const NatEndpoint pool = table_->pool_of(found.connection);
+    to.source = pool.address;
+    to.source_port = pool.port;
+    to.destination = destination;
+    finish_nat(packet, view, to);
+    return Drop::none;
+}
+
+Drop Translator::translate_inward(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept {
+    const bool crosses = inside_family_ != outside_family_;
+    if (!view.udp || view.source_route || (crosses && !can_cross(packet, view, config_.lowest_ipv6_mtu))) {
+        return Drop::unsupported;
+    }
+    Endpoints to = endpoints_of(packet, view);
+    const NatTable::Connection connection = table_->from_outside({.address = to.source, .port = to.source_port},
+                                                                 {.address = to.destination, .port = to.destination_port}, now_ns);
+    if (connection == NatTable::none) {
+        return Drop::no_state;
+    }
+    if (crosses) {
+        const auto source = represented(map_, to.source, view.family);
+        if (!source) {
+            return Drop::no_mapping;
+        }
+        to.source = *source;
+    }
+    notes.treatment = Treatment::inward;
+    notes.crossed = crosses;
+    notes.connection = connection;
+    const NatEndpoint inside = table_->inside_of(connection);
+    to.destination = inside.address;
+    to.destination_port = inside.port;
+    finish_nat(packet, view, to);
+    return Drop::none;
+}
+
+}  // namespace gatemark::refdut

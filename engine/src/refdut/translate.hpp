@@ -1,0 +1,113 @@
+#pragma once
+
+#include "base/result.hpp"
+#include "net/address.hpp"
+#include "refdut/address.hpp"
+#include "refdut/nat_table.hpp"
+#include "refdut/packet.hpp"
+#include "refdut/rewrite.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace gatemark::refdut {
+
+/// `router` forwards both families. `siit` translates by the family of the arriving frame, both ways. The NAT modes name the inside's
+/// family, then the outside's.
+enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46 };
+constexpr std::array<std::string_view, 6> mode_names{"router", "siit", "nat44", "nat64", "nat66", "nat46"};
+
+[[nodiscard]] constexpr bool is_stateful(Mode mode) noexcept { return mode >= Mode::nat44; }
+[[nodiscard]] constexpr bool uses_address_map(Mode mode) noexcept {
+    return mode == Mode::siit || mode == Mode::nat64 || mode == Mode::nat46;
+}
+
+struct TranslationConfig {
+    Mode mode = Mode::router;
+    Side inside = Side::left;  ///< NAT modes
+    std::uint8_t hop_limit_decrement = 1;
+    std::optional<net::Prefix> pref64;  ///< RFC 6052: 32, 40, 48, 56, 64 or 96 bits; siit, nat64, nat46
+    std::vector<EamEntry> eam;          ///< RFC 7757; siit, nat64, nat46
+    NatPool pool;                       ///< of the outside's family; NAT modes
+    bool dont_fragment_always = false;  ///< RFC 6145 section 5.1, instead of RFC 7915 section 5.1
+    /// An IPv4 packet without DF that is longer than this as IPv6 would have to be fragmented (RFC 7915 section 4). This gateway fragments
+    /// nothing: such a packet is dropped as unsupported, a shorter one is translated whole.
+    std::uint32_t lowest_ipv6_mtu = 65535;
+    std::vector<net::Address> own;  ///< the gateway's own addresses: what is sent to them is not forwarded (but the pool comes first)
+};
+
+/// All that is wrong with a configuration; `where` is the key in the tables [translation] and [table] of the gateway's file.
+[[nodiscard]] Errors check(const TranslationConfig& config);
+[[nodiscard]] Errors check(const NatLimits& limits);
+
+/// What was done to a frame.
+enum class Treatment : std::uint8_t {
+    routed,        ///< same family, both addresses kept
+    stateless,     ///< other family, both addresses by the map
+    outward,       ///< by a NAT, from inside: an Initiator's frame
+    inward,        ///< by a NAT, from outside: a Responder's frame
+    untranslated,  ///< by a NAT whose table is full: routed with its own source
+};
+
+struct Notes {
+    Treatment treatment = Treatment::routed;
+    bool udp = false;             ///< a whole UDP datagram (no fragment): also set for frames that are dropped once that is known
+    bool new_connection = false;  ///< this frame established it
+    bool error_wanted = false;    ///< dropped, not changed at all, and its sender is to hear of it (overflow behaviour refuse)
+    bool crossed = false;         ///< the family was changed
+    NatTable::Connection connection = NatTable::none;  ///< outward and inward; valid until the next frame
+};
+
+/// Forwards frames as a router, a stateless translator (RFC 7915, 6052, 7757) or a NAT (RFC 3022, 6146, 4787). UDP only, but for the router
+/// and native IPv6 through a translator, where any protocol passes. No octet outside the packet is read or written, whatever the frame
+/// says.
+class Translator {
+public:
+    /// `config` has passed `check`; `table` is there for NAT modes, and outlives the translator.
+    Translator(TranslationConfig config, NatTable* table);
+
+    /// Changes the frame in place into what leaves on the other side, but for Ethernet addresses and VLAN tag; a frame that is dropped may
+    /// be half changed. Checksums are updated incrementally (RFC 1624), so a wrong UDP checksum stays wrong. `now_ns` never goes back.
+    [[nodiscard]] Drop translate(Side from, Packet& packet, std::uint64_t now_ns, Notes& notes) noexcept;
+
+    /// Fetches what the table knows of a burst of frames, `packet_at(i)` for i below `count` (burst_max at most); then each is translated.
+    template <class PacketAt>
+    void look_ahead(Side from, std::size_t count, PacketAt&& packet_at) const noexcept {
+        if (table_ == nullptr || count < 2) {
+            return;
+        }
+        std::array<NatTable::Clue, burst_max> clues;
+        for (std::size_t i = 0; i < count; ++i) {
+            clues[i] = clue_of(from, packet_at(i));
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            table_->fetch(clues[i]);
+        }
+    }
+    static constexpr std::size_t burst_max = 64;
+
+    [[nodiscard]] const TranslationConfig& config() const noexcept { return config_; }
+    [[nodiscard]] NatTable* table() const noexcept { return table_; }
+
+private:
+    [[nodiscard]] NatTable::Clue clue_of(Side from, const Packet& packet) const noexcept;
+    [[nodiscard]] Drop route(Packet& packet, const View& view) const noexcept;
+    [[nodiscard]] Drop translate_stateless(Packet& packet, const View& view, Notes& notes) noexcept;
+    [[nodiscard]] Drop translate_outward(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
+    [[nodiscard]] Drop translate_inward(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
+    /// Makes the packet one of the other family.
+    void cross(Packet& packet, const View& view, const Endpoints& to) noexcept;
+    void finish_nat(Packet& packet, const View& view, const Endpoints& to) noexcept;
+    [[nodiscard]] bool is_own(const Packet& packet, const View& view) const noexcept;
+
+    TranslationConfig config_;
+    AddressMap map_;
+    NatTable* table_;
+    net::Family inside_family_, outside_family_;
+    std::uint16_t identification_ = 0;  ///< of the next IPv4 packet that is made from an IPv6 one
+};
+
+}  // namespace gatemark::refdut

@@ -1,0 +1,219 @@
+#include "refdut/config.hpp"
+
+#include "refdut/config_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace gatemark::refdut {
+namespace {
+
+const std::string sides = "[left]\nport = \"memif:/tmp/l\"\n[right]\nport = \"memif:/tmp/r\"\n";
+
+Errors errors_of(const std::string& toml) {
+    const auto parsed = parse_settings(toml);
+    const auto* const errors = std::get_if<Errors>(&parsed);
+    return errors == nullptr ? Errors{} : *errors;
+}
+
+std::vector<std::string> places(const std::string& toml) {
+    std::vector<std::string> list;
+    for (const Error& error : errors_of(toml)) {
+        EXPECT_FALSE(error.what.empty() || error.fix.empty()) << error.where;
+        list.push_back(error.where);
+    }
+    std::ranges::sort(list);
+    return list;
+}
+
+Settings settings_of(const std::string& toml) {
+    auto parsed = parse_settings(toml);
+    if (const auto* const errors = std::get_if<Errors>(&parsed)) {
+        for (const Error& error : *errors) {
+            ADD_FAILURE() << error.where << ": " << error.what;
+        }
+        return {};
+    }
+    return std::get<Settings>(parsed);
+}
+
+TEST(RefdutDuration, IsExactOrNothing) {
+    EXPECT_EQ(parse_duration("100 us"), 100'000U);
+    EXPECT_EQ(parse_duration("1.5ms"), 1'500'000U);
+    EXPECT_EQ(parse_duration("0"), 0U);
+    EXPECT_EQ(parse_duration("0.000000001 s"), 1U);
+    EXPECT_EQ(parse_duration("24 h"), 86'400'000'000'000U);
+    EXPECT_EQ(parse_duration("2 min"), 120'000'000'000U);
+    for (const char* const wrong :
+         {"", "5", "us", "1.5 ns", "-1 s", "1. s", "1 sec", "25 h", "99999999999999999999 ns", "1 s ", "0.1234567890123 s"}) {
+        EXPECT_EQ(parse_duration(wrong), std::nullopt) << wrong;
+    }
+}
+
+TEST(RefdutConfig, AllKeys) {
+    const Settings settings = settings_of(R"(
+mode = "nat64"
+seed = 7
+control = "/run/x.sock"
+processor = 1
+inside = "right"
+huge_pages = false
+held_frames = 50000
+[left]
+port = "af_packet:eth0"
+mtu = 2000
+ring_frames = 512
+vlan = 100
+ipv4 = "198.18.0.1"
+mac = "02:00:00:00:00:01"
+peer_mac = "02:00:00:00:00:02"
+[right]
+port = "memif:/tmp/r.sock,role=server"
+ipv6 = "2001:2::1"
+[translation]
+prefix = "64:ff9b::/96"
+eam = [{ipv4 = "192.0.2.0/24", ipv6 = "2001:db8::/120"}]
+pool = ["198.18.1.0/24", "198.18.2.1/32"]
+pool_ports = "2000-3000"
+hop_limit_decrement = 2
+dont_fragment_rule = "rfc6145"
+lowest_ipv6_mtu = 1500
+[table]
+size = 1000
+overflow = "evict_oldest"
+establishment_rate = 500
+establishment_burst = 5
+udp_timeout = "2 s"
+[forward]
+capacity = 100000
+queue = 77
+recovery = "200 ms"
+recovery_loss = 3
+delay = {kind = "uniform", minimum = "10 us", maximum = "1 ms"}
+keep_order = false
+loss = [{every = 1000}, {probability = 0.25}, {first = 10}, {from = "100 ms", to = "200 ms"}]
+duplicate = [{every = 5}]
+reorder = [{every = 7, by = 5}]
+corrupt = [{field = "hop_limit", every = 9}]
+[reverse]
+delay = {kind = "periodic", values = ["10 us", "50 us"]}
+)");
+    EXPECT_TRUE(settings.seed == 7 && settings.control == "/run/x.sock" && settings.processor == 1U && !settings.huge_pages_allowed);
+    EXPECT_EQ(settings.held_frames, 50'000U);
+    const SideSettings& left = settings.sides[0];
+    EXPECT_TRUE(left.port.kind == io::PortKind::af_packet && left.mtu == 2000 && left.ring_frames == 512 && left.vlan_id == 100);
+    EXPECT_TRUE(left.ipv4 && !left.ipv6 && left.mac && left.peer_mac);
+    const TranslationConfig& translation = settings.translation;
+    EXPECT_TRUE(translation.mode == Mode::nat64 && translation.inside == Side::right && translation.hop_limit_decrement == 2);
+    EXPECT_TRUE(translation.pref64 && translation.eam.size() == 1 && translation.pool.prefixes.size() == 2);
+    EXPECT_TRUE(translation.pool.port_min == 2000 && translation.pool.port_max == 3000);
+    EXPECT_TRUE(translation.dont_fragment_always && translation.lowest_ipv6_mtu == 1500);
+    EXPECT_EQ(translation.own.size(), 2U);
+    EXPECT_TRUE(settings.table.capacity == 1000 && settings.table.overflow == Overflow::evict_oldest);
+    EXPECT_TRUE(settings.table.establishment_per_second == 500 && settings.table.establishment_burst == 5);
+    EXPECT_EQ(settings.table.timeout_ns, 2'000'000'000U);
+    const DirectionSettings& forward = settings.directions[0];
+    EXPECT_EQ(forward.shaper,
+              (ShaperSpec{.frames_per_second = 100'000, .queue_frames = 77, .recovery_ns = 200'000'000, .recovery_loss = 3}));
+    EXPECT_EQ(forward.delay, (DelaySpec{.kind = DelaySpec::Kind::uniform, .values_ns = {10'000, 1'000'000}}));
+    EXPECT_FALSE(forward.keep_order);
+    using Kind = SelectorSpec::Kind;
+    const ImpairmentSpec& spec = forward.impairments;
+    EXPECT_EQ(spec.loss, (std::vector<SelectorSpec>{{.kind = Kind::every, .count = 1000},
+                                                    {.kind = Kind::probability, .probability = 0.25},
+                                                    {.kind = Kind::first, .count = 10},
+                                                    {.kind = Kind::window, .from_ns = 100'000'000, .to_ns = 200'000'000}}));
+    EXPECT_EQ(spec.duplicate, (std::vector<SelectorSpec>{{.kind = Kind::every, .count = 5}}));
+    EXPECT_EQ(spec.reorder, (std::vector<ReorderSpec>{{.selector = {.kind = Kind::every, .count = 7}, .by = 5}}));
+    EXPECT_EQ(spec.corrupt, (std::vector<CorruptSpec>{{.selector = {.kind = Kind::every, .count = 9}, .field = Field::hop_limit}}));
+    EXPECT_EQ(settings.directions[1].delay, (DelaySpec{.kind = DelaySpec::Kind::periodic, .values_ns = {10'000, 50'000}}));
+}
+
+TEST(RefdutConfig, Defaults) {
+    const Settings settings = settings_of("mode = \"router\"\n" + sides);
+    EXPECT_TRUE(settings.seed == 1 && settings.control.empty() && !settings.processor && settings.huge_pages_allowed);
+    EXPECT_EQ(settings.held_frames, 16'384U);
+    EXPECT_TRUE(settings.sides[0].mtu == 1500 && settings.sides[0].ring_frames == 4096 && !settings.sides[0].vlan_id);
+    EXPECT_EQ(settings.directions[0].shaper,
+              (ShaperSpec{.frames_per_second = 0, .queue_frames = 1000, .recovery_ns = 0, .recovery_loss = 2}));
+    EXPECT_TRUE(settings.directions[0].keep_order && settings.directions[0].delay.kind == DelaySpec::Kind::none);
+    const Settings queued = settings_of("mode = \"router\"\n" + sides + "[reverse]\ncapacity = 10\nqueue = 100000\n");
+    EXPECT_EQ(queued.held_frames, 116'384U);
+}
+
+TEST(RefdutConfig, TellsAllThatIsWrongAtOnce) {
+    const auto found = places(R"(
+mode = "nat45"
+sed = 1
+processor = -1
+[left]
+port = "memifs:/tmp/l"
+ipv4 = "2001:2::1"
+[right]
+port = "ring"
+vlan = 4095
+[forward]
+capacity = 0
+loss = [{every = 10, first = 3}, {from = "2 s", to = "1 s"}, {probability = 2}, 7, {}]
+delay = {kind = "uniform", minimum = "1 s", value = "1 parsec"}
+reorder = [{every = 5}]
+corrupt = [{every = 5, field = "colour"}, {every = 5}]
+[reverse]
+queue = 5
+delay = {kind = "periodic", values = []}
+)");
+    const std::vector<std::string> expected{"forward.capacity",
+                                            "forward.corrupt[0].field",
+                                            "forward.corrupt[1].field",
+                                            "forward.delay.maximum",
+                                            "forward.delay.value",
+                                            "forward.delay.value",
+                                            "forward.loss[0].every",
+                                            "forward.loss[1].to",
+                                            "forward.loss[2].probability",
+                                            "forward.loss[3]",
+                                            "forward.loss[4].every",
+                                            "forward.reorder[0].by",
+                                            "left.ipv4",
+                                            "left.port",
+                                            "mode",
+                                            "processor",
+                                            "reverse.delay.values",
+                                            "reverse.queue",
+                                            "right.port",
+                                            "right.vlan",
+                                            "sed"};
+    EXPECT_EQ(found, expected);
+}
+
+TEST(RefdutConfig, NamesTheNearestKeyAndRefusesSettingsThatWouldDoNothing) {
+    const auto errors = errors_of("mode = \"router\"\nporcessor = 1\n" + sides);
+    ASSERT_EQ(errors.size(), 1U);
+    EXPECT_NE(errors[0].fix.find("processor"), std::string::npos);
+    EXPECT_EQ(places("mode = \"router\"\ninside = \"left\"\n" + sides +
+                     "[table]\nsize = 5\n[translation]\npool_ports = \"1-5\"\nprefix = \"64:ff9b::/96\"\n"),
+              (std::vector<std::string>{"inside", "table", "translation.pool_ports", "translation.prefix"}));
+    EXPECT_EQ(places("mode = \"nat44\"\n" + sides), (std::vector<std::string>{"translation.pool"}));
+    EXPECT_EQ(places("mode = \"router\"\n"), (std::vector<std::string>{"left", "right"}));
+    EXPECT_EQ(places("mode = \n"), (std::vector<std::string>{"line 1, column 8"}));
+    EXPECT_EQ(places("mode = \"router\"\n[left]\nport=\"memif:/a\"\n[right]\nport=\"memif:/a\"\n"),
+              (std::vector<std::string>{"right.port"}));
+}
+
+TEST(RefdutConfig, OnlyWhatNeedsNoNewPortsCanBeReloaded) {
+    const Settings running = settings_of("mode = \"router\"\n" + sides);
+    EXPECT_TRUE(what_needs_a_restart(running, settings_of("mode = \"router\"\nseed = 9\n" + sides + "[forward]\ncapacity = 5\nqueue = 0\n"))
+                    .empty());
+    const Errors errors = what_needs_a_restart(
+        running,
+        settings_of("mode = \"router\"\ncontrol = \"/x\"\n[left]\nport = \"null\"\nmtu = 9000\n[right]\nport = \"memif:/tmp/r\"\n"));
+    EXPECT_EQ(errors.size(), 3U);
+    EXPECT_EQ(what_needs_a_restart(running, settings_of("mode = \"router\"\nheld_frames = 20000\n" + sides)).size(), 1U);
+    const std::string queue = "mode = \"router\"\n" + sides + "[forward]\ncapacity = 5\nqueue = ";
+    EXPECT_TRUE(what_needs_a_restart(running, settings_of(queue + "16384")).empty());
+    EXPECT_EQ(what_needs_a_restart(running, settings_of(queue + "16385")).size(), 1U);
+}
+
+}  // namespace
+}  // namespace gatemark::refdut

@@ -1,0 +1,265 @@
+#include "refdut/corrupt.hpp"
+
+#include "frame/streams.hpp"
+#include "io/memory_port.hpp"
+#include "loop/receiver.hpp"
+#include "refdut/packets.hpp"
+#include "state/reply_writer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+/// Every corruption against the Tester's own verification: exactly the reasons that are announced are found.
+namespace gatemark::refdut {
+namespace {
+
+using frame::Role, frame::signature::Direction, frame::signature::TrafficClass;
+using test::Octets;
+
+static_assert(field_names == frame::fault_names);
+
+/// A receiver of the Tester for one stream.
+class Receiving {
+public:
+    Receiving(const frame::Stream& stream, Direction direction, bool arrives_here, const state::ConnectionKeeper* keeper) {
+        arrivals_.reset(frame_count);
+        loop::ReceiverPlan plan{.tag = test::trial_tag(), .directions = {}, .kept_frames_max = 1};
+        plan.directions[static_cast<std::size_t>(direction)] = {.active = true,
+                                                                .arrives_here = arrives_here,
+                                                                .frame_count = frame_count,
+                                                                .mix = {1, 1},
+                                                                .streams = {&stream, nullptr},
+                                                                .arrivals = &arrivals_,
+                                                                .keeper = keeper};
+        direction_ = direction;
+        receiver_ = std::make_unique<loop::Receiver<io::MemoryReceiveQueue>>(plan, queue_, mailbox_);
+    }
+    void receive(std::span<const std::byte> frame) {
+        wire_.frames.push_back(Octets(frame.begin(), frame.end()));
+        while (receiver_->poll()) {}
+    }
+    [[nodiscard]] Fields found() const {
+        Fields found;
+        for (std::size_t i = 0; i < frame::fault_count; ++i) {
+            if (receiver_->counts(direction_, TrafficClass::foreground).faults[i] != 0) {
+                found.add(static_cast<Field>(i));
+            }
+        }
+        return found;
+    }
+    [[nodiscard]] std::uint64_t received() const { return receiver_->counts(direction_, TrafficClass::foreground).received; }
+
+    static constexpr std::uint64_t frame_count = 1000;
+
+private:
+    Direction direction_ = Direction::forward;
+    record::ArrivalBitmap arrivals_;
+    io::MemoryWire wire_;
+    io::MemoryReceiveQueue queue_{wire_};
+    loop::NeighborMailbox mailbox_;
+    std::unique_ptr<loop::Receiver<io::MemoryReceiveQueue>> receiver_;
+};
+
+std::string names_of(Fields fields) {
+    std::string names;
+    for (std::size_t i = 0; i < field_count; ++i) {
+        names += fields.has(static_cast<Field>(i)) ? std::string{field_names[i]} + " " : "";
+    }
+    return names;
+}
+
+struct Case {
+    Translator& translator;
+    NatTable* table;
+    Side from;
+    const frame::Stream& stream;
+    Direction direction;
+    const state::ConnectionKeeper* keeper;
+    std::optional<std::uint16_t> received_vlan;
+};
+
+/// Sends `frame` through the gateway, corrupted, and holds what the Tester finds against what was announced. Returns the announcement.
+Fields pass(const Case& gateway, Field field, const Octets& sent) {
+    Buffer buffer{sent};
+    Notes notes;
+    EXPECT_EQ(gateway.translator.translate(gateway.from, buffer.packet, 1, notes), Drop::none);
+    EXPECT_TRUE(set_vlan(buffer.packet, gateway.received_vlan));
+    const Octets before(buffer.frame().begin(), buffer.frame().end());
+    const Fields announced = corrupt(field, buffer.packet, notes, gateway.table);
+    EXPECT_TRUE(buffer.is_sound());
+    Receiving receiving{gateway.stream, gateway.direction, field != Field::wrong_port, gateway.keeper};
+    receiving.receive(buffer.frame());
+    EXPECT_EQ(names_of(receiving.found()), names_of(announced)) << field_names[static_cast<std::size_t>(field)];
+    EXPECT_EQ(receiving.received(), announced.none() ? 1U : 0U);
+    if (announced.none() || field == Field::wrong_port) {
+        EXPECT_EQ(test::to_hex(buffer.frame()), test::to_hex(before));
+    }
+    return announced;
+}
+
+class RefdutCorrupt : public testing::TestWithParam<std::tuple<test::Gateway, std::size_t, bool>> {};
+
+TEST_P(RefdutCorrupt, EachFieldOfAStatelessGatewayIsFoundUnderItsName) {
+    const auto [gateway, larger_by, tagged] = GetParam();
+    const bool crosses = gateway == test::Gateway::siit64 || gateway == test::Gateway::siit46;
+    const bool to_ipv4 = gateway == test::Gateway::router44 || gateway == test::Gateway::siit64;
+    TranslationConfig config;
+    config.mode = crosses ? Mode::siit : Mode::router;
+    config.hop_limit_decrement = crosses ? 3 : 1;
+    if (crosses) {
+        config.pref64 = prefix_of("64:ff9b::/96");
+    }
+    Translator translator{config, nullptr};
+    const test::Vlans vlans{.sent = tagged ? std::optional<std::uint16_t>{5} : std::nullopt,
+                            .received = tagged ? std::optional<std::uint16_t>{7} : std::nullopt};
+    const frame::Stream stream = test::make_stream(test::request_for(gateway, test::smallest_frame(gateway) + larger_by), vlans);
+    for (std::size_t i = 0; i < field_count; ++i) {
+        const auto field = static_cast<Field>(i);
+        const bool of_ipv4 = field == Field::ipv4_header || field == Field::ipv4_header_checksum || field == Field::dont_fragment;
+        const bool stateful = i >= static_cast<std::size_t>(Field::untranslated_source);
+        const bool exists = !stateful && !(of_ipv4 && !to_ipv4) && !(field == Field::flow_label && to_ipv4) &&
+                            !(field == Field::identification && gateway != test::Gateway::router44) &&
+                            !(field == Field::payload && larger_by == 0);
+        for (std::uint64_t number = 0; number < 10; ++number) {
+            const Fields announced = pass({translator, nullptr, Side::left, stream, Direction::forward, nullptr, vlans.received}, field,
+                                          test::sent_frame(stream, number, number));
+            ASSERT_EQ(announced, exists ? Fields{field} : Fields{}) << field_names[i];
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gateways, RefdutCorrupt,
+                         testing::Combine(testing::ValuesIn(test::all_gateways),
+                                          testing::Values(std::size_t{0}, std::size_t{1}, std::size_t{1300}), testing::Bool()));
+
+class RefdutCorruptNat : public testing::TestWithParam<Mode> {
+protected:
+    RefdutCorruptNat() {
+        crosses_ = GetParam() == Mode::nat64 || GetParam() == Mode::nat46;
+        const bool public_ipv4 = GetParam() == Mode::nat44 || GetParam() == Mode::nat64;
+        const std::string pool = public_ipv4 ? "203.0.113.8/31" : "2001:2:0:8000::8/127";
+        TranslationConfig config;
+        config.mode = GetParam();
+        config.pool = pool_of({pool});
+        if (crosses_) {
+            config.pref64 = prefix_of("64:ff9b::/96");
+        }
+        table_ = std::make_unique<NatTable>(config.pool, NatLimits{.capacity = 1000});
+        translator_ = std::make_unique<Translator>(config, table_.get());
+        EXPECT_EQ(state_.reset(connection_count), std::nullopt);
+        pool_ = std::get<net::AddressPool>(net::AddressPool::make({prefix_of(pool)}, "pool"));
+    }
+
+    [[nodiscard]] frame::Stream stream(Role role) const {
+        const bool initiator = role == Role::initiator;
+        const bool inside_ipv4 = GetParam() == Mode::nat44 || GetParam() == Mode::nat46;
+        const auto inside =
+            test::varying_host(inside_ipv4 ? "10.0.0.0" : "2001:2::", inside_ipv4 ? 2 : 14, frame::ValueMode::pseudorandom, 2, 9);
+        const auto outside = GetParam() == Mode::nat44 || GetParam() == Mode::nat64
+                                 ? test::varying_host("198.19.0.0", 2, frame::ValueMode::pseudorandom, 2, 6)
+                             : GetParam() == Mode::nat66 ? test::varying_host("2001:2:0:8000::", 14, frame::ValueMode::pseudorandom, 2, 6)
+                                                         : test::varying_host("64:ff9b::c613:0", 14, frame::ValueMode::pseudorandom, 2, 6);
+        const frame::ValueRange inner{frame::ValueMode::pseudorandom, 5000, 5004}, outer{frame::ValueMode::pseudorandom, 80, 81};
+        frame::StreamRequest request;
+        request.frame_octets = 128;
+        request.source = initiator ? inside : outside;
+        request.destination = initiator ? outside : inside;
+        request.source_ports = initiator ? inner : outer;
+        request.destination_ports = initiator ? outer : inner;
+        if (crosses_) {
+            request.mapping = test::mapping_of(std::string{test::prefix_96} + "/96");
+        }
+        const enumerate::TupleRanges ranges{
+            .source_ports = {5000, 5}, .destination_ports = {80, 2}, .source_hosts = {2, 8}, .destination_hosts = {2, 5}};
+        request.connections = frame::ConnectionTraffic{.role = role,
+                                                       .set = {ranges, enumerate::Order::pseudorandom, connection_count, test::seed},
+                                                       .choice = enumerate::ConnectionChoice::Mode::increasing};
+        return test::make_stream(request, {}, TrafficClass::foreground, initiator ? Direction::forward : Direction::reverse);
+    }
+    /// Test phase 1 without a fault.
+    void establish(const frame::Stream& upload) {
+        const state::ConnectionKeeper keeper{state::Phase::establish, state_, pool_};
+        const Case gateway{*translator_, table_.get(), Side::left, upload, Direction::forward, &keeper, std::nullopt};
+        for (std::uint64_t k = 0; k < connection_count; ++k) {
+            EXPECT_TRUE(pass(gateway, Field::unknown_connection, test::sent_frame(upload, k, k)).none());
+        }
+        EXPECT_EQ(table_->size(), connection_count);
+    }
+
+    static constexpr std::uint64_t connection_count = 200;
+    bool crosses_ = false;
+    std::unique_ptr<NatTable> table_;
+    std::unique_ptr<Translator> translator_;
+    state::StateTable state_;
+    net::AddressPool pool_;
+};
+
+TEST_P(RefdutCorruptNat, EachFieldOfAnInitiatorsFrameIsFoundUnderItsName) {
+    const frame::Stream upload = stream(Role::initiator);
+    establish(upload);
+    const bool to_ipv4 = GetParam() == Mode::nat44 || GetParam() == Mode::nat64;
+    const state::ConnectionKeeper keeper{state::Phase::use, state_, pool_};
+    const Case gateway{*translator_, table_.get(), Side::left, upload, Direction::forward, &keeper, std::nullopt};
+    for (std::size_t i = 0; i < field_count; ++i) {
+        const auto field = static_cast<Field>(i);
+        const bool of_ipv4 = field == Field::ipv4_header || field == Field::ipv4_header_checksum || field == Field::dont_fragment;
+        const bool exists = !(of_ipv4 && !to_ipv4) && !(field == Field::flow_label && to_ipv4) && field != Field::identification &&
+                            field != Field::wrong_owner && field != Field::unknown_connection;
+        Fields expected = exists ? Fields{field} : Fields{};
+        if (field == Field::untranslated_source && crosses_) {
+            expected.add(Field::family);
+        }
+        for (std::uint64_t k = 0; k < connection_count; k += 19) {
+            ASSERT_EQ(names_of(pass(gateway, field, test::sent_frame(upload, k, k))), names_of(expected)) << field_names[i];
+            // The next frame of the connection is sound: also where the mapping was changed.
+            ASSERT_TRUE(pass(gateway, Field::unknown_connection, test::sent_frame(upload, k, k)).none()) << field_names[i];
+        }
+    }
+    EXPECT_EQ(table_->size(), connection_count);
+}
+
+TEST_P(RefdutCorruptNat, EachFieldOfARespondersFrameIsFoundUnderItsName) {
+    const frame::Stream upload = stream(Role::initiator), download = stream(Role::responder);
+    establish(upload);
+    const bool to_ipv4 = GetParam() == Mode::nat44 || GetParam() == Mode::nat46;
+    const Case gateway{*translator_, table_.get(), Side::right, download, Direction::reverse, nullptr, std::nullopt};
+    for (std::size_t i = 0; i < field_count; ++i) {
+        const auto field = static_cast<Field>(i);
+        const bool of_ipv4 = field == Field::ipv4_header || field == Field::ipv4_header_checksum || field == Field::dont_fragment;
+        const bool exists = !(of_ipv4 && !to_ipv4) && !(field == Field::flow_label && to_ipv4) && field != Field::identification &&
+                            field != Field::untranslated_source && field != Field::mapping_changed;
+        for (std::uint64_t k = 0; k < connection_count; k += 19) {
+            Octets sent = download.sent().frame;
+            state::ReplyWriter{download, state_, pool_}.write(sent.data(), k, k, {k});
+            const Fields announced = pass(gateway, field, sent);
+            if (field == Field::wrong_owner) {
+                ASSERT_TRUE(announced.has(Field::wrong_owner) &&
+                            (announced.has(Field::destination_address) || announced.has(Field::destination_port)));
+            } else if (field == Field::unknown_connection || field == Field::destination_address) {
+                ASSERT_EQ(announced, (Fields{Field::destination_address, Field::unknown_connection}));
+            } else if (field == Field::destination_port) {
+                ASSERT_EQ(announced, (Fields{Field::destination_port, Field::unknown_connection}));
+            } else {
+                ASSERT_EQ(announced, exists ? Fields{field} : Fields{}) << field_names[i];
+            }
+        }
+    }
+}
+
+TEST_P(RefdutCorruptNat, TheFrameThatEstablishesAConnectionHasNoMappingToChange) {
+    const frame::Stream upload = stream(Role::initiator);
+    const state::ConnectionKeeper keeper{state::Phase::establish, state_, pool_};
+    const Case gateway{*translator_, table_.get(), Side::left, upload, Direction::forward, &keeper, std::nullopt};
+    EXPECT_TRUE(pass(gateway, Field::mapping_changed, test::sent_frame(upload, 0, 0)).none());
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, RefdutCorruptNat, testing::Values(Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46));
+
+TEST(RefdutCorruptField, HasTheNamesOfTheTester) {
+    EXPECT_EQ(field_of("hop_limit"), Field::hop_limit);
+    EXPECT_EQ(field_of("hoplimit"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace gatemark::refdut

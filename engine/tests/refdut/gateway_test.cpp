@@ -1,0 +1,272 @@
+#include "refdut/gateway.hpp"
+
+#include "refdut/memory_forwarding_port.hpp"
+#include "refdut/packets.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gatemark::refdut {
+namespace {
+
+using gatemark::test::address_of, gatemark::test::SlowPacket, gatemark::test::write_packet;
+
+using TestGateway = Gateway<MemoryForwardingPort, StoppedClock>;
+
+const net::MacAddress left_mac = *net::parse_mac("02:00:00:00:00:01"), right_mac = *net::parse_mac("02:00:00:00:00:02"),
+                      left_peer = *net::parse_mac("02:00:00:00:01:01"), right_peer = *net::parse_mac("02:00:00:00:01:02");
+constexpr std::uint64_t second = 1'000'000'000, ms = 1'000'000;  // these tests tick in nanoseconds
+
+class RefdutGateway : public testing::Test {
+protected:
+    RefdutGateway() {
+        settings.sides[0].ipv4 = address_of("198.18.0.1");
+        settings.sides[0].ipv6 = address_of("2001:2::1");
+        settings.sides[1].ipv4 = address_of("198.19.0.1");
+        settings.sides[0].peer_mac = left_peer;
+        settings.sides[1].peer_mac = right_peer;
+        settings.translation.own = {*settings.sides[0].ipv4, *settings.sides[0].ipv6, *settings.sides[1].ipv4};
+    }
+    ~RefdutGateway() override {
+        if (gateway) {
+            now += 3600 * second;
+            gateway->poll();
+        }
+        EXPECT_EQ(MemoryForwardingPort::in_use, 0U) << "buffers were lost";
+    }
+    void start() {
+        program = make_program(settings, {left_mac, right_mac}, second, nullptr);
+        gateway.emplace(*program, left, right, second, StoppedClock{&now});
+    }
+    [[nodiscard]] static MemoryForwardingPort::Octets frame(std::uint16_t number, bool reverse = false) {
+        SlowPacket packet =
+            reverse ? udp_packet("198.19.0.2", "198.18.0.2", 5000, number) : udp_packet("198.18.0.2", "198.19.0.2", 5000, number);
+        packet.link_destination = reverse ? right_mac : left_mac;
+        packet.link_source = reverse ? right_peer : left_peer;
+        return write_packet(packet);
+    }
+    void poll_at(std::uint64_t time) {
+        now = time;
+        gateway->poll();
+    }
+    [[nodiscard]] std::vector<std::uint16_t> numbers(const MemoryForwardingPort& port) const {
+        std::vector<std::uint16_t> list;
+        for (const auto& sent : port.sent) {
+            list.push_back(gatemark::test::read_packet(sent).destination_port);
+        }
+        return list;
+    }
+    [[nodiscard]] Snapshot counts() {
+        Command command;
+        gateway->execute(command);
+        return command.snapshot;
+    }
+    void execute(Command command) { gateway->execute(command); }
+
+    Settings settings;
+    std::unique_ptr<Program> program;
+    MemoryForwardingPort left, right;
+    std::uint64_t now = second;
+    std::optional<TestGateway> gateway;
+};
+
+TEST_F(RefdutGateway, RoutesBothWaysAtOnce) {
+    start();
+    left.arrive(frame(7));
+    right.arrive(frame(8, true));
+    poll_at(2 * second);
+    ASSERT_TRUE(right.sent.size() == 1 && left.sent.size() == 1);
+    const SlowPacket sent = gatemark::test::read_packet(right.sent[0]);
+    EXPECT_TRUE(sent.link_destination == right_peer && sent.link_source == right_mac && sent.hop_limit == 9 && sent.destination_port == 7);
+    const Snapshot taken = counts();
+    for (const DirectionCounts& direction : taken.counts.directions) {
+        EXPECT_TRUE(direction.balanced() && direction.received == 1 && direction.test_frames == 1 && direction.forwarded == 1);
+        EXPECT_TRUE(direction.delay_samples == 1 && direction.delay_max == 0);
+    }
+}
+
+TEST_F(RefdutGateway, HoldsAFrameForExactlyItsDelay) {
+    settings.directions[0].delay = {.kind = DelaySpec::Kind::periodic, .values_ns = {3 * ms, 1 * ms}};
+    settings.directions[0].keep_order = false;
+    start();
+    left.arrive(frame(1));
+    left.arrive(frame(2));
+    poll_at(2 * second);
+    poll_at(2 * second + ms - 1);
+    EXPECT_TRUE(right.sent.empty());
+    EXPECT_EQ(counts().counts.directions[0].held, 2U);
+    poll_at(2 * second + ms);
+    EXPECT_EQ(numbers(right), (std::vector<std::uint16_t>{2}));
+    poll_at(2 * second + 3 * ms - 1);
+    EXPECT_EQ(right.sent.size(), 1U);
+    poll_at(2 * second + 3 * ms + 12'000);
+    EXPECT_EQ(numbers(right), (std::vector<std::uint16_t>{2, 1}));
+    const Snapshot taken = counts();
+    const DirectionCounts& forward = taken.counts.directions[0];
+    EXPECT_TRUE(forward.delay_min == ms && forward.delay_max == 3 * ms + 12'000 && forward.held == 0 && forward.balanced());
+    EXPECT_TRUE(forward.late == 1 && forward.late_max == 12'000);
+}
+
+TEST_F(RefdutGateway, KeepsTheOrderIfAskedTo) {
+    settings.directions[0].delay = {.kind = DelaySpec::Kind::periodic, .values_ns = {3 * ms, 1 * ms, 2 * ms}};
+    start();
+    for (std::uint16_t i = 1; i <= 3; ++i) {
+        left.arrive(frame(i));
+    }
+    poll_at(2 * second);
+    poll_at(2 * second + 2 * ms);
+    EXPECT_TRUE(right.sent.empty());
+    poll_at(2 * second + 3 * ms);
+    EXPECT_EQ(numbers(right), (std::vector<std::uint16_t>{1, 2, 3}));
+}
+
+TEST_F(RefdutGateway, OnlyTestFramesTakePart) {
+    settings.directions[0].impairments.loss = {{.kind = SelectorSpec::Kind::every, .count = 1}};
+    start();
+    SlowPacket to_gateway = udp_packet("198.18.0.2", "198.19.0.1", 5000, 9);
+    to_gateway.link_destination = left_mac;
+    SlowPacket elsewhere = udp_packet("198.18.0.2", "198.19.0.2", 5000, 9);
+    elsewhere.link_destination = right_mac;
+    MemoryForwardingPort::Octets tcp = frame(3);
+    tcp[23] = std::byte{6};
+    tcp[25] = static_cast<std::byte>(static_cast<unsigned>(tcp[25]) + 11);  // protocol 6 instead of 17: the checksum grows by 11
+    left.arrive(write_packet(to_gateway));
+    left.arrive(write_packet(elsewhere));
+    left.arrive(tcp);
+    left.arrive(MemoryForwardingPort::Octets(10));
+    left.arrive(frame(4));
+    poll_at(2 * second);
+    const Snapshot taken = counts();
+    EXPECT_TRUE(taken.counts.directions[0].received == 5 && taken.counts.directions[0].test_frames == 1);
+    EXPECT_EQ(taken.counts.directions[0].lost, 1U);
+    EXPECT_EQ(taken.counts.other_dropped, 3U);
+    EXPECT_EQ(taken.counts.other_forwarded, 1U);
+    EXPECT_EQ(right.sent.size(), 1U);
+}
+
+TEST_F(RefdutGateway, AResetDropsWhatIsHeldAndWhatArrives) {
+    settings.directions[0].delay = {.kind = DelaySpec::Kind::fixed, .values_ns = {ms}};
+    settings.directions[0].impairments.reorder = {{.selector = {.kind = SelectorSpec::Kind::first, .count = 1}, .by = 1}};
+    start();
+    left.arrive(frame(1));
+    poll_at(2 * second);
+    poll_at(2 * second + ms);  // waits to be overtaken
+    left.arrive(frame(2));
+    poll_at(2 * second + ms + 1);
+    EXPECT_EQ(counts().counts.directions[0].held, 2U);
+    execute({.kind = Command::Kind::reset, .duration_ns = 10 * ms});
+    const std::uint64_t until = now + 10 * ms;
+    left.arrive(frame(3));
+    poll_at(until - 1);
+    left.arrive(frame(4));
+    poll_at(until);
+    poll_at(until + ms);
+    EXPECT_EQ(numbers(right), (std::vector<std::uint16_t>{4}));
+    const Snapshot taken = counts();
+    const DirectionCounts& forward = taken.counts.directions[0];
+    EXPECT_EQ(forward.own_drops[static_cast<std::size_t>(OwnDrop::reset)], 3U);
+    EXPECT_TRUE(forward.balanced());
+}
+
+TEST_F(RefdutGateway, ResetCountsStartsSelectorsAnewAndForgetsFramesUnderWay) {
+    settings.directions[0].delay = {.kind = DelaySpec::Kind::fixed, .values_ns = {ms}};
+    settings.directions[0].impairments.loss = {{.kind = SelectorSpec::Kind::first, .count = 1}};
+    start();
+    left.arrive(frame(1));
+    left.arrive(frame(2));
+    poll_at(2 * second);
+    execute({.kind = Command::Kind::reset_counts});
+    left.arrive(frame(3));
+    left.arrive(frame(4));
+    poll_at(2 * second + 1);
+    poll_at(2 * second + 2 * ms);
+    EXPECT_EQ(numbers(right), (std::vector<std::uint16_t>{2, 4}));
+    const Snapshot taken = counts();
+    const DirectionCounts& forward = taken.counts.directions[0];
+    EXPECT_TRUE(forward.carried_over == 1 && forward.forwarded == 1 && forward.lost == 1 && forward.test_frames == 2 && forward.balanced());
+}
+
+TEST_F(RefdutGateway, ALoadKeepsTheConnectionsOfTheSameTranslation) {
+    settings.translation.mode = Mode::nat44;
+    settings.translation.pool = pool_of({"198.19.0.1/32"});
+    settings.translation_key = "one";
+    start();
+    left.arrive(frame(1));
+    poll_at(2 * second);
+    EXPECT_EQ(counts().connections, 1U);
+    settings.seed = 5;
+    auto same = make_program(settings, {left_mac, right_mac}, second, program.get());
+    execute({.kind = Command::Kind::load, .program = same.get()});
+    EXPECT_EQ(counts().connections, 1U);
+    settings.translation_key = "two";
+    auto other = make_program(settings, {left_mac, right_mac}, second, same.get());
+    execute({.kind = Command::Kind::load, .program = other.get()});
+    EXPECT_EQ(counts().connections, 0U);
+    program = std::move(other);
+}
+
+TEST_F(RefdutGateway, RefusesWithAnErrorWhenTheTableIsFull) {
+    settings.translation.mode = Mode::nat44;
+    settings.translation.pool = pool_of({"198.19.0.1/32"});
+    settings.table.capacity = 1;
+    start();
+    left.arrive(frame(1));
+    left.arrive(frame(2));
+    left.arrive(frame(3));
+    poll_at(2 * second);
+    EXPECT_EQ(right.sent.size(), 1U);
+    ASSERT_EQ(left.sent.size(), 1U) << "one error a millisecond";
+    EXPECT_EQ(left.sent[0][23], std::byte{1}) << "ICMP";
+    const Snapshot taken = counts();
+    EXPECT_EQ(taken.counts.directions[0].translator_drops[static_cast<std::size_t>(Drop::table_full)], 2U);
+    EXPECT_TRUE(taken.counts.errors_sent == 1 && taken.counts.directions[0].balanced() && taken.table.refused == 2);
+}
+
+TEST_F(RefdutGateway, AsksForANeighbourItDoesNotKnow) {
+    settings.sides[1].peer_mac.reset();
+    start();
+    for (std::uint16_t i = 0; i < 3; ++i) {
+        left.arrive(frame(i));
+    }
+    poll_at(2 * second);
+    ASSERT_EQ(right.sent.size(), 1U) << "one question in ten milliseconds";
+    EXPECT_TRUE(right.sent[0][12] == std::byte{8} && right.sent[0][13] == std::byte{6}) << "ARP";
+    const Snapshot taken = counts();
+    EXPECT_EQ(taken.counts.directions[0].own_drops[static_cast<std::size_t>(OwnDrop::no_neighbour)], 3U);
+    EXPECT_TRUE(taken.counts.neighbour_asked == 1 && taken.counts.directions[0].balanced());
+}
+
+TEST_F(RefdutGateway, CountsWhatThePortDoesNotTakeAndWhatIsTooLong) {
+    start();
+    right.accepts = 1;
+    SlowPacket packet = udp_packet("198.18.0.2", "198.19.0.2", 5000, 9, 1473);
+    packet.link_destination = left_mac;
+    left.arrive(write_packet(packet));
+    packet.payload.pop_back();
+    left.arrive(write_packet(packet));
+    left.arrive(frame(2));
+    poll_at(2 * second);
+    EXPECT_EQ(right.sent.size(), 1U);
+    const Snapshot taken = counts();
+    const auto& drops = taken.counts.directions[0].own_drops;
+    EXPECT_TRUE(drops[static_cast<std::size_t>(OwnDrop::too_long)] == 1 && drops[static_cast<std::size_t>(OwnDrop::transmit_full)] == 1);
+    EXPECT_TRUE(taken.counts.directions[0].balanced());
+}
+
+TEST_F(RefdutGateway, AFrameForTheWrongPortGoesBackWithTheTagOfWhereItBelongs) {
+    settings.sides[1].vlan_id = 200;
+    settings.directions[0].impairments.corrupt = {
+        {.selector = {.kind = SelectorSpec::Kind::every, .count = 2}, .field = Field::wrong_port}};
+    start();
+    left.arrive(frame(1));
+    left.arrive(frame(2));
+    poll_at(2 * second);
+    ASSERT_TRUE(left.sent.size() == 1 && right.sent.size() == 1);
+    const SlowPacket back = gatemark::test::read_packet(left.sent[0]);
+    EXPECT_TRUE(back.link_destination == left_peer && back.vlan == 200 && back.destination_port == 2 && back.hop_limit == 9);
+    const Snapshot taken = counts();
+    EXPECT_TRUE(taken.counts.directions[0].corrupted[static_cast<std::size_t>(Field::wrong_port)] == 1 &&
+                taken.counts.directions[0].balanced());
+}
+
+}  // namespace
+}  // namespace gatemark::refdut

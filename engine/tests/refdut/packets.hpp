@@ -1,0 +1,59 @@
+#pragma once
+
+#include "golden/slow_packet.hpp"
+#include "refdut/packet.hpp"
+#include "refdut/translate.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+
+namespace gatemark::refdut {
+
+/// A frame in a heap buffer of exactly its size with the headroom and tailroom given, so that the address sanitizer sees each octet beyond.
+class Buffer {
+public:
+    explicit Buffer(std::span<const std::byte> frame, std::size_t headroom = 64, std::size_t tailroom = 64)
+        : memory_{std::make_unique<std::byte[]>(headroom + frame.size() + tailroom)}, octets_{headroom + frame.size() + tailroom} {
+        std::fill_n(memory_.get(), octets_, std::byte{0xcc});
+        std::copy(frame.begin(), frame.end(), memory_.get() + headroom);
+        packet = {.begin = memory_.get() + headroom, .octets = frame.size(), .headroom = headroom, .tailroom = tailroom};
+    }
+
+    [[nodiscard]] std::span<const std::byte> frame() const { return {packet.begin, packet.octets}; }
+    /// Whether the packet still lies in its buffer, with honest room around it.
+    [[nodiscard]] bool is_sound() const {
+        return packet.begin == memory_.get() + packet.headroom && packet.headroom + packet.octets + packet.tailroom == octets_;
+    }
+
+    Packet packet;
+
+private:
+    std::unique_ptr<std::byte[]> memory_;
+    std::size_t octets_;
+};
+
+inline net::Prefix prefix_of(const std::string& text) { return net::parse_prefix(text).value(); }
+
+inline EamEntry eam_of(const std::string& ipv4, const std::string& ipv6) { return {.ipv4 = prefix_of(ipv4), .ipv6 = prefix_of(ipv6)}; }
+
+inline NatPool pool_of(std::initializer_list<std::string> prefixes, std::uint16_t port_min = 1024, std::uint16_t port_max = 65535) {
+    NatPool pool{.prefixes = {}, .port_min = port_min, .port_max = port_max};
+    for (const std::string& prefix : prefixes) {
+        pool.prefixes.push_back(prefix_of(prefix));
+    }
+    return pool;
+}
+
+inline test::SlowPacket udp_packet(const std::string& source, const std::string& destination, std::uint16_t source_port,
+                                   std::uint16_t destination_port, std::size_t data_octets = 18) {
+    test::SlowPacket packet;
+    packet.source = test::address_of(source);
+    packet.destination = test::address_of(destination);
+    packet.source_port = source_port;
+    packet.destination_port = destination_port;
+    packet.payload = test::counting(data_octets);
+    return packet;
+}
+
+}  // namespace gatemark::refdut

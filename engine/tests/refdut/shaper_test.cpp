@@ -1,0 +1,111 @@
+#include "refdut/shaper.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace gatemark::refdut {
+namespace {
+
+using Verdict = Shaper::Verdict;
+constexpr std::uint64_t second = 1'000'000'000;  // these tests tick in nanoseconds, but for one
+
+TEST(RefdutShaper, WithoutCapacityServesAtOnce) {
+    Shaper shaper{{}, second};
+    for (std::uint64_t t = 0; t < 100; t += 7) {
+        const auto answer = shaper.arrive(t);
+        EXPECT_TRUE(answer.verdict == Verdict::served && answer.end_ticks == t);
+    }
+}
+
+/// The truth that measurements are held against: frame i arrives at i/r and is the first to be lost when (r - C) * t exceeds the queue.
+TEST(RefdutShaper, ConstantOverloadLosesItsFirstFrameWhenTheQueueIsFull) {
+    for (const std::uint64_t capacity : {1'000U, 33'333U, 100'000U, 977'777U}) {
+        for (const std::uint64_t queue : {0U, 1U, 100U, 5'000U}) {
+            for (const std::uint64_t percent : {101U, 110U, 150U, 300U}) {
+                const std::uint64_t rate = capacity * percent / 100;
+                Shaper shaper{{.frames_per_second = capacity, .queue_frames = queue}, 2'599'999'999};
+                std::uint64_t first_lost = 0;
+                for (std::uint64_t i = 0; first_lost == 0; ++i) {
+                    const auto due = static_cast<std::uint64_t>(static_cast<Wide>(i) * 2'599'999'999 / rate);
+                    first_lost = shaper.arrive(due).verdict == Verdict::queue_full ? i : 0;
+                }
+                const double when = static_cast<double>(first_lost) / static_cast<double>(rate);
+                const double excess = when * static_cast<double>(rate - capacity);
+                EXPECT_NEAR(excess, static_cast<double>(queue) + 1, 2.0) << capacity << " frames/s, queue " << queue << ", load " << rate;
+            }
+        }
+    }
+}
+
+TEST(RefdutShaper, ServesExactlyItsCapacityForAsLongAsItIsBusy) {
+    constexpr std::uint64_t capacity = 333'333, ticks = 2'600'000'003;
+    Shaper shaper{{.frames_per_second = capacity, .queue_frames = 1 << 30}, ticks};
+    std::uint64_t last = 0;
+    for (std::uint64_t i = 1; i <= 3 * capacity; ++i) {
+        last = shaper.arrive(0).end_ticks;
+        ASSERT_EQ(last, static_cast<std::uint64_t>((static_cast<Wide>(i) * ticks + capacity - 1) / capacity));
+    }
+    EXPECT_EQ(last, 3 * ticks);
+}
+
+/// Against a list of service ends, for random arrivals.
+TEST(RefdutShaper, HoldsToASlowQueue) {
+    std::mt19937_64 random{1};
+    for (int round = 0; round < 50; ++round) {
+        constexpr std::uint64_t service = 10'000;
+        const std::uint64_t queue = random() % 20;
+        Shaper shaper{{.frames_per_second = second / service, .queue_frames = queue}, second};
+        std::vector<std::uint64_t> ends;
+        std::uint64_t now = 5;
+        for (int i = 0; i < 3000; ++i) {
+            now += random() % (2 * service);
+            const auto inside = static_cast<std::uint64_t>(std::ranges::count_if(ends, [&](std::uint64_t end) { return end > now; }));
+            const auto answer = shaper.arrive(now);
+            if (inside > queue) {
+                ASSERT_EQ(answer.verdict, Verdict::queue_full);
+                continue;
+            }
+            ends.push_back(std::max(now, inside > 0 ? ends.back() : 0) + service);
+            ASSERT_TRUE(answer.verdict == Verdict::served && answer.end_ticks == ends.back());
+        }
+    }
+}
+
+TEST(RefdutShaper, LosesEveryNthFrameUntilRecoveredFromItsLastDrop) {
+    constexpr std::uint64_t capacity = 10'000, recovery = 200'000'000;
+    for (const std::uint64_t nth : {1U, 2U, 5U}) {
+        Shaper shaper{{.frames_per_second = capacity, .queue_frames = 10, .recovery_ns = recovery, .recovery_loss = nth}, second};
+        std::uint64_t now = 0, last_drop = 0;
+        for (; now < second; now += second / (capacity * 11 / 10)) {  // 110 % for a second
+            last_drop = shaper.arrive(now).verdict == Verdict::queue_full ? now : last_drop;
+        }
+        EXPECT_GT(last_drop, second - 20 * second / capacity);
+        std::uint64_t last_loss = 0, losses = 0, frames = 0;
+        for (; now < 2 * second; now += 2 * second / capacity, ++frames) {  // then 50 %
+            const auto verdict = shaper.arrive(now).verdict;
+            ASSERT_NE(verdict, Verdict::queue_full);
+            if (verdict == Verdict::lost_in_recovery) {
+                last_loss = now;
+                ++losses;
+            }
+        }
+        EXPECT_NEAR(static_cast<double>(last_loss), static_cast<double>(last_drop + recovery),
+                    static_cast<double>(2 * nth * second / capacity));
+        EXPECT_NEAR(static_cast<double>(losses), static_cast<double>(capacity) / 2 * 0.2 / static_cast<double>(nth), 8.0);
+    }
+}
+
+TEST(RefdutShaper, ForgetsWhoWaitsWhenCleared) {
+    Shaper shaper{{.frames_per_second = 1000, .queue_frames = 1}, second};
+    (void)shaper.arrive(0);
+    (void)shaper.arrive(0);
+    EXPECT_EQ(shaper.arrive(0).verdict, Verdict::queue_full);
+    shaper.clear();
+    EXPECT_EQ(shaper.arrive(0).verdict, Verdict::served);
+}
+
+}  // namespace
+}  // namespace gatemark::refdut
