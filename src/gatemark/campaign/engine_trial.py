@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from gatemark.campaign.events import EventCallback, TrialProgress
+from gatemark.campaign.gateway_reset import GatewayReset
 from gatemark.campaign.plan import Run
 from gatemark.config.model import Campaign
 from gatemark.engine.client import Engine
 from gatemark.errors import EngineError, Interrupted, TestBedError
 from gatemark.search.goal import Measure
 from gatemark.trial.form import PLAIN, TrialForm
+from gatemark.trial.reset import ResetFacts
 from gatemark.trial.result import JsonObject, TrialReport
 from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity, link_is_down
+
+HEALTH_WAIT_S = 300.0
+"""A gateway that was reset may be a machine that boots."""
+
+HEALTH_POLL_S = 0.1
 
 
 class GatewayWatch(Protocol):
@@ -73,6 +81,8 @@ class Observed:
     """Frames that the test bed's queues towards the Tester dropped meanwhile, by place."""
     gateway_drops: Mapping[str, int]
     """Frames that the gateway's own queues dropped meanwhile, by place."""
+    reset: ResetFacts | None = None
+    """When the gateway was reset; None if it was not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +93,8 @@ class EngineTrials:
     engine: Engine
     testbed: GatewayWatch | None
     on_event: EventCallback
+    health_wait_s: float = HEALTH_WAIT_S
+    """How long a gateway may take after the trial in which it was reset until it is well."""
 
     def make(self, body: JsonObject, trial_number: int, *, needs_link: bool, form: TrialForm = PLAIN) -> Observed:
         """Make one trial and say whether it may be believed; `trial_number` is that of the campaign.
@@ -91,22 +103,27 @@ class EngineTrials:
         gateway. So is a trial that was cancelled, and one without link if `needs_link`.
         """
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
-        report = self._report(body, trial_number, form.reset_after_ns)
-        if self.testbed is not None:
-            self.testbed.check()
+        report, reset = self._report(body, trial_number, form.reset_after_ns)
+        self._check_gateway(self.health_wait_s if reset is not None else 0.0)
         if needs_link and link_is_down(report):
             raise _link_down(report)
         drops = _increase(own_before, self._own_drops())
-        policy = ValidityPolicy(lateness_max_ns=self.campaign.validity.lateness_max_ns)
+        lateness_max_ns = self.campaign.validity.lateness_max_ns
+        if form.lateness_max_ns is not None:
+            lateness_max_ns = min(lateness_max_ns, form.lateness_max_ns)
+        policy = ValidityPolicy(lateness_max_ns=lateness_max_ns)
         return Observed(
             report=report,
             validity=judge_validity(report, policy, testbed_drops=drops, step=form.step),
             testbed_drops=drops,
             gateway_drops=_increase(gateway_before, self._gateway_drops()),
+            reset=reset,
         )
 
-    def _report(self, body: JsonObject, trial_number: int, reset_after_ns: int | None) -> TrialReport:
-        reset = None if reset_after_ns is None else _Reset(self.testbed, reset_after_ns)
+    def _report(
+        self, body: JsonObject, trial_number: int, reset_after_ns: int | None
+    ) -> tuple[TrialReport, ResetFacts | None]:
+        reset = None if reset_after_ns is None else GatewayReset(self.testbed, reset_after_ns)
 
         def tell(progress: JsonObject) -> None:
             self.on_event(TrialProgress(trial_number=trial_number, progress=progress))
@@ -125,47 +142,24 @@ class EngineTrials:
                 where=f"trial {trial_number}",
                 fix="every finished trial is kept; continue with `gatemark run --resume DIR`",
             )
-        if reset is not None:
-            reset.check()
-        return report
+        return report, None if reset is None else reset.facts()
+
+    def _check_gateway(self, wait_s: float) -> None:
+        """Raise TestBedError if the gateway is not well within a time."""
+        until = time.monotonic() + wait_s
+        while self.testbed is not None:
+            try:
+                return self.testbed.check()
+            except TestBedError:
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(HEALTH_POLL_S)
 
     def _own_drops(self) -> Mapping[str, int]:
         return {} if self.testbed is None else self.testbed.own_drops()
 
     def _gateway_drops(self) -> Mapping[str, int]:
         return {} if self.testbed is None else self.testbed.gateway_queue_drops()
-
-
-class _Reset:
-    """Resets the gateway once, with the first progress record that says that it is time; a trial runs meanwhile."""
-
-    def __init__(self, testbed: GatewayWatch | None, after_ns: int) -> None:
-        self._testbed = testbed
-        self._after_ns = after_ns
-        self._is_done = False
-        self._error: TestBedError | None = None
-
-    def take(self, progress: JsonObject) -> None:
-        """Take one progress record of the engine. An error is kept until the trial is over."""
-        is_time = progress.get("phase") == "send" and int(progress.get("elapsed_ns", 0)) >= self._after_ns
-        if self._is_done or not is_time or self._testbed is None:
-            return
-        self._is_done = True
-        try:
-            self._testbed.reset()
-        except TestBedError as error:
-            self._error = error
-
-    def check(self) -> None:
-        """Raise TestBedError if the gateway was not reset while the Tester sent."""
-        if self._error is not None:
-            raise self._error
-        if not self._is_done:
-            raise TestBedError(
-                what="the gateway was not reset while the Tester sent",
-                where="test bed",
-                fix="send for longer after the reset: raise reset.observe",
-            )
 
 
 def _increase(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:

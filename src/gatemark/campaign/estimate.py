@@ -17,6 +17,7 @@ from gatemark.campaign.stateful_estimate import (
 )
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import sending_times_ns
+from gatemark.search.burst import LOSS_VERIFICATIONS
 from gatemark.units import NANOSECONDS_PER_SECOND, LineShare
 
 ASSUMED_LINE_BITS_PER_SECOND = 10_000_000_000
@@ -113,7 +114,10 @@ def _back_to_back(campaign: Campaign, maximum: int | None) -> LeastAndMost:
         ceiling = (maximum or 1) * model.ceiling_ns // NANOSECONDS_PER_SECOND
         steps = -(-ceiling // model.resolution)
     bursts = 1 + max(0, steps - 1).bit_length()
-    return Work(), Work(bursts, bursts * (model.ceiling_ns + model.wait_ns + campaign.trial.waits_ns))
+    if model.search == "loss_verification":
+        bursts *= 1 + LOSS_VERIFICATIONS
+    waits_ns = campaign.trial.waits_ns - campaign.trial.drain_ns + model.wait_ns
+    return Work(), Work(bursts, bursts * (model.ceiling_ns + waits_ns))
 
 
 def _throughput(campaign: Campaign, maximum: int | None) -> LeastAndMost:

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from gatemark.errors import GatemarkError, ResultError
 from gatemark.search.goal import Purpose
+from gatemark.trial.reset import ResetFacts
 from gatemark.trial.result import TrialReport
 from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict
@@ -135,6 +136,8 @@ class TrialRecord:
     """Stateful trials only."""
     alpha: Fraction | None = None
     """Validated establishment: `report` is that of the validation, at this share of `frames_per_second`."""
+    reset: ResetFacts | None = None
+    """When the gateway was reset; None if it was not."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as a line of the journal holds it."""
@@ -157,6 +160,7 @@ class TrialRecord:
             "alpha": None
             if self.alpha is None
             else {"numerator": self.alpha.numerator, "denominator": self.alpha.denominator},
+            "reset": None if self.reset is None else self.reset.to_json(),
         }
 
     @classmethod
@@ -173,7 +177,7 @@ class TrialRecord:
             "started_at",
             "seconds",
         )
-        connections, alpha = data["connections"], data["alpha"]
+        connections, alpha, reset = data["connections"], data["alpha"], data["reset"]
         return cls(
             **{name: data[name] for name in plain},
             validity=Validity.from_json(data["validity"]),
@@ -183,6 +187,7 @@ class TrialRecord:
             gateway_drops=dict(data["gateway_drops"]),
             connections=None if connections is None else ConnectionFacts.from_json(connections),
             alpha=None if alpha is None else Fraction(alpha["numerator"], alpha["denominator"]),
+            reset=None if reset is None else ResetFacts.from_json(reset),
         )
 
 

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from gatemark.campaign.plan import Cell
-from gatemark.config.delay_tables import DelayModel
+from gatemark.config.delay_tables import BackToBackModel, DelayModel
 from gatemark.config.model import Campaign, ConnectionEstablishmentRateModel, ThroughputModel
 from gatemark.errors import ConfigError
 from gatemark.procedures.delay import DelayLoad
 from gatemark.procedures.result import RunResult
+from gatemark.search.burst import LOSS_VERIFICATIONS, BurstGoal
 from gatemark.search.goal import Goal
 from gatemark.search.scan import Scan
 from gatemark.trial.form import PLAIN, TrialForm
-from gatemark.units import NANOSECONDS_PER_SECOND, LineShare, theoretical_maximum
+from gatemark.units import NANOSECONDS_PER_SECOND, LineShare, frames_in, theoretical_maximum
 
 VLAN_TAG_OCTETS = 4
 
@@ -140,6 +141,18 @@ def delay_loads(model: DelayModel, throughput: RunResult | None) -> tuple[DelayL
                 DelayLoad(frames_per_second=share_of, share=load, throughput=proven, throughput_limited_by=limited_by)
             )
     return tuple(loads)
+
+
+def burst_goal(model: BackToBackModel, line_rate: int) -> BurstGoal:
+    """Return what a search for the longest burst looks for at a line rate in frames/s (RFC 9004 section 6.2)."""
+    ceiling = max(1, frames_in(line_rate, model.ceiling_ns))
+    resolution = model.resolution
+    frames = int(resolution * ceiling) if isinstance(resolution, Fraction) else resolution
+    return BurstGoal(
+        ceiling=ceiling,
+        resolution=max(1, frames),
+        verifications=LOSS_VERIFICATIONS if model.search == "loss_verification" else 0,
+    )
 
 
 def load_of(campaign: Campaign, key: str, rate: int | LineShare, line_maximum: int | None) -> int:

@@ -57,6 +57,7 @@ class TrialMaker:
             seconds=round(time.monotonic() - begin, 3),
             connections=made.connections,
             alpha=order.step.alpha,
+            reset=made.reset,
         )
 
     def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, *, needs_link: bool) -> Judged:
@@ -75,6 +76,7 @@ class TrialMaker:
             report=observed.report,
             testbed_drops=observed.testbed_drops,
             gateway_drops=observed.gateway_drops,
+            reset=observed.reset,
         )
 
 

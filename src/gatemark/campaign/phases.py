@@ -21,6 +21,7 @@ from gatemark.errors import ConfigError, TestBedError
 from gatemark.trial.connection_request import establish_request, establishing_ns, use_request, validation_request
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.request import resolve_requests
+from gatemark.trial.reset import ResetFacts
 from gatemark.trial.result import JsonObject, TrialReport
 from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict, judge
@@ -47,6 +48,8 @@ class Judged:
     gateway_drops: Mapping[str, int] = field(default_factory=dict)
     connections: ConnectionFacts | None = None
     """Stateful trials only."""
+    reset: ResetFacts | None = None
+    """When the gateway was reset; None if it was not."""
 
 
 class StatefulTrials:
@@ -310,6 +313,7 @@ class _Trial:
             testbed_drops=observed.testbed_drops,
             gateway_drops=observed.gateway_drops,
             connections=self.facts,
+            reset=observed.reset,
         )
 
     def _ask(

@@ -24,14 +24,18 @@ from gatemark.campaign.events import (
     TrialProgress,
     TrialStarted,
 )
+from gatemark.campaign.journal import TrialRecord
 from gatemark.campaign.plan import MEASURES_FRAMES, Plan, Run
 from gatemark.procedures.result import RunResult
 from gatemark.search.goal import Bounds
 from gatemark.trial.result import TrialReport
-from gatemark.units import format_duration_ns, format_rate
+from gatemark.units import format_duration_ns, format_rate, frames_in
 
-LOADS_WITHOUT_BOUNDS = ("delay", "recovery", "reset")
+LOADS_WITHOUT_BOUNDS = ("delay", "back_to_back", "recovery", "reset")
 """Purposes of trials whose loads are given, not searched for."""
+
+LOSSY_BY_INTENT = ("recovery", "reset")
+"""Purposes of trials in which a gateway has to lose frames: those neither pass nor fail."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -157,6 +161,9 @@ def measures_frames(run: Run) -> bool:
 def load_words(run: Run, frames_per_second: int, duration_ns: int) -> str:
     """The load of a trial and how long it lasts."""
     unit = "frames/s" if measures_frames(run) else "connections/s"
+    if run.procedure == "back_to_back":
+        frames = frames_in(frames_per_second, duration_ns)
+        return f"burst of {frames:,} frames at {format_rate(frames_per_second)} {unit}"
     return f"{format_rate(frames_per_second)} {unit} for {format_duration_ns(duration_ns)}"
 
 
@@ -175,6 +182,8 @@ def trial_line(event: TrialFinished) -> str:
     record = event.record
     if not record.validity.valid:
         outcome, why = "invalid", record.validity.reasons
+    elif record.purpose in LOSSY_BY_INTENT:
+        outcome, why = "done", event_words(record)
     elif record.verdict is not None and record.verdict.passed:
         outcome, why = "passed", ()
     else:
@@ -187,6 +196,13 @@ def trial_line(event: TrialFinished) -> str:
     if record.purpose == "delay":
         return f"{words}; {delay_words(record.report)}" if record.validity.valid else words
     return words if record.purpose in LOADS_WITHOUT_BOUNDS else f"{words}; bounds {bounds_words(event.bounds)}"
+
+
+def event_words(record: TrialRecord) -> tuple[str, ...]:
+    """When the gateway was reset, and how many frames were not delivered."""
+    undelivered = sum(counts.undelivered for _, _, counts in record.report.counts())
+    lost = f"{undelivered:,} frames not delivered"
+    return (lost,) if record.reset is None else (f"reset after {format_duration_ns(record.reset.began_ns)}, {lost}",)
 
 
 def delay_words(report: TrialReport) -> str:

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from gatemark.campaign.delay_runs import measure_delay_run
 from gatemark.campaign.engine_trial import GatewayWatch, TrialOrder
+from gatemark.campaign.event_runs import measure_back_to_back_run, measure_reset_run, measure_system_recovery_run
 from gatemark.campaign.events import EventCallback, RepetitionFinished, RunFinished, RunStarted, TrialFinished
 from gatemark.campaign.journal import Journal, TrialRecord
 from gatemark.campaign.loads import frame_loss_scan, line_maximum, throughput_form, throughput_goal
@@ -154,6 +155,9 @@ _PROCEDURES: dict[Procedure, Callable[[Trials, Run, Sequence[RunResult]], RunRes
     "throughput": _measure_throughput_run,
     "frame_loss": _measure_frame_loss_run,
     "delay": measure_delay_run,
+    "back_to_back": measure_back_to_back_run,
+    "system_recovery": measure_system_recovery_run,
+    "reset": measure_reset_run,
     "connection_tear_down_rate": measure_tear_down_run,
     "connection_tracking_table_capacity": measure_capacity_run,
 }

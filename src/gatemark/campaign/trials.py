@@ -126,7 +126,7 @@ class Repetition:
                 return _measured(record, self._history[-1])
         if _gateway_lost_connections(record):
             _refuse(record)
-        return Measured(observation=self._history[-1], report=None)
+        return Measured(observation=self._history[-1], report=None, problems=record.validity.reasons)
 
     def _trial(self, step: Measure, attempt: int, *, is_last: bool) -> TrialRecord:
         trials = self.trials
@@ -173,13 +173,14 @@ def _measured(record: TrialRecord, observation: Observation) -> Measured:
     """Return a valid trial as procedures see it."""
     facts = record.connections
     if facts is None:
-        return Measured(observation=observation, report=record.report)
+        return Measured(observation=observation, report=record.report, reset=record.reset)
     return Measured(
         observation=observation,
         report=record.report,
         phase_one=facts.phase_one[-1].report if facts.phase_one else None,
         tear_down_ns=facts.tear_down_ns,
         collapsed=facts.collapsed,
+        reset=record.reset,
     )
 
 

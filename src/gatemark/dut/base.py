@@ -82,6 +82,10 @@ class TestBed(Protocol):
         """Stop the gateway and start it anew, after it collapsed."""
         ...
 
+    def reset(self) -> None:
+        """Reset the gateway while frames are sent (RFC 6201 section 4); it may still be starting when this returns."""
+        ...
+
     def own_drops(self) -> dict[str, int]:
         """Frames dropped so far because a receive queue of the Tester was full, by counter."""
         ...
@@ -123,6 +127,12 @@ class FoundTestBed:
             what="the gateway collapsed and nothing can start it anew",
             where="test bed",
             fix="start it by hand, and give gateway.control.start a command",
+        )
+
+    def reset(self) -> None:
+        """What is not ours is not reset."""
+        raise TestBedError(
+            what="the gateway cannot be reset", where="test bed", fix="give gateway.control.reset a command"
         )
 
     def own_drops(self) -> dict[str, int]:

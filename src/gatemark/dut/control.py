@@ -1,4 +1,4 @@
-"""Control of a stateful gateway by the commands of its recipe or of the campaign file (RFC 9693 section 4.4).
+"""Control of a gateway by the commands of its recipe or of the campaign file (RFC 9693 section 4.4, RFC 6201).
 
 A command is a line for a shell where the gateway is; how it gets there is an argument.
 """
@@ -16,6 +16,8 @@ from gatemark.dut.recipe import TABLE_VARIABLES, Commands
 from gatemark.errors import TestBedError
 
 POLL_SECONDS = 0.05
+RESET_SECONDS_MAX = 300.0
+"""How long the commands of a reset may take: they may wait for a machine that boots."""
 DELETION_SECONDS_MAX = 600
 """How long it may take to delete all connections: half a minute was seen for 400 million."""
 
@@ -103,6 +105,16 @@ class GatewayControl:
                 fix="the command runs in a POSIX shell with `date`, with `perl` where `date` knows no nanoseconds (%N)",
             )
         return int(times[2]) - int(times[1])
+
+    def reset(self) -> None:
+        """Reset the gateway (RFC 6201 section 4)."""
+        where = f"{self._where}: reset"
+        if not self._commands.reset:
+            raise TestBedError(
+                what="there is no such command", where=where, fix='write for example "systemctl restart gateway"'
+            )
+        for command in self._commands.reset:
+            self._run(command, where=where, seconds_max=RESET_SECONDS_MAX)
 
     def check_health(self) -> None:
         """Raise TestBedError if a health command fails."""

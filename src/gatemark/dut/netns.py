@@ -197,6 +197,17 @@ class NetnsTestBed:
         self._stop_gateway()
         self._start_gateway()
 
+    def reset(self) -> None:
+        """Reset the gateway as the recipe says; its daemons are ended before that and started anew after it.
+
+        To be called by the thread that closes the test bed: daemons end with the thread that started them.
+        """
+        if not self._recipe.commands.start:
+            return self._control.reset()
+        self._stop_gateway()
+        self._control.reset()
+        self._start_gateway()
+
     def describe(self) -> GatewayDescription:
         """Describe the gateway as it is now: versions, addresses, routes, settings, steering."""
         where = f"gateway {self._recipe.name}"

@@ -194,6 +194,10 @@ class PortsTestBed(FoundTestBed):
         self._control.await_health(START_SECONDS_MAX)
         self._control.set_up_table()
 
+    def reset(self) -> None:
+        """Reset the gateway by the commands of the campaign file; its table is as they leave it."""
+        self._control.reset()
+
     def check(self) -> None:
         """Raise TestBedError if an interface of the kernel is gone or down, or a health command fails."""
         for side, text in self.ports.items():

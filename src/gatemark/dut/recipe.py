@@ -80,7 +80,7 @@ class Commands(_Strict):
     set_udp_timeout: tuple[str, ...] = ()
     """Let UDP connections without frames live for {seconds}."""
     reset: tuple[str, ...] = ()
-    """Reset the gateway while the Tester sends (RFC 6201 section 4)."""
+    """Reset the gateway while the Tester sends (RFC 6201 section 4). Daemons are ended before, and started after it."""
     version: tuple[str, ...] = ()
     """Print the versions that the report must name (RFC 2544 section 7)."""
     configuration: tuple[str, ...] = ()
@@ -169,7 +169,7 @@ class Recipe(_Strict):
             pool_ports=self.pool_ports,
             mapping=self.mapping,
             table=self.table,
-            actions=self.actions if self.is_stateful else frozenset(),
+            actions=self.actions if self.is_stateful else self.actions & {"reset"},
             left=self.left.side,
             right=self.right.side,
             mtu=self.mtu,

@@ -249,7 +249,8 @@ class SimulatedEngine:
     def _block(self, wanted: Mapping[str, Any], offered: int, generator: random.Random) -> tuple[int, int]:
         """Return first and end of the block of frames that the gateway does not forward.
 
-        It is at the end of the trial; after an overload it ends when the gateway has recovered.
+        It is at the end of the trial; after an overload it begins before the load falls, and ends when the gateway has
+        recovered: until then nothing is forwarded.
         """
         direction, load, step = str(wanted["direction"]), int(wanted["frames_per_second"]), wanted.get("step")
         if step is None:
@@ -257,12 +258,10 @@ class SimulatedEngine:
         before = min(offered, frames_in(load, step["after_ns"]))
         lost = self._lost(direction, load, before, generator)
         lost_later = self._lost(direction, step["frames_per_second"], offered - before, generator)
-        end = before
         if lost_later:
-            end = offered
-        elif lost:
-            end = min(offered, before + frames_in(step["frames_per_second"], self.device.recovery_ns))
-        return max(0, end - lost - lost_later), end
+            return max(0, offered - lost - lost_later), offered
+        recovering = frames_in(step["frames_per_second"], self.device.recovery_ns) if lost else 0
+        return before - lost, min(offered, before + recovering)
 
     def _tags(self, body: Mapping[str, Any], wanted: Mapping[str, Any], frames: int) -> tuple[list[int], list[int]]:
         """Return the numbers of the tagged frames in each class."""
@@ -290,7 +289,7 @@ class SimulatedEngine:
         capacity = int(device.capacity(direction) * (1 + device.noise * spread))
         if any(lowest <= load <= highest for lowest, highest in device.lossless_windows):
             return 0
-        lost = offered - offered * capacity // load if load > capacity else 0
+        lost = max(0, offered - offered * capacity // load - device.buffer_frames) if load > capacity else 0
         if any(lowest <= load <= highest for lowest, highest in device.lossy_windows):
             lost = max(lost, 1)
         expected = offered * device.loss_ratio

@@ -19,6 +19,8 @@ class SimulatedDevice:
     """Highest load that is forwarded whole; above it, exactly the capacity is forwarded."""
     capacity_reverse: int | None = None
     """None: as forward."""
+    buffer_frames: int = 0
+    """So many frames of a trial above the capacity are kept and forwarded later, in each direction."""
     noise: float = 0.0
     """Each trial has a capacity of its own, evenly spread over +- this share of the nominal one."""
     loss_ratio: float = 0.0

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gatemark.search.goal import Measure, Observation
+from gatemark.trial.reset import ResetFacts
 from gatemark.trial.result import TrialReport
 
 
@@ -22,6 +23,10 @@ class Measured:
     """Tear-down: time that the gateway took to delete all connections."""
     collapsed: bool = False
     """The gateway stopped working during the trial."""
+    reset: ResetFacts | None = None
+    """When the gateway was reset; None if it was not."""
+    problems: tuple[str, ...] = ()
+    """Where the Tester was the limit: what it did wrong in the last attempt."""
 
 
 MeasureStep = Callable[[Measure], Measured]

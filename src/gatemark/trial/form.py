@@ -50,6 +50,10 @@ class TrialForm:
     step: RateStep | None = None
     reset_after_ns: int | None = None
     """When the gateway is reset, counted from the start of sending (RFC 6201 section 4)."""
+    drain_ns: int | None = None
+    """Wait for frames after sending, in place of that of the campaign."""
+    lateness_max_ns: int | None = None
+    """No burst may be sent later than this after its planned time, where the campaign allows more."""
 
     @property
     def delays_json(self) -> dict[str, Any] | None:

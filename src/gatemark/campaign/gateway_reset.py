@@ -1,0 +1,59 @@
+"""Resets the gateway once while a trial is sending (RFC 6201 section 4)."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+from gatemark.errors import TestBedError
+from gatemark.trial.reset import ResetFacts
+from gatemark.trial.result import JsonObject
+
+
+class Resettable(Protocol):
+    """What can be reset."""
+
+    def reset(self) -> None:
+        """Reset the gateway; it may still be starting when this returns."""
+
+
+class GatewayReset:
+    """One reset, made with the first progress record of the engine that says that it is time.
+
+    It is made in the thread that reads those records: the engine sends meanwhile, as it is a process of its own, and
+    what it tells waits in the pipe. A thread of its own would end the daemons that a test bed starts in it: they die
+    with the thread that started them (PR_SET_PDEATHSIG). So the reset begins up to the time between two progress
+    records late, and when it began is recorded.
+    """
+
+    def __init__(self, gateway: Resettable | None, after_ns: int) -> None:
+        self._gateway = gateway
+        self._after_ns = after_ns
+        self._facts: ResetFacts | None = None
+        self._error: TestBedError | None = None
+
+    def take(self, progress: JsonObject) -> None:
+        """Take one progress record of the engine. An error is kept until the trial is over."""
+        elapsed_ns = int(progress.get("elapsed_ns", 0))
+        is_time = progress.get("phase") == "send" and elapsed_ns >= self._after_ns
+        if self._facts is not None or self._error is not None or self._gateway is None or not is_time:
+            return
+        begin = time.monotonic_ns()
+        try:
+            self._gateway.reset()
+        except TestBedError as error:
+            self._error = error
+        else:
+            self._facts = ResetFacts(began_ns=elapsed_ns, took_ns=time.monotonic_ns() - begin)
+
+    def facts(self) -> ResetFacts:
+        """Return when it was, after the trial; raise TestBedError if the gateway was not reset while it was sending."""
+        if self._error is not None:
+            raise self._error
+        if self._facts is None:
+            raise TestBedError(
+                what="the gateway was not reset while the Tester sent",
+                where="test bed",
+                fix="send for longer after the reset: raise reset.observe",
+            )
+        return self._facts
