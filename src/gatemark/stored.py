@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -128,4 +129,6 @@ def _direction_row(direction: DirectionResult) -> DirectionRow:
         duplicate=sum(counts.duplicate for counts in both),
         lost=sum(counts.lost for counts in both),
         lateness_max_ns=direction.lateness_max_ns,
+        late=sum(counts.late for counts in both),
+        loss_by_slice=tuple(sum(pair) for pair in zip_longest(*(counts.loss.by_slice for counts in both), fillvalue=0)),
     )

@@ -66,3 +66,21 @@ def test_the_report_is_that_of_single_frames(
 def test_percentiles_are_those_of_rfc_2330(values: list[int], per_100000: int) -> None:
     histogram = sorted((value, values.count(value)) for value in set(values))
     assert percentile_ns(histogram, len(values), per_100000) == percentile(values, Fraction(per_100000, 1000))
+
+
+@given(values=st.lists(st.integers(0, 20), max_size=50), lost=st.integers(0, 20), per_100000=st.integers(1, 100_000))
+def test_a_frame_without_a_delay_ranks_last(values: list[int], lost: int, per_100000: int) -> None:
+    """Against the sorted list, the rank computed in integers: sorted[ceil(p * N) - 1]."""
+    histogram = sorted((value, values.count(value)) for value in set(values))
+    ordered: list[int | None] = [*sorted(values), *[None] * lost]
+    rank = (per_100000 * len(ordered) + 99_999) // 100_000
+    expected = ordered[rank - 1] if ordered else None
+    assert percentile_ns(histogram, len(ordered), per_100000) == expected
+
+
+@given(count=st.integers(1, 10**13), per_100000=st.integers(1, 100_000))
+def test_the_rank_is_exact_however_many_frames_there_are(count: int, per_100000: int) -> None:
+    """No rounding of floating point: the rank moves by one where it must, also beyond 2**32 frames."""
+    rank = -(-per_100000 * count // 100_000)
+    assert percentile_ns([(1, rank - 1), (2, count - rank + 1)], count, per_100000) == 2
+    assert percentile_ns([(1, rank), (2, count - rank)], count, per_100000) == 1

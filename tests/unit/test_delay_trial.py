@@ -180,9 +180,10 @@ class TestSimulatedEvents:
         device = SimulatedDevice(capacity_forward=900, recovery_ns=200_000_000)
         counts = trial(device, TrialForm(step=FORM.step)).directions[0].foreground
         assert counts.offered == 1500
-        assert counts.lost == 100
+        assert counts.lost == 200
+        assert counts.loss.first_index == 900
         assert counts.loss.last_index == 1099  # 200 ms of 500 frames/s after the first 1000 frames
-        assert counts.delay.samples == 1400
+        assert counts.delay.samples == 1300
 
     def test_a_gateway_that_is_still_too_slow_does_not(self) -> None:
         counts = trial(SimulatedDevice(capacity_forward=400), TrialForm(step=FORM.step)).directions[0].foreground

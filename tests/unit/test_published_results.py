@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
+from published_runs import (
+    PUBLISHED,
+    capacity_document,
+    column_document,
+    delay_document,
+    rate_documents,
+    tear_down_document,
+)
 from stateful_documents import (
     MILLION,
     Words,
@@ -11,79 +22,229 @@ from stateful_documents import (
     document,
     page_of,
     run,
-    series_of,
     tear_down_run,
     terminal_of,
 )
 
 from gatemark.report import stateful, statements, words
 from gatemark.report.scale_up import scale_up_tables
-from gatemark.results.schema import (
-    GatewayTablePart,
+from gatemark.report.shares import share_rows
+from gatemark.results.delay_parts import DelaySeriesPart
+from gatemark.results.parts import SummaryPart
+from gatemark.results.schema import ResultDocument, RunPart
+
+Table = dict[str, Any]
+
+
+def tables(kind: str, key: str | None = None, over: str | None = None) -> pytest.MarkDecorator:
+    """All published tables of a kind, or those that have a column `key`, or whose columns differ in `over`."""
+    found = [
+        pytest.param(table, id=table["source"])
+        for table in PUBLISHED[kind]
+        if (key is None or key in table) and (over is None or table["over"] == over)
+    ]
+    assert found
+    return pytest.mark.parametrize("table", found)
+
+
+def number(text: str) -> float:
+    """A figure of the report as a number: unit, thousands separators and parentheses left out."""
+    return float(text.strip("()").split(" ")[0].replace(",", ""))
+
+
+def last_digit(printed: str) -> float:
+    """Value of the last digit of a figure."""
+    return float(10.0 ** -len(printed.partition(".")[2]))
+
+
+def check_derived(shown: Sequence[str], printed: Sequence[str], slack: Sequence[float], digits: float = 0.51) -> None:
+    """Compare figures of the report with printed ones: `digits` of the last printed one, and what `slack` allows."""
+    assert len(shown) == len(printed) == len(slack)
+    for text, expected, more in zip(shown, printed, slack, strict=True):
+        tolerance = digits * last_digit(expected) + more
+        if "." in text:  # what the report itself rounds off
+            tolerance += 0.5 * last_digit(text.split(" ")[0].strip("()"))
+        assert abs(number(text) - number(expected)) <= tolerance, (text, expected)
+
+
+def found_in(run: RunPart, unit: str) -> SummaryPart:
+    """The summary whose figures the paper prints."""
+    both = run.rate_sum_of_directions if unit == "sum" else None
+    found = both or run.rate_per_direction or run.connections_per_second
+    assert found is not None
+    return found
+
+
+def runs_of(documents: Sequence[ResultDocument]) -> list[RunPart]:
+    return [run for one in documents for run in one.runs]
+
+
+def input_error(table: Table) -> list[float]:
+    """By how much the last printed digit of each median may change it, as a ratio."""
+    digits = table.get("digit", [1] * len(table["columns"]))
+    exact = "digit" not in table
+    return [0 if exact else digit / 2 / median for digit, median in zip(digits, table["median"], strict=True)]
+
+
+@tables("rates")
+def test_median_and_percentiles_are_the_published_ones(table: Table) -> None:
+    documents = rate_documents(table)
+    found = [found_in(run, table["unit"]) for run in runs_of(documents)]
+    assert [one.median for one in found] == table["median"]
+    assert [one.p1 for one in found] == table["minimum"]
+    assert [one.p99 for one in found] == table["maximum"]
+
+
+@pytest.mark.parametrize(
+    "source", ["NAT64, Table 4", "NAT64, Table 7", "unbiased, Table IX", "unbiased, Table XI", "Maptperf, Table 4"]
 )
-
-PUBLISHED_RATIOS = {
-    "Jool, establishment": ((625_976, 483_153, 356_445), ("0.77", "0.74")),
-    "Jool, throughput": ((698_826, 497_654, 378_513), ("0.71", "0.76")),
-    "PF, establishment": ((120_214, 85_039, 74_022), ("0.71", "0.87")),
-    "PF, throughput": ((237_304, 198_828, 173_338), ("0.84", "0.87")),
-}
-
-
-@pytest.mark.parametrize("name", PUBLISHED_RATIOS)
-def test_medians_of_a_series_give_the_published_ratios(name: str) -> None:
-    rates, ratios = PUBLISHED_RATIOS[name]
-    found = series_of(rates, (400_000, 4 * MILLION, 40 * MILLION))
-    assert cells(found, "Median") == tuple(f"{rate:,}" for rate in rates)
-    assert cells(found, "Minimum (p1)") == tuple(f"{rate - 7:,}" for rate in rates)
-    assert cells(found, "Maximum (p99)") == tuple(f"{rate + 9:,}" for rate in rates)
-    assert cells(found, "Median / previous median") == ("\u2013", *ratios)
+def test_the_page_shows_median_spread_and_dispersion(source: str) -> None:
+    documents = rate_documents(next(table for table in PUBLISHED["rates"] if table["source"] == source))
+    text = Words(page_of(*documents)).text
+    for found in (found_in(one, "direction") for one in runs_of(documents)):
+        for shown in (found.median, found.p1, found.p99):
+            assert words.format_count(shown) in text
+        assert words.format_percent(found.dispersion_percent) in text
 
 
-def test_hash_sizes_give_the_published_loads() -> None:
-    loads = []
-    for count, exponent in ((400_000, 20), (4 * MILLION, 23), (40 * MILLION, 27)):
-        table = GatewayTablePart(size=1 << exponent, hash_size=1 << exponent, udp_timeout_ns=100 * 10**9)
-        found = document([run("connection_establishment_rate", (102_929,), count=count)], table=table)
-        loads += cells(found, "Sessions per hash size")
-        assert cells(found, "Hash size") == (f"{1 << exponent:,}",)
-        assert cells(found, "Destination ports from 1") == (f"{count // 40_000:,}",)
-        assert cells(found, "Source ports from 1") == ("40,000",)
-        assert cells(found, "UDP timeout") == ("100s",)
-    assert loads == ["0.3815", "0.4768", "0.2980"]
+@tables("rates", "step", over="processors")
+def test_ratios_over_processors(table: Table) -> None:
+    (found,) = scale_up_tables(rate_documents(table))
+    assert found.processors == tuple(table["columns"])
+    (row,) = found.rows
+    assert row.steps == (words.DASH, *table["step"])
 
 
-PUBLISHED_TEAR_DOWNS = {
-    "Jool": (
-        (400_000, (430, 445, 480), (290, 300, 310), "(2,758,621)"),
-        (4 * MILLION, (1350, 1365, 1390), (290, 300, 310), "3,755,869"),
-        (40 * MILLION, (11_760, 11_790, 11_950), (290, 300, 310), "3,481,288"),
-    ),
-    "iptables": (
-        (400_000, (670, 690, 695), (200, 210, 220), "833,333"),
-        (4 * MILLION, (6_240, 6_320, 6_410), (340, 360, 380), "671,141"),
-        (40 * MILLION, (70_420, 71_010, 72_230), (2_940, 2_960, 2_980), "587,803"),
-    ),
-    "iptables, 16 cores": (
-        (1_562_500, (4_320, 4_330, 4_340), (550, 550, 550), "413,360"),
-        (6_250_000, (18_000, 18_050, 18_100), (1_270, 1_280, 1_290), "372,689"),
-        (25 * MILLION, (74_400, 74_470, 74_500), (4_170, 4_170, 4_170), "355,619"),
-        (100 * MILLION, (305_000, 305_330, 306_000), (15_700, 15_740, 15_800), "345,316"),
-        (400 * MILLION, (1_178_000, 1_178_350, 1_179_000), (31_200, 31_200, 31_200), "348,690"),
-        (800 * MILLION, (2_263_000, 2_263_160, 2_263_500), (31_200, 31_200, 31_200), "358,429"),
-    ),
-}
-"""Connections, times with a full and with an empty table in ms, and connections/s as printed."""
+@tables("rates", "step", over="connections")
+def test_ratios_over_connections(table: Table) -> None:
+    (found,) = rate_documents(table)
+    assert cells(found, "Median / previous median") == (words.DASH, *table["step"])
 
 
-@pytest.mark.parametrize("name", PUBLISHED_TEAR_DOWNS)
-def test_times_of_tear_down_give_the_published_rates(name: str) -> None:
-    measured = PUBLISHED_TEAR_DOWNS[name]
-    found = document([tear_down_run(count, full, empty, 1) for count, full, empty, _ in measured])
-    assert [row.rate for row in stateful.tear_down_rows(found)] == [rate for *_, rate in measured]
-    text = terminal_of(found)
-    assert all(rate in text for *_, rate in measured)
-    assert ("in parentheses: uncertain" in text) == ("(" in measured[0][-1])
+@tables("rates", "scale_up")
+def test_relative_scale_up(table: Table) -> None:
+    documents = rate_documents(table)
+    (found,) = scale_up_tables(documents)
+    first, *shown = [ratio for _, ratio in found.rows[0].cells]
+    assert first == "1.000"
+    error = input_error(table)
+    slack = [float(text) * (own + error[0]) for text, own in zip(table["scale_up"], error[1:], strict=True)]
+    check_derived(shown, table["scale_up"], slack)
+    for text in (Words(page_of(*documents)).text, terminal_of(*documents)):
+        assert all(one in text for one in shown)
+
+
+@tables("rates", "dispersion")
+def test_dispersion(table: Table) -> None:
+    documents = rate_documents(table)
+    found = [found_in(run, table["unit"]).dispersion_percent for run in runs_of(documents)]
+    shown = [words.format_percent(one) for one in found]
+    slack = [100 / median for median in table["median"]]  # minimum and maximum are rounded to whole frames/s
+    check_derived(shown, table["dispersion"], slack, digits=1.1)
+
+
+@tables("rates", "relative")
+def test_share_of_the_first_column(table: Table) -> None:
+    documents = rate_documents(table)
+    rows = share_rows(documents)
+    assert [(row.campaign, row.reference) for row in rows] == [
+        (str(column), str(table["columns"][0])) for column in table["columns"][1:]
+    ]
+    shown = [row.share for row in rows]
+    check_derived(shown, table["relative"], [0] * len(shown))
+    for text in (Words(page_of(*documents)).text, terminal_of(*documents)):
+        assert all(one in text for one in shown)
+
+
+@tables("shares")
+def test_share_of_plain_forwarding_by_as_many_processors(table: Table) -> None:
+    by_source = {one["source"]: one for one in PUBLISHED["rates"]}
+    routers, gateways = (rate_documents(by_source[table[name]]) for name in ("of", "what"))
+    rows = [row for row in share_rows([*gateways, *routers]) if row.campaign.isdecimal()]
+    assert len(rows) == len(gateways)
+    slack = [
+        float(printed) * (own + other)
+        for printed, own, other in zip(
+            table["printed"], input_error(by_source[table["what"]]), input_error(by_source[table["of"]]), strict=True
+        )
+    ]
+    check_derived([row.share for row in rows], table["printed"], slack)
+
+
+@tables("rates", "load")
+def test_connections_for_each_place_of_the_hash_table(table: Table) -> None:
+    shown: list[str] = []
+    for place, column in enumerate(table["columns"]):
+        found = column_document(table, place)
+        shown += cells(found, "Sessions per hash size")
+        if "destination_ports" in table:
+            destinations = table["destination_ports"][place]
+            assert cells(found, "Destination ports from 1") == (f"{destinations:,}",)
+            assert cells(found, "Source ports from 1") == (f"{column // destinations:,}",)
+    check_derived(shown, table["load"], [0] * len(shown))
+
+
+@tables("tear_downs")
+def test_tear_down(table: Table) -> None:
+    found = tear_down_document(table)
+    rows = stateful.tear_down_rows(found)
+    net_s = [
+        (run.tear_down.net_ns / 10**9, printed)
+        for run, printed in zip(found.runs, table["net_s"], strict=True)
+        if run.tear_down is not None and printed
+    ]
+    assert all(abs(shown - float(printed)) <= 0.501 * last_digit(printed) for shown, printed in net_s)
+    for row, printed in zip(rows, table["rate"], strict=True):
+        assert abs(number(row.rate) - number(printed)) <= 0.51 * table.get("rate_digit", 1)
+        assert row.rate.startswith("(") or not printed.startswith("(")
+    for text in (Words(page_of(found)).text, terminal_of(found)):
+        assert all(row.rate in text for row in rows)
+    assert ("in parentheses: uncertain" in terminal_of(found)) == any(row.rate.startswith("(") for row in rows)
+
+
+@tables("capacities")
+def test_capacity(table: Table) -> None:
+    (found,) = stateful.capacity_tables(capacity_document(table))
+    assert len(found.rows) == table["repetitions"] + 3
+    columns = [
+        tuple(number(text) for text in (c0, r0, cs, rs, ct, c))
+        for _, c0, r0, cs, rs, ct, _, c, _ in found.rows[-3:]
+    ]  # fmt: skip
+    expected = [
+        (table["c0"], table["r0"][i], table["cs"], table["rs"][i], table["ct"], table["c"][i]) for i in range(3)
+    ]
+    assert columns == [expected[1], expected[0], expected[2]]
+
+
+def delay_figures(series: DelaySeriesPart) -> dict[str, SummaryPart | None]:
+    found: dict[str, SummaryPart | None] = {}
+    if series.latency is not None:
+        found |= {"typical_ns": series.latency.typical_ns.summary}
+        found |= {"worst_case_ns": series.latency.worst_case_ns.summary}
+    if series.pdv is not None:
+        found |= {"pdv_ns": series.pdv.pdv_ns.summary}
+    return found
+
+
+@tables("delays")
+def test_delays(table: Table) -> None:
+    found_document = delay_document(table)
+    (point,) = found_document.runs[0].delays
+    text = Words(page_of(found_document)).text
+    assert point.frames_per_second == table["load"]
+    for series in point.series:
+        figures = delay_figures(series)
+        assert set(figures) == set(table[series.direction])
+        for name, (minimum, median, maximum) in table[series.direction].items():
+            found = figures[name]
+            assert found is not None
+            assert (found.p1, found.median, found.p99) == (minimum, median, maximum)
+            printed = table.get("dispersion", {}).get(series.direction, {}).get(name)
+            if printed is not None:  # minimum and maximum are rounded, median as well
+                slack = 100 * table["digit"] / median * (1 + (maximum - minimum) / median / 2)
+                check_derived([words.format_percent(found.dispersion_percent)], [printed], [slack], digits=1.1)
+            assert words.format_percent(found.dispersion_percent) in text
+            assert words.format_in(found.median, 1000) in text
 
 
 def test_times_are_written_as_the_papers_write_them() -> None:
@@ -138,30 +299,6 @@ def test_a_capacity_that_is_only_a_lower_bound_is_told_so() -> None:
     assert "not measured: Tester-limited (gateway ≥ 1,000)" in said.sentence
 
 
-KCPS = {1: 223.5, 2: 371.1, 4: 708.7, 8: 1341, 16: 2383}
-KPPS = {1: 414.9, 2: 742.3, 4: 1379, 8: 2336, 16: 4557}
-
-
-def test_medians_over_processors_give_the_published_scale_up() -> None:
-    documents = [
-        document(
-            [
-                run("connection_establishment_rate", (int(KCPS[number] * 1000),)),
-                run("throughput", (int(KPPS[number] * 1000),), direction="bidirectional"),
-            ],
-            name="iptables", mode="nat44", processors=number,
-        )
-        for number in KCPS
-    ]  # fmt: skip
-    table = scale_up_tables(documents)[0]
-    assert table.processors == (1, 2, 4, 8, 16)
-    assert [ratio for _, ratio in table.rows[0].cells] == ["1.000", "0.830", "0.793", "0.750", "0.666"]
-    assert [ratio for _, ratio in table.rows[1].cells] == ["1.000", "0.895", "0.831", "0.704", "0.686"]
-    for text in (Words(page_of(*documents)).text, terminal_of(*documents)):
-        assert "0.666" in text
-        assert "2,383,000" in text
-
-
 def test_a_scale_up_needs_one_gateway_at_different_numbers_of_processors() -> None:
     one, four = (document([run("throughput", (number,))], processors=number) for number in (1, 4))
     assert len(scale_up_tables([one, four])) == 1
@@ -170,3 +307,33 @@ def test_a_scale_up_needs_one_gateway_at_different_numbers_of_processors() -> No
     assert scale_up_tables([four, document([run("throughput", (1,))], processors=2)]) == ()
     assert scale_up_tables([one, document([run("throughput", (1,))], processors=4, name="another")]) == ()
     assert scale_up_tables([document([run("throughput", (1,))])] * 2) == ()
+
+
+def named(name: str, *runs: RunPart, **of_gateway: Any) -> ResultDocument:
+    return document(runs, **of_gateway).model_copy(update={"name": name})
+
+
+def test_only_equal_measurements_that_the_gateway_limited_are_compared() -> None:
+    first = named("first", run("throughput", (1000,)))
+    assert [row.share for row in share_rows([first, named("second", run("throughput", (500,)))])] == ["50.00 %"]
+    tolerant = run("throughput", (500,)).goal.model_copy(update={"loss_tolerance": "1/10000"})
+    timed = run("throughput", (500,)).goal.model_copy(update={"frame_timeout_ns": 10**8})
+    for other in (
+        run("throughput", (500,), changes={"goal": tolerant}),
+        run("throughput", (500,), changes={"goal": timed}),
+        run("throughput", (500,), changes={"limited_by": "tester"}),
+        run("throughput", (500,), changes={"limited_by": "maximum"}),
+        run("throughput", (500,), count=5),
+        run("throughput", (500,), direction="reverse"),
+        run("connection_establishment_rate", (500,)),
+    ):
+        assert share_rows([first, named("second", other)]) == ()
+    assert share_rows([first, named("second", run("throughput", (500,)), processors=2)]) == ()
+    assert share_rows([first, named("second", run("throughput", (500,)), mode="nat44")]) == ()
+
+
+def test_a_router_is_the_reference_of_a_translator_wherever_it_stands() -> None:
+    router = named("router", run("throughput", (2000,), count=None), mode="router44")
+    gateways = [named("one", run("throughput", (1000,))), named("two", run("throughput", (500,)))]
+    found = [(row.campaign, row.share, row.reference) for row in share_rows([*gateways, router])]
+    assert found == [("one", "50.00 %", "router"), ("two", "25.00 %", "router")]

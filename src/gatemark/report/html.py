@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
 import jinja2
-from markupsafe import Markup
 
 from gatemark.report import model, plots, words
+from gatemark.report.figures import (
+    Figure,
+    PageSection,
+    loss_time_figures,
+    make_figure,
+    page_sections,
+    run_name,
+)
 from gatemark.report.model import ReportPart, TrialRow
 from gatemark.report.observed import observations, phase_one_failures
 from gatemark.report.scale_up import scale_up_tables
+from gatemark.report.self_error import ceiling_cell, ceiling_notes, no_self_test, reaches_ceiling
+from gatemark.report.shares import share_rows
 from gatemark.report.stateful import (
     CAPACITY_COLUMNS,
     CapacityTable,
@@ -25,13 +34,14 @@ from gatemark.report.stateful import (
 from gatemark.results.schema import RunPart
 from gatemark.units import format_duration_ns
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A plot with its caption."""
-
-    svg: Markup
-    caption: str
+SEARCHED = (
+    "throughput",
+    "frame_loss",
+    "connection_establishment_rate",
+    "validated_connection_establishment_rate",
+    "connection_tracking_table_capacity",
+)
+"""Procedures whose path of loads is drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +64,10 @@ class Page:
     connections_figure: Figure | None
     throughput_figure: Figure | None
     loss_figures: tuple[Figure, ...]
+    sections: tuple[PageSection, ...]
+    """Delays, bursts, recovery and reset."""
+    ceiling_notes: tuple[str, ...]
+    """Rates that are not below the Tester's own self-test."""
     search_figures: tuple[Figure, ...]
     lateness_figure: Figure | None
 
@@ -77,7 +91,7 @@ def render(parts: Sequence[ReportPart], *, title: str) -> str:
         rate_cell=words.rate_cell, bounds_cell=words.bounds_cell, spread_cell=words.spread_cell,
         found_summary=words.found_summary, limit_text=words.limit_text, mode_words=words.mode_words,
         purposes=words.PURPOSES, procedures=words.PROCEDURES, outcome_mark=outcome_mark, run_name=run_name,
-        capacity_columns=CAPACITY_COLUMNS,
+        capacity_columns=CAPACITY_COLUMNS, ceiling_cell=ceiling_cell, reaches_ceiling=reaches_ceiling,
     )  # fmt: skip
     pages = [_page(part, number) for number, part in enumerate(parts, start=1)]
     return environment.get_template("template.html.j2").render(
@@ -85,6 +99,7 @@ def render(parts: Sequence[ReportPart], *, title: str) -> str:
         pages=pages,
         several=len(pages) > 1,
         scale_ups=scale_up_tables([part.document for part in parts]),
+        shares=share_rows([part.document for part in parts]),
     )
 
 
@@ -96,19 +111,6 @@ def _template(name: str) -> str:
 def outcome_mark(trial: TrialRow) -> str:
     """Outcome with a sign that survives black-and-white print."""
     return {"passed": "● passed", "failed": "✕ failed", "invalid": "△ invalid"}.get(trial.outcome, "| cancelled")
-
-
-def run_name(run: RunPart) -> str:
-    """A run in a few words for captions."""
-    named = [words.name_sizes(run)]
-    if run.connections is not None:
-        named.insert(0, words.PROCEDURES[run.procedure])
-        named += [f"{words.format_count(count)} connections"] if (count := run.connections.count) is not None else []
-    if run.connections is None or run.procedure in ("throughput", "frame_loss"):
-        named.append(words.way_word(run, run.direction))
-    if run.mix.m != run.mix.n:
-        named.append(f"foreground:background {words.format_mix(run)}")
-    return f"Run {run.number}: {', '.join(named)}"
 
 
 def _page(part: ReportPart, number: int) -> Page:
@@ -127,35 +129,40 @@ def _page(part: ReportPart, number: int) -> Page:
         observations=observations(document),
         behaviours=tuple(run for run in document.runs if run.connections is not None and run.connections.behaviour),
         phase_one_failures=phase_one_failures(document),
-        connections_figure=_figure(
+        connections_figure=make_figure(
             plots.connections_plot(document.runs),
             "Rates against number of connections: median of the repetitions, bars from the 1st to the 99th percentile.",
         ),
-        throughput_figure=_figure(throughput, _throughput_caption(part)),
-        loss_figures=tuple(
-            figure
-            for run in part.frame_loss_runs
-            if (figure := _figure(plots.frame_loss_plot(run), f"Frame loss against load. {run_name(run)}.")) is not None
-        ),
+        throughput_figure=make_figure(throughput, _throughput_caption(part)),
+        loss_figures=(*_loss_figures(part), *loss_time_figures(part)),
+        sections=page_sections(part),
+        ceiling_notes=(*ceiling_notes(document), *no_self_test(document)),
         search_figures=tuple(
             figure
             for run in part.document.runs
             if (figure := _search_figure(part, run)) is not None
         ),
-        lateness_figure=_figure(
+        lateness_figure=make_figure(
             lateness, "Lateness of every burst that the Tester sent, all trials: its own error in keeping the schedule."
         ),
     )  # fmt: skip
 
 
+def _loss_figures(part: ReportPart) -> Iterator[Figure]:
+    for run in part.frame_loss_runs:
+        figure = make_figure(plots.frame_loss_plot(run), f"Frame loss against load. {run_name(run)}.")
+        if figure is not None:
+            yield figure
+
+
 def _search_figure(part: ReportPart, run: RunPart) -> Figure | None:
-    """Where loads are searched for or stepped through; tear-down has one rate only."""
-    if run.procedure == "connection_tear_down_rate":
+    """Where loads are searched for or stepped through; other procedures have loads of their own."""
+    if run.procedure not in SEARCHED:
         return None
     trials = [trial for trial in part.trials if trial.run == run.number]
-    established = run.procedure not in ("throughput", "frame_loss")
+    established = run.procedure not in words.MEASURES_FRAMES
     unit = "connections/s" if established else "frames/s in one direction"
-    return _figure(plots.search_plot(trials, unit=unit), f"Load of every trial. {run_name(run)}.")
+    return make_figure(plots.search_plot(trials, unit=unit), f"Load of every trial. {run_name(run)}.")
 
 
 def _throughput_caption(part: ReportPart) -> str:
@@ -163,7 +170,3 @@ def _throughput_caption(part: ReportPart) -> str:
     if any(run.theoretical_maximum for run in part.throughput_runs):
         return f"{caption} Dashed: theoretical maximum of the medium (RFC 5180 appendix A.1)."
     return f"{caption} No line of the theoretical maximum is drawn; {part.medium}."
-
-
-def _figure(svg: str | None, caption: str) -> Figure | None:
-    return None if svg is None else Figure(svg=Markup(svg), caption=caption)

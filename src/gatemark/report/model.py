@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gatemark.report.statements import Statement, headlines, statement
+from gatemark.report.headline import Statement
+from gatemark.report.statements import headlines, statement
 from gatemark.report.words import ESTABLISHMENT_RATES, format_bits
 from gatemark.results.provenance import Provenance
 from gatemark.results.schema import ResultDocument, RunPart
@@ -27,6 +28,10 @@ class DirectionRow:
     duplicate: int
     lost: int
     lateness_max_ns: int
+    late: int = 0
+    """Correct frames that came back after the frame timeout."""
+    loss_by_slice: tuple[int, ...] = ()
+    """Lost frames in each hundredth of the frames of the trial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +109,12 @@ class ReportPart:
     def frame_loss_runs(self) -> tuple[RunPart, ...]:
         """Runs of the frame loss procedure."""
         return tuple(run for run in self.document.runs if run.procedure == "frame_loss")
+
+    @property
+    def has_late_frames(self) -> bool:
+        """Whether any trial had a limit for the delay of a frame, or frames beyond it."""
+        limited = any(run.goal.frame_timeout_ns is not None for run in self.document.runs)
+        return limited or any(row.late for trial in self.trials for row in trial.directions)
 
     @property
     def is_stateful(self) -> bool:

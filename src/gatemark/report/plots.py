@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gatemark.report.model import TrialRow
+from gatemark.report.plot_style import (
+    BLUE,
+    GRID,
+    INK,
+    QUIET,
+    RUST,
+    SERIES,
+    add_legend,
+    draw_svg,
+    run_size,
+    size_label,
+)
 from gatemark.report.words import connections_of, format_mix, format_sizes, format_time, found_summary, way_word
 from gatemark.results.schema import RunPart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-INK, QUIET, GRID = "#1c2733", "#68737d", "#e3e7ea"
-BLUE, RUST, GREEN, PLUM = "#0b5c94", "#b4481e", "#2c7a54", "#7a4f86"
-SERIES = ((BLUE, "o"), (RUST, "s"), (GREEN, "^"), (PLUM, "D"), (INK, "v"), (QUIET, "P"))
 OUTCOMES = {
     "passed": ("o", BLUE, "full", "passed"),
     "failed": ("X", RUST, "full", "failed"),
@@ -25,9 +32,6 @@ OUTCOMES = {
     "cancelled": ("|", QUIET, "none", "cancelled (neither)"),
 }
 """Outcome of a trial: marker, colour, fill, words."""
-
-LEGEND_CHARACTERS = 110
-"""Characters of a legend beside each other, handles included: more would squeeze the axes to nothing."""
 
 
 def throughput_plot(runs: Sequence[RunPart]) -> str | None:
@@ -61,15 +65,15 @@ def throughput_plot(runs: Sequence[RunPart]) -> str | None:
                 axes.set_yscale("log")
                 axes.set_ylim(bottom=min([*rates, *(rate for _, rate in limits)]) / 2, top=highest * 2)
         axes.set_xscale("log", base=2)
-        sizes = sorted({_size(run) for run in drawn})
-        axes.set_xticks(sizes, [_size_label(size, drawn) for size in sizes])
+        sizes = sorted({run_size(run) for run in drawn})
+        axes.set_xticks(sizes, [size_label(size, drawn) for size in sizes])
         axes.set_xlim(sizes[0] / 1.2, sizes[-1] * 1.2)
         axes.minorticks_off()
         axes.set_xlabel("frame size IPv4 / IPv6, octets with FCS")
         axes.set_ylabel("frames/s in one direction")
-        _legend(axes)
+        add_legend(axes)
 
-    return _svg("throughput against frame size", draw)
+    return draw_svg("throughput against frame size", draw)
 
 
 def frame_loss_plot(run: RunPart) -> str | None:
@@ -104,9 +108,9 @@ def frame_loss_plot(run: RunPart) -> str | None:
         axes.set_xlim(left=0)
         axes.set_xlabel("offered load, frames/s in one direction")
         axes.set_ylabel("frames lost, %")
-        _legend(axes)
+        add_legend(axes)
 
-    return _svg("frame loss against load", draw)
+    return draw_svg("frame loss against load", draw)
 
 
 def connections_plot(runs: Sequence[RunPart]) -> str | None:
@@ -136,9 +140,9 @@ def connections_plot(runs: Sequence[RunPart]) -> str | None:
         axes.minorticks_off()
         axes.set_xlabel("number of connections")
         axes.set_ylabel("connections/s; frames/s in one direction")
-        _legend(axes)
+        add_legend(axes)
 
-    return _svg("rates against number of connections", draw)
+    return draw_svg("rates against number of connections", draw)
 
 
 def search_plot(trials: Sequence[TrialRow], *, unit: str = "frames/s in one direction") -> str | None:
@@ -175,9 +179,9 @@ def search_plot(trials: Sequence[TrialRow], *, unit: str = "frames/s in one dire
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.set_xlabel("trial, in the order measured (dotted line: next repetition)")
         axes.set_ylabel(f"load, {unit}")
-        _legend(axes)
+        add_legend(axes)
 
-    return _svg("search path", draw, height=2.9)
+    return draw_svg("search path", draw, height=2.9)
 
 
 def lateness_plot(histogram: Sequence[tuple[int, int]]) -> str | None:
@@ -198,7 +202,7 @@ def lateness_plot(histogram: Sequence[tuple[int, int]]) -> str | None:
         axes.set_xlabel("lateness of a burst: actual minus planned sending time")
         axes.set_ylabel("bursts")
 
-    return _svg("lateness of the Tester", draw, height=2.6)
+    return draw_svg("lateness of the Tester", draw, height=2.6)
 
 
 def _short_count(count: int) -> str:
@@ -232,7 +236,7 @@ def _rate_series(
     place: Callable[[RunPart], int] | None = None,
 ) -> None:
     """One line of medians with bars from p1 to p99; `place` says where on the axis, by default at the frame size."""
-    rows = sorted((((place or _size)(run), run) for run in runs), key=lambda row: row[0])
+    rows = sorted((((place or run_size)(run), run) for run in runs), key=lambda row: row[0])
     sizes = [size for size, _ in rows]
     summaries = [found for _, run in rows if (found := found_summary(run)) is not None]
     medians = [float(summary.median) for summary in summaries]
@@ -254,69 +258,10 @@ def _rate_series(
 
 
 def _limit_series(runs: Sequence[RunPart]) -> list[tuple[int, int]]:
-    return sorted({(_size(run), run.theoretical_maximum.frames_per_second) for run in runs if run.theoretical_maximum})
-
-
-def _size(run: RunPart) -> int:
-    """The place of a run on the axis: the IPv4 size where there is one."""
-    return run.frame_sizes.ipv4 or run.frame_sizes.ipv6 or 0
-
-
-def _size_label(size: int, runs: Sequence[RunPart]) -> str:
-    for run in runs:
-        if _size(run) == size:
-            return format_sizes(run)
-    return str(size)
+    return sorted(
+        {(run_size(run), run.theoretical_maximum.frames_per_second) for run in runs if run.theoretical_maximum}
+    )
 
 
 def _edge(nanoseconds: int) -> str:
     return "∞" if nanoseconds >= 2**62 else format_time(nanoseconds)
-
-
-def _legend(axes: Axes) -> None:
-    """A legend above the axes, in as many columns as its words leave room for."""
-    longest = max((len(label) for label in axes.get_legend_handles_labels()[1]), default=0)
-    columns = max(1, min(4, LEGEND_CHARACTERS // (longest + 6)))
-    axes.legend(
-        loc="lower center",
-        bbox_to_anchor=(0.5, 1.0),
-        ncols=columns,
-        frameon=False,
-        fontsize=8.5,
-        handletextpad=0.5,
-    )
-
-
-def _svg(name: str, draw: Callable[[Axes], None], *, width: float = 7.6, height: float = 3.4) -> str:
-    """Draw on one pair of axes and return an inline SVG element; same input, same text."""
-    import matplotlib  # imported where needed: no other command pays for it
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    settings: Any = {
-        "svg.fonttype": "none", "svg.hashsalt": name, "font.family": "sans-serif", "font.size": 9.5,
-        "axes.edgecolor": QUIET, "axes.labelcolor": INK, "xtick.color": QUIET, "ytick.color": QUIET,
-        "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.grid.axis": "y",
-        "grid.color": GRID, "axes.axisbelow": True, "axes.linewidth": 0.8,
-    }  # fmt: skip
-    with matplotlib.rc_context(settings):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        FigureCanvasSVG(figure)
-        axes = figure.add_subplot()
-        draw(axes)
-        if axes.get_yscale() == "linear":
-            axes.yaxis.set_major_formatter(lambda value, _position: f"{value:,.10g}")
-        if axes.get_xscale() == "linear" and name == "frame loss against load":
-            axes.xaxis.set_major_formatter(lambda value, _position: f"{value:,.10g}")
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return _inline(buffer.getvalue(), name)
-
-
-def _inline(svg: str, name: str) -> str:
-    """Only the element, with a name for screen readers and the width of its column."""
-    element = svg[svg.index("<svg") :]
-    element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
-    element = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
-    element = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
-    return element.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1).strip()

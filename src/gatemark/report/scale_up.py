@@ -18,7 +18,7 @@ from gatemark.report.words import (
     unit_of,
 )
 from gatemark.results.schema import ResultDocument, RunPart
-from gatemark.stats.series import relative_scale_ups
+from gatemark.stats.series import ratios_to_previous, relative_scale_ups
 
 Key = tuple[str, ...]
 
@@ -31,6 +31,8 @@ class ScaleUpRow:
     unit: str
     cells: tuple[tuple[str, str], ...]
     """Median and relative scale-up of each number of processors; dashes where it was not measured."""
+    steps: tuple[str, ...]
+    """Median over the median of the number of processors before; a dash where either was not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,9 @@ def _rows(documents: Sequence[ResultDocument], processors: Sequence[int]) -> tup
                 medians.setdefault(_key(run), {})[number] = Fraction(found.median)
                 units[_key(run)] = unit_of(run)
     return tuple(
-        ScaleUpRow(what=", ".join(key), unit=units[key], cells=_cells(found, processors))
+        ScaleUpRow(
+            what=", ".join(key), unit=units[key], cells=_cells(found, processors), steps=_steps(found, processors)
+        )
         for key, found in medians.items()
         if 1 in found and len(found) > 1
     )
@@ -84,6 +88,11 @@ def _cells(found: dict[int, Fraction], processors: Sequence[int]) -> tuple[tuple
         (format_count(float(found[number])), f"{float(ratios[number]):.3f}") if number in found else (DASH, DASH)
         for number in processors
     )
+
+
+def _steps(found: dict[int, Fraction], processors: Sequence[int]) -> tuple[str, ...]:
+    ratios = ratios_to_previous([found.get(number, Fraction(0)) for number in processors])
+    return tuple(f"{float(ratio):.2f}" if ratio else DASH for ratio in ratios)
 
 
 def _key(run: RunPart) -> Key:

@@ -17,6 +17,7 @@ from gatemark.report.words import (
     format_count,
     format_long_time,
     format_mix,
+    format_percent,
     format_ratio_text,
     format_tolerance,
     found_summary,
@@ -208,6 +209,7 @@ def _rate_block(runs: Sequence[RunPart | None]) -> Block:
         row("Median", lambda run: "not measured" if run.limited_by == "tester" else rate_cell(run), strong=True),
         row("Minimum (p1)", lambda run: _percentile(run, lambda found: found.p1)),
         row("Maximum (p99)", lambda run: _percentile(run, lambda found: found.p99)),
+        row("Dispersion", _dispersion),
     ]
     if sum(run is not None for run in runs) > 1:
         rows.append(Row(label="Median / previous median", cells=ratio_cells(runs)))
@@ -239,6 +241,11 @@ def _phase_one_rate(run: RunPart) -> str:
 def _percentile(run: RunPart, value: Callable[[SummaryPart], int | float]) -> str:
     found = None if run.limited_by == "tester" else found_summary(run)
     return DASH if found is None else format_count(value(found))
+
+
+def _dispersion(run: RunPart) -> str:
+    found = None if run.limited_by == "tester" else found_summary(run)
+    return DASH if found is None else format_percent(found.dispersion_percent)
 
 
 def _times(summary: SummaryPart) -> tuple[str, str, str]:

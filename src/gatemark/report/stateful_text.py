@@ -64,13 +64,16 @@ def capacity_text(document: ResultDocument) -> Iterator[Table]:
 
 
 def scale_up_text(found: ScaleUpTable) -> Table:
-    """Medians over the number of processors, with the relative scale-up below each."""
-    table = make_table(f"{found.gateway}: median and relative scale-up X(n) / (n X(1)) with n processors")
+    """Medians over the number of processors; below each the relative scale-up and the ratio to the median before."""
+    table = make_table(
+        f"{found.gateway}: median, relative scale-up X(n) / (n X(1)) with n processors, median / previous median"
+    )
     table.add_column("measured")
     for number in found.processors:
         table.add_column(str(number), justify="right", no_wrap=True)
     for row in found.rows:
-        table.add_row(f"{row.what}, {row.unit}", *(f"{median}\n{ratio}" for median, ratio in row.cells))
+        cells = zip(row.cells, row.steps, strict=True)
+        table.add_row(f"{row.what}, {row.unit}", *(f"{median}\n{ratio}\n{step}" for (median, ratio), step in cells))
     return table
 
 

@@ -7,12 +7,15 @@ Pure: the same document gives the same words.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from gatemark.report.delay_statements import delay_statement
+from gatemark.report.event_statements import back_to_back_statement, recovery_statement, reset_statement
+from gatemark.report.headline import Statement, context_of, said
 from gatemark.report.words import (
     ESTABLISHMENT_RATES,
+    PROCEDURES,
     connections_of,
     direction_label,
     format_bits,
@@ -24,8 +27,6 @@ from gatemark.report.words import (
     format_sizes,
     found_summary,
     goal_text,
-    mode_words,
-    name_sizes,
     rate_cell,
     spread_cell,
     tester_limit,
@@ -51,21 +52,12 @@ LOST = {
 """Which established connections were gone, in order of establishment."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """One headline: the figure, what it is, and one sentence that can stand alone (RFC 2544 section 26.1)."""
-
-    run: int
-    figure: str
-    unit: str
-    """Empty if the figure is no number."""
-    label: str
-    sentence: str
-    limited_by: str
-
-
 def statement(document: ResultDocument, run: RunPart, medium: str) -> Statement:
     """The headline of one run: rate, size, theoretical limit and protocol in a sentence (RFC 2544 section 26.1)."""
+    if run.refused is not None:
+        return _refused_statement(document, run, run.refused)
+    if run.procedure in _OF_PROCEDURE:
+        return _OF_PROCEDURE[run.procedure](document, run)
     if run.procedure == "frame_loss":
         return _loss_statement(document, run)
     if run.procedure == "connection_tear_down_rate":
@@ -75,12 +67,29 @@ def statement(document: ResultDocument, run: RunPart, medium: str) -> Statement:
     return _rate_statement(document, run, medium)
 
 
+_OF_PROCEDURE: dict[str, Callable[[ResultDocument, RunPart], Statement]] = {
+    "delay": delay_statement,
+    "back_to_back": back_to_back_statement,
+    "system_recovery": recovery_statement,
+    "reset": reset_statement,
+}
+
+
+def _refused_statement(document: ResultDocument, run: RunPart, reason: str) -> Statement:
+    what = PROCEDURES[run.procedure]
+    context = f"{context_of(document, run)}, {direction_label(run)}"
+    sentence = f"{what.capitalize()} not measured: {reason.rstrip('.')}; {context}."
+    return said(run, "not made", f"{what}, {_label(run)}", sentence)
+
+
 def headlines(runs: Sequence[RunPart], statements: Sequence[Statement]) -> tuple[Statement, ...]:
     """Choose the statements whose figures are shown large.
 
-    Frame loss only where nothing else was measured; of a series over numbers of connections the first and the last.
+    Frame loss only where nothing else was measured, runs that were not made never; of a series over numbers of
+    connections the first and the last.
     """
-    chosen = [run for run in runs if run.procedure != "frame_loss"] or list(runs)
+    made = [run for run in runs if run.refused is None]
+    chosen = [run for run in made if run.procedure != "frame_loss"] or made
     series: dict[tuple[str, str, str, str], list[RunPart]] = {}
     for run in chosen:
         key = (run.procedure, run.direction, format_sizes(run), format_mix(run))
@@ -92,20 +101,20 @@ def headlines(runs: Sequence[RunPart], statements: Sequence[Statement]) -> tuple
 def _rate_statement(document: ResultDocument, run: RunPart, medium: str) -> Statement:
     what, unit = _what(run), unit_of(run)
     count = connections_of(run)
-    context = f"{_context(document, run)}; {goal_text(run)}; {_limit_of_medium(run, medium)}"
+    context = f"{context_of(document, run)}; {goal_text(run)}; {_limit_of_medium(run, medium)}"
     label = _label(run)
     way, of = direction_label(run), f" {direction_label(run)}"
     if run.procedure in ESTABLISHMENT_RATES:
         way, of = f"{format_count(count)} connections", f", {format_count(count)} connections"
     if run.limited_by == "tester":
         sentence = f"{what} not measured, {way}: {tester_limit(run)}, {unit}; {context}."
-        return _said(run, "Tester-limited", label, sentence)
+        return said(run, "Tester-limited", label, sentence)
     rate = found_summary(run)
     if rate is None:
         floor = format_count(run.goal.minimum)
         kind = "rate" if run.procedure in ESTABLISHMENT_RATES else "load"
         sentence = f"{what}: no {kind} from {floor} {unit} up passed, {way}; {context}."
-        return _said(run, "nothing passed", label, sentence, limited_by="gateway")
+        return said(run, "nothing passed", label, sentence, limited_by="gateway")
     both = ""
     if run.rate_sum_of_directions is not None:
         both = f" ({format_count(run.rate_sum_of_directions.median)} frames/s as the sum of both directions)"
@@ -114,27 +123,27 @@ def _rate_statement(document: ResultDocument, run: RunPart, medium: str) -> Stat
         f"{what}: {least}{format_count(rate.median)} {unit}{of}{both}, {_repeated(rate)}; {context}. "
         f"Limited by {'the chosen maximum load' if run.limited_by == 'maximum' else 'the gateway'}."
     )
-    return _said(run, rate_cell(run), label, sentence, unit=unit)
+    return said(run, rate_cell(run), label, sentence, unit=unit)
 
 
 def _capacity_statement(document: ResultDocument, run: RunPart, capacity: CapacityPart) -> Statement:
     what, label = "Connection tracking table capacity", "connection tracking table capacity"
     context = (
-        f"{_context(document, run)}; validated at alpha {format_ratio_text(run.alpha)}, resolution"
+        f"{context_of(document, run)}; validated at alpha {format_ratio_text(run.alpha)}, resolution"
         f" {format_count(capacity.resolution)} (RFC 9693 section 4.9)"
     )
     found = capacity.capacity
     if run.limited_by == "tester":
         sentence = f"{what} not measured: {tester_limit(run)}, connections; {context}."
-        return _said(run, "Tester-limited", label, sentence)
+        return said(run, "Tester-limited", label, sentence)
     if found is None:
         sentence = f"{what}: in some search not even the first size was held; {context}."
-        return _said(run, "nothing passed", label, sentence, limited_by="gateway")
+        return said(run, "nothing passed", label, sentence, limited_by="gateway")
     least = "at least " if run.limited_by == "maximum" else ""
     sentence = f"{what}: {least}{format_count(found.median)} connections, {_repeated(found)}; {context}."
     if least:
         sentence += " The search ended at the chosen maximum."
-    return _said(run, rate_cell(run), label, f"{sentence}{overflow_text(capacity)}", unit="connections")
+    return said(run, rate_cell(run), label, f"{sentence}{overflow_text(capacity)}", unit="connections")
 
 
 def overflow_text(capacity: CapacityPart) -> str:
@@ -151,10 +160,10 @@ def overflow_text(capacity: CapacityPart) -> str:
 def _tear_down_statement(document: ResultDocument, run: RunPart) -> Statement:
     what, found = "Connection tear-down rate", run.tear_down
     label = f"tear-down, {format_count(connections_of(run))} connections"
-    context = f"on the gateway's clock, all connections at once (RFC 9693 section 4.8); {_context(document, run)}"
+    context = f"on the gateway's clock, all connections at once (RFC 9693 section 4.8); {context_of(document, run)}"
     if found is None:
         sentence = f"{what} not measured, {format_count(connections_of(run))} connections; {context}."
-        return _said(run, "not measured", label, sentence)
+        return said(run, "not measured", label, sentence)
     times = (
         f"{format_count(found.connections)} connections in {format_long_time(found.net_ns)} net: full table"
         f" {format_long_time(found.full_ns.median)}, empty table {format_long_time(found.empty_ns.median)},"
@@ -162,22 +171,22 @@ def _tear_down_statement(document: ResultDocument, run: RunPart) -> Statement:
     )
     if found.connections_per_second is None:
         sentence = f"{what}: the full table was not deleted more slowly than the empty one; {times}; {context}."
-        return _said(run, "no difference", label, sentence)
+        return said(run, "no difference", label, sentence)
     figure = format_count(round(found.connections_per_second))
     doubt = "" if found.reliable else ". Uncertain: the spreads of both times exceed a tenth of their difference"
     sentence = f"{what}: {figure} connections/s; {times}; {context}{doubt}."
-    return _said(run, figure if found.reliable else f"({figure})", label, sentence, unit="connections/s")
+    return said(run, figure if found.reliable else f"({figure})", label, sentence, unit="connections/s")
 
 
 def _loss_statement(document: ResultDocument, run: RunPart) -> Statement:
     measured = [point for point in run.points if point.directions]
     label = f"frame loss, {_label(run)}"
-    context = f"{_context(document, run)}, {direction_label(run)}"
+    context = f"{context_of(document, run)}, {direction_label(run)}"
     skipped = len(run.points) - len(measured)
     tail = f" {skipped} of {len(run.points)} loads could not be offered by the Tester." if skipped else ""
     if not measured:
         sentence = f"Frame loss not measured; {context}.{tail}"
-        return _said(run, "Tester-limited", label, sentence, limited_by="tester")
+        return said(run, "Tester-limited", label, sentence, limited_by="tester")
     worst = max(measured, key=lambda point: worst_loss(point.directions))
     clean = [point.frames_per_second for point in measured if worst_loss(point.directions) == 0]
     figure = f"{format_percent(worst_loss(worst.directions))} lost"
@@ -186,20 +195,7 @@ def _loss_statement(document: ResultDocument, run: RunPart) -> Statement:
         f"{format_count(worst.frames_per_second)} frames/s; "
         f"{f'none at {format_count(max(clean))} frames/s' if clean else 'no load without loss'}; {context}.{tail}"
     )
-    return _said(run, figure, label, sentence)
-
-
-def _said(
-    run: RunPart, figure: str, label: str, sentence: str, *, unit: str = "", limited_by: str | None = None
-) -> Statement:
-    return Statement(
-        run=run.number,
-        figure=figure,
-        unit=unit,
-        label=label,
-        sentence=sentence,
-        limited_by=limited_by or run.limited_by,
-    )
+    return said(run, figure, label, sentence)
 
 
 def _what(run: RunPart) -> str:
@@ -223,16 +219,6 @@ def _label(run: RunPart) -> str:
         return label
     throughput = "throughput, " if run.procedure == "throughput" else ""
     return f"{throughput}{format_count(connections_of(run))} connections, {label}"
-
-
-def _context(document: ResultDocument, run: RunPart) -> str:
-    """Protocol, frame sizes, mode, and what else the traffic was."""
-    protocol = "UDP" if run.connections is None else "UDP only (RFC 9693 section 8)"
-    mix = "" if run.mix.m == run.mix.n else f", foreground:background {format_mix(run)}"
-    words = f"{protocol}, {name_sizes(run)} frames, {mode_words(document.gateway)}{mix}"
-    if connections_of(run) is not None and run.procedure in ("throughput", "frame_loss"):
-        words += f", {format_count(connections_of(run))} connections"
-    return words
 
 
 def _repeated(found: SummaryPart) -> str:

@@ -11,7 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from gatemark.report.observed import observations, phase_one_failures
+from gatemark.report.plain_text import section_text
 from gatemark.report.scale_up import scale_up_tables
+from gatemark.report.sections import sections_of
+from gatemark.report.self_error import ceiling_cell, ceiling_notes, ceiling_of, no_self_test, reaches_ceiling
+from gatemark.report.shares import share_section
 from gatemark.report.stateful_text import capacity_text, scale_up_text, series_text, tear_down_text
 from gatemark.report.table_style import PLAIN_WIDTH, make_table
 from gatemark.report.words import (
@@ -116,12 +120,20 @@ def print_result(documents: Sequence[ResultDocument], *, report: str | None, con
     for table in (
         throughput_table(documents, width=console.width),
         frame_loss_table(documents),
-        *(scale_up_text(scale_up) for scale_up in scale_up_tables(documents)),
     ):
         if table is not None:
             console.print(table)
     for document in documents:
-        for sentence in (*observations(document), *phase_one_failures(document)):
+        for section in sections_of(document):
+            for printed in section_text(section, name=document.gateway.name, width=console.width):
+                console.print(printed)
+    for scale_up in scale_up_tables(documents):
+        console.print(scale_up_text(scale_up))
+    if (shares := share_section(documents)) is not None:
+        for printed in section_text(shares, name="", width=console.width):
+            console.print(printed)
+    for document in documents:
+        for sentence in (*observations(document), *phase_one_failures(document), *ceiling_notes(document)):
             console.print(Text(f"{document.name}: {sentence}"))
         if document.validity.invalid:
             console.print(
@@ -129,6 +141,8 @@ def print_result(documents: Sequence[ResultDocument], *, report: str | None, con
             )
         if document.status != "complete":
             console.print(Text(f"{document.name}: incomplete, {len(document.runs)} of {document.runs_planned} runs"))
+    for note in dict.fromkeys(note for document in documents for note in no_self_test(document)):
+        console.print(Text(note))
     claims = (document.claim for document in documents)
     for sentence in dict.fromkeys(said for claim in claims for said in (claim.sentence, claim.informational) if said):
         console.print(Text(sentence))
@@ -157,6 +171,15 @@ def _loss_of(point: LossPointPart, direction: str) -> str:
     return format_percent(worst_loss(parts)) if parts else DASH
 
 
+def _limit(document: ResultDocument, run: RunPart) -> str:
+    """What limited the run, with the Tester's own ceiling where it is known."""
+    if ceiling_of(document, run) is None:
+        return limit_text(run)
+    found = run.rate_per_direction
+    mark = "not below the self-test" if found and reaches_ceiling(document, run, found.median) else "self-test"
+    return f"{limit_text(run)}\n{mark} {ceiling_cell(document, run)}".replace("\nof", " of")
+
+
 def _figures(document: ResultDocument, run: RunPart, *, mixed: bool) -> dict[str, str]:
     """Every figure of a row by its name."""
     measured = run.limited_by != "tester"
@@ -171,5 +194,5 @@ def _figures(document: ResultDocument, run: RunPart, *, mixed: bool) -> dict[str
         "repetitions": str(len(run.repetitions)),
         "times": f"{len(run.repetitions)} times",
         "goal": f"{format_tolerance(run.goal.loss_tolerance)} loss, {format_duration_ns(run.goal.duration_ns or 0)}",
-        "limit": limit_text(run),
+        "limit": _limit(document, run),
     }

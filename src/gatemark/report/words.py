@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from gatemark.results.schema import GatewayPart, LossPart, RunPart, SummaryPart
@@ -25,11 +25,19 @@ PURPOSES = {
     "loss": "frame loss",
     "single": "single trial",
     "tear_down": "tear-down",
+    "delay": "delay",
+    "back_to_back": "burst",
+    "recovery": "recovery",
+    "reset": "reset",
 }
 
 PROCEDURES = {
     "throughput": "throughput",
     "frame_loss": "frame loss",
+    "delay": "delay",
+    "back_to_back": "back-to-back frames",
+    "system_recovery": "system recovery",
+    "reset": "reset",
     "connection_establishment_rate": "maximum connection establishment rate",
     "validated_connection_establishment_rate": "validated maximum connection establishment rate",
     "connection_tear_down_rate": "connection tear-down rate",
@@ -39,6 +47,16 @@ PROCEDURES = {
 
 ESTABLISHMENT_RATES = ("connection_establishment_rate", "validated_connection_establishment_rate")
 """Procedures whose loads are connections/s (RFC 9693 sections 4.5 and 4.6)."""
+
+
+MEASURES_FRAMES = ("throughput", "frame_loss", "delay", "back_to_back", "system_recovery", "reset")
+"""Procedures whose loads are frames/s; through a stateful gateway they are test phase 2."""
+
+SIGNIFICANT_FIGURES = 4
+"""Of delays: percentiles are known within 0.1 %."""
+
+TIME_UNITS = (("µs", 10**3), ("ms", 10**6))
+"""Units of delays: name and nanoseconds, the smaller one where all figures of a table are below 1 of the next."""
 
 
 def mode_words(gateway: GatewayPart) -> str:
@@ -106,6 +124,38 @@ def format_long_time(nanoseconds: int | float) -> str:
     return f"{hundredths // 100:,}.{hundredths % 100:02} s"
 
 
+def unit_of_times(nanoseconds: Iterable[int | float | None]) -> tuple[str, int]:
+    """Return the unit in which all these times are printed: milliseconds, or microseconds if all are below 1 ms."""
+    largest = max((abs(value) for value in nanoseconds if value is not None), default=0)
+    return TIME_UNITS[0] if largest < TIME_UNITS[1][1] else TIME_UNITS[1]
+
+
+def format_in(nanoseconds: int | float | None, unit_ns: int) -> str:
+    """A time in a unit, without its name, with four significant figures but never finer than 1 ns; a dash for none."""
+    if nanoseconds is None:
+        return DASH
+    value = abs(nanoseconds) / unit_ns
+    finest = len(str(unit_ns)) - 1
+    whole = len(str(int(value))) if value >= 1 else 1 - _leading_zeros(value)
+    decimals = max(0, min(finest, SIGNIFICANT_FIGURES - whole))
+    text = f"{value:,.{decimals}f}" if value else "0"
+    return f"\u2212{text}" if nanoseconds < 0 and float(text.replace(",", "")) else text
+
+
+def _leading_zeros(value: float) -> int:
+    """Zeros between the decimal point and the first other digit of a value in (0, 1), plus 1 for the one before it."""
+    zeros = 1
+    while value < 0.1 and zeros < 12:
+        value *= 10
+        zeros += 1
+    return zeros
+
+
+def format_spread_in(summary: SummaryPart, unit_ns: int) -> str:
+    """1st to 99th percentile of a time in a unit."""
+    return f"{format_in(summary.p1, unit_ns)} {DASH} {format_in(summary.p99, unit_ns)}"
+
+
 def format_sizes(run: RunPart) -> str:
     """Frame size of both families: "64 / 84"; a family that is not on the path is a dash."""
     sizes = run.frame_sizes
@@ -149,7 +199,7 @@ def unit_of(run: RunPart) -> str:
     """Unit of what a search found and of its bounds."""
     if run.procedure == "connection_tracking_table_capacity":
         return "connections"
-    return "frames/s" if run.procedure in ("throughput", "frame_loss") else "connections/s"
+    return "frames/s" if run.procedure in MEASURES_FRAMES else "connections/s"
 
 
 def format_mix(run: RunPart) -> str:
@@ -160,6 +210,8 @@ def format_mix(run: RunPart) -> str:
 
 def limit_text(run: RunPart) -> str:
     """What limited the run, in one phrase that says how far the gateway is known to be good."""
+    if run.refused is not None:
+        return "not made"
     if run.limited_by == "tester":
         return tester_limit(run)
     if run.limited_by == "maximum":
@@ -203,6 +255,8 @@ def goal_text(run: RunPart) -> str:
     if goal.duration_ns is not None:
         confirms = " confirm the result" if run.procedure == "throughput" else ""
         words.append(f"trials of {format_duration_ns(goal.duration_ns)}{confirms}")
+    if goal.frame_timeout_ns is not None:
+        words.append(f"frames later than {format_duration_ns(goal.frame_timeout_ns)} count as lost")
     if run.procedure != "frame_loss":
         words.append(f"resolution {format_count(goal.resolution)} {unit_of(run)}")
     return ", ".join(words)

@@ -12,6 +12,8 @@ from gatemark.config.model import Campaign, SideName
 from gatemark.config.types import Span
 from gatemark.dut.base import GatewayDescription
 from gatemark.procedures.result import ClassLoss, LossPoint, RunResult
+from gatemark.results.delay import delay_point_part
+from gatemark.results.events import back_to_back_part, recovery_part, reset_part
 from gatemark.results.provenance import gatemark_version
 from gatemark.results.reasons import count_reasons
 from gatemark.results.schema import (
@@ -40,6 +42,7 @@ from gatemark.results.stateful import (
     tear_down_part,
     zero_checksum_frames,
 )
+from gatemark.results.tester_parts import ClockPart, SelfTestPart
 from gatemark.stats.summary import summarise
 from gatemark.units import theoretical_maximum
 
@@ -54,7 +57,9 @@ STATEFUL_CLAIM = (
     " gateway that are known are given, as its section 6 asks."
 )
 TIMED_PROCEDURES = ("throughput", "frame_loss")
-"""Procedures whose trials last as long as the campaign says; others follow from a rate and a number of connections."""
+"""Procedures whose trials last as `trial.duration` says."""
+FRAME_PROCEDURES = ("throughput", "frame_loss", "delay", "back_to_back", "system_recovery", "reset")
+"""Tables of the campaign with procedures of RFC 2544."""
 
 
 def build_document(
@@ -64,6 +69,8 @@ def build_document(
     trials: Sequence[TrialRecord],
     *,
     runs_planned: int,
+    clock: ClockPart | None = None,
+    self_test: SelfTestPart | None = None,
 ) -> ResultDocument:
     """Gather everything that `result.json` holds; the campaign must be complete (recipe and line rate filled in)."""
     runs = tuple(_run(campaign, result, trials) for result in results)
@@ -81,6 +88,8 @@ def build_document(
         validity=validity_of(trials),
         deviations=deviations(campaign),
         claim=claim_of(campaign, gateway, runs, complete=len(runs) == runs_planned),
+        clock=clock,
+        self_test=self_test,
     )
 
 
@@ -105,6 +114,8 @@ def claim_of(campaign: Campaign, gateway: GatewayDescription, runs: Sequence[Run
     unmet: list[str] = []
     if not complete:
         unmet.append("Not all runs of the campaign are finished.")
+    if any(run.refused for run in runs):
+        unmet.append("At least one run was not made, for the reason that it has.")
     if any(run.limited_by == "tester" for run in runs):
         unmet.append("At least one run was limited by the Tester, so it is no result of the gateway.")
     if not (gateway.configuration or campaign.gateway.configuration):
@@ -131,11 +142,40 @@ def _departs(campaign: Campaign) -> bool:
     )
     return (
         campaign.is_loopback
-        or (throughput is None and frame_loss is None)
+        or not any(getattr(campaign, name) is not None for name in FRAME_PROCEDURES)
         or trial.duration_ns < defaults.TRIAL_DURATION_NS
         or any(given < standard for given, standard in waits)
         or (throughput is not None and throughput.loss_tolerance > 0)
         or (frame_loss is not None and (frame_loss.rates is not None or frame_loss.step > STEP_MAX))
+        or _delays_depart(campaign)
+        or _events_depart(campaign)
+    )
+
+
+def _delays_depart(campaign: Campaign) -> bool:
+    """Whether delays are measured for a shorter time or not so often as RFC 8219 sections 7.2 and 7.3 want."""
+    delay = campaign.delay
+    if delay is None:
+        return False
+    shortest_ns = defaults.LATENCY_DURATION_NS if delay.has_latency else defaults.TRIAL_DURATION_NS
+    too_few_tags = delay.first_tag_ns < defaults.FIRST_TAG_NS or delay.tags < defaults.TAGS_MIN
+    return (
+        campaign.repetitions < defaults.REPETITIONS
+        or delay.sending_ns < shortest_ns
+        or Fraction(1) not in delay.load
+        or (delay.has_latency and too_few_tags)
+    )
+
+
+def _events_depart(campaign: Campaign) -> bool:
+    """Whether bursts, recovery or reset differ from RFC 2544 sections 26.4 to 26.6; a software reset is not all."""
+    bursts, recovery = campaign.back_to_back, campaign.system_recovery
+    return (
+        campaign.reset is not None
+        or (bursts is not None and (bursts.bursts < defaults.BURSTS or bursts.wait_ns < defaults.BURST_WAIT_NS))
+        or (bursts is not None and bursts.ceiling_ns < defaults.BURST_CEILING_NS)
+        or (recovery is not None and (recovery.overload != defaults.OVERLOAD or recovery.load is not None))
+        or (recovery is not None and recovery.duration_ns < defaults.TRIAL_DURATION_NS)
     )
 
 
@@ -208,6 +248,11 @@ def _run(campaign: Campaign, result: RunResult, trials: Sequence[TrialRecord]) -
         zero_checksum=zero_checksum_frames(campaign, own),
         trials=len(own),
         invalid_trials=sum(not trial.validity.valid for trial in own),
+        delays=tuple(delay_point_part(campaign, point) for point in result.delays),
+        back_to_back=back_to_back_part(result.back_to_back),
+        recovery=recovery_part(result.recovery),
+        reset=reset_part(result.resets),
+        refused=result.refused,
     )
 
 
@@ -237,17 +282,29 @@ def _goal(campaign: Campaign, result: RunResult) -> GoalPart:
         search = "binary"
     elif procedure == "throughput" and campaign.throughput is not None:
         search = campaign.throughput.search
+    timeout_ns = None
+    if procedure == "throughput" and campaign.throughput is not None:
+        timeout_ns = campaign.throughput.frame_timeout_ns
     loads = [point.frames_per_second for point in result.points]
+    loads += [point.frames_per_second for point in result.delays]
     return GoalPart(
         loss_tolerance=str(goal.loss_tolerance) if goal is not None else "0",
-        duration_ns=trial.duration_ns if procedure in TIMED_PROCEDURES else None,
+        duration_ns=_duration_ns(campaign, procedure),
         search_duration_ns=None if goal is None else goal.search_duration_ns,
         waits=waits,
         search=search,
         maximum=goal.maximum if goal is not None else max(loads, default=None),
         minimum=None if goal is None else goal.minimum,
         resolution=None if goal is None else goal.resolution,
+        frame_timeout_ns=timeout_ns,
     )
+
+
+def _duration_ns(campaign: Campaign, procedure: str) -> int | None:
+    """Return the sending time of the trials; None where it follows from something else."""
+    if procedure == "delay" and campaign.delay is not None:
+        return campaign.delay.sending_ns
+    return campaign.trial.duration_ns if procedure in TIMED_PROCEDURES else None
 
 
 def _theoretical(campaign: Campaign, result: RunResult) -> TheoreticalMaximumPart | None:

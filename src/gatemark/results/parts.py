@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
-from gatemark.stats.summary import Summary
+from gatemark.stats.summary import Summary, summarise
 
 Number = int | float
 
@@ -38,6 +39,27 @@ class SummaryPart(Part):
             dispersion_percent=summary.dispersion_percent,
             count=summary.count,
         )
+
+
+class FigurePart(Part):
+    """One figure over the repetitions."""
+
+    values: tuple[Number | None, ...]
+    """One for each valid repetition; null where it could not be measured."""
+    summary: SummaryPart | None
+    """Null if any repetition lacks a value."""
+
+    @classmethod
+    def of(cls, values: Sequence[int | None]) -> Self:
+        """The published form of a figure with these values."""
+        known = [value for value in values if value is not None]
+        complete = bool(known) and len(known) == len(values)
+        return cls(values=tuple(values), summary=SummaryPart.of(summarise(known)) if complete else None)
+
+    @property
+    def missing(self) -> int:
+        """Repetitions without a value."""
+        return sum(value is None for value in self.values)
 
 
 class ReasonPart(Part):

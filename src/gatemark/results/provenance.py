@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -43,6 +43,15 @@ class MachineFacts(Facts):
     numa_nodes: int | None
 
 
+class ClockFacts(Facts):
+    """The clock that schedules frames and measures delays."""
+
+    resolution_ps: int
+    """Smallest step that was seen between two readings, picoseconds."""
+    read_ps: int
+    """What a reading costs, picoseconds."""
+
+
 class EngineFacts(Facts):
     """The engine as it described itself in its answers to `hello` and `open`."""
 
@@ -55,6 +64,7 @@ class EngineFacts(Facts):
     huge_pages: bool
     workers: tuple[str, ...]
     """One text per worker: its processor and its tasks."""
+    clock: ClockFacts | None = None
 
 
 class PortFact(Facts):
@@ -67,6 +77,8 @@ class PortFact(Facts):
     link_up: bool
     link_mbps: int
     mtu: int
+    timestamps: Literal["software", "hardware"] | None = None
+    """Who reads the clock when a frame arrives: the engine, or the port."""
 
 
 class SoftwareFacts(Facts):
@@ -161,12 +173,13 @@ def engine_facts(hello: Mapping[str, Any], opened: Mapping[str, Any]) -> EngineF
         tsc_invariant=bool(hello["tsc_invariant"]),
         huge_pages=bool(opened.get("huge_pages", False)),
         workers=tuple(_worker(worker) for worker in opened.get("workers", [])),
+        clock=ClockFacts(**hello["clock"]) if "clock" in hello else None,
     )
 
 
 def port_fact(port: Mapping[str, Any]) -> PortFact:
     """Facts of one port from the answer to `open`."""
-    return PortFact(**{key: port[key] for key in PortFact.model_fields})
+    return PortFact(**{key: port[key] for key in PortFact.model_fields if key != "timestamps" or key in port})
 
 
 def medium_rate(

@@ -11,7 +11,23 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from gatemark.results.parts import Part, ReasonPart, SummaryPart
+from gatemark.results.delay_parts import (
+    DelayPointPart,
+    DelaySeriesPart,
+    DelayVariationPart,
+    LatencyPart,
+    PacketPairsPart,
+    PercentilesPart,
+)
+from gatemark.results.event_parts import (
+    BackToBackPart,
+    BurstPart,
+    RecoveryPart,
+    RecoverySeriesPart,
+    ResetPart,
+    ResetSeriesPart,
+)
+from gatemark.results.parts import FigurePart, Part, ReasonPart, SummaryPart
 from gatemark.results.stateful_parts import (
     AlphaTriedPart,
     BehaviourPart,
@@ -25,30 +41,48 @@ from gatemark.results.stateful_parts import (
     PortRangePart,
     TearDownPart,
 )
+from gatemark.results.tester_parts import CeilingPart, ClockPart, SelfLatencyPart, SelfTestPart
 
 __all__ = [
     "RESULT_SCHEMA",
     "AlphaTriedPart",
+    "BackToBackPart",
     "BehaviourPart",
+    "BurstPart",
     "CapacityPart",
     "CapacityRepetitionPart",
     "CapacityStepPart",
+    "CeilingPart",
     "ClaimPart",
+    "ClockPart",
     "ConnectionsPart",
+    "DelayPointPart",
+    "DelaySeriesPart",
+    "DelayVariationPart",
+    "FigurePart",
     "FrameSizesPart",
     "GatewayCountsPart",
     "GatewayPart",
     "GatewayTablePart",
     "GoalPart",
+    "LatencyPart",
     "LossPart",
     "LossPointPart",
     "MixPart",
+    "PacketPairsPart",
+    "PercentilesPart",
     "PhaseOnePart",
     "PortRangePart",
     "ReasonPart",
+    "RecoveryPart",
+    "RecoverySeriesPart",
     "RepetitionPart",
+    "ResetPart",
+    "ResetSeriesPart",
     "ResultDocument",
     "RunPart",
+    "SelfLatencyPart",
+    "SelfTestPart",
     "SummaryPart",
     "TearDownPart",
     "TheoreticalMaximumPart",
@@ -99,6 +133,8 @@ class GoalPart(Part):
     maximum: int | None
     minimum: int | None
     resolution: int | None
+    frame_timeout_ns: int | None = None
+    """A correct frame that arrived later than this after it was sent did not count as delivered; null: no limit."""
 
 
 class TheoreticalMaximumPart(Part):
@@ -152,6 +188,10 @@ class RunPart(Part):
     procedure: Literal[
         "throughput",
         "frame_loss",
+        "delay",
+        "back_to_back",
+        "system_recovery",
+        "reset",
         "connection_establishment_rate",
         "validated_connection_establishment_rate",
         "connection_tear_down_rate",
@@ -188,6 +228,13 @@ class RunPart(Part):
     """Frames accepted with UDP checksum 0x0000 where 0xffff is due (RFC 768); null if none would be accepted."""
     trials: int
     invalid_trials: int
+    delays: tuple[DelayPointPart, ...] = ()
+    """Loads of a delay run, in the order of the campaign file."""
+    back_to_back: BackToBackPart | None = None
+    recovery: RecoveryPart | None = None
+    reset: ResetPart | None = None
+    refused: str | None = None
+    """Why the procedure could not be made here; null if it was."""
 
 
 class ValidityPart(Part):
@@ -249,6 +296,9 @@ class ResultDocument(Part):
     validity: ValidityPart
     deviations: tuple[str, ...]
     claim: ClaimPart
+    clock: ClockPart | None = None
+    self_test: SelfTestPart | None = None
+    """What the Tester reaches without a gateway; null if it was not measured before the campaign."""
 
     def to_text(self) -> str:
         """The file's text: keys in a fixed order, so that two equal results are equal files."""

@@ -30,7 +30,15 @@ if TYPE_CHECKING:
     from gatemark.campaign.journal import PhaseOne, TrialRecord
     from gatemark.trial.result import TrialReport
 
-FILLED_FIRST = ("throughput", "frame_loss", "connection_tear_down_rate")
+FILLED_FIRST = (
+    "throughput",
+    "frame_loss",
+    "delay",
+    "back_to_back",
+    "system_recovery",
+    "reset",
+    "connection_tear_down_rate",
+)
 """Procedures for which test phase 1 is only the preparation."""
 
 

@@ -6,6 +6,7 @@
     DIR/campaign.json     the campaign with the recipe's facts and every default filled in
     DIR/gateway.json      the gateway's description at the first session
     DIR/provenance.json   machine, engine, ports, times
+    DIR/selftest.json     what the Tester reaches without a gateway, if it was measured
     DIR/trials.jsonl      the journal, one trial a line, flushed after each
     DIR/result.json       result.csv and report.html are made from it and the journal
     DIR/bad-frames/       frames that came back wrong, one pcap per trial, side and reason
@@ -76,7 +77,7 @@ class ResultFolder:
 
     def discard(self) -> None:
         """Remove a folder in which nothing was measured; files of somebody else stay, and the folder with them."""
-        for name in ("campaign.toml", "campaign.json", "gateway.json", "engine.log", ".lock"):
+        for name in ("campaign.toml", "campaign.json", "gateway.json", "selftest.json", "engine.log", ".lock"):
             with contextlib.suppress(OSError):
                 (self.path / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):

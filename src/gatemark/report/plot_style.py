@@ -1,0 +1,83 @@
+"""How plots look: colours, legend, and the SVG element that the page holds. Same input, same text."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gatemark.report.words import format_sizes
+from gatemark.results.schema import RunPart
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK, QUIET, GRID = "#1c2733", "#68737d", "#e3e7ea"
+BLUE, RUST, GREEN, PLUM = "#0b5c94", "#b4481e", "#2c7a54", "#7a4f86"
+SERIES = ((BLUE, "o"), (RUST, "s"), (GREEN, "^"), (PLUM, "D"), (INK, "v"), (QUIET, "P"))
+
+LEGEND_CHARACTERS = 110
+"""Characters of a legend beside each other, handles included: more would squeeze the axes to nothing."""
+
+
+def run_size(run: RunPart) -> int:
+    """The place of a run on the axis: the IPv4 size where there is one."""
+    return run.frame_sizes.ipv4 or run.frame_sizes.ipv6 or 0
+
+
+def size_label(size: int, runs: Sequence[RunPart]) -> str:
+    """The sizes of both families for the place of a run on the axis."""
+    for run in runs:
+        if run_size(run) == size:
+            return format_sizes(run)
+    return str(size)
+
+
+def add_legend(axes: Axes) -> None:
+    """A legend above the axes, in as many columns as its words leave room for."""
+    longest = max((len(label) for label in axes.get_legend_handles_labels()[1]), default=0)
+    columns = max(1, min(4, LEGEND_CHARACTERS // (longest + 6)))
+    axes.legend(
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=columns,
+        frameon=False,
+        fontsize=8.5,
+        handletextpad=0.5,
+    )
+
+
+def draw_svg(name: str, draw: Callable[[Axes], None], *, width: float = 7.6, height: float = 3.4) -> str:
+    """Draw on one pair of axes and return an inline SVG element; same input, same text."""
+    import matplotlib  # imported where needed: no other command pays for it
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    settings: Any = {
+        "svg.fonttype": "none", "svg.hashsalt": name, "font.family": "sans-serif", "font.size": 9.5,
+        "axes.edgecolor": QUIET, "axes.labelcolor": INK, "xtick.color": QUIET, "ytick.color": QUIET,
+        "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.grid.axis": "y",
+        "grid.color": GRID, "axes.axisbelow": True, "axes.linewidth": 0.8,
+    }  # fmt: skip
+    with matplotlib.rc_context(settings):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasSVG(figure)
+        axes = figure.add_subplot()
+        draw(axes)
+        if axes.get_yscale() == "linear":
+            axes.yaxis.set_major_formatter(lambda value, _position: f"{value:,.10g}")
+        if axes.get_xscale() == "linear" and name.endswith("against load"):
+            axes.xaxis.set_major_formatter(lambda value, _position: f"{value:,.10g}")
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return _inline(buffer.getvalue(), name)
+
+
+def _inline(svg: str, name: str) -> str:
+    """Only the element, with a name for screen readers and the width of its column."""
+    element = svg[svg.index("<svg") :]
+    element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
+    element = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
+    element = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
+    return element.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1).strip()

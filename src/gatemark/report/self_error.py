@@ -1,0 +1,130 @@
+"""The Tester's own error beside what it measured: self-latency, lateness, clock, and its ceiling of rates. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gatemark.report.plain_table import Column
+from gatemark.report.words import connections_of, direction_label, format_count, format_in, format_time, way_word
+from gatemark.results.schema import CeilingPart, DelaySeriesPart, ResultDocument, RunPart
+
+HOW_TO_MEASURE = "`gatemark selftest` before the campaign measures it"
+
+
+def error_columns(document: ResultDocument, unit: str) -> tuple[Column, ...]:
+    """Columns that stand beside every delay; self-latency only where it was measured."""
+    late = Column(heading="Tester late,\nmaximum")
+    if document.self_test is None or not document.self_test.self_latency:
+        return (late,)
+    return Column(heading=f"self-latency, {unit}\np50 / p99.9"), late
+
+
+def error_cells(
+    document: ResultDocument, run: RunPart, series: DelaySeriesPart, load: int, unit_ns: int
+) -> tuple[str, ...]:
+    """One cell for each of `error_columns`."""
+    late = format_time(series.lateness_max_ns)
+    if document.self_test is None or not document.self_test.self_latency:
+        return (late,)
+    own = document.self_test.latency_at(run.frame_sizes.model_dump(), series.direction, load)
+    if own is None:
+        return "not measured", late
+    figures = f"{format_in(own.p50_ns, unit_ns)} / {format_in(own.p999_ns, unit_ns)}"
+    same = own.frame_octets in (run.frame_sizes.ipv4, run.frame_sizes.ipv6)
+    size = "" if same else f"\nof {own.frame_octets} octets"
+    return f"{figures}\nat {format_count(own.frames_per_second)}/s{size}", late
+
+
+def error_notes(document: ResultDocument) -> Iterator[str]:
+    """Sentences about the Tester's own part of all delays of a campaign."""
+    found = document.self_test
+    if found is None or not found.self_latency:
+        yield f"The Tester's own part of these delays was not measured: {HOW_TO_MEASURE}."
+    else:
+        yield (
+            "Self-latency is the delay through the Tester's own ports without a gateway, at the nearest frame size and"
+            f" load of its self-test ({found.measured_at[:10]}, {found.port_kind} ports). It is part of every delay"
+            " here, and is not subtracted."
+        )
+        negative = sum(one.negative for one in found.self_latency)
+        if negative:
+            yield f"In that self-test {format_count(negative)} delays were negative: the clock cannot be relied on."
+    if document.clock is None:
+        yield "What the Tester's clock can resolve was not recorded."
+    else:
+        yield (
+            f"The clock of the Tester has steps of {_picoseconds(document.clock.resolution_ps)}, and a reading takes"
+            f" {_picoseconds(document.clock.read_ps)}. “Tester late” is how late it sent a burst at most in these"
+            " trials."
+        )
+
+
+def ceiling_of(document: ResultDocument, run: RunPart) -> CeilingPart | None:
+    """Return the self-test's lowest rate of the kind that a run measures; None if it has none."""
+    if document.self_test is None:
+        return None
+    established = run.procedure.endswith("connection_establishment_rate")
+    kind = "connections" if established else "throughput"
+    return document.self_test.ceiling(run.frame_sizes.model_dump(), run.direction, kind)
+
+
+def ceiling_cell(document: ResultDocument, run: RunPart) -> str:
+    """The ceiling of a run, with the frame size of the self-test where it is another."""
+    found = ceiling_of(document, run)
+    if found is None:
+        return "not measured"
+    own = run.frame_sizes.ipv4 if found.family == "ipv4" else run.frame_sizes.ipv6
+    size = "" if found.frame_octets == own else f"\nof {found.frame_octets} octets"
+    return f"{format_count(found.frames_per_second)}{size}"
+
+
+def reaches_ceiling(document: ResultDocument, run: RunPart, rate: int | float | None) -> bool:
+    """Whether a rate is not below what the Tester reaches alone: then it may be the Tester's limit."""
+    found = ceiling_of(document, run)
+    return found is not None and rate is not None and rate >= found.frames_per_second
+
+
+def ceiling_notes(document: ResultDocument) -> Iterator[str]:
+    """A sentence for each run that is not below the Tester's own self-test."""
+    for run in document.runs:
+        found = run.rate_per_direction or run.connections_per_second
+        loads = [point.frames_per_second for point in run.points if point.directions]
+        rate = found.median if found is not None else max(loads, default=None)
+        if run.capacity is None and reaches_ceiling(document, run, rate):
+            count = connections_of(run)
+            of = "" if count is None else f", {format_count(count)} connections"
+            cell = ceiling_cell(document, run).replace("\n", " ")
+            yield (
+                f"Run {run.number} ({direction_label(run)}{of}): {format_count(rate)} is not below the Tester's own"
+                f" self-test ({cell}), so it may be the Tester's limit."
+            )
+
+
+def no_self_test(document: ResultDocument) -> Iterator[str]:
+    """A sentence where rates are reported and nothing shows that the Tester can do more."""
+    rates = [run for run in document.runs if run.procedure in ("throughput", "frame_loss")]
+    if rates and (document.self_test is None or not document.self_test.entries):
+        yield f"What the Tester reaches without a gateway was not measured: {HOW_TO_MEASURE}."
+
+
+def clock_notes(document: ResultDocument) -> Iterator[str]:
+    """A sentence for each series with samples that cannot be: they are counted, and in no figure."""
+    for run in document.runs:
+        for point in run.delays:
+            for one in point.series:
+                words = []
+                if one.negative:
+                    words.append(f"{format_count(one.negative)} arrived, by the clock, before they were sent")
+                if one.impossible:
+                    words.append(f"{format_count(one.impossible)} took longer than the trial had lasted")
+                if words:
+                    yield (
+                        f"Run {run.number}, {way_word(run, one.direction)} at {format_count(point.frames_per_second)}"
+                        f" frames/s: of {format_count(one.offered)} frames {' and '.join(words)}. That is an error of"
+                        " a clock or a damaged time stamp; such frames are in no figure."
+                    )
+
+
+def _picoseconds(value: int) -> str:
+    """A very short time: 0.4 ns, 25 ns."""
+    return f"{value / 1000:.3g} ns" if value < 10**6 else format_time(value // 1000)

@@ -1,0 +1,136 @@
+"""Parts of `result.json` about the Tester itself: its clock, and what it reaches without a gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from gatemark.errors import ResultError
+from gatemark.results.parts import Part
+from gatemark.results.provenance import Provenance
+from gatemark.results.store import ResultFolder
+
+SELF_TEST_FILE = "selftest.json"
+
+
+class ClockPart(Part):
+    """The clock that delays are measured with."""
+
+    resolution_ps: int
+    """Smallest step that was seen between two readings, picoseconds."""
+    read_ps: int
+    """What a reading costs, picoseconds."""
+    timestamps: Literal["software", "hardware", "mixed"]
+    """Who reads it when a frame arrives: the engine, the port, or one of them on each side."""
+
+
+class CeilingPart(Part):
+    """What the Tester alone reaches in one mode of traffic."""
+
+    family: Literal["ipv4", "ipv6"]
+    frame_octets: int
+    direction: Literal["forward", "reverse", "bidirectional"]
+    mode: str
+    frames_per_second: int
+    """Highest rate of each direction; connections/s for the kind ``connections``."""
+    kind: Literal["throughput", "connections"]
+
+
+class SelfLatencyPart(Part):
+    """Delays through the ports alone, of one direction, nanoseconds."""
+
+    family: Literal["ipv4", "ipv6"]
+    frame_octets: int
+    frames_per_second: int
+    direction: Literal["forward", "reverse"]
+    samples: int
+    negative: int
+    minimum_ns: int | None
+    p50_ns: int | None
+    p99_ns: int | None
+    p999_ns: int | None
+    maximum_ns: int | None
+
+
+class SelfTestPart(Part):
+    """The self-test of the Tester that was in force when the campaign was measured."""
+
+    machine: str
+    port_kind: str
+    measured_at: str
+    entries: tuple[CeilingPart, ...]
+    self_latency: tuple[SelfLatencyPart, ...]
+
+    def ceiling(self, sizes: Mapping[str, int | None], direction: str, kind: str = "throughput") -> CeilingPart | None:
+        """Return the lowest rate over the modes of traffic, for frames of these sizes by family.
+
+        Of each mode it takes the next size that is not smaller, because a larger frame is never faster; the largest
+        where there is none. None if nothing of the kind was tested in this direction.
+        """
+        way = "forward" if direction == "reverse" else direction
+        own = [one for one in self.entries if one.kind == kind and (one.direction == way or kind == "connections")]
+        found = []
+        for family, octets in sizes.items():
+            for mode in dict.fromkeys(one.mode for one in own):
+                tested = [one for one in own if (one.family, one.mode) == (family, mode)]
+                if octets is not None and tested:
+                    found.append(min(tested, key=lambda one: _beyond(one.frame_octets, octets)))
+        return min(found, key=lambda one: one.frames_per_second, default=None)
+
+    def latency_at(self, sizes: Mapping[str, int | None], direction: str, load: int) -> SelfLatencyPart | None:
+        """Return the delays of the Tester's own path in one direction that are nearest to a load, frames/s.
+
+        Of the sizes by family the larger one counts. First the nearest size, then the lowest load that is not below,
+        else the highest.
+        """
+        family, octets = max(((name, size or 0) for name, size in sizes.items()), key=lambda one: one[1])
+        own = [one for one in self.self_latency if (one.family, one.direction) == (family, direction)]
+        nearest = min((abs(one.frame_octets - octets) for one in own), default=0)
+        near = [one for one in own if abs(one.frame_octets - octets) == nearest and one.samples]
+        return min(near, key=lambda one: _beyond(one.frames_per_second, load), default=None)
+
+
+def _beyond(value: int, wanted: int) -> tuple[bool, int]:
+    """Order values: those not below `wanted` first, nearest first; then those below, the largest first."""
+    return value < wanted, abs(value - wanted)
+
+
+def self_test_of(folder: ResultFolder) -> SelfTestPart | None:
+    """Read the self-test that lies in a result folder; None if there is none. Raises ResultError if it is damaged."""
+    if not folder.has(SELF_TEST_FILE):
+        return None
+    try:
+        return _self_test(folder.read_json(SELF_TEST_FILE))
+    except (KeyError, TypeError, ValidationError) as error:
+        raise ResultError(
+            what=f"{SELF_TEST_FILE} is damaged or of another version", where=str(folder.path), fix="delete that file"
+        ) from error
+
+
+def clock_of(provenance: Provenance) -> ClockPart | None:
+    """Return the clock of the Tester; None if the engine said nothing about it."""
+    clock = provenance.engine.clock
+    if clock is None:
+        return None
+    both = {side.timestamps for side in (provenance.left, provenance.right) if side.timestamps is not None}
+    return ClockPart(
+        resolution_ps=clock.resolution_ps,
+        read_ps=clock.read_ps,
+        timestamps="mixed" if len(both) > 1 else next(iter(both), "software"),
+    )
+
+
+def _self_test(data: dict[str, Any]) -> SelfTestPart:
+    """Take what reports need; a self-test holds more."""
+    plain = {name: data[name] for name in ("machine", "port_kind", "measured_at")}
+    return SelfTestPart(
+        **plain,
+        entries=tuple(CeilingPart(**_own(CeilingPart, entry)) for entry in data["entries"]),
+        self_latency=tuple(SelfLatencyPart(**_own(SelfLatencyPart, one)) for one in data["self_latency"]),
+    )
+
+
+def _own(part: type[Part], data: dict[str, Any]) -> dict[str, Any]:
+    return {name: data[name] for name in part.model_fields}

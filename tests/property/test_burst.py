@@ -1,0 +1,97 @@
+"""The search for the longest burst finds the truth for every truth, ceiling and resolution, and replays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatemark.search.burst import BurstGoal, BurstResult, BurstTrial, next_burst
+from gatemark.search.goal import Outcome
+
+FRAMES_MAX = 1_000_000
+
+
+@st.composite
+def goals(draw: st.DrawFn, *, verifications: int = 0) -> BurstGoal:
+    ceiling = draw(st.integers(1, FRAMES_MAX))
+    return BurstGoal(ceiling=ceiling, resolution=draw(st.integers(1, ceiling)), verifications=verifications)
+
+
+def search(goal: BurstGoal, send: Callable[[int], Outcome]) -> tuple[BurstResult, list[BurstTrial]]:
+    history: list[BurstTrial] = []
+    while not isinstance(step := next_burst(goal, history), BurstResult):
+        assert 1 <= step <= goal.ceiling
+        assert len(history) < 100
+        history.append(BurstTrial(frames=step, outcome=send(step)))
+    return step, history
+
+
+def outcome(passed: bool) -> Outcome:
+    return Outcome.PASSED if passed else Outcome.FAILED
+
+
+def holds(goal: BurstGoal, found: BurstResult, truth: int) -> None:
+    """The bounds hold the longest burst, no further apart than the resolution."""
+    if truth >= goal.ceiling:
+        assert (found.kind, found.frames, found.upper_frames) == ("ceiling_passed", goal.ceiling, None)
+        return
+    assert found.upper_frames is not None
+    assert found.frames <= truth < found.upper_frames <= found.frames + goal.resolution
+    assert (found.kind == "nothing_passes") == (found.frames == 0)
+
+
+@given(goals(), st.integers(0, FRAMES_MAX))
+def test_the_truth_lies_between_the_bounds(goal: BurstGoal, truth: int) -> None:
+    found, history = search(goal, lambda frames: outcome(frames <= truth))
+    holds(goal, found, truth)
+    assert found.trials == len(history)
+    assert history[0].frames == goal.ceiling
+    assert len(history) <= 1 + (-(-goal.ceiling // goal.resolution) - 1).bit_length()
+
+
+@given(goals(verifications=1), st.integers(0, FRAMES_MAX), st.randoms(use_true_random=False))
+def test_a_verified_loss_is_no_accident(goal: BurstGoal, truth: int, chance: object) -> None:
+    """A gateway that now and then loses a frame of any burst, but never twice in a row, is measured as it is."""
+    is_accident = False
+
+    def send(frames: int) -> Outcome:
+        nonlocal is_accident
+        is_accident = not is_accident and chance.random() < 0.5  # type: ignore[attr-defined]
+        return outcome(frames <= truth and not is_accident)
+
+    found, _ = search(goal, send)
+    holds(goal, found, truth)
+
+
+@given(goals(), st.integers(0, FRAMES_MAX), st.randoms(use_true_random=False))
+def test_accidents_never_make_a_burst_longer(goal: BurstGoal, truth: int, chance: object) -> None:
+    found, _ = search(goal, lambda frames: outcome(frames <= truth and chance.random() < 0.5))  # type: ignore[attr-defined]
+    assert found.frames <= truth
+
+
+@given(goals(verifications=1), st.integers(0, FRAMES_MAX), st.integers(0, FRAMES_MAX))
+def test_a_burst_that_the_tester_cannot_send_ends_the_search(goal: BurstGoal, truth: int, reach: int) -> None:
+    def send(frames: int) -> Outcome:
+        return Outcome.TESTER_LIMITED if frames > reach else outcome(frames <= truth)
+
+    found, history = search(goal, send)
+    if reach < goal.ceiling:
+        assert (found.kind, found.tester_limited_at, found.frames) == ("tester_limited", goal.ceiling, 0)
+        assert len(history) == 1
+    else:
+        holds(goal, found, truth)
+
+
+@given(goals(verifications=1), st.integers(0, FRAMES_MAX))
+def test_every_prefix_of_a_history_leads_to_the_same_next_burst(goal: BurstGoal, truth: int) -> None:
+    _, history = search(goal, lambda frames: outcome(frames <= truth))
+    for number, trial in enumerate(history):
+        assert next_burst(goal, history[:number]) == trial.frames
+
+
+@given(goals(), st.integers(0, FRAMES_MAX))
+def test_a_result_is_read_as_it_was_written(goal: BurstGoal, truth: int) -> None:
+    found, _ = search(goal, lambda frames: outcome(frames <= truth))
+    assert BurstResult.from_json(found.to_json()) == found

@@ -1,0 +1,373 @@
+"""Reports of delays, bursts, recovery and reset: every figure with its unit and the Tester's own error beside it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from delay_documents import (
+    CLOCK,
+    US,
+    both,
+    bursts,
+    delay_run,
+    event_run,
+    everything,
+    point,
+    recovery,
+    recovery_series,
+    reset,
+    reset_series,
+    self_test,
+    series,
+    sized,
+    stateless,
+    trial,
+)
+from stateful_documents import Columns, Words, page_of, run, terminal_of
+
+from gatemark.report import delay_plots, statements, words
+from gatemark.report.delay import delay_section
+from gatemark.report.delay_statements import delay_meaning
+from gatemark.report.plain_table import PlainTable
+from gatemark.report.sections import sections_of
+from gatemark.report.self_error import ceiling_cell
+from gatemark.results.schema import ResultDocument
+
+MS = 1000 * US
+
+
+def table(found: ResultDocument, title: str) -> PlainTable:
+    return next(one for section in sections_of(found) for one in section.tables if one.title.startswith(title))
+
+
+def cell(found: PlainTable, heading: str, row: int = 0) -> str:
+    place = next(number for number, one in enumerate(found.columns) if one.heading.startswith(heading))
+    return found.rows[row][place]
+
+
+def sentence(found: ResultDocument) -> str:
+    return statements.statement(found, found.runs[0], "").sentence
+
+
+@pytest.mark.parametrize(
+    ("ns", "unit_ns", "text"),
+    [
+        (22_900, MS, "0.02290"),
+        (22_900, US, "22.90"),
+        (312, US, "0.312"),
+        (7, MS, "0.000007"),
+        (1_234_567, MS, "1.235"),
+        (1_234_567_890, MS, "1,235"),
+        (0, US, "0"),
+        (-312, US, "\u22120.312"),
+        (None, US, "\u2013"),
+    ],
+)
+def test_times_have_four_figures_and_never_more_than_the_clock(ns: int | None, unit_ns: int, text: str) -> None:
+    assert words.format_in(ns, unit_ns) == text
+
+
+@pytest.mark.parametrize(("longest_ns", "unit"), [(999_999, "µs"), (1_000_000, "ms"), (-2_000_000, "ms"), (0, "µs")])
+def test_the_unit_is_that_of_the_longest_time(longest_ns: int, unit: str) -> None:
+    assert words.unit_of_times([12, None, longest_ns])[0] == unit
+
+
+def test_latency_has_all_its_columns() -> None:
+    found = stateless([delay_run([point(400_000, both(22_900), share=Fraction(1))])], self_test=self_test())
+    latency = table(found, "Latency")
+    assert cell(latency, "IPv4 / IPv6") == "64 / 84"
+    assert cell(latency, "load") == "400,000\n100 %"
+    assert [row[2] for row in latency.rows] == ["forward", "reverse"]
+    assert cell(latency, "typical, µs").startswith("23.13\n22.90 \u2013 23.36\n1.98 %")
+    assert cell(latency, "worst case, µs").startswith("150.3\n148.8 \u2013 151.8")
+    assert cell(latency, "tags lost") == "0\nof 150,000"
+    assert cell(latency, "repe-") == "3"
+    assert cell(latency, "self-latency, µs") == "14.00 / 24.00\nat 500,000/s"
+    assert cell(latency, "Tester late") == "41 µs"
+    for text in (Words(page_of(found)).text, terminal_of(found)):
+        assert "23.13" in text
+        assert "150.3" in text
+        assert "14.00 / 24.00" in text
+
+
+def test_a_lost_worst_case_is_named_and_not_left_out() -> None:
+    lossy = series(
+        worst_case_latency_ns=(None, 990_000, None), tags_lost=(51, 7, 400), pdv_ns=(None, 800_000, None),
+        lost=(1200, 300, 9000), samples=(998_800, 999_700, 991_000),
+    )  # fmt: skip
+    found = stateless([delay_run([point(400_000, [lossy])], direction="forward")])
+    assert cell(table(found, "Latency"), "worst case") == (
+        "not measurable in 2 of 3 repetitions: up to 400 of 50,000 tags lost"
+    )
+    pdv = table(found, "Packet delay variation")
+    assert cell(pdv, "PDV") == "not measurable in 2 of 3 repetitions: 10,500 of 3,000,000 frames without a delay"
+    assert cell(pdv, "D 99.9 %") == "not measurable"
+    assert cell(pdv, "frames lost") == "10,500\nof 3,000,000"
+    assert "worst case latency not measurable forward (458 tags lost)" in sentence(found)
+    assert "not measurable in 2 of 3 repetitions" in Words(page_of(found)).text
+
+
+def test_a_single_repetition_says_how_many_tags_were_lost() -> None:
+    lossy = series(repetitions=1, worst_case_latency_ns=(None,), tags_lost=(51,), tags=(50_000,))
+    found = stateless([delay_run([point(400_000, [lossy], measured=1)], direction="forward")])
+    assert cell(table(found, "Latency"), "worst case") == "not measurable: 51 of 50,000 tags lost"
+
+
+def test_impossible_delays_are_counted_and_named() -> None:
+    odd = series(negative=(3, 0, 0), impossible=(0, 1, 0))
+    found = stateless([delay_run([point(400_000, [odd])], direction="forward")])
+    assert cell(table(found, "Packet delay variation"), "negative") == "3"
+    section = delay_section(found)
+    assert section is not None
+    notes = " ".join(section.notes)
+    assert "of 3,000,000 frames 3 arrived, by the clock, before they were sent and 1 took longer than" in notes
+    assert "3 arrived, by the clock, before they were sent" in Words(page_of(found)).text
+
+
+def test_without_a_self_test_the_report_says_how_to_make_one() -> None:
+    found = stateless([delay_run([point(400_000, both(22_900))])])
+    for text in (Words(page_of(found)).text, terminal_of(found, width=400)):
+        assert "The Tester's own part of these delays was not measured: `gatemark selftest`" in text
+        assert "What the Tester's clock can resolve was not recorded." in text
+        assert "self-latency," not in text
+
+
+def test_the_clock_is_told_beside_the_delays() -> None:
+    found = stateless([delay_run([point(400_000, both(22_900))])], clock=CLOCK, self_test=self_test())
+    text = Words(page_of(found)).text
+    assert "steps of 1.2 ns, and a reading takes 11.4 ns" in text
+    assert "2026-11-21, netns-af_packet ports" in text
+
+
+@pytest.mark.parametrize(
+    ("stamps", "part"),
+    [
+        ("software", "B just after the poll that returned the frame"),
+        ("hardware", "B by the port when the frame arrived"),
+        ("mixed", "or just after the poll that returned it where the port cannot"),
+    ],
+)
+def test_what_a_delay_means_is_stated(stamps: str, part: str) -> None:
+    clock = CLOCK.model_copy(update={"timestamps": stamps})
+    found = stateless([delay_run([point(400_000, both(22_900))])], clock=clock)
+    assert part in delay_meaning(found)
+    assert "RFC 1242 section 3.8" in Words(page_of(found)).text
+
+
+def test_self_latency_is_taken_at_the_nearest_load_that_is_not_below() -> None:
+    own = self_test()
+    at = [own.latency_at({"ipv4": 64, "ipv6": None}, "forward", load) for load in (1, 10_000, 10_001, 9_000_000)]
+    assert [one.frames_per_second for one in at if one is not None] == [10_000, 10_000, 100_000, 500_000]
+    other = own.latency_at({"ipv4": 1518, "ipv6": 1538}, "reverse", 10_000)
+    assert other is not None
+    assert (other.family, other.frame_octets) == ("ipv6", 84)
+    found = stateless(
+        [delay_run([point(400_000, both(22_900))], sizes=(1518, 1538))], self_test=self_test()
+    )  # fmt: skip
+    assert cell(table(found, "Latency"), "self-latency").endswith("at 500,000/s\nof 84 octets")
+
+
+def test_a_load_that_the_tester_cannot_offer_has_no_delay() -> None:
+    points = [point(900_000, [], measured=0, tester_limited=3), point(400_000, both(22_900), measured=3)]
+    found = stateless([delay_run(points, limited_by="tester")])
+    latency = table(found, "Latency")
+    assert cell(latency, "repe-") == "not offered"
+    assert cell(latency, "typical") == ""
+    assert "At 400,000 frames/s" in sentence(found)
+    assert "1 of 2 loads could not be offered by the Tester" in sentence(found)
+
+
+def test_no_load_could_be_offered() -> None:
+    found = stateless([delay_run([point(900_000, [], measured=0, tester_limited=3)], limited_by="tester")])
+    assert sentence(found).startswith("Delays not measured: the Tester could not offer 900,000 frames/s")
+    assert statements.statement(found, found.runs[0], "").figure == "Tester-limited"
+    section = delay_section(found)
+    assert section is not None
+    assert section.tables == ()
+    assert page_of(found)
+
+
+def test_a_refused_run_has_its_reason_and_no_figure() -> None:
+    reason = "in the throughput search of a repetition no load passed"
+    found = stateless([delay_run([], refused=reason), event_run("reset", number=2, refused=f"{reason}.")])
+    assert sentence(found).startswith(f"Delay not measured: {reason}; UDP")
+    text = Words(page_of(found)).text
+    assert f"not measured, {reason}." in text
+    assert f"not made, {reason}." in text
+    assert f"{reason}.." not in text
+    assert statements.headlines(found.runs, [statements.statement(found, one, "") for one in found.runs]) == ()
+
+
+def test_loads_that_are_no_full_throughput_say_so() -> None:
+    share = point(400_000, both(22_900), share=Fraction(1, 2), throughput_limited_by="maximum")
+    found = stateless([delay_run([share])])
+    assert cell(table(found, "Latency"), "load") == "400,000\n50 %"
+    assert "the gateway may do more" in Words(page_of(found)).text
+    assert "(50% of the throughput)" in sentence(found)
+
+
+def test_each_metric_that_was_not_measured_has_no_table() -> None:
+    plain = series(
+        tags=(), tags_lost=(), typical_latency_ns=(), worst_case_latency_ns=(), ipdv_minimum_ns=(),
+        ipdv_median_ns=(), ipdv_maximum_ns=(), ipdv_pairs=(), ipdv_skipped=(),
+    )  # fmt: skip
+    found = stateless([delay_run([point(400_000, [plain])], direction="forward")])
+    section = delay_section(found)
+    assert section is not None
+    assert [one.title.split(" (")[0] for one in section.tables] == [
+        "Packet delay variation", "Delay of all frames that came back correct",
+    ]  # fmt: skip
+    assert statements.statement(found, found.runs[0], "").label.startswith("PDV at 400,000 frames/s")
+
+
+def test_inter_packet_delay_variation_keeps_its_sign() -> None:
+    ipdv = table(stateless([delay_run([point(400_000, [series()])], direction="forward")]), "Inter packet")
+    assert cell(ipdv, "D minimum").startswith("\u2212")
+    assert cell(ipdv, "D median") == "0"
+    assert cell(ipdv, "pairs") == "2,999,997"
+
+
+def test_all_percentiles_are_in_one_row() -> None:
+    frames = table(stateless([delay_run([point(400_000, [series()])], direction="forward")]), "Delay of all")
+    assert [one.heading.split(",")[0] for one in frames.columns[4:12]] == [
+        "minimum", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "maximum",
+    ]  # fmt: skip
+
+
+def test_bursts_have_buffer_times_and_the_spread_of_the_searches() -> None:
+    found = stateless([event_run("back_to_back", back_to_back=bursts(40_120, 41_000, 39_888))])
+    shown = table(found, "Back-to-back")
+    assert cell(shown, "average") == "40,336"
+    assert cell(shown, "minimum") == "39,888 \u2013 41,000"
+    assert cell(shown, "standard") == "586.6"
+    assert cell(shown, "searches") == "3"
+    assert cell(shown, "ceiling") == "446,000\n4,460"
+    assert (cell(shown, "implied"), cell(shown, "corrected")) == ("271.1", "88.91")
+    assert "buffer time 88.91 ms corrected, 271.1 ms implied (RFC 9004 section 6.4)" in sentence(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lengths", "words_of_it"),
+    [
+        ("found", (446_000, 40_000), "no result: the search ended at its ceiling of 446,000 frames"),
+        ("tester_limited", (40_000,), "no result: Tester-limited at 446,000 frames"),
+    ],
+)
+def test_bursts_without_a_limit_of_the_gateway_have_no_average(
+    kind: str, lengths: tuple[int, ...], words_of_it: str
+) -> None:
+    found = stateless([event_run("back_to_back", back_to_back=bursts(*lengths, kind=kind))])
+    assert cell(table(found, "Back-to-back"), "average") == words_of_it
+    assert "Back-to-back frames not measured" in sentence(found)
+
+
+def test_recovery_is_told_per_direction() -> None:
+    ways = (recovery_series((98_000_000, 101_500_000)), recovery_series((0, None), "reverse"))
+    found = stateless([event_run("system_recovery", recovery=recovery(*ways, measured=2))])
+    shown = table(found, "System recovery")
+    assert cell(shown, "recovery time, ms") == "99.75\n98.00 \u2013 101.5"
+    assert cell(shown, "recovery time, ms", 1) == "not known: frames were lost to the end of the observation (1 of 2)"
+    assert cell(shown, "overload") == "110,000\n60s"
+    assert cell(shown, "then") == "55,000\n60s"
+    assert statements.statement(found, found.runs[0], "").figure == "not known"
+
+
+def test_reset_has_both_methods_and_names_losses_of_another_cause() -> None:
+    early = reset_series((141_900, 139_000), "reverse", first_loss_ns=(1000, 16 * 10**9))
+    found = stateless([event_run("reset", reset=reset(reset_series((141_000, 139_500)), early))])
+    shown = table(found, "Reset")
+    assert cell(shown, "reset time by loss").startswith("1,402\n1,395")
+    assert cell(shown, "by the gap").startswith("1,403\n")
+    assert cell(shown, "trials") == "2"
+    text = Words(page_of(found)).text
+    assert "reverse: frames were lost before the reset began" in text
+    assert "forward: frames were lost before the reset began" not in text
+
+
+def test_rates_that_reach_the_self_test_are_marked() -> None:
+    changes = {"connections": None}
+    rates = [run("throughput", (400_000,), direction="bidirectional", changes=changes)]
+    below, above = stateless(rates, self_test=self_test(900_000)), stateless(rates, self_test=self_test(401_000))
+    assert ceiling_cell(below, below.runs[0]) == "899,000"
+    assert "899,000" in Words(page_of(below)).text
+    assert "not below" not in Words(page_of(below)).text + terminal_of(below)
+    assert "not below the Tester\u2019s own self-test" in Words(page_of(above)).text
+    assert "is not below the Tester's own self-test (400,000)" in terminal_of(above, width=300)
+
+
+def test_the_ceiling_of_a_size_is_that_of_the_next_larger_one() -> None:
+    own = self_test(900_000)
+    sizes = {"ipv4": 500, "ipv6": None}
+    found = own.ceiling(sizes, "reverse")
+    assert found is not None
+    assert (found.frame_octets, found.frames_per_second, found.direction) == (1064, 898_000, "forward")
+    assert own.ceiling(sizes, "forward", "connections") is None
+    larger = stateless(
+        [run("throughput", (1,), changes={"connections": None, "frame_sizes": sized((500, 520))})], self_test=own
+    )
+    assert ceiling_cell(larger, larger.runs[0]).endswith("octets")
+
+
+def test_without_a_self_test_no_ceiling_is_claimed() -> None:
+    found = stateless([run("throughput", (400_000,), changes={"connections": None})])
+    assert ceiling_cell(found, found.runs[0]) == "not measured"
+    assert "What the Tester reaches without a gateway was not measured" in Words(page_of(found)).text
+
+
+def test_the_page_of_everything_is_whole() -> None:
+    found, trials = everything()
+    page = page_of(found, trials=trials)
+    for columns in Columns(page).tables:
+        assert len(set(columns)) == 1
+    for name in (
+        "latency against load", "delay variation against load", "latency against frame size",
+        "delay variation against frame size", "histogram of delays", "histogram of delay variation",
+        "delay by percentile", "frames lost over time",
+    ):  # fmt: skip
+        assert f'aria-label="{name}"' in page
+    assert page == page_of(found, trials=trials)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 150, 300])
+def test_no_figure_is_cut_at_any_width(width: int) -> None:
+    found, _ = everything()
+    text = terminal_of(found, width=width)
+    for part in ("400,000", "23.90", "39,888 \u2013 41,000", "88.91", "98.00 \u2013 101.5"):
+        assert part in text
+    assert "…" not in text
+
+
+def test_plots_need_data() -> None:
+    one_load = delay_run([point(400_000, both(22_900))])
+    assert delay_plots.latency_load_plot(one_load) is None
+    assert delay_plots.latency_size_plot([one_load]) is None
+    bare = delay_run([point(400_000, [series(hdr="", ipdv_histogram=())])], direction="forward")
+    assert delay_plots.delay_histogram_plot(bare, bare.delays[0]) is None
+    assert delay_plots.ipdv_histogram_plot(bare, bare.delays[0]) is None
+    assert delay_plots.percentile_plot(bare) is None
+    assert delay_plots.loss_over_time_plot(trial(1, 1, "loss", 1000, [0] * 100)) is None
+
+
+def test_a_histogram_of_one_delay_can_be_drawn() -> None:
+    from gatemark.stats.hdr import hdr_string
+
+    same = delay_run([point(400_000, [series(hdr=hdr_string([(22_900, 1000)]))])], direction="forward")
+    assert delay_plots.delay_histogram_plot(same, same.delays[0]) is not None
+    assert delay_plots.percentile_plot(same) is not None
+
+
+def test_slices_of_a_falling_load_are_laid_out_by_time() -> None:
+    row = trial(1, 1, "recovery", 110_000, [1] * 100, seconds=120)
+    frames = 110_000 * 60 + 55_000 * 60
+    whole = row.directions[0].__class__(
+        direction="forward", intended=frames, offered=frames, received=0, faulty=0, duplicate=0, lost=frames,
+        lateness_max_ns=0, loss_by_slice=(1,) * 100,
+    )  # fmt: skip
+    edges = delay_plots.slice_edges(row, whole, event_run("system_recovery", recovery=recovery()).recovery)
+    assert edges[0] == 0
+    assert edges[-1] == pytest.approx(120)
+    steps = [later - earlier for earlier, later in pairwise(edges)]
+    assert steps[0] == pytest.approx(0.9)
+    assert steps[-1] == pytest.approx(1.8)

@@ -1,0 +1,349 @@
+"""Reset: what a report tells of a reset, and campaigns that reset simulated gateways."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NatCampaign
+
+from gatemark.campaign import runner
+from gatemark.campaign.engine_trial import EngineTrials
+from gatemark.campaign.events import Event, TrialFinished
+from gatemark.campaign.gateway_reset import GatewayReset
+from gatemark.campaign.journal import Journal
+from gatemark.campaign.plan import make_plan
+from gatemark.campaign.progress import ProgressState
+from gatemark.campaign.runner import run_campaign
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import Campaign, GatewayControlModel, GatewayTableModel
+from gatemark.dut.commands import run_command
+from gatemark.dut.control import GatewayControl
+from gatemark.dut.recipe import built_in_recipes, load_recipe
+from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
+from gatemark.errors import TestBedError
+from gatemark.procedures.event_result import Reset
+from gatemark.procedures.measured import Measured
+from gatemark.procedures.reset import ResetPlan, reset_of
+from gatemark.procedures.result import RunResult
+from gatemark.search.goal import Observation, Outcome
+from gatemark.trial.reset import ResetFacts
+from gatemark.trial.result import Counts, DirectionResult, LossFacts, TrialReport
+
+SECOND = 1_000_000_000
+MS = 1_000_000
+FRAMES = 4000
+PLAN = ResetPlan(
+    kind="software",
+    load=1000,
+    is_measured_throughput=True,
+    before_ns=SECOND,
+    observe_ns=3 * SECOND,
+    period=1,
+)
+OBSERVED = Observation(frames_per_second=1000, duration_ns=4 * SECOND, outcome=Outcome.FAILED)
+
+
+def measured(
+    *, lost: int = 0, run: int | None = None, first: int = 0, last: int = 0, faulty: int = 0, began_ns: int = SECOND
+) -> Measured:
+    counts = Counts(
+        intended=FRAMES,
+        offered=FRAMES,
+        received=FRAMES - lost - faulty,
+        lost=lost,
+        faulty=faulty,
+        loss=LossFacts(longest_run=lost if run is None else run, first_index=first, last_index=last),
+    )
+    direction = DirectionResult(
+        direction="forward",
+        frames_per_second=1000,
+        intended_duration_ns=4 * SECOND,
+        sending_ns=4 * SECOND,
+        lateness_max_ns=0,
+        gave_up=False,
+        foreground=counts,
+    )
+    report = TrialReport(trial_number=1, cancelled=False, phases=(), directions=(direction,), ports={})
+    return Measured(observation=OBSERVED, report=report, reset=ResetFacts(began_ns=began_ns, took_ns=5 * MS))
+
+
+class TestFigures:
+    def test_both_methods(self) -> None:
+        found = reset_of(PLAN, [measured(lost=310, run=300, first=1004, last=1330)])
+        (series,) = found.series
+        assert series.outcomes == ("recovered",)
+        assert series.reset_ns_by_loss == (310 * MS,)
+        assert series.reset_ns_by_gap == (301 * MS,)
+        assert (series.first_loss_ns, series.last_loss_ns) == ((1004 * MS,), (1330 * MS,))
+        assert (found.began_ns, found.took_ns) == ((SECOND,), (5 * MS,))
+        assert not found.lost_before(series)
+
+    def test_no_loss_is_no_time(self) -> None:
+        (series,) = reset_of(PLAN, [measured()]).series
+        assert (series.outcomes, series.recovered) == (("no_loss",), (True,))
+        assert (series.reset_ns_by_loss, series.reset_ns_by_gap) == ((0,), (0,))
+        assert series.first_loss_ns == (None,)
+        assert series.average_ns is None
+
+    @pytest.mark.parametrize(("last", "outcome"), [(FRAMES - 31, "recovered"), (FRAMES - 30, "not_recovered")])
+    def test_a_loss_within_the_last_hundredth_is_no_recovery(self, last: int, outcome: str) -> None:
+        (series,) = reset_of(PLAN, [measured(lost=2000, first=1001, last=last)]).series
+        assert series.outcomes == (outcome,)
+        assert series.recovered == (outcome == "recovered",)
+
+    def test_faulty_frames_count_as_lost_and_make_the_end_unknown(self) -> None:
+        (series,) = reset_of(PLAN, [measured(lost=300, first=1004, last=1304, faulty=50)]).series
+        assert (series.outcomes, series.recovered) == (("unknown",), (False,))
+        assert series.reset_ns_by_loss == (350 * MS,)
+        assert series.reset_ns_by_gap == (301 * MS,)
+        assert series.average_ns is None
+
+    def test_a_loss_before_the_reset_is_not_the_resets(self) -> None:
+        found = reset_of(PLAN, [measured(lost=310, first=900, last=1330)])
+        assert found.lost_before(found.series[0])
+
+    def test_the_mean_needs_every_repetition(self) -> None:
+        good = [measured(lost=lost, first=1004, last=1400) for lost in (300, 301)]
+        assert reset_of(PLAN, good).series[0].average_ns == 300 * MS + MS // 2
+        assert reset_of(PLAN, [*good, measured()]).series[0].average_ns is None
+
+    def test_a_class_has_the_rate_of_its_frames(self) -> None:
+        """Of every ten frames nine are foreground: 90 of them lost one after the other took 100 frames of time."""
+        trial = measured(lost=90, first=1004, last=1103)
+        assert trial.report is not None
+        (direction,) = trial.report.directions
+        kind = Counts(intended=3600, offered=3600, received=3510, lost=90, loss=direction.foreground.loss)
+        mixed = DirectionResult(
+            direction="forward",
+            frames_per_second=1000,
+            intended_duration_ns=4 * SECOND,
+            sending_ns=4 * SECOND,
+            lateness_max_ns=0,
+            gave_up=False,
+            foreground=kind,
+        )
+        report = TrialReport(trial_number=1, cancelled=False, phases=(), directions=(mixed,), ports={})
+        (series,) = reset_of(PLAN, [Measured(observation=OBSERVED, report=report, reset=trial.reset)]).series
+        assert series.reset_ns_by_loss == (100 * MS,)
+
+    def test_it_is_read_as_it_was_written(self) -> None:
+        found = reset_of(PLAN, [measured(lost=310, first=1004, last=1330), measured()])
+        assert Reset.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+class Gateway:
+    def __init__(self, error: TestBedError | None = None) -> None:
+        self.resets = 0
+        self.error = error
+
+    def reset(self) -> None:
+        self.resets += 1
+        if self.error is not None:
+            raise self.error
+
+
+class TestTheReset:
+    def test_it_is_made_once_and_when_it_is_time(self) -> None:
+        gateway = Gateway()
+        reset = GatewayReset(gateway, SECOND)
+        for phase, elapsed_ns in (
+            ("learn", 2 * SECOND),
+            ("send", SECOND - 1),
+            ("send", SECOND + 7),
+            ("send", 2 * SECOND),
+        ):
+            reset.take({"phase": phase, "elapsed_ns": elapsed_ns})
+        assert gateway.resets == 1
+        assert reset.facts().began_ns == SECOND + 7
+        assert reset.facts().took_ns >= 0
+
+    def test_an_error_is_told_after_the_trial_and_the_reset_is_not_tried_again(self) -> None:
+        gateway = Gateway(TestBedError(what="no", where="gateway control: reset", fix=""))
+        reset = GatewayReset(gateway, 0)
+        reset.take({"phase": "send", "elapsed_ns": 1})
+        reset.take({"phase": "send", "elapsed_ns": 2})
+        assert gateway.resets == 1
+        with pytest.raises(TestBedError, match="gateway control: reset"):
+            reset.facts()
+
+    def test_a_trial_that_was_too_short_for_it_is_an_error(self) -> None:
+        with pytest.raises(TestBedError, match="was not reset"):
+            GatewayReset(Gateway(), SECOND).facts()
+
+
+def campaign(**tables: Any) -> Campaign:
+    document: dict[str, Any] = {
+        "repetitions": 2,
+        "gateway": {"mode": "router44", "control": {"reset": "true"}},
+        "testbed": {"kind": "ports"},
+        "left": {"port": "af_packet:a", "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
+        "right": {"port": "af_packet:b", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
+        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [84, 128]}, "direction": "forward"},
+        "trial": {"duration": "1s"},
+        "validity": {"retries": 1},
+        "reset": {"load": 10_000, "before": "1s", "observe": "3s"},
+        **tables,
+    }
+    loaded = campaign_from_dict(document)
+    loaded.check_complete()
+    return loaded
+
+
+def measure(
+    path: Path, device: SimulatedDevice, wanted: Campaign, *, events: list[Event] | None = None
+) -> tuple[RunResult, ...]:
+    engine = SimulatedEngine(device)
+    with Journal(path) as journal:
+        return run_campaign(
+            wanted,
+            make_plan(wanted),
+            engine,
+            journal,
+            on_event=runner.ignore if events is None else events.append,
+            testbed=engine.gateway,
+        )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "trials.jsonl"
+
+
+class TestCampaign:
+    @pytest.mark.parametrize("reset_ns", [100 * MS, 700 * MS])
+    def test_the_time_is_that_of_the_gateway(self, path: Path, reset_ns: int) -> None:
+        (result,) = measure(path, SimulatedDevice(capacity_forward=10**6, reset_ns=reset_ns), campaign())
+        assert result.run.cell.frame_sizes.ipv4 == 84
+        found = result.resets
+        assert found is not None and result.refused is None
+        assert (found.load, found.is_measured_throughput, found.measured) == (10_000, False, 2)
+        (series,) = found.series
+        assert series.recovered == (True, True)
+        assert series.reset_ns_by_loss == (reset_ns, reset_ns)
+        assert series.reset_ns_by_gap == (reset_ns + 100_000, reset_ns + 100_000)
+        assert not found.lost_before(series)
+        assert RunResult.from_json(json.loads(json.dumps(result.to_json()))) == result
+
+    def test_the_lowest_throughput_found_is_the_load(self, path: Path) -> None:
+        throughput = {"maximum": 100_000, "minimum": 100, "resolution": 100, "search_duration": "1s"}
+        wanted = campaign(throughput=throughput, reset={"before": "1s", "observe": "3s"})
+        results = measure(path, SimulatedDevice(capacity_forward=20_000, noise=0.1, reset_ns=MS), wanted)
+        searched = next(found for found in results if found.run.cell == results[-1].run.cell)
+        assert results[-1].resets is not None
+        assert results[-1].resets.load == min(searched.lower_bounds)
+        assert results[-1].resets.is_measured_throughput
+
+    def test_a_gateway_that_stays_away_has_not_recovered(self, path: Path) -> None:
+        (result,) = measure(path, SimulatedDevice(capacity_forward=10**6, reset_ns=9 * SECOND), campaign())
+        assert result.resets is not None
+        assert result.resets.series[0].outcomes == ("not_recovered", "not_recovered")
+
+    def test_each_trial_says_when_the_reset_was(self, path: Path) -> None:
+        events: list[Event] = []
+        (result,) = measure(path, SimulatedDevice(capacity_forward=10**6, reset_ns=MS), campaign(), events=events)
+        records = [event.record for event in events if isinstance(event, TrialFinished)]
+        assert result.resets is not None
+        assert result.resets.began_ns == (2 * SECOND, 2 * SECOND)  # the simulated engine speaks once, in the middle
+        assert [record.reset.took_ns for record in records if record.reset] == list(result.resets.took_ns)
+
+    def test_an_interrupted_campaign_goes_on_where_it_stopped(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, reset_ns=100 * MS)
+        (whole,) = measure(path, device, campaign())
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+        (again,) = measure(path, device, campaign())
+        assert again.resets is not None and whole.resets is not None
+        assert again.resets.series == whole.resets.series
+        assert again.resets.took_ns[0] == whole.resets.took_ns[0]
+
+    def test_a_tester_at_its_limit_is_a_refusal(self, path: Path) -> None:
+        (result,) = measure(path, SimulatedDevice(capacity_forward=10**6, tester_limit=1), campaign())
+        assert result.limited_by == "tester"
+        assert result.refused is not None and "cannot offer 10000 frames/s: forward: sending took" in result.refused
+
+    def test_no_throughput_is_a_refusal(self, path: Path) -> None:
+        throughput = {"maximum": 100_000, "minimum": 100, "resolution": 100, "search_duration": "1s"}
+        wanted = campaign(throughput=throughput, reset={"before": "1s", "observe": "3s"})
+        result = measure(path, SimulatedDevice(capacity_forward=0), wanted)[-1]
+        assert (result.limited_by, result.resets) == ("gateway", None)
+        assert result.refused is not None and "no load passed" in result.refused
+
+    def test_a_stateful_gateway_is_reset_in_phase_two(self, path: Path, nat_campaign: NatCampaign) -> None:
+        events: list[Event] = []
+        wanted = nat_campaign(
+            repetitions=1,
+            gateway={"control": {"clear_state": "true", "reset": "true"}},
+            reset={"load": 1000, "before": "1s", "observe": "3s"},
+        )
+        device = SimulatedDevice(capacity_forward=10**6, reset_ns=300 * MS)
+        *_, result = measure(path, device, wanted, events=events)
+        assert result.resets is not None
+        assert {series.direction for series in result.resets.series} == {"forward", "reverse"}
+        assert result.resets.series[0].reset_ns_by_loss == (300 * MS,)
+        record = next(event.record for event in reversed(events) if isinstance(event, TrialFinished))
+        assert record.reset is not None and record.connections is not None
+
+    def test_progress_tells_when_the_reset_was(self, path: Path) -> None:
+        state, wanted = ProgressState(), campaign()
+        engine = SimulatedEngine(SimulatedDevice(capacity_forward=10**6, reset_ns=100 * MS))
+        with Journal(path) as journal:
+            run_campaign(wanted, make_plan(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
+        assert state.lines[1].endswith("(reset): done (reset after 2s, 1,000 frames not delivered)")
+
+    def test_a_gateway_may_take_its_time_until_it_is_well(self) -> None:
+        class Booting(SimulatedEngine):
+            checks = 0
+
+        engine = SimulatedEngine(SimulatedDevice(capacity_forward=10**6, reset_ns=MS))
+        ill = TestBedError(what="boots", where="gateway", fix="")
+        checks: list[TestBedError | None] = [ill, ill, None]
+
+        def check() -> None:
+            if (problem := checks.pop(0)) is not None:
+                raise problem
+
+        engine.gateway.check = check  # type: ignore[method-assign]
+        wanted = campaign()
+        trials = EngineTrials(campaign=wanted, engine=engine, testbed=engine.gateway, on_event=lambda _: None)
+        form = ResetPlan(
+            kind="software", load=1000, is_measured_throughput=False, before_ns=0, observe_ns=SECOND, period=1
+        ).form
+        body = {
+            "request": "trial",
+            "trial_number": 1,
+            "seed": 1,
+            "duration_ns": 2 * SECOND,
+            "directions": [{"direction": "forward", "frames_per_second": 1000, "foreground_m": 1, "foreground_n": 1}],
+        }
+        assert trials.make(body, 1, needs_link=True, form=form).reset is not None
+        assert not checks
+
+
+class TestCommands:
+    def control(self, **commands: Any) -> GatewayControl:
+        def run(script: str, *, where: str, fix: str = "", seconds_max: float = 9) -> str:
+            return run_command(["sh", "-c", script], where=where, fix=fix, seconds_max=seconds_max)
+
+        model = GatewayControlModel.model_validate(commands)
+        return GatewayControl(run, model, where="gateway", table=GatewayTableModel())
+
+    def test_they_are_run_in_order(self, tmp_path: Path) -> None:
+        seen = tmp_path / "seen"
+        self.control(reset=[f"echo 1 >> {seen}", f"echo 2 >> {seen}"]).reset()
+        assert seen.read_text() == "1\n2\n"
+
+    def test_without_any_there_is_no_reset(self) -> None:
+        with pytest.raises(TestBedError, match="gateway: reset: there is no such command"):
+            self.control().reset()
+
+    def test_one_that_fails_is_told(self) -> None:
+        with pytest.raises(TestBedError, match="gateway: reset"):
+            self.control(reset="false").reset()
+
+    @pytest.mark.parametrize("name", built_in_recipes())
+    def test_every_recipe_has_them(self, name: str) -> None:
+        recipe = load_recipe(name)
+        assert recipe.commands.reset
+        assert "reset" in recipe.facts.actions
