@@ -31,7 +31,9 @@ from gatemark.results.schema import ResultDocument, RunPart
 from gatemark.results.stateful import reports_of
 from gatemark.results.store import ResultFolder, default_folder
 from gatemark.results.table import to_csv
+from gatemark.results.tester_parts import SELF_TEST_FILE, clock_of, self_test_of
 from gatemark.results.toml_text import to_toml
+from gatemark.selftest.own_delay import self_test_for
 from gatemark.stored import part_of, read_document, write_report
 from gatemark.tester import Equipment, Tester, open_tester, prepare, stop_signals
 from gatemark.units import format_ratio
@@ -81,7 +83,7 @@ def measure(
         loaded = load_campaign(Path(campaign))
         text = Path(campaign).read_text(encoding="utf-8")
     folder_path = Path(output) if output is not None else default_folder(loaded.name)
-    used = equipment or Equipment()
+    used = equipment or Equipment(self_test=_self_test_text)
     with stop_signals(resume_hint=str(folder_path)):
         bed, complete = prepare(loaded, used)
         folder = ResultFolder.create(folder_path)
@@ -108,7 +110,7 @@ def resume_campaign(
     Refused with a ResultError if the campaign, the recipe or the gateway is not what it was.
     """
     opened = ResultFolder.open(Path(folder))
-    used = equipment or Equipment()
+    used = equipment or Equipment(self_test=_self_test_text)
     with stop_signals(resume_hint=str(folder)), opened.locked():
         if opened.has("result.json") and read_document(opened).status == "complete":
             write_report([part_of(opened)], opened.report_file)
@@ -216,6 +218,8 @@ def _measure_in(
         if on_event is not None:
             on_event(event)
 
+    if not folder.has(SELF_TEST_FILE) and (self_test := equipment.self_test(complete)) is not None:
+        folder.write_text(SELF_TEST_FILE, self_test)
     with open_tester(complete, bed, equipment, log=folder.engine_log) as tester:
         gateway = tester.testbed.describe()
         _same_gateway(folder, gateway)
@@ -237,6 +241,11 @@ def _measure_in(
     return CampaignResult(folder=folder.path, document=document)
 
 
+def _self_test_text(campaign: Campaign) -> str | None:
+    found = self_test_for(campaign)
+    return None if found is None else found.to_text()
+
+
 def _store(
     folder: ResultFolder,
     campaign: Campaign,
@@ -252,7 +261,10 @@ def _store(
         "provenance.json", record.model_copy(update={"sessions": (*record.sessions[:-1], ended)}).to_text()
     )
     trials = read_journal(folder.journal_file)
-    document = build_document(campaign, gateway, results, trials, runs_planned=runs_planned)
+    clock, own = clock_of(record), self_test_of(folder)
+    document = build_document(
+        campaign, gateway, results, trials, runs_planned=runs_planned, clock=clock, self_test=own
+    )  # fmt: skip
     folder.write_text("result.json", document.to_text())
     folder.write_text("result.csv", to_csv(document))
     write_report([part_of(folder)], folder.report_file)

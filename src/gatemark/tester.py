@@ -41,6 +41,8 @@ class Equipment:
     )
     available_octets: Callable[[], int] = available_octets
     """Memory that the machine can give."""
+    self_test: Callable[[Campaign], str | None] = field(default=lambda _: None)
+    """The self-test of the Tester that is reported with a campaign, as text; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""`gatemark calibrate`: every procedure measures a gateway whose true values are known."""

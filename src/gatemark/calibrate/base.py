@@ -1,0 +1,137 @@
+"""Campaigns and reference gateways that all checks share: addresses, times, port names. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gatemark.calibrate.model import Check
+from gatemark.config.model import FAMILIES, Family
+from gatemark.refdut.document import Configuration, Mode, Port, Translation
+
+SEED = 20
+HELD_FRAMES = 4096
+"""More than any check lets wait or delays at once; memory for many more takes time at each start."""
+FRAMES = {"ipv4": 64, "ipv6": 84}
+PREFIX = "2001:2:0:6400::/96"
+EAM = (("198.18.0.0/16", "2001:2::/112"),)
+"""The IPv6 hosts on the left as seen from the IPv4 side."""
+POOL = {"ipv4": "198.19.0.1/32", "ipv6": "2001:2:0:8000::1/128"}
+POOL_PORTS = (1024, 65535)
+ADDRESSES: Mapping[tuple[str, Family], tuple[str, str]] = {
+    ("left", "ipv4"): ("198.18.0.2", "198.18.0.1"),
+    ("right", "ipv4"): ("198.19.0.2", "198.19.0.1"),
+    ("left", "ipv6"): ("2001:2::2", "2001:2::1"),
+    ("right", "ipv6"): ("2001:2:0:8000::2", "2001:2:0:8000::1"),
+}
+"""The Tester's host and the gateway of each side (RFC 2544 appendix C.2.2, RFC 5180 section 8)."""
+TIMES = {"settle": "0s", "learn": "20ms", "drain": "100ms", "rest": "20ms"}
+RETRIES = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortNames:
+    """Both ends of both links, as the engine and the reference gateway name their ports."""
+
+    tester_left: str
+    tester_right: str
+    gateway_left: str
+    gateway_right: str
+
+
+def gateway_of(check: Check, ports: PortNames, control: str, processor: int | None) -> Configuration:
+    """Return the reference gateway's configuration for a check."""
+    modes: Mapping[str, Mode] = {"router44": "router", "router66": "router", "siit64": "siit", "siit46": "siit"}
+    stateful = check.mode.startswith("nat")
+    translates = len(set(FAMILIES[check.mode])) > 1
+    outside = FAMILIES[check.mode][1]
+    return Configuration(
+        mode=modes.get(check.mode, check.mode),  # type: ignore[arg-type]
+        control=control,
+        seed=SEED,
+        processor=processor,
+        held_frames=HELD_FRAMES,
+        inside="left" if stateful else None,
+        left=_port("left", ports.gateway_left, FAMILIES[check.mode][0]),
+        right=_port("right", ports.gateway_right, FAMILIES[check.mode][1]),
+        translation=Translation(
+            prefix=PREFIX if translates else None,
+            eam=EAM if translates and not stateful else (),
+            pool=(POOL[outside],) if stateful else (),
+            pool_ports=POOL_PORTS if stateful else None,
+        ),
+        table=check.table,
+        forward=check.forward,
+        reverse=check.reverse,
+    )
+
+
+def campaign_of(
+    check: Check, ports: PortNames, *, ask: str, cores: tuple[int, ...], configuration: Configuration
+) -> dict[str, Any]:
+    """Return the campaign of a check as a document; `ask` is the shell command that asks the reference gateway."""
+    families = FAMILIES[check.mode]
+    stateful = check.mode.startswith("nat")
+    sending: Family = families[0]
+    tables = dict(check.tables)
+    trial = {**TIMES, **tables.pop("trial", {})}
+    traffic = {
+        "direction": "bidirectional" if stateful else "forward",
+        "frame_sizes": {"family": sending, "octets": FRAMES[sending]},
+        **tables.pop("traffic", {}),
+    }
+    if stateful:
+        tables["connections"] = {"timeout": "50ms", "gap": "50ms", **tables.get("connections", {})}
+    return {
+        "name": check.name,
+        "seed": SEED,
+        "repetitions": 1,
+        "gateway": _gateway(check, ask, configuration),
+        "testbed": {"kind": "ports", "cores": list(cores)},
+        "left": _side("left", ports.tester_left, families[0]),
+        "right": _side("right", ports.tester_right, families[1]),
+        "traffic": traffic,
+        "trial": trial,
+        "validity": {"retries": RETRIES, "lateness_max": check.lateness_max},
+        **tables,
+    }
+
+
+def _gateway(check: Check, ask: str, configuration: Configuration) -> dict[str, Any]:
+    gateway: dict[str, Any] = {
+        "mode": check.mode,
+        "hop_limit_decrement": 1,
+        "name": "gatemark-refdut, the reference gateway",
+        "configuration": configuration.to_toml(),
+    }
+    control: dict[str, Any] = {}
+    if len(set(FAMILIES[check.mode])) > 1:
+        gateway["prefix"] = PREFIX
+        if not check.mode.startswith("nat"):
+            gateway["eam"] = [{"ipv4": ipv4, "ipv6": ipv6} for ipv4, ipv6 in EAM]
+    if check.table is not None:
+        control = {
+            "clear_state": [f"{ask} clear"],
+            "count_connections": f"{ask} connections",
+            "tear_down": f"{ask} clear",
+        }
+        gateway |= {
+            "pool": [POOL[FAMILIES[check.mode][1]]],
+            "pool_ports": f"{POOL_PORTS[0]}-{POOL_PORTS[1]}",
+            "mapping": "endpoint_independent",
+            "table": {"udp_timeout": "300s"},
+        }
+    if check.reset_ns is not None:
+        control["reset"] = [f"{ask} reset {check.reset_ns}ns"]
+    return {**gateway, **({"control": control} if control else {})}
+
+
+def _port(side: str, port: str, family: Family) -> Port:
+    own = ADDRESSES[side, family][1]
+    return Port(port=port, ipv4=own if family == "ipv4" else None, ipv6=own if family == "ipv6" else None)
+
+
+def _side(side: str, port: str, family: Family) -> dict[str, Any]:
+    host, gateway = ADDRESSES[side, family]
+    return {"port": port, family: {"address": host, "gateway": gateway}}

@@ -1,0 +1,196 @@
+"""Latency, PDV and IPDV against known delays. Pure.
+
+A delay that the Tester measures is the gateway's plus that of its own path, which `self-latency` measures first through
+a reference gateway that delays nothing. The truth of a delay is so the gateway's delay plus the median of that path;
+1 microsecond plus the spread of that path is allowed: up to its 90th percentile for a median, up to its 99.9th for a
+99.9th percentile. Percentiles near the end, and extremes, are also those of single frames that either side delayed: how
+much, both sides say of every trial. Where the path spreads too much, nothing is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from gatemark.calibrate import truth
+from gatemark.calibrate.model import Check, Comparison, Evidence, Number, SelfError
+from gatemark.procedures.delay_result import DelaySeries
+from gatemark.refdut.document import Delay, Flow
+
+LOAD = 5_000
+SPACING_NS = 200_000
+"""Of the frames at that load; delays that differ by less do not meet."""
+TOLERANCE_NS = 1_000
+US = 1_000
+SPREAD_NS_MAX = 200_000
+"""Of the Tester's own path (99.9th percentile less median); beyond it the machine is too busy to say anything."""
+GAP_NS_MAX = 2_000_000
+"""Beyond it the gateway's own delays are not known well enough."""
+
+
+def delay_checks(*, quick: bool) -> list[Check]:
+    """Return the checks of delays, the Tester's own first."""
+    seconds = 2 if quick else 4
+    ramp = tuple(US * (1000 + (37 * number) % 150) for number in range(100))
+    steps = (*[US * 200] * 990, *[US * 320] * 8, *[US * 350] * 2)
+    checks = [_self_latency(seconds, repetitions=2 if quick else 4)]
+    fixed = [50 * US, 500 * US, 5_000 * US][1 : 2 if quick else 3] if quick else [50 * US, 500 * US, 5_000 * US]
+    checks += [
+        _known(f"delay-fixed-{value // US}us", f"every frame {value // US} us", "fixed", (value,), seconds)
+        for value in fixed
+    ]
+    checks.append(_known("delay-periodic", "periodic, 1000 us to 1149 us", "periodic", ramp, seconds))
+    if not quick:
+        checks.append(
+            _known("delay-tail", "200 us; 8 of 1000 frames 320 us, 2 of 1000 350 us", "periodic", steps, seconds)
+        )
+        checks.append(_uniform("delay-uniform", 100 * US, 200 * US, seconds))
+    return checks
+
+
+def _tables(seconds: int, repetitions: int = 1) -> dict[str, object]:
+    return {
+        "repetitions": repetitions,
+        "delay": {"load": LOAD, "duration": f"{seconds}s", "first_tag": "1s", "tags": LOAD * (seconds - 1)},
+    }
+
+
+def _self_latency(seconds: int, repetitions: int) -> Check:
+    return Check(
+        procedure="self_latency",
+        name="self-latency",
+        truth="no delay",
+        mode="router44",
+        tables=_tables(seconds, repetitions),
+        compare=lambda _: (),
+        gives_self_error=True,
+    )
+
+
+def self_error_of(seen: Evidence) -> SelfError | None:
+    """Return the Tester's own error from the delays through a gateway that delays nothing; None without a result."""
+    series = _series(seen)
+    if series is None or not series.samples or None in series.p999_ns:
+        return None
+    medians = [value for value in series.p50_ns if value is not None]
+    return SelfError(
+        minimum_ns=_extreme(series.minimum_ns, least=True),
+        median_ns=int(truth.median(medians)),
+        p90_ns=_extreme(series.p90_ns),
+        p999_ns=_extreme(series.p999_ns),
+        maximum_ns=_extreme(series.maximum_ns),
+        variation_minimum_ns=_extreme(series.ipdv_minimum_ns, least=True),
+        variation_maximum_ns=_extreme(series.ipdv_maximum_ns),
+    )
+
+
+def _known(name: str, words: str, kind: str, values: tuple[int, ...], seconds: int) -> Check:
+    """Return a check of delays whose whole distribution is known: that of one period, as all frames are tagged."""
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        differences = truth.variations(values)
+        return _comparisons(
+            seen,
+            median=truth.median(values),
+            high=truth.percentile(values, 99_900),
+            spread=truth.percentile(values, 99_900) - min(values),
+            variation=(min(differences), truth.median(differences), max(differences)),
+        )
+
+    return Check(
+        procedure="delay",
+        name=name,
+        truth=words,
+        mode="router44",
+        forward=Flow(delay=Delay(kind="fixed" if kind == "fixed" else "periodic", values_ns=values)),
+        tables=_tables(seconds),
+        compare=compare,
+        poll_gap_max_ns=GAP_NS_MAX,
+        late_departure_max_ns=GAP_NS_MAX,
+    )
+
+
+def _uniform(name: str, least: int, most: int, seconds: int) -> Check:
+    """Return a check of pseudorandom delays; beside the errors of both sides the sample has one of its own.
+
+    Of the p-quantile of N values over a range W it has the standard deviation W sqrt(p (1 - p) / N); four of them are
+    allowed. The differences of two such delays lie within the range, both ways, and their median is 0.
+    """
+    width, frames = most - least, LOAD * seconds
+    half, tail = 4 * width * (0.25 / frames) ** 0.5, 4 * width * (0.001 * 0.999 / frames) ** 0.5
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        high = least + Fraction(999 * width, 1000)
+        return _comparisons(
+            seen,
+            median=least + Fraction(width, 2),
+            high=high,
+            spread=high - least,
+            variation=None,
+            sampling=(half, tail),
+        )
+
+    return Check(
+        procedure="delay",
+        name=name,
+        truth=f"uniform, {least // US} us to {most // US} us",
+        mode="router44",
+        forward=Flow(delay=Delay(kind="uniform", values_ns=(least, most))),
+        tables=_tables(seconds),
+        compare=compare,
+        poll_gap_max_ns=GAP_NS_MAX,
+        late_departure_max_ns=GAP_NS_MAX,
+    )
+
+
+def _comparisons(
+    seen: Evidence,
+    *,
+    median: Number,
+    high: Number,
+    spread: Number,
+    variation: tuple[Number, Number, Number] | None,
+    sampling: tuple[float, float] = (0, 0),
+) -> tuple[Comparison, ...]:
+    """Compare TL, WCL, PDV and IPDV with their truths in the gateway, in nanoseconds."""
+    own, series = seen.self_error, _series(seen)
+    if own is None or series is None:
+        return (Comparison(quantity="delay", unit="ns", true="a result", measured=None),)
+    single = seen.disturbance_ns
+    below = TOLERANCE_NS + (own.median_ns - own.minimum_ns)
+    near = TOLERANCE_NS + (own.p90_ns - own.median_ns)  # no median moves further while 9 of 10 frames do not
+    far = TOLERANCE_NS + own.spread_ns + single
+    both = TOLERANCE_NS + (own.p999_ns - own.minimum_ns) + single
+    found = [
+        _ns("TL", median + own.median_ns, series.typical_latency_ns, below + sampling[0], near + sampling[0]),
+        _ns("WCL", high + own.median_ns, series.worst_case_latency_ns, below + sampling[1], far + sampling[1]),
+        _ns("PDV", spread, series.pdv_ns, both + 2 * sampling[1], both + 2 * sampling[1]),
+    ]
+    if variation is not None:
+        least, middle, most = variation
+        faster, slower = (
+            TOLERANCE_NS - own.variation_minimum_ns + single,
+            TOLERANCE_NS + own.variation_maximum_ns + single,
+        )
+        found += [
+            _ns("IPDV minimum", least, series.ipdv_minimum_ns, faster, slower),
+            _ns("IPDV median", middle, series.ipdv_median_ns, near, near),
+            _ns("IPDV maximum", most, series.ipdv_maximum_ns, faster, slower),
+        ]
+    return tuple(found)
+
+
+def _ns(quantity: str, true: Number, measured: Sequence[int | None], below: Number, above: Number) -> Comparison:
+    value = measured[0] if measured else None
+    return Comparison(quantity=quantity, unit="ns", true=true, measured=value, allowed_below=below, allowed_above=above)
+
+
+def _series(seen: Evidence) -> DelaySeries | None:
+    run = seen.result("delay")
+    series = run.delays[0].series if run is not None and run.delays else ()
+    return series[0] if series else None
+
+
+def _extreme(values: Sequence[int | None], *, least: bool = False) -> int:
+    known = [value for value in values if value is not None]
+    return min(known) if least else max(known)

@@ -1,0 +1,149 @@
+"""Back-to-back frames, system recovery and reset against known queues and times. Pure."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from gatemark.calibrate import truth
+from gatemark.calibrate.model import Check, Comparison, Evidence
+from gatemark.refdut.document import Flow
+
+LINE_OCTETS = 84
+"""A frame of 64 octets on the line: preamble, start of frame and gap are 20 (RFC 5180 appendix A.1)."""
+MS = 1_000_000
+
+
+def event_checks(*, quick: bool) -> list[Check]:
+    """Return the checks of bursts, recovery and reset."""
+    bursts = ((20_000, 200), (20_000, 1000), (10_000, 400))
+    recoveries, resets = (50 * MS, 200 * MS, 400 * MS), (100 * MS, 300 * MS, 700 * MS)
+    most = 1 if quick else 3
+    return [
+        *(_back_to_back(capacity, queue) for capacity, queue in bursts[:most]),
+        *(_recovery(time_ns) for time_ns in recoveries[:most]),
+        *(_reset(time_ns) for time_ns in resets[:most]),
+    ]
+
+
+def _back_to_back(capacity: int, queue: int) -> Check:
+    line = 2 * capacity
+    resolution = max(5, queue // 50)
+    true = truth.longest_burst(line, capacity, queue)
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        run = seen.result("back_to_back")
+        found = run.back_to_back if run is not None else None
+        # What is served while one side is late is a share C / L of what the burst could grow by.
+        slack = Fraction(capacity * seen.unsteadiness_ns, truth.SECOND_NS) / (1 - Fraction(capacity, line)) + 1
+        return (
+            tuple(
+                Comparison(
+                    quantity=f"longest burst, search {number}",
+                    unit="frames",
+                    true=true,
+                    measured=burst,
+                    allowed_below=resolution + slack,
+                    allowed_above=slack,
+                )
+                for number, burst in enumerate(found.burst_frames, start=1)
+            )
+            if found is not None
+            else (Comparison(quantity="longest burst", unit="frames", true=true, measured=None),)
+        )
+
+    return Check(
+        procedure="back_to_back",
+        name=f"back-to-back-{capacity}-{queue}",
+        truth=f"capacity {capacity} frames/s, queue {queue}, line {line} frames/s",
+        mode="router44",
+        forward=Flow(capacity=capacity, queue=queue),
+        tables={
+            "trial": {"duration": "500ms"},
+            "line": {"rate": line * 8 * LINE_OCTETS},
+            "throughput": {
+                "maximum": line,
+                "minimum": capacity // 10,
+                "resolution": capacity // 20,
+                "search_duration": "500ms",
+            },
+            "back_to_back": {"ceiling": "500ms", "resolution": resolution, "bursts": 2, "wait": "100ms"},
+        },
+        compare=compare,
+        poll_gap_max_ns=queue * truth.SECOND_NS // (4 * capacity),
+    )
+
+
+def _recovery(time_ns: int) -> Check:
+    """Return a check of a gateway that goes on losing every second frame for so long after its last overload.
+
+    At 110 % of the capacity a frame is lost every 10 / C seconds or so, so the last one up to that time before the load
+    falls. Then every second frame is lost: the last one up to two frames before the recovery is over.
+    """
+    capacity, queue = 20_000, 100
+    overload = capacity * 11 // 10
+    between_drops = Fraction(2 * truth.SECOND_NS, overload - capacity)
+    between_frames = Fraction(3 * truth.SECOND_NS, overload // 2)
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        run = seen.result("system_recovery")
+        found = run.recovery if run is not None else None
+        slack = seen.unsteadiness_ns
+        return (
+            Comparison(
+                quantity="recovery time",
+                unit="ns",
+                true=time_ns,
+                measured=found.series[0].recovery_ns[0] if found is not None and found.series else None,
+                allowed_below=between_drops + between_frames + slack,
+                allowed_above=slack + 1000,
+            ),
+        )
+
+    return Check(
+        procedure="system_recovery",
+        name=f"system-recovery-{time_ns // MS}ms",
+        truth=f"every 2nd frame lost for {time_ns // MS} ms after an overload",
+        mode="router44",
+        forward=Flow(capacity=capacity, queue=queue, recovery_ns=time_ns),
+        tables={
+            "system_recovery": {"load": capacity, "overload": "110%", "duration": "1s", "observe": "1s"},
+        },
+        compare=compare,
+        poll_gap_max_ns=queue * truth.SECOND_NS // (2 * overload),
+    )
+
+
+def _reset(time_ns: int) -> Check:
+    """Return a check of a gateway that drops everything for so long; frames tell that to one of them."""
+    load = 20_000
+    frame_ns = Fraction(truth.SECOND_NS, load)
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        run = seen.result("reset")
+        found = run.resets if run is not None else None
+        series = found.series[0] if found is not None and found.series else None
+        slack = 2 * frame_ns + seen.unsteadiness_ns
+        return tuple(
+            Comparison(
+                quantity=f"reset time by {way}",
+                unit="ns",
+                true=time_ns,
+                measured=values[0] if values else None,
+                allowed_below=slack,
+                allowed_above=slack + seen.reference.late_departure_max_ns,
+            )
+            for way, values in (
+                ("loss", series.reset_ns_by_loss if series is not None else ()),
+                ("gap", series.reset_ns_by_gap if series is not None else ()),
+            )
+        )
+
+    return Check(
+        procedure="reset",
+        name=f"reset-{time_ns // MS}ms",
+        truth=f"everything lost for {time_ns // MS} ms",
+        mode="router44",
+        reset_ns=time_ns,
+        tables={"reset": {"load": load, "before": "500ms", "observe": "2s"}},
+        compare=compare,
+    )

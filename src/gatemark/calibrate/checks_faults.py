@@ -1,0 +1,141 @@
+"""Faults that the reference gateway plants: both sides must count the same frames under the same name. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gatemark.calibrate.model import Check, Comparison, Evidence
+from gatemark.config.model import FAMILIES, GatewayMode
+from gatemark.refdut.document import Flow, Selector, Table
+
+LOAD = 5_000
+MS = 1_000_000
+FIRST_NS, EACH_NS, PAUSE_NS = 300 * MS, 20 * MS, 10 * MS
+"""Fields are damaged one after the other, each for so long, so that no frame has two faults."""
+
+COMMON = (
+    "family", "fragment", "length", "source_port", "destination_port", "hop_limit", "traffic_class", "udp_length",
+    "udp_checksum", "payload", "index", "wrong_port",
+)  # fmt: skip
+IPV4 = ("ipv4_header", "ipv4_header_checksum", "dont_fragment")
+IPV6 = ("flow_label",)
+ADDRESSES = ("source_address", "destination_address")
+OUTWARD = ("untranslated_source", "mapping_changed")
+INWARD = ("wrong_owner", "unknown_connection")
+"""What only a stateful gateway can do wrong."""
+OCTETS = 128
+"""Frames have data beyond what the Tester writes into every one."""
+GAP_NS_MAX = 10**9
+COUNTS_LATENESS = "1s"
+"""Counts are compared, so that it does not matter when a frame was seen."""
+
+FIELDS: Mapping[GatewayMode, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "router44": ((*COMMON, *IPV4, *ADDRESSES, "identification"), ()),
+    "router66": ((*COMMON, *IPV6, *ADDRESSES), ()),
+    "siit64": ((*COMMON, *IPV4, *ADDRESSES), (*COMMON, *IPV6, *ADDRESSES)),
+    "nat44": (OUTWARD, INWARD),
+}
+"""Fields that the frames of each direction have, forward and reverse."""
+
+
+def fault_checks(*, quick: bool) -> list[Check]:
+    """Return the checks of planted faults."""
+    modes: tuple[GatewayMode, ...] = ("router44", "nat44") if quick else ("router44", "router66", "siit64", "nat44")
+    return [_impairments(), *(_corruption(mode) for mode in modes)]
+
+
+def _impairments() -> Check:
+    frames = 2 * LOAD
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        if not seen.trials:
+            return (Comparison(quantity="frames", unit="frames", true=frames, measured=None),)
+        last = seen.trials[-1]
+        counts, told = last.record.report.directions[0].foreground, last.counts["forward"]
+        return (
+            _equal("frames seen by the gateway", counts.offered, told["test_frames"]),
+            _equal("frames lost", told["lost"], counts.lost),
+            _equal("frames duplicated", told["duplicated"], counts.duplicate),
+            _equal("frames reordered", told["reordered"], counts.reordered),
+        )
+
+    return Check(
+        procedure="faults",
+        name="faults-loss-duplication-reordering",
+        truth=f"of {frames} frames every 97th lost, 101st twice, 103rd behind 3 others",
+        mode="router44",
+        forward=Flow(
+            loss=(Selector(every=97),),
+            duplicate=(Selector(every=101),),
+            reorder=((Selector(every=103), 3),),
+        ),
+        tables={"trial": {"duration": "2s"}, "frame_loss": {"rates": [LOAD]}},
+        compare=compare,
+        poll_gap_max_ns=GAP_NS_MAX,
+        late_departure_max_ns=GAP_NS_MAX,
+        lateness_max=COUNTS_LATENESS,
+    )
+
+
+def _corruption(mode: GatewayMode) -> Check:
+    fields = FIELDS[mode]
+    stateful = mode.startswith("nat")
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        if not seen.trials:
+            return (Comparison(quantity="frames", unit="frames", true="a trial", measured=None),)
+        last = seen.trials[-1]
+        ways = {way.direction: way.foreground.faults for way in last.record.report.directions}
+        found = []
+        for way, damaged in zip(("forward", "reverse"), fields, strict=True):
+            told = _told(last.counts, way)
+            for reason in dict.fromkeys((*damaged, *told, *ways.get(way, {}))):
+                planted, measured = told.get(reason, 0), ways.get(way, {}).get(reason, 0)
+                if reason in damaged and not planted:  # nothing was damaged, so nothing is proven
+                    found.append(Comparison(quantity=f"{reason}, {way}", unit="frames", true="some", measured=planted))
+                elif planted or measured:
+                    found.append(_equal(f"{reason}, {way}", planted, measured))
+        return tuple(found)
+
+    longest = max(len(damaged) for damaged in fields)
+    duration_ns = FIRST_NS + longest * (EACH_NS + PAUSE_NS) + 100 * MS
+    tables: dict[str, Any] = {"trial": {"duration": f"{duration_ns}ns"}, "frame_loss": {"rates": [LOAD]}}
+    if stateful:
+        tables["connections"] = {"count": 1000, "rate": 10_000}
+    tables["traffic"] = {
+        "direction": "bidirectional" if fields[1] else "forward",
+        "frame_sizes": {"family": FAMILIES[mode][0], "octets": OCTETS},
+    }
+    return Check(
+        procedure="faults",
+        name=f"faults-{mode}",
+        truth=f"{len(fields[0]) + len(fields[1])} kinds of damage, one after the other",
+        mode=mode,
+        forward=_damage(fields[0]),
+        reverse=_damage(fields[1]),
+        table=Table(size=10_000, udp_timeout_ns=300_000 * MS) if stateful else None,
+        tables=tables,
+        compare=compare,
+        poll_gap_max_ns=GAP_NS_MAX,
+        late_departure_max_ns=GAP_NS_MAX,
+        lateness_max=COUNTS_LATENESS,
+        counts_phase_two=stateful,
+    )
+
+
+def _damage(fields: tuple[str, ...]) -> Flow:
+    starts = (FIRST_NS + number * (EACH_NS + PAUSE_NS) for number in range(len(fields)))
+    return Flow(
+        corrupt=tuple(
+            (name, Selector(window_ns=(start, start + EACH_NS))) for name, start in zip(fields, starts, strict=True)
+        )
+    )
+
+
+def _told(counts: Mapping[str, Any], way: str) -> dict[str, int]:
+    return {name: int(count) for name, count in counts[way]["reasons"].items() if count}
+
+
+def _equal(quantity: str, true: int, measured: int) -> Comparison:
+    return Comparison(quantity=quantity, unit="frames", true=true, measured=measured)

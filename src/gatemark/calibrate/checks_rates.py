@@ -1,0 +1,177 @@
+"""Throughput, frame loss rate and per-frame timeout against known capacity, loss and delay. Pure.
+
+Both sides are unsteady: the Tester sends a burst late, the gateway looks at its ports late. While a queue is being
+filled that moves a result by what the gateway forwards in that time; both sides say how long it was at most.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from gatemark.calibrate import truth
+from gatemark.calibrate.model import Check, Comparison, Evidence
+from gatemark.refdut.document import Delay, Flow, Selector
+from gatemark.units import format_rate, frames_in
+
+QUEUE = 1000
+GAP_NS_MAX = 5_000_000
+"""Beyond it the gateway forwards so much unseen that a rate is not known well enough."""
+
+
+def rate_checks(*, quick: bool) -> list[Check]:
+    """Return the checks of rates without connections; `quick`: one truth of each, shorter trials."""
+    duration_ns = 500_000_000 if quick else 1_000_000_000
+    checks = [_throughput(capacity, duration_ns) for capacity in (20_000, 50_000, 100_000)[: 1 if quick else 3]]
+    checks += [_overload_loss(20_000, duration_ns), *([] if quick else [_overload_loss(50_000, duration_ns)])]
+    checks += [_planted_loss(every, duration_ns) for every in (10, 1000)[: 1 if quick else 2]]
+    checks += [_frame_timeout(every, duration_ns) for every in (10, 250)[: 1 if quick else 2]]
+    return checks
+
+
+def _throughput(capacity: int, duration_ns: int) -> Check:
+    true = truth.throughput(capacity, QUEUE, duration_ns)
+    resolution = capacity // 200
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        run = seen.result("throughput")
+        slack = _served(capacity, seen.unsteadiness_ns) / Fraction(duration_ns, truth.SECOND_NS) + 2
+        measured = run.lower_bounds[0] if run is not None and run.limited_by == "gateway" else None
+        return (
+            Comparison(
+                quantity="throughput",
+                unit="frames/s",
+                true=true,
+                measured=measured,
+                allowed_below=resolution + slack,
+                allowed_above=slack,
+            ),
+        )
+
+    return Check(
+        procedure="throughput",
+        name=f"throughput-{format_rate(capacity)}",
+        truth=f"capacity {capacity} frames/s, queue {QUEUE}",
+        mode="router44",
+        forward=Flow(capacity=capacity, queue=QUEUE),
+        tables={
+            "trial": {"duration": f"{duration_ns}ns"},
+            "throughput": {
+                "maximum": 2 * capacity,
+                "minimum": capacity // 10,
+                "resolution": resolution,
+                "search_duration": f"{duration_ns}ns",
+            },
+        },
+        compare=compare,
+        poll_gap_max_ns=_gap(capacity),
+    )
+
+
+def _overload_loss(capacity: int, duration_ns: int) -> Check:
+    loads = (capacity * 3 // 2, capacity * 5 // 4, capacity * 11 // 10)
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        run = seen.result("frame_loss")
+        points = {point.frames_per_second: point for point in run.points} if run is not None else {}
+        slack = _served(capacity, seen.unsteadiness_ns) + 2
+        found = []
+        for load in loads:
+            frames = frames_in(load, duration_ns)
+            losses = points[load].losses if load in points else ()
+            ratio = (
+                Fraction(sum(losses[0].undelivered), sum(losses[0].offered)) if losses and losses[0].offered else None
+            )
+            found.append(
+                Comparison(
+                    quantity=f"loss at {load} frames/s",
+                    unit="%",
+                    true=100 * truth.frames_lost(load, capacity, QUEUE, duration_ns) / frames,
+                    measured=None if ratio is None else 100 * ratio,
+                    allowed_below=100 * slack / frames,
+                    allowed_above=100 * slack / frames,
+                )
+            )
+        return tuple(found)
+
+    return Check(
+        procedure="frame_loss",
+        name=f"frame-loss-{format_rate(capacity)}",
+        truth=f"capacity {capacity} frames/s, queue {QUEUE}",
+        mode="router44",
+        forward=Flow(capacity=capacity, queue=QUEUE),
+        tables={"trial": {"duration": f"{duration_ns}ns"}, "frame_loss": {"rates": list(loads)}},
+        compare=compare,
+        poll_gap_max_ns=_gap(capacity),
+    )
+
+
+def _planted_loss(every: int, duration_ns: int) -> Check:
+    load = 20_000
+    frames = frames_in(load, duration_ns)
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        run = seen.result("frame_loss")
+        losses = run.points[0].losses if run is not None and run.points else ()
+        lost = losses[0].undelivered[0] if losses and losses[0].undelivered else None
+        return (Comparison(quantity="frames lost", unit="frames", true=frames // every, measured=lost),)
+
+    return Check(
+        procedure="frame_loss",
+        name=f"frame-loss-every-{every}",
+        truth=f"every {every}th of {frames} frames lost",
+        mode="router44",
+        forward=Flow(loss=(Selector(every=every),)),
+        tables={"trial": {"duration": f"{duration_ns}ns"}, "frame_loss": {"rates": [load]}},
+        compare=compare,
+        poll_gap_max_ns=10**9,
+        late_departure_max_ns=10**9,
+        lateness_max="1s",
+    )
+
+
+def _frame_timeout(every: int, duration_ns: int) -> Check:
+    """Return a check in which one frame of `every` is ten times slower than the timeout."""
+    load, timeout_ns = 5_000, 5_000_000
+    frames = frames_in(load, duration_ns)
+    delays = (10 * timeout_ns, *[100_000] * (every - 1))
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        trials = [one for one in seen.trials if one.record.validity.valid]
+        late = trials[-1].record.report.directions[0].foreground.late if trials else None
+        run = seen.result("throughput")
+        kind = run.repetitions[0].kind if run is not None and run.repetitions else None
+        return (
+            Comparison(quantity="frames too late", unit="frames", true=frames // every, measured=late),
+            Comparison(quantity="outcome", unit="", true="nothing_passes", measured=kind),
+        )
+
+    return Check(
+        procedure="frame_timeout",
+        name=f"frame-timeout-{every}",
+        truth=f"one of {every} frames takes 50 ms, the timeout is 5 ms",
+        mode="router44",
+        forward=Flow(delay=Delay(kind="periodic", values_ns=delays), keep_order=False),
+        tables={
+            "trial": {"duration": f"{duration_ns}ns"},
+            "throughput": {
+                "maximum": load,
+                "minimum": load,
+                "resolution": 100,
+                "search_duration": f"{duration_ns}ns",
+                "frame_timeout": f"{timeout_ns}ns",
+            },
+        },
+        compare=compare,
+        poll_gap_max_ns=timeout_ns // 2,
+        late_departure_max_ns=timeout_ns // 2,
+    )
+
+
+def _served(capacity: int, time_ns: int) -> Fraction:
+    """Return the frames that the gateway forwards in so long."""
+    return Fraction(capacity * time_ns, truth.SECOND_NS)
+
+
+def _gap(capacity: int) -> int:
+    """Return the longest time for which half of the queue can take what arrives at twice the capacity."""
+    return min(GAP_NS_MAX, QUEUE * truth.SECOND_NS // (4 * capacity))

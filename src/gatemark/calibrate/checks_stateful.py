@@ -1,0 +1,146 @@
+"""Connection establishment, validation and capacity against a known table (RFC 9693). Pure."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from gatemark.calibrate import truth
+from gatemark.calibrate.model import Check, Comparison, Evidence
+from gatemark.refdut.document import Flow, Overflow, Table
+from gatemark.search.goal import SearchResult
+
+TIMEOUT_NS = 300 * truth.SECOND_NS
+BURST = 200
+"""Connections that may be established at once after a pause."""
+
+OVERFLOWS: tuple[tuple[Overflow, str, int], ...] = (
+    ("refuse", "refused", 1500),
+    ("drop", "refused", 2345),
+    ("evict_oldest", "evicted", 1999),
+    ("forward_untranslated", "untranslated", 3001),
+)
+"""What the gateway does with connections beyond its table, what the Tester calls it, and the size of the table."""
+
+
+def stateful_checks(*, quick: bool) -> list[Check]:
+    """Return the checks of a stateful gateway."""
+    most = 1 if quick else 3
+    rates = ((5_000, 2_500), (10_000, 5_000), (20_000, 10_000))[:most]
+    checks = [_establishment(rate, count, validated=False) for rate, count in rates]
+    checks += [_establishment(rate, count, validated=True) for rate, count in rates[: 1 if quick else 2]]
+    ways_back = ((4_000, Fraction(1)), (4_000, Fraction(1, 2)))[: 1 if quick else 2]
+    checks += [_validated_by_way_back(capacity, alpha) for capacity, alpha in ways_back]
+    return checks + [_capacity(*one) for one in OVERFLOWS]
+
+
+def _establishment(rate: int, count: int, *, validated: bool) -> Check:
+    true = truth.establishment_rate(rate, BURST, count)
+    resolution = rate // 100
+    procedure = "validated_connection_establishment_rate" if validated else "connection_establishment_rate"
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        # A burst that is late finds tokens of its delay more; the first one, when it is late, as many fewer.
+        slack = Fraction(rate * seen.unsteadiness_ns, truth.SECOND_NS) * rate / count + 2
+        return (_of_search(seen, procedure, true, resolution, slack),)
+
+    return Check(
+        procedure=procedure,
+        name=f"{'validated' if validated else 'establishment'}-rate-{rate}",
+        truth=f"{rate} new connections/s, {BURST} at once; N = {count}",
+        mode="nat44",
+        table=Table(size=100_000, establishment_rate=rate, establishment_burst=BURST, udp_timeout_ns=TIMEOUT_NS),
+        tables={
+            "connections": {"count": count},
+            "connection_establishment_rate": {
+                "maximum": 2 * rate,
+                "minimum": rate // 4,
+                "resolution": resolution,
+                "validated": validated,
+            },
+        },
+        compare=compare,
+        poll_gap_max_ns=BURST * truth.SECOND_NS // (4 * rate),
+    )
+
+
+def _validated_by_way_back(capacity: int, alpha: Fraction) -> Check:
+    """Return a check in which only the validation is too fast: the gateway's way back is narrow."""
+    count, queue = 5_000, 100
+    true = truth.validated_rate(capacity, queue, count, alpha)
+    resolution = capacity // 50
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        slack = Fraction(capacity * seen.unsteadiness_ns, truth.SECOND_NS) * capacity / count / alpha + 2
+        return (_of_search(seen, "validated_connection_establishment_rate", true, resolution, slack),)
+
+    return Check(
+        procedure="validated_connection_establishment_rate",
+        name=f"validated-rate-way-back-{alpha.denominator}",
+        truth=f"way back {capacity} frames/s, queue {queue}; N = {count}, alpha = {alpha}",
+        mode="nat44",
+        table=Table(size=100_000, udp_timeout_ns=TIMEOUT_NS),
+        reverse=Flow(capacity=capacity, queue=queue),
+        tables={
+            "connections": {"count": count},
+            "connection_establishment_rate": {
+                "maximum": int(2 * capacity / alpha),
+                "minimum": capacity // 4,
+                "resolution": resolution,
+                "validated": True,
+                "alpha": f"{int(100 * alpha)}%",
+            },
+        },
+        compare=compare,
+        poll_gap_max_ns=queue * truth.SECOND_NS // (4 * capacity),
+    )
+
+
+def _of_search(seen: Evidence, procedure: str, true: Fraction, resolution: int, slack: Fraction) -> Comparison:
+    run = seen.result(procedure)
+    found: SearchResult | None = run.repetitions[0] if run is not None and run.repetitions else None
+    return Comparison(
+        quantity=procedure.replace("_", " "),
+        unit="connections/s",
+        true=true,
+        measured=found.lower_bound if found is not None and found.kind == "found" else None,
+        allowed_below=resolution + slack,
+        allowed_above=slack,
+    )
+
+
+def _capacity(overflow: Overflow, name: str, size: int) -> Check:
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        run = seen.result("connection_tracking_table_capacity")
+        found = run.capacities[0] if run is not None and run.capacities else None
+        return (
+            Comparison(
+                quantity="capacity",
+                unit="connections",
+                true=size,
+                measured=found.capacity if found is not None and found.kind == "found" else None,
+            ),
+            Comparison(
+                quantity="overflow behaviour",
+                unit="",
+                true=name,
+                measured=found.overflow if found is not None else None,
+            ),
+        )
+
+    return Check(
+        procedure="connection_tracking_table_capacity",
+        name=f"capacity-{overflow.replace('_', '-')}",
+        truth=f"table of {size} connections, overflow {overflow}",
+        mode="nat44",
+        table=Table(size=size, overflow=overflow, udp_timeout_ns=TIMEOUT_NS),
+        tables={
+            "connection_tracking_table_capacity": {
+                "start": 1000,
+                "maximum": 8000,
+                "maximum_rate": 10_000,
+                "rate_resolution": 2_000,
+                "resolution": 1,
+            },
+        },
+        compare=compare,
+    )

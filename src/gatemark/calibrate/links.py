@@ -1,0 +1,102 @@
+"""The two links between the Tester and the reference gateway, shared memory or veth pairs, and the test bed on them."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self
+
+from gatemark.calibrate.base import PortNames
+from gatemark.dut.ports import PortsTestBed
+from gatemark.dut.steering import CorePlan
+from gatemark.dut.wire import End, VethPairs
+from gatemark.refdut.process import RefDut
+
+if TYPE_CHECKING:
+    from gatemark.config.model import Campaign
+
+PortKind = Literal["memif", "veth"]
+PORT_KINDS: tuple[PortKind, ...] = ("memif", "veth")
+MTU = 1500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """Both links, and where each end is."""
+
+    ports: PortNames
+    folder: Path
+    """For sockets, configuration and log; its path is short, as that of a socket must be."""
+    tester_namespace: str | None = None
+    gateway_namespace: str | None = None
+    pairs: VethPairs | None = None
+
+    def lost_by_the_kernel(self) -> int:
+        """Return the frames for which the gateway's ends had no room: the reference gateway never saw them."""
+        if self.pairs is None:
+            return 0
+        return sum(self.pairs.dropped(End(owner="gw", side=side) for side in ("left", "right")).values())
+
+
+@contextlib.contextmanager
+def open_links(kind: PortKind, cores: CorePlan) -> Iterator[Links]:
+    """Make the links; whatever happens, nothing of them stays behind."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatemark-")))
+        if kind == "memif":
+            yield _memif(folder)
+            return
+        left, right = ((End(owner="gm", side=side), End(owner="gw", side=side)) for side in ("left", "right"))
+        pairs = stack.enter_context(VethPairs([left, right], mtu=MTU, cores=cores, delivers_apart=False))
+        names = [f"af_packet:{pairs.interface(end)}" for end in (*left, *right)]
+        yield Links(
+            ports=PortNames(tester_left=names[0], gateway_left=names[1], tester_right=names[2], gateway_right=names[3]),
+            folder=folder,
+            tester_namespace=pairs.namespace(left[0]),
+            gateway_namespace=pairs.namespace(left[1]),
+            pairs=pairs,
+        )
+
+
+def _memif(folder: Path) -> Links:
+    left, right = (f"memif:{folder / side}.sock" for side in ("left", "right"))
+    ports = PortNames(
+        tester_left=left,
+        tester_right=right,
+        gateway_left=f"{left},role=server",
+        gateway_right=f"{right},role=server",
+    )
+    return Links(ports=ports, folder=folder)
+
+
+class ReferenceTestBed(PortsTestBed):
+    """Two ports that lead to a running reference gateway, which is asked whether it still lives."""
+
+    def __init__(self, campaign: Campaign, links: Links, gateway: RefDut) -> None:
+        super().__init__(campaign)
+        self._links = links
+        self._gateway = gateway
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace of the Tester's ends."""
+        return self._links.tester_namespace
+
+    def check(self) -> None:
+        """Raise TestBedError if the reference gateway or a link is gone."""
+        self._gateway.check()
+        if self._links.pairs is not None:
+            self._links.pairs.check()
+
+    def own_drops(self) -> dict[str, int]:
+        """Frames for which the receive queue of a Tester's end had no room."""
+        if self._links.pairs is None:
+            return {}
+        return self._links.pairs.dropped(End(owner="gm", side=side) for side in ("left", "right"))
+
+    def __enter__(self) -> Self:
+        """The ports were made here, so they need no checks."""
+        return self

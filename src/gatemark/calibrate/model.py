@@ -1,0 +1,229 @@
+"""What a check is, what it saw, and how its figures compare with the truth. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from gatemark.campaign.journal import TrialRecord
+from gatemark.config.model import GatewayMode
+from gatemark.procedures.result import RunResult
+from gatemark.refdut.document import Flow, Table
+
+Number = int | float | Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One figure beside its truth. `allowed_below` and `allowed_above` are how far it may lie under and over it."""
+
+    quantity: str
+    unit: str
+    true: Number | str
+    """A text for what is no number, such as the overflow behaviour."""
+    measured: Number | str | None
+    """None: the procedure has no result."""
+    allowed_below: Number = 0
+    allowed_above: Number = 0
+
+    @property
+    def error(self) -> Number | None:
+        """Measured less true; None where either is no number."""
+        if isinstance(self.true, str) or isinstance(self.measured, str) or self.measured is None:
+            return None
+        return self.measured - self.true
+
+    @property
+    def passed(self) -> bool:
+        """Whether the error is allowed."""
+        error = self.error
+        if error is None:
+            return self.measured is not None and self.measured == self.true
+        return -self.allowed_below <= error <= self.allowed_above
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as calibration.json holds it."""
+        return {
+            "quantity": self.quantity,
+            "unit": self.unit,
+            "true": _plain(self.true),
+            "measured": _plain(self.measured),
+            "error": _plain(self.error),
+            "allowed_below": _plain(self.allowed_below),
+            "allowed_above": _plain(self.allowed_above),
+            "passed": self.passed,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """What the reference gateway says about its own errors, the worst over the trials of a check."""
+
+    poll_gap_max_ns: int = 0
+    """Longest time in which it did not look at its ports: so much later than its arrival a frame may have been seen."""
+    late_departure_max_ns: int = 0
+    """How late a frame left at most."""
+    own_drops: int = 0
+    """Frames that it lost without being told to."""
+
+    def worst(self, other: Reference) -> Reference:
+        """Return the worse of both in each respect."""
+        return Reference(
+            poll_gap_max_ns=max(self.poll_gap_max_ns, other.poll_gap_max_ns),
+            late_departure_max_ns=max(self.late_departure_max_ns, other.late_departure_max_ns),
+            own_drops=self.own_drops + other.own_drops,
+        )
+
+    def to_json(self) -> dict[str, int]:
+        """Return it as calibration.json holds it."""
+        return {name: getattr(self, name) for name in ("poll_gap_max_ns", "late_departure_max_ns", "own_drops")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfError:
+    """Delays through a reference gateway that delays nothing: the path of Tester and ports, nanoseconds.
+
+    The worst over its repetitions; the median is that of their medians.
+    """
+
+    minimum_ns: int
+    median_ns: int
+    p90_ns: int
+    p999_ns: int
+    maximum_ns: int
+    variation_minimum_ns: int
+    variation_maximum_ns: int
+
+    @property
+    def spread_ns(self) -> int:
+        """99.9th percentile less median: how far off a delay may be without anybody noticing."""
+        return self.p999_ns - self.median_ns
+
+    def to_json(self) -> dict[str, int]:
+        """Return it as calibration.json holds it."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialSeen:
+    """One trial from both sides."""
+
+    record: TrialRecord
+    counts: Mapping[str, Any]
+    """What the reference gateway counted meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All that a check has to compare."""
+
+    results: tuple[RunResult, ...]
+    trials: tuple[TrialSeen, ...]
+    reference: Reference
+    self_error: SelfError | None = None
+
+    def result(self, procedure: str) -> RunResult | None:
+        """Return the run of a procedure; None if it was not measured."""
+        return next((found for found in self.results if found.run.procedure == procedure), None)
+
+    @property
+    def lateness_max_ns(self) -> int:
+        """How late the Tester sent a burst at most, over the valid trials."""
+        reports = [seen.record.report for seen in self.trials if seen.record.validity.valid]
+        return max((way.lateness_max_ns for report in reports for way in report.directions), default=0)
+
+    @property
+    def unsteadiness_ns(self) -> int:
+        """How far apart a frame's planned time and the time at which the gateway saw it may lie."""
+        return self.reference.poll_gap_max_ns + self.lateness_max_ns
+
+    @property
+    def disturbance_ns(self) -> int:
+        """What both sides admit that a single delay may be too long."""
+        return self.unsteadiness_ns + self.reference.late_departure_max_ns
+
+
+Compare = Callable[[Evidence], tuple[Comparison, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One truth and what measures it: the reference gateway's settings, a campaign, and two formulas in `compare`."""
+
+    procedure: str
+    """What is checked; `--only` takes this name or `name`."""
+    name: str
+    truth: str
+    """What the reference gateway is told, in words."""
+    mode: GatewayMode
+    tables: Mapping[str, Any]
+    """Tables of the campaign beside those of ports and gateway."""
+    compare: Compare
+    forward: Flow = field(default_factory=Flow)
+    reverse: Flow = field(default_factory=Flow)
+    table: Table | None = None
+    reset_ns: int | None = None
+    """How long a reset takes, where the gateway is to be reset."""
+    poll_gap_max_ns: int = 5_000_000
+    """If the reference gateway did not look at its ports for longer, it did not keep the truth."""
+    late_departure_max_ns: int = 5_000_000
+    """The same for a frame that left late."""
+    lateness_max: str = "1ms"
+    """How late the Tester may send a burst, as in a campaign file."""
+    gives_self_error: bool = False
+    """The check compares nothing but says how long the Tester's own path is."""
+    counts_phase_two: bool = False
+    """Stateful: counters and impairments begin anew with test phase 2."""
+
+
+Status = Literal["passed", "failed", "reference not kept", "no result"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """How a check ended."""
+
+    check: Check
+    comparisons: tuple[Comparison, ...]
+    reference: Reference
+    attempts: int
+    """How often it was measured: again where the reference gateway did not keep its truth."""
+    kept: bool
+    seconds: float
+    folder: str
+    problem: str = ""
+    """Why there is no result."""
+
+    @property
+    def status(self) -> Status:
+        """Return passed, failed, or why neither can be said."""
+        if self.problem:
+            return "no result"
+        if not self.kept:
+            return "reference not kept"
+        return "passed" if all(one.passed for one in self.comparisons) else "failed"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as calibration.json holds it."""
+        return {
+            "procedure": self.check.procedure,
+            "name": self.check.name,
+            "truth": self.check.truth,
+            "mode": self.check.mode,
+            "status": self.status,
+            "problem": self.problem,
+            "attempts": self.attempts,
+            "seconds": round(self.seconds, 1),
+            "folder": self.folder,
+            "reference": self.reference.to_json(),
+            "comparisons": [one.to_json() for one in self.comparisons],
+        }
+
+
+def _plain(value: Number | str | None) -> int | float | str | None:
+    """Return a number as JSON has it: whole where it is whole."""
+    if value is None or isinstance(value, (str, int)):
+        return value
+    return int(value) if value == int(value) else float(value)

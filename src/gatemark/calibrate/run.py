@@ -1,0 +1,211 @@
+"""Makes the checks: starts a reference gateway for each, measures it as any other gateway, compares."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from gatemark.calibrate.base import campaign_of, gateway_of
+from gatemark.calibrate.checks_delays import SPREAD_NS_MAX, self_error_of
+from gatemark.calibrate.links import PortKind, ReferenceTestBed, open_links
+from gatemark.calibrate.model import Check, CheckResult, Evidence, Reference, SelfError, TrialSeen
+from gatemark.campaign.events import Event, EventCallback, PhaseStarted, RunFinished, TrialFinished, TrialStarted
+from gatemark.config.load import campaign_from_dict
+from gatemark.dut.steering import CorePlan, plan_cores, usable_processors
+from gatemark.errors import GatemarkError, Interrupted, ResultError
+from gatemark.procedures.result import RunResult
+from gatemark.refdut.process import RefDut, find_refdut
+from gatemark.session import measure
+from gatemark.tester import Equipment
+from gatemark.units import format_duration_ns
+
+ATTEMPTS = 3
+"""How often a check is made until the reference gateway keeps its truth."""
+
+Tell = Callable[[str], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Observer:
+    """Gathers what the campaign finds and what the reference gateway counts in each trial."""
+
+    gateway: RefDut
+    own_processors: tuple[int, ...]
+    """Where this process runs while a trial is made: not where the Tester's workers do."""
+    counts_phase_two: bool
+    forward: EventCallback
+    results: list[RunResult] = field(default_factory=list)
+    trials: list[TrialSeen] = field(default_factory=list)
+    reference: Reference = field(default_factory=Reference)
+
+    def on_event(self, event: Event) -> None:
+        """Take one event of the campaign."""
+        match event:
+            case TrialStarted():
+                self.gateway.reset_counts()
+                self.gateway.favour(is_measured=True)
+                run_on(self.own_processors)
+            case PhaseStarted() if self.counts_phase_two and event.phase == "phase 2":
+                self.gateway.reset_counts()
+            case TrialFinished():
+                self.gateway.favour(is_measured=False)
+                counts = self.gateway.counts()
+                self.trials.append(TrialSeen(record=event.record, counts=counts))
+                if event.record.validity.valid:
+                    self.reference = self.reference.worst(reference_of(counts))
+            case RunFinished():
+                self.results.append(event.result)
+            case _:
+                pass
+        self.forward(event)
+
+    def evidence(self, self_error: SelfError | None) -> Evidence:
+        """Return all of it."""
+        return Evidence(
+            results=tuple(self.results), trials=tuple(self.trials), reference=self.reference, self_error=self_error
+        )
+
+
+def run_on(processors: Iterable[int]) -> None:
+    """Keep the threads of this process on some processors.
+
+    A thread that waits where the Tester polls in real time gets 50 ms of each second there all the same (the kernel's
+    fair server); the Tester would be late by as much.
+    """
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(OSError):  # the thread ended
+            os.sched_setaffinity(int(thread), processors)
+
+
+@contextlib.contextmanager
+def processors_kept() -> Iterator[None]:
+    """Let this process run where it did before, whatever the block does."""
+    before = os.sched_getaffinity(0)
+    try:
+        yield
+    finally:
+        run_on(before)
+
+
+def reference_of(counts: dict[str, Any]) -> Reference:
+    """Return what the reference gateway says about itself in an answer to `counts`."""
+    own = counts["own"]
+    return Reference(
+        poll_gap_max_ns=int(own["poll_gap_max_ns"]),
+        late_departure_max_ns=int(own["late_departure_max_ns"]),
+        own_drops=sum(int(own[name]) for name in OWN_DROPS),
+    )
+
+
+OWN_DROPS = ("transmit_full", "receive_missed", "hold_full")
+"""Counters of frames that the reference gateway lost without being told to."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Calibration:
+    """Makes checks on one kind of port."""
+
+    ports: PortKind
+    output: Path
+    """Holds a folder for each check."""
+    on_event: EventCallback
+    tell: Tell
+    cores: CorePlan = field(default_factory=lambda: plan_cores(usable_processors()))
+    self_error: SelfError | None = None
+
+    def run(self, checks: Sequence[Check]) -> list[CheckResult]:
+        """Make all checks; one without a result does not keep the next from being made."""
+        results = []
+        for number, check in enumerate(checks, start=1):
+            self.tell(f"check {number} of {len(checks)}: {check.name}: {check.truth}")
+            results.append(self.make(check, number))
+            self.tell(f"check {number} of {len(checks)}: {check.name}: {results[-1].status}")
+        return results
+
+    def make(self, check: Check, number: int) -> CheckResult:
+        """Make one check, again if the reference gateway did not keep its truth."""
+        begin = time.monotonic()
+        result = self._attempt(check, self.output / f"{number:02}-{check.name}", 1)
+        for attempt in range(2, ATTEMPTS + 1):
+            if result.kept and not result.problem:
+                break
+            self.tell(f"{check.name}: {result.status}, once more")
+            result = self._attempt(check, self.output / f"{number:02}-{check.name}-{attempt}", attempt)
+        return replace(result, seconds=time.monotonic() - begin)
+
+    def _attempt(self, check: Check, folder: Path, attempt: int) -> CheckResult:
+        def ended(evidence: Evidence | None, problem: str = "") -> CheckResult:
+            reference = Reference() if evidence is None else evidence.reference
+            return CheckResult(
+                check=check,
+                comparisons=() if evidence is None or problem else check.compare(evidence),
+                reference=reference,
+                attempts=attempt,
+                kept=evidence is not None and is_kept(check, reference),
+                seconds=0,
+                folder=folder.name,
+                problem=problem,
+            )
+
+        try:
+            evidence = self._measure(check, folder)
+        except (Interrupted, ResultError):
+            raise
+        except GatemarkError as error:
+            return ended(None, str(error))
+        limited = limit_of_tester(evidence)
+        if limited:
+            return ended(evidence, limited)
+        if check.gives_self_error and is_kept(check, evidence.reference):
+            found = self_error_of(evidence)
+            if found is None or found.spread_ns > SPREAD_NS_MAX:
+                spread = "have no result" if found is None else f"spread by {format_duration_ns(found.spread_ns)}"
+                return ended(evidence, f"the Tester's own delays {spread}: the machine is too busy")
+            self.self_error = found
+        elif check.procedure == "delay" and self.self_error is None:
+            return ended(evidence, "the Tester's own delays are not known, so nothing can be compared")
+        return ended(evidence)
+
+    def _measure(self, check: Check, folder: Path) -> Evidence:
+        with open_links(self.ports, self.cores) as links:
+            control = str(links.folder / "control.sock")
+            processor = None if self.cores.shared else self.cores.gateway[0]
+            configuration = gateway_of(check, links.ports, control, processor)
+            ask = shlex.join([str(find_refdut()), "ask", control])
+            document = campaign_of(check, links.ports, ask=ask, cores=self.cores.tester, configuration=configuration)
+            campaign = campaign_from_dict(document, where=check.name)
+            with RefDut(configuration, links.folder, netns=links.gateway_namespace) as gateway:
+                observer = Observer(
+                    gateway=gateway,
+                    own_processors=self.cores.gateway,
+                    counts_phase_two=check.counts_phase_two,
+                    forward=self.on_event,
+                )
+                equipment = Equipment(open_testbed=lambda found: ReferenceTestBed(found, links, gateway))
+                with processors_kept():
+                    measure(campaign, output=folder, on_event=observer.on_event, equipment=equipment)
+                observer.reference = observer.reference.worst(Reference(own_drops=links.lost_by_the_kernel()))
+                return observer.evidence(self.self_error)
+
+
+def limit_of_tester(evidence: Evidence) -> str:
+    """Return how the Tester fell short of a load that a check needs; empty if it did not."""
+    if all(result.limited_by != "tester" for result in evidence.results):
+        return ""
+    invalid = [reason for seen in evidence.trials for reason in seen.record.validity.reasons]
+    return f"the Tester was the limit: {invalid[-1] if invalid else 'no valid trial'}"
+
+
+def is_kept(check: Check, reference: Reference) -> bool:
+    """Whether the reference gateway kept the truth of a check, by its own account."""
+    return (
+        reference.own_drops == 0
+        and reference.poll_gap_max_ns <= check.poll_gap_max_ns
+        and reference.late_departure_max_ns <= check.late_departure_max_ns
+    )

@@ -1,0 +1,127 @@
+"""A calibration in words: Markdown for the folder and the documentation, JSON for programs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from gatemark.calibrate.model import CheckResult, Comparison, Number, SelfError
+from gatemark.units import format_duration_ns
+
+HEADINGS = ("check", "truth given", "quantity", "true", "measured", "error", "allowed error", "result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """Where and when a calibration was made."""
+
+    measured_at: str
+    machine: str
+    gatemark: str
+    ports: str
+    quick: bool
+
+
+def passed(results: Sequence[CheckResult]) -> bool:
+    """Whether every check passed; none made is none passed."""
+    return bool(results) and all(result.status == "passed" for result in results)
+
+
+def rows_of(results: Sequence[CheckResult]) -> list[tuple[str, ...]]:
+    """Return the table's rows as texts: one for each figure, and one for each check without any."""
+    rows: list[tuple[str, ...]] = []
+    for result in results:
+        check = result.check
+        if result.status in ("reference not kept", "no result") or not result.comparisons:
+            outcome = "measured" if check.gives_self_error and result.status == "passed" else result.status
+            rows.append((check.procedure, check.truth, "", "", "", "", "", outcome))
+            continue
+        rows += [
+            (check.procedure, check.truth, one.quantity, *_figures(one), "passed" if one.passed else "failed")
+            for one in result.comparisons
+        ]
+    return rows
+
+
+def summary_of(results: Sequence[CheckResult]) -> str:
+    """Return in one sentence how many checks ended how."""
+    endings = [result.status for result in results]
+    counts = ", ".join(f"{endings.count(one)} {one}" for one in dict.fromkeys(endings))
+    figures = sum(len(result.comparisons) for result in results)
+    return f"{len(results)} checks with {figures} figures: {counts or 'none made'}"
+
+
+def to_markdown(results: Sequence[CheckResult], where: Circumstances, self_error: SelfError | None) -> str:
+    """Return the page that is written beside the results."""
+    lines = [
+        "# Calibration",
+        "",
+        f"{where.measured_at}, {where.machine}, gatemark {where.gatemark}, ports {where.ports}"
+        + (", short trials" if where.quick else ""),
+        "",
+        f"{summary_of(results)}.",
+        "",
+        *self_error_lines(self_error),
+        f"| {' | '.join(HEADINGS)} |",
+        f"|{'---|' * len(HEADINGS)}",
+        *(f"| {' | '.join(row)} |" for row in rows_of(results)),
+    ]
+    problems = [f"- {result.check.name}: {_one_line(result.problem)}" for result in results if result.problem]
+    return "\n".join([*lines, *(["", "Without result:", "", *problems] if problems else [])]) + "\n"
+
+
+def self_error_lines(error: SelfError | None) -> list[str]:
+    """Return what is known of the Tester's own delays."""
+    if error is None:
+        return []
+    return [
+        f"The Tester's own path through the ports: median {format_duration_ns(error.median_ns)}, shortest"
+        f" {format_duration_ns(error.minimum_ns)}, 99.9th percentile {format_duration_ns(error.p999_ns)}, longest"
+        f" {format_duration_ns(error.maximum_ns)}. The truth of TL and WCL holds its median.",
+        "",
+    ]
+
+
+def to_json(results: Sequence[CheckResult], where: Circumstances, self_error: SelfError | None) -> dict[str, Any]:
+    """Return calibration.json."""
+    return {
+        "calibration": 1,
+        **{name: getattr(where, name) for name in ("measured_at", "machine", "gatemark", "ports", "quick")},
+        "passed": passed(results),
+        "self_error": None if self_error is None else self_error.to_json(),
+        "checks": [result.to_json() for result in results],
+    }
+
+
+def _figures(one: Comparison) -> tuple[str, str, str, str]:
+    """Return true, measured, error and allowed error with their unit."""
+    unit = "us" if one.unit == "ns" else one.unit
+    true, measured = _number(one.true, one.unit), _number(one.measured, one.unit)
+    if one.error is None:
+        return true, measured, "", ""
+    below, above = _number(one.allowed_below, one.unit), _number(one.allowed_above, one.unit)
+    allowed = "0" if not one.allowed_below and not one.allowed_above else f"-{below} to +{above}"
+    return f"{true} {unit}", f"{measured} {unit}", _signed(one.error, one.unit), allowed
+
+
+def _number(value: Number | str | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value
+    if unit == "ns":
+        return f"{float(Fraction(value) / 1000):,.2f}"
+    if unit == "%":
+        return f"{float(value):.4f}"
+    return f"{int(value):,}" if value == int(value) else f"{float(value):,.1f}"
+
+
+def _signed(value: Number, unit: str) -> str:
+    text = _number(-value if value < 0 else value, unit)
+    return text if value == 0 else f"{'-' if value < 0 else '+'}{text}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

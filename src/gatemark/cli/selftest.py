@@ -1,0 +1,136 @@
+"""`gatemark selftest [CAMPAIGN]`: what the Tester alone can do, its two ports joined to each other."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from gatemark.cli.common import AsJson, print_json, with_recipe_of
+from gatemark.config.load import load_campaign
+from gatemark.selftest.document import SelfTest, self_test_file, store_self_test
+from gatemark.selftest.run import QUICK, Effort, Step, Subject, Tell, planned_cases, run_self_test, subject_of
+from gatemark.tester import stop_signals
+from gatemark.units import format_duration_ns, format_rate
+
+WIDTH_WITHOUT_TERMINAL = 180
+
+
+def selftest(
+    file: Path | None = None,
+    /,
+    *,
+    quick: bool = False,
+    as_json: AsJson = False,
+) -> int:
+    """Find out what the Tester alone can do: its ports are joined, and each mode of traffic is sent as fast as it goes.
+
+    The result is kept on this machine, by kind of port; later reports show it beside what they measured. It takes a
+    quarter of an hour, with --quick some minutes. The exit status is 1 if the Tester reached nothing in some mode.
+
+    Example: gatemark selftest campaign.toml
+
+    Parameters
+    ----------
+    file
+        Campaign file (TOML) whose kind of port is tested; by default interfaces of a netns test bed (needs root).
+    quick
+        Short trials and two frame sizes.
+    as_json
+        Print the self-test as JSON in place of tables.
+    """
+    campaign = None if file is None else with_recipe_of(load_campaign(file))
+    effort = QUICK if quick else Effort()
+    subject = subject_of(campaign)
+    _announce(subject, len(planned_cases(subject, effort)))
+    with stop_signals(resume_hint=None), _progress() as tell:
+        document = run_self_test(subject, effort=effort, quick=quick, tell=tell)
+    path = store_self_test(document)
+    if as_json:
+        print_json(document.model_dump(mode="json"))
+    else:
+        _print(document, path)
+    return 0 if all(entry.frames_per_second for entry in document.entries) else 1
+
+
+def _announce(subject: Subject, cases: int) -> None:
+    left, right = subject.ports["left"], subject.ports["right"]
+    words = f"self-test of ports of kind {subject.port_kind}: {cases} searches; kept in"
+    print(f"{words} {self_test_file(subject.port_kind)}", file=sys.stderr)
+    if subject.cable:
+        print(f"join {left} and {right} by a cable, with nothing between them", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Tell]:
+    """Show steps while the block runs: live on a terminal, a line each elsewhere."""
+    out = Console(stderr=True, highlight=False, markup=False)
+    if not out.is_terminal:
+
+        def print_line(step: Step) -> None:
+            out.print(f"{step.number} of {step.count}: {step.words}{_left(step)}", soft_wrap=True)
+
+        yield print_line
+        return
+    with Progress(
+        TextColumn("{task.completed:.0f} of {task.total:.0f}"),
+        BarColumn(),
+        TextColumn("{task.description}"),
+        console=out,
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(step: Step) -> None:
+            bar.update(task, total=step.count, completed=step.number - 1, description=f"{step.words}{_left(step)}")
+
+        yield show
+
+
+def _left(step: Step) -> str:
+    left = step.left_s
+    return "" if left is None else f"; about {format_duration_ns(int(left) * 10**9)} left"
+
+
+def _print(document: SelfTest, path: Path) -> None:
+    out = Console(width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL, highlight=False)
+    out.print(_rates(document))
+    out.print(_delays(document))
+    clock = document.clock
+    print(f"{document.machine}; ports {document.port_kind}")
+    print(f"clock: resolution {clock.resolution_ps / 1000:.3f} ns, {clock.read_ps / 1000:.1f} ns a reading\n{path}")
+
+
+def _rates(document: SelfTest) -> Table:
+    table = Table(box=None, pad_edge=False, title="What the Tester reaches alone", title_justify="left")
+    for title in ("family", "octets", "direction", "mode", "rate/s", "what limits it"):
+        table.add_column(title, overflow="fold", justify="right" if title in ("octets", "rate/s") else "left")
+    for entry in document.entries:
+        count = "" if entry.connections is None else f", {entry.connections:,} connections"
+        table.add_row(
+            entry.family,
+            str(entry.frame_octets),
+            entry.direction,
+            entry.mode.replace("_", " ") + count,
+            format_rate(entry.frames_per_second),
+            (entry.limited or "nothing up to the highest rate").replace("[", r"\["),
+        )
+    return table
+
+
+def _delays(document: SelfTest) -> Table:
+    table = Table(
+        box=None, pad_edge=False, title="\nDelays of its own path, both directions sent", title_justify="left"
+    )
+    for title in ("family", "octets", "frames/s", "direction", "shortest", "median", "99 %", "99.9 %", "longest"):
+        table.add_column(title, justify="left" if title in ("family", "direction") else "right")
+    for one in document.self_latency:
+        values = (one.minimum_ns, one.p50_ns, one.p99_ns, one.p999_ns, one.maximum_ns)
+        texts = ["-" if value is None else f"{value / 1000:,.2f} us" for value in values]
+        table.add_row(one.family, str(one.frame_octets), format_rate(one.frames_per_second), one.direction, *texts)
+    return table

@@ -1,0 +1,255 @@
+"""Pairs of veth interfaces without a gateway of the kernel: the Tester joined to itself, or to a program.
+
+::
+
+    gatemark-…-tester                          gatemark-…-tester      gatemark-…-gateway
+      gm…-left  ──┐                              gm…-left  ── veth ──  gw…-left
+      gm…-right ──┘ veth: the Tester alone       gm…-right ── veth ──  gw…-right: joined to a program
+
+The Tester's ends are set up as those of a netns test bed are: offloads off, GRO on. Where the Tester is joined to
+itself, what arrives is handed to its socket by a kernel thread on the gateway's processors, if the machine has one to
+spare: in a netns test bed they do that work as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from gatemark.dut import naming
+from gatemark.dut.base import FoundTestBed, GatewayDescription
+from gatemark.dut.commands import require_program, run_command, try_command
+from gatemark.dut.guard import CleanupGuard
+from gatemark.dut.plumbing import OFFLOADS_OFF, TESTER_SYSCTL, sysctl_script
+from gatemark.dut.steering import CorePlan
+from gatemark.errors import TestBedError
+
+if TYPE_CHECKING:
+    from gatemark.config.model import RecipeFacts
+
+SIDES = ("left", "right")
+MAC_ADDRESSES = {
+    ("gm", "left"): "02:00:00:00:01:01",
+    ("gm", "right"): "02:00:00:00:01:02",
+    ("gw", "left"): "02:00:00:00:02:01",
+    ("gw", "right"): "02:00:00:00:02:02",
+}
+WHERE = "test bed of veth pairs"
+LINK_SECONDS_MAX = 5.0
+THREAD_NAME_CHARACTERS = 15
+"""The kernel cuts the names of its threads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """One end of a pair."""
+
+    owner: str
+    """`gm`: the Tester, `gw`: the program."""
+    side: str
+
+
+class VethPairs:
+    """Namespaces and pairs of veth between them; all of it goes when the block ends. Needs root.
+
+    `delivers_apart`: what arrives is delivered on the gateway's processors, else on that of the sender. A program that
+    polls there without a pause would keep the kernel's threads from delivering.
+    """
+
+    def __init__(
+        self, pairs: Sequence[tuple[End, End]], *, mtu: int, cores: CorePlan, delivers_apart: bool = True
+    ) -> None:
+        self.name = naming.new_name()
+        self._pairs = pairs
+        self._mtu = mtu
+        self._cores = cores
+        self._delivers_apart = delivers_apart and not cores.shared
+        self._guard = CleanupGuard(self.close)
+        self._open = False
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        """Make namespaces and interfaces; whatever fails, nothing stays behind."""
+        _require_root()
+        naming.remove_leftovers()
+        self._open = True
+        self._guard.install()
+        try:
+            self._make()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove everything that was made; a second call does nothing."""
+        with self._lock:
+            if not self._open:
+                return
+            self._open = False
+        with self._guard.undisturbed():
+            naming.remove(self.name)
+        self._guard.remove()
+
+    def interface(self, end: End) -> str:
+        """Return the name of an end."""
+        return self.name.interface(end.owner, end.side)
+
+    def namespace(self, end: End) -> str:
+        """Return the namespace of an end."""
+        return self.name.tester_namespace if end.owner == "gm" else self.name.gateway_namespace
+
+    def dropped(self, ends: Iterable[End]) -> dict[str, int]:
+        """Return for each end the frames that it had no room for: what its other end counts as `tx_dropped`."""
+        found = {}
+        others = {end: other for pair in self._pairs for end, other in (pair, pair[::-1])}
+        for end in ends:
+            other = others[end]
+            file = f"/sys/class/net/{self.interface(other)}/statistics/tx_dropped"
+            text = run_command(["ip", "netns", "exec", self.namespace(other), "cat", file], where=WHERE)
+            owner = "tester" if end.owner == "gm" else "gateway"
+            found[f"{owner}-{end.side} queue full"] = int(text)
+        return found
+
+    def check(self) -> None:
+        """Raise TestBedError if an interface is gone."""
+        for pair in self._pairs:
+            show = ["ip", "-n", self.namespace(pair[0]), "link", "show", "dev", self.interface(pair[0])]
+            run_command(show, where=WHERE, fix="the interface is gone: start again")
+
+    def _make(self) -> None:
+        ends = [end for pair in self._pairs for end in pair]
+        for namespace in sorted({self.namespace(end) for end in ends}):
+            run_command(["ip", "netns", "add", namespace], where=WHERE)
+            script = sysctl_script(TESTER_SYSCTL)  # the kernel answers on neither side: a program does
+            run_command(["ip", "netns", "exec", namespace, "sh", "-euc", script], where=WHERE)
+        for end, other in self._pairs:
+            peer = ["peer", "name", self.interface(other), "netns", self.namespace(other)]
+            add = ["ip", "link", "add", self.interface(end), "netns", self.namespace(end), "type", "veth", *peer]
+            run_command(add, where=WHERE)
+        for end in ends:
+            self._set_up(end)
+        for end in ends:
+            self._move_delivery(end)
+        self._await_links(ends)
+
+    def _await_links(self, ends: Iterable[End]) -> None:
+        """Wait until both ends of each pair have noticed that the other one is up; the kernel tells them by and by."""
+        until = time.monotonic() + LINK_SECONDS_MAX
+        for end in ends:
+            show = ["ip", "-n", self.namespace(end), "-j", "link", "show", "dev", self.interface(end)]
+            while json.loads(run_command(show, where=WHERE))[0]["operstate"] != "UP":
+                if time.monotonic() > until:
+                    raise TestBedError(what="the link does not come up", where=WHERE, fix="look at `dmesg`")
+                time.sleep(0.01)
+
+    def _set_up(self, end: End) -> None:
+        interface, namespace = self.interface(end), self.namespace(end)
+        offloads = ["ethtool", "-K", interface, *OFFLOADS_OFF, "gro", "on"]
+        run_command(["ip", "netns", "exec", namespace, *offloads], where=WHERE)
+        mac = MAC_ADDRESSES[end.owner, end.side]
+        link = ["ip", "-n", namespace, "link", "set", interface, "address", mac, "mtu", str(self._mtu), "up"]
+        run_command(link, where=WHERE)
+
+    def _move_delivery(self, end: End) -> None:
+        """Let the frames that arrive at an end be delivered on the gateway's processors, not on those of the sender."""
+        if not self._delivers_apart:
+            return
+        interface = self.interface(end)
+        file = f"/sys/class/net/{interface}/threaded"
+        if try_command(["ip", "netns", "exec", self.namespace(end), "sh", "-euc", f"echo 1 > {file}"]) is None:
+            return  # an old kernel: the sender's processor delivers
+        for pid in _threads_of(interface):
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(pid, self._cores.gateway)
+
+
+class WireTestBed(FoundTestBed):
+    """The Tester alone: its two ports are the ends of one veth pair, so that each receives what the other sends."""
+
+    __test__ = False
+
+    def __init__(self, cores: CorePlan, *, port_kind: str = "af_packet", mtu: int = 9236) -> None:
+        self._ends = {side: End(owner="gm", side=side) for side in SIDES}
+        self._pairs = VethPairs([(self._ends["left"], self._ends["right"])], mtu=mtu, cores=cores)
+        self._cores = cores
+        self._port_kind = port_kind
+
+    @property
+    def facts(self) -> RecipeFacts | None:
+        """Nothing: there is no gateway."""
+        return None
+
+    @property
+    def ports(self) -> dict[str, str]:
+        """Ports of the engine: both ends."""
+        return {side: f"{self._port_kind}:{self._pairs.interface(end)}" for side, end in self._ends.items()}
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of both ends, where the engine must run."""
+        return self._pairs.name.tester_namespace
+
+    @property
+    def tester_cores(self) -> list[int]:
+        """Processors for the workers of the Tester."""
+        return list(self._cores.tester)
+
+    def describe(self) -> GatewayDescription:
+        """Say that there is no gateway."""
+        return GatewayDescription(name="none (one veth pair)", version="", configuration="both ends are the Tester's")
+
+    def check(self) -> None:
+        """Raise TestBedError if the pair is gone."""
+        self._pairs.check()
+
+    def own_drops(self) -> dict[str, int]:
+        """Frames for which the receive queue of an end had no room."""
+        return self._pairs.dropped(self._ends.values())
+
+    def close(self) -> None:
+        """Remove the pair and its namespace."""
+        self._pairs.close()
+
+    def __enter__(self) -> Self:
+        """Make the pair."""
+        self._pairs.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _threads_of(interface: str) -> Iterator[int]:
+    """Yield the kernel threads that deliver what arrives at an interface."""
+    wanted = f"napi/{interface}-"[:THREAD_NAME_CHARACTERS]
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (folder / "comm").read_text(encoding="utf-8").strip().startswith(wanted):
+                yield int(folder.name)
+
+
+def _require_root() -> None:
+    if os.geteuid() != 0:
+        raise TestBedError(
+            what="network namespaces need root",
+            where=WHERE,
+            fix='run as root, for example with sudo; as an ordinary user use ports of kind "ring" or "memif"',
+        )
+    for program in ("ip", "ethtool"):
+        require_program(program)

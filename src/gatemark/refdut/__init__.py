@@ -1,0 +1,1 @@
+"""The reference gateway `gatemark-refdut` as seen from Python: its configuration and its process."""

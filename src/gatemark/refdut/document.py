@@ -1,0 +1,229 @@
+"""The configuration of the reference gateway as frozen dataclasses, and its TOML text. Pure.
+
+Every attribute that has a unit names it; the key in the file does not, because its value does. What the keys mean is in
+`docs/reference/refdut.md`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+Mode = Literal["router", "siit", "nat44", "nat64", "nat66", "nat46"]
+Overflow = Literal["refuse", "drop", "evict_oldest", "forward_untranslated"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """One side of the gateway."""
+
+    port: str
+    """Short name, as the engine's ports have it."""
+    ipv4: str | None = None
+    ipv6: str | None = None
+    """The gateway's own address of each family."""
+    mtu: int | None = None
+    vlan: int | None = None
+    mac: str | None = None
+    peer_mac: str | None = None
+    """Where frames are sent to; None: whoever asks for the gateway."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """How addresses are translated."""
+
+    prefix: str | None = None
+    """RFC 6052."""
+    eam: tuple[tuple[str, str], ...] = ()
+    """IPv4 prefix and IPv6 prefix of each explicit address mapping (RFC 7757)."""
+    pool: tuple[str, ...] = ()
+    pool_ports: tuple[int, int] | None = None
+    hop_limit_decrement: int | None = None
+    dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The connection table of a NAT mode."""
+
+    size: int
+    overflow: Overflow = "refuse"
+    establishment_rate: int | None = None
+    """New connections a second; None: no limit."""
+    establishment_burst: int | None = None
+    udp_timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """Which frames are taken; exactly one of the four ways."""
+
+    every: int | None = None
+    """Frames n, 2n, 3n, ..., counted from 1."""
+    probability: float | None = None
+    first: int | None = None
+    window_ns: tuple[int, int] | None = None
+    """Those that arrive from the first time on and before the second, counted from the direction's first test frame."""
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it as its table in the file."""
+        ways = [name for name in ("every", "probability", "first", "window_ns") if getattr(self, name) is not None]
+        if len(ways) != 1:
+            raise ValueError(f"a selector has exactly one of every, probability, first and window_ns, not {ways}")
+        if self.window_ns is not None:
+            return {"from": _duration(self.window_ns[0]), "to": _duration(self.window_ns[1])}
+        return {ways[0]: getattr(self, ways[0])}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """How long frames stay in the gateway, beside its queue."""
+
+    kind: Literal["fixed", "uniform", "periodic"]
+    values_ns: tuple[int, ...]
+    """fixed: one; uniform: the smallest and the largest; periodic: frame j gets number j modulo their count."""
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it as its table in the file."""
+        texts = [_duration(value) for value in self.values_ns]
+        match self.kind:
+            case "fixed":
+                return {"kind": self.kind, "value": texts[0]}
+            case "uniform":
+                return {"kind": self.kind, "minimum": texts[0], "maximum": texts[1]}
+            case "periodic":
+                return {"kind": self.kind, "values": texts}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """What happens to the test frames of one direction. Nothing is set: all of them are forwarded at once."""
+
+    capacity: int | None = None
+    """Frames per second; None: no limit."""
+    queue: int | None = None
+    """Frames that may wait beside the one in service."""
+    recovery_ns: int | None = None
+    """For so long after the last frame that found the queue full, every `recovery_loss`-th frame is lost."""
+    recovery_loss: int | None = None
+    delay: Delay | None = None
+    keep_order: bool | None = None
+    loss: tuple[Selector, ...] = ()
+    duplicate: tuple[Selector, ...] = ()
+    reorder: tuple[tuple[Selector, int], ...] = ()
+    """Selector, and how many later frames leave before the one taken."""
+    corrupt: tuple[tuple[str, Selector], ...] = ()
+    """Field that the Tester verifies, and the frames in which it is damaged."""
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it as its table in the file; empty if nothing is set."""
+        return _without_none(
+            {
+                "capacity": self.capacity,
+                "queue": self.queue,
+                "recovery": None if self.recovery_ns is None else _duration(self.recovery_ns),
+                "recovery_loss": self.recovery_loss,
+                "delay": None if self.delay is None else self.delay.to_document(),
+                "keep_order": self.keep_order,
+                "loss": [one.to_document() for one in self.loss] or None,
+                "duplicate": [one.to_document() for one in self.duplicate] or None,
+                "reorder": [{**one.to_document(), "by": by} for one, by in self.reorder] or None,
+                "corrupt": [{"field": name, **one.to_document()} for name, one in self.corrupt] or None,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """All of the reference gateway's file."""
+
+    mode: Mode
+    control: str
+    """Path of the Unix socket that takes commands."""
+    left: Port
+    right: Port
+    seed: int = 1
+    processor: int | None = None
+    held_frames: int | None = None
+    """Frames that may wait or be delayed at once, of each direction; None: as many as always suffice."""
+    inside: Literal["left", "right"] | None = None
+    """NAT modes: side of the Initiator."""
+    translation: Translation = field(default_factory=Translation)
+    table: Table | None = None
+    forward: Flow = field(default_factory=Flow)
+    """Left to right."""
+    reverse: Flow = field(default_factory=Flow)
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the file as nested tables."""
+        own = self.translation
+        translation = _without_none(
+            {
+                "prefix": own.prefix,
+                "eam": [{"ipv4": ipv4, "ipv6": ipv6} for ipv4, ipv6 in own.eam] or None,
+                "pool": list(own.pool) or None,
+                "pool_ports": None if own.pool_ports is None else f"{own.pool_ports[0]}-{own.pool_ports[1]}",
+                "hop_limit_decrement": own.hop_limit_decrement,
+                "dont_fragment_rule": own.dont_fragment_rule,
+            }
+        )
+        tables = {
+            "left": _side(self.left),
+            "right": _side(self.right),
+            "translation": translation,
+            "table": {} if self.table is None else _table(self.table),
+            "forward": self.forward.to_document(),
+            "reverse": self.reverse.to_document(),
+        }
+        top = {name: getattr(self, name) for name in ("mode", "seed", "control", "processor", "held_frames", "inside")}
+        return {**_without_none(top), **{name: table for name, table in tables.items() if table}}
+
+    def to_toml(self) -> str:
+        """Return the text of the file."""
+        document = self.to_document()
+        lines = [f"{key} = {_toml(value)}" for key, value in document.items() if not isinstance(value, Mapping)]
+        for key, table in document.items():
+            if isinstance(table, Mapping):
+                lines += ["", f"[{key}]", *(f"{inner} = {_toml(value)}" for inner, value in table.items())]
+        return "\n".join(lines) + "\n"
+
+
+def _side(port: Port) -> dict[str, Any]:
+    return _without_none(
+        {name: getattr(port, name) for name in ("port", "mtu", "vlan", "ipv4", "ipv6", "mac", "peer_mac")}
+    )
+
+
+def _table(table: Table) -> dict[str, Any]:
+    return _without_none(
+        {
+            **{
+                name: getattr(table, name) for name in ("size", "overflow", "establishment_rate", "establishment_burst")
+            },
+            "udp_timeout": None if table.udp_timeout_ns is None else _duration(table.udp_timeout_ns),
+        }
+    )
+
+
+def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if value is not None}
+
+
+def _duration(nanoseconds: int) -> str:
+    """Write a time exactly, in the largest unit in which it is a whole number."""
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if Fraction(nanoseconds, size).denominator == 1:
+            return f"{nanoseconds // size} {unit}"
+    return f"{nanoseconds} ns"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=False)  # strings, numbers and booleans are written alike in both

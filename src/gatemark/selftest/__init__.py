@@ -1,0 +1,1 @@
+"""`gatemark selftest`: what the Tester alone can do, with its ports joined to each other."""

@@ -1,0 +1,180 @@
+"""The self-test as a document, kept for each machine and kind of port until the next one replaces it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from gatemark.dut.ports import parse_port
+from gatemark.errors import ResultError
+from gatemark.results.provenance import machine_facts
+
+if TYPE_CHECKING:
+    from gatemark.config.model import Campaign
+
+SELF_TEST_FORMAT = 1
+
+
+class _Part(BaseModel):
+    """A frozen part of the document; an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Entry(_Part):
+    """What the Tester alone reaches in one mode."""
+
+    family: Literal["ipv4", "ipv6"]
+    frame_octets: int
+    """With FCS."""
+    direction: Literal["forward", "bidirectional"]
+    mode: str
+    """fixed, random_ports, random_hosts, random_both; stateful_ports, stateful_hosts, stateful_both."""
+    frames_per_second: int
+    """Highest rate of each direction that it offered and received whole, several times; connections/s for the kind
+    connections."""
+    kind: Literal["throughput", "connections"]
+    connections: int | None
+    """Number of connections of the kind connections."""
+    limited: str
+    """What happened at the next higher rate; empty if the highest rate passed."""
+
+
+class SelfLatency(_Part):
+    """Delays through the ports alone, of one direction, nanoseconds."""
+
+    frame_octets: int
+    family: Literal["ipv4", "ipv6"]
+    frames_per_second: int
+    direction: Literal["forward", "reverse"]
+    """Both directions were sent at once."""
+    samples: int
+    negative: int
+    """Frames that seem to have arrived before they were sent: an error of the clock."""
+    minimum_ns: int | None
+    p50_ns: int | None
+    p99_ns: int | None
+    p999_ns: int | None
+    maximum_ns: int | None
+    lateness_max_ns: int
+    """How late the Tester sent a burst at most."""
+
+
+class Clock(_Part):
+    """The Tester's clock."""
+
+    resolution_ps: int
+    """Smallest step that was seen, picoseconds."""
+    read_ps: int
+    """What a reading costs, picoseconds."""
+
+
+class SelfTest(_Part):
+    """All of a self-test."""
+
+    selftest: Literal[1]
+    """Format number."""
+    machine: str
+    """Host name and processor: a self-test says nothing about another machine."""
+    port_kind: str
+    measured_at: str
+    gatemark: str
+    engine: str
+    quick: bool
+    trial_ns: int
+    """Sending time of the trials that confirm a rate."""
+    confirmations: int
+    """How often in succession a rate had to pass."""
+    entries: tuple[Entry, ...]
+    self_latency: tuple[SelfLatency, ...]
+    clock: Clock
+
+    def to_text(self) -> str:
+        """The file's text."""
+        return self.model_dump_json(indent=2) + "\n"
+
+    def ceiling(self, *, family: str, frame_octets: int, direction: str, mode: str) -> Entry | None:
+        """Return what bounds a result: the entry of the next size that is not smaller, else of the largest.
+
+        A larger frame is never faster, so the ceiling is not too high; None where the mode was not tested.
+        """
+        own = "forward" if direction == "reverse" else direction
+        found = [e for e in self.entries if (e.family, e.direction, e.mode) == (family, own, mode)]
+        larger = [entry for entry in found if entry.frame_octets >= frame_octets]
+        return min(larger, key=lambda e: e.frame_octets, default=max(found, key=lambda e: e.frame_octets, default=None))
+
+    def latency_at(
+        self, *, family: str, frame_octets: int, frames_per_second: int, direction: str
+    ) -> SelfLatency | None:
+        """Return the self-latency of the nearest size, at the nearest load that is not below, else at the highest."""
+        found = [one for one in self.self_latency if (one.family, one.direction) == (family, direction)]
+        if not found:
+            return None
+        nearest = min((abs(one.frame_octets - frame_octets), one.frame_octets) for one in found)[1]
+        own = [one for one in found if one.frame_octets == nearest]
+        above = [one for one in own if one.frames_per_second >= frames_per_second]
+        if above:
+            return min(above, key=lambda one: one.frames_per_second)
+        return max(own, key=lambda one: one.frames_per_second)
+
+
+def this_machine() -> str:
+    """Return host name and processor."""
+    facts = machine_facts()
+    return f"{facts.host_name}, {facts.cpu_model or 'unknown processor'}, {facts.processors} processors"
+
+
+def port_kind_of(campaign: Campaign) -> str:
+    """Return the kind of port of a campaign, as self-tests are kept by it.
+
+    Interfaces of a netns test bed are virtual, so they are kept apart from network cards opened in the same way.
+    """
+    side = campaign.left
+    port = side.port if side is not None else None
+    if campaign.testbed.kind == "netns":
+        return f"netns-{parse_port(port).kind if port else 'af_packet'}"
+    return parse_port(port or "ring").kind
+
+
+def state_folder() -> Path:
+    """Return where self-tests are kept: $XDG_STATE_HOME, else /var/lib for root and ~/.local/state for others."""
+    named = os.environ.get("XDG_STATE_HOME")
+    base = Path(named) if named else Path("/var/lib") if os.geteuid() == 0 else Path.home() / ".local" / "state"
+    return base / "gatemark" / "selftest"
+
+
+def self_test_file(port_kind: str) -> Path:
+    """Return the file of the self-test of one kind of port."""
+    return state_folder() / f"{port_kind}.json"
+
+
+def load_self_test(port_kind: str) -> SelfTest | None:
+    """Return the last self-test of this machine for a kind of port.
+
+    None if there is none, if it is of another machine (a moved disk), or if this version cannot read it.
+    """
+    try:
+        found = SelfTest.model_validate_json(self_test_file(port_kind).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValidationError):
+        return None
+    return found if found.machine == this_machine() and found.port_kind == port_kind else None
+
+
+def store_self_test(document: SelfTest) -> Path:
+    """Keep a self-test in place of the one before; raise ResultError if that cannot be written."""
+    path = self_test_file(document.port_kind)
+    beside = path.with_suffix(".new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(document.to_text(), encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise ResultError(
+            what=f"cannot write: {error.strerror or error}",
+            where=str(path),
+            fix="set XDG_STATE_HOME to a folder that you may write to",
+        ) from error
+    return path

@@ -1,0 +1,130 @@
+"""The modes of traffic in which the Tester is tested alone, each as a loop-back campaign. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import Campaign, Family
+
+Direction = Literal["forward", "bidirectional"]
+
+STATELESS_MODES = ("fixed", "random_ports", "random_hosts", "random_both")
+STATEFUL_MODES = ("stateful_ports", "stateful_hosts", "stateful_both")
+"""Connections enumerated over ports, over hosts, or over both (RFC 9693 section 4.1)."""
+CONNECTIONS = 100_000
+SIZES: dict[Family, tuple[int, ...]] = {"ipv4": (64, 256, 512, 1024, 1518), "ipv6": (84, 256, 512, 1024, 1518)}
+QUICK_SIZES: dict[Family, tuple[int, ...]] = {"ipv4": (64, 1518), "ipv6": (84, 1518)}
+WAITS = {"settle": "0s", "learn": "0s", "drain": "50ms", "rest": "0s"}
+HOST_OFFSET: dict[Family, int] = {"ipv4": 2, "ipv6": 14}
+HOSTS = {"ipv4": ("198.18.0.2", "198.19.0.2"), "ipv6": ("2001:2::2", "2001:2:0:8000::2")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One figure of a self-test: which traffic, and what is searched for."""
+
+    family: Family
+    frame_octets: int
+    direction: Direction
+    mode: str
+    connections: int | None = None
+
+    @property
+    def kind(self) -> Literal["throughput", "connections"]:
+        """Return what is searched for."""
+        return "throughput" if self.connections is None else "connections"
+
+    @property
+    def words(self) -> str:
+        """Return the case in a few words."""
+        count = "" if self.connections is None else f", {self.connections} connections"
+        return f"{self.family}, {self.frame_octets} octets, {self.direction}, {self.mode.replace('_', ' ')}{count}"
+
+
+def cases(
+    *,
+    families: tuple[Family, ...],
+    sizes: dict[Family, tuple[int, ...]],
+    directions: tuple[Direction, ...],
+    connections: tuple[int, ...],
+) -> list[Case]:
+    """Return all cases, sizes ascending within each mode, so that a result is where the next search begins."""
+    found = [
+        Case(family=family, frame_octets=octets, direction=direction, mode=mode)
+        for family in families
+        for direction in directions
+        for mode in STATELESS_MODES
+        for octets in sizes[family]
+    ]
+    found += [
+        Case(family=family, frame_octets=sizes[family][0], direction="forward", mode=mode, connections=count)
+        for family in families
+        for count in connections
+        for mode in STATEFUL_MODES
+    ]
+    return found
+
+
+def campaign_of(case: Case, *, ports: dict[str, str], trial_ns: int, retries: int = 3) -> Campaign:
+    """Return the loop-back campaign of a case."""
+    stateful = case.connections is not None
+    random_ports = case.mode in ("random_ports", "random_both")
+    document: dict[str, Any] = {
+        "name": "selftest",
+        "gateway": {"mode": _mode(case.family, stateful=stateful)},
+        "testbed": {"kind": "loopback"},
+        **{side: _side(case, side, ports[side]) for side in ("left", "right")},
+        "traffic": {
+            "direction": case.direction if not stateful else "forward",
+            "frame_sizes": {"family": case.family, "octets": case.frame_octets},
+        },
+        "trial": {"duration": f"{trial_ns}ns", **WAITS},
+        "validity": {"retries": retries},
+    }
+    if stateful:
+        document["connections"] = {"count": case.connections, "timeout": "50ms", "gap": "20ms", **_four_tuples(case)}
+        document["connection_establishment_rate"] = {"maximum": "1M", "resolution": "1k"}
+    else:
+        document["frame_loss"] = {"rates": [1000]}
+        if not random_ports:
+            fixed = {"mode": "fixed", "range": 10_000}
+            document["traffic"] |= {"source_ports": fixed, "destination_ports": fixed}
+    return campaign_from_dict(document, where="selftest")
+
+
+def _mode(family: Family, *, stateful: bool) -> str:
+    if stateful:
+        return "nat44" if family == "ipv4" else "nat66"
+    return "router44" if family == "ipv4" else "router66"
+
+
+def _side(case: Case, side: str, port: str) -> dict[str, Any]:
+    host = {"address": HOSTS[case.family][side == "right"]}
+    hosts = _hosts(case, side)
+    if hosts:
+        host |= {"hosts": {"offset": HOST_OFFSET[case.family], "mode": "pseudorandom", "range": f"2-{hosts + 1}"}}  # type: ignore[dict-item]
+    return {"port": port, case.family: host}
+
+
+def _hosts(case: Case, side: str) -> int:
+    """Return how many hosts a side emulates; 0 for one that never changes."""
+    if case.mode in ("random_hosts", "random_both"):
+        return 60_000
+    count = case.connections or 0
+    if case.mode == "stateful_hosts":  # as near to a square as whole tens allow
+        right = min(10_000, max(10, count // 10_000))
+        return right if side == "right" else -(-count // right)
+    return 10 if case.mode == "stateful_both" else 0
+
+
+def _four_tuples(case: Case) -> dict[str, Any]:
+    """Return the ports that connections combine."""
+    count = case.connections or 0
+    if case.mode == "stateful_hosts":
+        return {"source_ports": "10000", "destination_ports": "10000"}
+    hosts = 100 if case.mode == "stateful_both" else 1
+    sources = min(40_000, max(1, count // hosts // 10))
+    destinations = -(-count // (hosts * sources))
+    return {"source_ports": f"1024-{1023 + sources}", "destination_ports": f"1-{destinations}"}

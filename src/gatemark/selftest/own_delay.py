@@ -1,0 +1,65 @@
+"""The self-test that goes with a campaign: the stored one, or the delays of the Tester's own path measured for it."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from gatemark.campaign.plan import cells_of
+from gatemark.config.model import FAMILIES, Campaign, Family
+from gatemark.errors import GatemarkError, Interrupted
+from gatemark.selftest.document import SelfTest, load_self_test, port_kind_of
+from gatemark.selftest.modes import Case
+from gatemark.selftest.run import Effort, Step, open_self_tester, subject_of
+
+RATES = (1_000, 10_000, 50_000)
+"""Loads at which the Tester's own delays are measured before a campaign."""
+TRIAL_NS = 400_000_000
+
+
+def self_test_for(campaign: Campaign) -> SelfTest | None:
+    """Return the self-test to be reported with a campaign; None if there is none and none is needed or possible.
+
+    A campaign that measures delays needs those of the Tester's own path for its own frame sizes. Where no stored
+    self-test has them, and the kind of port can be joined to itself without a hand on a cable, they are measured now;
+    it takes a second for each size. A self-test that fails keeps no campaign from being measured.
+    """
+    stored = load_self_test(port_kind_of(campaign))
+    if campaign.delay is None or (stored is not None and not _missing(campaign, stored)):
+        return stored
+    with tempfile.TemporaryDirectory(prefix="gatemark-") as folder:
+        try:
+            return _measured(campaign, Path(folder), stored)
+        except Interrupted:
+            raise
+        except GatemarkError:
+            return stored
+
+
+def _measured(campaign: Campaign, folder: Path, stored: SelfTest | None) -> SelfTest | None:
+    subject = subject_of(campaign, folder)
+    if subject.cable:
+        return stored
+    effort = Effort(trial_ns=TRIAL_NS)
+    sizes = _missing(campaign, stored)
+    first = Case(family=sizes[0][0], frame_octets=sizes[0][1], direction="bidirectional", mode="fixed")
+    with open_self_tester(subject, first, effort, _say_nothing) as tester:
+        latencies = [one for family, octets in sizes for one in tester.delays(family, octets, RATES)]
+        if stored is not None:
+            return stored.model_copy(update={"self_latency": (*stored.self_latency, *latencies)})
+        return tester.document((), latencies, quick=True)
+
+
+def _missing(campaign: Campaign, stored: SelfTest | None) -> list[tuple[Family, int]]:
+    """Return the frame sizes of a campaign, by family, of which no self-latency is known."""
+    known = {(one.family, one.frame_octets) for one in stored.self_latency} if stored is not None else set()
+    wanted: dict[tuple[Family, int], None] = {}
+    for cell in cells_of(campaign):
+        families: tuple[Family, ...] = FAMILIES[campaign.mode]
+        for family in dict.fromkeys((*families, *(("ipv6",) if cell.mix.has_background else ()))):
+            wanted[family, cell.frame_sizes.of(family)] = None
+    return [size for size in wanted if size not in known]
+
+
+def _say_nothing(_: Step) -> None:
+    """Nobody waits long enough for it."""

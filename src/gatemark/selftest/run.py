@@ -1,0 +1,305 @@
+"""Makes a self-test: one engine on one pair of ports, a search for each case, then the delays of its own path."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from gatemark.campaign.engine_trial import TrialOrder
+from gatemark.campaign.events import Event
+from gatemark.campaign.journal import TrialRecord
+from gatemark.campaign.loads import line_maximum
+from gatemark.campaign.maker import TrialMaker
+from gatemark.campaign.plan import Run, cells_of
+from gatemark.config.model import Campaign, Family
+from gatemark.dut.base import TestBed
+from gatemark.dut.steering import plan_cores, usable_processors
+from gatemark.dut.wire import WireTestBed
+from gatemark.errors import ConfigError
+from gatemark.results.provenance import gatemark_version, now_iso
+from gatemark.search.goal import Measure, bounds_of, sending_ns
+from gatemark.selftest.document import Clock, Entry, SelfLatency, SelfTest, port_kind_of, this_machine
+from gatemark.selftest.modes import CONNECTIONS, QUICK_SIZES, SIZES, Case, Direction, campaign_of, cases
+from gatemark.selftest.search import Reached, Tried, find_rate
+from gatemark.tester import Equipment, Tester, open_tester, prepare
+from gatemark.trial.delay import DelayFacts
+
+RATE_MAX = 200_000_000
+"""Above the rate of any port."""
+FIRST_RATE = 100_000
+LATENCY_PERCENT = (1, 10, 50, 90)
+"""Loads of the self-latency, of the throughput found in both directions at once with fixed ports and hosts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How long a self-test tries."""
+
+    search_ns: int = 250_000_000
+    trial_ns: int = 1_000_000_000
+    confirmations: int = 3
+    sizes: dict[Family, tuple[int, ...]] = field(default_factory=lambda: SIZES)
+
+
+QUICK = Effort(search_ns=100_000_000, trial_ns=200_000_000, confirmations=1, sizes=QUICK_SIZES)
+UNJOINABLE = ("memif", "null", "pcap", "vdev", "tap")
+"""Kinds of port that lead out of the process, or nowhere. DPDK's memif driver takes no socket in both roles."""
+DEFAULT_KIND = "netns-af_packet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Which ports are joined to each other."""
+
+    port_kind: str
+    """As self-tests are kept by it."""
+    ports: dict[str, str]
+    """Of both sides."""
+    open_testbed: Callable[[Campaign], TestBed] | None = None
+    """None: the ports as they are named."""
+    cable: bool = False
+    """Whether the user must join both ports."""
+    line_bits_per_second: int | None = None
+    connections: tuple[int, ...] = (CONNECTIONS,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What a self-test tells while it runs."""
+
+    number: int
+    count: int
+    words: str
+    elapsed_s: float
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that the rest will take at the pace so far; None at the beginning."""
+        done = self.number - 1
+        return None if done < 1 else self.elapsed_s / done * (self.count - done)
+
+
+Tell = Callable[[Step], None]
+
+
+def subject_of(campaign: Campaign | None) -> Subject:
+    """Return the ports to be joined: of the same kind as those of a campaign, else a veth pair.
+
+    Raises ConfigError for ports that cannot be joined.
+    """
+    if campaign is None or campaign.testbed.kind == "netns":
+        kind = DEFAULT_KIND if campaign is None else port_kind_of(campaign)
+        cores = plan_cores(usable_processors(), tester=() if campaign is None else campaign.testbed.cores)
+        bed = WireTestBed(cores, port_kind=kind.removeprefix("netns-"))
+        return Subject(
+            port_kind=kind,
+            ports=bed.ports,
+            open_testbed=lambda _: bed,
+            connections=_connections(campaign),
+        )
+    kind = port_kind_of(campaign)
+    named = {
+        name: (side and side.port) or "ring" for name, side in (("left", campaign.left), ("right", campaign.right))
+    }
+    counts = _connections(campaign)
+    if kind == "ring":
+        return Subject(port_kind=kind, ports={"left": "ring", "right": "ring"}, connections=counts)
+    if kind in UNJOINABLE:
+        raise ConfigError(
+            what=f"two ports of kind {kind} of one process cannot be joined to each other",
+            where=campaign.source,
+            fix="test the Tester alone with a campaign of kind netns, with ring ports, or with network cards",
+        )
+    return Subject(port_kind=kind, ports=named, cable=True, line_bits_per_second=campaign.line.rate, connections=counts)
+
+
+def _connections(campaign: Campaign | None) -> tuple[int, ...]:
+    named = campaign.connections.count if campaign is not None and campaign.connections is not None else ()
+    return named or (CONNECTIONS,)
+
+
+class SelfTester:
+    """Tests the Tester alone, on an opened pair of ports."""
+
+    def __init__(self, tester: Tester, subject: Subject, effort: Effort, tell: Tell) -> None:
+        self._tester = tester
+        self._subject = subject
+        self._effort = effort
+        self._tell = tell
+        self._trial_number = 0
+        self._begin = time.monotonic()
+        self._last: dict[tuple[str, str, str], int] = {}
+
+    def run(self, planned: Sequence[Case], *, quick: bool) -> SelfTest:
+        """Make all of it."""
+        entries: list[Entry] = []
+        sized = [(case.family, case.frame_octets) for case in planned if case.connections is None]
+        delayed = list(dict.fromkeys(sized))
+        count = len(planned) + len(delayed)
+        for number, case in enumerate(planned, start=1):
+            self._say(number, count, case.words)
+            entries.append(self._entry(case))
+        latencies: list[SelfLatency] = []
+        for number, (family, octets) in enumerate(delayed, start=len(planned) + 1):
+            self._say(number, count, f"self-latency, {family}, {octets} octets")
+            latencies += self._latencies(family, octets, entries)
+        return self.document(entries, latencies, quick=quick)
+
+    def document(self, entries: Sequence[Entry], latencies: Sequence[SelfLatency], *, quick: bool) -> SelfTest:
+        """Return what was found, with what was tested."""
+        hello = self._tester.hello
+        return SelfTest(
+            selftest=1,
+            machine=this_machine(),
+            port_kind=self._subject.port_kind,
+            measured_at=now_iso(),
+            gatemark=gatemark_version(),
+            engine=str(hello["version"]),
+            quick=quick,
+            trial_ns=self._effort.trial_ns,
+            confirmations=self._effort.confirmations,
+            entries=tuple(entries),
+            self_latency=tuple(latencies),
+            clock=Clock.model_validate(hello["clock"]),
+        )
+
+    def _say(self, number: int, count: int, words: str) -> None:
+        self._tell(Step(number=number, count=count, words=words, elapsed_s=time.monotonic() - self._begin))
+
+    def _entry(self, case: Case) -> Entry:
+        """Search for the highest rate of a case; that of the next smaller size is where it begins."""
+        campaign = campaign_of(case, ports=self._subject.ports, trial_ns=self._effort.trial_ns)
+        ceiling = line_maximum(campaign, cells_of(campaign)[0], self._subject.line_bits_per_second) or RATE_MAX
+        key = (case.family, case.direction, case.mode)
+
+        def attempt(rate: int, is_long: bool) -> Tried:
+            if case.connections is not None:
+                duration_ns = sending_ns(case.connections, rate)
+            else:
+                duration_ns = self._effort.trial_ns if is_long else self._effort.search_ns
+            return judged(self._trial(campaign, case, rate, duration_ns))
+
+        start = self._last.get(key) or FIRST_RATE
+        found: Reached = find_rate(attempt, start=start, ceiling=ceiling, confirmations=self._effort.confirmations)
+        self._last[key] = found.rate
+        return Entry(
+            family=case.family,
+            frame_octets=case.frame_octets,
+            direction=case.direction,
+            mode=case.mode,
+            frames_per_second=found.rate,
+            kind=case.kind,
+            connections=case.connections,
+            limited=found.limited,
+        )
+
+    def _latencies(self, family: Family, octets: int, entries: Sequence[Entry]) -> Iterator[SelfLatency]:
+        """Measure the delays of both directions at shares of the throughput."""
+        own = [e for e in entries if (e.family, e.frame_octets, e.mode) == (family, octets, "fixed")]
+        most = min((entry.frames_per_second for entry in own), default=0)
+        yield from self.delays(
+            family, octets, [max(1000, most * percent // 100) for percent in LATENCY_PERCENT if most]
+        )
+
+    def delays(self, family: Family, octets: int, rates: Sequence[int]) -> Iterator[SelfLatency]:
+        """Measure the delays of both directions at these loads; one that the Tester cannot offer is left out."""
+        case = Case(family=family, frame_octets=octets, direction="bidirectional", mode="fixed")
+        campaign = campaign_of(case, ports=self._subject.ports, trial_ns=self._effort.trial_ns)
+        for rate in rates:
+            record = self._trial(campaign, case, rate, self._effort.trial_ns)
+            if not record.validity.valid:
+                continue
+            for way in record.report.directions:
+                yield _latency(case, rate, way.direction, way.foreground.delay, way.lateness_max_ns)
+
+    def _trial(self, campaign: Campaign, case: Case, rate: int, duration_ns: int) -> TrialRecord:
+        """Make one trial; an invalid one is repeated as in a campaign."""
+        cell = cells_of(campaign)[0]
+        is_rate = case.connections is not None
+        run = Run(number=1, procedure="connection_establishment_rate" if is_rate else "throughput", cell=cell)
+        maker = TrialMaker(
+            campaign=campaign, engine=self._tester.engine, testbed=self._tester.testbed, on_event=_ignore
+        )
+        for attempt in range(1 + campaign.validity.retries):
+            self._trial_number += 1
+            order = TrialOrder(
+                run=run,
+                trial_number=self._trial_number,
+                repetition=0,
+                attempt=attempt,
+                step=Measure(
+                    frames_per_second=rate, duration_ns=duration_ns, purpose="search", connections=case.connections
+                ),
+            )
+            record = maker.make(order, loss_tolerance=Fraction(0), bounds=bounds_of(()), needs_link=True)
+            if record.validity.valid:
+                break
+        return record
+
+
+def run_self_test(
+    subject: Subject, *, effort: Effort, quick: bool, tell: Tell, equipment: Equipment | None = None
+) -> SelfTest:
+    """Join the ports, test, and take them apart again. Raises GatemarkError."""
+    planned = planned_cases(subject, effort)
+    with open_self_tester(subject, planned[0], effort, tell, equipment) as tester:
+        return tester.run(planned, quick=quick)
+
+
+@contextlib.contextmanager
+def open_self_tester(
+    subject: Subject, first: Case, effort: Effort, tell: Tell, equipment: Equipment | None = None
+) -> Iterator[SelfTester]:
+    """Join the ports and open a Tester on them, for cases like the first."""
+    used = equipment or _equipment(subject)
+    bed, complete = prepare(campaign_of(first, ports=subject.ports, trial_ns=effort.trial_ns), used)
+    with open_tester(complete, bed, used) as tester:
+        yield SelfTester(tester, subject, effort, tell)
+
+
+def planned_cases(subject: Subject, effort: Effort) -> list[Case]:
+    """Return the cases of a self-test."""
+    families: tuple[Family, ...] = ("ipv4", "ipv6")
+    directions: tuple[Direction, ...] = ("forward", "bidirectional")
+    return cases(families=families, sizes=effort.sizes, directions=directions, connections=subject.connections)
+
+
+def judged(record: TrialRecord) -> Tried:
+    """Return whether the Tester did all of a trial, and if not, the first reason.
+
+    Nothing but the Tester is there, so a lost frame is its fault as well.
+    """
+    if not record.validity.valid:
+        return Tried(passed=False, reason=record.validity.reasons[0])
+    if record.verdict is None or not record.verdict.passed:
+        reasons = record.verdict.reasons if record.verdict is not None else ()
+        return Tried(passed=False, reason=next(iter(reasons), "frames were lost"))
+    return Tried(passed=True)
+
+
+def _latency(case: Case, rate: int, direction: str, delay: DelayFacts, lateness_max_ns: int) -> SelfLatency:
+    return SelfLatency(
+        frame_octets=case.frame_octets,
+        family=case.family,
+        frames_per_second=rate,
+        direction="forward" if direction == "forward" else "reverse",
+        samples=delay.samples,
+        negative=delay.negative,
+        minimum_ns=delay.minimum_ns,
+        p50_ns=delay.percentile_ns(50_000),
+        p99_ns=delay.percentile_ns(99_000),
+        p999_ns=delay.percentile_ns(99_900),
+        maximum_ns=delay.maximum_ns,
+        lateness_max_ns=lateness_max_ns,
+    )
+
+
+def _equipment(subject: Subject) -> Equipment:
+    return Equipment() if subject.open_testbed is None else Equipment(open_testbed=subject.open_testbed)
+
+
+def _ignore(_: Event) -> None:
+    """Watch nothing: a search is told as a whole."""

@@ -1,0 +1,68 @@
+"""The page of the reference gateway names every key, count, reason and field that its sources have."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "engine" / "src" / "refdut"
+PAGE = (ROOT / "docs" / "reference" / "refdut.md").read_text(encoding="utf-8")
+NAMED = {
+    name for pattern in (r"`\"?([^`\s\"]+)\"?`", r"\b(\w+) = ", r"\[(\w+)\]") for name in re.findall(pattern, PAGE)
+}
+
+
+def source(name: str) -> str:
+    return (SOURCES / name).read_text(encoding="utf-8")
+
+
+def names_in(text: str, array: str) -> set[str]:
+    """Words of a constexpr array of names."""
+    listed = re.search(rf"{array}\{{(.*?)\}}", text, re.DOTALL)
+    assert listed is not None, array
+    return set(re.findall(r'"(\w+)"', listed.group(1)))
+
+
+def test_every_key_of_the_file_is_on_the_page() -> None:
+    text = source("config.cpp")
+    getters = "text|integer|boolean|choice|duration|probability|address|mac|prefix|table|tables|array"
+    keys = set(re.findall(rf'\b(?:{getters})\("(\w+)"', text))
+    keys |= set(re.findall(r'read_selectors\(reader, "(\w+)"', text))
+    assert len(keys) > 30
+    assert sorted(keys - NAMED) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "array"),
+    [
+        ("corrupt.hpp", "field_names"),
+        ("packet.hpp", "drop_names"),
+        ("counts.hpp", "own_drop_names"),
+        ("translate.hpp", "mode_names"),
+        ("config.cpp", "overflow_names"),
+        ("config.cpp", "dont_fragment_rules"),
+    ],
+)
+def test_every_name_is_on_the_page(file: str, array: str) -> None:
+    assert sorted(names_in(source(file), array) - {"none"} - NAMED) == []
+
+
+def test_every_count_is_on_the_page() -> None:
+    counts = set(re.findall(r'\{"(\w+)"', source("write_counts.cpp")))
+    assert len(counts) > 40
+    assert sorted(counts - {"ok", "errors"} - NAMED) == []
+
+
+def test_every_command_is_on_the_page() -> None:
+    commands = set(re.findall(r'command == "(\w+)"', source("controller.cpp")))
+    assert commands == {"counts", "connections", "reset_counts", "clear", "reload", "load", "reset", "stop"}
+    assert sorted(commands - NAMED) == []
+
+
+def test_the_example_is_toml() -> None:
+    blocks = re.findall(r"(?ms)^```toml\n(.*?)^```$", PAGE)
+    assert [tomllib.loads(block)["mode"] for block in blocks] == ["nat44"]

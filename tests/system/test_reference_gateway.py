@@ -1,0 +1,202 @@
+"""The Tester and the reference gateway count the same frames, whatever mixture of faults the gateway makes.
+
+Two programs that share no line about packets look at each other. Random mixtures of losses, copies, changes of order
+and damages of every field; each side counts by itself, and both must agree to the frame.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from beds import ATTEMPTS, QUICK, lost_nothing_itself
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from machine import missing
+
+from gatemark import tester as assembly
+from gatemark.calibrate.base import campaign_of, gateway_of
+from gatemark.calibrate.links import Links, ReferenceTestBed, open_links
+from gatemark.calibrate.model import Check
+from gatemark.calibrate.run import OWN_DROPS
+from gatemark.campaign.journal import TrialRecord
+from gatemark.campaign.plan import cells_of
+from gatemark.campaign.runner import run_single_trial
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import FAMILIES, GatewayMode
+from gatemark.dut.steering import plan_cores, usable_processors
+from gatemark.refdut.document import Flow, Selector, Table
+from gatemark.refdut.process import RefDut, find_refdut
+from gatemark.tester import Equipment, open_tester, prepare
+from gatemark.trial.result import Counts
+
+MISSING = missing(root=True)
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"the reference gateway needs {', '.join(MISSING)}")
+
+MODES: tuple[GatewayMode, ...] = ("router44", "router66", "siit64", "nat44", "nat66", "nat64", "nat46")
+LOAD = 5_000
+DURATION_NS = 300_000_000
+CONNECTIONS = 500
+GAP_MAX_NS = 200_000_000
+FIELDS = (
+    "family", "fragment", "length", "vlan", "ipv4_header", "ipv4_header_checksum", "identification", "source_address",
+    "destination_address", "source_port", "destination_port", "hop_limit", "traffic_class", "dont_fragment",
+    "flow_label", "udp_length", "udp_checksum", "payload", "index", "wrong_port", "untranslated_source",
+    "mapping_changed", "wrong_owner", "unknown_connection",
+)  # fmt: skip
+"""Every reason under which the Tester counts a faulty frame."""
+
+SELECTORS = st.one_of(
+    st.integers(2, 60).map(lambda every: Selector(every=every)),
+    st.integers(1, 300).map(lambda thousandths: Selector(probability=thousandths / 1000)),
+    st.integers(1, 400).map(lambda first: Selector(first=first)),
+    st.tuples(st.integers(0, 150), st.integers(151, 300)).map(
+        lambda ms: Selector(window_ns=(ms[0] * 10**6, ms[1] * 10**6))
+    ),
+)
+FLOWS = st.builds(
+    Flow,
+    loss=st.lists(SELECTORS, max_size=2).map(tuple),
+    duplicate=st.lists(SELECTORS, max_size=1).map(tuple),
+    reorder=st.lists(
+        st.tuples(st.integers(11, 60).map(lambda every: Selector(every=every)), st.integers(1, 9)), max_size=1
+    ).map(tuple),
+    corrupt=st.lists(st.tuples(st.sampled_from(FIELDS), SELECTORS), max_size=4).map(tuple),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A Tester on a running reference gateway."""
+
+    tester: assembly.Tester
+    gateway: RefDut
+    testbed: ReferenceTestBed
+
+    def trial(self, forward: Flow, reverse: Flow) -> tuple[TrialRecord, Mapping[str, Any]]:
+        """Give the gateway its faults, make one trial, and return what each side counted.
+
+        The gateway begins to count where phase 2 of a stateful trial begins, so phase 1 is made without faults.
+        """
+        configuration = self.gateway.configuration
+        faulty = replace(configuration, forward=forward, reverse=reverse)
+        cell = cells_of(self.tester.campaign)[0]
+
+        def watch(event: object) -> None:
+            if getattr(event, "phase", None) == "phase 2":
+                self.gateway.reload(faulty)
+                self.gateway.reset_counts()
+
+        for _ in range(ATTEMPTS):
+            self.gateway.reload(replace(configuration, forward=Flow(), reverse=Flow()) if cell.connections else faulty)
+            self.gateway.reset_counts()
+            record = run_single_trial(
+                self.tester.campaign,
+                cell,
+                self.tester.engine,
+                frames_per_second=LOAD,
+                duration_ns=DURATION_NS,
+                connections_per_second=None if cell.connections is None else 2 * LOAD,
+                testbed=self.testbed,
+                on_event=watch,
+            )
+            counts = self.gateway.counts()
+            if lost_nothing_itself(record) and kept_up(counts):
+                return record, counts
+        pytest.fail(f"this machine did not keep up with {LOAD} frames/s in {ATTEMPTS} attempts")
+
+
+def kept_up(counts: Mapping[str, Any]) -> bool:
+    """Whether the gateway was given the processor, so that all of its frames left before the trial was over."""
+    own = counts["own"]
+    return (
+        own["poll_gap_max_ns"] < GAP_MAX_NS
+        and not any(own[name] for name in OWN_DROPS)
+        and not any(counts[way]["held"] for way in ("forward", "reverse"))
+    )
+
+
+@contextlib.contextmanager
+def opened(mode: GatewayMode, kind: Any = "memif") -> Iterator[Opened]:
+    """Open Tester and reference gateway in one mode."""
+    cores = plan_cores(usable_processors())
+    stateful = mode.startswith("nat")
+    tables: dict[str, Any] = {
+        "trial": {**QUICK, "drain": "400ms"},
+        "frame_loss": {"rates": [LOAD]},
+        "traffic": {
+            "direction": "bidirectional",
+            "frame_sizes": {"family": FAMILIES[mode][0], "octets": 128},
+        },
+    }
+    if stateful:
+        tables["connections"] = {"count": CONNECTIONS, "rate": 2 * LOAD}
+    check = Check(
+        procedure="faults",
+        name=f"mixtures-{mode}",
+        truth="",
+        mode=mode,
+        table=Table(size=10_000, udp_timeout_ns=300 * 10**9) if stateful else None,
+        tables=tables,
+        compare=lambda _: (),
+        lateness_max="5s",
+    )
+    with open_links(kind, cores) as links, _running(check, links, cores.gateway[0]) as (gateway, document):
+        equipment = Equipment(open_testbed=lambda found: ReferenceTestBed(found, links, gateway))
+        bed, complete = prepare(campaign_from_dict(document), equipment)
+        assert isinstance(bed, ReferenceTestBed)
+        with open_tester(complete, bed, equipment) as tester:
+            yield Opened(tester=tester, gateway=gateway, testbed=bed)
+
+
+@contextlib.contextmanager
+def _running(check: Check, links: Links, processor: int) -> Iterator[tuple[RefDut, dict[str, Any]]]:
+    configuration = gateway_of(check, links.ports, str(links.folder / "control.sock"), processor)
+    ask = f"{find_refdut()} ask {configuration.control}"
+    document = campaign_of(check, links.ports, ask=ask, cores=(), configuration=configuration)
+    with RefDut(configuration, links.folder, netns=links.gateway_namespace) as gateway:
+        yield gateway, document
+
+
+def assert_same(counts: Counts, told: Mapping[str, Any], way: str) -> None:
+    """Both sides counted the same frames of one direction."""
+    dropped = sum(told["dropped"].values())
+    sent_back = told["reasons"].get("wrong_port", 0)
+    seen = {
+        "offered": counts.offered,
+        "lost": counts.lost,
+        "duplicate": counts.duplicate,
+        "faults": {name: count for name, count in counts.faults.items() if count},
+    }
+    planted = {
+        "offered": told["test_frames"],
+        "lost": told["lost"] + dropped + sent_back,
+        "duplicate": told["duplicated"],
+        "faults": {name: count for name, count in told["reasons"].items() if count},
+    }
+    # A frame whose index or mark is damaged cannot be told from one that never came.
+    planted["lost"] += planted["faults"].get("index", 0)
+    assert seen == planted, f"{way}: {dict(told)}"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_both_sides_count_the_same_frames(mode: GatewayMode) -> None:
+    with opened(mode) as bed:
+
+        @settings(
+            max_examples=8,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+        )
+        @given(forward=FLOWS, reverse=FLOWS)
+        def holds(forward: Flow, reverse: Flow) -> None:
+            record, told = bed.trial(forward, reverse)
+            for direction in record.report.directions:
+                assert_same(direction.foreground, told[direction.direction], direction.direction)
+
+        holds()

@@ -1,0 +1,357 @@
+"""Calibration without a gateway: truths, comparisons, checks, what is made of them, and the runner on fakes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatemark.calibrate import truth
+from gatemark.calibrate.base import PortNames, campaign_of, gateway_of
+from gatemark.calibrate.checks import all_checks, chosen_checks
+from gatemark.calibrate.checks_delays import self_error_of
+from gatemark.calibrate.model import (
+    Check,
+    CheckResult,
+    Comparison,
+    Evidence,
+    Reference,
+    SelfError,
+    Status,
+)
+from gatemark.calibrate.run import ATTEMPTS, Calibration, is_kept, limit_of_tester, reference_of
+from gatemark.calibrate.table import Circumstances, passed, rows_of, to_json, to_markdown
+from gatemark.campaign.plan import Cell, FrameSizes, Run, make_plan
+from gatemark.cli.main import main
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.types import Mix
+from gatemark.dut.steering import CorePlan
+from gatemark.errors import ConfigError, TestBedError
+from gatemark.procedures.delay_result import DelayPoint, DelaySeries
+from gatemark.procedures.result import RunResult
+from gatemark.search.goal import SearchResult
+
+PORTS = PortNames(tester_left="memif:/t/l", tester_right="memif:/t/r", gateway_left="memif:/t/l,role=server",
+                  gateway_right="memif:/t/r,role=server")  # fmt: skip
+SECOND = 1_000_000_000
+CELL = Cell(direction="forward", frame_sizes=FrameSizes(ipv4=64, ipv6=None), mix=Mix(1, 1))
+EVERY = [pytest.param(check, id=check.name) for check in all_checks()]
+SELF = SelfError(
+    minimum_ns=3_000, median_ns=5_000, p90_ns=6_000, p999_ns=9_000, maximum_ns=20_000,
+    variation_minimum_ns=-2_000, variation_maximum_ns=2_500,
+)  # fmt: skip
+
+
+def lost_by_a_server(load: int, capacity: int, queue: int, frames: int) -> int:
+    """The same gateway, frame by frame: each is served for 1 / capacity, `queue` may wait."""
+    ends: list[Fraction] = []
+    lost = 0
+    for number in range(frames):
+        now = Fraction(number, load)
+        inside = sum(end > now for end in ends[-queue - 2 :])
+        if inside > queue:
+            lost += 1
+            continue
+        ends.append(max(now, ends[-1] if ends else now) + Fraction(1, capacity))
+    return lost
+
+
+@pytest.mark.parametrize(("capacity", "queue"), [(2_000, 10), (1_000, 50), (500, 0)])
+def test_the_throughput_is_that_of_a_server_with_a_queue(capacity: int, queue: int) -> None:
+    true = truth.throughput(capacity, queue, SECOND)
+    below, above = int(true) - 1, int(true) + 2
+    assert lost_by_a_server(below, capacity, queue, below) == 0
+    assert lost_by_a_server(above, capacity, queue, above) > 0
+
+
+@pytest.mark.parametrize(("load", "capacity", "queue"), [(1_500, 1_000, 20), (2_200, 2_000, 50), (900, 300, 5)])
+def test_the_frames_lost_are_those_of_a_server_with_a_queue(load: int, capacity: int, queue: int) -> None:
+    true = truth.frames_lost(load, capacity, queue, SECOND)
+    assert abs(lost_by_a_server(load, capacity, queue, load) - true) <= 2
+
+
+@pytest.mark.parametrize(("line", "capacity", "queue"), [(2_000, 1_000, 50), (3_000, 1_000, 20), (1_100, 1_000, 7)])
+def test_the_longest_burst_is_that_of_a_server_with_a_queue(line: int, capacity: int, queue: int) -> None:
+    true = truth.longest_burst(line, capacity, queue)
+    assert lost_by_a_server(line, capacity, queue, int(true)) == 0
+    assert lost_by_a_server(line, capacity, queue, int(true) + 1) > 0
+
+
+@pytest.mark.parametrize(("tokens", "burst", "count"), [(1_000, 20, 500), (5_000, 100, 1_000)])
+def test_the_establishment_rate_is_that_of_a_token_bucket(tokens: int, burst: int, count: int) -> None:
+    def established(rate: int) -> bool:
+        level, before = Fraction(burst), Fraction(0)
+        for number in range(count):
+            now = Fraction(number, rate)
+            level = min(Fraction(burst), level + (now - before) * tokens)
+            before = now
+            if level < 1:
+                return False
+            level -= 1
+        return True
+
+    true = truth.establishment_rate(tokens, burst, count)
+    assert established(int(true) - 1)
+    assert not established(int(true) + 2)
+
+
+@pytest.mark.parametrize("alpha", [Fraction(1), Fraction(1, 2)])
+def test_the_validated_rate_is_what_the_way_back_carries(alpha: Fraction) -> None:
+    capacity, queue, count = 1_000, 10, 500
+    true = truth.validated_rate(capacity, queue, count, alpha)
+    assert lost_by_a_server(int(alpha * true), capacity, queue, count) == 0
+    assert lost_by_a_server(int(alpha * true) + 1, capacity, queue, count) > 0
+
+
+def test_percentile_and_median_are_those_of_the_sample() -> None:
+    assert truth.percentile(range(1, 501), 99_900) == 500
+    assert truth.percentile(range(1, 1001), 99_900) == 999
+    assert truth.percentile(range(1, 50_001), 99_900) == 49_950
+    assert truth.median(range(1, 21)) == Fraction(21, 2)
+    assert truth.median([3, 1, 2]) == 2
+    assert truth.variations([10, 30, 25]) == [-15, 20, -5]
+
+
+@pytest.mark.parametrize(
+    ("measured", "is_passed"), [(90, False), (91, True), (100, True), (105, True), (106, False), (None, False)]
+)
+def test_an_error_is_allowed_on_each_side_by_itself(measured: int | None, is_passed: bool) -> None:
+    one = Comparison(quantity="q", unit="frames", true=100, measured=measured, allowed_below=9, allowed_above=5)
+    assert one.passed is is_passed
+    assert one.error == (None if measured is None else measured - 100)
+
+
+@pytest.mark.parametrize(("measured", "is_passed"), [("evicted", True), ("refused", False), (None, False)])
+def test_words_are_equal_or_wrong(measured: str | None, is_passed: bool) -> None:
+    assert Comparison(quantity="q", unit="", true="evicted", measured=measured).passed is is_passed
+
+
+def test_there_are_checks_of_every_procedure_each_with_its_own_name() -> None:
+    checks = all_checks()
+    assert {check.procedure for check in checks} == {
+        "self_latency", "throughput", "frame_loss", "frame_timeout", "delay", "back_to_back",
+        "system_recovery", "reset",
+        "connection_establishment_rate", "validated_connection_establishment_rate",
+        "connection_tracking_table_capacity", "faults",
+    }  # fmt: skip
+    assert len({check.name for check in checks}) == len(checks)
+    overflows = {check.table.overflow for check in checks if "capacity" in check.procedure and check.table is not None}
+    assert overflows == {"refuse", "drop", "evict_oldest", "forward_untranslated"}
+    quick = all_checks(quick=True)
+    assert {check.procedure for check in quick} == {check.procedure for check in checks}
+    assert len(quick) < len(checks)
+
+
+@pytest.mark.parametrize("check", EVERY)
+def test_every_check_is_a_campaign_that_can_be_run(check: Check) -> None:
+    configuration = gateway_of(check, PORTS, "/t/control.sock", 0)
+    document = campaign_of(check, PORTS, ask="ask /t/control.sock", cores=(1,), configuration=configuration)
+    campaign = campaign_from_dict(document, where=check.name)
+    campaign.check_complete()
+    assert make_plan(campaign).runs
+    assert campaign.repetitions >= 1
+    assert json.dumps(configuration.to_document())
+
+
+@pytest.mark.parametrize("check", EVERY)
+def test_no_check_passes_without_a_result(check: Check) -> None:
+    found = check.compare(Evidence(results=(), trials=(), reference=Reference()))
+    assert check.gives_self_error or found
+    assert not any(one.passed for one in found)
+
+
+def test_checks_are_chosen_by_procedure_or_name() -> None:
+    assert {check.procedure for check in chosen_checks(["throughput"])} == {"throughput"}
+    assert [check.name for check in chosen_checks(["delay-fixed-50us"])] == ["self-latency", "delay-fixed-50us"]
+    assert chosen_checks([], quick=True)
+    with pytest.raises(ConfigError, match="there is no check nothing"):
+        chosen_checks(["throughput", "nothing"])
+
+
+def run_of(procedure: str, **parts: Any) -> RunResult:
+    return RunResult(run=Run(number=1, procedure=procedure, cell=CELL), **parts)  # type: ignore[arg-type]
+
+
+def searched(lower: int) -> SearchResult:
+    return SearchResult(kind="found", lower_bound=lower, upper_bound=lower + 100, resolution=100)
+
+
+def throughput_check() -> Check:
+    return next(check for check in all_checks() if check.procedure == "throughput")
+
+
+@pytest.mark.parametrize(("off", "gap_ns", "is_passed"), [
+    (0, 0, True), (-100, 0, True), (-110, 0, False), (10, 0, False), (10, 1_000_000, True), (-110, 1_000_000, True),
+    (30, 1_000_000, False),
+])  # fmt: skip
+def test_a_rate_may_be_off_by_resolution_and_unsteadiness(off: int, gap_ns: int, is_passed: bool) -> None:
+    check = throughput_check()
+    assert check.forward.capacity == 20_000
+    true = int(truth.throughput(20_000, check.forward.queue or 0, SECOND))
+    run = run_of("throughput", limited_by="gateway", repetitions=(searched(true + off),))
+    seen = Evidence(results=(run,), trials=(), reference=Reference(poll_gap_max_ns=gap_ns))
+    assert [one.passed for one in check.compare(seen)] == [is_passed]
+
+
+def series(**values: int) -> DelaySeries:
+    one = {name: (value,) for name, value in values.items()}
+    zero = dict.fromkeys(("lost", "negative", "impossible", "lateness_max_ns"), (0,))
+    same = dict.fromkeys(("p99_ns", "p9999_ns", "p99999_ns"), (7_000,))
+    return DelaySeries(direction="forward", kind="foreground", offered=(100,), samples=(100,), **zero, **same, **one)  # type: ignore[arg-type]
+
+
+def delays(found: DelaySeries) -> RunResult:
+    point = DelayPoint(frames_per_second=5_000, share=None, measured=1, tester_limited=0, series=(found,))
+    return run_of("delay", limited_by="gateway", delays=(point,))
+
+
+PATH = {
+    "minimum_ns": 3_000, "p50_ns": 5_000, "p90_ns": 6_000, "p999_ns": 9_000, "maximum_ns": 20_000,
+    "ipdv_minimum_ns": -2_000, "ipdv_median_ns": 0, "ipdv_maximum_ns": 2_500,
+}  # fmt: skip
+
+
+def test_the_own_error_is_the_worst_of_the_path_without_delay() -> None:
+    seen = Evidence(results=(delays(series(**PATH)),), trials=(), reference=Reference())
+    assert self_error_of(seen) == SELF
+    assert SELF.spread_ns == 4_000
+
+
+@pytest.mark.parametrize(("typical", "worst", "is_passed"), [
+    (55_000, 59_000, (True, True)), (52_000, 55_000, (True, True)), (51_900, 59_000, (False, True)),
+    (57_000, 60_000, (True, True)), (57_100, 60_100, (False, False)),
+])  # fmt: skip
+def test_a_delay_may_be_off_by_a_microsecond_and_the_own_error(
+    typical: int, worst: int, is_passed: tuple[bool, bool]
+) -> None:
+    check = next(one for one in all_checks() if one.name == "delay-fixed-50us")
+    found = series(**PATH, typical_latency_ns=typical, worst_case_latency_ns=worst, pdv_ns=6_000)
+    seen = Evidence(results=(delays(found),), trials=(), reference=Reference(), self_error=SELF)
+    compared = {one.quantity: one.passed for one in check.compare(seen)}
+    assert (compared["TL"], compared["WCL"]) == is_passed
+    assert compared["PDV"] and compared["IPDV median"]
+
+
+def test_what_the_gateway_says_about_itself_decides_whether_it_kept_its_truth() -> None:
+    own = {
+        "poll_gap_max_ns": 5, "late_departure_max_ns": 7, "late": 1, "transmit_full": 1, "hold_full": 2,
+        "receive_missed": 3, "polls": 9,
+    }  # fmt: skip
+    reference = reference_of({"own": own})
+    assert reference == Reference(poll_gap_max_ns=5, late_departure_max_ns=7, own_drops=6)
+    check = throughput_check()
+    assert is_kept(check, Reference(poll_gap_max_ns=check.poll_gap_max_ns))
+    assert not is_kept(check, Reference(poll_gap_max_ns=check.poll_gap_max_ns + 1))
+    assert not is_kept(check, Reference(late_departure_max_ns=check.late_departure_max_ns + 1))
+    assert not is_kept(check, Reference(own_drops=1))
+    assert reference.worst(Reference(poll_gap_max_ns=9)) == Reference(
+        poll_gap_max_ns=9, late_departure_max_ns=7, own_drops=6
+    )
+
+
+class FakeCalibration(Calibration):
+    """Answers with evidence, or errors, in turn."""
+
+    answers: Sequence[Evidence | TestBedError] = ()
+    made = 0
+
+    def _measure(self, check: Check, folder: Path) -> Evidence:
+        answer = self.answers[min(type(self).made, len(self.answers) - 1)]
+        type(self).made += 1
+        if isinstance(answer, TestBedError):
+            raise answer
+        return answer
+
+
+def calibration(tmp_path: Path, *answers: Evidence | TestBedError) -> FakeCalibration:
+    FakeCalibration.answers, FakeCalibration.made = answers, 0
+    cores = CorePlan(tester=(1,), gateway=(0,))
+    return FakeCalibration(ports="memif", output=tmp_path, on_event=print, tell=lambda _: None, cores=cores)
+
+
+def evidence(off: int = 0, **reference: int) -> Evidence:
+    true = int(truth.throughput(20_000, throughput_check().forward.queue or 0, SECOND))
+    run = run_of("throughput", limited_by="gateway", repetitions=(searched(true + off),))
+    return Evidence(results=(run,), trials=(), reference=Reference(**reference))
+
+
+@pytest.mark.parametrize(("answers", "status", "attempts"), [
+    ((evidence(),), "passed", 1),
+    ((evidence(off=-500),), "failed", 1),
+    ((evidence(own_drops=1), evidence()), "passed", 2),
+    ((evidence(own_drops=1),), "reference not kept", ATTEMPTS),
+    ((TestBedError(what="gone", where="gateway"), evidence()), "passed", 2),
+    ((TestBedError(what="gone", where="gateway"),), "no result", ATTEMPTS),
+])  # fmt: skip
+def test_a_check_is_made_again_only_where_the_gateway_did_not_keep_its_truth(
+    tmp_path: Path, answers: tuple[Evidence | TestBedError, ...], status: Status, attempts: int
+) -> None:
+    (result,) = calibration(tmp_path, *answers).run([throughput_check()])
+    assert (result.status, result.attempts) == (status, attempts)
+
+
+def test_delays_are_not_compared_without_a_steady_path(tmp_path: Path) -> None:
+    (own, check) = chosen_checks(["delay-fixed-50us"])
+    busy = series(**{**PATH, "p999_ns": 5_000_000})
+    found = series(**PATH, typical_latency_ns=55_000, worst_case_latency_ns=55_000, pdv_ns=6_000)
+    unsteady, steady = (Evidence(results=(delays(one),), trials=(), reference=Reference()) for one in (busy, found))
+    results = calibration(tmp_path, unsteady).run([own, check])
+    assert [result.status for result in results] == ["no result", "no result"]
+    assert "too busy" in results[0].problem
+    assert calibration(tmp_path, steady).run([own])[0].status == "passed"
+
+
+def test_a_tester_at_its_limit_is_no_result(tmp_path: Path) -> None:
+    run = run_of("throughput", limited_by="tester", repetitions=(searched(100),))
+    seen = Evidence(results=(run,), trials=(), reference=Reference())
+    assert "the Tester was the limit" in limit_of_tester(seen)
+    (result,) = calibration(tmp_path, seen).run([throughput_check()])
+    assert result.status == "no result"
+    assert not passed([result])
+
+
+def result_of(check: Check, *comparisons: Comparison, kept: bool = True) -> CheckResult:
+    return CheckResult(
+        check=check, comparisons=comparisons, reference=Reference(), attempts=1, kept=kept, seconds=1.25, folder="x"
+    )
+
+
+def test_the_table_has_a_row_for_each_figure_and_nothing_passes_unmeasured() -> None:
+    good = Comparison(quantity="TL", unit="ns", true=1_500, measured=1_600, allowed_below=200, allowed_above=200)
+    bad = Comparison(quantity="loss", unit="%", true=Fraction(1, 3), measured=Fraction(1, 2))
+    word = Comparison(quantity="overflow", unit="", true="evicted", measured="evicted")
+    check = throughput_check()
+    results = [result_of(check, good, bad), result_of(check, word), result_of(check, good, kept=False)]
+    rows = rows_of(results)
+    assert [row[2:] for row in rows] == [
+        ("TL", "1.50 us", "1.60 us", "+0.10", "-0.20 to +0.20", "passed"),
+        ("loss", "0.3333 %", "0.5000 %", "+0.1667", "0", "failed"),
+        ("overflow", "evicted", "evicted", "", "", "passed"),
+        ("", "", "", "", "", "reference not kept"),
+    ]
+    assert passed([results[1]])
+    assert not passed(results)
+    assert not passed([])
+    where = Circumstances(measured_at="2025-01-01", machine="m", gatemark="1", ports="memif", quick=True)
+    page = to_markdown(results, where, SELF)
+    assert page.count("\n| throughput |") == 4
+    assert "median 5us" in page
+    document = json.loads(json.dumps(to_json(results, where, SELF)))
+    assert document["passed"] is False
+    assert document["checks"][0]["comparisons"][0]["error"] == 100
+    assert document["self_error"]["p999_ns"] == 9_000
+
+
+def test_the_command_lists_and_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", "--list", "--only", "reset"]) == 0
+    listed = capsys.readouterr().out
+    assert listed.splitlines()[0].startswith("reset-100ms")
+    assert main(["calibrate", "--list", "--json", "--quick"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == len(all_checks(quick=True))
+    assert main(["calibrate", "--ports", "ring"]) == 2
+    assert "memif, veth" in capsys.readouterr().err
+    assert main(["calibrate", "--only", "luck"]) == 2

@@ -1,0 +1,246 @@
+"""The self-test without ports: its search, its campaigns, its document, and a whole one on a simulated engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gatemark.campaign.plan import cells_of
+from gatemark.cli.main import main
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.stateful import tuple_space
+from gatemark.dut.wire import WireTestBed
+from gatemark.engine.simulated import SimulatedDevice
+from gatemark.errors import ConfigError
+from gatemark.selftest import document as stored
+from gatemark.selftest.document import Entry, SelfLatency, SelfTest, load_self_test, port_kind_of, store_self_test
+from gatemark.selftest.modes import STATEFUL_MODES, STATELESS_MODES, Case, campaign_of, cases
+from gatemark.selftest.run import Effort, Step, Subject, run_self_test, subject_of
+from gatemark.selftest.search import RATE_MIN, Tried, find_rate
+from gatemark.simulated import simulated_equipment
+
+PORTS = {"left": "ring", "right": "ring"}
+EFFORT = Effort(
+    search_ns=10_000_000, trial_ns=20_000_000, confirmations=2, sizes={"ipv4": (64, 1518), "ipv6": (84, 1518)}
+)
+
+
+@pytest.fixture(autouse=True)
+def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Self-tests of these tests are kept for themselves."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "gatemark" / "selftest"
+
+
+@pytest.mark.parametrize("limit", [150, 1_000, 99_999, 100_000, 1_234_567, 50_000_000])
+@pytest.mark.parametrize("start", [100, 100_000, 3_000_000])
+def test_the_search_finds_the_limit_within_two_percent(limit: int, start: int) -> None:
+    tried: list[tuple[int, bool]] = []
+
+    def attempt(rate: int, is_long: bool) -> Tried:
+        tried.append((rate, is_long))
+        return Tried(passed=rate <= limit, reason=f"{rate} is too much")
+
+    found = find_rate(attempt, start=start, ceiling=200_000_000, confirmations=3)
+    assert found.rate <= limit
+    assert limit - found.rate <= max(1, limit // 45)
+    assert tried[-3:] == [(found.rate, True)] * 3
+    assert found.limited.endswith("is too much")
+
+
+def test_the_search_ends_at_the_ceiling() -> None:
+    found = find_rate(lambda *_: Tried(passed=True), start=100_000, ceiling=1_488_095, confirmations=1)
+    assert (found.rate, found.limited) == (1_488_095, "")
+
+
+def test_a_tester_that_can_nothing_reaches_nothing() -> None:
+    tried: list[int] = []
+
+    def attempt(rate: int, _: bool) -> Tried:
+        tried.append(rate)
+        return Tried(passed=False, reason="no")
+
+    assert find_rate(attempt, start=100_000, ceiling=200_000, confirmations=3).rate == 0
+    assert min(tried) >= RATE_MIN
+
+
+def test_a_rate_that_is_not_confirmed_is_left() -> None:
+    found = find_rate(
+        lambda rate, is_long: Tried(passed=rate <= (800 if is_long else 1000), reason="long" if is_long else "short"),
+        start=100,
+        ceiling=10_000,
+        confirmations=3,
+    )
+    assert 760 <= found.rate <= 800
+    assert found.limited == "long"
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize("mode", [*STATELESS_MODES, *STATEFUL_MODES])
+def test_every_mode_is_a_campaign_that_can_be_run(mode: str, family: str) -> None:
+    count = 100_000 if mode in STATEFUL_MODES else None
+    octets = 84 if family == "ipv6" else 64
+    case = Case(family=family, frame_octets=octets, direction="forward", mode=mode, connections=count)  # type: ignore[arg-type]
+    campaign = campaign_of(case, ports=PORTS, trial_ns=1_000_000)
+    campaign.check_complete()
+    (cell,) = cells_of(campaign)
+    assert cell.connections == count
+    ports = campaign.direction_traffic("forward").source_ports
+    assert (ports.mode == "fixed") == (mode in ("fixed", "random_hosts"))
+    if count is not None:
+        space = tuple_space(campaign, count)
+        assert space.product >= count
+        assert (space.source_hosts > 1) == (mode != "stateful_ports")
+        assert (space.source_ports.count > 1) == (mode != "stateful_hosts")
+
+
+@pytest.mark.parametrize("count", [1, 7, 1_000, 40_001, 1_000_000, 4_000_000])
+@pytest.mark.parametrize("mode", STATEFUL_MODES)
+def test_there_are_enough_four_tuples_for_every_number_of_connections(mode: str, count: int) -> None:
+    case = Case(family="ipv4", frame_octets=64, direction="forward", mode=mode, connections=count)
+    campaign = campaign_of(case, ports=PORTS, trial_ns=1_000_000)
+    campaign.check_complete()
+    assert tuple_space(campaign, count).product >= count
+
+
+def test_all_combinations_are_planned() -> None:
+    found = cases(
+        families=("ipv4", "ipv6"), sizes=EFFORT.sizes, directions=("forward", "bidirectional"), connections=(5, 9)
+    )
+    assert len(found) == 2 * 2 * 4 * 2 + 2 * 2 * 3
+    assert len(set(found)) == len(found)
+
+
+def test_a_whole_self_test_is_kept_and_found_again(state_folder: Path) -> None:
+    steps: list[Step] = []
+    device = SimulatedDevice(capacity_forward=400_000, capacity_reverse=300_000, establishment_rate=50_000)
+    subject = Subject(port_kind="ring", ports=PORTS, connections=(1_000,))
+    made = run_self_test(subject, effort=EFFORT, quick=True, tell=steps.append, equipment=simulated_equipment(device))
+    assert len(made.entries) == 2 * 2 * 4 * 2 + 2 * 3
+    for entry in made.entries:
+        truth = {"forward": 400_000, "bidirectional": 300_000}[entry.direction]
+        if entry.kind == "connections":
+            truth = 50_000
+        assert truth * 0.97 <= entry.frames_per_second <= truth, entry
+        assert entry.limited
+    assert {one.frame_octets for one in made.self_latency} == {64, 84, 1518}
+    assert {one.direction for one in made.self_latency} == {"forward", "reverse"}
+    assert [step.number for step in steps] == list(range(1, steps[-1].count + 1))
+    assert steps[0].left_s is None
+    assert steps[-1].left_s is not None
+    assert load_self_test("ring") is None
+    assert store_self_test(made) == state_folder / "ring.json"
+    assert load_self_test("ring") == made
+    assert load_self_test("memif") is None
+    assert [path.name for path in state_folder.iterdir()] == ["ring.json"]
+
+
+def document(
+    *, machine: str | None = None, entries: tuple[Entry, ...] = (), latency: tuple[SelfLatency, ...] = ()
+) -> SelfTest:
+    return SelfTest(
+        selftest=1, machine=machine or stored.this_machine(), port_kind="memif", measured_at="2025-01-01",
+        gatemark="1", engine="1", quick=False, trial_ns=1, confirmations=1, entries=entries, self_latency=latency,
+        clock=stored.Clock(resolution_ps=10_000, read_ps=20_000),
+    )  # fmt: skip
+
+
+def test_a_self_test_of_another_machine_or_a_damaged_one_is_none(state_folder: Path) -> None:
+    store_self_test(document(machine="another"))
+    assert load_self_test("memif") is None
+    store_self_test(document())
+    assert load_self_test("memif") is not None
+    (state_folder / "memif.json").write_text("{", encoding="utf-8")
+    assert load_self_test("memif") is None
+
+
+def entry(octets: int, rate: int, *, direction: str = "forward", mode: str = "fixed") -> Entry:
+    return Entry(
+        family="ipv4", frame_octets=octets, direction=direction, mode=mode, frames_per_second=rate, kind="throughput",  # type: ignore[arg-type]
+        connections=None, limited="",
+    )  # fmt: skip
+
+
+def test_the_ceiling_is_never_that_of_a_smaller_frame() -> None:
+    made = document(entries=(entry(64, 900), entry(512, 700), entry(1518, 300), entry(64, 5, mode="random_both")))
+
+    def ceiling(octets: int, direction: str = "forward", mode: str = "fixed") -> int | None:
+        found = made.ceiling(family="ipv4", frame_octets=octets, direction=direction, mode=mode)
+        return None if found is None else found.frames_per_second
+
+    assert [ceiling(octets) for octets in (64, 65, 512, 1518)] == [900, 700, 700, 300]
+    assert ceiling(9000) == 300
+    assert ceiling(64, direction="reverse") == 900
+    assert ceiling(64, mode="random_both") == 5
+    assert ceiling(64, direction="bidirectional") is None
+
+
+def latency(octets: int, rate: int) -> SelfLatency:
+    return SelfLatency(
+        frame_octets=octets, family="ipv4", frames_per_second=rate, direction="forward", samples=1, negative=0,
+        minimum_ns=1, p50_ns=1, p99_ns=1, p999_ns=1, maximum_ns=1, lateness_max_ns=1,
+    )  # fmt: skip
+
+
+def test_the_self_latency_is_that_of_the_nearest_load_not_below() -> None:
+    made = document(latency=tuple(latency(octets, rate) for octets in (64, 1518) for rate in (1_000, 10_000, 90_000)))
+
+    def found(octets: int, rate: int) -> tuple[int, int]:
+        one = made.latency_at(family="ipv4", frame_octets=octets, frames_per_second=rate, direction="forward")
+        assert one is not None
+        return one.frame_octets, one.frames_per_second
+
+    assert found(64, 1) == (64, 1_000)
+    assert found(128, 1_001) == (64, 10_000)
+    assert found(1400, 90_001) == (1518, 90_000)
+    assert made.latency_at(family="ipv6", frame_octets=64, frames_per_second=1, direction="forward") is None
+
+
+def campaign(kind: str, **tables: object) -> object:
+    own = {"testbed": {"kind": kind}, "frame_loss": {"rates": [1000]}, **tables}
+    return campaign_from_dict(own)
+
+
+def test_the_same_kind_of_port_is_joined() -> None:
+    ring = campaign_from_dict(
+        {"testbed": {"kind": "loopback"}, "gateway": {"mode": "router44"}, "frame_loss": {"rates": [1000]}}
+    )
+    assert port_kind_of(ring) == "ring"
+    assert subject_of(ring).ports == PORTS
+    pci = {
+        side: ring.side(side).model_copy(update={"port": f"pci:0000:01:00.{side == 'right':d}"})
+        for side in ("left", "right")
+    }  # type: ignore[arg-type]
+    cards = subject_of(ring.model_copy(update=pci))
+    assert cards.cable
+    assert cards.ports == {"left": "pci:0000:01:00.0", "right": "pci:0000:01:00.1"}
+    for port in ("null", "memif:/run/x.sock,role=server"):
+        other = ring.model_copy(update={"left": ring.side("left").model_copy(update={"port": port})})
+        with pytest.raises(ConfigError, match="cannot be joined"):
+            subject_of(other)
+
+
+def test_virtual_interfaces_are_kept_apart_from_cards() -> None:
+    netns = campaign_from_dict(
+        {"testbed": {"kind": "netns", "recipe": "linux-router4"}, "frame_loss": {"rates": [1000]}}
+    )
+    assert port_kind_of(netns) == "netns-af_packet"
+    subject = subject_of(netns)
+    assert subject.open_testbed is not None
+    bed = subject.open_testbed(netns)
+    assert isinstance(bed, WireTestBed)
+    assert all(port.startswith("af_packet:gm") for port in bed.ports.values())
+    assert len(set(bed.ports.values())) == 2
+    assert subject_of(None).port_kind == "netns-af_packet"
+
+
+def test_the_command_refuses_what_cannot_be_joined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "null.toml"
+    file.write_text(
+        '[gateway]\nmode = "router44"\n[testbed]\nkind = "loopback"\n[left]\nport = "null"\n[right]\nport = "null"\n'
+        "[frame_loss]\nrates = [1000]\n",
+        encoding="utf-8",
+    )
+    assert main(["selftest", str(file)]) == 2
+    assert "cannot be joined" in capsys.readouterr().err
