@@ -16,7 +16,7 @@ from gatemark.config.model import Campaign
 from gatemark.dut.base import TestBed
 from gatemark.dut.machine import unthrottled_real_time
 from gatemark.dut.open import open_testbed
-from gatemark.dut.steering import stepping_back
+from gatemark.dut.steering import keeping_off, stepping_back
 from gatemark.engine.client import Engine
 from gatemark.engine.process import start_engine
 from gatemark.errors import Interrupted
@@ -69,6 +69,7 @@ def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: 
             for body in resolve_requests(ported):
                 engine.resolve(body)
             testbed.check()
+            stack.enter_context(keeping_off({worker["processor"] for worker in opened["workers"]}))
             if testbed.namespace is not None:  # the gateway works on this machine
                 stack.enter_context(stepping_back())
             rate, source = origin.medium_rate(

@@ -13,7 +13,7 @@ import pytest
 from gatemark.calibrate import truth
 from gatemark.calibrate.base import PortNames, campaign_of, gateway_of
 from gatemark.calibrate.checks import all_checks, chosen_checks
-from gatemark.calibrate.checks_delays import self_error_of
+from gatemark.calibrate.checks_delays import SPREAD_NS_MAX, self_error_of
 from gatemark.calibrate.model import (
     Check,
     CheckResult,
@@ -296,7 +296,7 @@ def test_a_check_is_made_again_only_where_the_gateway_did_not_keep_its_truth(
 
 def test_delays_are_not_compared_without_a_steady_path(tmp_path: Path) -> None:
     (own, check) = chosen_checks(["delay-fixed-50us"])
-    busy = series(**{**PATH, "p999_ns": 5_000_000})
+    busy = series(**{**PATH, "p999_ns": PATH["p50_ns"] + SPREAD_NS_MAX + 1})
     found = series(**PATH, typical_latency_ns=55_000, worst_case_latency_ns=55_000, pdv_ns=6_000)
     unsteady, steady = (Evidence(results=(delays(one),), trials=(), reference=Reference()) for one in (busy, found))
     results = calibration(tmp_path, unsteady).run([own, check])

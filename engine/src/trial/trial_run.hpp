@@ -38,6 +38,8 @@ private:
     /// Waits, reporting progress; returns false once the trial is cancelled.
     bool pass(const char* phase, std::chrono::nanoseconds time);
     void teach();
+    /// How long to wait before looking again while frames are sent, given the time until the last one is due.
+    [[nodiscard]] std::chrono::nanoseconds until_next_look(std::chrono::nanoseconds left) const;
     /// Keeps the clocks of ports that stamp frames in step with ours.
     void follow_clocks();
     void send();

@@ -18,13 +18,11 @@ from gatemark.procedures.delay_result import DelaySeries
 from gatemark.refdut.document import Delay, Flow
 
 LOAD = 5_000
-SPACING_NS = 200_000
-"""Of the frames at that load; delays that differ by less do not meet."""
 TOLERANCE_NS = 1_000
 US = 1_000
-SPREAD_NS_MAX = 200_000
+SPREAD_NS_MAX = 5_000_000
 """Of the Tester's own path (99.9th percentile less median); beyond it the machine is too busy to say anything."""
-GAP_NS_MAX = 2_000_000
+GAP_NS_MAX = 5_000_000
 """Beyond it the gateway's own delays are not known well enough."""
 
 
@@ -32,7 +30,7 @@ def delay_checks(*, quick: bool) -> list[Check]:
     """Return the checks of delays, the Tester's own first."""
     seconds = 2 if quick else 4
     ramp = tuple(US * (1000 + (37 * number) % 150) for number in range(100))
-    steps = (*[US * 200] * 990, *[US * 320] * 8, *[US * 350] * 2)
+    steps = (*[US * 200] * 990, *[US * 20_000] * 8, *[US * 30_000] * 2)
     checks = [_self_latency(seconds, repetitions=2 if quick else 4)]
     fixed = [50 * US, 500 * US, 5_000 * US][1 : 2 if quick else 3] if quick else [50 * US, 500 * US, 5_000 * US]
     checks += [
@@ -42,7 +40,7 @@ def delay_checks(*, quick: bool) -> list[Check]:
     checks.append(_known("delay-periodic", "periodic, 1000 us to 1149 us", "periodic", ramp, seconds))
     if not quick:
         checks.append(
-            _known("delay-tail", "200 us; 8 of 1000 frames 320 us, 2 of 1000 350 us", "periodic", steps, seconds)
+            _known("delay-tail", "200 us; 8 of 1000 frames 20 ms, 2 of 1000 30 ms", "periodic", steps, seconds)
         )
         checks.append(_uniform("delay-uniform", 100 * US, 200 * US, seconds))
     return checks
@@ -102,7 +100,8 @@ def _known(name: str, words: str, kind: str, values: tuple[int, ...], seconds: i
         name=name,
         truth=words,
         mode="router44",
-        forward=Flow(delay=Delay(kind="fixed" if kind == "fixed" else "periodic", values_ns=values)),
+        # Frames do not wait for one before them that takes longer, so each has its own delay.
+        forward=Flow(delay=Delay(kind="fixed" if kind == "fixed" else "periodic", values_ns=values), keep_order=False),
         tables=_tables(seconds),
         compare=compare,
         poll_gap_max_ns=GAP_NS_MAX,

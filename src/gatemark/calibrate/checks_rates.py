@@ -68,7 +68,7 @@ def _throughput(capacity: int, duration_ns: int) -> Check:
 
 
 def _overload_loss(capacity: int, duration_ns: int) -> Check:
-    loads = (capacity * 3 // 2, capacity * 5 // 4, capacity * 11 // 10)
+    loads = (capacity * 2, capacity * 3 // 2, capacity * 5 // 4)
 
     def compare(seen: Evidence) -> tuple[Comparison, ...]:
         run = seen.result("frame_loss")

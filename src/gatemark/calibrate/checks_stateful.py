@@ -143,4 +143,6 @@ def _capacity(overflow: Overflow, name: str, size: int) -> Check:
             },
         },
         compare=compare,
+        poll_gap_max_ns=truth.SECOND_NS,  # connections are counted, so that it does not matter when a frame was seen
+        late_departure_max_ns=truth.SECOND_NS,
     )

@@ -73,12 +73,25 @@ def _memif(folder: Path) -> Links:
 
 
 class ReferenceTestBed(PortsTestBed):
-    """Two ports that lead to a running reference gateway, which is asked whether it still lives."""
+    """Two ports that lead to a running reference gateway, which is asked whether it still lives.
 
-    def __init__(self, campaign: Campaign, links: Links, gateway: RefDut) -> None:
+    A trial in which it did not look at its ports for too long, or sent a frame too late, did not have the truth that is
+    to be measured. Nothing is known then, so the trial is invalid and made again, like one that the Tester spoiled.
+    """
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        links: Links,
+        gateway: RefDut,
+        *,
+        poll_gap_max_ns: int | None = None,
+        late_departure_max_ns: int | None = None,
+    ) -> None:
         super().__init__(campaign)
         self._links = links
         self._gateway = gateway
+        self._limits = {"poll_gap_max_ns": poll_gap_max_ns, "late_departure_max_ns": late_departure_max_ns}
 
     @property
     def namespace(self) -> str | None:
@@ -92,10 +105,18 @@ class ReferenceTestBed(PortsTestBed):
             self._links.pairs.check()
 
     def own_drops(self) -> dict[str, int]:
-        """Frames for which the receive queue of a Tester's end had no room."""
-        if self._links.pairs is None:
-            return {}
-        return self._links.pairs.dropped(End(owner="gm", side=side) for side in ("left", "right"))
+        """Frames for which the receive queue of a Tester's end had no room, and what the gateway admits, by counter.
+
+        The gateway's own are not frames but nanoseconds beyond what the check allows; any of them spoils a trial.
+        """
+        drops: dict[str, int] = {}
+        if self._links.pairs is not None:
+            drops |= self._links.pairs.dropped(End(owner="gm", side=side) for side in ("left", "right"))
+        own = self._gateway.counts()["own"]
+        for name, limit in self._limits.items():
+            if limit is not None:
+                drops[f"reference gateway, {name} beyond {limit}"] = max(0, int(own[name]) - limit)
+        return drops
 
     def __enter__(self) -> Self:
         """The ports were made here, so they need no checks."""

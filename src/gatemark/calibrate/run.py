@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from gatemark.calibrate.links import PortKind, ReferenceTestBed, open_links
 from gatemark.calibrate.model import Check, CheckResult, Evidence, Reference, SelfError, TrialSeen
 from gatemark.campaign.events import Event, EventCallback, PhaseStarted, RunFinished, TrialFinished, TrialStarted
 from gatemark.config.load import campaign_from_dict
-from gatemark.dut.steering import CorePlan, plan_cores, usable_processors
+from gatemark.dut.steering import CorePlan, plan_cores, stepping_back, usable_processors
 from gatemark.errors import GatemarkError, Interrupted, ResultError
 from gatemark.procedures.result import RunResult
 from gatemark.refdut.process import RefDut, find_refdut
@@ -36,8 +34,6 @@ class Observer:
     """Gathers what the campaign finds and what the reference gateway counts in each trial."""
 
     gateway: RefDut
-    own_processors: tuple[int, ...]
-    """Where this process runs while a trial is made: not where the Tester's workers do."""
     counts_phase_two: bool
     forward: EventCallback
     results: list[RunResult] = field(default_factory=list)
@@ -50,7 +46,6 @@ class Observer:
             case TrialStarted():
                 self.gateway.reset_counts()
                 self.gateway.favour(is_measured=True)
-                run_on(self.own_processors)
             case PhaseStarted() if self.counts_phase_two and event.phase == "phase 2":
                 self.gateway.reset_counts()
             case TrialFinished():
@@ -70,27 +65,6 @@ class Observer:
         return Evidence(
             results=tuple(self.results), trials=tuple(self.trials), reference=self.reference, self_error=self_error
         )
-
-
-def run_on(processors: Iterable[int]) -> None:
-    """Keep the threads of this process on some processors.
-
-    A thread that waits where the Tester polls in real time gets 50 ms of each second there all the same (the kernel's
-    fair server); the Tester would be late by as much.
-    """
-    for thread in os.listdir("/proc/self/task"):
-        with contextlib.suppress(OSError):  # the thread ended
-            os.sched_setaffinity(int(thread), processors)
-
-
-@contextlib.contextmanager
-def processors_kept() -> Iterator[None]:
-    """Let this process run where it did before, whatever the block does."""
-    before = os.sched_getaffinity(0)
-    try:
-        yield
-    finally:
-        run_on(before)
 
 
 def reference_of(counts: dict[str, Any]) -> Reference:
@@ -183,12 +157,19 @@ class Calibration:
             with RefDut(configuration, links.folder, netns=links.gateway_namespace) as gateway:
                 observer = Observer(
                     gateway=gateway,
-                    own_processors=self.cores.gateway,
                     counts_phase_two=check.counts_phase_two,
                     forward=self.on_event,
                 )
-                equipment = Equipment(open_testbed=lambda found: ReferenceTestBed(found, links, gateway))
-                with processors_kept():
+                equipment = Equipment(
+                    open_testbed=lambda found: ReferenceTestBed(
+                        found,
+                        links,
+                        gateway,
+                        poll_gap_max_ns=check.poll_gap_max_ns,
+                        late_departure_max_ns=check.late_departure_max_ns,
+                    )
+                )
+                with stepping_back():
                     measure(campaign, output=folder, on_event=observer.on_event, equipment=equipment)
                 observer.reference = observer.reference.worst(Reference(own_drops=links.lost_by_the_kernel()))
                 return observer.evidence(self.self_error)

@@ -122,9 +122,9 @@ class SelfTest(_Part):
 
 
 def this_machine() -> str:
-    """Return host name and processor."""
+    """Return host name and processors, all of them: how many this process may use changes while it measures."""
     facts = machine_facts()
-    return f"{facts.host_name}, {facts.cpu_model or 'unknown processor'}, {facts.processors} processors"
+    return f"{facts.host_name}, {facts.cpu_model or 'unknown processor'}, {os.cpu_count()} processors"
 
 
 def port_kind_of(campaign: Campaign) -> str:

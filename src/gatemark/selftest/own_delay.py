@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import FAMILIES, Campaign, Family
 from gatemark.errors import GatemarkError, Interrupted
@@ -27,17 +24,16 @@ def self_test_for(campaign: Campaign) -> SelfTest | None:
     stored = load_self_test(port_kind_of(campaign))
     if campaign.delay is None or (stored is not None and not _missing(campaign, stored)):
         return stored
-    with tempfile.TemporaryDirectory(prefix="gatemark-") as folder:
-        try:
-            return _measured(campaign, Path(folder), stored)
-        except Interrupted:
-            raise
-        except GatemarkError:
-            return stored
+    try:
+        return _measured(campaign, stored)
+    except Interrupted:
+        raise
+    except GatemarkError:
+        return stored
 
 
-def _measured(campaign: Campaign, folder: Path, stored: SelfTest | None) -> SelfTest | None:
-    subject = subject_of(campaign, folder)
+def _measured(campaign: Campaign, stored: SelfTest | None) -> SelfTest | None:
+    subject = subject_of(campaign)
     if subject.cable:
         return stored
     effort = Effort(trial_ns=TRIAL_NS)
