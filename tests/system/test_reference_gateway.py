@@ -36,7 +36,7 @@ from gatemark.trial.result import Counts
 MISSING = missing(root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"the reference gateway needs {', '.join(MISSING)}")
 
-MODES: tuple[GatewayMode, ...] = ("router44", "router66", "siit64", "nat44", "nat66", "nat64", "nat46")
+MODES: tuple[GatewayMode, ...] = ("router44", "router66", "siit64", "siit46", "nat44", "nat66", "nat64", "nat46")
 LOAD = 5_000
 DURATION_NS = 300_000_000
 CONNECTIONS = 500

@@ -26,6 +26,8 @@ ADDRESSES: Mapping[tuple[str, Family], tuple[str, str]] = {
     ("right", "ipv6"): ("2001:2:0:8000::2", "2001:2:0:8000::1"),
 }
 """The Tester's host and the gateway of each side (RFC 2544 appendix C.2.2, RFC 5180 section 8)."""
+FAR_IPV6 = ("2001:2:0:6400::c613:2", "2001:2:0:6400::c613:1")
+"""The same on the right of a translator from IPv4: a host that IPv4 can name by the prefix (RFC 6052)."""
 TIMES = {"settle": "0s", "learn": "20ms", "drain": "100ms", "rest": "20ms"}
 RETRIES = 6
 
@@ -53,8 +55,8 @@ def gateway_of(check: Check, ports: PortNames, control: str, processor: int | No
         processor=processor,
         held_frames=HELD_FRAMES,
         inside="left" if stateful else None,
-        left=_port("left", ports.gateway_left, FAMILIES[check.mode][0]),
-        right=_port("right", ports.gateway_right, FAMILIES[check.mode][1]),
+        left=_port("left", ports.gateway_left, FAMILIES[check.mode][0], check.mode),
+        right=_port("right", ports.gateway_right, FAMILIES[check.mode][1], check.mode),
         translation=Translation(
             prefix=PREFIX if translates else None,
             eam=EAM if translates and not stateful else (),
@@ -89,8 +91,8 @@ def campaign_of(
         "repetitions": 1,
         "gateway": _gateway(check, ask, configuration),
         "testbed": {"kind": "ports", "cores": list(cores)},
-        "left": _side("left", ports.tester_left, families[0]),
-        "right": _side("right", ports.tester_right, families[1]),
+        "left": _side("left", ports.tester_left, families[0], check.mode),
+        "right": _side("right", ports.tester_right, families[1], check.mode),
         "traffic": traffic,
         "trial": trial,
         "validity": {"retries": RETRIES, "lateness_max": check.lateness_max},
@@ -127,11 +129,17 @@ def _gateway(check: Check, ask: str, configuration: Configuration) -> dict[str, 
     return {**gateway, **({"control": control} if control else {})}
 
 
-def _port(side: str, port: str, family: Family) -> Port:
-    own = ADDRESSES[side, family][1]
+def _addresses(side: str, family: Family, mode: str) -> tuple[str, str]:
+    if (side, family) == ("right", "ipv6") and mode.endswith("46"):
+        return FAR_IPV6
+    return ADDRESSES[side, family]
+
+
+def _port(side: str, port: str, family: Family, mode: str) -> Port:
+    own = _addresses(side, family, mode)[1]
     return Port(port=port, ipv4=own if family == "ipv4" else None, ipv6=own if family == "ipv6" else None)
 
 
-def _side(side: str, port: str, family: Family) -> dict[str, Any]:
-    host, gateway = ADDRESSES[side, family]
+def _side(side: str, port: str, family: Family, mode: str) -> dict[str, Any]:
+    host, gateway = _addresses(side, family, mode)
     return {"port": port, family: {"address": host, "gateway": gateway}}

@@ -10,8 +10,8 @@ from gatemark.refdut.document import Flow, Overflow, Table
 from gatemark.search.goal import SearchResult
 
 TIMEOUT_NS = 300 * truth.SECOND_NS
-BURST = 200
-"""Connections that may be established at once after a pause."""
+BURST_MIN, BURST_S = 200, Fraction(1, 20)
+"""Connections that may be established at once after a pause: as many as in so long."""
 
 OVERFLOWS: tuple[tuple[Overflow, str, int], ...] = (
     ("refuse", "refused", 1500),
@@ -34,7 +34,8 @@ def stateful_checks(*, quick: bool) -> list[Check]:
 
 
 def _establishment(rate: int, count: int, *, validated: bool) -> Check:
-    true = truth.establishment_rate(rate, BURST, count)
+    burst = max(BURST_MIN, int(rate * BURST_S))
+    true = truth.establishment_rate(rate, burst, count)
     resolution = rate // 100
     procedure = "validated_connection_establishment_rate" if validated else "connection_establishment_rate"
 
@@ -46,9 +47,9 @@ def _establishment(rate: int, count: int, *, validated: bool) -> Check:
     return Check(
         procedure=procedure,
         name=f"{'validated' if validated else 'establishment'}-rate-{rate}",
-        truth=f"{rate} new connections/s, {BURST} at once; N = {count}",
+        truth=f"{rate} new connections/s, {burst} at once; N = {count}",
         mode="nat44",
-        table=Table(size=100_000, establishment_rate=rate, establishment_burst=BURST, udp_timeout_ns=TIMEOUT_NS),
+        table=Table(size=100_000, establishment_rate=rate, establishment_burst=burst, udp_timeout_ns=TIMEOUT_NS),
         tables={
             "connections": {"count": count},
             "connection_establishment_rate": {
@@ -59,7 +60,7 @@ def _establishment(rate: int, count: int, *, validated: bool) -> Check:
             },
         },
         compare=compare,
-        poll_gap_max_ns=BURST * truth.SECOND_NS // (4 * rate),
+        poll_gap_max_ns=burst * truth.SECOND_NS // (4 * rate),
     )
 
 

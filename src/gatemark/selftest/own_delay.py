@@ -13,6 +13,9 @@ RATES = (1_000, 10_000, 50_000)
 """Loads at which the Tester's own delays are measured before a campaign."""
 TRIAL_NS = 400_000_000
 
+_measured_here: dict[str, SelfTest] = {}
+"""What this process has measured before, by kind of port: one command may measure several campaigns."""
+
 
 def self_test_for(campaign: Campaign) -> SelfTest | None:
     """Return the self-test to be reported with a campaign; None if there is none and none is needed or possible.
@@ -21,15 +24,19 @@ def self_test_for(campaign: Campaign) -> SelfTest | None:
     self-test has them, and the kind of port can be joined to itself without a hand on a cable, they are measured now;
     it takes a second for each size. A self-test that fails keeps no campaign from being measured.
     """
-    stored = load_self_test(port_kind_of(campaign))
+    kind = port_kind_of(campaign)
+    stored = _measured_here.get(kind) or load_self_test(kind)
     if campaign.delay is None or (stored is not None and not _missing(campaign, stored)):
         return stored
     try:
-        return _measured(campaign, stored)
+        found = _measured(campaign, stored)
     except Interrupted:
         raise
     except GatemarkError:
         return stored
+    if found is not None:
+        _measured_here[kind] = found
+    return found
 
 
 def _measured(campaign: Campaign, stored: SelfTest | None) -> SelfTest | None:

@@ -1,0 +1,87 @@
+"""Delays of real gateways, stateless and stateful, and resets of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from beds import QUICK, netns_campaign
+from hdrh.histogram import HdrHistogram
+from stateful_beds import stateful_campaign
+
+from gatemark.config.model import Campaign
+from gatemark.results.schema import RunPart
+from gatemark.session import CampaignResult, measure
+
+MISSING = [tool for tool in ("ip", "nft", "conntrack", "tayga", "ethtool") if shutil.which(tool) is None]
+if os.geteuid() != 0:
+    MISSING.insert(0, "root")
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"gateways in namespaces need {', '.join(MISSING)}")
+
+LOAD = 5_000
+DELAY = {"load": LOAD, "duration": "1s", "first_tag": "200ms", "tags": 1000}
+MICROSECOND, SECOND = 1_000, 1_000_000_000
+
+
+def delay_campaign(recipe: str) -> Campaign:
+    """Return a campaign that measures delays at one low load, through connections where the gateway has any."""
+    make = stateful_campaign if "-nat" in recipe else netns_campaign
+    traffic = {"frame_sizes": {"family": "ipv4" if "-nat" in recipe else "ipv6", "octets": 128}}
+    document = make(recipe, delay=DELAY, repetitions=1, trial={**QUICK, "duration": "1s"}, traffic=traffic)
+    return document.model_copy(update={"frame_loss": None})
+
+
+def the_run(result: CampaignResult) -> RunPart:
+    """Return the only run."""
+    (run,) = result.runs
+    return run
+
+
+@pytest.mark.parametrize("recipe", ["linux-router6", "tayga-siit64", "nft-nat44", "tayga-nat64"])
+def test_every_delay_of_a_real_gateway_is_measured(recipe: str, tmp_path: Path) -> None:
+    result = measure(delay_campaign(recipe), output=tmp_path / "result")
+    (point,) = the_run(result).delays
+    assert point.frames_per_second == LOAD
+    if not point.repetitions:
+        pytest.skip("this machine was too busy for a valid trial")
+    assert {one.direction for one in point.series} == {"forward", "reverse"}
+    for one in point.series:
+        assert one.offered == LOAD
+        assert one.samples == one.offered - one.lost
+        assert (one.negative, one.impossible) == (0, 0)
+        assert one.latency is not None
+        assert one.latency.tags == (1000,)
+        names = ("minimum_ns", "p50_ns", "maximum_ns")
+        minimum, p50, maximum = (getattr(one.delay, name).values[0] for name in names)
+        assert MICROSECOND < minimum <= p50 <= maximum < SECOND
+        histogram = HdrHistogram.decode(one.hdr)
+        assert histogram.get_total_count() == one.samples
+        assert histogram.get_value_at_percentile(50) == pytest.approx(p50, rel=0.002)
+    own = result.document.self_test
+    assert own is not None, "the Tester's own part was not measured"
+    assert {one.direction for one in own.self_latency} == {"forward", "reverse"}
+    for one in own.self_latency:
+        assert one.samples
+        assert one.minimum_ns is not None
+        assert one.minimum_ns > 0
+    assert "Self-latency" in result.report_file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("recipe", ["linux-router4", "tayga-siit64"])
+def test_a_reset_is_seen_and_the_gateway_is_what_it_was(recipe: str, tmp_path: Path) -> None:
+    campaign = netns_campaign(
+        recipe,
+        reset={"before": "500ms", "observe": "2s", "load": 2000},
+        traffic={"direction": "forward"},
+        repetitions=1,
+    ).model_copy(update={"frame_loss": None})
+    run = the_run(measure(campaign, output=tmp_path / "result"))
+    if run.reset is None:
+        assert run.refused or run.limited_by == "tester"
+        pytest.skip("this machine was too busy for a valid trial")
+    (series,) = run.reset.series
+    assert series.outcomes == ("recovered",)
+    (lost,) = series.lost
+    assert lost > 0
