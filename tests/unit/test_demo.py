@@ -34,9 +34,11 @@ def test_a_demo_is_whole_and_named_for_its_gateway(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STATELESS)
-def test_a_stateless_demo_measures_throughput_in_both_directions(name: str) -> None:
+def test_a_stateless_demo_measures_throughput_and_then_delays(name: str) -> None:
     runs = make_plan(demo_campaign(name)).runs
-    assert [(run.procedure, run.cell.direction) for run in runs] == [("throughput", "bidirectional")]
+    procedures = ["throughput"] if name == "linux-router6" else ["throughput", "delay"]
+    assert [run.procedure for run in runs] == procedures
+    assert {run.cell.direction for run in runs} == {"bidirectional"}
 
 
 @pytest.mark.parametrize("name", STATEFUL)
@@ -44,10 +46,12 @@ def test_stateful_demos_come_first_and_fill_two_sizes_of_the_table(name: str) ->
     campaign = demo_campaign(name)
     runs = make_plan(campaign).runs
     assert campaign.is_stateful
-    assert [run.procedure for run in runs] == ["connection_establishment_rate"] * 2 + ["throughput"] * 2
+    assert [run.procedure for run in runs] == [
+        procedure for procedure in ("connection_establishment_rate", "throughput", "delay") for _ in range(2)
+    ]
     small, large = (run.cell.connections or 0 for run in runs[:2])
     assert 4 * small <= large
-    assert [run.cell.connections for run in runs[2:]] == [small, large]
+    assert [run.cell.connections for run in runs[2:]] == [small, large] * 2
     for count in (small, large):
         space = tuple_space(campaign, count)
         assert space.product == count
