@@ -24,7 +24,8 @@ ARROWS: dict[str, set[str]] = {
     "config": {"errors", "units"},
     "trial": {"config", "campaign.plan", "errors", "units"},
     "procedures": {"search", "trial", "stats", "config.types", "campaign.plan", "units"},
-    "engine": {"errors", "units"},
+    "programs": {"errors"},
+    "engine": {"errors", "programs", "units"},
     "dut": {"config", "errors"},
     "campaign": {"config", "engine.client", "errors", "procedures", "search", "trial", "units"},
     "results": {
@@ -32,7 +33,7 @@ ARROWS: dict[str, set[str]] = {
         "procedures.event_result", "procedures.result", "stats", "trial.result", "units",
     },
     "report": {"results.provenance", "results.schema", "stats", "units"},
-    "refdut": {"errors"},
+    "refdut": {"errors", "programs"},
     "selftest": {"campaign", "config", "dut", "errors", "results.provenance", "search", "tester", "trial"},
     "calibrate": {
         "campaign", "config", "dut", "errors", "procedures", "refdut", "search", "session", "tester", "units",

@@ -17,6 +17,7 @@ from typing import IO
 
 from gatemark.engine.client import EngineClient
 from gatemark.errors import EngineError
+from gatemark.programs import find_program
 
 CLOSE_S = 5.0
 """How long the engine may take to end by itself once its input is closed."""
@@ -159,21 +160,4 @@ def start_engine(*, netns: str | None = None, log: Path | None = None, executabl
 
 def find_engine(executable: Path | None = None) -> Path:
     """Return the engine's executable: the one given, $GATEMARK_ENGINE, the installed one, or that of the checkout."""
-    package = Path(__file__).resolve().parents[1]
-    named = executable or (Path(os.environ["GATEMARK_ENGINE"]) if os.environ.get("GATEMARK_ENGINE") else None)
-    candidates = (
-        [named]
-        if named is not None
-        else [
-            package / "_engine" / EXECUTABLE_NAME,
-            package.parents[1] / "build" / "release" / "engine" / EXECUTABLE_NAME,
-        ]
-    )
-    for candidate in candidates:
-        if candidate.is_file() and os.access(candidate, os.X_OK):
-            return candidate.resolve()
-    raise EngineError(
-        what="no executable there",
-        where=" or ".join(str(candidate) for candidate in candidates),
-        fix="build it with `make`, or name it in GATEMARK_ENGINE",
-    )
+    return find_program(EXECUTABLE_NAME, "GATEMARK_ENGINE", executable, EngineError)

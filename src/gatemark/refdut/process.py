@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gatemark.errors import Problem, TestBedError
+from gatemark.programs import find_program
 from gatemark.refdut.document import Configuration
 
 EXECUTABLE_NAME = "gatemark-refdut"
@@ -242,21 +243,7 @@ def find_refdut(executable: Path | None = None) -> Path:
 
     Raises TestBedError if there is none.
     """
-    package = Path(__file__).resolve().parents[1]
-    named = executable or (Path(os.environ["GATEMARK_REFDUT"]) if os.environ.get("GATEMARK_REFDUT") else None)
-    candidates = (
-        [named]
-        if named is not None
-        else [
-            package / "_engine" / EXECUTABLE_NAME,
-            package.parents[1] / "build" / "release" / "engine" / EXECUTABLE_NAME,
-        ]
-    )
-    for candidate in candidates:
-        if candidate.is_file() and os.access(candidate, os.X_OK):
-            return candidate.resolve()
-    where = " or ".join(str(candidate) for candidate in candidates)
-    raise TestBedError(what="no executable there", where=where, fix=_BUILD)
+    return find_program(EXECUTABLE_NAME, "GATEMARK_REFDUT", executable, TestBedError)
 
 
 def _problems(message: Mapping[str, Any]) -> list[Problem]:
