@@ -205,13 +205,9 @@ private:
     [[nodiscard]] bool translate(Side side, Buffer buffer, Packet& packet, DirectionCounts& counts, Notes& notes) noexcept {
         const Side out = other(side);
         Neighbours& beyond = program_->neighbours[number(out)];
-        const bool may_refuse = program_->refuses() && program_->table->size() >= program_->table->limits().capacity;
-        if (may_refuse) {
-            keep_original(packet);
-        }
         if (const Drop drop = program_->translator.translate(side, packet, arrival_ns_, notes); drop != Drop::none) {
             counts.drop(drop);
-            if (!notes.error_wanted || !may_refuse || !send_error(side, buffer)) {
+            if (!notes.error_wanted || !send_error(side, buffer, packet)) {
                 release(side, buffer);
             }
             return false;
@@ -308,13 +304,9 @@ private:
         return true;
     }
 
-    void keep_original(const Packet& packet) noexcept {
-        original_octets_ = std::min(packet.octets, original_.size());
-        std::memcpy(original_.data(), packet.begin, original_octets_);
-    }
-    /// Tells the sender of the frame kept that it was refused, in the frame's own buffer, at most once a millisecond (RFC 4443 section 2.4
-    /// (f)). False, and the buffer still there, if nothing is to be sent.
-    [[nodiscard]] bool send_error(Side side, Buffer buffer) noexcept {
+    /// Tells the sender of a frame that it was refused, in the frame's own buffer, at most once a millisecond (RFC 4443 section 2.4 (f)).
+    /// False, and the buffer still there, if nothing is to be sent.
+    [[nodiscard]] bool send_error(Side side, Buffer buffer, const Packet& refused) noexcept {
         const SideSettings& own = program_->settings.sides[number(side)];
         if (arrival_ < next_error_) {
             return false;
@@ -322,7 +314,7 @@ private:
         error_.octets = 0;
         for (const auto& address : {own.ipv4, own.ipv6}) {
             if (address && error_.octets == 0) {
-                write_refusal({.begin = original_.data(), .octets = original_octets_}, *address, error_);
+                write_refusal(refused, *address, error_);
             }
         }
         if (error_.octets == 0) {
@@ -404,8 +396,6 @@ private:
     std::array<std::uint64_t, 2> next_question_{};
     std::uint64_t next_error_ = 0;
     Neighbours::Taken taken_;
-    std::array<std::byte, error_frame_octets_max> original_{};
-    std::size_t original_octets_ = 0;
     ErrorFrame error_;
 };
 

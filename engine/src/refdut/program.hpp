@@ -26,8 +26,6 @@ struct Program {
     std::array<Way, 2> ways;                 ///< forward, reverse
     std::array<Neighbours, 2> neighbours;    ///< by Side
     std::array<bool, 2> keeps_neighbours{};  ///< the link is as before: what was learned stays known
-
-    [[nodiscard]] bool refuses() const noexcept { return table != nullptr && table->limits().overflow == Overflow::refuse; }
 };
 
 /// May throw std::bad_alloc: tables can be large. `before` is the program to be replaced, or nullptr: its table is taken over if the

@@ -1,5 +1,6 @@
 #include "refdut/translate.hpp"
 
+#include "golden/vectors.hpp"
 #include "refdut/packets.hpp"
 
 #include <gtest/gtest.h>
@@ -11,24 +12,22 @@ namespace {
 
 using test::Octets, test::SlowPacket;
 
-constexpr const char* counting_18 = "000102030405060708090a0b0c0d0e0f1011";
-
 /// From the IP header on, without the UDP data.
-constexpr const char* rfc2544_in = "4500002e000000000a112296c6120102c6130102 c0200007001a6917";
+constexpr const char* rfc2544_in = test::rfc2544.headers;
 constexpr const char* rfc2544_out = "4500002e0000000009112396c6120102c6130102 c0200007001a6917";
-constexpr const char* nat64_in = "60000000001a110a 20010002000000000000000000000002 0064ff9b0000000000000000c6130002 04010050001accfd";
-constexpr const char* nat64_out = "4500002e0000000009112596c6130001c6130002 04010050001a26ee";
-constexpr const char* own_prefix_in = "60000000001a110a 20010002000000000000000000000002 200100020000000100000000c6130002 04010050001aacf9";
-constexpr const char* eam_in = "60000000001a110a 20010002000000000000000000000002 20010002000010000000000000000002 04010050001a630e";
-constexpr const char* eam_out = "4500002e0000000009112596c6120002c6130002 04010050001a26ee";
-constexpr const char* zero_ipv6 = "60000000001a110a 20010002000000000000000000000002 20010002000080000000000000000002 f7570007001affff";
-constexpr const char* zero_ipv4 = "4500002e000000000a112496c6120002c6130002 2b380007001affff";
+constexpr const char* nat64_in = test::nat64_in.headers;
+constexpr const char* nat64_out = test::nat64_out.headers;
+constexpr const char* own_prefix_in = test::own_prefix_in.headers;
+constexpr const char* eam_in = test::eam_in.headers;
+constexpr const char* eam_out = test::eam_out.headers;
+constexpr const char* zero_ipv6 = test::zero_ipv6.headers;
+constexpr const char* zero_ipv4 = test::zero_ipv4.headers;
 
 Octets frame_of(const char* headers) {
     Octets frame = test::from_hex("020000000002 020000000001");
     test::append(frame, test::from_hex(headers[0] == '4' ? "0800" : "86dd"));
     test::append(frame, test::from_hex(headers));
-    test::append(frame, test::from_hex(counting_18));
+    test::append(frame, test::from_hex(test::golden_data));
     return frame;
 }
 
