@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from conftest import NatCampaign
 from hdrh.histogram import HdrHistogram
+from simulated_campaigns import measure
 
-from gatemark.campaign import runner
 from gatemark.campaign.delay_runs import delay_form
 from gatemark.campaign.events import Event, RunStarted, TrialFinished
 from gatemark.campaign.journal import Journal
@@ -46,21 +46,6 @@ def campaign(*, mix: str = "1/1", **tables: Any) -> Campaign:
     loaded = campaign_from_dict(document)
     loaded.check_complete()
     return loaded
-
-
-def measure(
-    path: Path, device: SimulatedDevice, wanted: Campaign, *, events: list[Event] | None = None
-) -> tuple[RunResult, ...]:
-    engine = SimulatedEngine(device)
-    with Journal(path) as journal:
-        return run_campaign(
-            wanted,
-            make_plan(wanted),
-            engine,
-            journal,
-            on_event=runner.ignore if events is None else events.append,
-            testbed=engine.gateway,
-        )
 
 
 @pytest.fixture

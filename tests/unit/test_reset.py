@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from conftest import NatCampaign
+from simulated_campaigns import measure
 
-from gatemark.campaign import runner
 from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.gateway_reset import GatewayReset
@@ -190,21 +190,6 @@ def campaign(**tables: Any) -> Campaign:
     loaded = campaign_from_dict(document)
     loaded.check_complete()
     return loaded
-
-
-def measure(
-    path: Path, device: SimulatedDevice, wanted: Campaign, *, events: list[Event] | None = None
-) -> tuple[RunResult, ...]:
-    engine = SimulatedEngine(device)
-    with Journal(path) as journal:
-        return run_campaign(
-            wanted,
-            make_plan(wanted),
-            engine,
-            journal,
-            on_event=runner.ignore if events is None else events.append,
-            testbed=engine.gateway,
-        )
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from gatemark.config.stateful import tuple_space
 from gatemark.dut.wire import WireTestBed
 from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError
+from gatemark.results.tester_parts import SelfTestPart, self_test_part
 from gatemark.selftest import document as stored
 from gatemark.selftest.document import Entry, SelfLatency, SelfTest, load_self_test, port_kind_of, store_self_test
 from gatemark.selftest.modes import STATEFUL_MODES, STATELESS_MODES, Case, campaign_of, cases
@@ -162,11 +163,17 @@ def entry(octets: int, rate: int, *, direction: str = "forward", mode: str = "fi
     )  # fmt: skip
 
 
+def reported(made: SelfTest, mode: str | None = None) -> SelfTestPart:
+    """Return a self-test as reports read it, of all modes of traffic or of one."""
+    data = made.model_dump(mode="json")
+    return self_test_part({**data, "entries": [one for one in data["entries"] if mode in (None, one["mode"])]})
+
+
 def test_the_ceiling_is_never_that_of_a_smaller_frame() -> None:
     made = document(entries=(entry(64, 900), entry(512, 700), entry(1518, 300), entry(64, 5, mode="random_both")))
 
     def ceiling(octets: int, direction: str = "forward", mode: str = "fixed") -> int | None:
-        found = made.ceiling(family="ipv4", frame_octets=octets, direction=direction, mode=mode)
+        found = reported(made, mode).ceiling({"ipv4": octets, "ipv6": None}, direction)
         return None if found is None else found.frames_per_second
 
     assert [ceiling(octets) for octets in (64, 65, 512, 1518)] == [900, 700, 700, 300]
@@ -187,14 +194,14 @@ def test_the_self_latency_is_that_of_the_nearest_load_not_below() -> None:
     made = document(latency=tuple(latency(octets, rate) for octets in (64, 1518) for rate in (1_000, 10_000, 90_000)))
 
     def found(octets: int, rate: int) -> tuple[int, int]:
-        one = made.latency_at(family="ipv4", frame_octets=octets, frames_per_second=rate, direction="forward")
+        one = reported(made).latency_at({"ipv4": octets, "ipv6": None}, "forward", rate)
         assert one is not None
         return one.frame_octets, one.frames_per_second
 
     assert found(64, 1) == (64, 1_000)
     assert found(128, 1_001) == (64, 10_000)
     assert found(1400, 90_001) == (1518, 90_000)
-    assert made.latency_at(family="ipv6", frame_octets=64, frames_per_second=1, direction="forward") is None
+    assert reported(made).latency_at({"ipv4": None, "ipv6": 64}, "forward", 1) is None
 
 
 def campaign(kind: str, **tables: object) -> object:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gatemark.report.event_words import MS, no_bursts, outcome_words
 from gatemark.report.headline import Statement, context_of, said
 from gatemark.report.words import direction_label, format_count, format_in, format_sizes, way_word
@@ -39,11 +41,7 @@ def recovery_statement(document: ResultDocument, run: RunPart) -> Statement:
         f"System recovery from {format_count(found.overload)} frames/s for {format_duration_ns(found.overload_ns)} to"
         f" {format_count(found.recovery_load)} frames/s: {words}; {context_of(document, run)}, {direction_label(run)}."
     )
-    averages = [one.average_ns for one in found.series]
-    known = [average for average in averages if average is not None]
-    if len(known) < len(averages):
-        return said(run, "not known", label, sentence)
-    return said(run, format_in(max(known), MS), label, sentence, unit="ms")
+    return _longest(run, [one.average_ns for one in found.series], label, sentence)
 
 
 def reset_statement(document: ResultDocument, run: RunPart) -> Statement:
@@ -56,7 +54,11 @@ def reset_statement(document: ResultDocument, run: RunPart) -> Statement:
         f"Reset ({found.kind}) at {format_count(found.frames_per_second)} frames/s: {words};"
         f" {context_of(document, run)}, {direction_label(run)}."
     )
-    averages = [one.average_ns for one in found.series]
+    return _longest(run, [one.average_ns for one in found.series], label, sentence)
+
+
+def _longest(run: RunPart, averages: Sequence[int | float | None], label: str, sentence: str) -> Statement:
+    """The time of the direction that took longest; only if that of every one is known."""
     known = [average for average in averages if average is not None]
     if len(known) < len(averages):
         return said(run, "not known", label, sentence)

@@ -102,7 +102,7 @@ def self_test_of(folder: ResultFolder) -> SelfTestPart | None:
     if not folder.has(SELF_TEST_FILE):
         return None
     try:
-        return _self_test(folder.read_json(SELF_TEST_FILE))
+        return self_test_part(folder.read_json(SELF_TEST_FILE))
     except (KeyError, TypeError, ValidationError) as error:
         raise ResultError(
             what=f"{SELF_TEST_FILE} is damaged or of another version", where=str(folder.path), fix="delete that file"
@@ -122,8 +122,8 @@ def clock_of(provenance: Provenance) -> ClockPart | None:
     )
 
 
-def _self_test(data: dict[str, Any]) -> SelfTestPart:
-    """Take what reports need; a self-test holds more."""
+def self_test_part(data: dict[str, Any]) -> SelfTestPart:
+    """Return what reports need of a self-test, which holds more."""
     plain = {name: data[name] for name in ("machine", "port_kind", "measured_at")}
     return SelfTestPart(
         **plain,

@@ -96,30 +96,6 @@ class SelfTest(_Part):
         """The file's text."""
         return self.model_dump_json(indent=2) + "\n"
 
-    def ceiling(self, *, family: str, frame_octets: int, direction: str, mode: str) -> Entry | None:
-        """Return what bounds a result: the entry of the next size that is not smaller, else of the largest.
-
-        A larger frame is never faster, so the ceiling is not too high; None where the mode was not tested.
-        """
-        own = "forward" if direction == "reverse" else direction
-        found = [e for e in self.entries if (e.family, e.direction, e.mode) == (family, own, mode)]
-        larger = [entry for entry in found if entry.frame_octets >= frame_octets]
-        return min(larger, key=lambda e: e.frame_octets, default=max(found, key=lambda e: e.frame_octets, default=None))
-
-    def latency_at(
-        self, *, family: str, frame_octets: int, frames_per_second: int, direction: str
-    ) -> SelfLatency | None:
-        """Return the self-latency of the nearest size, at the nearest load that is not below, else at the highest."""
-        found = [one for one in self.self_latency if (one.family, one.direction) == (family, direction)]
-        if not found:
-            return None
-        nearest = min((abs(one.frame_octets - frame_octets), one.frame_octets) for one in found)[1]
-        own = [one for one in found if one.frame_octets == nearest]
-        above = [one for one in own if one.frames_per_second >= frames_per_second]
-        if above:
-            return min(above, key=lambda one: one.frames_per_second)
-        return max(own, key=lambda one: one.frames_per_second)
-
 
 def this_machine() -> str:
     """Return host name and processors, all of them: how many this process may use changes while it measures."""
