@@ -2,6 +2,7 @@
 
 #include "base/bytes.hpp"
 
+#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -33,13 +34,11 @@ using Sum = std::uint64_t;
     return static_cast<Sum>(octet) << (8 * (offset & 1));
 }
 
-/// Folds the carries back in until 16 bits are left.
+/// Folds the carries back in until 16 bits are left. The upper half of x + rotate(x) is the sum of both halves, and the carry of the lower
+/// half is just the one to be added: half the instructions of masks and shifts.
 [[nodiscard]] constexpr std::uint16_t fold(Sum sum) noexcept {
-    sum = (sum & 0xffff'ffff) + (sum >> 32);
-    sum = (sum & 0xffff'ffff) + (sum >> 32);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    return static_cast<std::uint16_t>(sum);
+    const auto half = static_cast<std::uint32_t>((sum + std::rotl(sum, 32)) >> 32);
+    return static_cast<std::uint16_t>((half + std::rotl(half, 16)) >> 16);
 }
 
 /// The IPv4 header checksum of a header whose words sum to `sum`. 0x0000 is a legal value here (RFC 791): it is not replaced.
@@ -57,6 +56,7 @@ using Sum = std::uint64_t;
     return static_cast<std::uint16_t>(~fold(Sum{static_cast<std::uint16_t>(~checksum)} + static_cast<std::uint16_t>(~old_word) + new_word));
 }
 static_assert(checksum_after_change(0xdd2f, 0x5555, 0x3285) == 0x0000);
+static_assert(fold(0) == 0 && fold(0xffff) == 0xffff && fold(0x1'0000) == 1 && fold(0xffff'0001) == 1 && fold(0xffff'ffff'0000'0001) == 1);
 static_assert(fold(0xffff'ffff'ffff'ffff) == 0xffff);
 
 }  // namespace gatemark

@@ -63,7 +63,8 @@ public:
     }
 
     [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t delay) noexcept {
-        const auto octave = std::max(static_cast<unsigned>(std::bit_width(delay)), bits + 1) - bits - 1;
+        // As if a shorter delay had bits + 1 digits: all of them are in octave 0.
+        const auto octave = static_cast<unsigned>(std::bit_width(delay | ((std::uint64_t{2} << bits) - 1))) - bits - 1;
         return (std::size_t{octave} << bits) + static_cast<std::size_t>(delay >> octave);
     }
     [[nodiscard]] static constexpr std::uint64_t lowest_of(std::size_t bucket) noexcept {
