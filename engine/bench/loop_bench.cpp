@@ -61,11 +61,12 @@ public:
     StoredQueue(const std::vector<std::vector<std::byte>>& frames, record::ArrivalBitmap& arrivals)
         : frames_{frames}, arrivals_{arrivals} {}
     std::size_t receive(std::span<Buffer> burst) noexcept {
-        if (next_ % frames_.size() == 0) {
+        if (next_ == frames_.size()) {
+            next_ = 0;
             arrivals_.reset(frames_.size());
         }
         for (Buffer& buffer : burst) {
-            buffer = &frames_[next_++ % frames_.size()];
+            buffer = &frames_[next_++];
         }
         return burst.size();
     }

@@ -71,6 +71,23 @@ Result<AddressField> AddressField::make(const HostSet& hosts, net::Family family
     return tabled;
 }
 
+std::vector<std::uint8_t> AddressField::varying_octets() const {
+    std::vector<std::uint8_t> places;
+    if (table_ != nullptr) {
+        for (std::size_t i = 0; i < octets(); ++i) {
+            places.push_back(static_cast<std::uint8_t>(i));
+        }
+        return places;
+    }
+    if (has_value_) {
+        places = {high_, low_};
+    }
+    if (has_network_) {
+        places.push_back(network_);
+    }
+    return places;
+}
+
 /// Finds where each varying octet of the hosts stands in the represented address, by changing one octet at a time.
 bool AddressField::find_positions(const HostSet& hosts, const net::AddressMapping* mapping) {
     const net::Family family = base_.family;
@@ -88,6 +105,7 @@ bool AddressField::find_positions(const HostSet& hosts, const net::AddressMappin
         low_ = *low;
         high_ = *high;
         has_value_ = true;
+        has_word_ = high_ % 2 == 0 && low_ == high_ + 1;
     }
     if (hosts.many_networks) {
         const auto network = position_of(hosts.part.minimum, hosts.part.minimum, 1);

@@ -46,7 +46,11 @@ public:
             return write_from_table(field, value);
         }
         Sum sum = 0;
-        if (has_value_) {
+        if (has_word_) {
+            const std::uint16_t word = word_of(value, network);
+            store_raw(field + high_, word);
+            sum = word;
+        } else if (has_value_) {
             const auto low = static_cast<std::uint8_t>(value & 0xff);
             const auto high = static_cast<std::uint8_t>((value >> 8) | (network_shares_high_ ? network : 0));
             field[low_] = static_cast<std::byte>(low);
@@ -60,6 +64,32 @@ public:
         return sum;
     }
 
+    /// Compares the varying octets at `field` with those that `write` would write, clears `same` if any differs, and returns what `write`
+    /// would.
+    Sum compare(const std::byte* field, std::uint16_t value, std::uint8_t network, bool& same) const noexcept {
+        if (table_ != nullptr) {
+            return compare_with_table(field, value, same);
+        }
+        Sum sum = 0;
+        if (has_word_) {
+            const std::uint16_t word = word_of(value, network);
+            same &= load_raw<std::uint16_t>(field + high_) == word;
+            sum = word;
+        } else if (has_value_) {
+            const auto low = static_cast<std::uint8_t>(value & 0xff);
+            const auto high = static_cast<std::uint8_t>((value >> 8) | (network_shares_high_ ? network : 0));
+            same &= (field[low_] == static_cast<std::byte>(low)) & (field[high_] == static_cast<std::byte>(high));
+            sum += sum_of_octet(low, low_) + sum_of_octet(high, high_);
+        }
+        if (has_network_ && !network_shares_high_) {
+            same &= field[network_] == static_cast<std::byte>(network);
+            sum += sum_of_octet(network, network_);
+        }
+        return sum;
+    }
+    /// Places of the octets that `write` writes.
+    [[nodiscard]] std::vector<std::uint8_t> varying_octets() const;
+
     [[nodiscard]] net::Address at(std::uint16_t value, std::uint8_t network) const noexcept {
         net::Address result = base_;
         write(result.octets.data(), value, network);
@@ -69,15 +99,29 @@ public:
     /// Whether the address at `field` is exactly the one that (value, network) gives.
     [[nodiscard]] bool matches(const std::byte* field, std::uint16_t value, std::uint8_t network) const noexcept {
         const net::Address expected = at(value, network);
-        return std::memcmp(field, expected.octets.data(), octets()) == 0;
+        const std::byte* const octets = expected.octets.data();
+        if (base_.family == net::Family::ipv4) {
+            return load_raw<std::uint32_t>(field) == load_raw<std::uint32_t>(octets);
+        }
+        return ((load_raw<std::uint64_t>(field) ^ load_raw<std::uint64_t>(octets)) |
+                (load_raw<std::uint64_t>(field + 8) ^ load_raw<std::uint64_t>(octets + 8))) == 0;
     }
 
 private:
     using Table = std::vector<std::array<std::byte, 16>>;
 
+    /// Both octets as they lie in memory.
+    [[nodiscard]] std::uint16_t word_of(std::uint16_t value, std::uint8_t network) const noexcept {
+        return swap_octets(static_cast<std::uint16_t>(value | (network_shares_high_ ? network << 8 : 0)));
+    }
     Sum write_from_table(std::byte* field, std::uint16_t value) const noexcept {
         const auto& octets_of_host = (*table_)[static_cast<std::size_t>(value - table_start_)];
         std::memcpy(field, octets_of_host.data(), octets());
+        return sum_of(std::span{octets_of_host}.first(octets()));
+    }
+    Sum compare_with_table(const std::byte* field, std::uint16_t value, bool& same) const noexcept {
+        const auto& octets_of_host = (*table_)[static_cast<std::size_t>(value - table_start_)];
+        same &= std::memcmp(field, octets_of_host.data(), octets()) == 0;
         return sum_of(std::span{octets_of_host}.first(octets()));
     }
     [[nodiscard]] bool find_positions(const HostSet& hosts, const net::AddressMapping* mapping);
@@ -86,6 +130,7 @@ private:
     net::Address base_;
     std::uint8_t high_ = 0, low_ = 0, network_ = 0;
     bool has_value_ = false, has_network_ = false, network_shares_high_ = false;
+    bool has_word_ = false;  ///< the two octets of the value are one word of the checksum: written and summed as such
     std::uint16_t table_start_ = 0;
     std::shared_ptr<const Table> table_;
 };

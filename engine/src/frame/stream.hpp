@@ -93,15 +93,7 @@ public:
 
     /// Of a stateful gateway's Responder: the destination as the connection has it on the Initiator's side, not as it is sent.
     [[nodiscard]] FrameValues values(std::uint64_t j) const noexcept {
-        if (role_ != Role::stateless) {
-            return values_of(connection_of(j));
-        }
-        const std::uint64_t ports = port_words_.at(j), hosts = host_words_.at(j);
-        return {.source_port = source_ports_.at(j, static_cast<std::uint32_t>(ports >> 32)),
-                .destination_port = destination_ports_.at(j, static_cast<std::uint32_t>(ports)),
-                .source_host = source_hosts_.at(j, static_cast<std::uint32_t>(hosts >> 32)),
-                .destination_host = destination_hosts_.at(j, static_cast<std::uint32_t>(hosts)),
-                .network = many_networks_ ? static_cast<std::uint8_t>(network_words_.at(j) >> 56) : std::uint8_t{0}};
+        return draws_ ? drawn_values(j) : other_values(j);  // the usual case in line: 30 of 260 instructions of a received frame
     }
 
     [[nodiscard]] Role role() const noexcept { return role_; }
@@ -144,9 +136,20 @@ public:
 private:
     Stream() = default;
 
+    [[nodiscard, gnu::always_inline]] FrameValues drawn_values(std::uint64_t j) const noexcept {
+        const std::uint64_t ports = port_words_.at(j), hosts = host_words_.at(j);
+        return {.source_port = source_ports_.drawn(static_cast<std::uint32_t>(ports >> 32)),
+                .destination_port = destination_ports_.drawn(static_cast<std::uint32_t>(ports)),
+                .source_host = source_hosts_.drawn(static_cast<std::uint32_t>(hosts >> 32)),
+                .destination_host = destination_hosts_.drawn(static_cast<std::uint32_t>(hosts)),
+                .network = many_networks_ ? static_cast<std::uint8_t>(network_words_.at(j) >> 56) : std::uint8_t{0}};
+    }
+    [[nodiscard]] FrameValues other_values(std::uint64_t j) const noexcept;
+
     std::uint8_t octet_ = 0, expected_hop_limit_ = 0, traffic_class_ = 0;
     DontFragment expected_dont_fragment_ = DontFragment::clear;
     std::optional<std::uint16_t> expected_vlan_;
+    bool draws_ = false;  ///< no ports or hosts are taken in turn, and no connections
     bool many_networks_ = false, zero_checksum_for_ones_ = false, as_sent_ = false;
     Role role_ = Role::stateless;
     enumerate::ConnectionSet set_{{}, enumerate::Order::increasing, 1, 0};

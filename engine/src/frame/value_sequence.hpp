@@ -22,21 +22,31 @@ struct ValueRange {
 class ValueSequence {
 public:
     ValueSequence() = default;
-    explicit constexpr ValueSequence(ValueRange range) noexcept : range_{range}, count_{range.count()} {}
+    explicit constexpr ValueSequence(ValueRange range) noexcept
+        : range_{range}, count_{range.count()}, drawn_count_{range.mode == ValueMode::fixed ? 1 : range.count()} {}
 
     [[nodiscard]] constexpr std::uint16_t at(std::uint64_t j, std::uint32_t uniform) const noexcept {
         switch (range_.mode) {
-            case ValueMode::fixed: return range_.minimum;
             case ValueMode::increasing: return static_cast<std::uint16_t>(range_.minimum + count_.remainder(j));
             case ValueMode::decreasing: return static_cast<std::uint16_t>(range_.maximum - count_.remainder(j));
+            case ValueMode::fixed:
             case ValueMode::pseudorandom: break;
         }
-        return static_cast<std::uint16_t>(range_.minimum + scale_to(uniform, range_.count()));
+        return drawn(uniform);
+    }
+    /// The same where `counts()` is false: a fixed value is drawn from a range of one.
+    [[nodiscard]] constexpr std::uint16_t drawn(std::uint32_t uniform) const noexcept {
+        return static_cast<std::uint16_t>(range_.minimum + scale_to(uniform, drawn_count_));
+    }
+    /// Whether frames take the values in turn.
+    [[nodiscard]] constexpr bool counts() const noexcept {
+        return range_.mode == ValueMode::increasing || range_.mode == ValueMode::decreasing;
     }
 
 private:
     ValueRange range_{};
     Divider count_{1};
+    std::uint32_t drawn_count_ = 1;
 };
 
 }  // namespace gatemark::frame

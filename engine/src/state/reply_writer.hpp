@@ -17,7 +17,7 @@ public:
     void prefetch(std::uint64_t number) const noexcept { table_->prefetch(stream_->connection_of(number)); }
 
     void write(std::byte* octets, std::uint64_t number, std::uint64_t index, pace::Ticks now) const noexcept {
-        const frame::FrameValues values = stream_->values(number);
+        const frame::FrameValues values = stream_->values_of(stream_->connection_of(number));
         const Endpoint endpoint = table_->read(values.connection).value_or(Endpoint{});
         const frame::FrameForm& form = stream_->sent();
         const Sum addresses = form.source.write(octets + form.layout.source_address(), values.source_host, 0) +
