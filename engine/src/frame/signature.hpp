@@ -47,6 +47,13 @@ inline Sum write_timestamp(std::byte* payload, std::uint64_t ticks) noexcept {
     return (raw & 0xffff'ffff) + (raw >> 32);
 }
 
+/// The share of stream, index and timestamp in a checksum, as they stand in a frame.
+[[nodiscard]] inline Sum sum_of_mark(const std::byte* payload) noexcept {
+    const auto first = load_raw<std::uint64_t>(payload + stream_offset);  // stream, index and the first two octets of the timestamp
+    return (first & 0xffff'ffff) + (first >> 32) + load_raw<std::uint32_t>(payload + stream_offset + 8) +
+           load_raw<std::uint16_t>(payload + stream_offset + 12);
+}
+
 [[nodiscard]] inline std::uint32_t tag(const std::byte* payload) noexcept { return load_big_endian<std::uint32_t>(payload + tag_offset); }
 [[nodiscard]] inline std::uint8_t stream(const std::byte* payload) noexcept {
     return std::to_integer<std::uint8_t>(payload[stream_offset]);

@@ -18,6 +18,9 @@ class ConnectionKeeper {
 public:
     ConnectionKeeper(Phase phase, StateTable& table, const net::AddressPool& pool) noexcept : phase_{phase}, table_{table}, pool_{pool} {}
 
+    /// Asks for the entry of a connection that `take` will look at soon.
+    void prefetch(std::uint64_t connection) const noexcept { table_.prefetch(connection); }
+
     /// The faults of an arrived frame's source; `others` are those of the rest of the frame. A frame without any fault is recorded, and one
     /// whose only fault is a changed mapping: the Responder answers to where the connection is now.
     frame::Faults take(std::span<const std::byte> octets, const frame::Arrival& arrival, const frame::Stream& stream,

@@ -1,0 +1,201 @@
+#include "frame/recognizer.hpp"
+
+#include "frame/streams.hpp"
+#include "frame/verification.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace gatemark::frame {
+namespace {
+
+using test::Gateway, test::Octets, test::SlowPacket;
+
+constexpr std::uint64_t number = 5, sent_as = 50;
+
+bool recognized(const Stream& stream, const Octets& frame) {
+    const Recognizer recognizer{stream};
+    return recognizer.has_right_template(frame) && recognizer.has_right_values(frame.data(), stream.values(number));
+}
+
+/// The oracle: field by field.
+bool right(const Stream& stream, const Octets& frame) {
+    const Arrival arrival = classify(frame, test::trial_tag());
+    return arrival.kind == ArrivalKind::ours && signature::stream(frame.data() + arrival.payload) == stream.octet() &&
+           verify(frame, arrival, stream, stream.values(number)).none();
+}
+
+SlowPacket arrived(const Stream& stream, Gateway gateway, std::optional<std::uint16_t> vlan = std::nullopt) {
+    return test::forwarded(test::sent_frame(stream, number, sent_as), gateway, vlan);
+}
+
+/// Hosts wherever they may stand in an address: on the words of the checksum or across them, with networks, or listed one by one.
+std::vector<StreamRequest> requests_of_all_kinds() {
+    std::vector<StreamRequest> requests;
+    for (const Gateway gateway : test::all_gateways) {
+        requests.push_back(test::request_for(gateway));
+    }
+    StreamRequest across = test::request_for(Gateway::router44);
+    across.source = test::varying_host("198.18.0.0", 1, ValueMode::pseudorandom, 2, 65534);
+    across.destination = test::varying_host("198.19.0.0", 2, ValueMode::decreasing, 2, 254, true);
+    requests.push_back(across);
+    StreamRequest fixed = test::request_for(Gateway::router66);
+    fixed.source = test::fixed_host("2001:2::2");
+    fixed.destination = test::fixed_host("2001:2:0:8000::2");
+    fixed.source_ports = fixed.destination_ports = {ValueMode::fixed, 4096, 4096};
+    requests.push_back(fixed);
+    return requests;
+}
+
+Gateway gateway_of(const StreamRequest& request) {
+    const bool to_ipv4 = request.destination.address.family == net::Family::ipv4;
+    const bool from_ipv4 = request.source.address.family == net::Family::ipv4;
+    return from_ipv4 ? (to_ipv4 ? Gateway::router44 : Gateway::siit46) : (to_ipv4 ? Gateway::siit64 : Gateway::router66);
+}
+
+TEST(Recognizer, KnowsWhatACorrectGatewayMakesOfAFrame) {
+    for (StreamRequest request : requests_of_all_kinds()) {
+        const Gateway gateway = gateway_of(request);
+        for (const std::size_t octets : {0U, 1U, 2U, 15U, 16U, 17U, 500U, 1434U, 9132U}) {
+            for (const auto& vlan : {std::optional<std::uint16_t>{}, std::optional<std::uint16_t>{100}}) {
+                for (const bool dont_fragment : {false, true}) {
+                    request.frame_octets = test::smallest_frame(gateway) + octets;
+                    request.dont_fragment = dont_fragment;
+                    request.traffic_class = static_cast<std::uint8_t>(octets);
+                    const Stream stream = test::make_stream(request, {{}, vlan});
+                    SlowPacket packet = arrived(stream, gateway, vlan);
+                    packet.link_destination = *net::parse_mac("02:00:00:00:00:09");
+                    EXPECT_TRUE(recognized(stream, test::write_packet(packet))) << request.frame_octets;
+                }
+            }
+        }
+    }
+}
+
+TEST(Recognizer, KnowsExplicitlyMappedHosts) {
+    StreamRequest request = test::request_for(Gateway::siit46);
+    request.source = test::fixed_host("198.18.0.2");
+    request.destination = test::varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 2, 3);
+    request.mapping = test::mapping_of(std::string{test::prefix_96} + "/96",
+                                       {{"198.19.0.2/32", "2001:db8:1::77/128"}, {"198.19.0.3/32", "2001:db8:2::99/128"}});
+    const Stream stream = test::make_stream(request);
+    ASSERT_TRUE(stream.expected().destination.varies());
+    Octets frame = test::frame_in(stream.expected(), stream, number, sent_as);
+    ASSERT_TRUE(right(stream, frame));
+    EXPECT_TRUE(recognized(stream, frame));
+    frame[stream.expected().layout.destination_address() + 15] ^= std::byte{1};
+    EXPECT_FALSE(recognized(stream, frame));
+}
+
+TEST(Recognizer, TakesNoFrameThatVerificationRefuses) {
+    std::size_t both = 0, right_only = 0;
+    for (StreamRequest request : requests_of_all_kinds()) {
+        request.frame_octets = 100;
+        const Stream stream = test::make_stream(request);
+        const Octets correct = test::write_packet(arrived(stream, gateway_of(request)));
+        for (std::size_t bit = 0; bit < 8 * correct.size(); ++bit) {
+            Octets frame = correct;
+            frame[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+            const bool is_right = right(stream, frame), is_recognized = recognized(stream, frame);
+            EXPECT_FALSE(is_recognized && !is_right) << "octet " << bit / 8 << " bit " << bit % 8;
+            both += is_recognized ? 1 : 0;
+            right_only += is_right && !is_recognized ? 1 : 0;
+        }
+    }
+    EXPECT_EQ(both, requests_of_all_kinds().size() * 96) << "a link-layer address may be any";
+    EXPECT_EQ(right_only, 0U);
+}
+
+/// Checksums are made to fit, so only what else is compared can tell.
+TEST(Recognizer, AgreesWithVerificationOnWholePacketsChangedAtRandom) {
+    std::mt19937_64 random{1};
+    const auto any = [&](std::uint64_t below) { return random() % below; };
+    std::vector<std::pair<Stream, Gateway>> streams;
+    for (StreamRequest request : requests_of_all_kinds()) {
+        for (const std::size_t octets : {84U, 101U, 144U}) {
+            request.frame_octets = octets;
+            streams.emplace_back(test::make_stream(request), gateway_of(request));
+        }
+    }
+    std::size_t right_count = 0;
+    for (int round = 0; round < 20'000; ++round) {
+        const auto& [stream, gateway] = streams[any(streams.size())];
+        SlowPacket packet = arrived(stream, gateway);
+        for (std::uint64_t change = any(3); change > 0; --change) {
+            switch (any(10)) {
+                case 0: packet.source.octets[any(net::address_octets(packet.source.family))] ^= static_cast<std::byte>(any(256)); break;
+                case 1:
+                    packet.destination.octets[any(net::address_octets(packet.destination.family))] ^= static_cast<std::byte>(any(256));
+                    break;
+                case 2: packet.source_port ^= static_cast<std::uint16_t>(any(4)); break;
+                case 3: packet.destination_port ^= static_cast<std::uint16_t>(any(4)); break;
+                case 4: packet.identification = static_cast<std::uint16_t>(any(3)); break;
+                case 5: packet.hop_limit = static_cast<std::uint8_t>(packet.hop_limit + any(2)); break;
+                case 6: packet.dont_fragment ^= any(2) == 1; break;
+                case 7: packet.payload[any(packet.payload.size())] ^= static_cast<std::byte>(any(2)); break;
+                case 8: packet.flow_label = static_cast<std::uint32_t>(any(2)); break;
+                default: packet.traffic_class ^= static_cast<std::uint8_t>(any(2)); break;
+            }
+        }
+        const Octets frame = test::write_packet(packet);
+        const bool is_right = right(stream, frame);
+        EXPECT_EQ(recognized(stream, frame), is_right) << round;
+        right_count += is_right ? 1 : 0;
+    }
+    EXPECT_GT(right_count, 5'000U);
+    EXPECT_LT(right_count, 15'000U);
+}
+
+TEST(Recognizer, TakesAnySourceOfAnInitiatorsFrameThatFitsTheChecksums) {
+    StreamRequest request = test::request_for(Gateway::router44, 100);
+    const enumerate::TupleRanges ranges{
+        .source_ports = {1024, 100}, .destination_ports = {1, 10}, .source_hosts = {2, 5}, .destination_hosts = {2, 5}};
+    request.connections = ConnectionTraffic{.role = Role::initiator, .set = {ranges, enumerate::Order::pseudorandom, 1000, 1}};
+    const Stream stream = test::make_stream(request);
+    SlowPacket packet = test::read_packet(test::frame_in(stream.expected(), stream, number, sent_as));
+    packet.link_source = *net::parse_mac("02:00:00:00:00:09");
+    for (const char* const source : {"203.0.113.9", "0.0.0.0", "255.255.255.255"}) {
+        for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{1}, std::uint16_t{65535}}) {
+            packet.source = test::address_of(source);
+            packet.source_port = port;
+            packet.identification = port;  // who shares an address chooses this as well
+            Octets frame = test::write_packet(packet);
+            EXPECT_TRUE(right(stream, frame) && recognized(stream, frame)) << source << " " << port;
+            frame[stream.expected().layout.source_address()] ^= std::byte{1};
+            EXPECT_FALSE(right(stream, frame) || recognized(stream, frame)) << source << " " << port;
+        }
+    }
+    packet.destination_port ^= 1;
+    EXPECT_FALSE(recognized(stream, test::write_packet(packet)));
+}
+
+TEST(Recognizer, LeavesPaddedFramesAndOtherFormsOfAChecksumToVerification) {
+    const Stream stream = test::make_stream(test::request_for(Gateway::router44));
+    Octets frame = test::write_packet(arrived(stream, Gateway::router44));
+    frame.resize(64);
+    EXPECT_TRUE(right(stream, frame));
+    EXPECT_FALSE(recognized(stream, frame));
+}
+
+TEST(Recognizer, LooksAtNoOctetBeyondTheFrame) {
+    std::mt19937_64 random{2};
+    const Stream stream = test::make_stream(test::request_for(Gateway::siit46, 100));
+    const Octets correct = test::write_packet(arrived(stream, Gateway::siit46));
+    for (std::size_t octets = 0; octets <= correct.size() + 1; ++octets) {
+        Octets frame = correct;
+        frame.resize(octets);
+        frame.shrink_to_fit();
+        EXPECT_EQ(recognized(stream, frame), octets == correct.size());
+    }
+    for (int round = 0; round < 10'000; ++round) {
+        Octets frame(random() % 200);
+        for (std::byte& octet : frame) {
+            octet = static_cast<std::byte>(random());
+        }
+        EXPECT_FALSE(recognized(stream, frame));
+    }
+}
+
+}  // namespace
+}  // namespace gatemark::frame
