@@ -28,10 +28,10 @@ check: ## the checks alone, on what is built
 
 format: setup ## rewrite C++ and Python in the project's form
 	git ls-files -co --exclude-standard 'engine/*.cpp' 'engine/*.hpp' 'bench/*.cpp' 'bench/*.hpp' | xargs -r clang-format -i
-	.venv/bin/ruff format src tests && .venv/bin/ruff check --fix src tests
+	.venv/bin/ruff format src tests bench && .venv/bin/ruff check --fix src tests bench
 
-bench: build ## cycles per frame of the engine's parts, on this machine
-	scripts/bench
+bench: build ## cycles per frame beside DPDK's own testpmd, pacing; with ARGS="--quick" below a minute
+	@.venv/bin/python -m bench.run $(ARGS)
 
 clean: ## remove what was built; results stay
 	rm -rf build .venv

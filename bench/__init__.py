@@ -1,0 +1,1 @@
+"""Benchmarks of the engine: `make bench`. README.md says what the figures mean."""

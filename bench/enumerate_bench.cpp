@@ -1,0 +1,80 @@
+#include "enumerate/connection_set.hpp"
+#include "streams.hpp"
+#include "tick_counter.hpp"
+
+/// Which connection a frame belongs to; and the proof that 2^32 connections are enumerated each once.
+namespace gatemark::bench {
+
+namespace {
+
+void set_up(benchmark::State& state) {
+    const auto count = static_cast<std::uint64_t>(state.range(0));
+    TickCounter counter{state};
+    for (auto unused : state) {
+        const enumerate::ConnectionSet set{ranges_for(count), enumerate::Order::pseudorandom, count, 1};
+        benchmark::DoNotOptimize(set.tuple_of(0));
+        counter.add(1);
+    }
+    state.counters["octets"] = sizeof(enumerate::ConnectionSet);
+}
+
+void permute(benchmark::State& state) {
+    const auto count = static_cast<std::uint64_t>(state.range(0));
+    const enumerate::Permutation permutation{count, 1};
+    TickCounter counter{state};
+    std::uint64_t place = 0;
+    for (auto unused : state) {
+        for (std::size_t i = 0; i < burst_frames; ++i) {
+            benchmark::DoNotOptimize(permutation.at(place));
+            place = place + 1 < count ? place + 1 : 0;
+        }
+        counter.add(burst_frames);
+    }
+}
+
+void enumerate_tuples(benchmark::State& state, enumerate::Order order) {
+    const auto count = static_cast<std::uint64_t>(state.range(0));
+    const enumerate::ConnectionSet set{ranges_for(count), order, count, 1};
+    TickCounter counter{state};
+    std::uint64_t connection = 0;
+    for (auto unused : state) {
+        for (std::size_t i = 0; i < burst_frames; ++i) {
+            benchmark::DoNotOptimize(set.tuple_of(connection));
+            connection = connection + 1 < count ? connection + 1 : 0;
+        }
+        counter.add(burst_frames);
+    }
+}
+
+/// Every number below 2^32 exactly once, by a bitmap of 512 MiB; fails loudly if not. A minute; not part of `make bench`.
+void proof_of_bijection(benchmark::State& state) {
+    const std::uint64_t count = std::uint64_t{1} << 32;
+    std::vector<std::uint64_t> seen(count / 64);
+    const enumerate::Permutation permutation{count, 42};
+    TickCounter counter{state};
+    for (auto unused : state) {
+        std::uint64_t distinct = 0;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const std::uint64_t number = permutation.at(i), bit = std::uint64_t{1} << (number % 64);
+            distinct += (seen[number / 64] & bit) == 0 ? 1 : 0;
+            seen[number / 64] |= bit;
+        }
+        if (distinct != count) {
+            state.SkipWithError("not every number was taken once");
+        }
+        counter.add(count);
+        state.counters["distinct"] = static_cast<double>(distinct);
+    }
+}
+
+constexpr std::int64_t million = 1'000'000;
+
+BENCHMARK(set_up)->Arg(1600 * million);
+BENCHMARK(permute)->Arg(4 * million)->Arg(1600 * million);
+BENCHMARK_CAPTURE(enumerate_tuples, increasing, enumerate::Order::increasing)->Arg(400 * million);
+BENCHMARK_CAPTURE(enumerate_tuples, pseudorandom, enumerate::Order::pseudorandom)->Arg(400 * million)->Arg(1600 * million);
+BENCHMARK(proof_of_bijection)->Iterations(1)->Repetitions(1)->Unit(benchmark::kSecond);
+
+}  // namespace
+
+}  // namespace gatemark::bench

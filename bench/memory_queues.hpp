@@ -1,0 +1,106 @@
+#pragma once
+
+#include "io/port.hpp"
+#include "loop/receiver.hpp"
+#include "loop/sender.hpp"
+#include "streams.hpp"
+
+#include <memory>
+
+/// Queues that cost next to nothing, so that what is measured is the loop alone; and the plans of senders and receivers.
+namespace gatemark::bench {
+
+/// Frames of one stream in memory, received over and over, each time for the first time.
+class StoredQueue {
+public:
+    using Buffer = const std::vector<std::byte>*;
+
+    StoredQueue(const StoredFrames& frames, record::ArrivalBitmap& arrivals) : frames_{frames}, arrivals_{arrivals} {}
+    std::size_t receive(std::span<Buffer> burst) noexcept {
+        if (next_ == frames_.size()) {
+            arrivals_.reset(frames_.size());
+            next_ = 0;
+        }
+        const std::size_t count = std::min(burst.size(), frames_.size() - next_);
+        for (Buffer& buffer : burst.first(count)) {
+            buffer = &frames_[next_++];
+        }
+        return count;
+    }
+    static std::span<const std::byte> octets(Buffer buffer) noexcept { return *buffer; }
+    static pace::Ticks arrival(Buffer /*buffer*/, pace::Ticks polled) noexcept { return polled; }
+    void release(std::span<Buffer> /*burst*/) noexcept {}
+
+private:
+    const StoredFrames& frames_;
+    record::ArrivalBitmap& arrivals_;
+    std::size_t next_ = 0;
+};
+
+/// Takes what it is given; has as many buffers as a burst.
+class DiscardingQueue {
+public:
+    using Buffer = std::byte*;
+
+    explicit DiscardingQueue(const frame::Stream& stream) : frames_(burst_frames, stream.sent().frame) {}
+    std::size_t acquire(std::size_t /*slot*/, std::span<Buffer> wanted) noexcept {
+        for (std::size_t i = 0; i < wanted.size(); ++i) {
+            wanted[i] = frames_[i].data();
+        }
+        return wanted.size();
+    }
+    static std::byte* octets(Buffer buffer) noexcept { return buffer; }
+    std::size_t send(std::span<Buffer> given) noexcept { return given.size(); }
+    void release(std::span<Buffer> /*burst*/) noexcept {}
+
+private:
+    std::vector<std::vector<std::byte>> frames_;
+};
+
+/// Everything is due at once, so every poll takes a full burst.
+inline loop::SenderPlan flat_out(const frame::Stream& stream, std::uint64_t frame_count = std::uint64_t{1} << 40) {
+    return {.frame_count = frame_count,
+            .schedule = pace::Schedule{{}, 1'000'000'000, 1'000'000'000},
+            .mix = pace::Mix{1, 1},
+            .give_up_lateness = {~std::uint64_t{0}},
+            .foreground = &stream};
+}
+
+/// A receiver of one stream with all that its plan points to.
+struct ReceiverParts {
+    ReceiverParts(const frame::Stream& stream, std::uint64_t frame_count) {
+        arrivals.reset(frame_count);
+        auto& direction = plan.directions[(stream.octet() >> 1) & 1U];
+        direction = {.active = true,
+                     .arrives_here = true,
+                     .frame_count = frame_count,
+                     .mix = {1, 1},
+                     .streams = {&stream, nullptr},
+                     .arrivals = &arrivals};
+    }
+    ReceiverParts(const ReceiverParts&) = delete;
+    ReceiverParts& operator=(const ReceiverParts&) = delete;
+
+    /// As in a trial for latency and delay variation (RFC 8219 section 7).
+    void record_tags_and_variation() {
+        window.reset();
+        tags.reset({.first = 0, .frames = plan.directions[0].frame_count, .count = 40});
+        plan.directions[0].delays.windows[0] = &window;
+        plan.directions[0].delays.tags = &tags;
+    }
+    /// As in test phase 1 or 2 (RFC 9693 section 4.2); phase 2 finds what phase 1 wrote.
+    void keep_connections(state::Phase phase, std::uint64_t count) {
+        keeper = std::make_unique<state::ConnectionKeeper>(phase, full_table(count), pool);
+        plan.directions[0].keeper = keeper.get();
+    }
+
+    loop::ReceiverPlan plan{.tag = tag, .directions = {}};
+    loop::NeighborMailbox mailbox;
+    record::ArrivalBitmap arrivals;
+    record::DelayWindow window;
+    record::TaggedDelays tags;
+    net::AddressPool pool = public_pool();
+    std::unique_ptr<state::ConnectionKeeper> keeper;
+};
+
+}  // namespace gatemark::bench

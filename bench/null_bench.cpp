@@ -1,0 +1,140 @@
+#include "memory_queues.hpp"
+#include "ports.hpp"
+#include "state/reply_writer.hpp"
+#include "tick_counter.hpp"
+
+/// Whole senders and receivers of the engine on DPDK's null port, one thread, as fast as they go.
+namespace gatemark::bench {
+
+namespace {
+
+template <class Foreground>
+using NullSender = loop::Sender<io::TransmitQueue, pace::CycleClock, Foreground>;
+
+template <class Foreground>
+void send(benchmark::State& state, const frame::Stream& stream, Foreground foreground) {
+    const auto pools = pools_for(null_port(), stream.sent().frame);
+    io::TransmitQueue queue{null_port(), 0, pools};
+    const pace::CycleClock clock;
+    const auto sender = std::make_unique<NullSender<Foreground>>(flat_out(stream), queue, clock, foreground);
+    TickCounter counter{state};
+    for (auto unused : state) {
+        sender->poll();
+    }
+    counter.add(sender->counts().offered_foreground);
+}
+
+void send_on_null(benchmark::State& state, net::Family family, Varying varying, std::size_t frame_octets = 0) {
+    const frame::Stream stream = stream_for(family, varying, frame_octets);
+    send(state, stream, loop::StreamWriter{&stream});
+}
+
+/// The Initiator: enumerated four-tuples in test phase 1, drawn ones in test phase 2.
+void initiate_on_null(benchmark::State& state, Choice choice) {
+    const frame::Stream stream = connection_stream(frame::Role::initiator, static_cast<std::uint64_t>(state.range(0)), choice);
+    send(state, stream, loop::StreamWriter{&stream});
+}
+
+/// The Responder, in the orders of reading that RFC 9693 section 4.10 names.
+void respond_on_null(benchmark::State& state, Choice order) {
+    const auto count = static_cast<std::uint64_t>(state.range(0));
+    const frame::Stream stream = connection_stream(frame::Role::responder, count, order);
+    const net::AddressPool pool = public_pool();
+    send(state, stream, state::ReplyWriter{stream, full_table(count), pool});
+}
+
+/// A port whose receive buffers all hold a frame of the stream, so that a driver that delivers them as they are delivers a trial's frames.
+class EndlessQueue : public io::ReceiveQueue {
+public:
+    explicit EndlessQueue(const frame::Stream& stream) : io::ReceiveQueue{endless_port(), 0} {
+        std::vector<rte_mbuf*> all;
+        std::array<rte_mbuf*, burst_frames> some{};
+        while (const std::size_t got = io::ReceiveQueue::receive(some)) {
+            for (rte_mbuf* buffer : std::span{some}.first(got)) {
+                std::copy(stream.expected().frame.begin(), stream.expected().frame.end(), rte_pktmbuf_mtod(buffer, std::byte*));
+                write_as_received(stream, rte_pktmbuf_mtod(buffer, std::byte*), all.size(), pace::CycleClock{}.now());
+                all.push_back(buffer);
+            }
+        }
+        frame_count_ = all.size();
+        release(all);
+    }
+    void arrive_in(record::ArrivalBitmap& arrivals) { arrivals_ = &arrivals; }
+    [[nodiscard]] std::uint64_t frame_count() const { return frame_count_; }
+
+    /// Each time for the first time: the bitmap of a few hundred octets is emptied for every burst.
+    std::size_t receive(std::span<Buffer> wanted) noexcept {
+        arrivals_->reset(frame_count_);
+        return io::ReceiveQueue::receive(wanted);
+    }
+
+private:
+    record::ArrivalBitmap* arrivals_ = nullptr;
+    std::uint64_t frame_count_ = 0;
+};
+
+using EndlessReceiver = loop::Receiver<EndlessQueue>;
+
+void check(benchmark::State& state, const EndlessReceiver& receiver, std::uint64_t expected) {
+    const auto& counts = receiver.counts(frame::signature::Direction::forward, frame::signature::TrafficClass::foreground);
+    if (counts.received != expected) {
+        state.SkipWithError("a correct frame was not counted as received");
+    }
+}
+
+void receive_on_null(benchmark::State& state) {
+    const frame::Stream stream = stream_for(net::Family::ipv4, Varying::ports_and_hosts);
+    EndlessQueue queue{stream};
+    const auto parts = std::make_unique<ReceiverParts>(stream, queue.frame_count());
+    queue.arrive_in(parts->arrivals);
+    const auto receiver = std::make_unique<EndlessReceiver>(parts->plan, queue, parts->mailbox);
+    std::uint64_t polls = 0;
+    TickCounter counter{state};
+    for (auto unused : state) {
+        receiver->poll();
+        ++polls;
+    }
+    counter.add(polls * burst_frames);
+    check(state, *receiver, polls * burst_frames);
+}
+
+/// One sender and one receiver, polled in turn: a frame sent and a frame received count as one, as in a forwarder.
+void send_and_receive_on_null(benchmark::State& state) {
+    const frame::Stream stream = stream_for(net::Family::ipv4, Varying::ports_and_hosts);
+    EndlessQueue queue{stream};
+    const auto parts = std::make_unique<ReceiverParts>(stream, queue.frame_count());
+    queue.arrive_in(parts->arrivals);
+    const auto receiver = std::make_unique<EndlessReceiver>(parts->plan, queue, parts->mailbox);
+    const auto pools = pools_for(null_port(), stream.sent().frame);
+    io::TransmitQueue transmit{null_port(), 0, pools};
+    const pace::CycleClock clock;
+    const auto sender = std::make_unique<NullSender<loop::StreamWriter>>(flat_out(stream), transmit, clock);
+    TickCounter counter{state};
+    for (auto unused : state) {
+        sender->poll();
+        receiver->poll();
+    }
+    counter.add(sender->counts().offered_foreground);
+    check(state, *receiver, sender->counts().offered_foreground);
+}
+
+constexpr std::int64_t million = 1'000'000;
+
+BENCHMARK_CAPTURE(send_on_null, ipv4_fixed, net::Family::ipv4, Varying::nothing);
+BENCHMARK_CAPTURE(send_on_null, ipv4_ports, net::Family::ipv4, Varying::ports);
+BENCHMARK_CAPTURE(send_on_null, ipv4_hosts, net::Family::ipv4, Varying::hosts);
+BENCHMARK_CAPTURE(send_on_null, ipv4_both, net::Family::ipv4, Varying::ports_and_hosts);
+BENCHMARK_CAPTURE(send_on_null, ipv6_both, net::Family::ipv6, Varying::ports_and_hosts);
+BENCHMARK_CAPTURE(send_on_null, ipv4_both_1518, net::Family::ipv4, Varying::ports_and_hosts, 1518);
+BENCHMARK_CAPTURE(initiate_on_null, phase_1, Choice::increasing)->Arg(4 * million)->Arg(400 * million);
+BENCHMARK_CAPTURE(initiate_on_null, phase_2, Choice::pseudorandom)->Arg(400 * million);
+BENCHMARK_CAPTURE(respond_on_null, fixed, Choice::fixed)->Arg(4 * million);
+BENCHMARK_CAPTURE(respond_on_null, increasing, Choice::increasing)->Arg(4'000)->Arg(4 * million)->Arg(40 * million);
+BENCHMARK_CAPTURE(respond_on_null, decreasing, Choice::decreasing)->Arg(4'000)->Arg(4 * million)->Arg(40 * million);
+BENCHMARK_CAPTURE(respond_on_null, pseudorandom, Choice::pseudorandom)->Arg(4'000)->Arg(4 * million)->Arg(40 * million);
+BENCHMARK(receive_on_null);
+BENCHMARK(send_and_receive_on_null);
+
+}  // namespace
+
+}  // namespace gatemark::bench

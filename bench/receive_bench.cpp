@@ -1,0 +1,66 @@
+#include "memory_queues.hpp"
+#include "tick_counter.hpp"
+
+/// The whole receiver on frames that lie in memory: what it costs beyond its port.
+namespace gatemark::bench {
+
+namespace {
+
+/// Costs what a reading costs, but frames that were written at `written` have delays of up to 60 microseconds.
+struct NearClock {
+    static constexpr std::uint64_t written = std::uint64_t{1} << 40;
+    [[nodiscard]] pace::Ticks now() const noexcept { return {written + (pace::CycleClock{}.now().value & 0x1ffff)}; }
+};
+
+constexpr std::size_t frames_stored = 4096;
+constexpr std::uint64_t million = 1'000'000;
+
+void receive(benchmark::State& state, const frame::Stream& stream, ReceiverParts& parts) {
+    const StoredFrames frames = received_frames(stream, frames_stored, {NearClock::written});
+    StoredQueue queue{frames, parts.arrivals};
+    const auto receiver = std::make_unique<loop::Receiver<StoredQueue, NearClock>>(parts.plan, queue, parts.mailbox);
+    std::uint64_t polls = 0;
+    TickCounter counter{state};
+    for (auto unused : state) {
+        receiver->poll();
+        ++polls;
+    }
+    counter.add(polls * burst_frames);
+    const auto& counts = receiver->counts(frame::signature::Direction::forward, frame::signature::TrafficClass::foreground);
+    if (counts.received != polls * burst_frames) {
+        state.SkipWithError("a correct frame was not counted as received");
+    }
+}
+
+enum class Delays : std::uint8_t { all, tags_and_variation };
+
+void receive_in_memory(benchmark::State& state, net::Family family, std::size_t frame_octets, Delays delays) {
+    const frame::Stream stream = stream_for(family, Varying::ports_and_hosts, frame_octets);
+    const auto parts = std::make_unique<ReceiverParts>(stream, frames_stored);
+    if (delays == Delays::tags_and_variation) {
+        parts->record_tags_and_variation();
+    }
+    receive(state, stream, *parts);
+}
+
+/// The Initiator's frames as they leave a NAT44, with connections drawn from 40 million.
+void receive_connections(benchmark::State& state, state::Phase phase) {
+    constexpr std::uint64_t connections = 40 * million;
+    const frame::Stream stream = connection_stream(frame::Role::initiator, connections,
+                                                   phase == state::Phase::establish ? Choice::increasing : Choice::pseudorandom);
+    const auto parts = std::make_unique<ReceiverParts>(stream, frames_stored);
+    parts->keep_connections(phase, connections);
+    receive(state, stream, *parts);
+}
+
+BENCHMARK_CAPTURE(receive_in_memory, ipv4, net::Family::ipv4, 64, Delays::all);
+BENCHMARK_CAPTURE(receive_in_memory, ipv6, net::Family::ipv6, 84, Delays::all);
+BENCHMARK_CAPTURE(receive_in_memory, ipv4_1518, net::Family::ipv4, 1518, Delays::all);
+BENCHMARK_CAPTURE(receive_in_memory, ipv6_1518, net::Family::ipv6, 1518, Delays::all);
+BENCHMARK_CAPTURE(receive_in_memory, ipv4_tags_and_variation, net::Family::ipv4, 64, Delays::tags_and_variation);
+BENCHMARK_CAPTURE(receive_connections, phase_1, state::Phase::establish);
+BENCHMARK_CAPTURE(receive_connections, phase_2, state::Phase::use);
+
+}  // namespace
+
+}  // namespace gatemark::bench

@@ -1,0 +1,92 @@
+#include "base/random.hpp"
+#include "record/arrival_bitmap.hpp"
+#include "record/delay_recorder.hpp"
+#include "record/lateness.hpp"
+#include "tick_counter.hpp"
+
+#include <utility>
+
+/// What is kept of each frame: bitmap, delay histogram, tags, delay variation, lateness. With two threads, both write to the same one.
+namespace gatemark::bench {
+
+namespace {
+
+constexpr std::uint64_t batch = 1024;
+
+/// Delays of 20 to 150 microseconds, as a loaded gateway has them.
+pace::Ticks delay_at(std::uint64_t i) { return {0xc000 + (mix_bits(i) & 0x3ffff)}; }
+
+/// Calls each(index) for frames 0, 1, 2, ..., of which thread t of n takes t, t + n, t + 2n, ...
+template <class Each>
+void for_frames(benchmark::State& state, Each&& each) {
+    pin_from_last(state.thread_index());
+    const auto threads = static_cast<std::uint64_t>(state.threads());
+    auto index = static_cast<std::uint64_t>(state.thread_index());
+    TickCounter counter{state};
+    bool first = true;
+    for (auto unused : state) {
+        if (std::exchange(first, false)) {
+            counter.restart();  // the threads waited for each other
+        }
+        for (std::uint64_t i = 0; i < batch; ++i, index += threads) {
+            each(index);
+        }
+        counter.add(batch);
+    }
+}
+
+void mark_bitmap(benchmark::State& state) {
+    static record::ArrivalBitmap bitmap;
+    constexpr std::uint64_t frames = std::uint64_t{1} << 28;  // 32 MiB, as a trial of 27 s at 10 million frames/s has it
+    if (state.thread_index() == 0) {
+        bitmap.reset(frames);
+    }
+    for_frames(state, [](std::uint64_t index) { benchmark::DoNotOptimize(bitmap.mark(index % frames)); });
+}
+
+void make_delay(benchmark::State& state) {
+    for_frames(state, [](std::uint64_t index) { benchmark::DoNotOptimize(delay_at(index)); });
+}
+
+void add_delay(benchmark::State& state) {
+    record::DelayHistogram histogram;
+    for_frames(state, [&](std::uint64_t index) { histogram.add(delay_at(index)); });
+}
+
+void put_delay_variation(benchmark::State& state) {
+    static record::DelayWindow window;
+    if (state.thread_index() == 0) {
+        window.reset();
+    }
+    record::DelayVariation variation;
+    for_frames(state, [&](std::uint64_t index) {
+        const auto differences = window.put(index, delay_at(index));
+        for (const auto& difference : {differences.to_before, differences.to_after}) {
+            if (difference) {
+                variation.add(*difference);
+            }
+        }
+    });
+}
+
+void find_tag(benchmark::State& state) {
+    record::TagFinder finder{{.first = 0, .frames = std::uint64_t{1} << 40, .count = 500'000'000}};
+    for_frames(state, [&](std::uint64_t index) { benchmark::DoNotOptimize(finder.find(index)); });
+}
+
+void add_lateness(benchmark::State& state) {
+    record::LatenessHistogram lateness;
+    for_frames(state, [&](std::uint64_t index) { lateness.add(delay_at(index)); });
+    benchmark::DoNotOptimize(lateness);
+}
+
+BENCHMARK(make_delay);  // what the cases below spend on the delay itself
+BENCHMARK(mark_bitmap)->Threads(1)->Threads(2)->UseRealTime();
+BENCHMARK(add_delay);
+BENCHMARK(put_delay_variation)->Threads(1)->Threads(2)->UseRealTime();
+BENCHMARK(find_tag);
+BENCHMARK(add_lateness);
+
+}  // namespace
+
+}  // namespace gatemark::bench

@@ -1,0 +1,53 @@
+#include "state/reply_writer.hpp"
+#include "streams.hpp"
+#include "tick_counter.hpp"
+
+/// The state table alone, and the Responder's frames written from it, without sender or port.
+namespace gatemark::bench {
+
+namespace {
+
+void write_table(benchmark::State& state) {
+    const auto count = static_cast<std::uint64_t>(state.range(0));
+    state::StateTable& table = full_table(count);
+    const RandomSequence words{1, 1};
+    TickCounter counter{state};
+    std::uint64_t j = 0;
+    for (auto unused : state) {
+        for (std::size_t i = 0; i < burst_frames; ++i, ++j) {
+            const std::uint64_t connection = scale_wide_to(words.at(j), count);
+            table.write(connection, endpoint_of(connection));
+        }
+        counter.add(burst_frames);
+    }
+}
+
+/// A burst of entries asked for, then read and written into frames.
+void write_reply(benchmark::State& state) {
+    const auto count = static_cast<std::uint64_t>(state.range(0));
+    const frame::Stream stream = connection_stream(frame::Role::responder, count, Choice::pseudorandom);
+    const net::AddressPool pool = public_pool();
+    const state::ReplyWriter writer{stream, full_table(count), pool};
+    std::vector<std::byte> octets = stream.sent().frame;
+    TickCounter counter{state};
+    std::uint64_t j = 0;
+    for (auto unused : state) {
+        for (std::size_t i = 0; i < burst_frames; ++i) {
+            writer.prefetch(j + i);
+        }
+        for (std::size_t i = 0; i < burst_frames; ++i, ++j) {
+            writer.write(octets.data(), j, j, {j});
+            benchmark::ClobberMemory();
+        }
+        counter.add(burst_frames);
+    }
+}
+
+constexpr std::int64_t million = 1'000'000;
+
+BENCHMARK(write_table)->Arg(4 * million)->Arg(40 * million);
+BENCHMARK(write_reply)->Arg(4'000)->Arg(40 * million);
+
+}  // namespace
+
+}  // namespace gatemark::bench

@@ -1,0 +1,128 @@
+#pragma once
+
+#include "frame/stream.hpp"
+#include "net/address_pool.hpp"
+#include "state/state_table.hpp"
+
+#include <cstdint>
+#include <map>
+#include <new>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// What is measured: streams, the frames that arrive of them, state tables. Seeds are fixed, so each run does the same work.
+namespace gatemark::bench {
+
+constexpr std::uint32_t tag = 0x12345678;
+constexpr std::size_t burst_frames = 32;
+
+enum class Varying { nothing, ports, hosts, ports_and_hosts };
+
+[[nodiscard]] constexpr std::size_t smallest_frame(net::Family family) { return family == net::Family::ipv4 ? 64 : 84; }
+
+inline frame::StreamRequest stream_request(net::Family family, Varying varying, std::size_t frame_octets) {
+    const bool ipv4 = family == net::Family::ipv4;
+    const bool hosts = varying == Varying::hosts || varying == Varying::ports_and_hosts;
+    const bool ports = varying == Varying::ports || varying == Varying::ports_and_hosts;
+    const auto host_set = [&](const char* address) {
+        frame::HostSet set{.address = *net::parse_address(address)};
+        if (hosts) {
+            set.offset = ipv4 ? 2 : 12;
+            set.part = {.mode = frame::ValueMode::pseudorandom, .minimum = 2, .maximum = 65534};
+        }
+        return set;
+    };
+    const auto port_range = [&](std::uint16_t minimum, std::uint16_t maximum) {
+        return frame::ValueRange{
+            .mode = ports ? frame::ValueMode::pseudorandom : frame::ValueMode::fixed, .minimum = minimum, .maximum = maximum};
+    };
+    return {.frame_octets = frame_octets,
+            .source = host_set(ipv4 ? "198.18.0.2" : "2001:2::2"),
+            .destination = host_set(ipv4 ? "198.19.0.2" : "2001:2:0:8000::2"),
+            .source_ports = port_range(1024, 65535),
+            .destination_ports = port_range(1, 49151),
+            .as_sent = true,
+            .hop_limit_decrement = 0};
+}
+
+inline frame::Stream made(const frame::StreamRequest& request, frame::signature::Direction direction) {
+    return std::get<frame::Stream>(
+        frame::Stream::make(request, direction, frame::signature::TrafficClass::foreground, 1, tag, {}, std::nullopt, "bench"));
+}
+
+/// A stream that arrives as it was sent. `frame_octets` with FCS; 0: the smallest frame that carries the signature.
+inline frame::Stream stream_for(net::Family family, Varying varying, std::size_t frame_octets = 0,
+                                frame::signature::Direction direction = frame::signature::Direction::forward) {
+    return made(stream_request(family, varying, frame_octets == 0 ? smallest_frame(family) : frame_octets), direction);
+}
+
+/// 40,000 source ports and as many destination ports as it takes.
+inline enumerate::TupleRanges ranges_for(std::uint64_t count) {
+    const auto destinations = static_cast<std::uint32_t>((count + 39'999) / 40'000);
+    return {.source_ports = {1024, 40'000}, .destination_ports = {1, destinations}, .source_hosts = {}, .destination_hosts = {}};
+}
+
+using Choice = enumerate::ConnectionChoice::Mode;
+
+/// The Initiator's or the Responder's frames through a stateful NAT44.
+inline frame::Stream connection_stream(frame::Role role, std::uint64_t count, Choice choice) {
+    frame::StreamRequest request = stream_request(net::Family::ipv4, Varying::nothing, 64);
+    request.as_sent = false;
+    request.hop_limit_decrement = 1;
+    request.connections =
+        frame::ConnectionTraffic{.role = role, .set = {ranges_for(count), enumerate::Order::pseudorandom, count, 1}, .choice = choice};
+    return made(request, frame::signature::Direction::forward);
+}
+
+/// The public addresses of that NAT.
+inline net::AddressPool public_pool() {
+    return std::get<net::AddressPool>(net::AddressPool::make({net::parse_prefix("192.0.2.0/24").value()}, "bench"));
+}
+
+/// Where the NAT shows a connection.
+[[nodiscard]] constexpr state::Endpoint endpoint_of(std::uint64_t connection) {
+    return {.address = connection & 0xff, .port = static_cast<std::uint16_t>(1024 + connection % 60'000)};
+}
+
+/// A full state table of so many connections, filled once: that takes longer than a benchmark.
+inline state::StateTable& full_table(std::uint64_t count) {
+    static std::map<std::uint64_t, state::StateTable> tables;
+    state::StateTable& table = tables[count];
+    if (table.count() == 0) {
+        if (table.reset(count)) {
+            throw std::bad_alloc{};
+        }
+        for (std::uint64_t connection = 0; connection < count; ++connection) {
+            table.write(connection, endpoint_of(connection));
+        }
+    }
+    return table;
+}
+
+/// Writes frame `number` as a correct gateway hands it over.
+inline void write_as_received(const frame::Stream& stream, std::byte* octets, std::uint64_t number, pace::Ticks sent) {
+    const frame::FrameValues values = stream.values(number);
+    const frame::FrameForm& form = stream.expected();
+    if (stream.role() != frame::Role::initiator) {
+        frame::write_frame(form, octets, values, stream.octet(), number, sent);
+        return;
+    }
+    const state::Endpoint endpoint = endpoint_of(values.connection);
+    const Sum addresses = public_pool().write(octets + form.layout.source_address(), endpoint.address) +
+                          form.destination.write(octets + form.layout.destination_address(), values.destination_host, values.network);
+    frame::complete_frame(form, octets, addresses, endpoint.port, values.destination_port, stream.octet(), number, sent);
+}
+
+using StoredFrames = std::vector<std::vector<std::byte>>;
+
+inline StoredFrames received_frames(const frame::Stream& stream, std::size_t count, pace::Ticks sent) {
+    StoredFrames frames(count, stream.expected().frame);
+    for (std::uint64_t number = 0; auto& octets : frames) {
+        write_as_received(stream, octets.data(), number++, sent);
+    }
+    return frames;
+}
+
+}  // namespace gatemark::bench

@@ -1,0 +1,74 @@
+"""The arithmetic of `make bench`: bars, table; no program is run."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from typing import Any
+
+import pytest
+from bench import machine
+from bench.cases import BY_HAND, GROUPS, PARTNERS, Bar
+from bench.run import Rounds
+from bench.table import table
+
+CASE = "send_on_null/ipv4_both"
+
+
+@pytest.fixture
+def rounds() -> Rounds:
+    found = Rounds(Namespace(quick=True))
+    found.context = {"ticks_per_second": 1_300_000_000, "compiler": "g++"}
+    found.cycles = {CASE: [50.0, 40.0, 90.0]}
+    found.ratios = {CASE: [2.0, 1.5, 1.7]}
+    found.partner_cycles = {"txonly": [25.0, 26.0, 54.0]}
+    return found
+
+
+def test_every_bar_belongs_to_a_case_and_every_partner_is_known() -> None:
+    names = [case for group in GROUPS for case in group.cases]
+    assert len(names) == len(set(names))
+    assert not BY_HAND & set(names)
+    for group in GROUPS:
+        assert set(group.bars) <= set(group.cases)
+        assert set(group.partners) <= set(PARTNERS)
+        assert all(bar.ratio is None or group.partners for bar in group.bars.values())
+
+
+def test_a_ratio_is_judged_by_its_own_median(rounds: Rounds) -> None:
+    group = next(group for group in GROUPS if CASE in group.cases)
+    only = [type(group)(name=group.name, about="", cases=(CASE,), partners=("txonly",), bars={CASE: Bar(ratio=1.8)})]
+    row = rounds.figures(only)["cases"][0]
+    assert row["cycles"]["median"] == 50.0
+    assert row["mframes_per_second"] == pytest.approx(26.0)
+    assert row["bar"] == {"ratio": 1.8, "cycles_here": None, "met": True}
+
+
+@pytest.mark.parametrize(("cycles", "met"), [(99.9, False), (100.0, True)])
+def test_a_bar_in_cycles_is_converted_to_the_counter_of_this_machine(rounds: Rounds, cycles: float, met: bool) -> None:
+    row: dict[str, Any] = {"cycles": {"median": 50.0}, "ratio": None}
+    bar = rounds._verdict(row, Bar(cycles=cycles))
+    assert bar == {"ratio": None, "cycles_here": pytest.approx(cycles / 2), "met": met}
+
+
+def test_without_testpmd_no_ratio_is_judged(rounds: Rounds) -> None:
+    assert rounds._verdict({"cycles": {"median": 1.0}, "ratio": None}, Bar(ratio=9.0)) is None
+
+
+def test_a_noisy_machine_is_called_noisy_in_the_table(rounds: Rounds) -> None:
+    pacing = {
+        key: dict.fromkeys(("p50", "p99", "p99.9", "p99.99", "max"), 7) for key in ("gap_error_ns", "lateness_ns")
+    }
+    result = {
+        "date": "today", "runs": 3, "noise": machine.noise(0.003, [0.0], 1_000),
+        "machine": {
+            "commit": "x", "processor": "p", "processors": [0], "hypervisor": True, "kernel": "k", "compiler": "c",
+            "ticks_per_second": 1, "testpmd": "22.11",
+        },
+        **rounds.figures([]),
+        "pacing": [pacing | {"frames_per_second": 1000, "frames": 4, "share_within_1us": 0.5, "bursts": {"1": 3}}],
+    }  # fmt: skip
+    text = table(result)
+    assert "NOISY" in text
+    assert re.search(r"lateness +7 ns.*50\.000% +75\.00%", text)
+    assert machine.noise(0.0, [0.0], 1_000)["quiet"]
