@@ -1,4 +1,4 @@
-"""The arithmetic of `make bench`: bars, table; no program is run."""
+"""The arithmetic of `make bench`: bars, table, instruction counts; no program is run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 import pytest
-from bench import machine
+from bench import instructions, machine
 from bench.cases import BY_HAND, GROUPS, PARTNERS, Bar
 from bench.run import Rounds
 from bench.table import table
@@ -72,3 +72,13 @@ def test_a_noisy_machine_is_called_noisy_in_the_table(rounds: Rounds) -> None:
     assert "NOISY" in text
     assert re.search(r"lateness +7 ns.*50\.000% +75\.00%", text)
     assert machine.noise(0.0, [0.0], 1_000)["quiet"]
+
+
+@pytest.mark.parametrize(("now", "status"), [(100.0, 0), (101.0, 0), (103.0, 1), (97.0, 1)])
+def test_instructions_may_neither_rise_nor_fall_unnoticed(now: float, status: int) -> None:
+    assert instructions.compare({"send": 100.0}, {"send": now}) == status
+
+
+def test_a_case_that_is_not_counted_any_more_is_told() -> None:
+    assert instructions.compare({"send": 1.0}, {}) == 1
+    assert instructions.compare({}, {"send": 1.0}) == 1

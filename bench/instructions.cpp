@@ -1,0 +1,152 @@
+#include "base/random.hpp"
+#include "memory_queues.hpp"
+#include "state/reply_writer.hpp"
+
+#include <valgrind/callgrind.h>
+
+#include <cstdio>
+
+/// The hot path without a port, for callgrind: it counts instructions, which no noise touches. Everything is seeded and the clock is made
+/// of numbers, so two runs execute the same instructions. instructions.py runs this and compares.
+namespace gatemark::bench {
+
+namespace {
+
+constexpr std::uint64_t frames_counted = 8192;
+constexpr std::uint64_t connections = 4096;
+
+/// Keeps a result alive.
+template <class Value>
+void keep(const Value& value) {
+    asm volatile("" : : "g"(&value) : "memory");
+}
+
+/// Does `work` for frames_counted frames twice: first to touch what is touched once, then counted. Callgrind writes the count under `name`.
+template <class Work>
+void count(const char* name, Work&& work) {
+    work();
+    CALLGRIND_TOGGLE_COLLECT;
+    work();
+    CALLGRIND_TOGGLE_COLLECT;
+    CALLGRIND_DUMP_STATS_AT(name);
+}
+
+template <class Each>
+void count_each(const char* name, Each&& each) {
+    count(name, [&] {
+        for (std::uint64_t i = 0; i < frames_counted; ++i) {
+            each(i);
+        }
+    });
+}
+
+/// Each reading is later; delays are up to 65535 ticks.
+struct CountingClock {
+    static constexpr std::uint64_t written = std::uint64_t{1} << 40;
+    [[nodiscard]] pace::Ticks now() const noexcept { return {written + (++readings * 977 & 0xffff)}; }
+    mutable std::uint64_t readings = 0;
+};
+
+void count_frames(const char* written, const char* verified, const frame::Stream& stream) {
+    std::vector<std::byte> octets = stream.sent().frame;
+    count_each(written, [&](std::uint64_t i) {
+        frame::write_frame(stream.sent(), octets.data(), stream.values(i), stream.octet(), i, {i});
+        keep(*octets.data());
+    });
+    write_as_received(stream, octets.data(), 7, {});
+    count_each(verified, [&](std::uint64_t) {
+        const frame::Arrival arrival = frame::classify(octets, tag);
+        keep(frame::verify(octets, arrival, stream, stream.values(frame::signature::index(octets.data() + arrival.payload))));
+    });
+}
+
+template <class Foreground>
+void count_sender(const char* name, const frame::Stream& stream, Foreground foreground) {
+    DiscardingQueue queue{stream};
+    const CountingClock clock;
+    loop::Sender<DiscardingQueue, CountingClock, Foreground> sender{flat_out(stream), queue, clock, foreground};
+    count(name, [&] {
+        for (std::uint64_t i = 0; i < frames_counted; i += burst_frames) {
+            sender.poll();
+        }
+    });
+}
+
+void count_receiver(const char* name, const frame::Stream& stream, ReceiverParts& parts) {
+    const StoredFrames frames = received_frames(stream, frames_counted, {CountingClock::written});
+    StoredQueue queue{frames, parts.arrivals};
+    const auto receiver = std::make_unique<loop::Receiver<StoredQueue, CountingClock>>(parts.plan, queue, parts.mailbox);
+    count(name, [&] {
+        for (std::uint64_t i = 0; i < frames_counted; i += burst_frames) {
+            receiver->poll();
+        }
+    });
+    const auto& counts = receiver->counts(frame::signature::Direction::forward, frame::signature::TrafficClass::foreground);
+    if (counts.received != 2 * frames_counted) {
+        std::fprintf(stderr, "%s: %llu of %llu frames were received\n", name, static_cast<unsigned long long>(counts.received),
+                     static_cast<unsigned long long>(2 * frames_counted));
+        std::exit(1);
+    }
+}
+
+void count_receivers(const frame::Stream& ipv4, const frame::Stream& ipv6) {
+    const auto plain4 = std::make_unique<ReceiverParts>(ipv4, frames_counted),
+               plain6 = std::make_unique<ReceiverParts>(ipv6, frames_counted);
+    count_receiver("receive_ipv4", ipv4, *plain4);
+    count_receiver("receive_ipv6", ipv6, *plain6);
+    const auto delays = std::make_unique<ReceiverParts>(ipv4, frames_counted);
+    delays->record_tags_and_variation();
+    count_receiver("receive_ipv4_tags_and_variation", ipv4, *delays);
+    const frame::Stream initiator = connection_stream(frame::Role::initiator, connections, Choice::pseudorandom);
+    for (const auto& [name, phase] : {std::pair{"receive_phase_1", state::Phase::establish}, {"receive_phase_2", state::Phase::use}}) {
+        const auto parts = std::make_unique<ReceiverParts>(initiator, frames_counted);
+        parts->keep_connections(phase, connections);
+        count_receiver(name, initiator, *parts);
+    }
+}
+
+void count_records() {
+    record::ArrivalBitmap bitmap;
+    bitmap.reset(2 * frames_counted);
+    count_each("mark_bitmap", [&](std::uint64_t i) { keep(bitmap.mark(i)); });
+    const auto delay = [](std::uint64_t i) { return pace::Ticks{mix_bits(i) & 0x3ffff}; };
+    record::DelayHistogram histogram;
+    count_each("add_delay", [&](std::uint64_t i) { histogram.add(delay(i)); });
+    record::LatenessHistogram lateness;
+    count_each("add_lateness", [&](std::uint64_t i) { lateness.add(delay(i)); });
+    record::DelayWindow window;
+    window.reset();
+    count_each("put_delay_variation", [&](std::uint64_t i) { keep(window.put(i, delay(i))); });
+}
+
+void count_all() {
+    const frame::Stream ipv4 = stream_for(net::Family::ipv4, Varying::ports_and_hosts);
+    const frame::Stream ipv6 = stream_for(net::Family::ipv6, Varying::ports_and_hosts);
+    count_frames("write_ipv4", "verify_ipv4", ipv4);
+    count_frames("write_ipv6", "verify_ipv6", ipv6);
+    count_sender("send_ipv4", ipv4, loop::StreamWriter{&ipv4});
+    count_sender("send_ipv6", ipv6, loop::StreamWriter{&ipv6});
+    const frame::Stream initiator = connection_stream(frame::Role::initiator, connections, Choice::increasing);
+    count_sender("send_phase_1", initiator, loop::StreamWriter{&initiator});
+    const frame::Stream responder = connection_stream(frame::Role::responder, connections, Choice::pseudorandom);
+    const net::AddressPool pool = public_pool();
+    count_sender("respond", responder, state::ReplyWriter{responder, full_table(connections), pool});
+    count_receivers(ipv4, ipv6);
+    const enumerate::Permutation permutation{1'600'000'000, 1};
+    count_each("permute", [&](std::uint64_t i) { keep(permutation.at(i)); });
+    count_records();
+}
+
+}  // namespace
+
+}  // namespace gatemark::bench
+
+/// With an argument: only says what it was made with, and of how many frames it tells.
+int main(int argc, char** /*argv*/) {
+    if (argc > 1) {
+        std::printf("g++ %s %s\n%llu\n", __VERSION__, GATEMARK_BUILD, static_cast<unsigned long long>(gatemark::bench::frames_counted));
+    } else {
+        gatemark::bench::count_all();
+    }
+    return 0;
+}
