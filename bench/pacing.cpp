@@ -177,6 +177,7 @@ int run_pacing(std::chrono::milliseconds each, std::chrono::milliseconds gaps) {
     trial::Worker worker{last_processor(), trial::Precedence::alone, idle};
     json about = measure_gaps(worker, idle, scale, gaps);
     about["ticks_per_second"] = scale.ticks_per_second();
+    about["compiler"] = "g++ " __VERSION__ " " GATEMARK_BUILD;
     std::cout << about << std::endl;
     for (const std::uint64_t rate : {100'000U, 1'000'000U, 5'000'000U, 10'000'000U}) {
         if (each > 0ms) {

@@ -48,7 +48,7 @@ def main() -> int:
         for number in range(options.runs):
             _progress(f"round {number + 1} of {options.runs}")
             rounds.run(groups, running)
-    pacing = []
+    pacing = None
     if re.search(options.only, "pacing"):
         _progress("pacing")
         pacing = rounds.pace(200 if options.quick else 3000)
@@ -152,12 +152,13 @@ class Rounds:
         facts = next(self._pacing(0, 200))
         self.lost_shares.append(facts["share_lost"])
         self.longest_gap_ns = max(self.longest_gap_ns, facts["longest_gap_ns"])
-        self.context |= {"ticks_per_second": facts["ticks_per_second"], "compiler": "unknown"}
+        self.context |= {"ticks_per_second": facts["ticks_per_second"], "compiler": facts["compiler"]}
 
-    def pace(self, milliseconds: int) -> list[dict[str, Any]]:
+    def pace(self, milliseconds: int) -> dict[str, Any]:
         """Measure how well frames are paced, in the class of threads that a trial's workers have."""
         with unthrottled_real_time():
-            return list(self._pacing(milliseconds, 200))[1:]
+            processor, *rates = self._pacing(milliseconds, milliseconds)
+        return {"processor": processor, "rates": rates}
 
     @staticmethod
     def _pacing(each_ms: int, gaps_ms: int) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,8 @@ def table(result: dict[str, Any]) -> str:
         rows = [row for row in result["cases"] if row["group"] == group.name]
         if rows:
             lines += ["", f"{group.name}: {group.about}", *_partners(result, group), *map(_row, rows)]
-    lines += list(_pacing(result["pacing"]))
+    if result["pacing"]:
+        lines += list(_pacing(**result["pacing"]))
     return "\n".join(lines) + "\n"
 
 
@@ -67,17 +68,19 @@ def _row(row: dict[str, Any]) -> str:
     return f"  {row['name']:<44}{_cycles(row)}{row['mframes_per_second']:>11.1f}{ratio}{bar}".rstrip()
 
 
-def _pacing(rows: list[dict[str, Any]]) -> Iterator[str]:
-    if not rows:
-        return
+def _pacing(processor: dict[str, Any], rates: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield "pacing on null: between two frames, actual less intended time, either sign; and lateness of each frame"
+    yield (
+        f"  A program that only looks at the clock there lost {processor['share_lost']:.2%} in {processor['gaps']:,} "
+        f"gaps above {_time(processor['gaps_over_ns'] + 1)}, the longest {_time(processor['longest_gap_ns'])}."
+    )
     yield (
         f"  {'frames/s':>10}  {'':<12}"
         + "".join(f"{name:>11}" for name in RATES)
         + "   sent within 1 us   alone in a burst"
     )
-    for row in rows:
+    for row in rates:
         alone = row["bursts"].get("1", 0) / row["frames"]
         for label, key in (("gap error", "gap_error_ns"), ("lateness", "lateness_ns")):
             rest = f"{row['share_within_1us']:>18.3%}{alone:>19.2%}" if key == "lateness_ns" else ""
