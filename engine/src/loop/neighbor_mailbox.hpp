@@ -9,7 +9,7 @@
 namespace gatemark::loop {
 
 /// Carries neighbour discovery frames from a receiver to the neighbour responder of its port, off the fast path: one writer, one reader,
-/// bounded. A frame that finds no room is dropped and counted; the gateway asks again.
+/// bounded; so a port has one for each of its receivers. A frame that finds no room is dropped and counted; the gateway asks again.
 class NeighborMailbox {
 public:
     static constexpr std::size_t capacity = 256, octets_max = 128;

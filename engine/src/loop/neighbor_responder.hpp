@@ -27,16 +27,20 @@ public:
         net::Address target, source;
     };
 
-    NeighborResponder(const NeighborLink& link, std::vector<frame::HostSet> hosts, Queue& queue, NeighborMailbox& mailbox, Slots slots)
-        : link_{link}, hosts_{std::move(hosts)}, queue_{queue}, mailbox_{mailbox}, slots_{slots} {
+    /// `mailboxes`: one for each receiver of the port.
+    NeighborResponder(const NeighborLink& link, std::vector<frame::HostSet> hosts, Queue& queue, std::vector<NeighborMailbox*> mailboxes,
+                      Slots slots)
+        : link_{link}, hosts_{std::move(hosts)}, queue_{queue}, mailboxes_{std::move(mailboxes)}, slots_{slots} {
         facts_.reserve(facts_max);
     }
 
     bool poll() noexcept override {
         bool busy = false;
-        for (unsigned i = 0; i < letters_a_poll && mailbox_.take([this](const NeighborMailbox::Letter& letter) { read(letter.frame()); });
-             ++i) {
-            busy = true;
+        for (NeighborMailbox* const mailbox : mailboxes_) {
+            for (unsigned i = 0;
+                 i < letters_a_poll && mailbox->take([this](const NeighborMailbox::Letter& letter) { read(letter.frame()); }); ++i) {
+                busy = true;
+            }
         }
         if (questions_waiting_.load(std::memory_order_acquire)) {
             ask();
@@ -116,7 +120,7 @@ private:
     NeighborLink link_;
     std::vector<frame::HostSet> hosts_;
     Queue& queue_;
-    NeighborMailbox& mailbox_;
+    std::vector<NeighborMailbox*> mailboxes_;
     Slots slots_;
     std::atomic<bool> questions_waiting_{false};
     std::mutex mutex_;

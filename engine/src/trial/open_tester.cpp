@@ -69,6 +69,7 @@ void equip(TesterSide& side, const SideRequest& request, Errors& errors) {
     side.link = {.own_mac = side.port.facts().mac, .vlan_id = request.vlan_id};
     side.gateway_mac = request.gateway_mac;
     side.teach_hosts = request.teach_hosts;
+    std::vector<loop::NeighborMailbox*> mailboxes;
     for (unsigned queue = 0; queue < request.queues; ++queue) {
         QueuePair& pair = side.queues.emplace_back();
         for (std::size_t slot = 0; slot < slot_count; ++slot) {
@@ -86,10 +87,12 @@ void equip(TesterSide& side, const SideRequest& request, Errors& errors) {
         pair.pools[slot_discovery].set_template(std::vector<std::byte>(loop::neighbor_frame_octets(net::Family::ipv6, tagged)));
         pair.transmit = std::make_unique<io::TransmitQueue>(side.port, queue, pair.pools);
         pair.receive = std::make_unique<io::ReceiveQueue>(side.port, queue);
+        pair.mailbox = std::make_unique<loop::NeighborMailbox>();
         pair.idle_receiver = std::make_unique<IdleReceiver>(loop::ReceiverPlan{.tag = 0, .directions = {}, .kept_frames_max = 0},
-                                                            *pair.receive, side.mailbox);
+                                                            *pair.receive, *pair.mailbox);
+        mailboxes.push_back(pair.mailbox.get());
     }
-    side.responder = std::make_unique<Responder>(side.link, request.answer_for, *side.queues[0].transmit, side.mailbox,
+    side.responder = std::make_unique<Responder>(side.link, request.answer_for, *side.queues[0].transmit, std::move(mailboxes),
                                                  Responder::Slots{.arp = slot_arp, .discovery = slot_discovery});
 }
 

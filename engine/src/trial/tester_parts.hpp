@@ -28,6 +28,7 @@ struct QueuePair {
     std::vector<io::FramePool> pools;  ///< by Slot
     std::unique_ptr<io::TransmitQueue> transmit;
     std::unique_ptr<io::ReceiveQueue> receive;
+    std::unique_ptr<loop::NeighborMailbox> mailbox;  ///< one for each receiver, as its letters have one writer
     std::unique_ptr<IdleReceiver> idle_receiver;  ///< between trials: only neighbours are heard
 };
 
@@ -42,7 +43,6 @@ struct TesterSide {
     io::DpdkPort port;
     io::DropReader drops;
     loop::NeighborLink link;
-    loop::NeighborMailbox mailbox;
     std::vector<QueuePair> queues;
     std::unique_ptr<Responder> responder;
     std::optional<net::MacAddress> gateway_mac;

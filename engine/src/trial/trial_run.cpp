@@ -122,7 +122,7 @@ void TrialRun::make_receivers() {
         }
         TesterSide& tester_side = parts_.side(side);
         for (QueuePair& queue : tester_side.queues) {
-            receivers_.push_back({side, std::make_unique<Receiver>(plan, *queue.receive, tester_side.mailbox)});
+            receivers_.push_back({side, std::make_unique<Receiver>(plan, *queue.receive, *queue.mailbox)});
         }
     }
 }

@@ -40,7 +40,7 @@ protected:
                          {test::varying_host("198.18.0.2", 2, frame::ValueMode::pseudorandom, 2, 254),
                           test::varying_host("2001:2::2", 14, frame::ValueMode::pseudorandom, 2, 254)},
                          queue_,
-                         mailbox_,
+                         {&mailbox_},
                          {.arp = 0, .discovery = 1}};
 };
 
@@ -59,6 +59,18 @@ TEST_F(NeighborResponderTest, AnswersForEveryHostAndForNobodyElse) {
         expected.push_back(hex_of(write_answer(own_, {address_of(target), address_of("2001:2::1"), gateway_.own_mac})));
     }
     EXPECT_EQ(sent(), expected);
+}
+
+TEST_F(NeighborResponderTest, AnswersWhateverQueueAQuestionArrivedOn) {
+    std::array<NeighborMailbox, 4> mailboxes;
+    Responder responder{
+        own_, responder_.hosts(), queue_, {&mailboxes[0], &mailboxes[1], &mailboxes[2], &mailboxes[3]}, {.arp = 0, .discovery = 1}};
+    for (unsigned i = 0; i < 100; ++i) {
+        const NeighborFrame question = write_question(gateway_, address_of("198.18.0." + std::to_string(i + 2)), address_of("198.18.0.1"));
+        mailboxes[i % mailboxes.size()].put(std::span{question.data}.first(question.octets));
+    }
+    while (responder.poll()) {}
+    EXPECT_EQ(wire_.frames.size(), 100U);
 }
 
 TEST_F(NeighborResponderTest, AsksAndRemembersTheAnswer) {
