@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/divider.hpp"
 #include "frame/recognizer.hpp"
 #include "frame/verification.hpp"
 #include "io/port.hpp"
@@ -28,6 +29,7 @@ struct ExpectedDirection {
     pace::Mix mix{1, 1};
     std::array<const frame::Stream*, 2> streams{};  ///< foreground, background
     record::ArrivalBitmap* arrivals = nullptr;
+    Divider senders{1};  ///< frame i was sent by sender i mod their number
     record::DelayPlan delays{};
     const state::ConnectionKeeper* keeper = nullptr;  ///< of a stateful gateway's Initiator only
 };
@@ -237,7 +239,7 @@ private:
             ++counts.duplicate;
             return false;
         }
-        counts.note_order(index);
+        counts.note_order(index, records.direction->senders.remainder(index));
         if (!faults.none()) {
             ++counts.faulty;
             return false;

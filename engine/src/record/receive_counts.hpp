@@ -12,22 +12,27 @@ namespace gatemark::record {
 
 /// What one receiver saw of one class of one direction.
 struct ClassCounts {
+    static constexpr std::size_t senders_max = 64;
+
     std::uint64_t received = 0;       ///< distinct frames that arrived correct and in time
     std::uint64_t late = 0;           ///< distinct frames that arrived correct, but later after they were sent than the trial allows
     std::uint64_t faulty = 0;         ///< distinct frames that arrived wrong
     std::uint64_t duplicate = 0;      ///< arrivals of a frame that had arrived before
     std::uint64_t zero_checksum = 0;  ///< correct ones among them with the zero checksum that their translator is known for
-    std::uint64_t reordered = 0;      ///< arrivals with an index below one that arrived earlier (RFC 4737 section 3.3)
+    /// Arrivals with an index below one that the same sender sent and this receiver saw earlier (RFC 4737 section 3.3). Frames of two
+    /// senders leave by two queues of a port in no order that is known; so an overtaking there says nothing about the gateway.
+    std::uint64_t reordered = 0;
     std::uint64_t reordering_extent_max = 0;
-    std::uint64_t highest_index = 0;
+    std::array<std::uint64_t, senders_max> highest_index{};  ///< by sender
     std::array<std::uint64_t, frame::fault_count> faults{};
 
-    void note_order(std::uint64_t index) noexcept {
-        if (index < highest_index) {
+    void note_order(std::uint64_t index, std::uint64_t sender) noexcept {
+        std::uint64_t& highest = highest_index[static_cast<std::size_t>(sender)];
+        if (index < highest) {
             ++reordered;
-            reordering_extent_max = std::max(reordering_extent_max, highest_index - index);
+            reordering_extent_max = std::max(reordering_extent_max, highest - index);
         } else {
-            highest_index = index;
+            highest = index;
         }
     }
     void add(const ClassCounts& other) noexcept {

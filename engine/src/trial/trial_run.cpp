@@ -117,6 +117,7 @@ void TrialRun::make_receivers() {
                                        .streams = {direction.foreground ? &*direction.foreground : nullptr,
                                                    direction.background ? &*direction.background : nullptr},
                                        .arrivals = &parts_.memories[number].arrivals,
+                                       .senders = Divider{parts_.side(sending_side(direction.direction)).queues.size()},
                                        .delays = delay_plan(direction),
                                        .keeper = keeper_ ? &*keeper_ : nullptr};
         }

@@ -123,10 +123,12 @@ protected:
         return test::make_stream(request, {}, TrafficClass::foreground, initiator ? Direction::forward : Direction::reverse);
     }
 
-    /// A receiver at the far end of `stream`, for `frame_count` frames.
+    /// The receivers at the far end of `stream`, for `frame_count` frames.
     class End {
     public:
-        End(const frame::Stream& stream, Direction direction, std::uint64_t frame_count, const ConnectionKeeper* keeper) {
+        End(const frame::Stream& stream, Direction direction, std::uint64_t frame_count, const ConnectionKeeper* keeper,
+            std::size_t queues = 1)
+            : wires_(queues) {
             arrivals_.reset(frame_count);
             loop::ReceiverPlan plan{.tag = test::trial_tag(), .directions = {}, .kept_frames_max = 1};
             plan.directions[static_cast<std::size_t>(direction)] = {.active = true,
@@ -137,22 +139,32 @@ protected:
                                                                     .arrivals = &arrivals_,
                                                                     .keeper = keeper};
             direction_ = direction;
-            receiver_ = std::make_unique<loop::Receiver<io::MemoryReceiveQueue>>(plan, queue_, mailbox_);
+            for (io::MemoryWire& wire : wires_) {
+                queues_.push_back(std::make_unique<io::MemoryReceiveQueue>(wire));
+                receivers_.push_back(std::make_unique<loop::Receiver<io::MemoryReceiveQueue>>(plan, *queues_.back(), mailbox_));
+            }
         }
-        void receive(const SlowPacket& packet) {
-            wire_.frames.push_back(test::write_packet(packet));
-            while (receiver_->poll()) {}
+        void receive(const SlowPacket& packet, std::uint64_t number = 0) {
+            const std::size_t queue = number % wires_.size();
+            wires_[queue].frames.push_back(test::write_packet(packet));
+            while (receivers_[queue]->poll()) {}
         }
-        [[nodiscard]] const record::ClassCounts& counts() const { return receiver_->counts(direction_, TrafficClass::foreground); }
+        [[nodiscard]] record::ClassCounts counts() const {
+            record::ClassCounts sum;
+            for (const auto& receiver : receivers_) {
+                sum.add(receiver->counts(direction_, TrafficClass::foreground));
+            }
+            return sum;
+        }
         [[nodiscard]] std::uint64_t faults(Fault fault) const { return counts().faults[static_cast<std::size_t>(fault)]; }
 
     private:
         Direction direction_ = Direction::forward;
         record::ArrivalBitmap arrivals_;
-        io::MemoryWire wire_;
-        io::MemoryReceiveQueue queue_{wire_};
+        std::vector<io::MemoryWire> wires_;
+        std::vector<std::unique_ptr<io::MemoryReceiveQueue>> queues_;
         loop::NeighborMailbox mailbox_;
-        std::unique_ptr<loop::Receiver<io::MemoryReceiveQueue>> receiver_;
+        std::vector<std::unique_ptr<loop::Receiver<io::MemoryReceiveQueue>>> receivers_;
     };
 
     /// Test phase 1 through the NAT; returns what the Responder counted.
@@ -191,6 +203,47 @@ TEST_P(StatefulPath, EveryConnectionIsEstablishedOnceAndAnsweredWhereItCameFrom)
     }
     EXPECT_EQ(end.counts().received, connection_count);
     EXPECT_EQ(end.counts().faulty, 0U);
+}
+
+/// The NAT spreads what it forwards over the queues of the Tester's ports without rule, and forwards some frames twice.
+TEST_P(StatefulPath, OnAnyNumberOfQueuesTheTableIsThatOfOneQueue) {
+    using Choice = enumerate::ConnectionChoice::Mode;
+    establish();
+    std::vector<std::optional<Endpoint>> of_one_queue;
+    for (std::uint64_t k = 0; k < connection_count; ++k) {
+        of_one_queue.push_back(table_.read(k));
+    }
+    for (std::size_t queues = 2; queues <= 4; ++queues) {
+        ASSERT_EQ(table_.reset(connection_count), std::nullopt);
+        const frame::Stream upload = stream(Role::initiator, Choice::increasing);
+        const ConnectionKeeper keeper{Phase::establish, table_, pool_};
+        End end{upload, Direction::forward, connection_count, &keeper, queues};
+        std::uint64_t twice = 0;
+        for (std::uint64_t k = 0; k < connection_count; ++k) {
+            const SlowPacket forwarded = nat_.outwards(test::sent_frame(upload, k, k));
+            const std::uint64_t random = mix_bits(queues * connection_count + k);
+            end.receive(forwarded, random);
+            if (random % 7 == 0) {
+                end.receive(forwarded, random / 7);
+                ++twice;
+            }
+        }
+        EXPECT_EQ(end.counts().received, connection_count);
+        EXPECT_EQ(end.counts().duplicate, twice);
+        EXPECT_EQ(end.counts().faulty, 0U);
+        for (std::uint64_t k = 0; k < connection_count; ++k) {
+            EXPECT_EQ(table_.read(k), of_one_queue[k]) << k;
+        }
+        for (const Choice order : {Choice::fixed, Choice::increasing, Choice::decreasing, Choice::pseudorandom}) {
+            const frame::Stream download = stream(Role::responder, order);
+            End inside{download, Direction::reverse, connection_count, nullptr, queues};
+            for (std::uint64_t number = 0; number < connection_count; ++number) {
+                inside.receive(nat_.inwards(reply(download, number)), mix_bits(number));
+            }
+            EXPECT_EQ(inside.counts().received, connection_count);
+            EXPECT_EQ(inside.counts().faulty, 0U);
+        }
+    }
 }
 
 TEST_P(StatefulPath, TheSecondPhaseUsesWhatTheFirstEstablished) {
