@@ -20,7 +20,7 @@ def test_plan_shows_settings_runs_deviations_and_duration(file: Path, capsys: py
     assert main(["plan", str(file)]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
-    for heading in ("# Settings", "# Runs", "# Deviations", "# Duration"):
+    for heading in ("# Settings", "# Runs", "# Layout", "# Deviations", "# Duration"):
         assert heading in shown.out
     assert "[validity]\nretries = 3" in shown.out
 
@@ -28,8 +28,20 @@ def test_plan_shows_settings_runs_deviations_and_duration(file: Path, capsys: py
 def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", LOOPBACK, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert set(document) == {"campaign", "runs", "estimate", "deviations"}
+    assert set(document) == {"campaign", "runs", "layout", "estimate", "deviations"}
+    assert set(document["layout"]) in ({"queues", "workers", "why"}, {"unknown"})
     assert document["estimate"]["trials_max"] == len(document["runs"]) == 8
+
+
+def test_plan_says_where_the_engine_cannot_be_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEMARK_ENGINE", "/nowhere")
+    assert main(["plan", LOOPBACK]) == 0
+    assert "# Layout\n\nnot known: /nowhere: no executable there\n" in capsys.readouterr().out
+    assert main(["plan", LOOPBACK, "--json"]) == 0
+    (problem,) = json.loads(capsys.readouterr().out)["layout"]["unknown"]
+    assert problem["where"] == "/nowhere"
 
 
 def test_errors_go_to_standard_error_with_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

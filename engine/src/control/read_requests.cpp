@@ -1,6 +1,7 @@
 #include "control/read_requests.hpp"
 
 #include "control/object_reader.hpp"
+#include "io/port_queues.hpp"
 
 #include <algorithm>
 
@@ -88,11 +89,31 @@ frame::HostSet read_hosts(const Json& value, const std::string& where, Errors& e
     return hosts;
 }
 
+/// `null`: the engine chooses.
+std::optional<unsigned> read_queues(ObjectReader& reader) {
+    if (reader.optional("queues") == nullptr) {
+        return std::nullopt;
+    }
+    return static_cast<unsigned>(reader.integer("queues", 1, io::port_queues_max));
+}
+
+std::vector<unsigned> read_cores(ObjectReader& reader) {
+    std::vector<unsigned> cores;
+    for (const Json& core : reader.list("cores")) {
+        if (core.is_number_unsigned() && core.get<std::uint64_t>() < 4096) {
+            cores.push_back(core.get<unsigned>());
+        } else {
+            reader.problem("cores", "holds something that is no processor number", "send whole numbers");
+        }
+    }
+    return cores;
+}
+
 trial::SideRequest read_side(const Json& value, const std::string& where, Errors& errors) {
     ObjectReader reader{value, where, errors};
     trial::SideRequest side;
     side.port = reader.text("port");
-    side.queues = static_cast<unsigned>(reader.integer("queues", 1, 64));
+    side.queues = read_queues(reader);
     side.ring_frames = static_cast<unsigned>(reader.integer("ring_frames", 16, 65536));
     side.mtu = static_cast<unsigned>(reader.integer("mtu", 576, 9500));
     side.vlan_id = read_vlan(reader, "vlan_id");
@@ -280,18 +301,26 @@ trial::OpenRequest read_open_request(const Json& message, Errors& errors) {
     trial::OpenRequest request;
     request.left = read_side(reader.required("left"), "left", errors);
     request.right = read_side(reader.required("right"), "right", errors);
-    for (const Json& core : reader.list("cores")) {
-        if (core.is_number_unsigned() && core.get<std::uint64_t>() < 4096) {
-            request.cores.push_back(core.get<unsigned>());
-        } else {
-            reader.problem("cores", "holds something that is no processor number", "send whole numbers");
-        }
-    }
+    request.cores = read_cores(reader);
     const std::string huge_pages = reader.text("huge_pages");
     if (huge_pages != "auto" && huge_pages != "never") {
         reader.problem("huge_pages", "is unknown", "send auto or never");
     }
     request.huge_pages_allowed = huge_pages == "auto";
+    return request;
+}
+
+trial::LayoutRequest read_layout_request(const Json& message, Errors& errors) {
+    ObjectReader reader{message, "", errors};
+    read_head(reader);
+    trial::LayoutRequest request;
+    for (const trial::Side side : {trial::Side::left, trial::Side::right}) {
+        const auto i = static_cast<std::size_t>(side);
+        ObjectReader side_reader{reader.required(trial::name_of(side)), trial::name_of(side), errors};
+        request.ports[i] = side_reader.text("port");
+        request.queues[i] = read_queues(side_reader);
+    }
+    request.cores = read_cores(reader);
     return request;
 }
 

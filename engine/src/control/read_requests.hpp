@@ -9,6 +9,7 @@
 namespace gatemark::control {
 
 [[nodiscard]] trial::OpenRequest read_open_request(const nlohmann::json& message, Errors& errors);
+[[nodiscard]] trial::LayoutRequest read_layout_request(const nlohmann::json& message, Errors& errors);
 [[nodiscard]] trial::ResolveRequest read_resolve_request(const nlohmann::json& message, Errors& errors);
 [[nodiscard]] trial::TrialRequest read_trial_request(const nlohmann::json& message, Errors& errors);
 [[nodiscard]] trial::FramesRequest read_frames_request(const nlohmann::json& message, Errors& errors);

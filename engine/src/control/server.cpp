@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int protocol_version = 2;
+constexpr int protocol_version = 3;
 
 /// Looks out for `cancel` and for the client's end while a trial runs.
 class ClientWatcher final : public trial::Watcher {
@@ -100,6 +100,9 @@ Errors Server::handle(const std::string& kind, const Json& message, Json& answer
     if (kind == "open") {
         return open(message, answer);
     }
+    if (kind == "layout") {
+        return layout(message, answer);
+    }
     if (kind == "frames") {
         return frames(message, answer);
     }
@@ -117,7 +120,7 @@ Errors Server::handle(const std::string& kind, const Json& message, Json& answer
                : kind == "connections" ? connections(answer)
                                        : link(answer);
     }
-    return {{"request `" + kind + "` is unknown", "request", "send hello, open, resolve, trial, connections, frames, link or close"}};
+    return {{"request `" + kind + "` is unknown", "request", "send hello, open, resolve, trial, connections, frames, layout, link or close"}};
 }
 
 Errors Server::hello(Json& answer) const {
@@ -133,7 +136,7 @@ Errors Server::hello(Json& answer) const {
     };
     answer["clock"] = {{"resolution_ps", picoseconds(clock.resolution.value)},
                        {"read_ps", picoseconds(clock.ticks_per_hundred_reads) / 100}};
-    answer["processors"] = trial::read_machine(-1).allowed;
+    answer["processors"] = trial::read_machine().allowed();
     return {};
 }
 
@@ -154,7 +157,7 @@ Errors Server::open(const Json& message, Json& answer) {
     const trial::OpenedFacts facts = tester_->facts();
     answer["left"] = to_json(facts.ports[0]);
     answer["right"] = to_json(facts.ports[1]);
-    answer["workers"] = to_json(facts.workers);
+    answer.update(to_json(facts.layout));
     answer["huge_pages"] = facts.huge_pages;
     return {};
 }
@@ -212,6 +215,20 @@ Errors Server::frames(const Json& message, Json& answer) const {
         return *problems;
     }
     answer["frames"] = to_json(std::get<std::vector<trial::PreviewedFrame>>(frames));
+    return {};
+}
+
+Errors Server::layout(const Json& message, Json& answer) const {
+    Errors errors;
+    const trial::LayoutRequest request = read_layout_request(message, errors);
+    if (!errors.empty()) {
+        return errors;
+    }
+    const auto layout = trial::preview_layout(request);
+    if (const auto* problems = std::get_if<Errors>(&layout)) {
+        return *problems;
+    }
+    answer.update(to_json(std::get<trial::Layout>(layout)));
     return {};
 }
 

@@ -27,6 +27,7 @@ private:
     [[nodiscard]] Errors trial(const nlohmann::json& message, nlohmann::json& answer);
     [[nodiscard]] Errors connections(nlohmann::json& answer) const;
     [[nodiscard]] Errors frames(const nlohmann::json& message, nlohmann::json& answer) const;
+    [[nodiscard]] Errors layout(const nlohmann::json& message, nlohmann::json& answer) const;
     [[nodiscard]] Errors link(nlohmann::json& answer) const;
     void answer_line(const std::string& line);
 

@@ -122,16 +122,16 @@ Json to_json(const io::PortFacts& facts) {
             {"timestamps", facts.stamps_arrivals ? "hardware" : "software"}};
 }
 
-Json to_json(const std::vector<trial::WorkerLayout>& workers) {
-    Json list = Json::array();
-    for (const trial::WorkerLayout& worker : workers) {
+Json to_json(const trial::Layout& layout) {
+    Json workers = Json::array();
+    for (const trial::WorkerLayout& worker : layout.workers) {
         Json tasks = Json::array();
         for (const trial::TaskPlace& task : worker.tasks) {
             tasks.push_back(task.text());
         }
-        list.push_back({{"processor", worker.processor}, {"tasks", tasks}});
+        workers.push_back({{"processor", worker.processor}, {"tasks", tasks}});
     }
-    return list;
+    return {{"queues", {{"left", layout.queues[0]}, {"right", layout.queues[1]}}}, {"workers", workers}, {"why", layout.why}};
 }
 
 Json to_json(const trial::Progress& progress) {

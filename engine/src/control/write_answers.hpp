@@ -13,7 +13,7 @@ namespace gatemark::control {
 
 [[nodiscard]] nlohmann::json to_json(const Errors& errors);
 [[nodiscard]] nlohmann::json to_json(const io::PortFacts& facts);
-[[nodiscard]] nlohmann::json to_json(const std::vector<trial::WorkerLayout>& workers);
+[[nodiscard]] nlohmann::json to_json(const trial::Layout& layout);
 [[nodiscard]] nlohmann::json to_json(const trial::Progress& progress);
 /// `scale` converts the lateness histogram's buckets.
 [[nodiscard]] nlohmann::json to_json(const trial::TrialReport& report, const pace::TickScale& scale);

@@ -1,27 +1,108 @@
 #include "trial/layout.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+#include <optional>
+#include <tuple>
+#include <utility>
 
 namespace gatemark::trial {
 
 namespace {
 
-std::string read_line(const std::string& path) {
-    std::ifstream file{path};
-    std::string line;
-    std::getline(file, line);
-    return line;
+std::string counted(std::size_t count, const std::string& noun) { return std::to_string(count) + " " + noun + (count == 1 ? "" : "s"); }
+
+std::string listed(const std::vector<unsigned>& numbers) {
+    std::string text;
+    for (const unsigned number : numbers) {
+        text += (text.empty() ? "" : ", ") + std::to_string(number);
+    }
+    return text;
 }
 
-std::vector<unsigned> intersection(const std::vector<unsigned>& a, const std::vector<unsigned>& b) {
-    std::vector<unsigned> both;
-    std::copy_if(a.begin(), a.end(), std::back_inserter(both),
-                 [&](unsigned processor) { return std::find(b.begin(), b.end(), processor) != b.end(); });
-    return both;
+struct QueueChoice {
+    unsigned queues = 1;
+    std::string why;
+};
+
+QueueChoice choose_queues(const std::optional<unsigned>& asked, const io::PortOffer& offer, std::size_t workers) {
+    if (asked) {
+        return {*asked, "as asked for"};
+    }
+    if (!offer.spreads) {
+        return {1, offer.remark};
+    }
+    const auto queues = static_cast<unsigned>(std::clamp<std::size_t>(workers, 1, offer.queues_max));
+    const std::string why = queues < workers ? "all that its driver has"
+                            : queues == 1    ? "for its one worker"
+                                             : "one for each of its workers";
+    return {queues, why + (offer.remark.empty() ? "" : "; " + offer.remark)};
+}
+
+/// Joined ports have the same number: what is asked of either, else what both can have.
+void join(std::array<QueueChoice, 2>& choices, const LayoutRequest& request) {
+    const bool left_follows = !request.queues[0] && (request.queues[1] || choices[1].queues < choices[0].queues);
+    const bool right_follows = !request.queues[1] && (request.queues[0] || choices[0].queues < choices[1].queues);
+    if (left_follows) {
+        choices[0] = {choices[1].queues, "as many as the port it is joined to"};
+    } else if (right_follows) {
+        choices[1] = {choices[0].queues, "as many as the port it is joined to"};
+    }
+}
+
+/// How many workers can have something to do. A port that spreads has as many queues as that; any other its own.
+std::size_t workers_max(const LayoutRequest& request, const std::array<io::PortOffer, 2>& offers) {
+    std::size_t tasks = 0;
+    for (std::size_t i = 0; i < 2; ++i) {
+        if (!request.queues[i] && offers[i].spreads) {
+            return automatic_workers_max;
+        }
+        tasks += 2 * request.queues[i].value_or(1);
+    }
+    return tasks;
+}
+
+void explain_processors(Layout& layout, const LayoutRequest& request, const Machine& machine, const PortProcessors& processors,
+                        PortNodes nodes) {
+    const std::vector<unsigned> all = processors.all();
+    const auto any = [&](auto member) { return std::ranges::any_of(machine.processors, member); };
+    const bool isolated = any(&Processor::isolated);
+    std::vector<std::string>& why = layout.why;
+    if (!request.cores.empty()) {
+        why.push_back("processors " + listed(request.cores) + " were named");
+    } else {
+        why.push_back(isolated ? "only isolated processors are taken, because there are some"
+                               : "no processor is isolated: other work may stop a worker");
+        if (any([&](const Processor& p) { return p.core != p.number; })) {
+            why.emplace_back("one hardware thread of a core is taken: two that poll would have half of it each");
+        }
+    }
+    if (processors.apart()) {
+        why.push_back("the ports are on NUMA nodes " + std::to_string(nodes[0]) + " and " + std::to_string(nodes[1]) +
+                      ": each has workers on its own");
+    }
+    for (const unsigned number : all) {
+        const Processor* const processor = machine.find(number);
+        const auto sharing = std::ranges::find_if(all, [&](unsigned other) {
+            const Processor* const second = machine.find(other);
+            return other > number && processor != nullptr && second != nullptr && second->core == processor->core;
+        });
+        if (sharing != all.end()) {
+            why.push_back("processors " + std::to_string(number) + " and " + std::to_string(*sharing) +
+                          " are hardware threads of one core: each has half of it");
+        }
+        const bool near = processor == nullptr || processor->numa_node < 0 ||
+                          std::ranges::any_of(nodes, [&](int node) { return node < 0 || node == processor->numa_node; });
+        if (!near) {
+            why.push_back("processor " + std::to_string(number) + " is not on the NUMA node of a port: its memory is far");
+        }
+    }
+    if (!leaves_one(layout.workers, machine)) {
+        why.emplace_back("no processor is left to the control thread: workers share theirs with everything else");
+    }
+    if (request.cores.size() > layout.workers.size()) {
+        why.push_back("only " + counted(layout.workers.size(), "worker") + " of " + std::to_string(request.cores.size()) +
+                      " have a task: more would need more queues");
+    }
 }
 
 }  // namespace
@@ -33,80 +114,77 @@ std::string TaskPlace::text() const {
            std::to_string(queue);
 }
 
-std::vector<WorkerLayout> lay_out(unsigned left_queues, unsigned right_queues, const std::vector<unsigned>& processors) {
-    std::vector<TaskPlace> tasks;
-    for (unsigned queue = 0; queue < std::max(left_queues, right_queues); ++queue) {
-        for (const auto& [side, queues] : {std::pair{Side::left, left_queues}, std::pair{Side::right, right_queues}}) {
-            if (queue < queues) {
-                tasks.push_back({side, TaskKind::send, queue});
-                tasks.push_back({side, TaskKind::receive, queue});
-            }
+std::vector<WorkerLayout> lay_out(unsigned left_queues, unsigned right_queues, const PortProcessors& processors) {
+    std::vector<WorkerLayout> workers;
+    for (const unsigned processor : processors.all()) {
+        workers.push_back({processor, {}});
+    }
+    // Forward frames are sent on the left and received on the right: first the tasks of that direction, then those of the other, dealt out
+    // like cards. Any run of cards is dealt evenly, so each direction is, each kind of task, and all of them together.
+    std::array<std::size_t, 2> dealt{};
+    for (const auto& [side, kind] : {std::pair{Side::left, TaskKind::send}, std::pair{Side::right, TaskKind::receive},
+                                     std::pair{Side::left, TaskKind::receive}, std::pair{Side::right, TaskKind::send}}) {
+        const std::vector<unsigned>& group = side == Side::left ? processors.left : processors.right;
+        std::size_t& next = dealt[processors.apart() && side == Side::right ? 1 : 0];
+        for (unsigned queue = 0; !group.empty() && queue < (side == Side::left ? left_queues : right_queues); ++queue) {
+            const unsigned processor = group[next++ % group.size()];
+            std::ranges::find(workers, processor, &WorkerLayout::processor)->tasks.push_back({side, kind, queue});
         }
     }
-    const std::size_t workers = std::min(processors.size(), tasks.size());
-    std::vector<WorkerLayout> layout(workers);
-    if (workers == 0) {
-        return layout;
+    std::erase_if(workers, [](const WorkerLayout& worker) { return worker.tasks.empty(); });
+    for (WorkerLayout& worker : workers) {  // senders and receivers in turn, so that no sender waits for all receivers
+        std::ranges::sort(worker.tasks, {}, [](const TaskPlace& place) { return std::tuple{place.queue, place.side, place.kind}; });
     }
-    for (std::size_t i = 0; i < workers; ++i) {
-        layout[i].processor = processors[i];
+    return workers;
+}
+
+bool leaves_one(const std::vector<WorkerLayout>& workers, const Machine& machine) {
+    return std::ranges::any_of(machine.allowed(), [&](unsigned processor) {
+        return std::ranges::find(workers, processor, &WorkerLayout::processor) == workers.end();
+    });
+}
+
+std::variant<Layout, Errors> decide_layout(const LayoutRequest& request, const std::array<io::PortOffer, 2>& offers,
+                                           const Machine& machine) {
+    Errors errors;
+    for (std::size_t i = 0; i < request.cores.size(); ++i) {
+        const std::string processor = "processor " + std::to_string(request.cores[i]);
+        if (machine.find(request.cores[i]) == nullptr) {
+            errors.push_back(
+                {processor + " is not available", "cores", "choose among those that `gatemark doctor` lists, or leave cores out"});
+        }
+        if (std::find(request.cores.begin(), request.cores.begin() + static_cast<std::ptrdiff_t>(i), request.cores[i]) !=
+            request.cores.begin() + static_cast<std::ptrdiff_t>(i)) {
+            errors.push_back({processor + " is named twice", "cores", "name each once"});
+        }
     }
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-        layout[i * workers / tasks.size()].tasks.push_back(tasks[i]);
+    const PortNodes nodes{offers[0].numa_node, offers[1].numa_node};
+    const PortProcessors processors =
+        request.cores.empty() ? choose_processors(machine, nodes, workers_max(request, offers)) : share_out(machine, nodes, request.cores);
+    if (processors.left.empty()) {
+        errors.push_back({"no processor was found for the workers", "cores", "name one"});
     }
+    if (!errors.empty()) {
+        return errors;
+    }
+    std::array<QueueChoice, 2> choices{choose_queues(request.queues[0], offers[0], processors.left.size()),
+                                       choose_queues(request.queues[1], offers[1], processors.right.size())};
+    if (offers[0].joined && offers[1].joined) {
+        join(choices, request);
+    }
+    Layout layout{.queues = {choices[0].queues, choices[1].queues}, .workers = {}, .why = {}};
+    layout.workers = lay_out(layout.queues[0], layout.queues[1], processors);
+    for (const Side side : {Side::left, Side::right}) {
+        const QueueChoice& choice = choices[static_cast<std::size_t>(side)];
+        layout.why.push_back(std::string{name_of(side)} + " port: " + counted(choice.queues, "queue") + ", " + choice.why);
+    }
+    if (layout.queues[0] > 1 || layout.queues[1] > 1) {
+        layout.why.emplace_back(
+            "frames that leave by two queues, or arrive on two, have no order that is known: reordering is counted within each pair of "
+            "queues");
+    }
+    explain_processors(layout, request, machine, processors, nodes);
     return layout;
-}
-
-std::vector<unsigned> choose_processors(const Machine& machine, std::size_t tasks_max) {
-    const auto near = [&](const std::vector<unsigned>& processors) {
-        const auto close = intersection(processors, machine.near_port);
-        return close.empty() ? processors : close;
-    };
-    std::vector<unsigned> chosen = near(machine.isolated);
-    if (chosen.empty()) {
-        chosen = near(machine.allowed);
-        if (chosen.size() > 1 && chosen.size() == machine.allowed.size()) {
-            chosen.erase(chosen.begin());
-        }
-    }
-    chosen.resize(std::min(chosen.size(), tasks_max));
-    return chosen;
-}
-
-Machine read_machine(int numa_node) {
-    Machine machine;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0) {
-        for (unsigned processor = 0; processor < CPU_SETSIZE; ++processor) {
-            if (CPU_ISSET(processor, &set)) {
-                machine.allowed.push_back(processor);
-            }
-        }
-    }
-    machine.isolated = parse_processor_list(read_line("/sys/devices/system/cpu/isolated"));
-    if (numa_node >= 0) {
-        machine.near_port = parse_processor_list(read_line("/sys/devices/system/node/node" + std::to_string(numa_node) + "/cpulist"));
-    }
-    return machine;
-}
-
-std::vector<unsigned> parse_processor_list(const std::string& text) {
-    std::vector<unsigned> processors;
-    std::istringstream stream{text};
-    for (std::string part; std::getline(stream, part, ',');) {
-        unsigned first = 0, last = 0;
-        char dash = 0;
-        std::istringstream range{part};
-        if (!(range >> first)) {
-            break;
-        }
-        last = range >> dash >> last ? last : first;
-        for (unsigned processor = first; processor <= last; ++processor) {
-            processors.push_back(processor);
-        }
-    }
-    return processors;
 }
 
 }  // namespace gatemark::trial

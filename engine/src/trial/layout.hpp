@@ -1,11 +1,16 @@
 #pragma once
 
+#include "io/port_queues.hpp"
+#include "trial/machine.hpp"
 #include "trial/requests.hpp"
 
+#include <array>
 #include <string>
+#include <variant>
 #include <vector>
 
-/// Which processor polls what: a plan made before the trial.
+/// How many queues each port has and which processor polls what: a plan made before anything is opened, by the same code for `open` and for
+/// `layout`.
 namespace gatemark::trial {
 
 enum class TaskKind : std::uint8_t { send, receive };
@@ -25,25 +30,28 @@ struct WorkerLayout {
     std::vector<TaskPlace> tasks;
 };
 
-/// Spreads the senders and receivers of all queues over the processors: with one all tasks share it; with one queue a port and two
-/// processors each port has its own, with four every task has; without a processor there is no layout. The neighbour responder of a port
-/// goes with the sender of its queue 0, whose transmit queue it shares.
-[[nodiscard]] std::vector<WorkerLayout> lay_out(unsigned left_queues, unsigned right_queues, const std::vector<unsigned>& processors);
-
-struct Machine {
-    std::vector<unsigned> allowed;    ///< processors this process may use
-    std::vector<unsigned> isolated;   ///< processors kept free of other work by the kernel (isolcpus)
-    std::vector<unsigned> near_port;  ///< processors of the ports' NUMA node; empty if unknown
+struct Layout {
+    std::array<unsigned, 2> queues{1, 1};  ///< by Side
+    std::vector<WorkerLayout> workers;
+    std::vector<std::string> why;  ///< a sentence for each thing that was chosen
 };
 
-/// Isolated processors near the port first, else all near it but the lowest, which is left to the control thread and the rest of the
-/// system; at most `tasks_max`. A machine with a single processor shares it.
-[[nodiscard]] std::vector<unsigned> choose_processors(const Machine& machine, std::size_t tasks_max);
+/// Workers where no processor is named: 8 cores are to carry 148.8 million frames/s, the smallest ones at 100 Gbit/s. More queues than that
+/// have a price: the order of fewer frames can be told.
+constexpr std::size_t automatic_workers_max = 8;
 
-/// Reads the machine as it is. `numa_node` is -1 if unknown.
-[[nodiscard]] Machine read_machine(int numa_node);
+/// The one place that decides on queues and processors. What the request names is taken as it is. All problems at once.
+[[nodiscard]] std::variant<Layout, Errors> decide_layout(const LayoutRequest& request, const std::array<io::PortOffer, 2>& offers,
+                                                         const Machine& machine);
 
-/// Reads a kernel list such as "0-3,8". Anything else gives what could be read up to there.
-[[nodiscard]] std::vector<unsigned> parse_processor_list(const std::string& text);
+/// Deals the senders and receivers of all queues out to the processors. Whatever the direction of the traffic, the busy tasks of any two
+/// that share a port differ by one at most; so do the senders of a direction, and its receivers. With as many queues a side as processors each has
+/// one queue of both ports; with twice as many processors each has one queue of one port; with four times as many each has a single task,
+/// and more stay without. Without a processor there is no layout. The neighbour responder of a port goes with the sender of its queue 0,
+/// whose transmit queue it shares.
+[[nodiscard]] std::vector<WorkerLayout> lay_out(unsigned left_queues, unsigned right_queues, const PortProcessors& processors);
+
+/// Whether a processor that this process may use is left to the control thread and to everything else.
+[[nodiscard]] bool leaves_one(const std::vector<WorkerLayout>& workers, const Machine& machine);
 
 }  // namespace gatemark::trial

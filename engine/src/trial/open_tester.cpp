@@ -16,20 +16,14 @@ std::optional<io::PortOptions> port_options(const OpenRequest& request, Side sid
         errors.push_back({error->what, where + ".port", error->fix});
         return std::nullopt;
     }
-    if (wanted.queues == 0 || wanted.queues > 64) {
-        errors.push_back({std::to_string(wanted.queues) + " queues", where + ".queues", "choose 1 to 64"});
-    }
     if (wanted.ring_frames < 16 || wanted.ring_frames > 65536) {
         errors.push_back({"a ring of " + std::to_string(wanted.ring_frames) + " frames", where + ".ring_frames", "choose 16 to 65536"});
     }
     if (wanted.mtu < 576 || wanted.mtu > 9500) {
         errors.push_back({"an MTU of " + std::to_string(wanted.mtu), where + ".mtu", "choose 576 to 9500"});
     }
-    return io::PortOptions{.side = where,
-                           .name = std::get<io::PortName>(std::move(name)),
-                           .queues = wanted.queues,
-                           .ring_frames = wanted.ring_frames,
-                           .mtu = wanted.mtu};
+    return io::PortOptions{
+        .side = where, .name = std::get<io::PortName>(std::move(name)), .ring_frames = wanted.ring_frames, .mtu = wanted.mtu};
 }
 
 using Ports = std::vector<io::DpdkPort>;
@@ -70,7 +64,7 @@ void equip(TesterSide& side, const SideRequest& request, Errors& errors) {
     side.gateway_mac = request.gateway_mac;
     side.teach_hosts = request.teach_hosts;
     std::vector<loop::NeighborMailbox*> mailboxes;
-    for (unsigned queue = 0; queue < request.queues; ++queue) {
+    for (unsigned queue = 0; queue < side.port.options().queues; ++queue) {
         QueuePair& pair = side.queues.emplace_back();
         for (std::size_t slot = 0; slot < slot_count; ++slot) {
             auto pool =
@@ -96,40 +90,79 @@ void equip(TesterSide& side, const SideRequest& request, Errors& errors) {
                                                  Responder::Slots{.arp = slot_arp, .discovery = slot_discovery});
 }
 
-std::vector<unsigned> processors_for(const OpenRequest& request, const io::DpdkPort& port, Errors& errors) {
-    const Machine machine = read_machine(port.facts().numa_node);
-    if (request.cores.empty()) {
-        const auto chosen = choose_processors(machine, std::size_t{2} * (request.left.queues + request.right.queues));
-        if (chosen.empty()) {
-            errors.push_back({"no processor was found for the workers", "cores", "name one"});
-        }
-        return chosen;
-    }
-    for (const unsigned processor : request.cores) {
-        const auto has = [&](const std::vector<unsigned>& list) { return std::find(list.begin(), list.end(), processor) != list.end(); };
-        if (!has(machine.allowed) && !has(machine.isolated)) {
-            errors.push_back({"processor " + std::to_string(processor) + " is not available", "cores",
-                              "choose among those that `gatemark doctor` lists, or leave cores out"});
+void start_workers(TesterParts& parts, Precedence precedence, Errors& errors) {
+    for (const WorkerLayout& worker : parts.layout.workers) {
+        TaskList& list = parts.idle_lists.emplace_back();
+        for (const TaskPlace& place : worker.tasks) {
+            TesterSide& side = parts.side(place.side);
+            if (place.kind == TaskKind::receive) {
+                list.tasks.push_back(side.queues[place.queue].idle_receiver.get());
+            } else if (place.queue == 0) {
+                list.tasks.push_back(side.responder.get());
+            }
         }
     }
-    return request.cores;
+    for (std::size_t i = 0; i < parts.layout.workers.size(); ++i) {
+        const unsigned processor = parts.layout.workers[i].processor;
+        parts.workers.push_back(std::make_unique<Worker>(processor, precedence, parts.idle_lists[i]));
+        if (!parts.workers.back()->pinned()) {
+            errors.push_back({"a worker could not be pinned to processor " + std::to_string(processor), "cores",
+                              "choose a processor that this process may use"});
+        }
+    }
 }
 
 }  // namespace
 
-std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& request, std::uint64_t ticks_per_second) {
+std::variant<Layout, Errors> preview_layout(const LayoutRequest& request) {
     Errors errors;
-    const auto left = port_options(request, Side::left, errors), right = port_options(request, Side::right, errors);
+    std::array<io::PortOffer, 2> offers;
+    for (const Side side : {Side::left, Side::right}) {
+        const auto i = static_cast<std::size_t>(side);
+        const auto name = io::parse_port_name(request.ports[i]);
+        if (const Error* error = error_of(name)) {
+            errors.push_back({error->what, std::string{name_of(side)} + ".port", error->fix});
+        } else {
+            offers[i] = io::offer_of(std::get<io::PortName>(name));
+        }
+    }
     if (!errors.empty()) {
         return errors;
     }
+    return decide_layout(request, offers, read_machine());
+}
+
+std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& request, std::uint64_t ticks_per_second) {
+    Errors errors;
+    auto left = port_options(request, Side::left, errors), right = port_options(request, Side::right, errors);
+    if (!errors.empty()) {
+        return errors;
+    }
+    const LayoutRequest layout_request{
+        .ports = {request.left.port, request.right.port}, .queues = {request.left.queues, request.right.queues}, .cores = request.cores};
+    const Machine machine = read_machine();
+    std::array<io::PortOffer, 2> offers{io::offer_of(left->name), io::offer_of(right->name)};
+    auto decided = decide_layout(layout_request, offers, machine);
+    if (auto* problems = std::get_if<Errors>(&decided)) {
+        return std::move(*problems);
+    }
+    const auto take_queues = [&] {
+        left->queues = std::get<Layout>(decided).queues[0];
+        right->queues = std::get<Layout>(decided).queues[1];
+    };
+    take_queues();
     auto environment = io::DpdkEnvironment::start({.pci_addresses = io::pci_addresses({left->name, right->name}),
                                                    .huge_pages_allowed = request.huge_pages_allowed,
                                                    .memory_mib = io::memory_needed_mib({*left, *right}, slot_count)});
     if (const Error* error = error_of(environment)) {
         return Errors{*error};
     }
+    // The drivers may offer less than was thought, never more: the memory asked for is enough.
+    offers = {io::with_driver_limits(left->name, offers[0]), io::with_driver_limits(right->name, offers[1])};
+    decided = decide_layout(layout_request, offers, machine);
+    take_queues();
     auto parts = std::make_unique<TesterParts>(std::get<io::DpdkEnvironment>(std::move(environment)), ticks_per_second);
+    parts->layout = std::get<Layout>(std::move(decided));
     Ports ports = open_ports(*left, *right, errors);
     if (!errors.empty()) {
         return errors;
@@ -138,31 +171,8 @@ std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& re
         parts->sides[i] = std::make_unique<TesterSide>(std::move(ports[i]));
         equip(*parts->sides[i], side_of(request, static_cast<Side>(i)), errors);
     }
-    const auto processors = processors_for(request, parts->sides[0]->port, errors);
-    if (!errors.empty()) {
-        return errors;
-    }
-    parts->layout = lay_out(request.left.queues, request.right.queues, processors);
-    for (const WorkerLayout& worker : parts->layout) {
-        TaskList& list = parts->idle_lists.emplace_back();
-        for (const TaskPlace& place : worker.tasks) {
-            TesterSide& side = parts->side(place.side);
-            if (place.kind == TaskKind::receive) {
-                list.tasks.push_back(side.queues[place.queue].idle_receiver.get());
-            } else if (place.queue == 0) {
-                list.tasks.push_back(side.responder.get());
-            }
-        }
-    }
-    // The control thread, and whoever else is on this machine, must find a processor as well.
-    const bool one_is_left = parts->layout.size() < read_machine(-1).allowed.size();
-    const Precedence precedence = one_is_left ? Precedence::alone : Precedence::shared;
-    for (std::size_t i = 0; i < parts->layout.size(); ++i) {
-        parts->workers.push_back(std::make_unique<Worker>(parts->layout[i].processor, precedence, parts->idle_lists[i]));
-        if (!parts->workers.back()->pinned()) {
-            errors.push_back({"a worker could not be pinned to processor " + std::to_string(parts->layout[i].processor), "cores",
-                              "choose a processor that this process may use"});
-        }
+    if (errors.empty()) {
+        start_workers(*parts, leaves_one(parts->layout.workers, machine) ? Precedence::alone : Precedence::shared, errors);
     }
     if (!errors.empty()) {
         return errors;

@@ -3,6 +3,7 @@
 #include "frame/stream.hpp"
 #include "state/connection_keeper.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -28,16 +29,24 @@ using frame::signature::Direction;
 
 struct SideRequest {
     std::string port;
-    unsigned queues = 1, ring_frames = 4096, mtu = 1500;
+    std::optional<unsigned> queues;  ///< nothing: chosen by `decide_layout`
+    unsigned ring_frames = 4096, mtu = 1500;
     std::optional<std::uint16_t> vlan_id;
     std::vector<frame::HostSet> answer_for;
     bool teach_hosts = true;  ///< whether learning frames tell the gateway where each of them is
     std::optional<net::MacAddress> gateway_mac;
 };
 
+/// What the layout of the tasks depends on, beside the machine.
+struct LayoutRequest {
+    std::array<std::string, 2> ports{};               ///< by Side
+    std::array<std::optional<unsigned>, 2> queues{};  ///< nothing: chosen by `decide_layout`
+    std::vector<unsigned> cores{};                    ///< empty: chosen by `decide_layout`
+};
+
 struct OpenRequest {
     SideRequest left, right;
-    std::vector<unsigned> cores;  ///< empty: chosen by `choose_processors`
+    std::vector<unsigned> cores{};  ///< empty: chosen by `decide_layout`
     bool huge_pages_allowed = true;
 };
 

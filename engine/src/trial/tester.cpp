@@ -34,7 +34,7 @@ Tester::~Tester() = default;
 
 OpenedFacts Tester::facts() const {
     OpenedFacts facts{.ports = {parts_->sides[0]->port.facts(), parts_->sides[1]->port.facts()},
-                      .workers = parts_->layout,
+                      .layout = parts_->layout,
                       .huge_pages = parts_->environment.uses_huge_pages()};
     for (std::size_t i = 0; i < 2; ++i) {
         facts.ports[i].mac = parts_->sides[i]->link.own_mac;

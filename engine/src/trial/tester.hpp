@@ -19,9 +19,12 @@ struct TesterParts;
 
 struct OpenedFacts {
     std::array<io::PortFacts, 2> ports;  ///< by Side
-    std::vector<WorkerLayout> workers;
+    Layout layout;
     bool huge_pages = false;
 };
+
+/// How `Tester::open` would lay out the tasks. Opens nothing, so what only a driver knows is not in it; it says so.
+[[nodiscard]] std::variant<Layout, Errors> preview_layout(const LayoutRequest& request);
 
 /// The opened Tester: two ports, their queues, the workers that poll them. Neighbours are answered from its beginning to its end, between
 /// trials as well.

@@ -78,7 +78,7 @@ struct TesterParts {
     pace::CycleClock clock;
     std::array<std::unique_ptr<TesterSide>, 2> sides;
     ConnectionMemory connections;
-    std::vector<WorkerLayout> layout;
+    Layout layout;
     std::vector<TaskList> idle_lists;              ///< by worker
     std::array<DirectionMemory, 2> memories;       ///< by Direction
     std::vector<std::unique_ptr<Worker>> workers;  // last in, first out

@@ -172,7 +172,7 @@ void TrialRun::set_templates() {
 
 std::vector<TaskList> TrialRun::task_lists() const {
     std::vector<TaskList> lists;
-    for (const WorkerLayout& worker : parts_.layout) {
+    for (const WorkerLayout& worker : parts_.layout.workers) {
         TaskList& list = lists.emplace_back();
         list.idle = false;
         for (const TaskPlace& place : worker.tasks) {

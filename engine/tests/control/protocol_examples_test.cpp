@@ -60,6 +60,9 @@ TEST(ProtocolExamples, EveryRequestIsReadWithoutAProblem) {
         if (kind == "open") {
             (void)read_open_request(message, errors);
         }
+        if (kind == "layout") {
+            (void)read_layout_request(message, errors);
+        }
         if (kind == "resolve") {
             (void)read_resolve_request(message, errors);
         }
@@ -140,6 +143,10 @@ TEST(ProtocolExamples, AnswersHaveTheKeysThatTheEngineWrites) {
     compare(written_progress, example("trial_progress"), "trial_progress");
     Json written_error = {{"answer", "error"}, {"id", 1}, {"errors", to_json(Errors{{"what", "where", "fix"}})}};
     compare(written_error, example("error_answer"), "error_answer");
+    Json written_layout = to_json(trial::Layout{.queues = {1, 1}, .workers = {{0, {{}}}}, .why = {"why"}});
+    written_layout["answer"] = "ok";
+    written_layout["id"] = 3;
+    compare(written_layout, example("layout_answer"), "layout_answer");
     compare(to_json(io::PortFacts{}), example("link_answer")["left"], "link_answer.left");
 }
 

@@ -48,7 +48,7 @@ TEST(Server, SaysWhoItIs) {
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0]["answer"], "ok");
     EXPECT_EQ(answers[0]["id"], 1);
-    EXPECT_EQ(answers[0]["protocol"], 2);
+    EXPECT_EQ(answers[0]["protocol"], 3);
     EXPECT_EQ(answers[0]["tsc_hz"], 1'000'000'000);
     EXPECT_FALSE(answers[0]["processors"].empty());
     EXPECT_TRUE(answers[0]["tsc_invariant"].is_boolean());
@@ -57,6 +57,19 @@ TEST(Server, SaysWhoItIs) {
     for (const char* const key : {"version", "dpdk", "build"}) {
         EXPECT_TRUE(answers[0][key].is_string()) << key;
     }
+}
+
+TEST(Server, ShowsTheLayoutWithoutAPort) {
+    const auto answers =
+        answers_to({R"({"request":"layout","id":3,"left":{"port":"null","queues":3},"right":{"port":"ring","queues":null},"cores":[]})",
+                    R"({"request":"layout","id":4,"left":{"port":"nul","queues":0},"right":{"port":"ring"},"cores":[-1]})",
+                    R"({"request":"layout","id":5,"left":{"port":"nul","queues":null},"right":{"port":"ring"},"cores":[]})"});
+    EXPECT_EQ(answers[0]["answer"], "ok") << answers[0];
+    EXPECT_EQ(answers[0]["queues"]["left"], 3);
+    EXPECT_EQ(answers[0]["queues"]["right"], answers[0]["workers"].size());
+    EXPECT_FALSE(answers[0]["why"].empty());
+    EXPECT_EQ(answers[1]["errors"].size(), 2U) << answers[1];
+    EXPECT_EQ(answers[2]["errors"][0]["where"], "left.port") << answers[2];
 }
 
 TEST(Server, ShowsFramesWithoutAPort) {

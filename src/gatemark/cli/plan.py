@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from gatemark.campaign.estimate import PlanEstimate, estimate
 from gatemark.campaign.plan import Plan, deviations, make_plan
 from gatemark.campaign.stateful_estimate import ASSUMED_CONNECTIONS_PER_SECOND
 from gatemark.cli.common import AsJson, cell_json, cell_text, complete_campaign, print_json
 from gatemark.config.model import Campaign
+from gatemark.dut.open import open_testbed
+from gatemark.engine.process import start_engine
+from gatemark.errors import GatemarkError
 from gatemark.results.toml_text import to_toml
+from gatemark.trial.request import layout_request
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, format_rate
 
 
 def plan(file: Path, /, *, as_json: AsJson = False) -> int:
     """Show all settings of a campaign with their defaults, its runs, their duration, and where it leaves the RFCs.
+
+    And its layout: which processor will poll which queue, as the engine of this machine would choose now.
 
     Nothing is sent and nothing is made.
 
@@ -30,6 +38,7 @@ def plan(file: Path, /, *, as_json: AsJson = False) -> int:
     """
     campaign = complete_campaign(file)
     runs, needed, unmet = make_plan(campaign), estimate(campaign), deviations(campaign)
+    layout = layout_of(campaign)
     if as_json:
         print_json(
             {
@@ -37,6 +46,7 @@ def plan(file: Path, /, *, as_json: AsJson = False) -> int:
                 "runs": [
                     {"number": run.number, "procedure": run.procedure, **cell_json(run.cell)} for run in runs.runs
                 ],
+                "layout": layout,
                 "estimate": asdict(needed),
                 "deviations": list(unmet),
             }
@@ -46,11 +56,33 @@ def plan(file: Path, /, *, as_json: AsJson = False) -> int:
     print(to_toml(campaign.to_document()).rstrip())
     print("\n# Runs\n")
     print(_runs_text(campaign, runs))
+    print("\n# Layout\n")
+    print(_layout_text(layout))
     print("\n# Deviations\n")
     print("\n".join(f"- {sentence}" for sentence in unmet) or "none")
     print("\n# Duration\n")
     print(_estimate_text(campaign, needed))
     return 0
+
+
+def layout_of(campaign: Campaign) -> dict[str, Any]:
+    """Ask the engine how it would lay out its work; `unknown` says why it could not be asked, or would refuse."""
+    try:
+        bed = open_testbed(campaign)
+        body = layout_request(campaign, bed.tester_cores, bed.ports)
+        with start_engine(log=None) as engine:
+            answer = engine.layout(body)
+    except GatemarkError as error:
+        return {"unknown": [problem.to_json() for problem in error.problems]}
+    return {key: answer[key] for key in ("queues", "workers", "why")}
+
+
+def _layout_text(layout: Mapping[str, Any]) -> str:
+    if "unknown" in layout:
+        return "\n".join(f"not known: {problem['where']}: {problem['what']}" for problem in layout["unknown"])
+    lines = [f"queues: left {layout['queues']['left']}, right {layout['queues']['right']}"]
+    lines += [f"processor {worker['processor']}: {', '.join(worker['tasks'])}" for worker in layout["workers"]]
+    return "\n".join([*lines, *(f"- {reason}" for reason in layout["why"])])
 
 
 def _runs_text(campaign: Campaign, runs: Plan) -> str:

@@ -204,7 +204,9 @@ class SideModel(Table):
     )
     gateway_mac: MacAddress | None = Field(None, description="static address of the gateway in place of ARP and NDP")
     vlan: Annotated[StrictInt, Field(ge=1, le=4094)] | None = Field(None, description="IEEE 802.1Q VLAN identifier")
-    queues: Annotated[StrictInt, Field(ge=1, le=64)] = Field(defaults.QUEUES, description="queues of the port")
+    queues: Annotated[StrictInt, Field(ge=1, le=64)] | None = Field(
+        None, description="queues of the port, default one for each worker where the port spreads frames, else 1"
+    )
     ring_frames: Annotated[StrictInt, Field(ge=32, le=65536)] = Field(
         defaults.RING_FRAMES, description="frames that a receive or transmit ring holds"
     )

@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self
 
 from gatemark.errors import EngineError, Interrupted, Problem
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 """Both sides must agree exactly."""
 
 PATIENCE_S = 30.0
@@ -66,6 +66,9 @@ class Engine(Protocol):
 
     def frames(self, body: Mapping[str, Any]) -> JsonObject:
         """Return frames as a trial would send them."""
+
+    def layout(self, body: Mapping[str, Any]) -> JsonObject:
+        """Return queues and workers as `open` would choose them."""
 
     def connections(self) -> JsonObject:
         """Return what the state table says about the gateway."""
@@ -133,6 +136,10 @@ class EngineClient:
 
     def frames(self, body: Mapping[str, Any]) -> JsonObject:
         """Return frames as a trial would send them; needs no open port."""
+        return self._request(body, PATIENCE_S)
+
+    def layout(self, body: Mapping[str, Any]) -> JsonObject:
+        """Return queues and workers as `open` would choose them; needs no open port."""
         return self._request(body, PATIENCE_S)
 
     def connections(self) -> JsonObject:

@@ -28,6 +28,7 @@ NANOSECONDS_PER_SECOND = 1_000_000_000
 STEPS_OF_TRIAL = 16
 """A trial of a stateful campaign has so many numbers, one for each of its phases."""
 EXAMINED_MAX = 4_194_304
+LAYOUT = {"queues": {"left": 1, "right": 1}, "workers": [{"processor": 0, "tasks": []}], "why": ["nothing is polled"]}
 MAC_ADDRESSES = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:00:02"}
 OWN_DROPS = (
     "rx_missed",
@@ -75,7 +76,11 @@ class SimulatedEngine:
     def open(self, body: Mapping[str, Any]) -> JsonObject:
         """Return two ports."""
         ports = {side: self._port(side, body.get(side) or {}) for side in ("left", "right")}
-        return {"answer": "ok", "id": 2, **ports, "workers": [{"processor": 0, "tasks": []}], "huge_pages": False}
+        return {"answer": "ok", "id": 2, **ports, **LAYOUT, "huge_pages": False}
+
+    def layout(self, body: Mapping[str, Any]) -> JsonObject:
+        """Return the one layout there is."""
+        return {"answer": "ok", "id": 3, **LAYOUT}
 
     def resolve(self, body: Mapping[str, Any]) -> JsonObject:
         """Return the gateway's link-layer address."""

@@ -64,6 +64,10 @@ class EngineFacts(Facts):
     huge_pages: bool
     workers: tuple[str, ...]
     """One text per worker: its processor and its tasks."""
+    queues: dict[Literal["left", "right"], int] | None = None
+    """Queues of each port, in each direction."""
+    layout: tuple[str, ...] = ()
+    """Why these queues and processors, a sentence each."""
     clock: ClockFacts | None = None
 
 
@@ -173,6 +177,8 @@ def engine_facts(hello: Mapping[str, Any], opened: Mapping[str, Any]) -> EngineF
         tsc_invariant=bool(hello["tsc_invariant"]),
         huge_pages=bool(opened.get("huge_pages", False)),
         workers=tuple(_worker(worker) for worker in opened.get("workers", [])),
+        queues=opened.get("queues"),
+        layout=tuple(opened.get("why", ())),
         clock=ClockFacts(**hello["clock"]) if "clock" in hello else None,
     )
 

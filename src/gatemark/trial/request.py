@@ -32,6 +32,12 @@ def open_request(campaign: Campaign, cores: Sequence[int], ports: Mapping[SideNa
     return {"request": "open", **sides, "cores": list(cores), "huge_pages": campaign.testbed.huge_pages}
 
 
+def layout_request(campaign: Campaign, cores: Sequence[int], ports: Mapping[str, str]) -> Json:
+    """Return the request for the layout that `open_request` would lead to; it needs no port."""
+    sides: Json = {name: {"port": ports[name], "queues": campaign.side(name).queues} for name in _SIDES}
+    return {"request": "layout", **sides, "cores": list(cores)}
+
+
 def _open_side(campaign: Campaign, name: SideName, port: str | None) -> Json:
     side = campaign.side(name)
     port = port or side.port

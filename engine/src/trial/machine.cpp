@@ -1,0 +1,182 @@
+#include "trial/machine.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+
+namespace gatemark::trial {
+
+namespace {
+
+using Numbers = std::vector<unsigned>;
+
+std::string read_line(const std::string& path) {
+    std::ifstream file{path};
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+bool holds(const Numbers& list, unsigned number) { return std::ranges::find(list, number) != list.end(); }
+
+/// One hardware thread of each core, best first.
+std::vector<Processor> candidates_of(const Machine& machine) {
+    const bool isolated = std::ranges::any_of(machine.processors, &Processor::isolated);
+    std::vector<Processor> usable;
+    std::ranges::copy_if(machine.processors, std::back_inserter(usable), isolated ? &Processor::isolated : &Processor::allowed);
+    std::optional<unsigned> control_core;
+    if (!isolated && usable.size() > 1) {
+        control_core = usable.front().core;
+        usable.erase(usable.begin());
+    }
+    std::vector<Processor> chosen;
+    for (const Processor& processor : usable) {
+        if (std::ranges::find(chosen, processor.core, &Processor::core) == chosen.end()) {
+            chosen.push_back(processor);
+        }
+    }
+    std::ranges::stable_partition(chosen, [&](const Processor& processor) { return processor.core != control_core; });
+    return chosen;
+}
+
+Numbers numbers_on(const std::vector<Processor>& processors, int node) {
+    Numbers found;
+    for (const Processor& processor : processors) {
+        if (processor.numa_node == node) {
+            found.push_back(processor.number);
+        }
+    }
+    return found;
+}
+
+Numbers numbers_of(const std::vector<Processor>& processors) {
+    Numbers found;
+    for (const Processor& processor : processors) {
+        found.push_back(processor.number);
+    }
+    return found;
+}
+
+/// Whether the kernel lets a thread of ours go there; a container may forbid what is isolated.
+bool may_be_pinned_to(unsigned processor, const cpu_set_t& now) {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(processor, &only);
+    const bool may = sched_setaffinity(0, sizeof only, &only) == 0;
+    sched_setaffinity(0, sizeof now, &now);
+    return may;
+}
+
+}  // namespace
+
+const Processor* Machine::find(unsigned number) const noexcept {
+    const auto found = std::ranges::find(processors, number, &Processor::number);
+    return found == processors.end() ? nullptr : &*found;
+}
+
+std::vector<unsigned> Machine::allowed() const {
+    Numbers numbers;
+    for (const Processor& processor : processors) {
+        if (processor.allowed) {
+            numbers.push_back(processor.number);
+        }
+    }
+    return numbers;
+}
+
+std::vector<unsigned> PortProcessors::all() const {
+    Numbers both = left;
+    std::ranges::copy_if(right, std::back_inserter(both), [&](unsigned number) { return !holds(left, number); });
+    return both;
+}
+
+PortProcessors choose_processors(const Machine& machine, PortNodes nodes, std::size_t most) {
+    const std::vector<Processor> candidates = candidates_of(machine);
+    const auto first = [](Numbers numbers, std::size_t count) {
+        numbers.resize(std::min(numbers.size(), count));
+        return numbers;
+    };
+    const Numbers near_left = nodes[0] < 0 ? Numbers{} : numbers_on(candidates, nodes[0]);
+    const Numbers near_right = nodes[1] < 0 ? Numbers{} : numbers_on(candidates, nodes[1]);
+    if (nodes[0] != nodes[1] && !near_left.empty() && !near_right.empty()) {
+        const std::size_t each = std::max<std::size_t>(1, most / 2);
+        return {first(near_left, each), first(near_right, each)};
+    }
+    Numbers shared = near_left.empty() ? near_right : near_left;
+    if (shared.empty()) {
+        shared = numbers_of(candidates);
+    }
+    shared = first(std::move(shared), most);
+    return {shared, shared};
+}
+
+PortProcessors share_out(const Machine& machine, PortNodes nodes, const std::vector<unsigned>& named) {
+    PortProcessors groups;
+    for (const unsigned number : named) {
+        const Processor* const processor = machine.find(number);
+        const int node = processor == nullptr ? -1 : processor->numa_node;
+        if (node == nodes[0]) {
+            groups.left.push_back(number);
+        } else if (node == nodes[1]) {
+            groups.right.push_back(number);
+        }
+    }
+    const bool known = nodes[0] >= 0 && nodes[1] >= 0 && nodes[0] != nodes[1];
+    const bool all_placed = groups.left.size() + groups.right.size() == named.size();
+    if (known && all_placed && !groups.left.empty() && !groups.right.empty()) {
+        return groups;
+    }
+    return {named, named};
+}
+
+Machine read_machine() {
+    const std::string folder = "/sys/devices/system/";
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    const Numbers isolated = parse_processor_list(read_line(folder + "cpu/isolated"));
+    Machine machine;
+    for (unsigned number = 0; number < CPU_SETSIZE; ++number) {
+        Processor processor{.number = number, .core = number};
+        processor.allowed = CPU_ISSET(number, &allowed);
+        processor.isolated = holds(isolated, number) && may_be_pinned_to(number, allowed);
+        if (processor.allowed || processor.isolated) {
+            const std::string path = folder + "cpu/cpu" + std::to_string(number) + "/topology/thread_siblings_list";
+            const Numbers siblings = parse_processor_list(read_line(path));
+            processor.core = siblings.empty() ? number : siblings.front();
+            machine.processors.push_back(processor);
+        }
+    }
+    for (const unsigned node : parse_processor_list(read_line(folder + "node/online"))) {
+        for (const unsigned number : parse_processor_list(read_line(folder + "node/node" + std::to_string(node) + "/cpulist"))) {
+            if (const auto found = std::ranges::find(machine.processors, number, &Processor::number); found != machine.processors.end()) {
+                found->numa_node = static_cast<int>(node);
+            }
+        }
+    }
+    return machine;
+}
+
+std::vector<unsigned> parse_processor_list(const std::string& text) {
+    Numbers processors;
+    std::istringstream stream{text};
+    for (std::string part; std::getline(stream, part, ',');) {
+        unsigned first = 0, last = 0;
+        char dash = 0;
+        std::istringstream range{part};
+        if (!(range >> first)) {
+            break;
+        }
+        last = range >> dash >> last ? last : first;
+        for (unsigned processor = first; processor <= last; ++processor) {
+            processors.push_back(processor);
+        }
+    }
+    return processors;
+}
+
+}  // namespace gatemark::trial

@@ -1,0 +1,153 @@
+"""Rings with any number of queues and workers: nothing is lost, repeated or changed, in any role and direction."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from machine import missing
+
+from gatemark.campaign.plan import cells_of
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import Campaign
+from gatemark.dut.steering import usable_processors
+from gatemark.engine.client import EngineClient
+from gatemark.engine.process import start_engine
+from gatemark.trial.connection_request import establish_request, use_request, validation_request
+from gatemark.trial.form import Tags, TrialForm
+from gatemark.trial.request import layout_request, open_request, trial_request
+from gatemark.trial.result import TrialReport
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
+
+CONNECTIONS = 2000
+FRAMES_PER_SECOND = 50_000
+DURATION_NS = 100_000_000
+NO_GIVING_UP_NS = 60_000_000_000
+FORM = TrialForm(tags=Tags(first_ns=DURATION_NS // 2, count=1000), variation=True, histogram=True)
+QUEUES = [1, 2, 3, 4]
+WORKERS = sorted({1, min(2, len(usable_processors())), min(4, len(usable_processors()))})
+
+
+def campaign(queues: int | None, **tables: Any) -> Campaign:
+    sides = {side: {} if queues is None else {"queues": queues} for side in ("left", "right")}
+    return campaign_from_dict(
+        {
+            "seed": 42,
+            "testbed": {"kind": "loopback", "huge_pages": "never"},
+            "traffic": {"frame_sizes": {"family": "ipv4", "octets": 84}, "mix": "9/10"},
+            "trial": {"duration": "100ms", "settle": "0s", "learn": "0s", "drain": "200ms", "rest": "0s"},
+            "frame_loss": {"rates": ["50k"]},
+            **sides,
+            **tables,
+        }
+    )
+
+
+def stateful(queues: int, inside: str, read_order: str) -> Campaign:
+    connections = {"count": CONNECTIONS, "rate": "50k", "gap": "0s", "timeout": "200ms", "read_order": read_order}
+    return campaign(queues, gateway={"mode": "nat44", "inside": inside}, connections=connections)
+
+
+def assert_whole(report: TrialReport, classes: int) -> None:
+    seen = [counts for _, _, counts in report.counts() if counts.intended]
+    assert len(seen) == classes
+    for counts in seen:
+        assert counts.received == counts.offered == counts.intended, counts
+        assert (counts.faulty, counts.duplicate, counts.reordered, counts.late) == (0, 0, 0, 0), counts
+
+
+def report_of(engine: EngineClient, body: dict[str, Any]) -> tuple[TrialReport, dict[str, Any]]:
+    answer = engine.trial({**body, "give_up_lateness_ns": NO_GIVING_UP_NS})
+    return TrialReport.from_json(answer), answer
+
+
+def cells_by_direction(found: Campaign) -> dict[str, Any]:
+    return {cell.direction: cell for cell in cells_of(found)}
+
+
+def assert_every_delay(answer: dict[str, Any]) -> None:
+    for direction in answer["directions"]:
+        classes = [direction[kind] for kind in ("foreground", "background")]
+        assert sum(counts["delay"]["tags"]["received"] for counts in classes) == 1000
+        for counts in classes:
+            delay = counts["delay"]
+            assert delay["samples"] == counts["received"] == sum(frames for _, frames in delay["histogram"])
+            assert (delay["negative"], delay["impossible"]) == (0, 0)
+            assert delay["variation"]["pairs"] == counts["received"] - 1
+            assert delay["variation"]["skipped"] == 0
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("queues", QUEUES)
+def test_every_layout_is_exact(queues: int, workers: int) -> None:
+    """Routing in all directions with every recorder; connections with the Initiator on either side, in every order."""
+    numbers = itertools.count(1)
+    routed = campaign(
+        queues,
+        gateway={"mode": "router44"},
+        traffic={
+            "frame_sizes": {"family": "ipv4", "octets": 84},
+            "mix": "9/10",
+            "direction": ["bidirectional", "forward", "reverse"],
+        },
+    )
+    cores = usable_processors()[-workers:]
+    with start_engine() as engine:
+        ports = {"left": "ring", "right": "ring"}
+        planned = engine.layout(layout_request(routed, cores, ports))
+        opened = engine.open(open_request(routed, cores, ports))
+        assert {key: opened[key] for key in ("queues", "workers", "why")} == {
+            key: planned[key] for key in ("queues", "workers", "why")
+        }
+        assert opened["queues"] == {"left": queues, "right": queues}
+        assert [worker["processor"] for worker in opened["workers"]] == cores[: 4 * queues]
+        for direction, cell in cells_by_direction(routed).items():
+            body = trial_request(
+                routed,
+                cell,
+                frames_per_second=FRAMES_PER_SECOND,
+                duration_ns=DURATION_NS,
+                trial_number=next(numbers),
+                form=FORM,
+            )
+            report, answer = report_of(engine, body)
+            assert_whole(report, 4 if direction == "bidirectional" else 2)
+            assert_every_delay(answer)
+        for inside, order in itertools.product(
+            ("left", "right"), ("fixed", "increasing", "decreasing", "pseudorandom")
+        ):
+            through = stateful(queues, inside, order)
+            (cell,) = cells_of(through)
+            number = next(numbers) * 16
+            common = {"connections": CONNECTIONS}
+            report, _ = report_of(
+                engine,
+                establish_request(through, cell, connections_per_second=50_000, trial_number=number, **common),
+            )
+            assert_whole(report, 2)
+            assert report.connections is not None
+            assert report.connections.established == CONNECTIONS
+            use = use_request(
+                through,
+                cell,
+                frames_per_second=FRAMES_PER_SECOND,
+                duration_ns=DURATION_NS // 5,
+                trial_number=number + 1,
+                **common,
+            )
+            assert_whole(report_of(engine, use)[0], 4)
+            validation = validation_request(
+                through, cell, connections_per_second=50_000, trial_number=number + 2, **common
+            )
+            assert_whole(report_of(engine, validation)[0], 2)
+
+
+def test_a_campaign_that_names_no_queues_gets_one_for_each_worker() -> None:
+    cores = usable_processors()
+    routed = campaign(None, gateway={"mode": "router44"})
+    for port in ("ring", "null"):
+        with start_engine() as engine:
+            opened = engine.open(open_request(routed, cores[:4], {"left": port, "right": port}))
+            assert opened["queues"] == {"left": len(cores[:4]), "right": len(cores[:4])}
