@@ -37,7 +37,7 @@ from gatemark.trial.request import open_request, trial_request
 
 OFFERED_LOAD = 1_000_000_000
 """Frames/s in each direction: more than any port of 100 Gbit/s carries."""
-PILOT_FRAMES = 20_000_000
+PILOT_FRAMES = 2_000_000
 """Frames of the first trial in each direction and of each worker: what it reaches says how long the second one is."""
 NEVER_NS = 10**12
 

@@ -97,6 +97,18 @@ def test_many_neighbours_and_background(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(bool(MISSING_FOR_NETNS), reason=f"needs {', '.join(MISSING_FOR_NETNS)}")
+@pytest.mark.parametrize("queues", [2, 3])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_neighbours_are_answered_on_any_queue(queues: int, workers: int, tmp_path: Path) -> None:
+    """The gateway asks for every host, and its questions arrive on any queue of a port, polled by any worker."""
+    cores = usable_processors()[-workers:]
+    text = ON_LINK.replace('kind = "netns"', f'kind = "netns"\ncores = {cores}\ngateway_cores = {usable_processors()}')
+    for side in ("left", "right"):
+        text = text.replace(f"[{side}]", f"[{side}]\nqueues = {queues}")
+    assert_whole(counts_of(tmp_path, text), classes=4)
+
+
+@pytest.mark.skipif(bool(MISSING_FOR_NETNS), reason=f"needs {', '.join(MISSING_FOR_NETNS)}")
 def test_xdp_sockets(tmp_path: Path) -> None:
     """A veth takes an XDP program only if its other end's MTU fits into a page."""
     text = ON_LINK
