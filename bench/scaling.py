@@ -11,7 +11,8 @@ busy and the figure is what was really offered. No limit is searched for, and no
 The last one needs two ports of 100 Gbit/s that a cable joins, and shows 148.8 Mframes/s, random and verified.
 
 Data goes to standard output: a table, or JSON with --json. Every number of workers is measured once a round, in turn,
-so that what else happens on the machine happens to all of them.
+so that what else happens on the machine happens to all of them. A round's figure is the median of its trials, the
+ratio is taken within a round, and the table has the medians of the rounds.
 """
 
 from __future__ import annotations
@@ -49,13 +50,19 @@ class Measured:
     workers: int
     processors: list[int]
     queues: dict[str, int]
-    frames_per_second: float
-    """Offered, of all directions together."""
+    trials: list[float]
+    """Frames/s offered in each trial, of all directions together."""
+    offered: int
+    """Of all trials."""
     received: int | None
     """Frames that came back correct; None where the ports return nothing."""
-    offered: int
     wrong: int
     """Frames that came back wrong or twice."""
+
+    @property
+    def frames_per_second(self) -> float:
+        """Median of the trials."""
+        return statistics.median(self.trials)
 
 
 def campaign_of(ports: Sequence[str], direction: str, frame_octets: int) -> Campaign:
@@ -84,18 +91,18 @@ def offer(engine: EngineClient, campaign: Campaign, number: int, frames: int) ->
 
 def sending_rate(report: dict[str, Any]) -> float:
     """Frames/s of all directions together; each direction has a time of its own."""
-    return sum(way["foreground"]["offered"] * 1e9 / way["sending_ns"] for way in report["directions"])
+    return float(sum(way["foreground"]["offered"] * 1e9 / way["sending_ns"] for way in report["directions"]))
 
 
-def measure(campaign: Campaign, processors: list[int], seconds: float) -> Measured:
-    """Open the ports with these processors and offer frames for about so long."""
+def measure(campaign: Campaign, processors: list[int], *, trials: int, seconds: float) -> Measured:
+    """Open the ports with these processors and make trials of about so long."""
     with unthrottled_real_time(), start_engine() as engine:
         opened = engine.open(open_request(campaign, processors))
         with keeping_off(processors):  # only now: the engine would inherit it
             pilot = offer(engine, campaign, 1, PILOT_FRAMES * len(processors))
-            ways = len(pilot["directions"])
-            report = offer(engine, campaign, 2, int(sending_rate(pilot) * seconds / ways))
-    counts = [way["foreground"] for way in report["directions"]]
+            frames = int(sending_rate(pilot) * seconds / len(pilot["directions"]))
+            reports = [offer(engine, campaign, number, frames) for number in range(2, 2 + trials)]
+    counts = [way["foreground"] for report in reports for way in report["directions"]]
     received = sum(count["received"] for count in counts)
     nothing_returns = all(
         name.partition(":")[0] == "null" for name in (opened["left"]["port"], opened["right"]["port"])
@@ -104,7 +111,7 @@ def measure(campaign: Campaign, processors: list[int], seconds: float) -> Measur
         workers=len(opened["workers"]),
         processors=[worker["processor"] for worker in opened["workers"]],
         queues=opened["queues"],
-        frames_per_second=sending_rate(report),
+        trials=[sending_rate(report) for report in reports],
         received=None if nothing_returns else received,
         offered=sum(count["offered"] for count in counts),
         wrong=sum(count["faulty"] + count["duplicate"] for count in counts),
@@ -177,7 +184,8 @@ def main() -> int:
     parser.add_argument("--cores", nargs="+", type=int, metavar="CPU", help="processors, in the order of their use")
     parser.add_argument("--direction", choices=["bidirectional", "forward", "reverse"], default="bidirectional")
     parser.add_argument("--octets", type=int, default=64, help="frame size with FCS")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of sending, for each number of workers and round")
+    parser.add_argument("--seconds", type=float, default=0.2, help="of sending in a trial")
+    parser.add_argument("--trials", type=int, default=8, help="for each number of workers in a round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
     given = parser.parse_args()
@@ -189,13 +197,14 @@ def main() -> int:
     rounds: list[list[Measured]] = []
     for number in range(given.rounds):
         print(f"round {number + 1} of {given.rounds}", file=sys.stderr)
-        rounds.append([measure(campaign, cores[:count], given.seconds) for count in workers])
+        made = [measure(campaign, cores[:n], trials=given.trials, seconds=given.seconds) for n in workers]
+        rounds.append(made)
     rows = summary_of(rounds)
     if given.json:
         machine = {"processors": os.cpu_count(), "usable": usable_processors()}
         asked = {"ports": given.ports, "direction": given.direction, "octets": given.octets}
-        made = [[asdict(one) for one in made] for made in rounds]
-        print(json.dumps({"machine": machine, **asked, "summary": rows, "rounds": made}, indent=2))
+        all_rounds = [[asdict(one) for one in made] for made in rounds]
+        print(json.dumps({"machine": machine, **asked, "summary": rows, "rounds": all_rounds}, indent=2))
     else:
         title = (
             f"{given.ports[0]} - {given.ports[1]}, {given.direction}, {given.octets} octets; all directions together"
