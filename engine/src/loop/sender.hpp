@@ -85,7 +85,7 @@ public:
         if (sent_ == ready_ && !prepare(now)) {
             return false;
         }
-        hand_over(now);
+        hand_over();
         return true;
     }
 
@@ -160,7 +160,9 @@ private:
         sent_ = 0;
     }
 
-    void hand_over(pace::Ticks now) noexcept {
+    /// Looks at the clock again: a stall since the burst was found due counts as lateness of this burst, also if it is the last.
+    void hand_over() noexcept {
+        const pace::Ticks now = clock_.now();
         const pace::Ticks late{now.value - due_[sent_].value};
         const std::size_t accepted = queue_.send(std::span{buffers_}.subspan(sent_, ready_ - sent_));
         if (accepted != 0) {

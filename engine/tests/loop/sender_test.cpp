@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <random>
+#include <utility>
 
 namespace gatemark::loop {
 namespace {
@@ -115,6 +116,20 @@ TEST_F(SenderTest, SendsEachFrameWhenItIsDueAndNoBurstsAtLowRates) {
     EXPECT_EQ(sender.counts().refused, 0U);
     EXPECT_FALSE(sender.counts().gave_up);
     EXPECT_FALSE(sender.poll());
+}
+
+/// A processor that is taken away while a burst is written: every reading of the clock is later than the one before.
+struct StallingClock {
+    mutable std::uint64_t ticks = start;
+    [[nodiscard]] pace::Ticks now() const noexcept { return {std::exchange(ticks, ticks + 100)}; }
+};
+
+TEST_F(SenderTest, AStallBetweenWritingAndHandingOverIsLateness) {
+    const StallingClock clock;
+    Sender<io::MemoryTransmitQueue, StallingClock> sender{plan(1), queue_, clock};
+    EXPECT_TRUE(sender.poll());
+    EXPECT_EQ(sender.counts().lateness.maximum().value, 100U);
+    EXPECT_EQ(sender.counts().last_handover.value, start + 100);
 }
 
 TEST_F(SenderTest, OffersEveryIndexExactlyOnceWhateverThePortRefuses) {
