@@ -56,7 +56,7 @@ std::size_t workers_max(const LayoutRequest& request, const std::array<io::PortO
         if (!request.queues[i] && offers[i].spreads) {
             return automatic_workers_max;
         }
-        tasks += 2 * request.queues[i].value_or(1);
+        tasks += std::size_t{2} * request.queues[i].value_or(1);
     }
     return tasks;
 }

@@ -39,7 +39,7 @@ std::vector<Processor> candidates_of(const Machine& machine) {
             chosen.push_back(processor);
         }
     }
-    std::ranges::stable_partition(chosen, [&](const Processor& processor) { return processor.core != control_core; });
+    std::stable_partition(chosen.begin(), chosen.end(), [&](const Processor& processor) { return processor.core != control_core; });
     return chosen;
 }
 
