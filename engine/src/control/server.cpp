@@ -120,7 +120,8 @@ Errors Server::handle(const std::string& kind, const Json& message, Json& answer
                : kind == "connections" ? connections(answer)
                                        : link(answer);
     }
-    return {{"request `" + kind + "` is unknown", "request", "send hello, open, resolve, trial, connections, frames, layout, link or close"}};
+    return {
+        {"request `" + kind + "` is unknown", "request", "send hello, open, resolve, trial, connections, frames, layout, link or close"}};
 }
 
 Errors Server::hello(Json& answer) const {

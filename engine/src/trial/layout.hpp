@@ -45,10 +45,10 @@ constexpr std::size_t automatic_workers_max = 8;
                                                          const Machine& machine);
 
 /// Deals the senders and receivers of all queues out to the processors. Whatever the direction of the traffic, the busy tasks of any two
-/// that share a port differ by one at most; so do the senders of a direction, and its receivers. With as many queues a side as processors each has
-/// one queue of both ports; with twice as many processors each has one queue of one port; with four times as many each has a single task,
-/// and more stay without. Without a processor there is no layout. The neighbour responder of a port goes with the sender of its queue 0,
-/// whose transmit queue it shares.
+/// that share a port differ by one at most; so do the senders of a direction, and its receivers. With as many queues a side as processors
+/// each has one queue of both ports; with twice as many processors each has one queue of one port; with four times as many each has a
+/// single task, and more stay without. Without a processor there is no layout. The neighbour responder of a port goes with the sender of
+/// its queue 0, whose transmit queue it shares.
 [[nodiscard]] std::vector<WorkerLayout> lay_out(unsigned left_queues, unsigned right_queues, const PortProcessors& processors);
 
 /// Whether a processor that this process may use is left to the control thread and to everything else.

@@ -29,7 +29,7 @@ struct QueuePair {
     std::unique_ptr<io::TransmitQueue> transmit;
     std::unique_ptr<io::ReceiveQueue> receive;
     std::unique_ptr<loop::NeighborMailbox> mailbox;  ///< one for each receiver, as its letters have one writer
-    std::unique_ptr<IdleReceiver> idle_receiver;  ///< between trials: only neighbours are heard
+    std::unique_ptr<IdleReceiver> idle_receiver;     ///< between trials: only neighbours are heard
 };
 
 /// Where a port's gateway is: how trials learn and address it.
