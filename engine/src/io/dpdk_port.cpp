@@ -290,7 +290,7 @@ PortFacts DpdkPort::facts() const {
         facts.link_up = facts.link_up && found != nullptr && found->up && found->running;
         if (options_.name.kind == PortKind::af_packet) {  // the driver only carries the number of the port
             facts.driver = "packet sockets (sendmmsg, TPACKET_V2)";
-            facts.mac = found != nullptr ? found->mac : facts.mac;
+            facts.mac = found != nullptr ? packet_port_address(*found) : facts.mac;
             facts.link_mbps = 0;
         }
     }

@@ -88,6 +88,15 @@ Result<KernelInterface> find_kernel_interface(const std::string& name) {
     return found;
 }
 
+net::MacAddress packet_port_address(const KernelInterface& interface) {
+    net::MacAddress address = interface.mac;
+    if (interface.driver == "veth") {
+        address.front() = (address.front() | std::byte{0x02}) & ~std::byte{0x01};  // locally administered, of one host
+        address.back() ^= std::byte{0x80};
+    }
+    return address;
+}
+
 InterfaceCounters read_interface_counters(const std::string& name) {
     InterfaceCounters counters;
     std::ifstream table{"/proc/self/net/dev"};

@@ -1,12 +1,15 @@
 #include "io/kernel_drops.hpp"
 #include "environment.hpp"
 #include "io/dpdk_queue.hpp"
+#include "io/kernel_interface.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
@@ -37,11 +40,11 @@ private:
     static bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
 };
 
-std::vector<std::byte> udp_frame() {
+constexpr net::MacAddress some_host{std::byte{0x02}, std::byte{0x02}, std::byte{0x02}, std::byte{0x02}, std::byte{0x02}, std::byte{0x02}};
+
+std::vector<std::byte> udp_frame(const net::MacAddress& destination) {
     std::vector<std::byte> frame(60);
-    for (std::size_t i = 0; i < 6; ++i) {
-        frame[i] = std::byte{0x02};
-    }
+    std::ranges::copy(destination, frame.begin());
     frame[6] = std::byte{0x02};
     frame[12] = std::byte{0x08};
     frame[14] = std::byte{0x45};
@@ -49,10 +52,10 @@ std::vector<std::byte> udp_frame() {
 }
 
 /// Sends at least `count` frames as fast as the port takes them; returns how many it accepted.
-std::uint64_t send_frames(DpdkPort& port, std::uint64_t count) {
+std::uint64_t send_frames(DpdkPort& port, std::uint64_t count, const net::MacAddress& destination = some_host) {
     auto pool = FramePool::create(port, "drops " + std::to_string(port.port_id()), 2048);
     auto& frames = std::get<FramePool>(pool);
-    frames.set_template(udp_frame());
+    frames.set_template(udp_frame(destination));
     TransmitQueue transmit{port, 0, std::span{&frames, 1}};
     std::array<rte_mbuf*, 32> burst{};
     std::uint64_t sent = 0;
@@ -131,6 +134,52 @@ TEST_P(KernelDrops, EveryFrameThatAFullReceiveRingLostIsCounted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sockets, KernelDrops, testing::Values("af_packet", "af_xdp"));
+
+/// IPv4 packets that this namespace's kernel began to process.
+std::uint64_t packets_in_kernel() {
+    std::ifstream table{"/proc/self/net/snmp"};
+    std::string line;
+    std::uint64_t received = 0;
+    for (int ip_lines = 0; std::getline(table, line);) {
+        if (line.starts_with("Ip: ") && ++ip_lines == 2) {  // the first names the columns: Forwarding DefaultTTL InReceives
+            std::sscanf(line.c_str(), "Ip: %*u %*u %lu", &received);
+        }
+    }
+    return received;
+}
+
+TEST(KernelInterfaces, OfAVethLeaveFramesForThePortToThePort) {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "making a veth pair needs root";
+    }
+    ASSERT_TRUE(test::start_environment());
+    const VethPair veth;
+    if (!veth.made) {
+        GTEST_SKIP() << "this kernel lets us make no veth pair";
+    }
+    auto left = open_port(port_options("left", "af_packet:" + veth.left));
+    auto right = open_port(port_options("right", "af_packet:" + veth.right));
+    ASSERT_EQ(error_of(left), nullptr) << error_of(left)->what;
+    ASSERT_EQ(error_of(right), nullptr) << error_of(right)->what;
+    auto& receiver = std::get<DpdkPort>(right);
+    static_cast<void>(receive_until_silence(receiver));
+    const std::uint64_t before = packets_in_kernel();
+    constexpr std::uint64_t count = 192;  // fits into the ring
+    EXPECT_GE(send_frames(std::get<DpdkPort>(left), count, receiver.facts().mac), count);
+    EXPECT_GE(receive_until_silence(receiver), count);
+    EXPECT_LT(packets_in_kernel() - before, count / 2) << "the kernel also received them; other traffic alone is not that much";
+}
+
+TEST(KernelInterfaces, HaveTheirOwnAddressUnlessTheyAreVeth) {
+    const net::MacAddress own{std::byte{0x00}, std::byte{0x1b}, std::byte{0x21}, std::byte{0x01}, std::byte{0x02}, std::byte{0x03}};
+    KernelInterface interface;
+    interface.mac = own;
+    interface.driver = "ixgbe";
+    EXPECT_EQ(packet_port_address(interface), own);
+    const net::MacAddress apart{std::byte{0x02}, std::byte{0x1b}, std::byte{0x21}, std::byte{0x01}, std::byte{0x02}, std::byte{0x83}};
+    interface.driver = "veth";
+    EXPECT_EQ(packet_port_address(interface), apart);
+}
 
 TEST(KernelInterfaces, ThatAreDownOrTooSmallAreErrors) {
     if (geteuid() != 0) {
