@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from machine import gatemark, missing
 
+from gatemark.campaign.journal import read_journal
 from gatemark.dut.steering import usable_processors
 
 MISSING_FOR_NETNS = missing("ip", "ethtool", "setpriv", root=True)
@@ -20,6 +21,15 @@ drain = "300ms"
 rest = "0s"
 [frame_loss]
 rates = ["5k"]
+"""
+OVERLOADED = """
+repetitions = 1
+[testbed]
+kind = "netns"
+recipe = "linux-router4"
+[traffic]
+direction = "forward"
+frame_sizes = {family = "ipv4", octets = [64]}
 """
 NEXT_HOP = """
 [testbed]
@@ -115,6 +125,25 @@ def test_xdp_sockets(tmp_path: Path) -> None:
     for side in ("left", "right"):
         text = text.replace(f"[{side}]", f'[{side}]\nport = "af_xdp"\nmtu = 1500')
     assert_whole(counts_of(tmp_path, text), classes=4)
+
+
+@pytest.mark.skipif(bool(MISSING_FOR_NETNS), reason=f"needs {', '.join(MISSING_FOR_NETNS)}")
+@pytest.mark.parametrize("kind", ["af_packet", "af_xdp"])
+def test_every_frame_that_an_overloaded_veth_loses_is_counted_once(tmp_path: Path, kind: str) -> None:
+    """Offered as fast as the Tester can, which is less than asked for: such trials are invalid, not their counts."""
+    file, output = tmp_path / "overload.toml", tmp_path / "result"
+    sides = "".join(f'[{side}]\nport = "{kind}"\nmtu = 1500\n' for side in ("left", "right"))
+    overload = TRIAL.replace('"5k"', '"2M", "1M"').replace("[frame_loss]", "[validity]\nretries = 0\n[frame_loss]")
+    file.write_text(OVERLOADED + sides + overload)
+    gatemark("run", file, "--output", output, "--json")
+    trials = read_journal(output / "trials.jsonl")
+    assert len(trials) == 2
+    for trial in trials:
+        (direction,) = trial.report.directions
+        ports = trial.report.ports.values()
+        dropped = sum(port.peer_queue_drops + sum(port.own_drops.values()) for port in ports)
+        assert direction.foreground.offered > 10_000
+        assert direction.foreground.lost == dropped + sum(trial.testbed_drops.values()), trial
 
 
 def test_several_queues_and_workers(tmp_path: Path) -> None:

@@ -168,9 +168,18 @@ private:
     }
 
     std::optional<Error> open_packet_sockets() {
+        const PortKind kind = port_.options_.name.kind;
         std::optional<Error> error;
-        if (port_.options_.name.kind == PortKind::af_packet) {
-            error = open_senders_and_receivers();
+        if (kind == PortKind::af_packet || kind == PortKind::af_xdp) {
+            const auto interface = find_kernel_interface(port_.options_.name.argument);
+            const auto* const found = std::get_if<KernelInterface>(&interface);
+            const bool is_veth = found != nullptr && found->driver == "veth";
+            if (kind == PortKind::af_packet || is_veth) {
+                error = open_senders(is_veth);
+            }
+            if (kind == PortKind::af_packet && !error) {
+                error = open_receivers();
+            }
         }
         for (const LinkSocket& socket : own_link_sockets()) {
             if (std::ranges::find(sockets_before_, socket) == sockets_before_.end()) {
@@ -180,20 +189,24 @@ private:
         return error;
     }
 
-    std::optional<Error> open_senders_and_receivers() {
-        const std::string& name = port_.options_.name.argument;
-        const auto interface = find_kernel_interface(name);
-        const auto* const found = std::get_if<KernelInterface>(&interface);
-        const PacketRing ring{.slots = std::bit_ceil(port_.options_.ring_frames), .slot_octets = packet_slot_octets(port_.options_.mtu)};
-        // Distinct for every port of this namespace; the kernel refuses a group whose members differ.
-        const auto group = port_.options_.queues == 1 ? 0U : (static_cast<unsigned>(getpid()) * 2 + port_.port_id_) % 65535 + 1;
+    std::optional<Error> open_senders(bool is_veth) {
         for (unsigned queue = 0; queue < port_.options_.queues; ++queue) {
-            auto sender = PacketSender::open(name, found != nullptr && found->driver == "veth");
+            auto sender = PacketSender::open(port_.options_.name.argument, is_veth);
             if (const auto* const error = std::get_if<Error>(&sender)) {
                 return *error;
             }
             port_.packet_senders_.push_back(std::get<0>(std::move(sender)));
-            auto receiver = PacketReceiver::open(name, ring, static_cast<std::uint16_t>(group), port_.pools_[queue]);
+        }
+        return std::nullopt;
+    }
+
+    std::optional<Error> open_receivers() {
+        const PacketRing ring{.slots = std::bit_ceil(port_.options_.ring_frames), .slot_octets = packet_slot_octets(port_.options_.mtu)};
+        // Distinct for every port of this namespace; the kernel refuses a group whose members differ.
+        const auto group = port_.options_.queues == 1 ? 0U : (static_cast<unsigned>(getpid()) * 2 + port_.port_id_) % 65535 + 1;
+        for (unsigned queue = 0; queue < port_.options_.queues; ++queue) {
+            auto receiver =
+                PacketReceiver::open(port_.options_.name.argument, ring, static_cast<std::uint16_t>(group), port_.pools_[queue]);
             if (const auto* const error = std::get_if<Error>(&receiver)) {
                 return *error;
             }
