@@ -142,7 +142,8 @@ std::string device_remedy(const PortOptions& options) {
 
 std::string queue_remedy(const PortOptions& options) {
     return options.name.kind == PortKind::af_xdp
-               ? "no other program may use XDP on this interface, which must have as many queues (ethtool -l); run as root"
+               ? "no other program may use XDP on this interface, which must have as many queues (ethtool -l); run as root; on a veth the "
+                 "other end's MTU may be at most 3498 octets (ip link set ... mtu 1500), or use af_packet"
                : "use fewer queues or ring_frames";
 }
 

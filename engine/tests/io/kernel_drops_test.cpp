@@ -200,6 +200,10 @@ TEST(KernelInterfaces, ThatAreDownOrTooSmallAreErrors) {
         const auto fits = open_port(jumbo);
         EXPECT_EQ(error_of(fits), nullptr) << error_of(fits)->what;
     }
+    PortOptions xdp = port_options("left", "af_xdp:" + veth.left);
+    const auto peer_too_large = open_port(xdp);
+    ASSERT_NE(error_of(peer_too_large), nullptr) << "a veth takes XDP only if a frame of its other end fits into a page";
+    EXPECT_NE(error_of(peer_too_large)->fix.find("MTU"), std::string::npos) << error_of(peer_too_large)->fix;
     ASSERT_EQ(std::system(("ip link set " + veth.left + " down").c_str()), 0);
     const auto down = open_port(jumbo);
     ASSERT_NE(error_of(down), nullptr);
