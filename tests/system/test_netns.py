@@ -208,6 +208,34 @@ def test_own_drops_and_gateway_drops_start_at_zero(beds: dict[str, NetnsTestBed]
     assert "nat64 tx_dropped" in drops
 
 
+SEND_FIVE = """
+import contextlib, socket, sys
+packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+packets.bind((sys.argv[1], 0))
+for _ in range(5):
+    with contextlib.suppress(OSError):  # the drop is told at once
+        packets.send(bytes(1000))
+"""
+
+
+def test_drops_are_those_that_the_kernel_tells(beds: dict[str, NetnsTestBed]) -> None:
+    """A veth end drops frames that are too long for its other end, and counts them as those without room there."""
+    bed = beds["linux-router4"]
+    tester, gateway = bed.ports["left"].partition(":")[2], bed.gateway_interfaces["left"]
+    inside = ["ip", "netns", "exec", bed.gateway_namespace]
+    set_mtu = ["ip", "-n", bed.namespace, "link", "set", tester, "mtu"]
+    before = bed.own_drops()
+    subprocess.run([*set_mtu, "600"], check=True)
+    try:
+        subprocess.run([*inside, sys.executable, "-c", SEND_FIVE, gateway], check=True)
+    finally:
+        subprocess.run([*set_mtu, str(load_recipe("linux-router4").mtu)], check=True)
+    shown = subprocess.run([*inside, "ip", "-s", "-j", "link"], capture_output=True, text=True, check=True)
+    dropped = {link["ifname"]: link["stats64"]["tx"]["dropped"] for link in json.loads(shown.stdout)}
+    after = bed.own_drops()
+    assert after["tester-left queue full"] == dropped[gateway] == before["tester-left queue full"] + 5
+
+
 def left_behind(bed: NetnsTestBed) -> list[str]:
     """Everything that could have stayed of a test bed."""
     stem = bed.namespace.removesuffix("-tester")

@@ -21,7 +21,6 @@ into the Tester's socket; that is part of what this test bed measures, as a netw
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shlex
@@ -39,6 +38,7 @@ from gatemark.dut.commands import COMMAND_SECONDS_MAX, require_program, run_comm
 from gatemark.dut.control import GatewayControl
 from gatemark.dut.daemon import Daemon, start_daemon
 from gatemark.dut.guard import CleanupGuard
+from gatemark.dut.interface_counters import InterfaceCounters
 from gatemark.dut.plumbing import (
     GATEWAY_SYSCTL,
     OFFLOADS_OFF,
@@ -98,6 +98,7 @@ class NetnsTestBed:
         where = f"gateway {recipe.name}"
         self._control = GatewayControl(self._in_gateway, recipe.commands, where=where, table=self._table)
         self._guard = CleanupGuard(self.close)
+        self._counters: dict[str, InterfaceCounters] = {}
         self._open = False
         self._lock = threading.Lock()
 
@@ -145,6 +146,8 @@ class NetnsTestBed:
         self._guard.install()
         try:
             self._make_links()
+            for namespace in (self.namespace, self.gateway_namespace):
+                self._counters[namespace] = InterfaceCounters(namespace)
             self._set_up_gateway()
             self._log.extend(self._start_gateway())
         except BaseException:
@@ -166,6 +169,8 @@ class NetnsTestBed:
             self._open = False
         with self._guard.undisturbed():
             self._stop_gateway()
+            for counters in self._counters.values():
+                counters.close()  # an open one would keep its namespace
             naming.remove(self._name)
             machine.release(self._name)
         self._guard.remove()
@@ -175,9 +180,7 @@ class NetnsTestBed:
         for daemon in self._daemons:
             daemon.check()
         for namespace, ends in ((self.namespace, self._tester_ends), (self.gateway_namespace, self._gateway_ends)):
-            for interface in ends.values():
-                show = ["ip", "-n", namespace, "link", "show", "dev", interface]
-                run_command(show, where=f"test bed netns: {interface}", fix="the interface is gone: start again")
+            self._tx_dropped(namespace, ends)
         self._control.check_health()
 
     def clear_state(self) -> None:
@@ -393,13 +396,4 @@ class NetnsTestBed:
 
     def _tx_dropped(self, namespace: str, ends: Mapping[str, str]) -> dict[str, int]:
         """Read `tx_dropped` of every interface of a namespace; raise TestBedError if an end of the test bed is gone."""
-        text = run_command(["ip", "-n", namespace, "-s", "-j", "link", "show"], where="test bed netns")
-        dropped = {link["ifname"]: int(link["stats64"]["tx"]["dropped"]) for link in json.loads(text)}
-        for end in ends.values():
-            if end not in dropped:
-                raise TestBedError(
-                    what="the interface does not exist any more",
-                    where=f"test bed netns: {end}",
-                    fix="the interface is gone: start again",
-                )
-        return dropped
+        return self._counters[namespace].tx_dropped(ends=ends.values())

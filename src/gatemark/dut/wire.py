@@ -28,6 +28,7 @@ from gatemark.dut import naming
 from gatemark.dut.base import FoundTestBed, GatewayDescription
 from gatemark.dut.commands import require_program, run_command, try_command
 from gatemark.dut.guard import CleanupGuard
+from gatemark.dut.interface_counters import InterfaceCounters
 from gatemark.dut.plumbing import OFFLOADS_OFF, TESTER_SYSCTL, sysctl_script
 from gatemark.dut.steering import CorePlan
 from gatemark.errors import TestBedError
@@ -73,6 +74,7 @@ class VethPairs:
         self._cores = cores
         self._delivers_apart = delivers_apart and not cores.shared
         self._guard = CleanupGuard(self.close)
+        self._counters: dict[str, InterfaceCounters] = {}
         self._open = False
         self._lock = threading.Lock()
 
@@ -101,6 +103,8 @@ class VethPairs:
                 return
             self._open = False
         with self._guard.undisturbed():
+            for counters in self._counters.values():
+                counters.close()  # an open one would keep its namespace
             naming.remove(self.name)
         self._guard.remove()
 
@@ -118,17 +122,17 @@ class VethPairs:
         others = {end: other for pair in self._pairs for end, other in (pair, pair[::-1])}
         for end in ends:
             other = others[end]
-            file = f"/sys/class/net/{self.interface(other)}/statistics/tx_dropped"
-            text = run_command(["ip", "netns", "exec", self.namespace(other), "cat", file], where=WHERE)
             owner = "tester" if end.owner == "gm" else "gateway"
-            found[f"{owner}-{end.side} queue full"] = int(text)
+            found[f"{owner}-{end.side} queue full"] = self._tx_dropped(other)[self.interface(other)]
         return found
 
     def check(self) -> None:
         """Raise TestBedError if an interface is gone."""
         for pair in self._pairs:
-            show = ["ip", "-n", self.namespace(pair[0]), "link", "show", "dev", self.interface(pair[0])]
-            run_command(show, where=WHERE, fix="the interface is gone: start again")
+            self._tx_dropped(pair[0])
+
+    def _tx_dropped(self, end: End) -> dict[str, int]:
+        return self._counters[self.namespace(end)].tx_dropped(ends=[self.interface(end)])
 
     def _make(self) -> None:
         ends = [end for pair in self._pairs for end in pair]
@@ -136,6 +140,7 @@ class VethPairs:
             run_command(["ip", "netns", "add", namespace], where=WHERE)
             script = sysctl_script(TESTER_SYSCTL)  # the kernel answers on neither side: a program does
             run_command(["ip", "netns", "exec", namespace, "sh", "-euc", script], where=WHERE)
+            self._counters[namespace] = InterfaceCounters(namespace)
         for end, other in self._pairs:
             peer = ["peer", "name", self.interface(other), "netns", self.namespace(other)]
             add = ["ip", "link", "add", self.interface(end), "netns", self.namespace(end), "type", "veth", *peer]
