@@ -1,4 +1,5 @@
 #include "control/server.hpp"
+#include "io/dpdk_environment.hpp"
 #include "pace/calibrate.hpp"
 
 #include <sys/prctl.h>
@@ -29,7 +30,9 @@ int main(int argument_count, char** arguments) {
     const int output = dup(STDOUT_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
 
+    const gatemark::pace::Calibration calibration;
+    gatemark::io::load_drivers();  // while the calibration needs its time
     gatemark::control::LineChannel channel{STDIN_FILENO, output};
-    gatemark::control::Server{channel, gatemark::pace::ticks_per_second()}.serve();
+    gatemark::control::Server{channel, calibration.ticks_per_second()}.serve();
     return 0;
 }

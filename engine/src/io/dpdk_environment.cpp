@@ -1,12 +1,15 @@
 #include "io/dpdk_environment.hpp"
 
+#include <rte_build_config.h>
 #include <rte_debug.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
+#include <rte_malloc.h>
 #include <rte_version.h>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,6 +18,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -27,6 +31,8 @@ constexpr std::size_t mib = std::size_t{1} << 20;
 
 /// rte_eal_init works once: a second call fails, also after rte_eal_cleanup.
 bool environment_was_started = false;
+/// Number that DPDK gave to our heap as if it were a socket; -1: there is none.
+int transparent_heap = -1;
 
 /// "0,2-3" style list of the processors that this thread may use.
 std::string processor_list(const cpu_set_t& allowed) {
@@ -89,6 +95,29 @@ void raise_locked_memory_limit() {
     setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
+/// Gives DPDK a heap of transparent huge pages, from which pools are taken where it has no huge pages of its own; -1 if that fails. DPDK's
+/// own heap is then a file in memory (memfd) in pages of 4 KiB: the pools of a pair of ring ports took 124 ms of page faults, from this
+/// heap about 70 ms, and frames share far fewer entries of the TLB.
+int make_transparent_heap(std::size_t memory_mib) {
+    constexpr std::size_t huge_page_octets = 2 * mib;
+    const char* const name = "gatemark";
+    const std::size_t octets = (memory_mib * mib + huge_page_octets - 1) / huge_page_octets * huge_page_octets;
+    void* const mapped =
+        mmap(nullptr, octets + huge_page_octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) {
+        return -1;
+    }
+    const auto address = (reinterpret_cast<std::uintptr_t>(mapped) + huge_page_octets - 1) / huge_page_octets * huge_page_octets;
+    auto* const memory = reinterpret_cast<void*>(address);  // stays for the life of the process, as DPDK's own
+    if (madvise(memory, octets, MADV_HUGEPAGE) != 0 || rte_malloc_heap_create(name) != 0 ||
+        rte_malloc_heap_memory_add(name, memory, octets, nullptr, static_cast<unsigned>(octets / huge_page_octets), huge_page_octets) !=
+            0) {
+        munmap(mapped, octets + huge_page_octets);
+        return -1;
+    }
+    return rte_malloc_heap_get_socket(name);
+}
+
 std::vector<std::string> arguments(const EnvironmentOptions& options, bool huge_pages, const cpu_set_t& allowed) {
     std::vector<std::string> list{"gatemark-engine", "--no-telemetry", "--log-level=warning", "--lcores",
                                   "0@(" + processor_list(allowed) + ")"};
@@ -126,6 +155,17 @@ std::size_t free_huge_pages_mib() {
     return total;
 }
 
+int pool_socket(int socket) { return transparent_heap >= 0 ? transparent_heap : socket; }
+
+void load_drivers() {
+    std::error_code ignored;
+    for (const auto& file : std::filesystem::directory_iterator{RTE_EAL_PMD_PATH, ignored}) {
+        if (file.path().extension() == ".so") {
+            (void)dlopen(file.path().c_str(), RTLD_NOW);  // what cannot be loaded is told when DPDK tries
+        }
+    }
+}
+
 Result<DpdkEnvironment> DpdkEnvironment::start(const EnvironmentOptions& options) {
     const std::string where = "DPDK environment";
     if (std::exchange(environment_was_started, true)) {
@@ -155,6 +195,9 @@ Result<DpdkEnvironment> DpdkEnvironment::start(const EnvironmentOptions& options
         return Error{.what = std::string{"DPDK did not start: "} + rte_strerror(reason),
                      .where = where,
                      .fix = "read the engine's messages above; with PCI ports: run as root and bind the devices to vfio-pci"};
+    }
+    if (!huge_pages) {
+        transparent_heap = make_transparent_heap(options.memory_mib);
     }
     return DpdkEnvironment{huge_pages};
 }

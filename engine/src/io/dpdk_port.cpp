@@ -1,5 +1,6 @@
 #include "io/dpdk_port.hpp"
 
+#include "io/dpdk_environment.hpp"
 #include "io/port_devices.hpp"
 
 #include <rte_dev.h>
@@ -123,7 +124,7 @@ private:
         const unsigned frames = receive_pool_frames(port_.options_.name.kind, ring_frames) + port_.options_.extra_frames;
         const std::string name = "receive " + std::to_string(port_.port_id_) + "." + std::to_string(queue);
         return rte_pktmbuf_pool_create(name.c_str(), frames, pool_cache_frames, 0,
-                                       static_cast<std::uint16_t>(receive_data_room(port_.options_)), port_.socket());
+                                       static_cast<std::uint16_t>(receive_data_room(port_.options_)), pool_socket(port_.socket()));
     }
 
     std::optional<Error> set_up_queues() {

@@ -1,5 +1,7 @@
 #include "io/frame_pool.hpp"
 
+#include "io/dpdk_environment.hpp"
+
 #include <rte_errno.h>
 
 #include <algorithm>
@@ -24,7 +26,7 @@ Result<FramePool> FramePool::create(DpdkPort& port, const std::string& name, std
     const unsigned frames = port.transmit_ring_frames() + spare_frames;
     const auto data_room = static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + octets_max);
     rte_mempool* const pool =
-        offset < 0 ? nullptr : rte_pktmbuf_pool_create(name.c_str(), frames, cache_frames, 0, data_room, port.socket());
+        offset < 0 ? nullptr : rte_pktmbuf_pool_create(name.c_str(), frames, cache_frames, 0, data_room, pool_socket(port.socket()));
     if (pool == nullptr) {
         return Error{.what = std::string{"no memory for send buffers: "} + rte_strerror(rte_errno),
                      .where = port.options().side + " port " + port.options().name.text,

@@ -4,19 +4,19 @@
 #include "pace/clock.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
 
 namespace gatemark::pace {
 
 namespace {
 
-struct Reading {
-    std::uint64_t ticks, nanoseconds, width;
-};
+/// CLOCK_MONOTONIC is the machine's best idea of time; 50 ms of it fix the rate to about one in a million.
+constexpr std::uint64_t calibration_ns = 50'000'000;
 
-/// Both clocks at one moment: the narrowest of some tries.
-Reading read_both() {
-    Reading best{0, 0, ~std::uint64_t{0}};
+/// The narrowest of some readings.
+ClockReading read_both() {
+    ClockReading best{0, 0, ~std::uint64_t{0}};
     const CycleClock clock;
     for (int i = 0; i < 20; ++i) {
         timespec time{};
@@ -33,13 +33,14 @@ Reading read_both() {
 
 }  // namespace
 
-std::uint64_t ticks_per_second() {
-    // CLOCK_MONOTONIC is the machine's best idea of time; 50 ms of it fix the rate to about one in a million.
-    const Reading start = read_both();
-    const timespec pause{.tv_sec = 0, .tv_nsec = 50'000'000};
-    nanosleep(&pause, nullptr);
-    const Reading end = read_both();
-    return static_cast<std::uint64_t>(static_cast<Wide>(end.ticks - start.ticks) * 1'000'000'000 / (end.nanoseconds - start.nanoseconds));
+Calibration::Calibration() : begin_{read_both()} {}
+
+std::uint64_t Calibration::ticks_per_second() const {
+    const std::uint64_t until = begin_.nanoseconds + calibration_ns;
+    const timespec wanted{.tv_sec = static_cast<time_t>(until / 1'000'000'000), .tv_nsec = static_cast<long>(until % 1'000'000'000)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wanted, nullptr) == EINTR) {}
+    const ClockReading end = read_both();
+    return static_cast<std::uint64_t>(static_cast<Wide>(end.ticks - begin_.ticks) * 1'000'000'000 / (end.nanoseconds - begin_.nanoseconds));
 }
 
 ClockQuality clock_quality() {

@@ -6,8 +6,24 @@
 
 namespace gatemark::pace {
 
-/// Ticks of the CycleClock per second, measured for 50 ms against the monotonic clock (good to a few in a million).
-[[nodiscard]] std::uint64_t ticks_per_second();
+/// Both clocks at one moment.
+struct ClockReading {
+    std::uint64_t ticks, nanoseconds;
+    std::uint64_t width;  ///< ticks within which both were read
+};
+
+/// Compares the CycleClock with the monotonic clock, from its construction on: other work may be done meanwhile.
+class Calibration {
+public:
+    Calibration();
+    /// Ticks per second, good to a few in a million: waits until 50 ms have passed since the beginning.
+    [[nodiscard]] std::uint64_t ticks_per_second() const;
+
+private:
+    ClockReading begin_;
+};
+
+[[nodiscard]] inline std::uint64_t ticks_per_second() { return Calibration{}.ticks_per_second(); }
 
 /// What a reading of the CycleClock is good for.
 struct ClockQuality {

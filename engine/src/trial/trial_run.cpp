@@ -42,22 +42,24 @@ TrialRun::TrialRun(TesterParts& parts, const TrialRequest& request, const TrialP
 }
 
 TrialReport TrialRun::execute() {
+    const auto begun = SteadyClock::now();  // memory and templates are made ready while the gateway settles
     reset_memories();
     make_receivers();
     set_templates();
-    if (pass("settle", request_.waits.settle)) {
+    if (pass("settle", request_.waits.settle, begun)) {
         teach();
     }
-    if (!report_.cancelled && pass("learn", request_.waits.learn)) {
+    if (!report_.cancelled && pass("learn", request_.waits.learn, SteadyClock::now())) {
         std::array<io::OwnDrops, 2> before{parts_.sides[0]->drops.read(), parts_.sides[1]->drops.read()};
         send();
-        pass("drain", request_.waits.drain);
+        pass("drain", request_.waits.drain, SteadyClock::now());
         for (const Side side : {Side::left, Side::right}) {
             const auto i = static_cast<std::size_t>(side);
             report_.ports[i].own_drops = difference(parts_.sides[i]->drops.read(), before[i]);
         }
     }
     parts_.hand_out(parts_.idle_lists);
+    const auto rest_begun = SteadyClock::now();  // and the report is made while it rests
     for (const PlacedSender& sender : senders_) {
         sender.sender->release_rest();
     }
@@ -70,7 +72,7 @@ TrialReport TrialRun::execute() {
     fill_kept_frames();
     fill_connections();
     if (!report_.cancelled) {
-        pass("rest", request_.waits.rest);
+        pass("rest", request_.waits.rest, rest_begun);
     }
     return std::move(report_);
 }
@@ -211,10 +213,9 @@ Progress TrialRun::progress(const char* phase, std::chrono::nanoseconds elapsed)
     return progress;
 }
 
-bool TrialRun::pass(const char* phase, std::chrono::nanoseconds time) {
-    const auto start = SteadyClock::now();
+bool TrialRun::pass(const char* phase, std::chrono::nanoseconds time, SteadyClock::time_point start) {
     auto next_progress = start + request_.progress;
-    for (auto now = start; now - start < time && !report_.cancelled; now = SteadyClock::now()) {
+    for (auto now = SteadyClock::now(); now - start < time && !report_.cancelled; now = SteadyClock::now()) {
         const auto rest = time - (now - start);
         report_.cancelled =
             !watcher_.wait(std::min<std::chrono::nanoseconds>(rest, std::max<std::chrono::nanoseconds>(next_progress - now, 1ms)));

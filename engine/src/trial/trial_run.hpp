@@ -35,8 +35,9 @@ private:
     [[nodiscard]] std::unique_ptr<loop::SendingTask> make_sender(const loop::SenderPlan& plan, io::TransmitQueue& queue);
     void set_templates();
     [[nodiscard]] std::vector<TaskList> task_lists() const;
-    /// Waits, reporting progress; returns false once the trial is cancelled.
-    bool pass(const char* phase, std::chrono::nanoseconds time);
+    /// Waits until `time` has passed since `start`, reporting progress; returns false once the trial is cancelled. What was done since
+    /// `start` passes in this wait, which is never shorter than it is named.
+    bool pass(const char* phase, std::chrono::nanoseconds time, std::chrono::steady_clock::time_point start);
     void teach();
     /// How long to wait before looking again while frames are sent, given the time until the last one is due.
     [[nodiscard]] std::chrono::nanoseconds until_next_look(std::chrono::nanoseconds left) const;

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <array>
+
 namespace gatemark::control {
 namespace {
 
@@ -114,6 +116,25 @@ protected:
     static inline LineChannel* client_ = nullptr;
     static inline unsigned progress_ = 0;
 };
+
+TEST_F(RingTrial, NoWaitIsShorterThanItIsNamed) {
+    Json request = trial(20ms, "as_sent");
+    const std::array<std::pair<const char*, std::chrono::nanoseconds>, 5> named{
+        {{"settle", 30ms}, {"learn", 10ms}, {"send", 20ms}, {"drain", 50ms}, {"rest", 40ms}}};
+    for (const auto& [phase, time] : named) {
+        if (std::string{phase} != "send") {
+            request["waits"][std::string{phase} + "_ns"] = time.count();
+        }
+    }
+    const auto begun = std::chrono::steady_clock::now();
+    const Json answer = ask(request);
+    EXPECT_GE(std::chrono::steady_clock::now() - begun, 150ms);
+    ASSERT_EQ(answer["phases"].size(), named.size()) << answer;
+    for (std::size_t i = 0; i < named.size(); ++i) {
+        EXPECT_EQ(answer["phases"][i]["phase"], named[i].first);
+        EXPECT_GE(answer["phases"][i]["duration_ns"], named[i].second.count()) << named[i].first;
+    }
+}
 
 TEST_F(RingTrial, EveryFrameThatWasOfferedComesBack) {
     progress_ = 0;

@@ -1,0 +1,51 @@
+#include "record/arrival_bitmap.hpp"
+#include "record/delay_variation.hpp"
+#include "record/tagged_delays.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+/// Allocations of this program that no small object makes.
+std::atomic<unsigned> large_allocations{0};
+constexpr std::size_t large_octets = 64 * 1024;
+
+void* take(std::size_t octets) {
+    large_allocations += octets >= large_octets ? 1 : 0;
+    void* const memory = std::malloc(octets);
+    return memory != nullptr ? memory : throw std::bad_alloc{};
+}
+
+}  // namespace
+
+void* operator new(std::size_t octets) { return take(octets); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace gatemark::record {
+namespace {
+
+TEST(MemoryOfRecorders, IsTakenOnceForTheLongestTrial) {
+    constexpr std::uint64_t frames = 8'000'000, tags = 50'000;
+    ArrivalBitmap bitmap;
+    TaggedDelays tagged;
+    DelayWindow window;
+    const auto reset = [&](std::uint64_t divisor) {
+        bitmap.reset(frames / divisor);
+        tagged.reset({.first = 0, .frames = frames / divisor, .count = tags / divisor});
+        window.reset();
+    };
+    reset(1);
+    EXPECT_EQ(large_allocations, 3U);
+    for (const std::uint64_t divisor : {7, 1, 2, 1}) {
+        reset(divisor);
+    }
+    EXPECT_EQ(large_allocations, 3U);
+}
+
+}  // namespace
+}  // namespace gatemark::record
