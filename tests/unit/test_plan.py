@@ -82,6 +82,16 @@ def test_default_sizes_are_those_that_the_path_carries_whole() -> None:
     assert ipv4_sizes(campaign("router44", **jumbo)) == [*standard, 2048, 4096, 8192, 9216]
 
 
+def test_mlrsearch_is_estimated_by_what_it_does() -> None:
+    """Least: the maximum passes at each of the three lengths of trial, 1 s, 7.7 s and 60 s."""
+    throughput = {"search": "mlrsearch", "maximum": "1M", "resolution": "1k"}
+    traffic = {"frame_sizes": {"family": "ipv4", "octets": [64]}, "direction": ["forward"]}
+    waits = dict.fromkeys(("settle", "learn", "drain", "rest"), "0s")
+    found = estimate(campaign(throughput=throughput, traffic=traffic, trial=waits, repetitions=2))
+    assert (found.trials_min, found.seconds_min) == (2 * 3, 138)
+    assert 2 * 120 <= found.seconds_max <= 2 * 300
+
+
 def test_the_estimate_counts_waits_and_repetitions() -> None:
     tables: dict[str, Any] = {
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from itertools import product
 
 from gatemark.campaign.loads import frame_loss_scan, line_maximum, throughput_goal
 from gatemark.campaign.plan import Run, make_plan
@@ -18,6 +20,8 @@ from gatemark.campaign.stateful_estimate import (
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import sending_times_ns
 from gatemark.search.burst import LOSS_VERIFICATIONS
+from gatemark.search.effort import steps_of_mlrsearch
+from gatemark.search.goal import Goal
 from gatemark.units import NANOSECONDS_PER_SECOND, LineShare
 
 ASSUMED_LINE_BITS_PER_SECOND = 10_000_000_000
@@ -26,6 +30,11 @@ ASSUMED_LINE_BITS_PER_SECOND = 10_000_000_000
 CONFIRMATIONS_MAX = 4
 """Full-length trials after a search with short ones: mostly the first passes; each that fails steps down further."""
 
+ASSUMED_CAPACITIES_PERCENT = (90, 50, 8)
+ASSUMED_BUFFER_NS = 1_000_000
+"""MLRsearch is estimated for gateways that forward all, or so much of the maximum, and keep no frames or those of 1 ms
+at the maximum. One that keeps more, or that forwards more in one trial than in the next, takes longer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanEstimate:
@@ -33,7 +42,7 @@ class PlanEstimate:
 
     trials_min: int
     trials_max: int
-    """More only if short trials of a search pass and long ones fail far below."""
+    """More only if short trials of a search pass and long ones fail far below, or if the gateway is not steady."""
     seconds_min: int
     """Sending time and waits of the fewest trials."""
     seconds_max: int
@@ -125,13 +134,27 @@ def _throughput(campaign: Campaign, maximum: int | None) -> LeastAndMost:
     goal, waits_ns = throughput_goal(campaign, maximum), campaign.trial.waits_ns
     search_ns, trial_ns = goal.durations_ns
     short, full = search_ns + waits_ns, trial_ns + waits_ns
-    halvings = (-(-goal.maximum // goal.resolution) - 1).bit_length()
     if campaign.throughput.search == "mlrsearch":
-        halvings *= 2  # it measures both bounds of each interval
+        return _mlrsearch(goal, waits_ns)
+    halvings = (-(-goal.maximum // goal.resolution) - 1).bit_length()
     if search_ns == trial_ns:
         return Work(1, full), Work(1 + halvings, (1 + halvings) * full)
     most_ns = (1 + halvings) * short + CONFIRMATIONS_MAX * full
     return Work(2, short + full), Work(1 + halvings + CONFIRMATIONS_MAX, most_ns)
+
+
+@lru_cache
+def _mlrsearch(goal: Goal, waits_ns: int) -> LeastAndMost:
+    """Return the least and the most work of one search, tried on gateways that forward the same in each trial."""
+    capacities = [goal.maximum, *(goal.maximum * percent // 100 for percent in ASSUMED_CAPACITIES_PERCENT)]
+    buffers = (0, goal.maximum * ASSUMED_BUFFER_NS // NANOSECONDS_PER_SECOND)
+    works = []
+    for capacity, buffer_frames in product(capacities, buffers):
+        steps = steps_of_mlrsearch(goal, capacity=capacity, buffer_frames=buffer_frames)
+        works.append(Work(len(steps), sum(step.duration_ns + waits_ns for step in steps)))
+    return Work(min(work.trials for work in works), min(work.ns for work in works)), Work(
+        max(work.trials for work in works), max(work.ns for work in works)
+    )
 
 
 def _uses_line_rate(campaign: Campaign) -> bool:

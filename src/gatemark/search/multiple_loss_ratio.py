@@ -1,4 +1,4 @@
-"""MLRsearch (draft-ietf-bmwg-mlrsearch) through the package of that name, with the goal of RFC 2544.
+"""MLRsearch (RFC 9971) through the package of that name, with the goal of RFC 2544.
 
 One goal: final trial duration and duration sum are the full trial, the loss ratio is the tolerance, the exceed ratio is
 0. Loads are whole frames per second in one direction. The loss ratio handed over is the *highest* of all directions and
@@ -14,7 +14,7 @@ from fractions import Fraction
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
 from gatemark.search.binary import narrow, next_step
-from gatemark.search.goal import Goal, Measure, Observation, Outcome, Purpose, SearchResult
+from gatemark.search.goal import Goal, Measure, Observation, Outcome, Purpose, SearchResult, bounds_of
 
 SEARCH_SECONDS_MAX = 10.0 * 365 * 86_400
 """The package gives up after this wall time; a search is ended by its bounds, not by a clock."""
@@ -22,27 +22,53 @@ SEARCH_SECONDS_MAX = 10.0 * 365 * 86_400
 RELATIVE_WIDTH_MAX = 0.5
 """The package wants less than 1; so wide a resolution is met by halving once."""
 
+REFERENCE_MARGIN_DIVISOR = 50
+"""The upper bound may lie above what was forwarded of the maximum by a fiftieth of it."""
+
 NANOSECONDS_PER_SECOND = 1_000_000_000
 
 
 def search(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResult:
     """Search with trials made by `measure`; its exceptions pass through.
 
-    The relative width of MLRsearch is the resolution over the maximum, so the bounds are at most a resolution apart
-    wherever they lie. The claim is made by the same rule as for the binary search, from the trials of this search. The
-    package's loads are finer than whole frames/s, so one of ours may have passed and failed; where that leaves a gap,
-    full-length trials close it.
+    MLRsearch wants a relative width. Of the maximum it would make bounds at a tenth of it ten times narrower than the
+    resolution, at a full-length trial for each halving. So it is taken of what the gateway forwards of the maximum, the
+    package's first trial; where that was too little, as with a gateway that collapses under overload, the package goes
+    on with the narrower width, and gets what is known already at no cost. The claim is made by the same rule as for the
+    binary search, from the trials of this search. The package's loads are finer than whole frames/s, so one of ours may
+    have passed and failed; where that leaves a gap, full-length trials close it.
     """
     if goal.minimum == goal.maximum:  # one load is no interval for the package
         return _single_load(goal, measure)
     measurer = _Measurer(goal, measure)
+    reference = _reference(goal, measurer)
+    _let_the_package_search(goal, measurer, reference)
+    bounds = bounds_of(measurer.history, pass_duration_ns=goal.durations_ns[1])
+    if bounds.upper is not None and bounds.upper > reference:
+        _let_the_package_search(goal, measurer, bounds.upper)
+    while isinstance(step := narrow(goal, measurer.history), Measure):
+        measurer.observe(step)
+    return step
+
+
+def _reference(goal: Goal, measurer: _Measurer) -> int:
+    """Return the load of which the resolution is a share: a little above what is forwarded of the maximum."""
+    search_ns, _ = goal.durations_ns
+    first = measurer.observe(Measure(frames_per_second=goal.maximum, duration_ns=search_ns, purpose="search"))
+    if first.outcome is not Outcome.FAILED:
+        return goal.maximum
+    forwarded = (first.offered - first.undelivered) * NANOSECONDS_PER_SECOND // search_ns
+    return min(goal.maximum, max(goal.minimum, forwarded + forwarded // REFERENCE_MARGIN_DIVISOR))
+
+
+def _let_the_package_search(goal: Goal, measurer: _Measurer, reference: int) -> None:
     search_ns, trial_ns = goal.durations_ns
     config = Config(
         goals=[
             SearchGoal(
                 loss_ratio=float(goal.loss_tolerance),
                 exceed_ratio=0.0,
-                relative_width=min(RELATIVE_WIDTH_MAX, goal.resolution / goal.maximum),
+                relative_width=min(RELATIVE_WIDTH_MAX, goal.resolution / reference),
                 initial_trial_duration=search_ns / NANOSECONDS_PER_SECOND,
                 final_trial_duration=trial_ns / NANOSECONDS_PER_SECOND,
                 duration_sum=trial_ns / NANOSECONDS_PER_SECOND,
@@ -55,9 +81,6 @@ def search(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResul
         warmup_duration=0.0,
     )
     MultipleLossRatioSearch(config=config).search(measurer=measurer, debug=_ignore)
-    while isinstance(step := narrow(goal, measurer.history), Measure):
-        measurer.observe(step)
-    return step
 
 
 class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no types

@@ -1,0 +1,30 @@
+"""Which trials a search makes of a gateway that is known: for an estimate before anything is sent. Pure."""
+
+from __future__ import annotations
+
+from gatemark.search import multiple_loss_ratio
+from gatemark.search.goal import NANOSECONDS_PER_SECOND, Goal, Measure, Observation, Outcome
+
+
+def steps_of_mlrsearch(goal: Goal, *, capacity: int, buffer_frames: int = 0) -> tuple[Measure, ...]:
+    """Return the trials that MLRsearch makes of a gateway that forwards `capacity` frames/s.
+
+    Of what exceeds the capacity it keeps up to `buffer_frames` of a trial and forwards them later, so that a short
+    trial passes at loads where a long one loses frames.
+    """
+    made: list[Measure] = []
+
+    def measure(step: Measure) -> Observation:
+        made.append(step)
+        offered = max(1, step.frames_per_second * step.duration_ns // NANOSECONDS_PER_SECOND)
+        lost = max(0, offered - capacity * step.duration_ns // NANOSECONDS_PER_SECOND - buffer_frames)
+        return Observation(
+            frames_per_second=step.frames_per_second,
+            duration_ns=step.duration_ns,
+            outcome=Outcome.FAILED if lost else Outcome.PASSED,
+            offered=offered,
+            undelivered=lost,
+        )
+
+    multiple_loss_ratio.search(goal, measure)
+    return tuple(made)

@@ -1,0 +1,89 @@
+"""Time to a result: how much traffic a search sends until the throughput is confirmed at full length."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from gatemark.search import multiple_loss_ratio
+from gatemark.search.effort import steps_of_mlrsearch
+from gatemark.search.goal import Goal, Measure, Observation, Outcome
+
+SECOND = 1_000_000_000
+SCRIPT = Path(__file__).parents[2] / "bench" / "search_time.py"
+
+
+def load_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("search_time_script", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+script = load_script()
+
+
+@pytest.mark.parametrize("gateway", script.GATEWAYS)
+def test_mlrsearch_confirms_1_2_million_frames_a_second_within_240_s_of_traffic(gateway: str) -> None:
+    taken = script.search_time(gateway, "MLRsearch")
+    assert taken.traffic_s <= 240
+    assert taken.full_length_trials >= 1
+    assert taken.upper_bound - taken.lower_bound <= script.RESOLUTION
+    noise = script.GATEWAYS[gateway].noise * script.CAPACITY
+    assert taken.lower_bound <= script.CAPACITY + noise + script.RESOLUTION
+    assert taken.upper_bound >= script.CAPACITY - noise - script.RESOLUTION
+
+
+def test_the_binary_search_at_full_length_takes_several_times_as_long() -> None:
+    assert script.search_time("sharp", "binary, all trials 60 s").traffic_s >= 720
+
+
+@pytest.mark.parametrize("capacity", [100_000, 1_200_000, 14_000_000])
+def test_the_resolution_is_not_undercut_where_the_maximum_is_far_above(capacity: int) -> None:
+    """Bounds ten times narrower than asked for would cost a full-length trial for each halving."""
+    goal = Goal(
+        maximum=14_880_952,
+        minimum=1,
+        resolution=1000,
+        search_duration_ns=SECOND,
+        trial_duration_ns=60 * SECOND,
+    )
+    steps = steps_of_mlrsearch(goal, capacity=capacity, buffer_frames=1000)
+    assert [step.duration_ns for step in steps].count(60 * SECOND) <= 4
+
+
+def test_a_gateway_that_collapses_under_overload_is_searched_to_the_resolution_all_the_same() -> None:
+    """What it forwards of the maximum is a tenth of its throughput: a width taken of that alone would be too wide."""
+    capacity, collapsed = 1_200_000, 120_000
+    goal = Goal(
+        maximum=1_488_095,
+        minimum=1,
+        resolution=1000,
+        search_duration_ns=SECOND,
+        trial_duration_ns=60 * SECOND,
+    )
+    made: list[int] = []
+
+    def measure(step: Measure) -> Observation:
+        made.append(step.duration_ns)
+        offered = step.frames_per_second * step.duration_ns // SECOND
+        fails = step.frames_per_second > capacity
+        return Observation(
+            frames_per_second=step.frames_per_second,
+            duration_ns=step.duration_ns,
+            outcome=Outcome.FAILED if fails else Outcome.PASSED,
+            offered=offered,
+            undelivered=offered - collapsed * step.duration_ns // SECOND if fails else 0,
+        )
+
+    found = multiple_loss_ratio.search(goal, measure)
+    assert found.kind == "found"
+    assert found.lower_bound is not None
+    assert found.upper_bound is not None
+    assert found.lower_bound <= capacity < found.upper_bound <= found.lower_bound + goal.resolution
+    assert made.count(60 * SECOND) <= 8
