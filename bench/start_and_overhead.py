@@ -1,0 +1,160 @@
+"""Start of the engine and the cost of a trial beyond its phases: `.venv/bin/python bench/start_and_overhead.py`.
+
+Start: from the start of the engine's process until the first frame left, on virtual ports and without waits. Overhead:
+wall time of a trial (request, engine, test bed, judgement, journal on disk) minus its sending time and named waits, in
+a series of trials through the same code as a campaign's. Medians, with the least and the most; `--json FILE` writes
+them. The kernel's router in namespaces needs root and is left out without.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from gatemark.campaign.journal import Journal
+from gatemark.campaign.maker import TrialMaker
+from gatemark.campaign.plan import cells_of, make_plan
+from gatemark.campaign.trials import Repetition, Trials
+from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import Campaign
+from gatemark.engine.process import start_engine
+from gatemark.search.goal import Measure
+from gatemark.tester import Equipment, open_tester, prepare
+from gatemark.trial.request import open_request, trial_request
+
+MILLISECOND_NS = 1_000_000
+START_TRIAL_NS, TRIAL_NS = 20 * MILLISECOND_NS, 100 * MILLISECOND_NS
+START_BAR_MS, OVERHEAD_BAR_MS = 300.0, 20.0
+RATE = 10_000
+PORTS = ("ring", "null")
+NO_WAITS = {"settle": "0s", "learn": "0s", "drain": "0s", "rest": "0s"}
+SHORT_WAITS = {"settle": "0s", "learn": "10ms", "drain": "20ms", "rest": "20ms"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """Median of a series, milliseconds."""
+
+    what: str
+    ports: str
+    median_ms: float
+    least_ms: float
+    most_ms: float
+    measured: int
+    bar_ms: float
+
+
+def figure(what: str, ports: str, values: Sequence[float], bar_ms: float) -> Figure:
+    """Summarise a series."""
+    median, least, most = (round(value, 1) for value in (statistics.median(values), min(values), max(values)))
+    return Figure(
+        what=what, ports=ports, median_ms=median, least_ms=least, most_ms=most, measured=len(values), bar_ms=bar_ms
+    )
+
+
+def campaign_on(ports: str, waits: dict[str, str]) -> Campaign:
+    """Return a campaign on a pair of ports, or through the kernel's router in namespaces."""
+    tables = {"trial": {"duration": "100ms", **waits}, "frame_loss": {"rates": [RATE]}}
+    if ports == "veth, kernel router":
+        return campaign_from_dict({"testbed": {"kind": "netns", "recipe": "linux-router4"}, **tables})
+    sides = {name: {"port": ports} for name in ("left", "right")}
+    return campaign_from_dict({"gateway": {"mode": "router44"}, "testbed": {"kind": "loopback"}, **sides, **tables})
+
+
+def start_ms(ports: str) -> float:
+    """Start an engine, open its ports and make one trial; return the time until its first frame left."""
+    complete = campaign_on(ports, NO_WAITS)
+    named = {"left": ports, "right": ports}
+    body = trial_request(
+        complete, cells_of(complete)[0], frames_per_second=RATE, duration_ns=START_TRIAL_NS, trial_number=1
+    )
+    begun = time.monotonic_ns()
+    with start_engine() as engine:
+        engine.open(open_request(complete, [], named))
+        phases = engine.trial(body)["phases"]
+        ended = time.monotonic_ns()
+    sending_ns = next(phase["duration_ns"] for phase in phases if phase["phase"] == "send")
+    return (ended - begun - sending_ns) / MILLISECOND_NS
+
+
+def overheads_ms(ports: str, waits: dict[str, str], *, trials: int) -> list[float]:
+    """Make trials and return what each took beyond its sending time and its waits."""
+    equipment = Equipment()
+    bed, complete = prepare(campaign_on(ports, waits), equipment)
+    measured = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_tester(complete, bed, equipment) as tester,
+        Journal(Path(folder) / "journal.jsonl") as journal,
+    ):
+        maker = TrialMaker(
+            campaign=tester.campaign, engine=tester.engine, testbed=tester.testbed, on_event=lambda _: None
+        )  # fmt: skip
+        run = make_plan(tester.campaign).runs[0]
+        step = Measure(frames_per_second=RATE, duration_ns=TRIAL_NS, purpose="loss")
+        named_ns = TRIAL_NS + tester.campaign.trial.waits_ns
+        steps = Repetition(Trials(maker, journal), run, 0)
+        for _ in range(trials):
+            before, begun = len(journal.path.read_bytes().splitlines()), time.monotonic_ns()
+            steps.measure(step)
+            took_ns = time.monotonic_ns() - begun
+            attempts = len(journal.path.read_bytes().splitlines()) - before  # an invalid trial is repeated
+            measured.append((took_ns / attempts - named_ns) / MILLISECOND_NS)
+    return measured
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """Write the figures as a table of words."""
+    heads = ("figure", "ports", "median", "least to most", "of", "bar")
+    rows = [
+        (
+            one.what,
+            one.ports,
+            f"{one.median_ms:.1f} ms",
+            f"{one.least_ms:.1f} to {one.most_ms:.1f} ms",
+            str(one.measured),
+            f"{one.bar_ms:.0f} ms" + ("" if one.median_ms <= one.bar_ms else ", missed"),
+        )
+        for one in figures
+    ]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    lines = (heads, tuple("-" * width for width in widths), *rows)
+    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def main() -> None:
+    """Measure, print the table; write JSON if asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
+    parser.add_argument("--starts", type=int, default=9, help="starts of the engine on each kind of port")
+    parser.add_argument("--trials", type=int, default=40, help="trials of each series")
+    wanted = parser.parse_args()
+    figures = [
+        figure("start until the first frame", ports, [start_ms(ports) for _ in range(wanted.starts)], START_BAR_MS)
+        for ports in PORTS
+    ]
+    beds = (*PORTS, "veth, kernel router") if os.geteuid() == 0 else PORTS
+    for ports in beds:
+        for name, waits in (("no waits", NO_WAITS), ("waits of 50 ms", SHORT_WAITS)):
+            figures.append(
+                figure(
+                    f"overhead of a trial, {name}",
+                    ports,
+                    overheads_ms(ports, waits, trials=wanted.trials),
+                    OVERHEAD_BAR_MS,
+                )
+            )
+    print(table(figures))
+    if wanted.json is not None:
+        wanted.json.write_text(json.dumps([asdict(one) for one in figures], indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
