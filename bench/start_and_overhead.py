@@ -23,7 +23,7 @@ from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import cells_of, make_plan
 from gatemark.campaign.trials import Repetition, Trials
 from gatemark.config.load import campaign_from_dict
-from gatemark.config.model import Campaign
+from gatemark.config.model import Campaign, SideName
 from gatemark.engine.process import start_engine
 from gatemark.search.goal import Measure
 from gatemark.tester import Equipment, open_tester, prepare
@@ -71,7 +71,7 @@ def campaign_on(ports: str, waits: dict[str, str]) -> Campaign:
 def start_ms(ports: str) -> float:
     """Start an engine, open its ports and make one trial; return the time until its first frame left."""
     complete = campaign_on(ports, NO_WAITS)
-    named = {"left": ports, "right": ports}
+    named: dict[SideName, str] = {"left": ports, "right": ports}
     body = trial_request(
         complete, cells_of(complete)[0], frames_per_second=RATE, duration_ns=START_TRIAL_NS, trial_number=1
     )
@@ -80,7 +80,7 @@ def start_ms(ports: str) -> float:
         engine.open(open_request(complete, [], named))
         phases = engine.trial(body)["phases"]
         ended = time.monotonic_ns()
-    sending_ns = next(phase["duration_ns"] for phase in phases if phase["phase"] == "send")
+    sending_ns: int = next(phase["duration_ns"] for phase in phases if phase["phase"] == "send")
     return (ended - begun - sending_ns) / MILLISECOND_NS
 
 
