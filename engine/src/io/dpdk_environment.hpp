@@ -56,7 +56,8 @@ private:
 /// Where pools for a port on `socket` are to be taken from: its memory, or transparent huge pages where DPDK has no huge pages.
 [[nodiscard]] int pool_socket(int socket);
 
-/// Loads all drivers of DPDK, which `DpdkEnvironment::start` does otherwise: 60 ms that may pass while the process waits for something else.
+/// Loads all drivers of DPDK, which `DpdkEnvironment::start` does otherwise: 60 ms that may pass while the process waits for something
+/// else.
 void load_drivers();
 
 /// Memory in huge pages that nobody uses, in MiB; 0 where there is none.
