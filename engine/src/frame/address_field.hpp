@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace gatemark::frame {
@@ -86,6 +87,11 @@ public:
             sum += sum_of_octet(network, network_);
         }
         return sum;
+    }
+    /// Where `write` writes a value of two octets, if that is all it ever writes: a word of the checksum.
+    [[nodiscard]] std::optional<std::size_t> only_word() const noexcept {
+        const bool only = has_word_ && table_ == nullptr && !has_network_;
+        return only ? std::optional<std::size_t>{high_} : std::nullopt;
     }
     /// Places of the octets that `write` writes.
     [[nodiscard]] std::vector<std::uint8_t> varying_octets() const;

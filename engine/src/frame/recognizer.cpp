@@ -52,6 +52,8 @@ Recognizer::Recognizer(const Stream& stream)
                .ip = layout_.ip,
                .udp = layout_.udp,
                .payload = layout_.payload},
+      source_word_{stream.expected().source, layout_.source_address()},
+      destination_word_{stream.expected().destination, layout_.destination_address()},
       source_{layout_.source_address()},
       destination_{layout_.destination_address()},
       octets_{layout_.end},
@@ -68,6 +70,7 @@ Recognizer::Recognizer(const Stream& stream)
         template_[i] = load(stream.expected().frame.data() + at);
     }
     if (source_is_chosen_) {
+        source_word_.fits = false;
         port_mask_ = swap_octets(std::uint32_t{0x0000'ffff});
     }
 }

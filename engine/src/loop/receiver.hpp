@@ -32,6 +32,11 @@ struct ExpectedDirection {
     Divider senders{1};  ///< frame i was sent by sender i mod their number
     record::DelayPlan delays{};
     const state::ConnectionKeeper* keeper = nullptr;  ///< of a stateful gateway's Initiator only
+
+    /// One sender is the usual case and needs no division.
+    [[nodiscard]] std::uint64_t sender_of(std::uint64_t index) const noexcept {
+        return senders.divisor() == 1 ? 0 : senders.remainder(index);
+    }
 };
 
 struct ReceiverPlan {
@@ -95,7 +100,7 @@ public:
             __builtin_prefetch(Queue::octets(buffer).data());
         }
         for (std::size_t i = 0; i < count; ++i) {
-            right_[i] = recognize(Queue::octets(buffers_[i]));
+            recognize(Queue::octets(buffers_[i]), right_[i]);
         }
         for (std::size_t i = 0; i < count; ++i) {
             const auto octets = Queue::octets(buffers_[i]);
@@ -147,10 +152,11 @@ private:
     struct RightFrame {
         const ArrivingStream* stream = nullptr;  ///< nullptr: not recognized
         std::uint64_t index = 0, number_in_class = 0;
-        frame::FrameValues values{};
+        frame::FrameValues values{};  ///< of an Initiator's frame only
     };
 
-    [[nodiscard]] RightFrame recognize(std::span<const std::byte> octets) const noexcept {
+    void recognize(std::span<const std::byte> octets, RightFrame& right) const noexcept {
+        right.stream = nullptr;
         for (const ArrivingStream& arriving : arriving_) {
             const frame::Recognizer& recognizer = arriving.recognizer;
             if (!recognizer.has_right_template(octets)) {
@@ -160,18 +166,21 @@ private:
             const std::uint64_t index = recognizer.index(octets.data());
             const auto place = direction.mix.place_of(index);
             if (index >= direction.frame_count || place.foreground != (arriving.records.class_number == 0)) {
-                return {};
+                return;
             }
             const frame::FrameValues values = recognizer.stream().values(place.number_in_class);
             if (!recognizer.has_right_values(octets.data(), values)) {
-                return {};
+                return;
             }
             if (recognizer.stream().role() == frame::Role::initiator) {
                 direction.keeper->prefetch(values.connection);
+                right.values = values;
             }
-            return {&arriving, index, place.number_in_class, values};
+            right.stream = &arriving;
+            right.index = index;
+            right.number_in_class = place.number_in_class;
+            return;
         }
-        return {};
     }
 
     void take_right(std::span<const std::byte> octets, const RightFrame& right, pace::Ticks now) noexcept {
@@ -239,7 +248,7 @@ private:
             ++counts.duplicate;
             return false;
         }
-        counts.note_order(index, records.direction->senders.remainder(index));
+        counts.note_order(index, records.direction->sender_of(index));
         if (!faults.none()) {
             ++counts.faulty;
             return false;
