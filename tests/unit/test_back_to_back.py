@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import simulated_campaigns
 from conftest import NatCampaign
 
-from gatemark.campaign import runner
 from gatemark.campaign.event_runs import SELF_TEST
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.journal import Journal
@@ -54,16 +54,7 @@ def campaign(*, mix: str = "1/1", direction: str = "forward", **tables: Any) -> 
 
 
 def measure(path: Path, device: SimulatedDevice, wanted: Campaign, *, events: list[Event] | None = None) -> RunResult:
-    engine = SimulatedEngine(device)
-    with Journal(path) as journal:
-        results = run_campaign(
-            wanted,
-            make_plan(wanted),
-            engine,
-            journal,
-            on_event=runner.ignore if events is None else events.append,
-            testbed=engine.gateway,
-        )
+    results = simulated_campaigns.measure(path, device, wanted, events=events)
     return next(found for found in results if found.run.procedure == "back_to_back")
 
 

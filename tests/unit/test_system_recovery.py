@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import simulated_campaigns
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatemark.campaign import runner
 from gatemark.campaign.events import Event, TrialStarted
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
@@ -152,16 +152,7 @@ def campaign(*, mix: str = "1/1", direction: str = "forward", **tables: Any) -> 
 
 
 def measure(path: Path, device: SimulatedDevice, wanted: Campaign, *, events: list[Event] | None = None) -> RunResult:
-    engine = SimulatedEngine(device)
-    with Journal(path) as journal:
-        return run_campaign(
-            wanted,
-            make_plan(wanted),
-            engine,
-            journal,
-            on_event=runner.ignore if events is None else events.append,
-            testbed=engine.gateway,
-        )[-1]
+    return simulated_campaigns.measure(path, device, wanted, events=events)[-1]
 
 
 @pytest.fixture
