@@ -65,27 +65,15 @@ public:
         return sum;
     }
 
-    /// Compares the varying octets at `field` with those that `write` would write, clears `same` if any differs, and returns what `write`
+    /// Compares the address at `field` with the one that (value, network) gives, clears `same` if they differ, and returns what `write`
     /// would.
     Sum compare(const std::byte* field, std::uint16_t value, std::uint8_t network, bool& same) const noexcept {
-        if (table_ != nullptr) {
-            return compare_with_table(field, value, same);
-        }
-        Sum sum = 0;
-        if (has_word_) {
-            const std::uint16_t word = word_of(value, network);
-            same &= load_raw<std::uint16_t>(field + high_) == word;
-            sum = word;
-        } else if (has_value_) {
-            const auto low = static_cast<std::uint8_t>(value & 0xff);
-            const auto high = static_cast<std::uint8_t>((value >> 8) | (network_shares_high_ ? network : 0));
-            same &= (field[low_] == static_cast<std::byte>(low)) & (field[high_] == static_cast<std::byte>(high));
-            sum += sum_of_octet(low, low_) + sum_of_octet(high, high_);
-        }
-        if (has_network_ && !network_shares_high_) {
-            same &= field[network_] == static_cast<std::byte>(network);
-            sum += sum_of_octet(network, network_);
-        }
+        net::Address expected = base_;
+        std::byte* const octets = expected.octets.data();
+        const Sum sum = write(octets, value, network);
+        same &= base_.family == net::Family::ipv4 ? load_raw<std::uint32_t>(field) == load_raw<std::uint32_t>(octets)
+                                                  : ((load_raw<std::uint64_t>(field) ^ load_raw<std::uint64_t>(octets)) |
+                                                     (load_raw<std::uint64_t>(field + 8) ^ load_raw<std::uint64_t>(octets + 8))) == 0;
         return sum;
     }
     /// Where `write` writes a value of two octets, if that is all it ever writes: a word of the checksum.
@@ -104,13 +92,9 @@ public:
 
     /// Whether the address at `field` is exactly the one that (value, network) gives.
     [[nodiscard]] bool matches(const std::byte* field, std::uint16_t value, std::uint8_t network) const noexcept {
-        const net::Address expected = at(value, network);
-        const std::byte* const octets = expected.octets.data();
-        if (base_.family == net::Family::ipv4) {
-            return load_raw<std::uint32_t>(field) == load_raw<std::uint32_t>(octets);
-        }
-        return ((load_raw<std::uint64_t>(field) ^ load_raw<std::uint64_t>(octets)) |
-                (load_raw<std::uint64_t>(field + 8) ^ load_raw<std::uint64_t>(octets + 8))) == 0;
+        bool same = true;
+        compare(field, value, network, same);
+        return same;
     }
 
 private:
@@ -123,11 +107,6 @@ private:
     Sum write_from_table(std::byte* field, std::uint16_t value) const noexcept {
         const auto& octets_of_host = (*table_)[static_cast<std::size_t>(value - table_start_)];
         std::memcpy(field, octets_of_host.data(), octets());
-        return sum_of(std::span{octets_of_host}.first(octets()));
-    }
-    Sum compare_with_table(const std::byte* field, std::uint16_t value, bool& same) const noexcept {
-        const auto& octets_of_host = (*table_)[static_cast<std::size_t>(value - table_start_)];
-        same &= std::memcmp(field, octets_of_host.data(), octets()) == 0;
         return sum_of(std::span{octets_of_host}.first(octets()));
     }
     [[nodiscard]] bool find_positions(const HostSet& hosts, const net::AddressMapping* mapping);

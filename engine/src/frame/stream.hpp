@@ -136,13 +136,18 @@ public:
 private:
     Stream() = default;
 
-    [[nodiscard, gnu::always_inline]] FrameValues drawn_values(std::uint64_t j) const noexcept {
+    /// `value_of` takes a sequence and the uniform bits for its value.
+    template <class ValueOf>
+    [[nodiscard, gnu::always_inline]] FrameValues stateless_values(std::uint64_t j, ValueOf&& value_of) const noexcept {
         const std::uint64_t ports = port_words_.at(j), hosts = host_words_.at(j);
-        return {.source_port = source_ports_.drawn(static_cast<std::uint32_t>(ports >> 32)),
-                .destination_port = destination_ports_.drawn(static_cast<std::uint32_t>(ports)),
-                .source_host = source_hosts_.drawn(static_cast<std::uint32_t>(hosts >> 32)),
-                .destination_host = destination_hosts_.drawn(static_cast<std::uint32_t>(hosts)),
+        return {.source_port = value_of(source_ports_, static_cast<std::uint32_t>(ports >> 32)),
+                .destination_port = value_of(destination_ports_, static_cast<std::uint32_t>(ports)),
+                .source_host = value_of(source_hosts_, static_cast<std::uint32_t>(hosts >> 32)),
+                .destination_host = value_of(destination_hosts_, static_cast<std::uint32_t>(hosts)),
                 .network = many_networks_ ? static_cast<std::uint8_t>(network_words_.at(j) >> 56) : std::uint8_t{0}};
+    }
+    [[nodiscard]] FrameValues drawn_values(std::uint64_t j) const noexcept {
+        return stateless_values(j, [](const ValueSequence& sequence, std::uint32_t uniform) { return sequence.drawn(uniform); });
     }
     [[nodiscard]] FrameValues other_values(std::uint64_t j) const noexcept;
 
