@@ -220,25 +220,27 @@ def _measure_in(
 
     if not folder.has(SELF_TEST_FILE) and (self_test := equipment.self_test(complete)) is not None:
         folder.write_text(SELF_TEST_FILE, self_test)
-    with open_tester(complete, bed, equipment, log=folder.engine_log) as tester:
-        gateway = tester.testbed.describe()
-        _same_gateway(folder, gateway)
-        plan = make_plan(tester.campaign)
-        if on_plan is not None:
-            on_plan(plan)
-        record = _start_provenance(folder, tester, resumed=resumed)
-        try:
+    session: _Session | None = None
+    try:
+        with open_tester(complete, bed, equipment, log=folder.engine_log) as tester:
+            gateway = tester.testbed.describe()
+            _same_gateway(folder, gateway)
+            plan = make_plan(tester.campaign)
+            if on_plan is not None:
+                on_plan(plan)
+            record = _start_provenance(folder, tester, resumed=resumed)
+            session = _Session(campaign=tester.campaign, gateway=gateway, plan=plan, record=record)
             with Journal(folder.journal_file) as journal:
                 results = run_campaign(
                     tester.campaign, plan, tester.engine, journal, testbed=tester.testbed, on_event=watch
                 )
-        except BaseException:
+    except BaseException:
+        # The report is made when everything is removed: it takes seconds of a processor that a gateway may keep busy.
+        if session is not None:
             with contextlib.suppress(GatemarkError):
-                partial = [finished[number] for number in sorted(finished)]
-                _store(folder, tester.campaign, gateway, partial, record, runs_planned=len(plan.runs))
-            raise
-    document = _store(folder, tester.campaign, gateway, list(results), record, runs_planned=len(plan.runs))
-    return CampaignResult(folder=folder.path, document=document)
+                _store(folder, session, [finished[number] for number in sorted(finished)])
+        raise
+    return CampaignResult(folder=folder.path, document=_store(folder, session, list(results)))
 
 
 def _self_test_text(campaign: Campaign) -> str | None:
@@ -246,16 +248,19 @@ def _self_test_text(campaign: Campaign) -> str | None:
     return None if found is None else found.to_text()
 
 
-def _store(
-    folder: ResultFolder,
-    campaign: Campaign,
-    gateway: GatewayDescription,
-    results: list[RunResult],
-    record: origin.Provenance,
-    *,
-    runs_planned: int,
-) -> ResultDocument:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Session:
+    """What is known of a session once its test bed is made."""
+
+    campaign: Campaign
+    gateway: GatewayDescription
+    plan: Plan
+    record: origin.Provenance
+
+
+def _store(folder: ResultFolder, session: _Session, results: list[RunResult]) -> ResultDocument:
     """Write result.json, result.csv, the end of the session and the report."""
+    record = session.record
     ended = record.sessions[-1].model_copy(update={"finished_at": origin.now_iso()})
     folder.write_text(
         "provenance.json", record.model_copy(update={"sessions": (*record.sessions[:-1], ended)}).to_text()
@@ -263,8 +268,14 @@ def _store(
     trials = read_journal(folder.journal_file)
     clock, own = clock_of(record), self_test_of(folder)
     document = build_document(
-        campaign, gateway, results, trials, runs_planned=runs_planned, clock=clock, self_test=own
-    )  # fmt: skip
+        session.campaign,
+        session.gateway,
+        results,
+        trials,
+        runs_planned=len(session.plan.runs),
+        clock=clock,
+        self_test=own,
+    )
     folder.write_text("result.json", document.to_text())
     folder.write_text("result.csv", to_csv(document))
     write_report([part_of(folder)], folder.report_file)
