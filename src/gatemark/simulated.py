@@ -94,6 +94,10 @@ class SimulatedTestBed:
         """None."""
         return {}
 
+    def own_faults(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
     def gateway_queue_drops(self) -> dict[str, int]:
         """None."""
         return {}

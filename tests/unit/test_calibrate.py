@@ -14,6 +14,7 @@ from gatemark.calibrate import truth
 from gatemark.calibrate.base import PortNames, campaign_of, gateway_of
 from gatemark.calibrate.checks import all_checks, chosen_checks
 from gatemark.calibrate.checks_delays import SPREAD_NS_MAX, self_error_of
+from gatemark.calibrate.links import Links, ReferenceTestBed
 from gatemark.calibrate.model import (
     Check,
     CheckResult,
@@ -251,6 +252,30 @@ def test_what_the_gateway_says_about_itself_decides_whether_it_kept_its_truth() 
     assert reference.worst(Reference(poll_gap_max_ns=9)) == Reference(
         poll_gap_max_ns=9, late_departure_max_ns=7, own_drops=6
     )
+
+
+class AdmittingGateway:
+    """Says of itself what it is told to say."""
+
+    def __init__(self, *gaps_ns: int) -> None:
+        self.gaps_ns = list(gaps_ns)
+
+    def counts(self) -> dict[str, Any]:
+        return {"own": {"poll_gap_max_ns": self.gaps_ns.pop(0), "late_departure_max_ns": 10**9}}
+
+
+def test_what_the_gateway_admits_beyond_the_limit_spoils_a_trial_once(tmp_path: Path) -> None:
+    document = campaign_of(throughput_check(), PORTS, ask="ask", cores=(1,),
+                           configuration=gateway_of(throughput_check(), PORTS, "/t/c", 0))  # fmt: skip
+    links = Links(ports=PORTS, folder=tmp_path)
+    gateway: Any = AdmittingGateway(5_000_000, 6_000_000, 6_000_000, 7_000_000)
+    bed = ReferenceTestBed(campaign_from_dict(document, where="t"), links, gateway, poll_gap_max_ns=5_000_000)
+    assert bed.own_drops() == {}
+    assert bed.own_faults() == ()
+    (fault,) = bed.own_faults()
+    assert fault == "the reference gateway did not look at its ports for 6ms, 5ms is allowed"
+    assert bed.own_faults() == ()
+    assert len(bed.own_faults()) == 1
 
 
 class FakeCalibration(Calibration):

@@ -65,6 +65,22 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "trials.jsonl"
 
 
+class QuietBed:
+    """A test bed about which there is nothing to say."""
+
+    def own_drops(self) -> dict[str, int]:
+        return {}
+
+    def own_faults(self) -> tuple[str, ...]:
+        return ()
+
+    def gateway_queue_drops(self) -> dict[str, int]:
+        return {}
+
+    def check(self) -> None:
+        pass
+
+
 class TestThroughput:
     def test_the_capacity_is_found_within_the_resolution(self, path: Path) -> None:
         (result,) = run(path, SimulatedDevice(capacity_forward=432_100))
@@ -263,14 +279,8 @@ class TestFailures:
         assert result.limited_by == "gateway"
 
     def test_a_dead_gateway_is_no_trial_that_failed(self, path: Path) -> None:
-        class Bed:
+        class Bed(QuietBed):
             trials = 0
-
-            def gateway_queue_drops(self) -> dict[str, int]:
-                return {}
-
-            def own_drops(self) -> dict[str, int]:
-                return {}
 
             def check(self) -> None:
                 self.trials += 1
@@ -282,13 +292,7 @@ class TestFailures:
         assert len(read_journal(path)) == 4
 
     def test_an_engine_that_died_of_a_dead_test_bed_is_told_as_that(self, path: Path) -> None:
-        class Bed:
-            def gateway_queue_drops(self) -> dict[str, int]:
-                return {}
-
-            def own_drops(self) -> dict[str, int]:
-                return {}
-
+        class Bed(QuietBed):
             def check(self) -> None:
                 raise TestBedError(what="the interface gm0-left is gone", where="test bed", fix="start again")
 
@@ -296,22 +300,25 @@ class TestFailures:
             run(path, SimulatedDevice(capacity_forward=1, dies_at_trial=1), testbed=Bed())
 
     def test_drops_of_the_test_bed_make_a_trial_invalid(self, path: Path) -> None:
-        class Bed:
+        class Bed(QuietBed):
             dropped = 100
-
-            def gateway_queue_drops(self) -> dict[str, int]:
-                return {}
 
             def own_drops(self) -> dict[str, int]:
                 self.dropped += 1
                 return {"gm-left rx_dropped": self.dropped, "gm-right rx_dropped": 7}
 
-            def check(self) -> None:
-                pass
-
         (result,) = run(path, SimulatedDevice(capacity_forward=10**9), testbed=Bed())
         assert result.limited_by == "tester"
         assert read_journal(path)[0].testbed_drops == {"gm-left rx_dropped": 1}
+
+    def test_another_fault_of_the_test_bed_makes_a_trial_invalid(self, path: Path) -> None:
+        class Bed(QuietBed):
+            def own_faults(self) -> tuple[str, ...]:
+                return ("the gateway says that it slept",)
+
+        (result,) = run(path, SimulatedDevice(capacity_forward=10**9), testbed=Bed())
+        assert result.limited_by == "tester"
+        assert read_journal(path)[0].validity.reasons == ("test bed: the gateway says that it slept",)
 
 
 class TestJournal:

@@ -117,6 +117,10 @@ class TestValidity:
         assert not validity.valid
         assert "5 frames" in validity.reasons[0]
 
+    def test_other_faults_of_the_test_bed_are_told_in_its_words(self) -> None:
+        validity = judge_validity(report(), POLICY, testbed_faults=("the gateway says that it slept for 9 ms",))
+        assert validity == Validity(valid=False, reasons=("test bed: the gateway says that it slept for 9 ms",))
+
     def test_all_faults_at_once(self) -> None:
         bad = with_direction(lambda d: replace(d, gave_up=True, sending_ns=2 * SECOND, lateness_max_ns=SECOND))
         assert len(judge_validity(bad, POLICY).reasons) == 3

@@ -14,6 +14,7 @@ from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.steering import CorePlan
 from gatemark.dut.wire import End, VethPairs
 from gatemark.refdut.process import RefDut
+from gatemark.units import format_duration_ns
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
@@ -72,6 +73,13 @@ def _memif(folder: Path) -> Links:
     return Links(ports=ports, folder=folder)
 
 
+ADMITTED = {
+    "poll_gap_max_ns": "did not look at its ports for",
+    "late_departure_max_ns": "sent a frame late by",
+}
+"""What the reference gateway counts of its own errors, in words."""
+
+
 class ReferenceTestBed(PortsTestBed):
     """Two ports that lead to a running reference gateway, which is asked whether it still lives.
 
@@ -91,7 +99,8 @@ class ReferenceTestBed(PortsTestBed):
         super().__init__(campaign)
         self._links = links
         self._gateway = gateway
-        self._limits = {"poll_gap_max_ns": poll_gap_max_ns, "late_departure_max_ns": late_departure_max_ns}
+        self._limits = (poll_gap_max_ns, late_departure_max_ns)
+        self._told: dict[str, int] = {}
 
     @property
     def namespace(self) -> str | None:
@@ -105,18 +114,25 @@ class ReferenceTestBed(PortsTestBed):
             self._links.pairs.check()
 
     def own_drops(self) -> dict[str, int]:
-        """Frames for which the receive queue of a Tester's end had no room, and what the gateway admits, by counter.
+        """Frames for which the receive queue of a Tester's end had no room, by counter."""
+        if self._links.pairs is None:
+            return {}
+        return self._links.pairs.dropped(End(owner="gm", side=side) for side in ("left", "right"))
 
-        The gateway's own are not frames but nanoseconds beyond what the check allows; any of them spoils a trial.
+    def own_faults(self) -> tuple[str, ...]:
+        """What the reference gateway says of itself that is beyond what the check allows.
+
+        Its counts are the worst since the trial began. A phase that is made again is not blamed for the one before.
         """
-        drops: dict[str, int] = {}
-        if self._links.pairs is not None:
-            drops |= self._links.pairs.dropped(End(owner="gm", side=side) for side in ("left", "right"))
         own = self._gateway.counts()["own"]
-        for name, limit in self._limits.items():
-            if limit is not None:
-                drops[f"reference gateway, {name} beyond {limit}"] = max(0, int(own[name]) - limit)
-        return drops
+        faults = []
+        for (name, words), limit in zip(ADMITTED.items(), self._limits, strict=True):
+            worst = int(own[name])
+            if limit is not None and worst > limit and worst != self._told.get(name):
+                allowed = format_duration_ns(limit)
+                faults.append(f"the reference gateway {words} {format_duration_ns(worst)}, {allowed} is allowed")
+            self._told[name] = worst
+        return tuple(faults)
 
     def __enter__(self) -> Self:
         """The ports were made here, so they need no checks."""

@@ -31,6 +31,9 @@ class GatewayWatch(Protocol):
     def own_drops(self) -> Mapping[str, int]:
         """Return frames that the test bed dropped on the Tester's side since it was made, by place."""
 
+    def own_faults(self) -> tuple[str, ...]:
+        """Say what else of the test bed spoiled the trial that just ended, in sentences."""
+
     def gateway_queue_drops(self) -> Mapping[str, int]:
         """Return frames that the gateway's own queues dropped since it was made, by place."""
 
@@ -112,9 +115,10 @@ class EngineTrials:
         if form.lateness_max_ns is not None:
             lateness_max_ns = min(lateness_max_ns, form.lateness_max_ns)
         policy = ValidityPolicy(lateness_max_ns=lateness_max_ns)
+        faults = () if self.testbed is None else self.testbed.own_faults()
         return Observed(
             report=report,
-            validity=judge_validity(report, policy, testbed_drops=drops, step=form.step),
+            validity=judge_validity(report, policy, testbed_drops=drops, testbed_faults=faults, step=form.step),
             testbed_drops=drops,
             gateway_drops=_increase(gateway_before, self._gateway_drops()),
             reset=reset,

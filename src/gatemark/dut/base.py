@@ -90,6 +90,10 @@ class TestBed(Protocol):
         """Frames dropped so far because a receive queue of the Tester was full, by counter."""
         ...
 
+    def own_faults(self) -> tuple[str, ...]:
+        """Say what else of the test bed spoiled the trial that just ended, in sentences; none if it did its part."""
+        ...
+
     def gateway_queue_drops(self) -> dict[str, int]:
         """Frames dropped so far in queues that the gateway drains, by counter: the gateway's loss, for information."""
         ...
@@ -138,6 +142,10 @@ class FoundTestBed:
     def own_drops(self) -> dict[str, int]:
         """Nothing beyond what the engine reads of its ports."""
         return {}
+
+    def own_faults(self) -> tuple[str, ...]:
+        """What is not ours has no part in a trial."""
+        return ()
 
     def gateway_queue_drops(self) -> dict[str, int]:
         """Queues that are not ours cannot be read."""

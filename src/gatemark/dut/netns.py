@@ -242,6 +242,10 @@ class NetnsTestBed:
         towards = self._tx_dropped(self.gateway_namespace, self._gateway_ends)
         return {f"tester-{side} queue full": towards[end] for side, end in self._gateway_ends.items()}
 
+    def own_faults(self) -> tuple[str, ...]:
+        """None: all that it can do to a trial is to drop frames."""
+        return ()
+
     def gateway_queue_drops(self) -> dict[str, int]:
         """Frames for which a queue of the gateway had no room: at its inputs, and before interfaces of its own."""
         into = self._tx_dropped(self.namespace, self._tester_ends)

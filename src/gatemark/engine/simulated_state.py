@@ -204,6 +204,10 @@ class SimulatedGateway:
         """None."""
         return {}
 
+    def own_faults(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
     def gateway_queue_drops(self) -> Mapping[str, int]:
         """None."""
         return {}

@@ -5,7 +5,7 @@ An invalid trial is repeated and stays in the journal with its reasons. It is ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,11 +61,13 @@ def judge_validity(
     policy: ValidityPolicy,
     *,
     testbed_drops: Mapping[str, int] | None = None,
+    testbed_faults: Sequence[str] = (),
     step: RateStep | None = None,
 ) -> Validity:
     """Say whether the Tester did its job, and if not, everything that went wrong.
 
     `testbed_drops`: frames that the test bed's own queues towards the Tester dropped during the trial, by place.
+    `testbed_faults`: what else the test bed did wrong, in sentences.
     `step`: the other load that each direction was asked for.
     """
     if report.cancelled:
@@ -82,6 +84,7 @@ def judge_validity(
         for place, count in (testbed_drops or {}).items()
         if count
     ]
+    reasons += [f"test bed: {fault}" for fault in testbed_faults]
     return Validity(valid=not reasons, reasons=tuple(reasons))
 
 
