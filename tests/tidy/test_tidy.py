@@ -36,7 +36,8 @@ ARROWS: dict[str, set[str]] = {
     "refdut": {"errors", "programs"},
     "selftest": {"campaign", "config", "dut", "errors", "results.provenance", "search", "tester", "trial"},
     "calibrate": {
-        "campaign", "config", "dut", "errors", "procedures", "refdut", "search", "session", "tester", "units",
+        "campaign", "config", "dut", "engine.process", "errors", "procedures", "refdut", "results.provenance",
+        "results.store", "search", "session", "tester", "units",
     },
 }  # fmt: skip
 """Package: what it may import besides itself. Single modules at the top of the package put these together."""

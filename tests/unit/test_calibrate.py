@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.calibration_evidence import PATH, SECOND, SELF, delays, run_of, searched, series, throughput_check
 
 from gatemark.calibrate import truth
 from gatemark.calibrate.base import PortNames, campaign_of, gateway_of
 from gatemark.calibrate.checks import all_checks, chosen_checks
-from gatemark.calibrate.checks_delays import SPREAD_NS_MAX, self_error_of
+from gatemark.calibrate.checks_delays import self_error_of
 from gatemark.calibrate.links import Links, ReferenceTestBed
 from gatemark.calibrate.model import (
     Check,
@@ -21,30 +21,16 @@ from gatemark.calibrate.model import (
     Comparison,
     Evidence,
     Reference,
-    SelfError,
-    Status,
 )
-from gatemark.calibrate.run import ATTEMPTS, Calibration, is_kept, limit_of_tester, reference_of
+from gatemark.calibrate.run import is_kept, reference_of
 from gatemark.calibrate.table import Circumstances, passed, rows_of, to_json, to_markdown
-from gatemark.campaign.plan import Cell, FrameSizes, Run, make_plan
-from gatemark.cli.main import main
+from gatemark.campaign.plan import make_plan
 from gatemark.config.load import campaign_from_dict
-from gatemark.config.types import Mix
-from gatemark.dut.steering import CorePlan
-from gatemark.errors import ConfigError, TestBedError
-from gatemark.procedures.delay_result import DelayPoint, DelaySeries
-from gatemark.procedures.result import RunResult
-from gatemark.search.goal import SearchResult
+from gatemark.errors import ConfigError
 
 PORTS = PortNames(tester_left="memif:/t/l", tester_right="memif:/t/r", gateway_left="memif:/t/l,role=server",
                   gateway_right="memif:/t/r,role=server")  # fmt: skip
-SECOND = 1_000_000_000
-CELL = Cell(direction="forward", frame_sizes=FrameSizes(ipv4=64, ipv6=None), mix=Mix(1, 1))
 EVERY = [pytest.param(check, id=check.name) for check in all_checks()]
-SELF = SelfError(
-    minimum_ns=3_000, median_ns=5_000, p90_ns=6_000, p999_ns=9_000, maximum_ns=20_000,
-    variation_minimum_ns=-2_000, variation_maximum_ns=2_500,
-)  # fmt: skip
 
 
 def lost_by_a_server(load: int, capacity: int, queue: int, frames: int) -> int:
@@ -173,18 +159,6 @@ def test_checks_are_chosen_by_procedure_or_name() -> None:
         chosen_checks(["throughput", "nothing"])
 
 
-def run_of(procedure: str, **parts: Any) -> RunResult:
-    return RunResult(run=Run(number=1, procedure=procedure, cell=CELL), **parts)  # type: ignore[arg-type]
-
-
-def searched(lower: int) -> SearchResult:
-    return SearchResult(kind="found", lower_bound=lower, upper_bound=lower + 100, resolution=100)
-
-
-def throughput_check() -> Check:
-    return next(check for check in all_checks() if check.procedure == "throughput")
-
-
 @pytest.mark.parametrize(("off", "gap_ns", "is_passed"), [
     (0, 0, True), (-100, 0, True), (-110, 0, False), (10, 0, False), (10, 1_000_000, True), (-110, 1_000_000, True),
     (30, 1_000_000, False),
@@ -196,24 +170,6 @@ def test_a_rate_may_be_off_by_resolution_and_unsteadiness(off: int, gap_ns: int,
     run = run_of("throughput", limited_by="gateway", repetitions=(searched(true + off),))
     seen = Evidence(results=(run,), trials=(), reference=Reference(poll_gap_max_ns=gap_ns))
     assert [one.passed for one in check.compare(seen)] == [is_passed]
-
-
-def series(**values: int) -> DelaySeries:
-    one = {name: (value,) for name, value in values.items()}
-    zero = dict.fromkeys(("lost", "negative", "impossible", "lateness_max_ns"), (0,))
-    same = dict.fromkeys(("p99_ns", "p9999_ns", "p99999_ns"), (7_000,))
-    return DelaySeries(direction="forward", kind="foreground", offered=(100,), samples=(100,), **zero, **same, **one)  # type: ignore[arg-type]
-
-
-def delays(found: DelaySeries) -> RunResult:
-    point = DelayPoint(frames_per_second=5_000, share=None, measured=1, tester_limited=0, series=(found,))
-    return run_of("delay", limited_by="gateway", delays=(point,))
-
-
-PATH = {
-    "minimum_ns": 3_000, "p50_ns": 5_000, "p90_ns": 6_000, "p999_ns": 9_000, "maximum_ns": 20_000,
-    "ipdv_minimum_ns": -2_000, "ipdv_median_ns": 0, "ipdv_maximum_ns": 2_500,
-}  # fmt: skip
 
 
 def test_the_own_error_is_the_worst_of_the_path_without_delay() -> None:
@@ -278,67 +234,6 @@ def test_what_the_gateway_admits_beyond_the_limit_spoils_a_trial_once(tmp_path: 
     assert len(bed.own_faults()) == 1
 
 
-class FakeCalibration(Calibration):
-    """Answers with evidence, or errors, in turn."""
-
-    answers: Sequence[Evidence | TestBedError] = ()
-    made = 0
-
-    def _measure(self, check: Check, folder: Path) -> Evidence:
-        answer = self.answers[min(type(self).made, len(self.answers) - 1)]
-        type(self).made += 1
-        if isinstance(answer, TestBedError):
-            raise answer
-        return answer
-
-
-def calibration(tmp_path: Path, *answers: Evidence | TestBedError) -> FakeCalibration:
-    FakeCalibration.answers, FakeCalibration.made = answers, 0
-    cores = CorePlan(tester=(1,), gateway=(0,))
-    return FakeCalibration(ports="memif", output=tmp_path, on_event=print, tell=lambda _: None, cores=cores)
-
-
-def evidence(off: int = 0, **reference: int) -> Evidence:
-    true = int(truth.throughput(20_000, throughput_check().forward.queue or 0, SECOND))
-    run = run_of("throughput", limited_by="gateway", repetitions=(searched(true + off),))
-    return Evidence(results=(run,), trials=(), reference=Reference(**reference))
-
-
-@pytest.mark.parametrize(("answers", "status", "attempts"), [
-    ((evidence(),), "passed", 1),
-    ((evidence(off=-500),), "failed", 1),
-    ((evidence(own_drops=1), evidence()), "passed", 2),
-    ((evidence(own_drops=1),), "reference not kept", ATTEMPTS),
-    ((TestBedError(what="gone", where="gateway"), evidence()), "passed", 2),
-    ((TestBedError(what="gone", where="gateway"),), "no result", ATTEMPTS),
-])  # fmt: skip
-def test_a_check_is_made_again_only_where_the_gateway_did_not_keep_its_truth(
-    tmp_path: Path, answers: tuple[Evidence | TestBedError, ...], status: Status, attempts: int
-) -> None:
-    (result,) = calibration(tmp_path, *answers).run([throughput_check()])
-    assert (result.status, result.attempts) == (status, attempts)
-
-
-def test_delays_are_not_compared_without_a_steady_path(tmp_path: Path) -> None:
-    (own, check) = chosen_checks(["delay-fixed-50us"])
-    busy = series(**{**PATH, "p999_ns": PATH["p50_ns"] + SPREAD_NS_MAX + 1})
-    found = series(**PATH, typical_latency_ns=55_000, worst_case_latency_ns=55_000, pdv_ns=6_000)
-    unsteady, steady = (Evidence(results=(delays(one),), trials=(), reference=Reference()) for one in (busy, found))
-    results = calibration(tmp_path, unsteady).run([own, check])
-    assert [result.status for result in results] == ["no result", "no result"]
-    assert "too busy" in results[0].problem
-    assert calibration(tmp_path, steady).run([own])[0].status == "passed"
-
-
-def test_a_tester_at_its_limit_is_no_result(tmp_path: Path) -> None:
-    run = run_of("throughput", limited_by="tester", repetitions=(searched(100),))
-    seen = Evidence(results=(run,), trials=(), reference=Reference())
-    assert "the Tester was the limit" in limit_of_tester(seen)
-    (result,) = calibration(tmp_path, seen).run([throughput_check()])
-    assert result.status == "no result"
-    assert not passed([result])
-
-
 def result_of(check: Check, *comparisons: Comparison, kept: bool = True) -> CheckResult:
     return CheckResult(
         check=check, comparisons=comparisons, reference=Reference(), attempts=1, kept=kept, seconds=1.25, folder="x"
@@ -358,25 +253,16 @@ def test_the_table_has_a_row_for_each_figure_and_nothing_passes_unmeasured() -> 
         ("overflow", "evicted", "evicted", "", "", "passed"),
         ("", "", "", "", "", "reference not kept"),
     ]
-    assert passed([results[1]])
-    assert not passed(results)
-    assert not passed([])
-    where = Circumstances(measured_at="2025-01-01", machine="m", gatemark="1", ports="memif", quick=True)
-    page = to_markdown(results, where, SELF)
+    assert passed([results[1]], 1)
+    assert not passed(results, 3)
+    assert not passed([results[1]], 2), "one of two was not made"
+    assert not passed([], 0)
+    where = Circumstances(measured_at="2025-01-01", machine="m", gatemark="1", programs="0", ports="memif", quick=True)
+    page = to_markdown(results, where, SELF, chosen=4)
+    assert "3 of 4 checks with 3 figures: 1 failed, 1 passed, 1 reference not kept" in page
     assert page.count("\n| throughput |") == 4
     assert "median 5us" in page
-    document = json.loads(json.dumps(to_json(results, where, SELF)))
+    document = json.loads(json.dumps(to_json(results, where, SELF, chosen=["a", "b", "c"])))
     assert document["passed"] is False
     assert document["checks"][0]["comparisons"][0]["error"] == 100
     assert document["self_error"]["p999_ns"] == 9_000
-
-
-def test_the_command_lists_and_refuses(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "--list", "--only", "reset"]) == 0
-    listed = capsys.readouterr().out
-    assert listed.splitlines()[0].startswith("reset-100ms")
-    assert main(["calibrate", "--list", "--json", "--quick"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == len(all_checks(quick=True))
-    assert main(["calibrate", "--ports", "ring"]) == 2
-    assert "memif, veth" in capsys.readouterr().err
-    assert main(["calibrate", "--only", "luck"]) == 2

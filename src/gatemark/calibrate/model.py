@@ -56,6 +56,12 @@ class Comparison:
             "passed": self.passed,
         }
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Comparison:
+        """Read what `to_json` wrote."""
+        names = ("quantity", "unit", "true", "measured", "allowed_below", "allowed_above")
+        return cls(**{name: data[name] for name in names})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
@@ -192,7 +198,10 @@ class CheckResult:
     """How often it was measured: again where the reference gateway did not keep its truth."""
     kept: bool
     seconds: float
+    """Of all attempts."""
     folder: str
+    made_at: str = ""
+    """End of the last attempt, in UTC."""
     problem: str = ""
     """Why there is no result."""
 
@@ -215,11 +224,23 @@ class CheckResult:
             "status": self.status,
             "problem": self.problem,
             "attempts": self.attempts,
+            "kept": self.kept,
+            "made_at": self.made_at,
             "seconds": round(self.seconds, 1),
             "folder": self.folder,
             "reference": self.reference.to_json(),
             "comparisons": [one.to_json() for one in self.comparisons],
         }
+
+    @classmethod
+    def from_json(cls, check: Check, data: Mapping[str, Any]) -> CheckResult:
+        """Read what `to_json` wrote of this check."""
+        return cls(
+            check=check,
+            comparisons=tuple(Comparison.from_json(one) for one in data["comparisons"]),
+            reference=Reference(**data["reference"]),
+            **{name: data[name] for name in ("attempts", "kept", "made_at", "seconds", "folder", "problem")},
+        )
 
 
 def _plain(value: Number | str | None) -> int | float | str | None:

@@ -19,14 +19,18 @@ from gatemark.dut.steering import CorePlan, plan_cores, stepping_back, usable_pr
 from gatemark.errors import GatemarkError, Interrupted, ResultError
 from gatemark.procedures.result import RunResult
 from gatemark.refdut.process import RefDut, find_refdut
+from gatemark.results.provenance import now_iso
 from gatemark.session import measure
 from gatemark.tester import Equipment
 from gatemark.units import format_duration_ns
 
 ATTEMPTS = 3
-"""How often a check is made until the reference gateway keeps its truth."""
+"""How often a check is made until the reference gateway keeps its truth; again after all others, so that a machine that
+is busy for a while has time to calm down."""
 
 Tell = Callable[[str], None]
+Keep = Callable[[Sequence[CheckResult], SelfError | None], object]
+"""Told after each check what is known by then."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,28 +94,45 @@ class Calibration:
     """Holds a folder for each check."""
     on_event: EventCallback
     tell: Tell
+    keep: Keep = lambda _results, _self_error: None
     cores: CorePlan = field(default_factory=lambda: plan_cores(usable_processors()))
     self_error: SelfError | None = None
 
-    def run(self, checks: Sequence[Check]) -> list[CheckResult]:
-        """Make all checks; one without a result does not keep the next from being made."""
-        results = []
-        for number, check in enumerate(checks, start=1):
-            self.tell(f"check {number} of {len(checks)}: {check.name}: {check.truth}")
-            results.append(self.make(check, number))
-            self.tell(f"check {number} of {len(checks)}: {check.name}: {results[-1].status}")
-        return results
+    def run(self, checks: Sequence[Check], known: Sequence[CheckResult] = ()) -> list[CheckResult]:
+        """Make all checks, and once more those from which nothing was learned, when the others are made.
 
-    def make(self, check: Check, number: int) -> CheckResult:
-        """Make one check, again if the reference gateway did not keep its truth."""
+        `known`: what an earlier calibration in this folder found; what is settled there is not made again. Delays are
+        compared with the Tester's own as they are now, so these are measured again with any of them.
+        """
+        results = {result.check.name: result for result in known}
+        if any(check.procedure == "delay" and not _is_settled(results.get(check.name)) for check in checks):
+            results = {name: result for name, result in results.items() if not result.check.gives_self_error}
+            self.self_error = None
+        for _ in range(ATTEMPTS):
+            open_checks = [check for check in checks if not _is_settled(results.get(check.name))]
+            begin = time.monotonic()
+            for made, check in enumerate(open_checks):
+                place = f"check {checks.index(check) + 1} of {len(checks)}: {check.name}"
+                left_s = (time.monotonic() - begin) / made * (len(open_checks) - made) if made else None
+                left = "" if left_s is None else f"; about {max(1, round(left_s / 60))} min left"
+                self.tell(f"{place}: {check.truth}{left}")
+                results[check.name] = self.make(check, checks.index(check) + 1, results.get(check.name))
+                self.tell(f"{place}: {results[check.name].status}")
+                self.keep([results[one.name] for one in checks if one.name in results], self.self_error)
+        return [results[check.name] for check in checks]
+
+    def make(self, check: Check, number: int, before: CheckResult | None = None) -> CheckResult:
+        """Make one check; `before` is how it ended last time, from which nothing was learned."""
         begin = time.monotonic()
-        result = self._attempt(check, self.output / f"{number:02}-{check.name}", 1)
-        for attempt in range(2, ATTEMPTS + 1):
-            if result.kept and not result.problem:
-                break
-            self.tell(f"{check.name}: {result.status}, once more")
-            result = self._attempt(check, self.output / f"{number:02}-{check.name}-{attempt}", attempt)
-        return replace(result, seconds=time.monotonic() - begin)
+        attempt = 1 if before is None else before.attempts + 1
+        result = self._attempt(check, self._free_folder(f"{number:02}-{check.name}"), attempt)
+        seconds = time.monotonic() - begin + (0 if before is None else before.seconds)
+        return replace(result, made_at=now_iso(), seconds=seconds)
+
+    def _free_folder(self, name: str) -> Path:
+        """Return one that no attempt used, nor one that was stopped."""
+        names = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
+        return next(self.output / one for one in names if not (self.output / one).exists())
 
     def _attempt(self, check: Check, folder: Path, attempt: int) -> CheckResult:
         def ended(evidence: Evidence | None, problem: str = "") -> CheckResult:
@@ -127,6 +148,8 @@ class Calibration:
                 problem=problem,
             )
 
+        if check.procedure == "delay" and self.self_error is None:
+            return ended(None, "the Tester's own delays are not known, so nothing can be compared")
         try:
             evidence = self._measure(check, folder)
         except (Interrupted, ResultError):
@@ -142,8 +165,6 @@ class Calibration:
                 spread = "have no result" if found is None else f"spread by {format_duration_ns(found.spread_ns)}"
                 return ended(evidence, f"the Tester's own delays {spread}: the machine is too busy")
             self.self_error = found
-        elif check.procedure == "delay" and self.self_error is None:
-            return ended(evidence, "the Tester's own delays are not known, so nothing can be compared")
         return ended(evidence)
 
     def _measure(self, check: Check, folder: Path) -> Evidence:
@@ -173,6 +194,11 @@ class Calibration:
                     measure(campaign, output=folder, on_event=observer.on_event, equipment=equipment)
                 observer.reference = observer.reference.worst(Reference(own_drops=links.lost_by_the_kernel()))
                 return observer.evidence(self.self_error)
+
+
+def _is_settled(result: CheckResult | None) -> bool:
+    """Whether something was learned about the Tester, good or bad."""
+    return result is not None and result.status in ("passed", "failed")
 
 
 def limit_of_tester(evidence: Evidence) -> str:

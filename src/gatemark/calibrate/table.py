@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
+from gatemark.calibrate.links import PortKind
 from gatemark.calibrate.model import CheckResult, Comparison, Number, SelfError
 from gatemark.units import format_duration_ns
 
@@ -15,18 +16,21 @@ HEADINGS = ("check", "truth given", "quantity", "true", "measured", "error", "al
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """Where and when a calibration was made."""
+    """Where and when a calibration was made, and of what."""
 
     measured_at: str
+    """When it was begun."""
     machine: str
     gatemark: str
-    ports: str
+    programs: str
+    """Digest of the engine and of the reference gateway."""
+    ports: PortKind
     quick: bool
 
 
-def passed(results: Sequence[CheckResult]) -> bool:
-    """Whether every check passed; none made is none passed."""
-    return bool(results) and all(result.status == "passed" for result in results)
+def passed(results: Sequence[CheckResult], chosen: int) -> bool:
+    """Whether all checks that were chosen were made and passed; none made is none passed."""
+    return 0 < len(results) == chosen and all(result.status == "passed" for result in results)
 
 
 def rows_of(results: Sequence[CheckResult]) -> list[tuple[str, ...]]:
@@ -45,23 +49,26 @@ def rows_of(results: Sequence[CheckResult]) -> list[tuple[str, ...]]:
     return rows
 
 
-def summary_of(results: Sequence[CheckResult]) -> str:
-    """Return in one sentence how many checks ended how."""
+def summary_of(results: Sequence[CheckResult], chosen: int) -> str:
+    """Return in one sentence how many of the checks that were chosen ended how."""
     endings = [result.status for result in results]
     counts = ", ".join(f"{endings.count(one)} {one}" for one in dict.fromkeys(endings))
-    figures = sum(len(result.comparisons) for result in results)
-    return f"{len(results)} checks with {figures} figures: {counts or 'none made'}"
+    figures = sum(len(result.comparisons) for result in results if result.status in ("passed", "failed"))
+    made = f"{chosen} checks" if len(results) == chosen else f"{len(results)} of {chosen} checks"
+    return f"{made} with {figures} figures: {counts or 'none made'}"
 
 
-def to_markdown(results: Sequence[CheckResult], where: Circumstances, self_error: SelfError | None) -> str:
+def to_markdown(
+    results: Sequence[CheckResult], where: Circumstances, self_error: SelfError | None, *, chosen: int
+) -> str:
     """Return the page that is written beside the results."""
     lines = [
         "# Calibration",
         "",
-        f"{where.measured_at}, {where.machine}, gatemark {where.gatemark}, ports {where.ports}"
+        f"{_times(results, where)}, {where.machine}, gatemark {where.gatemark}, ports {where.ports}"
         + (", short trials" if where.quick else ""),
         "",
-        f"{summary_of(results)}.",
+        f"{summary_of(results, chosen)}.",
         "",
         *self_error_lines(self_error),
         f"| {' | '.join(HEADINGS)} |",
@@ -84,15 +91,23 @@ def self_error_lines(error: SelfError | None) -> list[str]:
     ]
 
 
-def to_json(results: Sequence[CheckResult], where: Circumstances, self_error: SelfError | None) -> dict[str, Any]:
-    """Return calibration.json."""
+def to_json(
+    results: Sequence[CheckResult], where: Circumstances, self_error: SelfError | None, *, chosen: Sequence[str]
+) -> dict[str, Any]:
+    """Return calibration.json; `chosen` has the names of all checks that are to be made."""
     return {
         "calibration": 1,
-        **{name: getattr(where, name) for name in ("measured_at", "machine", "gatemark", "ports", "quick")},
-        "passed": passed(results),
+        **asdict(where),
+        "passed": passed(results, len(chosen)),
+        "chosen": list(chosen),
         "self_error": None if self_error is None else self_error.to_json(),
         "checks": [result.to_json() for result in results],
     }
+
+
+def _times(results: Sequence[CheckResult], where: Circumstances) -> str:
+    last = max((result.made_at for result in results), default="")
+    return f"{where.measured_at} to {last}" if last else where.measured_at
 
 
 def _figures(one: Comparison) -> tuple[str, str, str, str]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
 from rich.console import Console
 from rich.table import Table
@@ -16,22 +14,11 @@ from gatemark.calibrate.checks import chosen_checks
 from gatemark.calibrate.links import PORT_KINDS, PortKind
 from gatemark.calibrate.model import Check, CheckResult, SelfError
 from gatemark.calibrate.run import Calibration
-from gatemark.calibrate.table import (
-    HEADINGS,
-    Circumstances,
-    passed,
-    rows_of,
-    self_error_lines,
-    summary_of,
-    to_json,
-    to_markdown,
-)
+from gatemark.calibrate.store import PAGE_FILE, StoredCalibration
+from gatemark.calibrate.table import HEADINGS, rows_of, self_error_lines, summary_of
 from gatemark.campaign.events import Event
 from gatemark.cli.common import AsJson, print_json
-from gatemark.errors import ConfigError, ResultError
-from gatemark.refdut.process import find_refdut
-from gatemark.results.provenance import gatemark_version, machine_facts, now_iso
-from gatemark.results.store import default_folder, writing
+from gatemark.errors import ConfigError, Interrupted
 from gatemark.tester import stop_signals
 
 WIDTH_WITHOUT_TERMINAL = 180
@@ -40,10 +27,11 @@ _STYLES = {"passed": "green", "failed": "bold red", "measured": "dim"}
 
 def calibrate(
     *,
-    ports: str = "memif",
+    ports: str | None = None,
     only: tuple[str, ...] = (),
     quick: bool = False,
     output: Path | None = None,
+    resume: Path | None = None,
     list: bool = False,
     as_json: AsJson = False,
 ) -> int:
@@ -56,65 +44,77 @@ def calibrate(
     Parameters
     ----------
     ports
-        memif (shared memory) or veth (needs root).
+        memif (shared memory, the default) or veth (needs root).
     only
         Only the checks of this procedure or name; may be given several times.
     quick
         One truth of each kind, in shorter trials.
     output
         Folder for the results; by default a new one below results/.
+    resume
+        Go on with the calibration in this folder: make the checks that are missing, and those without result.
     list
         Only list the checks.
     as_json
         Print the calibration as JSON in place of a table.
     """
     checks = chosen_checks(only, quick=quick)
-    if ports not in get_args(PortKind):
+    kind = _kind(ports or "memif")
+    if resume is not None and (ports or only or quick or output):
         raise ConfigError(
-            what=f"{ports!r} is no kind of port for a calibration",
-            where="--ports",
-            fix=f"write one of {', '.join(PORT_KINDS)}",
+            what="--resume takes nothing else",
+            where="gatemark calibrate",
+            fix="leave the others out: the folder knows ports and checks",
         )
     if list:
         _print_list(checks, as_json=as_json)
         return 0
-    find_refdut()
-    folder = _new_folder(output)
-    with stop_signals(resume_hint=None), _progress() as tell:
-        calibration = Calibration(ports=_kind(ports), output=folder, on_event=_ignore, tell=tell)
-        results = calibration.run(checks)
-    where = Circumstances(
-        measured_at=now_iso(),
-        machine=machine_facts().cpu_model or "unknown processor",
-        gatemark=gatemark_version(),
-        ports=ports,
-        quick=quick,
+    stored = (
+        StoredCalibration.create(output, checks, ports=kind, quick=quick)
+        if resume is None
+        else StoredCalibration.open(resume)
     )
-    document = to_json(results, where, calibration.self_error)
-    with writing(folder):
-        (folder / "calibration.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-        page = to_markdown(results, where, calibration.self_error)
-        (folder / "calibration.md").write_text(page, encoding="utf-8")
+    with _stopping(stored), _progress() as tell:
+        calibration = Calibration(
+            ports=stored.where.ports,
+            output=stored.folder,
+            on_event=_ignore,
+            tell=tell,
+            keep=stored.write,
+            self_error=stored.self_error,
+        )
+        results = calibration.run(stored.checks, stored.results)
+    document = stored.write(results, calibration.self_error)
     if as_json:
         print_json(document)
     else:
-        _print_table(results, calibration.self_error, folder)
-    return 0 if passed(results) else 1
+        _print_table(results, calibration.self_error, stored.folder)
+    return 0 if document["passed"] else 1
 
 
 def _kind(ports: str) -> PortKind:
-    return "veth" if ports == "veth" else "memif"
+    for kind in PORT_KINDS:
+        if ports == kind:
+            return kind
+    raise ConfigError(
+        what=f"{ports!r} is no kind of port for a calibration",
+        where="--ports",
+        fix=f"write one of {', '.join(PORT_KINDS)}",
+    )
 
 
-def _new_folder(output: Path | None) -> Path:
-    folder = output or default_folder("calibration")
-    if (folder / "calibration.json").exists():
-        raise ResultError(
-            what="the folder already holds a calibration", where=str(folder), fix="name another folder with --output"
-        )
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    return folder
+@contextlib.contextmanager
+def _stopping(stored: StoredCalibration) -> Iterator[None]:
+    """Tell how to go on where the user stops."""
+    try:
+        with stop_signals(resume_hint=None):
+            yield
+    except Interrupted as error:
+        raise Interrupted(
+            what="stopped; the checks made so far are kept",
+            where=str(stored.folder),
+            fix=f"go on with: gatemark calibrate --resume {stored.folder}",
+        ) from error
 
 
 @contextlib.contextmanager
@@ -152,7 +152,9 @@ def _print_table(results: list[CheckResult], self_error: SelfError | None, folde
         *cells, outcome = (cell.replace("[", r"\[") for cell in row)
         table.add_row(*cells, f"[{_STYLES.get(outcome, 'yellow')}]{outcome}[/]")
     Console(width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL).print(table)
-    print("\n" + "\n".join([*self_error_lines(self_error), f"{summary_of(results)}; {folder / 'calibration.md'}"]))
+    print(
+        "\n" + "\n".join([*self_error_lines(self_error), f"{summary_of(results, len(results))}; {folder / PAGE_FILE}"])
+    )
     for result in results:
         if result.problem:
             print(f"{result.check.name}: {result.problem}", file=sys.stderr)
