@@ -4,6 +4,7 @@ import errno
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from gatemark.campaign.events import Event, RepetitionFinished, RunFinished, Run
 from gatemark.campaign.journal import Journal, TrialRecord, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign, run_single_trial
+from gatemark.campaign.trials import SHORT_ATTEMPTS, Patience
 from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.engine.client import JsonObject, ProgressCallback
@@ -23,6 +25,8 @@ from gatemark.search.goal import Measure, Observation, Outcome
 from gatemark.search.scan import Scan, next_step
 
 THROUGHPUT = {"maximum": "1M", "minimum": 1000, "resolution": 1000, "search_duration": "1s"}
+
+NO_WAITS = {"settle": "0s", "learn": "0s", "drain": "0s", "rest": "0s"}
 
 
 def campaign(**tables: Any) -> Campaign:
@@ -105,6 +109,24 @@ class TestThroughput:
         assert 299_000 <= result.at_least.median <= 300_000
         assert result.tester_limited_at is not None
         assert 300_000 < result.tester_limited_at <= 301_001
+
+    @pytest.mark.parametrize(("fault", "retries", "attempts"), [
+        ("late", 3, 4), ("drops", 3, 4), ("short", 3, 7), ("short", 1, 3), ("late", 0, 1), ("short", 0, 1),
+    ])  # fmt: skip
+    def test_a_load_is_tried_again_for_so_many_whole_trials(
+        self, path: Path, fault: Any, retries: int, attempts: int
+    ) -> None:
+        device = SimulatedDevice(capacity_forward=800_000, tester_limit=300_000, tester_fault=fault)
+        run(path, device, campaign(throughput=THROUGHPUT, trial=NO_WAITS, validity={"retries": retries}))
+        loads = [record.frames_per_second for record in read_journal(path) if not record.validity.valid]
+        assert loads.count(max(loads)) == attempts * 2, "in each of two repetitions"
+
+    def test_a_load_whose_trials_end_at_once_is_not_tried_for_ever(self) -> None:
+        patience = Patience(campaign(trial=NO_WAITS, validity={"retries": 2}), duration_ns=10**9)
+        ended: Any = SimpleNamespace(report=SimpleNamespace(directions=[SimpleNamespace(gave_up=True, sending_ns=1)]))
+        while not patience.ends:
+            patience.take(ended)
+        assert patience.attempts + 1 == SHORT_ATTEMPTS * 3
 
     @pytest.mark.parametrize("search", ["binary", "mlrsearch"])
     def test_a_gateway_below_the_testers_limit_is_measured(self, path: Path, search: str) -> None:

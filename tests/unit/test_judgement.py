@@ -91,7 +91,13 @@ class TestValidity:
         ("faulty", "words"),
         [
             (lambda: with_foreground(offered=999), "forward: 999 of 1000 intended foreground frames were offered"),
-            (lambda: with_direction(lambda d: replace(d, gave_up=True)), "gave up"),
+            (
+                lambda: with_direction(
+                    lambda d: replace(d, gave_up=True, sending_ns=7_000_000, lateness_max_ns=2_000_000)
+                ),
+                "forward: a burst was sent 2ms late, 1ms is allowed; the trial was ended 7ms after its start",
+            ),
+            (lambda: with_direction(lambda d: replace(d, gave_up=True)), "the port took no frame for 1ms"),
             (lambda: with_direction(lambda d: replace(d, sending_ns=SECOND + 600_001)), "longer than intended"),
             (lambda: with_direction(lambda d: replace(d, lateness_max_ns=1_000_001)), "late"),
             (lambda: with_right_port(link_up=False), "right port: the link was down"),
@@ -122,7 +128,7 @@ class TestValidity:
         assert validity == Validity(valid=False, reasons=("test bed: the gateway says that it slept for 9 ms",))
 
     def test_all_faults_at_once(self) -> None:
-        bad = with_direction(lambda d: replace(d, gave_up=True, sending_ns=2 * SECOND, lateness_max_ns=SECOND))
+        bad = with_direction(lambda d: replace(d, frames_per_second=7, sending_ns=2 * SECOND, lateness_max_ns=SECOND))
         assert len(judge_validity(bad, POLICY).reasons) == 3
 
     def test_at_the_limits_a_trial_is_valid(self) -> None:

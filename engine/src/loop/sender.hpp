@@ -42,6 +42,8 @@ public:
     [[nodiscard]] std::uint64_t offered_so_far() const noexcept { return offered_so_far_.load(std::memory_order_relaxed); }
     /// To be read after the worker has left the trial.
     [[nodiscard]] const SendCounts& counts() const noexcept { return counts_; }
+    /// Offers nothing more from the next poll on; by the control thread, where another sender spoiled the trial.
+    void stop() noexcept { finished_.store(true, std::memory_order_release); }
     /// Gives buffers back that the port never took; by the worker, or after it has left.
     virtual void release_rest() noexcept = 0;
 

@@ -269,6 +269,11 @@ bool TrialRun::all_sent() const {
     return std::all_of(senders_.begin(), senders_.end(), [](const PlacedSender& sender) { return sender.sender->finished(); });
 }
 
+bool TrialRun::one_gave_up() const {
+    return std::any_of(senders_.begin(), senders_.end(),
+                       [](const PlacedSender& sender) { return sender.sender->finished() && sender.sender->counts().gave_up; });
+}
+
 void TrialRun::send() {
     follow_clocks();
     const auto begun = SteadyClock::now();
@@ -276,7 +281,7 @@ void TrialRun::send() {
     lists_ = task_lists();
     parts_.hand_out(lists_);
     auto next_progress = begun + request_.progress;
-    while (!all_sent() && !report_.cancelled) {
+    while (!all_sent() && !one_gave_up() && !report_.cancelled) {
         report_.cancelled = !watcher_.wait(until_next_look(request_.duration + start_delay - (SteadyClock::now() - begun)));
         follow_clocks();
         if (SteadyClock::now() >= next_progress) {
@@ -286,6 +291,9 @@ void TrialRun::send() {
     }
     if (report_.cancelled) {
         parts_.hand_out(parts_.idle_lists);
+    }
+    for (const PlacedSender& placed : senders_) {
+        placed.sender->stop();
     }
     report_.phases.push_back({"send", SteadyClock::now() - begun});
 }

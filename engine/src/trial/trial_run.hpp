@@ -46,6 +46,8 @@ private:
     void send();
     [[nodiscard]] Progress progress(const char* phase, std::chrono::nanoseconds elapsed) const;
     [[nodiscard]] bool all_sent() const;
+    /// Whether a sender was so late that the trial is spoiled; nobody sends on then.
+    [[nodiscard]] bool one_gave_up() const;
 
     void fill_direction(DirectionReport& report, const DirectionPlan& plan) const;
     void fill_class(ClassReport& report, const DirectionPlan& plan, frame::signature::TrafficClass traffic_class) const;

@@ -40,7 +40,7 @@ TEST(ReadTrialRequest, TakesEveryValueOver) {
     EXPECT_EQ(request.duration, 60s);
     EXPECT_EQ(request.waits.settle, 2s);
     EXPECT_EQ(request.waits.rest, 5s);
-    EXPECT_EQ(request.give_up_lateness, 100ms);
+    EXPECT_EQ(request.give_up_lateness, 1ms);
     EXPECT_EQ(request.progress, 500ms);
     ASSERT_EQ(request.directions.size(), 2U);
     const trial::DirectionRequest& forward = request.directions[0];

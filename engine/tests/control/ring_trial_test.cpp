@@ -243,6 +243,20 @@ TEST_F(RingTrial, CancelEndsItAndHostileLinesDoNot) {
     EXPECT_EQ(counts["offered"].get<int>(), counts["received"].get<int>() + counts["lost"].get<int>());
 }
 
+TEST_F(RingTrial, ALateSenderEndsItForAll) {
+    Json request = trial(60s, "as_sent");
+    request["give_up_lateness_ns"] = 1;
+    const Json report = ask(request);
+    ASSERT_EQ(report["answer"], "ok") << report;
+    EXPECT_FALSE(report["cancelled"]);
+    EXPECT_TRUE(report["directions"][0]["gave_up"] || report["directions"][1]["gave_up"]);
+    for (const Json& direction : report["directions"]) {
+        const Json& counts = direction["foreground"];
+        EXPECT_LT(counts["offered"].get<int>(), counts["intended"].get<int>()) << "both directions ended";
+        EXPECT_EQ(counts["offered"], counts["received"].get<int>() + counts["lost"].get<int>());
+    }
+}
+
 TEST_F(RingTrial, ConnectionsAreEstablishedThenUsed) {
     EXPECT_EQ(ask(phase("use", {"forward"}, 4000))["answer"], "error") << "nothing is established yet";
     EXPECT_EQ(ask({{"request", "connections"}, {"id", 8}})["answer"], "error");

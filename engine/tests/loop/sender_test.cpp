@@ -237,6 +237,18 @@ TEST_F(SenderTest, GivesUpWhenHopelesslyLateAndTellsWhatItOffered) {
     queue_.release(std::span{all}.first(4096));
 }
 
+TEST_F(SenderTest, OffersNothingMoreOnceStopped) {
+    MemorySender sender{plan(1000), queue_, clock_};
+    clock_.ticks = due_of(9);
+    while (sender.poll()) {}
+    sender.stop();
+    clock_.ticks = due_of(20);
+    EXPECT_FALSE(sender.poll());
+    EXPECT_TRUE(sender.finished());
+    EXPECT_FALSE(sender.counts().gave_up);
+    EXPECT_EQ(sender.counts().offered_end, 10U);
+}
+
 TEST_F(SenderTest, WithoutBuffersFramesStayDue) {
     io::MemoryTransmitQueue scarce{wire_, 3};
     scarce.set_template(0, foreground_.sent().frame);

@@ -111,10 +111,7 @@ class EngineTrials:
         if needs_link and link_is_down(report):
             raise _link_down(report)
         drops = _increase(own_before, self._own_drops())
-        lateness_max_ns = self.campaign.validity.lateness_max_ns
-        if form.lateness_max_ns is not None:
-            lateness_max_ns = min(lateness_max_ns, form.lateness_max_ns)
-        policy = ValidityPolicy(lateness_max_ns=lateness_max_ns)
+        policy = ValidityPolicy(lateness_max_ns=form.lateness_limit_ns(self.campaign.validity.lateness_max_ns))
         faults = () if self.testbed is None else self.testbed.own_faults()
         return Observed(
             report=report,

@@ -16,10 +16,14 @@ from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.journal import Journal, TrialRecord
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import Run
+from gatemark.config.model import Campaign
 from gatemark.errors import ResultError, TestBedError
 from gatemark.procedures.measured import Measured
 from gatemark.search.goal import Measure, Observation, Outcome, bounds_of
 from gatemark.trial.form import PLAIN, TrialForm
+
+SHORT_ATTEMPTS = 10
+"""A load is tried at most so many times as often as `validity.retries` says, where trials end early."""
 
 
 class Trials:
@@ -119,11 +123,14 @@ class Repetition:
         """
         if self._search != (step.connections, step.alpha):  # another search: its loads do not bound this one's
             self._search, self._history = (step.connections, step.alpha), []
-        attempts = 1 + self.trials.campaign.validity.retries
-        for attempt in range(attempts):
-            record = self._trial(step, attempt, is_last=attempt == attempts - 1)
+        patience = Patience(self.trials.campaign, step.duration_ns)
+        is_last = False
+        while not is_last:
+            is_last = patience.ends
+            record = self._trial(step, patience.attempts, is_last=is_last)
             if record.verdict is not None:
                 return _measured(record, self._history[-1])
+            patience.take(record)
         if _gateway_lost_connections(record):
             _refuse(record)
         return Measured(observation=self._history[-1], report=None, problems=record.validity.reasons)
@@ -151,6 +158,32 @@ class Repetition:
         bounds = bounds_of(self._history)
         trials.tell(TrialFinished(run=self.run, record=record, bounds=bounds, replayed=is_replayed))
         return record
+
+
+class Patience:
+    """How often a load is tried: once more for each of `validity.retries`.
+
+    A trial in which the Tester falls behind ends at once. Where it does so for a moment now and then, a load is tried
+    as often as fits into the time of so many whole trials: a long trial needs a long time without such a moment.
+    """
+
+    def __init__(self, campaign: Campaign, duration_ns: int) -> None:
+        self._retries, self._waits_ns = campaign.validity.retries, campaign.trial.waits_ns
+        self._whole_ns = duration_ns + self._waits_ns
+        self._spent_ns = 0
+        self.attempts = 0
+
+    @property
+    def ends(self) -> bool:
+        """Whether the next attempt is the last one."""
+        spent = self._spent_ns >= self._retries * self._whole_ns
+        return self.attempts >= self._retries and (spent or self.attempts >= SHORT_ATTEMPTS * (1 + self._retries) - 1)
+
+    def take(self, record: TrialRecord) -> None:
+        """Count an invalid trial, with the time that it took."""
+        ended_ns = [way.sending_ns for way in record.report.directions if way.gave_up]
+        self._spent_ns += max(ended_ns) + self._waits_ns if ended_ns else self._whole_ns
+        self.attempts += 1
 
 
 def _observation(record: TrialRecord) -> Observation:

@@ -107,7 +107,8 @@ def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
         else f"{needed.trials_min} to {needed.trials_max}"
     )
     time = shortest if shortest == longest else f"{shortest} to {longest}"
-    text = f"{trials} trials, {time}, without repetitions of invalid trials (at most {campaign.validity.retries} each)"
+    again = f"up to {campaign.validity.retries} times as long again"
+    text = f"{trials} trials, {time}, without repetitions of invalid trials ({again})"
     if needed.line_assumed:
         text += "\nloads in % are estimated for a line of 10 Gbit/s, because line.rate is not set"
     if needed.establishment_assumed:

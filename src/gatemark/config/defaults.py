@@ -72,8 +72,6 @@ LOWEST_IPV6_MTU: Final = 1280
 
 RETRIES: Final = 3
 LATENESS_MAX_NS: Final = MILLISECOND_NS
-GIVE_UP_LATENESS_NS: Final = 100 * MILLISECOND_NS
-"""A sender that is so late stops: the trial is invalid anyway."""
 KEPT_FRAMES_MAX: Final = 4
 """Bad frames kept for each side and reason."""
 PROGRESS_NS: Final = 500 * MILLISECOND_NS

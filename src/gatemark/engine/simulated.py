@@ -193,7 +193,7 @@ class SimulatedEngine:
         limited = self._tester_fails(load, _trial_of(body))
         late = limited and device.tester_fault == "late"
         short = limited and device.tester_fault == "short"
-        offered = intended - max(1, intended // 10) if short else intended
+        offered = intended // 2 if short else intended
         first, end = self._block(wanted, offered, generator)
         if reset_ns is not None:
             back_ns = min(duration_ns, reset_ns + device.reset_ns)
@@ -222,7 +222,7 @@ class SimulatedEngine:
             "direction": wanted["direction"],
             "frames_per_second": load,
             "intended_duration_ns": duration_ns,
-            "sending_ns": duration_ns + (duration_ns // 50 if late else 0),
+            "sending_ns": duration_ns // 2 if short else duration_ns + (duration_ns // 50 if late else 0),
             "lateness_max_ns": duration_ns // 50 + NANOSECONDS_PER_SECOND if late else 20_000,
             "gave_up": short,
             "lateness_histogram": [{"below_ns": 1_000_000, "bursts": intended}],

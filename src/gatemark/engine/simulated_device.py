@@ -38,7 +38,7 @@ class SimulatedDevice:
     tester_limit: int | None = None
     """Highest load that the Tester can offer; above it, trials are invalid."""
     tester_fault: Literal["late", "drops", "short"] = "late"
-    """What happens above the limit: bursts leave late, the Tester drops what it receives, or it gives up sending."""
+    """What happens above the limit: bursts leave late, the Tester drops what it receives, or it gives up half-way."""
     hiccup_every: int = 0
     """Every n-th trial is invalid whatever the load, as if the Tester's processor had been taken away; 0 is never."""
     link_down_from_trial: int | None = None

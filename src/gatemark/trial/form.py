@@ -55,6 +55,10 @@ class TrialForm:
     lateness_max_ns: int | None = None
     """No burst may be sent later than this after its planned time, where the campaign allows more."""
 
+    def lateness_limit_ns(self, allowed_ns: int) -> int:
+        """Return how late a burst may be sent where the campaign allows so much."""
+        return allowed_ns if self.lateness_max_ns is None else min(allowed_ns, self.lateness_max_ns)
+
     @property
     def delays_json(self) -> dict[str, Any] | None:
         """The key `delays` of a request; None where nothing is asked for."""

@@ -75,7 +75,8 @@ def judge_validity(
     reasons: list[str] = []
     if not report.directions:
         reasons.append("the report names no direction")
-    for direction in report.directions:
+    given_up = [direction for direction in report.directions if direction.gave_up]
+    for direction in given_up or report.directions:  # one that gives up ends the others, which is no fault of theirs
         reasons += _sending_problems(direction, policy, step)
     for side, port in report.ports.items():
         reasons += _port_problems(side, port, _arrivals(report, side))
@@ -101,6 +102,12 @@ def sending_ns_max(intended_duration_ns: int) -> int:
 
 def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, step: RateStep | None) -> list[str]:
     name = direction.direction
+    is_late = direction.lateness_max_ns > policy.lateness_max_ns
+    limit = format_duration_ns(policy.lateness_max_ns)
+    late = f"a burst was sent {format_duration_ns(direction.lateness_max_ns)} late, {limit} is allowed"
+    if direction.gave_up:
+        cause = late if is_late else f"the port took no frame for {limit} after it was due"
+        return [f"{name}: {cause}; the trial was ended {format_duration_ns(direction.sending_ns)} after its start"]
     reasons = []
     planned = frames_due(direction.frames_per_second, direction.intended_duration_ns, step)
     if direction.intended == 0 or direction.intended - planned not in (0, 1):  # a broken frame rounds either way
@@ -110,18 +117,13 @@ def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, step: 
         for kind, counts in direction.classes
         if counts.offered != counts.intended
     ]
-    if direction.gave_up:
-        reasons.append(f"{name}: the sender fell too far behind its schedule and gave up")
     allowed = sending_ns_max(direction.intended_duration_ns)
     if direction.sending_ns > allowed:
         excess = format_duration_ns(direction.sending_ns - direction.intended_duration_ns)
         permitted = format_duration_ns(allowed - direction.intended_duration_ns)
         reasons.append(f"{name}: sending took {excess} longer than intended, {permitted} is allowed")
-    if direction.lateness_max_ns > policy.lateness_max_ns:
-        reasons.append(
-            f"{name}: a burst was sent {format_duration_ns(direction.lateness_max_ns)} late, "
-            f"{format_duration_ns(policy.lateness_max_ns)} is allowed"
-        )
+    if is_late:
+        reasons.append(f"{name}: {late}")
     return reasons
 
 
