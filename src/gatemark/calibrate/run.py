@@ -109,17 +109,25 @@ class Calibration:
             results = {name: result for name, result in results.items() if not result.check.gives_self_error}
             self.self_error = None
         for _ in range(ATTEMPTS):
-            open_checks = [check for check in checks if not _is_settled(results.get(check.name))]
-            begin = time.monotonic()
-            for made, check in enumerate(open_checks):
-                place = f"check {checks.index(check) + 1} of {len(checks)}: {check.name}"
-                left_s = (time.monotonic() - begin) / made * (len(open_checks) - made) if made else None
-                left = "" if left_s is None else f"; about {max(1, round(left_s / 60))} min left"
-                self.tell(f"{place}: {check.truth}{left}")
-                results[check.name] = self.make(check, checks.index(check) + 1, results.get(check.name))
-                self.tell(f"{place}: {results[check.name].status}")
-                self.keep([results[one.name] for one in checks if one.name in results], self.self_error)
+            self._round(checks, results)
         return [results[check.name] for check in checks]
+
+    def _round(self, checks: Sequence[Check], results: dict[str, CheckResult]) -> None:
+        """Make every check once that is not settled, and put it among the results."""
+        open_checks = [check for check in checks if not _is_settled(results.get(check.name))]
+        begin, measured = time.monotonic(), 0
+        for done, check in enumerate(open_checks):
+            place = f"check {checks.index(check) + 1} of {len(checks)}: {check.name}"
+            left = ""
+            if measured:
+                left_s = (time.monotonic() - begin) / measured * (len(open_checks) - done)
+                left = f"; about {max(1, round(left_s / 60))} min left"
+            if self._can_compare(check):
+                self.tell(f"{place}: {check.truth}{left}")
+                measured += 1
+            results[check.name] = self.make(check, checks.index(check) + 1, results.get(check.name))
+            self.tell(f"{place}: {results[check.name].status}")
+            self.keep([results[one.name] for one in checks if one.name in results], self.self_error)
 
     def make(self, check: Check, number: int, before: CheckResult | None = None) -> CheckResult:
         """Make one check; `before` is how it ended last time, from which nothing was learned."""
@@ -128,6 +136,9 @@ class Calibration:
         result = self._attempt(check, self._free_folder(f"{number:02}-{check.name}"), attempt)
         seconds = time.monotonic() - begin + (0 if before is None else before.seconds)
         return replace(result, made_at=now_iso(), seconds=seconds)
+
+    def _can_compare(self, check: Check) -> bool:
+        return check.procedure != "delay" or self.self_error is not None
 
     def _free_folder(self, name: str) -> Path:
         """Return one that no attempt used, nor one that was stopped."""
@@ -148,7 +159,7 @@ class Calibration:
                 problem=problem,
             )
 
-        if check.procedure == "delay" and self.self_error is None:
+        if not self._can_compare(check):
             return ended(None, "the Tester's own delays are not known, so nothing can be compared")
         try:
             evidence = self._measure(check, folder)
