@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gatemark.search import multiple_loss_ratio
 from gatemark.search.goal import NANOSECONDS_PER_SECOND, Goal, Measure, Observation, Outcome
 
 
@@ -12,6 +11,8 @@ def steps_of_mlrsearch(goal: Goal, *, capacity: int, buffer_frames: int = 0) -> 
     Of what exceeds the capacity it keeps up to `buffer_frames` of a trial and forwards them later, so that a short
     trial passes at loads where a long one loses frames.
     """
+    from gatemark.search import multiple_loss_ratio  # its package takes 0.2 s to load: only who searches pays for it
+
     made: list[Measure] = []
 
     def measure(step: Measure) -> Observation:
