@@ -25,6 +25,16 @@ def test_plan_shows_settings_runs_deviations_and_duration(file: Path, capsys: py
     assert "[validity]\nretries = 3" in shown.out
 
 
+def test_plan_says_for_which_gateways_mlrsearch_is_estimated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = Path(LOOPBACK).read_text(encoding="utf-8")
+    assert "\n[throughput]\n" not in text
+    (tmp_path / "a.toml").write_text(f'{text}\n[throughput]\nsearch = "mlrsearch"\nmaximum = "1k"\n', encoding="utf-8")
+    assert main(["plan", str(tmp_path / "a.toml")]) == 0
+    assert "keeps no more than 1ms of frames" in capsys.readouterr().out
+
+
 def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", LOOPBACK, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gatemark.campaign.estimate import PlanEstimate, estimate
+from gatemark.campaign.estimate import ASSUMED_BUFFER_NS, PlanEstimate, estimate
 from gatemark.campaign.plan import Plan, deviations, make_plan
 from gatemark.campaign.stateful_estimate import ASSUMED_CONNECTIONS_PER_SECOND
 from gatemark.cli.common import AsJson, cell_json, cell_text, complete_campaign, print_json
@@ -111,6 +111,9 @@ def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
     text = f"{trials} trials, {time}, without repetitions of invalid trials ({again})"
     if needed.line_assumed:
         text += "\nloads in % are estimated for a line of 10 Gbit/s, because line.rate is not set"
+    if campaign.throughput is not None and campaign.throughput.search == "mlrsearch":
+        kept = format_duration_ns(ASSUMED_BUFFER_NS)
+        text += f"\nat most, if the gateway keeps no more than {kept} of frames; MLRsearch needs longer for others"
     if needed.establishment_assumed:
         rate = format_rate(ASSUMED_CONNECTIONS_PER_SECOND)
         text += f"\nat most, if the gateway establishes {rate} connections/s; a slower one takes longer"
