@@ -175,11 +175,11 @@ private:
             const auto interface = find_kernel_interface(port_.options_.name.argument);
             const auto* const found = std::get_if<KernelInterface>(&interface);
             const bool is_veth = found != nullptr && found->driver == "veth";
-            if (kind == PortKind::af_packet || is_veth) {
+            if (kind == PortKind::af_packet) {
                 error = open_senders(is_veth);
-            }
-            if (kind == PortKind::af_packet && !error) {
-                error = open_receivers();
+                error = error ? error : open_receivers();
+            } else if (is_veth) {
+                error = open_xdp_sockets();
             }
         }
         for (const LinkSocket& socket : own_link_sockets()) {
@@ -216,6 +216,26 @@ private:
         return std::nullopt;
     }
 
+    std::optional<Error> open_xdp_sockets() {
+        const PortOptions& options = port_.options_;
+        std::vector<int> descriptors;
+        for (unsigned queue = 0; queue < options.queues; ++queue) {
+            auto socket = XdpSocket::open(options.name.argument, queue, std::bit_ceil(options.ring_frames), frame_octets_max(options.mtu),
+                                          port_.pools_[queue]);
+            if (const auto* const error = std::get_if<Error>(&socket)) {
+                return *error;
+            }
+            port_.xdp_sockets_.push_back(std::get<0>(std::move(socket)));
+            descriptors.push_back(port_.xdp_sockets_.back()->descriptor());
+        }
+        auto redirect = XdpRedirect::attach(options.name.argument, descriptors);
+        if (const auto* const error = std::get_if<Error>(&redirect)) {
+            return *error;
+        }
+        port_.xdp_redirect_ = std::get<0>(std::move(redirect));
+        return std::nullopt;
+    }
+
     std::optional<Error> wait_for_link() {
         const PortKind kind = port_.options_.name.kind;
         const auto deadline = std::chrono::steady_clock::now() + port_.options_.link_timeout;
@@ -249,6 +269,8 @@ DpdkPort::DpdkPort(DpdkPort&& other) noexcept
       kernel_sockets_{std::exchange(other.kernel_sockets_, {})},
       packet_senders_{std::move(other.packet_senders_)},
       packet_receivers_{std::move(other.packet_receivers_)},
+      xdp_sockets_{std::move(other.xdp_sockets_)},
+      xdp_redirect_{std::move(other.xdp_redirect_)},
       receive_clock_{std::move(other.receive_clock_)},
       timestamp_field_{other.timestamp_field_},
       rings_{std::move(other.rings_)} {}
@@ -305,6 +327,11 @@ PortFacts DpdkPort::facts() const {
         if (options_.name.kind == PortKind::af_packet) {  // the driver only carries the number of the port
             facts.driver = "packet sockets (sendmmsg, TPACKET_V2)";
             facts.mac = found != nullptr ? packet_port_address(*found) : facts.mac;
+            facts.link_mbps = 0;
+        }
+        if (xdp_redirect_ != nullptr) {
+            facts.driver = "AF_XDP sockets (copy mode)";
+            facts.mac = found != nullptr ? found->mac : facts.mac;
             facts.link_mbps = 0;
         }
     }

@@ -6,6 +6,7 @@
 #include "io/packet_sender.hpp"
 #include "io/port_name.hpp"
 #include "io/receive_clock.hpp"
+#include "io/xdp_socket.hpp"
 #include "net/address.hpp"
 
 #include <chrono>
@@ -84,6 +85,9 @@ public:
         return queue < packet_senders_.size() ? packet_senders_[queue].get() : nullptr;
     }
 
+    /// What sends and receives the frames of a queue instead of the driver, or nullptr.
+    [[nodiscard]] XdpSocket* xdp_socket(unsigned queue) const { return queue < xdp_sockets_.size() ? xdp_sockets_[queue].get() : nullptr; }
+
     /// nullptr where the hardware does not say when frames arrive.
     [[nodiscard]] ReceiveClock* receive_clock() const { return receive_clock_.get(); }
     [[nodiscard]] const TimestampField& timestamp_field() const { return timestamp_field_; }
@@ -111,6 +115,8 @@ private:
     std::vector<LinkSocket> kernel_sockets_;
     std::vector<std::unique_ptr<PacketSender>> packet_senders_;
     std::vector<std::unique_ptr<PacketReceiver>> packet_receivers_;
+    std::vector<std::unique_ptr<XdpSocket>> xdp_sockets_;
+    std::unique_ptr<XdpRedirect> xdp_redirect_;
     std::unique_ptr<ReceiveClock> receive_clock_;
     TimestampField timestamp_field_;
     std::shared_ptr<OwnedRings> rings_;

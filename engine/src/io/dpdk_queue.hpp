@@ -20,7 +20,11 @@ public:
     using Buffer = rte_mbuf*;
 
     TransmitQueue(const DpdkPort& port, unsigned queue, std::span<FramePool> pools)
-        : pools_{pools}, packet_sender_{port.packet_sender(queue)}, port_id_{port.port_id()}, queue_{static_cast<std::uint16_t>(queue)} {}
+        : pools_{pools},
+          packet_sender_{port.packet_sender(queue)},
+          xdp_socket_{port.xdp_socket(queue)},
+          port_id_{port.port_id()},
+          queue_{static_cast<std::uint16_t>(queue)} {}
 
     /// Model of TransmitsFrames. Buffers hold the slot's template, except for what was written into them when they were
     /// sent before: each send writes all fields that vary.
@@ -32,6 +36,9 @@ public:
         if (packet_sender_ != nullptr) {
             return packet_sender_->send(burst);
         }
+        if (xdp_socket_ != nullptr) {
+            return xdp_socket_->send(burst);
+        }
         return rte_eth_tx_burst(port_id_, queue_, burst.data(), static_cast<std::uint16_t>(burst.size()));
     }
 
@@ -40,6 +47,7 @@ public:
 private:
     std::span<FramePool> pools_;
     PacketSender* packet_sender_;
+    XdpSocket* xdp_socket_;
     std::uint16_t port_id_, queue_;
 };
 
@@ -50,6 +58,7 @@ public:
 
     ReceiveQueue(const DpdkPort& port, unsigned queue)
         : packet_receiver_{port.packet_receiver(queue)},
+          xdp_socket_{port.xdp_socket(queue)},
           clock_{port.receive_clock()},
           timestamp_field_{port.timestamp_field()},
           port_id_{port.port_id()},
@@ -59,6 +68,9 @@ public:
     [[nodiscard]] std::size_t receive(std::span<Buffer> burst) noexcept {
         if (packet_receiver_ != nullptr) {
             return packet_receiver_->receive(burst);
+        }
+        if (xdp_socket_ != nullptr) {
+            return xdp_socket_->receive(burst);
         }
         const std::size_t received = rte_eth_rx_burst(port_id_, queue_, burst.data(), static_cast<std::uint16_t>(burst.size()));
         bool plain = true;
@@ -106,6 +118,7 @@ private:
     }
 
     PacketReceiver* packet_receiver_;
+    XdpSocket* xdp_socket_;
     const ReceiveClock* clock_;
     TimestampField timestamp_field_;
     std::uint64_t unusable_count_ = 0;

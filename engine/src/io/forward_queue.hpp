@@ -25,6 +25,7 @@ public:
     ForwardQueue(const DpdkPort& port, unsigned queue)
         : receive_{port, queue},
           packet_sender_{port.packet_sender(queue)},
+          xdp_socket_{port.xdp_socket(queue)},
           port_id_{port.port_id()},
           queue_{static_cast<std::uint16_t>(queue)} {}
 
@@ -61,6 +62,9 @@ public:
         if (packet_sender_ != nullptr) {
             return packet_sender_->send(burst);
         }
+        if (xdp_socket_ != nullptr) {
+            return xdp_socket_->send(burst);
+        }
         return rte_eth_tx_burst(port_id_, queue_, burst.data(), static_cast<std::uint16_t>(burst.size()));
     }
     void release(std::span<Buffer> burst) noexcept { rte_pktmbuf_free_bulk(burst.data(), static_cast<unsigned>(burst.size())); }
@@ -75,6 +79,7 @@ public:
 private:
     ReceiveQueue receive_;
     PacketSender* packet_sender_;
+    XdpSocket* xdp_socket_;
     std::uint16_t port_id_, queue_;
 };
 

@@ -89,6 +89,7 @@ void DropReader::add_socket_counts(OwnDrops& drops) {
         } else {
             const xdp_statistics statistics = xdp_socket_statistics(socket.descriptor);
             // rx_dropped is the driver's imissed, and contains rx_fill_ring_empty_descs; only a full receive ring is told by nobody else.
+            drops.rx_missed += port_.xdp_socket(0) != nullptr ? statistics.rx_dropped : 0;
             drops.socket_drops += statistics.rx_ring_full;
             drops.tx_errors += statistics.tx_invalid_descs;
         }

@@ -27,8 +27,8 @@ struct KernelInterface {
 /// The address under which a packet socket on this interface sends and is answered to.
 ///
 /// A packet socket gets a copy; the frame itself goes on into this kernel's own IP input. If it is addressed to the interface, a route is
-/// looked up for each, on the processor that delivered it: 0.9 microseconds a frame, taken from the gateway's processor in a test bed of
-/// namespaces (bench/kernel_ports.py, receive: 1.2 times the frames without it). So on a veth, which delivers whatever the address, the
+/// looked up for each, on the processor that delivered it, the gateway's in a test bed of namespaces: 256,000 instead of 328,000 frames/s
+/// are received (docs/explanation/kernel-ports.md), 0.86 microseconds a frame. So on a veth, which delivers whatever the address, the
 /// port has another address than the interface: the kernel drops a frame for another host at once. Elsewhere it has the interface's own,
 /// as switches and hypervisors may let no other pass.
 [[nodiscard]] net::MacAddress packet_port_address(const KernelInterface& interface);

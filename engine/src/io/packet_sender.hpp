@@ -15,16 +15,11 @@ struct rte_mbuf;
 
 namespace gatemark::io {
 
-/// Sends the frames of an af_packet port, and of an af_xdp port on a veth, by sendmmsg() on a socket of its own, instead of the driver.
+/// Sends the frames of an af_packet port by sendmmsg() on a socket of its own, instead of the driver.
 ///
-/// In the ring a frame that the device drops goes back to "to be sent" (Linux 6.6 and later): a veth whose other end is full drops the
-/// frame, counts it, and the next kick sends it again. The gateway's overload would look like a slow Tester, frames would wait in
-/// the ring for the next trial, and `tx_dropped` would count frames that were not lost. The driver's poll() may also wait for ever.
-/// DPDK's af_xdp counts a frame as sent that waits in its ring, on a veth for want of room under way: the gateway's input queue of 1000
-/// frames never fills, because 280 frames are the most that an XDP socket may have under way. With that limit lifted, the first frames that
-/// the other end dropped left the ring in disorder (Linux 6.18, DPDK 22.11): most frames after that were refused as invalid descriptors,
-/// and some were sent twice. So it happened without lifting it, after some 700,000 frames, in four of six runs. XDP sockets send 1.5 times
-/// the frames, which is no use then.
+/// In the driver's ring a frame that the device drops goes back to "to be sent" (Linux 6.6 and later): a veth whose other end is full drops
+/// the frame, counts it, and the next kick sends it again. The gateway's overload would look like a slow Tester, frames would wait in the
+/// ring for the next trial, and `tx_dropped` would count frames that were not lost. The driver's poll() may also wait for ever.
 ///
 /// A frame given to sendmmsg() is sent, lost at the other end and counted there once, or refused; nothing is left behind.
 class PacketSender {

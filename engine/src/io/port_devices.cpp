@@ -16,6 +16,8 @@ namespace {
 /// What the kernel writes in front of each frame in a ring slot (TPACKET2_HDRLEN, alignment, room for the link header).
 constexpr unsigned packet_slot_header_octets = 96;
 constexpr unsigned packet_slot_octets_min = 2048;
+/// Largest MTU of the other end of a veth with which Linux 6.18 attaches an XDP program: a page holds the frame, headroom and notes.
+constexpr unsigned veth_xdp_mtu_max = 3506;
 constexpr unsigned memif_ring_exponent_max = 14;
 
 std::string where_of(const PortOptions& options) { return options.side + " port " + options.name.text; }
@@ -38,6 +40,11 @@ std::string pcap_arguments(const PortOptions& options) {
     return arguments;
 }
 
+bool is_veth(const std::string& interface) {
+    const auto found = find_kernel_interface(interface);
+    return std::holds_alternative<KernelInterface>(found) && std::get<KernelInterface>(found).driver == "veth";
+}
+
 std::optional<Error> what_is_wrong_with_the_interface(const PortOptions& options) {
     const std::string& name = options.name.argument;
     const auto result = find_kernel_interface(name);
@@ -53,6 +60,12 @@ std::optional<Error> what_is_wrong_with_the_interface(const PortOptions& options
                              std::to_string(options.mtu) + " are needed",
                      .where = where_of(options),
                      .fix = "ip link set " + name + " mtu " + std::to_string(options.mtu)};
+    }
+    if (options.name.kind == PortKind::af_xdp && interface.driver == "veth" && options.mtu > veth_xdp_mtu_max) {
+        return Error{.what = "XDP on a veth takes packets of at most " + std::to_string(veth_xdp_mtu_max) + " octets, " +
+                             std::to_string(options.mtu) + " are needed",
+                     .where = where_of(options),
+                     .fix = "use af_packet, or a smaller mtu"};
     }
     if (const int reason = try_packet_socket(); reason != 0) {
         return Error{.what = std::string{"may not send and receive raw frames: "} + std::strerror(reason),
@@ -83,8 +96,11 @@ Device virtual_device(const PortOptions& options) {
     switch (options.name.kind) {
         // io/packet_sender.hpp and io/packet_receiver.hpp do the work, and say why; the port needs a device that has its number.
         case PortKind::af_packet: return device("net_null", ",no-rx=1");
-        // Busy polling costs a system call at each poll that finds nothing.
+        // On a veth io/xdp_socket.hpp does the work, and says why. Busy polling costs a system call at each poll that finds nothing.
         case PortKind::af_xdp:
+            if (is_veth(argument)) {
+                return device("net_null", ",no-rx=1");
+            }
             return device("net_af_xdp",
                           ",iface=" + argument + ",start_queue=0,queue_count=" + std::to_string(options.queues) + ",busy_budget=0");
         case PortKind::tap: return device("net_tap", ",iface=" + argument);
@@ -142,8 +158,8 @@ std::string device_remedy(const PortOptions& options) {
 
 std::string queue_remedy(const PortOptions& options) {
     return options.name.kind == PortKind::af_xdp
-               ? "no other program may use XDP on this interface, which must have as many queues (ethtool -l); run as root; on a veth the "
-                 "other end's MTU may be at most 3498 octets (ip link set ... mtu 1500), or use af_packet"
+               ? "no other program may use XDP on this interface, which must have as many queues (ethtool -l); run as root; or use "
+                 "af_packet"
                : "use fewer queues or ring_frames";
 }
 

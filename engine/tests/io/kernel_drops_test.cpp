@@ -4,6 +4,7 @@
 #include "io/kernel_interface.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,6 +68,21 @@ std::uint64_t send_frames(DpdkPort& port, std::uint64_t count, const net::MacAdd
         sent += accepted;
     }
     return sent;
+}
+
+/// Offers 32 frames once; returns how many the port accepted.
+std::size_t send_some(DpdkPort& port, std::size_t octets = 60) {
+    auto pool = FramePool::create(port, "some " + std::to_string(port.port_id()) + "." + std::to_string(std::rand()), octets);
+    auto& frames = std::get<FramePool>(pool);
+    std::vector<std::byte> frame = udp_frame(some_host);
+    frame.resize(octets);
+    frames.set_template(frame);
+    TransmitQueue transmit{port, 0, std::span{&frames, 1}};
+    std::array<rte_mbuf*, 32> burst{};
+    const std::size_t got = transmit.acquire(0, burst);
+    const std::size_t accepted = transmit.send(std::span{burst}.first(got));
+    transmit.release(std::span{burst}.first(got).subspan(accepted));
+    return accepted;
 }
 
 std::uint64_t receive_until_silence(const DpdkPort& port) {
@@ -135,6 +151,103 @@ TEST_P(KernelDrops, EveryFrameThatAFullReceiveRingLostIsCounted) {
 
 INSTANTIATE_TEST_SUITE_P(Sockets, KernelDrops, testing::Values("af_packet", "af_xdp"));
 
+TEST_P(KernelDrops, FramesThatTheOtherEndOfAVethHadNoRoomForAreCountedOnce) {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "making a veth pair needs root";
+    }
+    ASSERT_TRUE(test::start_environment());
+    const VethPair veth;
+    // With GRO frames wait there in a queue of 256. A thread empties it, which has to wait for ours, on the same processor.
+    const std::string thread = ("napi/" + veth.right).substr(0, 15);
+    const std::string slow = "ethtool -K " + veth.left + " tso off >/dev/null && ethtool -K " + veth.right +
+                             " gro on >/dev/null && echo 1 > /sys/class/net/" + veth.right + "/threaded && for p in $(pgrep -x " + thread +
+                             "); do taskset -p 1 $p >/dev/null; done";
+    if (!veth.made || std::system(slow.c_str()) != 0) {
+        GTEST_SKIP() << "this kernel lets us make no such veth pair";
+    }
+    auto left = open_port(port_options("left", std::string{GetParam()} + ":" + veth.left));
+    ASSERT_EQ(error_of(left), nullptr) << error_of(left)->what;
+    auto& sender = std::get<DpdkPort>(left);
+    static_cast<void>(receive_until_silence(sender));
+    const auto arrived = [&veth] {
+        std::uint64_t count = 0;
+        std::ifstream{"/sys/class/net/" + veth.right + "/statistics/rx_packets"} >> count;
+        return count;
+    };
+    DropReader drops{sender};
+    const std::uint64_t before = arrived();
+    cpu_set_t usable, first;
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    sched_getaffinity(0, sizeof(usable), &usable);
+    sched_setaffinity(0, sizeof(first), &first);
+    const std::uint64_t sent = send_frames(sender, 500'000);
+    sched_setaffinity(0, sizeof(usable), &usable);
+    static_cast<void>(receive_until_silence(sender));
+    const OwnDrops lost = drops.read();
+    std::cout << "sent " << sent << " arrived " << arrived() - before << ", " << text_of(lost) << '\n';
+    EXPECT_GE(sent, 500'000U);
+    EXPECT_GT(lost.peer_queue_drops, 0U);
+    EXPECT_EQ(sent, arrived() - before + lost.peer_queue_drops) << text_of(lost);
+    EXPECT_EQ(lost.tx_errors + lost.interface_tx_dropped, 0U) << text_of(lost);
+    test::expect_sent_buffers_unchanged(sender);
+}
+
+TEST(XdpSockets, LeaveNoProgramAndTakeUpWhereTheyLeftOffWhenTheLinkReturns) {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "making a veth pair needs root";
+    }
+    ASSERT_TRUE(test::start_environment());
+    const VethPair veth;
+    if (!veth.made) {
+        GTEST_SKIP() << "this kernel lets us make no veth pair";
+    }
+    for (int round = 0; round < 2; ++round) {  // the second finds the interface as the first did
+        auto left = open_port(port_options("left", "af_xdp:" + veth.left));
+        auto right = open_port(port_options("right", "af_xdp:" + veth.right));
+        ASSERT_EQ(error_of(left), nullptr) << error_of(left)->what;
+        ASSERT_EQ(error_of(right), nullptr) << error_of(right)->what;
+        auto& sender = std::get<DpdkPort>(left);
+        auto& receiver = std::get<DpdkPort>(right);
+        DropReader drops{sender};
+        static_cast<void>(receive_until_silence(receiver));
+        ASSERT_EQ(std::system(("ip link set " + veth.left + " down").c_str()), 0);
+        EXPECT_EQ(send_some(sender), 0U) << "nothing is sent on a link that is down, and nothing is kept for later";
+        ASSERT_EQ(std::system(("ip link set " + veth.left + " up").c_str()), 0);
+        std::this_thread::sleep_for(std::chrono::milliseconds{50});
+        EXPECT_EQ(receive_until_silence(receiver), 0U);
+        EXPECT_EQ(send_some(sender), 32U);
+        EXPECT_EQ(receive_until_silence(receiver), 32U);
+        EXPECT_EQ(drops.read().tx_errors, 32U) << "the frames that were withdrawn show, so that nobody takes the trial for good";
+    }
+}
+
+TEST(XdpSockets, FramesTooLongForTheBuffersAreCounted) {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "making a veth pair needs root";
+    }
+    ASSERT_TRUE(test::start_environment());
+    const VethPair veth;
+    if (!veth.made || std::system(("ip link set " + veth.left + " mtu 3506 && ip link set " + veth.right + " mtu 3506").c_str()) != 0) {
+        GTEST_SKIP() << "this kernel lets us make no veth pair";
+    }
+    PortOptions left_options = port_options("left", "af_xdp:" + veth.left), right_options = port_options("right", "af_xdp:" + veth.right);
+    left_options.mtu = 3506;
+    right_options.mtu = 2000;
+    auto left = open_port(left_options);
+    auto right = open_port(right_options);
+    ASSERT_EQ(error_of(left), nullptr) << error_of(left)->what;
+    ASSERT_EQ(error_of(right), nullptr) << error_of(right)->what;
+    auto& receiver = std::get<DpdkPort>(right);
+    static_cast<void>(receive_until_silence(receiver));
+    DropReader drops{receiver};
+    EXPECT_EQ(send_some(std::get<DpdkPort>(left), frame_octets_max(2000)), 32U);
+    EXPECT_EQ(receive_until_silence(receiver), 32U);
+    EXPECT_EQ(send_some(std::get<DpdkPort>(left), frame_octets_max(2000) + 1), 32U);
+    EXPECT_EQ(receive_until_silence(receiver), 0U);
+    EXPECT_EQ(sum_of_receiving(drops.read()), 32U) << text_of(drops.read());
+}
+
 /// IPv4 packets that this namespace's kernel began to process.
 std::uint64_t packets_in_kernel() {
     std::ifstream table{"/proc/self/net/snmp"};
@@ -201,9 +314,20 @@ TEST(KernelInterfaces, ThatAreDownOrTooSmallAreErrors) {
         EXPECT_EQ(error_of(fits), nullptr) << error_of(fits)->what;
     }
     PortOptions xdp = port_options("left", "af_xdp:" + veth.left);
+    xdp.mtu = 3507;
+    const auto too_large = open_port(xdp);
+    ASSERT_NE(error_of(too_large), nullptr);
+    EXPECT_EQ(error_of(too_large)->what, "XDP on a veth takes packets of at most 3506 octets, 3507 are needed");
+    xdp.mtu = 1500;
     const auto peer_too_large = open_port(xdp);
     ASSERT_NE(error_of(peer_too_large), nullptr) << "a veth takes XDP only if a frame of its other end fits into a page";
     EXPECT_NE(error_of(peer_too_large)->fix.find("MTU"), std::string::npos) << error_of(peer_too_large)->fix;
+    ASSERT_EQ(std::system(("ip link set " + veth.right + " mtu 3506").c_str()), 0);
+    xdp.mtu = 3506;
+    {
+        const auto largest = open_port(xdp);
+        EXPECT_EQ(error_of(largest), nullptr) << error_of(largest)->what;
+    }
     ASSERT_EQ(std::system(("ip link set " + veth.left + " down").c_str()), 0);
     const auto down = open_port(jumbo);
     ASSERT_NE(error_of(down), nullptr);
