@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -52,6 +53,14 @@ std::string driver_of(const ControlSocket& control, const std::string& name) {
     return control.ask(SIOCETHTOOL, request) ? std::string{information.driver} : std::string{};
 }
 
+unsigned queues_of(const ControlSocket& control, const std::string& name) {
+    ethtool_channels channels{};
+    channels.cmd = ETHTOOL_GCHANNELS;
+    ifreq request = request_about(name);
+    request.ifr_data = reinterpret_cast<char*>(&channels);
+    return control.ask(SIOCETHTOOL, request) ? channels.combined_count + std::min(channels.rx_count, channels.tx_count) : 0;
+}
+
 int domain_of(int descriptor) {
     int domain = -1;
     socklen_t length = sizeof(domain);
@@ -85,6 +94,7 @@ Result<KernelInterface> find_kernel_interface(const std::string& name) {
         std::memcpy(found.mac.data(), request.ifr_hwaddr.sa_data, found.mac.size());
     }
     found.driver = driver_of(control, name);
+    found.queues = queues_of(control, name);
     return found;
 }
 

@@ -19,6 +19,8 @@ struct KernelInterface {
     net::MacAddress mac{};
     /// Kernel driver, such as "veth"; empty if it does not say.
     std::string driver;
+    /// Queues that both receive and send; 0 if the driver does not say.
+    unsigned queues = 0;
 };
 
 /// Facts about `name`; an Error if there is no such interface in this network namespace.

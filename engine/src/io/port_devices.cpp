@@ -67,6 +67,13 @@ std::optional<Error> what_is_wrong_with_the_interface(const PortOptions& options
                      .where = where_of(options),
                      .fix = "use af_packet, or a smaller mtu"};
     }
+    if (options.name.kind == PortKind::af_xdp && interface.queues != 0 && interface.queues < options.queues) {
+        const std::string wanted = std::to_string(options.queues), had = std::to_string(interface.queues);
+        const std::string numbers = interface.driver == "veth" ? " rx " + wanted + " tx " + wanted : " combined " + wanted;
+        return Error{.what = wanted + " queues asked for, but the interface has " + had,
+                     .where = where_of(options),
+                     .fix = "ethtool -L " + name + numbers + ", or set queues to " + had};
+    }
     if (const int reason = try_packet_socket(); reason != 0) {
         return Error{.what = std::string{"may not send and receive raw frames: "} + std::strerror(reason),
                      .where = where_of(options),

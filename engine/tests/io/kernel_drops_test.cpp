@@ -328,6 +328,17 @@ TEST(KernelInterfaces, ThatAreDownOrTooSmallAreErrors) {
         const auto largest = open_port(xdp);
         EXPECT_EQ(error_of(largest), nullptr) << error_of(largest)->what;
     }
+    xdp.queues = 2;
+    const auto too_few_queues = open_port(xdp);
+    ASSERT_NE(error_of(too_few_queues), nullptr);
+    EXPECT_EQ(error_of(too_few_queues)->what, "2 queues asked for, but the interface has 1");
+    EXPECT_EQ(error_of(too_few_queues)->where, "left port af_xdp:" + veth.left);
+    const std::string remedy = error_of(too_few_queues)->fix.substr(0, error_of(too_few_queues)->fix.find(','));
+    EXPECT_EQ(remedy, "ethtool -L " + veth.left + " rx 2 tx 2");
+    if (std::system(remedy.c_str()) == 0) {
+        const auto enough_queues = open_port(xdp);
+        EXPECT_EQ(error_of(enough_queues), nullptr) << error_of(enough_queues)->what;
+    }
     ASSERT_EQ(std::system(("ip link set " + veth.left + " down").c_str()), 0);
     const auto down = open_port(jumbo);
     ASSERT_NE(error_of(down), nullptr);
