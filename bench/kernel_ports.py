@@ -2,7 +2,7 @@
 
 ::
 
-    .venv/bin/python bench/kernel_ports.py [--rounds 3] [--only send] [--kind af_xdp] [--json build/kernel_ports.json]
+    .venv/bin/python -m bench.kernel_ports [--rounds 3] [--only send] [--kind af_xdp] [--json build/kernel_ports.json]
 
 What each program does, on one processor, as fast as it can:
 
@@ -21,9 +21,7 @@ machine that does nothing else. Rounds alternate between the programs; a figure 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import json
 import re
 import statistics
 import subprocess
@@ -31,9 +29,9 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
+from bench.output import command_line, write_json
 from gatemark.campaign.plan import cells_of
 from gatemark.dut.commands import require_program, run_command
 from gatemark.dut.machine import unthrottled_real_time
@@ -274,12 +272,11 @@ def row(found: Mapping[str, Any]) -> str:
 
 def main() -> int:
     """Measure what was asked for, print a table, write JSON."""
-    options = argparse.ArgumentParser(description="Frames a second of af_packet and af_xdp ports, beside testpmd's.")
+    options = command_line(__doc__, whole=True)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--only", choices=MODES, action="append")
     options.add_argument("--kind", choices=KINDS, action="append")
     options.add_argument("--octets", type=int, choices=FRAME_OCTETS, action="append")
-    options.add_argument("--json", type=Path)
     chosen = options.parse_args()
     require_program("dpdk-testpmd", "dpdk")
     print("mode     port       octets  gatemark, M frames/s    testpmd, M frames/s       ratio")
@@ -290,8 +287,7 @@ def main() -> int:
                 for octets in chosen.octets or FRAME_OCTETS:
                     found.append(measure(Subject(mode=mode, kind=kind, frame_octets=octets), chosen.rounds))
                     print(row(found[-1]), flush=True)
-    if chosen.json is not None:
-        chosen.json.write_text(json.dumps({"kernel_ports": 1, "measured": found}, indent=1) + "\n", encoding="utf-8")
+    write_json(chosen.json, {"kernel_ports": 1, "measured": found})
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Traffic that the searches for the throughput need, on simulated gateways: `.venv/bin/python bench/search_time.py`.
+"""Traffic that the searches for the throughput need, on simulated gateways: `.venv/bin/python -m bench.search_time`.
 
 Three searches of the same interval, each to 1,000 frames/s: MLRsearch (short trials first, full-length trials decide),
 the binary search with short trials and full-length ones that confirm, and the binary search in which every trial has
@@ -7,13 +7,12 @@ its full length, as siitperf does it. Every result is confirmed by trials of 60 
 
 from __future__ import annotations
 
-import argparse
-import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bench.output import columns, command_line, write_json
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
@@ -102,20 +101,15 @@ def table(times: Sequence[SearchTime]) -> str:
         )
         for time in times
     ]
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    lines = (heads, tuple("-" * width for width in widths), *rows)
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+    return columns(heads, rows)
 
 
 def main() -> None:
     """Print the table; write JSON if asked for."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
-    wanted = parser.parse_args()
+    wanted = command_line(__doc__).parse_args()
     times = [search_time(gateway, search) for gateway in GATEWAYS for search in SEARCHES]
     print(table(times))
-    if wanted.json is not None:
-        wanted.json.write_text(json.dumps([asdict(time) for time in times], indent=1) + "\n", encoding="utf-8")
+    write_json(wanted.json, [asdict(time) for time in times])
 
 
 if __name__ == "__main__":

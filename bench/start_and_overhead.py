@@ -1,4 +1,4 @@
-"""Start of the engine and the cost of a trial beyond its phases: `.venv/bin/python bench/start_and_overhead.py`.
+"""Start of the engine and the cost of a trial beyond its phases: `.venv/bin/python -m bench.start_and_overhead`.
 
 Start: from the start of the engine's process until the first frame left, on virtual ports and without waits. Overhead:
 wall time of a trial (request, engine, test bed, judgement, journal on disk) minus its sending time and named waits, in
@@ -8,8 +8,6 @@ them. The kernel's router in namespaces needs root and is left out without.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import tempfile
@@ -18,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bench.output import columns, command_line, write_json
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import cells_of, make_plan
@@ -124,15 +123,12 @@ def table(figures: Sequence[Figure]) -> str:
         )
         for one in figures
     ]
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    lines = (heads, tuple("-" * width for width in widths), *rows)
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+    return columns(heads, rows)
 
 
 def main() -> None:
     """Measure, print the table; write JSON if asked for."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
+    parser = command_line(__doc__)
     parser.add_argument("--starts", type=int, default=9, help="starts of the engine on each kind of port")
     parser.add_argument("--trials", type=int, default=40, help="trials of each series")
     wanted = parser.parse_args()
@@ -152,8 +148,7 @@ def main() -> None:
                 )
             )
     print(table(figures))
-    if wanted.json is not None:
-        wanted.json.write_text(json.dumps([asdict(one) for one in figures], indent=1) + "\n", encoding="utf-8")
+    write_json(wanted.json, [asdict(one) for one in figures])
 
 
 if __name__ == "__main__":
