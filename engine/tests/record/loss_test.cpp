@@ -80,6 +80,23 @@ TEST(FindLosses, EqualsLookingAtOneFrameAfterTheOther) {
     }
 }
 
+TEST(FindLosses, OneLostFrameIsFoundWhereverItLies) {
+    for (const std::uint64_t frame_count : {1, 511, 512, 513, 1024, 1087, 1536}) {
+        for (std::uint64_t lost = 0; lost <= frame_count; ++lost) {  // the last round loses none
+            ArrivalBitmap arrivals;
+            arrivals.reset(frame_count);
+            for (std::uint64_t i = 0; i < frame_count; ++i) {
+                if (i != lost) {
+                    arrivals.mark(i);
+                }
+            }
+            const LossFacts found = find_losses(arrivals, pace::Mix{1, 1}, std::array<std::uint64_t, 1>{frame_count}).foreground;
+            ASSERT_EQ(found.lost, lost < frame_count ? 1U : 0U) << frame_count;
+            ASSERT_EQ(found.first_index, lost < frame_count ? lost : 0U) << frame_count;
+        }
+    }
+}
+
 TEST(FindLosses, OneRunOfAClassGoesOnOverFramesOfTheOther) {
     ArrivalBitmap arrivals;
     arrivals.reset(20);
