@@ -1,7 +1,6 @@
 #include "frame/arrival.hpp"
 #include "frame/verification.hpp"
-#include "memory_queues.hpp"
-#include "tick_counter.hpp"
+#include "loops.hpp"
 
 /// What one frame costs in cache: written from its template, verified.
 namespace gatemark::bench {
@@ -46,13 +45,7 @@ void verify_frame(benchmark::State& state, net::Family family, std::size_t frame
 void send_to_memory(benchmark::State& state, net::Family family, Varying varying) {
     const frame::Stream stream = stream_for(family, varying);
     DiscardingQueue queue{stream};
-    const pace::CycleClock clock;
-    const auto sender = std::make_unique<loop::Sender<DiscardingQueue, pace::CycleClock>>(flat_out(stream), queue, clock);
-    TickCounter counter{state};
-    for (auto unused : state) {
-        sender->poll();
-    }
-    counter.add(sender->counts().offered_foreground);
+    send(state, stream, queue, loop::StreamWriter{&stream});
 }
 
 BENCHMARK_CAPTURE(write_frame, ipv4_fixed, net::Family::ipv4, Varying::nothing);

@@ -1,7 +1,6 @@
-#include "memory_queues.hpp"
+#include "loops.hpp"
 #include "ports.hpp"
 #include "state/reply_writer.hpp"
-#include "tick_counter.hpp"
 
 /// Whole senders and receivers of the engine on DPDK's null port, one thread, as fast as they go.
 namespace gatemark::bench {
@@ -9,30 +8,20 @@ namespace gatemark::bench {
 namespace {
 
 template <class Foreground>
-using NullSender = loop::Sender<io::TransmitQueue, pace::CycleClock, Foreground>;
-
-template <class Foreground>
-void send(benchmark::State& state, const frame::Stream& stream, Foreground foreground) {
-    const auto pools = pools_for(null_port(), stream.sent().frame);
-    io::TransmitQueue queue{null_port(), 0, pools};
-    const pace::CycleClock clock;
-    const auto sender = std::make_unique<NullSender<Foreground>>(flat_out(stream), queue, clock, foreground);
-    TickCounter counter{state};
-    for (auto unused : state) {
-        sender->poll();
-    }
-    counter.add(sender->counts().offered_foreground);
+void send_to_port(benchmark::State& state, const frame::Stream& stream, Foreground foreground) {
+    io::TransmitQueue queue{null_port(), 0, pools_for(null_port(), stream.sent().frame)};
+    send(state, stream, queue, foreground);
 }
 
 void send_on_null(benchmark::State& state, net::Family family, Varying varying, std::size_t frame_octets = 0) {
     const frame::Stream stream = stream_for(family, varying, frame_octets);
-    send(state, stream, loop::StreamWriter{&stream});
+    send_to_port(state, stream, loop::StreamWriter{&stream});
 }
 
 /// The Initiator: enumerated four-tuples in test phase 1, drawn ones in test phase 2.
 void initiate_on_null(benchmark::State& state, Choice choice) {
     const frame::Stream stream = connection_stream(frame::Role::initiator, static_cast<std::uint64_t>(state.range(0)), choice);
-    send(state, stream, loop::StreamWriter{&stream});
+    send_to_port(state, stream, loop::StreamWriter{&stream});
 }
 
 /// The Responder, in the orders of reading that RFC 9693 section 4.10 names.
@@ -40,7 +29,7 @@ void respond_on_null(benchmark::State& state, Choice order) {
     const auto count = static_cast<std::uint64_t>(state.range(0));
     const frame::Stream stream = connection_stream(frame::Role::responder, count, order);
     const net::AddressPool pool = public_pool();
-    send(state, stream, state::ReplyWriter{stream, full_table(count), pool});
+    send_to_port(state, stream, state::ReplyWriter{stream, full_table(count), pool});
 }
 
 /// A port whose receive buffers all hold a frame of the stream, so that a driver that delivers them as they are delivers a trial's frames.
@@ -73,49 +62,31 @@ private:
     std::uint64_t frame_count_ = 0;
 };
 
-using EndlessReceiver = loop::Receiver<EndlessQueue>;
-
-void check(benchmark::State& state, const EndlessReceiver& receiver, std::uint64_t expected) {
-    const auto& counts = receiver.counts(frame::signature::Direction::forward, frame::signature::TrafficClass::foreground);
-    if (counts.received != expected) {
-        state.SkipWithError("a correct frame was not counted as received");
-    }
-}
-
 void receive_on_null(benchmark::State& state) {
     const frame::Stream stream = stream_for(net::Family::ipv4, Varying::ports_and_hosts);
     EndlessQueue queue{stream};
-    const auto parts = std::make_unique<ReceiverParts>(stream, queue.frame_count());
-    queue.arrive_in(parts->arrivals);
-    const auto receiver = std::make_unique<EndlessReceiver>(parts->plan, queue, parts->mailbox);
-    std::uint64_t polls = 0;
-    TickCounter counter{state};
-    for (auto unused : state) {
-        receiver->poll();
-        ++polls;
-    }
-    counter.add(polls * burst_frames);
-    check(state, *receiver, polls * burst_frames);
+    ReceiverParts parts{stream, queue.frame_count()};
+    queue.arrive_in(parts.arrivals);
+    receive(state, queue, parts);
 }
 
 /// One sender and one receiver, polled in turn: a frame sent and a frame received count as one, as in a forwarder.
 void send_and_receive_on_null(benchmark::State& state) {
     const frame::Stream stream = stream_for(net::Family::ipv4, Varying::ports_and_hosts);
     EndlessQueue queue{stream};
-    const auto parts = std::make_unique<ReceiverParts>(stream, queue.frame_count());
-    queue.arrive_in(parts->arrivals);
-    const auto receiver = std::make_unique<EndlessReceiver>(parts->plan, queue, parts->mailbox);
-    const auto pools = pools_for(null_port(), stream.sent().frame);
-    io::TransmitQueue transmit{null_port(), 0, pools};
+    ReceiverParts parts{stream, queue.frame_count()};
+    queue.arrive_in(parts.arrivals);
+    const auto receiver = std::make_unique<loop::Receiver<EndlessQueue>>(parts.plan, queue, parts.mailbox);
+    io::TransmitQueue transmit{null_port(), 0, pools_for(null_port(), stream.sent().frame)};
     const pace::CycleClock clock;
-    const auto sender = std::make_unique<NullSender<loop::StreamWriter>>(flat_out(stream), transmit, clock);
+    const auto sender = std::make_unique<loop::Sender<io::TransmitQueue, pace::CycleClock>>(flat_out(stream), transmit, clock);
     TickCounter counter{state};
     for (auto unused : state) {
         sender->poll();
         receiver->poll();
     }
     counter.add(sender->counts().offered_foreground);
-    check(state, *receiver, sender->counts().offered_foreground);
+    expect_received(state, *receiver, sender->counts().offered_foreground);
 }
 
 constexpr std::int64_t million = 1'000'000;

@@ -1,5 +1,4 @@
-#include "memory_queues.hpp"
-#include "tick_counter.hpp"
+#include "loops.hpp"
 
 /// The whole receiver on frames that lie in memory: what it costs beyond its port.
 namespace gatemark::bench {
@@ -15,32 +14,21 @@ struct NearClock {
 constexpr std::size_t frames_stored = 4096;
 constexpr std::uint64_t million = 1'000'000;
 
-void receive(benchmark::State& state, const frame::Stream& stream, ReceiverParts& parts) {
+void receive_stored(benchmark::State& state, const frame::Stream& stream, ReceiverParts& parts) {
     const StoredFrames frames = received_frames(stream, frames_stored, {NearClock::written});
     StoredQueue queue{frames, parts.arrivals};
-    const auto receiver = std::make_unique<loop::Receiver<StoredQueue, NearClock>>(parts.plan, queue, parts.mailbox);
-    std::uint64_t polls = 0;
-    TickCounter counter{state};
-    for (auto unused : state) {
-        receiver->poll();
-        ++polls;
-    }
-    counter.add(polls * burst_frames);
-    const auto& counts = receiver->counts(frame::signature::Direction::forward, frame::signature::TrafficClass::foreground);
-    if (counts.received != polls * burst_frames) {
-        state.SkipWithError("a correct frame was not counted as received");
-    }
+    receive<NearClock>(state, queue, parts);
 }
 
 enum class Delays : std::uint8_t { all, tags_and_variation };
 
 void receive_in_memory(benchmark::State& state, net::Family family, std::size_t frame_octets, Delays delays) {
     const frame::Stream stream = stream_for(family, Varying::ports_and_hosts, frame_octets);
-    const auto parts = std::make_unique<ReceiverParts>(stream, frames_stored);
+    ReceiverParts parts{stream, frames_stored};
     if (delays == Delays::tags_and_variation) {
-        parts->record_tags_and_variation();
+        parts.record_tags_and_variation();
     }
-    receive(state, stream, *parts);
+    receive_stored(state, stream, parts);
 }
 
 /// The Initiator's frames as they leave a NAT44, with connections drawn from 40 million.
@@ -48,9 +36,9 @@ void receive_connections(benchmark::State& state, state::Phase phase) {
     constexpr std::uint64_t connections = 40 * million;
     const frame::Stream stream = connection_stream(frame::Role::initiator, connections,
                                                    phase == state::Phase::establish ? Choice::increasing : Choice::pseudorandom);
-    const auto parts = std::make_unique<ReceiverParts>(stream, frames_stored);
-    parts->keep_connections(phase, connections);
-    receive(state, stream, *parts);
+    ReceiverParts parts{stream, frames_stored};
+    parts.keep_connections(phase, connections);
+    receive_stored(state, stream, parts);
 }
 
 BENCHMARK_CAPTURE(receive_in_memory, ipv4, net::Family::ipv4, 64, Delays::all);

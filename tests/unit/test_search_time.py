@@ -1,31 +1,13 @@
 """Time to a result: how much traffic a search sends until the throughput is confirmed at full length."""
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
-
 import pytest
+from bench import search_time as script
 
 from gatemark.search import multiple_loss_ratio
 from gatemark.search.effort import steps_of_mlrsearch
 from gatemark.search.goal import Goal, Measure, Observation, Outcome
 
 SECOND = 1_000_000_000
-SCRIPT = Path(__file__).parents[2] / "bench" / "search_time.py"
-
-
-def load_script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("search_time_script", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-script = load_script()
 
 
 @pytest.mark.parametrize("gateway", script.GATEWAYS)
