@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,16 +45,18 @@ def _commit() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProcessorTime:
-    """Time of all processors since the machine started, in the kernel's ticks."""
+    """Time of some processors since the machine started, in the kernel's ticks."""
 
     total: int
     steal: int
 
     @classmethod
-    def now(cls) -> ProcessorTime:
-        """Read it."""
-        words = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:9]
-        return cls(total=sum(map(int, words)), steal=int(words[7]))
+    def now(cls, processors: Collection[int] | None = None) -> ProcessorTime:
+        """Read it, of all processors if none are named."""
+        names = {"cpu"} if processors is None else {f"cpu{processor}" for processor in processors}
+        lines = [line.split() for line in Path("/proc/stat").read_text(encoding="utf-8").splitlines()]
+        found = [[int(word) for word in words[1:9]] for words in lines if words[0] in names]
+        return cls(total=sum(map(sum, found)), steal=sum(words[7] for words in found))
 
     def steal_share_since(self, before: ProcessorTime) -> float:
         """Return which share of the time the hypervisor took."""

@@ -40,8 +40,7 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         processors = sorted(os.sched_getaffinity(0))
         running = {
-            name: stack.enter_context(Testpmd(PARTNERS[name], (processors[0], processors[-1])))
-            for name in sorted(names)
+            name: stack.enter_context(Testpmd(PARTNERS[name], processors[0], processors[-1:])) for name in sorted(names)
         }
         for testpmd in running.values():
             testpmd.wait_until_ready()

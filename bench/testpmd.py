@@ -9,6 +9,7 @@ import select
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -30,17 +31,19 @@ def version() -> str | None:
 class Testpmd:
     """One testpmd in interactive mode, at rest unless it is measured."""
 
-    def __init__(self, partner: Partner, processors: tuple[int, int]) -> None:
-        """Start it: commands on the first processor, forwarding on the second."""
+    def __init__(self, partner: Partner, commands_on: int, forwarding_on: Sequence[int]) -> None:
+        """Start it: commands on one processor, forwarding on each of the others, with a queue of its own."""
         self.partner = partner
         devices = [word for device in partner.devices for word in ("--vdev", device)]
+        cores = ",".join(f"{core}@{processor}" for core, processor in enumerate([commands_on, *forwarding_on]))
+        queues = len(forwarding_on)
         # A terminal to write to, or answers would wait in a buffer; a pipe to read from, or it would edit lines.
         self._terminal, output = pty.openpty()
         self._process = subprocess.Popen(
             [
                 PROGRAM, "--no-pci", "--no-huge", "-m", "512", "--no-telemetry", "--no-shconf",
-                "--lcores", f"0@{processors[0]},1@{processors[1]}", *devices,
-                "--", "--interactive", f"--forward-mode={partner.mode}", "--total-num-mbufs=8192",
+                "--lcores", cores, *devices, "--", "--interactive", f"--forward-mode={partner.mode}",
+                f"--nb-cores={queues}", f"--rxq={queues}", f"--txq={queues}", f"--total-num-mbufs={8192 * queues}",
             ],
             stdin=subprocess.PIPE, stdout=output, stderr=subprocess.DEVNULL,
         )  # fmt: skip

@@ -1,0 +1,84 @@
+"""The arithmetic of `bench.scaling`: common time, ratios within a round, what is left for the machine; no engine runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from bench.machine import ProcessorTime
+from bench.output import columns
+from bench.scaling import Engines, Measured, Scaled, campaign_of, summary_of, table
+
+
+def way(offered: int, sending_ns: int) -> dict[str, Any]:
+    return {
+        "foreground": {"offered": offered, "received": offered - 1, "faulty": 1, "duplicate": 0},
+        "sending_ns": sending_ns,
+    }
+
+
+def engines(port: str, count: int) -> Engines:
+    made = Engines(campaign_of([port, port], "bidirectional", 64), [[number] for number in range(count)])
+    made._opened = [{"left": {"port": port}, "right": {"port": port}, "queues": {"left": 1, "right": 1}}] * count
+    return made
+
+
+def measured(rate: float, processors: int) -> Measured:
+    return Measured(
+        processors=list(range(processors)), queues=processors, offered=int(rate), took_ns=1_000_000_000,
+        start_spread_ns=0, stolen=0.01, waited=0.0, received=None, wrong=0,
+    )  # fmt: skip
+
+
+def test_all_frames_count_in_the_time_until_the_last_sender_of_all_engines_was_done() -> None:
+    fast = {"directions": [way(1000, 1_000_000_000), way(1000, 1_100_000_000)]}
+    slow = {"directions": [way(1000, 1_900_000_000), way(1000, 1_200_000_000)]}
+    found = engines("ring", 2)._together([(5_000, fast), (5_000 + 100_000_000, slow)], stolen=0.0, waited_ns=40_000_000)
+    assert found.took_ns == 2_000_000_000
+    assert found.start_spread_ns == 100_000_000
+    assert found.frames_per_second == 2000.0
+    assert (found.offered, found.received, found.wrong) == (4000, 3996, 4)
+    assert found.waited == 0.01
+
+
+def test_null_ports_return_nothing_so_nothing_is_called_lost() -> None:
+    found = engines("null", 1)._together([(0, {"directions": [way(10, 1000)]})], stolen=0.0, waited_ns=0)
+    assert found.received is None
+
+
+def test_ratios_are_taken_within_a_round_and_the_share_is_of_the_engines_apart() -> None:
+    one, other = measured(20.0, 1), measured(10.0, 1)
+    rounds = [
+        [Scaled(workers=one, apart=one, testpmd=50.0), Scaled(workers=measured(36, 2), apart=measured(40, 2), testpmd=90.0)],
+        [Scaled(workers=other, apart=other, testpmd=20.0), Scaled(workers=measured(18, 2), apart=measured(18, 2), testpmd=40.0)],
+        [Scaled(workers=one, apart=one, testpmd=50.0), Scaled(workers=measured(38, 2), apart=measured(38, 2), testpmd=85.0)],
+    ]  # fmt: skip
+    alone, both = summary_of(rounds)
+    assert (alone["ratio"]["median"], alone["share"]["median"]) == (1.0, 1.0)
+    assert (both["ratio"]["median"], both["ratio"]["max"]) == (1.8, 1.9)
+    assert both["apart_ratio"]["median"] == pytest.approx(1.9)
+    assert both["share"]["median"] == 1.0
+    assert both["share"]["min"] == pytest.approx(0.9)
+    assert both["testpmd_ratio"]["median"] == pytest.approx(1.8)
+    assert table([alone, both]).splitlines()[-1].split() == [
+        "2", "2", "0.0", "0.0-0.0", "1.80", "1.80-1.90", "1.90", "1.00", "1.80", "1.0%,", "1.0%", "0.0%,", "0.0%", "-", "-",
+    ]  # fmt: skip
+
+
+def test_ports_that_one_engine_alone_can_have_get_no_control() -> None:
+    (row,) = summary_of([[Scaled(workers=measured(20.0, 1), apart=None, testpmd=None)]])
+    assert row["apart_ratio"] is row["share"] is row["testpmd_ratio"] is row["apart_stolen"] is None
+    assert table([row]).splitlines()[-1].split()[6:9] == ["-", "-", "-"]
+
+
+def test_time_taken_by_the_hypervisor_is_that_of_the_processors_named() -> None:
+    before, after = ProcessorTime(total=100, steal=5), ProcessorTime(total=300, steal=15)
+    assert after.steal_share_since(before) == 0.05
+    everything = ProcessorTime.now()
+    assert everything.total >= ProcessorTime.now([0]).total - 100
+
+
+def test_columns_are_as_wide_as_their_widest_cell_and_numbers_stand_on_the_right() -> None:
+    text = columns(("what", "count"), [("a", "1"), ("longer", "22")], numbers_from=1)
+    assert text.splitlines() == ["what    count", "------  -----", "a           1", "longer     22"]
+    assert columns(("what", "n"), [("a", "22")]).splitlines()[-1] == "a     22"
