@@ -4,6 +4,11 @@ Start: from the start of the engine's process until the first frame left, on vir
 wall time of a trial (request, engine, test bed, judgement, journal on disk) minus its sending time and named waits, in
 a series of trials through the same code as a campaign's. Medians, with the least and the most; `--json FILE` writes
 them. The kernel's router in namespaces needs root and is left out without.
+
+`--long SECONDS` measures long trials on rings instead, every frame received, without waits: wall time beyond sending of
+the engine alone. What is cleared before and looked through afterwards grows with the frames of a trial: 600 million in
+each direction, 60 s at 10 Mframes/s, have two bitmaps of 75 MB. The figure is told for each trial, as the first one
+also touches its memory for the first time.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ from gatemark.campaign.plan import cells_of, make_plan
 from gatemark.campaign.trials import Repetition, Trials
 from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign, SideName
+from gatemark.dut.machine import unthrottled_real_time
 from gatemark.engine.process import start_engine
 from gatemark.search.goal import Measure
 from gatemark.tester import Equipment, open_tester, prepare
@@ -109,6 +115,40 @@ def overheads_ms(ports: str, waits: dict[str, str], *, trials: int) -> list[floa
     return measured
 
 
+def long_overheads_ms(direction: str, frames_per_second: int, seconds: int, *, trials: int) -> list[float]:
+    """Make long trials on rings with one engine; return what each took beyond sending. Raise if a frame was lost."""
+    tables = {"traffic": {"direction": direction}, "trial": {"duration": f"{seconds}s", **NO_WAITS}}
+    sides = {name: {"port": "ring"} for name in ("left", "right")}
+    bed = {"gateway": {"mode": "router44"}, "testbed": {"kind": "loopback"}}
+    complete = campaign_from_dict({**bed, **sides, **tables, "frame_loss": {"rates": [RATE]}})
+    measured = []
+    with unthrottled_real_time(), start_engine() as engine:
+        engine.open(open_request(complete, [], {"left": "ring", "right": "ring"}))
+        for number in range(1, trials + 1):
+            duration_ns = seconds * 1000 * MILLISECOND_NS
+            body = trial_request(
+                complete, cells_of(complete)[0], frames_per_second=frames_per_second, duration_ns=duration_ns,
+                trial_number=number,
+            )  # fmt: skip
+            begun = time.monotonic_ns()
+            ways = engine.trial({**body, "give_up_lateness_ns": duration_ns})["directions"]
+            took_ns = time.monotonic_ns() - begun
+            if any(way["foreground"]["received"] != frames_per_second * seconds for way in ways):
+                raise SystemExit("error: a frame was lost, so this is the cost of another trial")
+            measured.append((took_ns - max(way["sending_ns"] for way in ways)) / MILLISECOND_NS)
+    return measured
+
+
+def long_figures(seconds: int) -> list[Figure]:
+    """Measure 5 Mframes/s in both directions at once and 10 Mframes/s in one: what one processor carries on rings."""
+    figures = []
+    for name, direction, rate in (("both directions", "bidirectional", 5), ("one direction", "forward", 10)):
+        for number, took_ms in enumerate(long_overheads_ms(direction, rate * 1_000_000, seconds, trials=2), 1):
+            frames = f"{rate * seconds} M frames in {name}, trial {number}"
+            figures.append(figure(frames, "ring", [took_ms], OVERHEAD_BAR_MS))
+    return figures
+
+
 def table(figures: Sequence[Figure]) -> str:
     """Write the figures as a table of words."""
     heads = ("figure", "ports", "median", "least to most", "of", "bar")
@@ -126,14 +166,10 @@ def table(figures: Sequence[Figure]) -> str:
     return columns(heads, rows)
 
 
-def main() -> None:
-    """Measure, print the table; write JSON if asked for."""
-    parser = command_line(__doc__)
-    parser.add_argument("--starts", type=int, default=9, help="starts of the engine on each kind of port")
-    parser.add_argument("--trials", type=int, default=40, help="trials of each series")
-    wanted = parser.parse_args()
+def short_figures(starts: int, trials: int) -> list[Figure]:
+    """Measure starts, and short trials on every kind of bed."""
     figures = [
-        figure("start until the first frame", ports, [start_ms(ports) for _ in range(wanted.starts)], START_BAR_MS)
+        figure("start until the first frame", ports, [start_ms(ports) for _ in range(starts)], START_BAR_MS)
         for ports in PORTS
     ]
     beds = (*PORTS, "veth, kernel router") if os.geteuid() == 0 else PORTS
@@ -143,10 +179,21 @@ def main() -> None:
                 figure(
                     f"overhead of a trial, {name}",
                     ports,
-                    overheads_ms(ports, waits, trials=wanted.trials),
+                    overheads_ms(ports, waits, trials=trials),
                     OVERHEAD_BAR_MS,
                 )
             )
+    return figures
+
+
+def main() -> None:
+    """Measure, print the table; write JSON if asked for."""
+    parser = command_line(__doc__)
+    parser.add_argument("--starts", type=int, default=9, help="starts of the engine on each kind of port")
+    parser.add_argument("--trials", type=int, default=40, help="trials of each series")
+    parser.add_argument("--long", type=int, metavar="SECONDS", help="four trials on rings of so long instead")
+    wanted = parser.parse_args()
+    figures = short_figures(wanted.starts, wanted.trials) if wanted.long is None else long_figures(wanted.long)
     print(table(figures))
     write_json(wanted.json, [asdict(one) for one in figures])
 
