@@ -111,9 +111,15 @@ void count_records() {
     count_each("mark_bitmap", [&](std::uint64_t i) { keep(bitmap.mark(i)); });
     const auto delay = [](std::uint64_t i) { return pace::Ticks{mix_bits(i) & 0x3ffff}; };
     record::DelayHistogram histogram;
-    count_each("add_delay", [&](std::uint64_t i) { histogram.add(delay(i)); });
+    count_each("add_delay", [&](std::uint64_t i) {
+        histogram.add(delay(i));
+        keep(histogram);
+    });
     record::LatenessHistogram lateness;
-    count_each("add_lateness", [&](std::uint64_t i) { lateness.add(delay(i)); });
+    count_each("add_lateness", [&](std::uint64_t i) {
+        lateness.add(delay(i));
+        keep(lateness);
+    });
     record::DelayWindow window;
     window.reset();
     count_each("put_delay_variation", [&](std::uint64_t i) { keep(window.put(i, delay(i))); });

@@ -135,13 +135,13 @@ private:
     struct Records {
         const ExpectedDirection* direction = nullptr;
         record::ClassCounts* counts = nullptr;
-        record::DelayRecorder* delays = nullptr;
+        record::ClassDelayRecorder* delays = nullptr;
         std::size_t class_number = 0;
     };
     [[nodiscard]] Records records_of(std::size_t direction_number, std::size_t class_number) noexcept {
         return {.direction = &plan_.directions[direction_number],
                 .counts = &counts_[direction_number][class_number],
-                .delays = &*delays_[direction_number],
+                .delays = &delays_[direction_number]->of_class(class_number),
                 .class_number = class_number};
     }
     struct ArrivingStream {
@@ -253,7 +253,7 @@ private:
             ++counts.faulty;
             return false;
         }
-        if (!records.delays->note(records.class_number, index, number_in_class, sent, now)) {
+        if (!records.delays->note(index, number_in_class, sent, now)) {
             ++counts.late;
             return false;
         }

@@ -21,9 +21,18 @@ public:
     DelayHistogram() : counts_(bucket_count) {}
 
     void add(pace::Ticks delay) noexcept {
-        ++counts_[bucket_of(std::min(delay.value, delay_limit - 1))];
-        minimum_.value = std::min(minimum_.value, delay.value);
-        maximum_.value = std::max(maximum_.value, delay.value);
+        std::size_t bucket = bucket_of(delay.value);
+        if (bucket >= bucket_count) [[unlikely]] {
+            bucket = bucket_count - 1;
+        }
+        ++counts_[bucket];
+        // Jumps that are hardly ever taken, in place of a choice and a store for every sample.
+        if (delay < minimum_) [[unlikely]] {
+            minimum_ = delay;
+        }
+        if (delay > maximum_) [[unlikely]] {
+            maximum_ = delay;
+        }
         ++samples_;
     }
     void add(const DelayHistogram& other) noexcept {
@@ -64,7 +73,8 @@ public:
 
     [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t delay) noexcept {
         // As if a shorter delay had bits + 1 digits: all of them are in octave 0.
-        const auto octave = static_cast<unsigned>(std::bit_width(delay | ((std::uint64_t{2} << bits) - 1))) - bits - 1;
+        const auto highest_bit = 63U ^ static_cast<unsigned>(std::countl_zero(delay | ((std::uint64_t{2} << bits) - 1)));
+        const unsigned octave = highest_bit - bits;
         return (std::size_t{octave} << bits) + static_cast<std::size_t>(delay >> octave);
     }
     [[nodiscard]] static constexpr std::uint64_t lowest_of(std::size_t bucket) noexcept {

@@ -36,57 +36,76 @@ struct ClassDelays {
     }
 };
 
-/// Takes the delay of every correct frame of one direction at one receiver. Samples that cannot be are counted and used for nothing: set to
-/// zero they would pass for the shortest delay and spoil the delay variation.
-class DelayRecorder {
+/// Takes the delay of every correct frame of one class of a direction at one receiver. Samples that cannot be are counted and used for
+/// nothing: set to zero they would pass for the shortest delay and spoil the delay variation.
+class ClassDelayRecorder {
 public:
-    explicit DelayRecorder(const DelayPlan& plan) : plan_{plan}, finder_{plan.tags == nullptr ? TagPlaces{} : plan.tags->places()} {
-        for (std::size_t i = 0; i < 2; ++i) {
-            if (plan.windows[i] != nullptr) {
-                classes_[i].variation.emplace();
-            }
+    ClassDelayRecorder(const DelayPlan& plan, std::size_t class_number)
+        : earliest_{plan.earliest},
+          timeout_{plan.timeout},
+          window_{plan.windows[class_number]},
+          tags_{plan.tags},
+          finder_{plan.tags == nullptr ? TagPlaces{} : plan.tags->places()} {
+        if (window_ != nullptr) {
+            delays_.variation.emplace();
         }
     }
 
     /// Takes a frame that arrived for the first time; returns whether it came in time.
-    bool note(std::size_t class_number, std::uint64_t index, std::uint64_t number_in_class, pace::Ticks sent,
-              pace::Ticks arrived) noexcept {
-        ClassDelays& delays = classes_[class_number];
-        if (arrived < sent) [[unlikely]] {
-            ++delays.negative;
-            delays.negative_tags += plan_.tags != nullptr && finder_.find(index) ? 1 : 0;
-            return true;
-        }
-        if (sent < plan_.earliest) [[unlikely]] {
-            ++delays.impossible;
-            return true;
-        }
+    bool note(std::uint64_t index, std::uint64_t number_in_class, pace::Ticks sent, pace::Ticks arrived) noexcept {
         const pace::Ticks delay{arrived.value - sent.value};
-        if (delay > plan_.timeout) [[unlikely]] {
-            return false;
+        if (arrived < sent || sent < earliest_ || delay > timeout_) [[unlikely]] {
+            return note_odd(index, sent, arrived);
         }
-        delays.all.add(delay);
-        if (plan_.tags != nullptr) {
+        delays_.all.add(delay);
+        if (tags_ != nullptr) {
             if (const auto tag = finder_.find(index)) {
-                plan_.tags->note(*tag, delay);
+                tags_->note(*tag, delay);
             }
         }
-        if (delays.variation) {
-            const auto differences = plan_.windows[class_number]->put(number_in_class, delay);
+        if (window_ != nullptr) {
+            const auto differences = window_->put(number_in_class, delay);
             for (const auto& difference : {differences.to_before, differences.to_after}) {
                 if (difference) {
-                    delays.variation->add(*difference);
+                    delays_.variation->add(*difference);
                 }
             }
         }
         return true;
     }
-    [[nodiscard]] const ClassDelays& delays(std::size_t class_number) const noexcept { return classes_[class_number]; }
+    [[nodiscard]] const ClassDelays& delays() const noexcept { return delays_; }
 
 private:
-    DelayPlan plan_;
+    bool note_odd(std::uint64_t index, pace::Ticks sent, pace::Ticks arrived) noexcept {
+        if (arrived < sent) {
+            ++delays_.negative;
+            delays_.negative_tags += tags_ != nullptr && finder_.find(index) ? 1 : 0;
+            return true;
+        }
+        if (sent < earliest_) {
+            ++delays_.impossible;
+            return true;
+        }
+        return false;
+    }
+
+    pace::Ticks earliest_, timeout_;
+    DelayWindow* window_;
+    TaggedDelays* tags_;
     TagFinder finder_;
-    std::array<ClassDelays, 2> classes_;
+    ClassDelays delays_;
+};
+
+/// The recorders of one direction's classes at one receiver.
+class DelayRecorder {
+public:
+    explicit DelayRecorder(const DelayPlan& plan) : classes_{ClassDelayRecorder{plan, 0}, ClassDelayRecorder{plan, 1}} {}
+
+    [[nodiscard]] ClassDelayRecorder& of_class(std::size_t class_number) noexcept { return classes_[class_number]; }
+    [[nodiscard]] const ClassDelays& delays(std::size_t class_number) const noexcept { return classes_[class_number].delays(); }
+
+private:
+    std::array<ClassDelayRecorder, 2> classes_;
 };
 
 }  // namespace gatemark::record
