@@ -73,7 +73,7 @@ void count_sender(const char* name, const frame::Stream& stream, Foreground fore
 }
 
 void count_receiver(const char* name, const frame::Stream& stream, ReceiverParts& parts) {
-    const StoredFrames frames = received_frames(stream, frames_counted, {CountingClock::written});
+    const StoredFrames frames = received_frames(stream, 2 * frames_counted, {CountingClock::written});
     StoredQueue queue{frames, parts.arrivals};
     const auto receiver = std::make_unique<loop::Receiver<StoredQueue, CountingClock>>(parts.plan, queue, parts.mailbox);
     count(name, [&] {
@@ -90,16 +90,17 @@ void count_receiver(const char* name, const frame::Stream& stream, ReceiverParts
 }
 
 void count_receivers(const frame::Stream& ipv4, const frame::Stream& ipv6) {
-    const auto plain4 = std::make_unique<ReceiverParts>(ipv4, frames_counted),
-               plain6 = std::make_unique<ReceiverParts>(ipv6, frames_counted);
+    const auto plain4 = std::make_unique<ReceiverParts>(ipv4, 2 * frames_counted),
+               plain6 = std::make_unique<ReceiverParts>(ipv6, 2 * frames_counted);
     count_receiver("receive_ipv4", ipv4, *plain4);
     count_receiver("receive_ipv6", ipv6, *plain6);
-    const auto delays = std::make_unique<ReceiverParts>(ipv4, frames_counted);
+    const auto delays = std::make_unique<ReceiverParts>(ipv4, 2 * frames_counted);
     delays->record_tags_and_variation();
     count_receiver("receive_ipv4_tags_and_variation", ipv4, *delays);
-    const frame::Stream initiator = connection_stream(frame::Role::initiator, connections, Choice::pseudorandom);
     for (const auto& [name, phase] : {std::pair{"receive_phase_1", state::Phase::establish}, {"receive_phase_2", state::Phase::use}}) {
-        const auto parts = std::make_unique<ReceiverParts>(initiator, frames_counted);
+        const frame::Stream initiator = connection_stream(frame::Role::initiator, connections,
+                                                          phase == state::Phase::establish ? Choice::increasing : Choice::pseudorandom);
+        const auto parts = std::make_unique<ReceiverParts>(initiator, 2 * frames_counted);
         parts->keep_connections(phase, connections);
         count_receiver(name, initiator, *parts);
     }

@@ -50,6 +50,17 @@ using Sum = std::uint64_t;
     return checksum == 0 ? std::uint16_t{0xffff} : checksum;
 }
 
+/// Whether what has this sum, its checksum field included and not all of it zero, is intact: the sum folds to all ones (RFC 1071 section
+/// 1), which is to say that 65535 divides it. 65535 divides just those numbers whose product with its inverse modulo 2^64 is their
+/// quotient; all other products are larger. 3 instructions in place of 8.
+[[nodiscard]] constexpr bool is_intact(Sum sum) noexcept {
+    constexpr std::uint64_t inverse_of_65535 = 0xfffe'fffe'fffe'ffff, largest_quotient = ~std::uint64_t{0} / 65535;
+    static_assert(inverse_of_65535 * 65535 == 1);
+    return sum * inverse_of_65535 <= largest_quotient;
+}
+static_assert(is_intact(0xffff) && is_intact(0x1'fffe) && is_intact(0xffff'0000) && is_intact(0xffff'ffff'ffff'ffff));
+static_assert(!is_intact(1) && !is_intact(0xfffe) && !is_intact(0x1'0000) && !is_intact(0xffff'0001) && !is_intact(0xffff'ffff'ffff'fffe));
+
 /// RFC 1624 equation 3, whose worked example (section 4) tells it from the form of RFC 1141.
 [[nodiscard]] constexpr std::uint16_t checksum_after_change(std::uint16_t checksum, std::uint16_t old_word,
                                                             std::uint16_t new_word) noexcept {

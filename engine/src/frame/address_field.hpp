@@ -68,12 +68,14 @@ public:
     /// Compares the address at `field` with the one that (value, network) gives, clears `same` if they differ, and returns what `write`
     /// would.
     Sum compare(const std::byte* field, std::uint16_t value, std::uint8_t network, bool& same) const noexcept {
+        if (!varies()) {  // a connection's often do not: 10 instructions in place of 33
+            same &= equal(field, base_.octets.data());
+            return 0;
+        }
         net::Address expected = base_;
         std::byte* const octets = expected.octets.data();
         const Sum sum = write(octets, value, network);
-        same &= base_.family == net::Family::ipv4 ? load_raw<std::uint32_t>(field) == load_raw<std::uint32_t>(octets)
-                                                  : ((load_raw<std::uint64_t>(field) ^ load_raw<std::uint64_t>(octets)) |
-                                                     (load_raw<std::uint64_t>(field + 8) ^ load_raw<std::uint64_t>(octets + 8))) == 0;
+        same &= equal(field, octets);
         return sum;
     }
     /// Where `write` writes a value of two octets, if that is all it ever writes: a word of the checksum.
@@ -100,6 +102,11 @@ public:
 private:
     using Table = std::vector<std::array<std::byte, 16>>;
 
+    [[nodiscard]] bool equal(const std::byte* field, const std::byte* octets) const noexcept {
+        return base_.family == net::Family::ipv4 ? load_raw<std::uint32_t>(field) == load_raw<std::uint32_t>(octets)
+                                                 : ((load_raw<std::uint64_t>(field) ^ load_raw<std::uint64_t>(octets)) |
+                                                    (load_raw<std::uint64_t>(field + 8) ^ load_raw<std::uint64_t>(octets + 8))) == 0;
+    }
     /// Both octets as they lie in memory.
     [[nodiscard]] std::uint16_t word_of(std::uint16_t value, std::uint8_t network) const noexcept {
         return swap_octets(static_cast<std::uint16_t>(value | (network_shares_high_ ? network << 8 : 0)));

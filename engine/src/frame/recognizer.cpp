@@ -41,23 +41,32 @@ std::vector<std::byte> mask_of(const Stream& stream, std::size_t head_octets) {
     return mask;
 }
 
+bool varies_in_one_word(const AddressField& field) { return field.only_word().has_value() || !field.varies(); }
+
 }  // namespace
 
 Recognizer::Recognizer(const Stream& stream)
     : stream_{&stream},
-      layout_{stream.expected().layout},
       arrival_{.kind = ArrivalKind::ours,
-               .family = layout_.family,
+               .family = stream.expected().layout.family,
                .vlan_id = stream.expected_vlan(),
-               .ip = layout_.ip,
-               .udp = layout_.udp,
-               .payload = layout_.payload},
-      source_word_{stream.expected().source, layout_.source_address()},
-      destination_word_{stream.expected().destination, layout_.destination_address()},
-      source_{layout_.source_address()},
-      destination_{layout_.destination_address()},
-      octets_{layout_.end},
-      head_octets_{layout_.payload + signature::octets},
+               .ip = stream.expected().layout.ip,
+               .udp = stream.expected().layout.udp,
+               .payload = stream.expected().layout.payload},
+      is_ipv4_{arrival_.family == net::Family::ipv4},
+      hosts_are_words_{stream.role() != Role::initiator && varies_in_one_word(stream.expected().source) &&
+                       varies_in_one_word(stream.expected().destination)},
+      udp_{arrival_.udp},
+      header_sum_{stream.expected().header_sum},
+      udp_sum_{stream.expected().udp_sum},
+      source_{stream.expected().layout.source_address()},
+      destination_{stream.expected().layout.destination_address()},
+      source_word_{source_ + stream.expected().source.only_word().value_or(0)},
+      destination_word_{destination_ + stream.expected().destination.only_word().value_or(0)},
+      host_mask_{(stream.expected().source.only_word() ? 0x0000'ffffU : 0U) |
+                 (stream.expected().destination.only_word() ? 0xffff'0000U : 0U)},
+      octets_{stream.expected().layout.end},
+      head_octets_{arrival_.payload + signature::octets},
       rest_octets_{octets_ - head_octets_},
       rest_{stream.expected().frame.data() + head_octets_},
       last_block_{head_octets_ - sizeof(Block)},
@@ -70,7 +79,6 @@ Recognizer::Recognizer(const Stream& stream)
         template_[i] = load(stream.expected().frame.data() + at);
     }
     if (source_is_chosen_) {
-        source_word_.fits = false;
         port_mask_ = swap_octets(std::uint32_t{0x0000'ffff});
     }
 }

@@ -59,7 +59,7 @@ inline Sum write_timestamp(std::byte* payload, std::uint64_t ticks) noexcept {
     return std::to_integer<std::uint8_t>(payload[stream_offset]);
 }
 [[nodiscard]] inline std::uint64_t index(const std::byte* payload) noexcept {
-    return (std::to_integer<std::uint64_t>(payload[index_offset]) << 32) | load_big_endian<std::uint32_t>(payload + index_offset + 1);
+    return load_big_endian<std::uint64_t>(payload + index_offset - 3) & (index_limit - 1);  // with the last three octets before it
 }
 [[nodiscard]] inline std::uint64_t timestamp(const std::byte* payload) noexcept {
     return load_big_endian<std::uint64_t>(payload + timestamp_offset);

@@ -130,8 +130,8 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
         stream.choice_ = {request.connections->choice, request.connections->set.count(), RandomSequence{seed, purpose + 3}};
     }
 
-    stream.draws_ = !request.connections && !stream.source_ports_.counts() && !stream.destination_ports_.counts() &&
-                    !stream.source_hosts_.counts() && !stream.destination_hosts_.counts();
+    stream.draws_ = !request.connections && !stream.many_networks_ && !stream.source_ports_.counts() &&
+                    !stream.destination_ports_.counts() && !stream.source_hosts_.counts() && !stream.destination_hosts_.counts();
 
     HostSet source = request.source;
     source.many_networks = false;  // RFC 2544 section 12 varies the destination network
@@ -178,7 +178,12 @@ FrameValues Stream::other_values(std::uint64_t j) const noexcept {
     if (role_ != Role::stateless) {
         return values_of(connection_of(j));
     }
-    return stateless_values(j, [j](const ValueSequence& sequence, std::uint32_t uniform) { return sequence.at(j, uniform); });
+    const std::uint64_t ports = port_words_.at(j), hosts = host_words_.at(j);
+    return {.source_port = source_ports_.at(j, static_cast<std::uint32_t>(ports >> 32)),
+            .destination_port = destination_ports_.at(j, static_cast<std::uint32_t>(ports)),
+            .source_host = source_hosts_.at(j, static_cast<std::uint32_t>(hosts >> 32)),
+            .destination_host = destination_hosts_.at(j, static_cast<std::uint32_t>(hosts)),
+            .network = many_networks_ ? static_cast<std::uint8_t>(network_words_.at(j) >> 56) : std::uint8_t{0}};
 }
 
 }  // namespace gatemark::frame

@@ -95,6 +95,17 @@ public:
     [[nodiscard]] FrameValues values(std::uint64_t j) const noexcept {
         return draws_ ? drawn_values(j) : other_values(j);  // the usual case in line
     }
+    /// Whether `drawn_values` are the values: no ports or hosts are taken in turn, there is one network, and there are no connections.
+    [[nodiscard]] bool draws() const noexcept { return draws_; }
+    [[nodiscard]] FrameValues drawn_values(std::uint64_t j) const noexcept {
+        const std::uint64_t ports = port_words_.at(j), hosts = host_words_.at(j);
+        return {.source_port = source_ports_.drawn(static_cast<std::uint32_t>(ports >> 32)),
+                .destination_port = destination_ports_.drawn(static_cast<std::uint32_t>(ports)),
+                .source_host = source_hosts_.drawn(static_cast<std::uint32_t>(hosts >> 32)),
+                .destination_host = destination_hosts_.drawn(static_cast<std::uint32_t>(hosts)),
+                .network = 0};
+    }
+    [[nodiscard]] FrameValues other_values(std::uint64_t j) const noexcept;
 
     [[nodiscard]] Role role() const noexcept { return role_; }
     /// The connection of frame number j; stateful gateways only.
@@ -136,25 +147,10 @@ public:
 private:
     Stream() = default;
 
-    /// `value_of` takes a sequence and the uniform bits for its value.
-    template <class ValueOf>
-    [[nodiscard, gnu::always_inline]] FrameValues stateless_values(std::uint64_t j, ValueOf&& value_of) const noexcept {
-        const std::uint64_t ports = port_words_.at(j), hosts = host_words_.at(j);
-        return {.source_port = value_of(source_ports_, static_cast<std::uint32_t>(ports >> 32)),
-                .destination_port = value_of(destination_ports_, static_cast<std::uint32_t>(ports)),
-                .source_host = value_of(source_hosts_, static_cast<std::uint32_t>(hosts >> 32)),
-                .destination_host = value_of(destination_hosts_, static_cast<std::uint32_t>(hosts)),
-                .network = many_networks_ ? static_cast<std::uint8_t>(network_words_.at(j) >> 56) : std::uint8_t{0}};
-    }
-    [[nodiscard]] FrameValues drawn_values(std::uint64_t j) const noexcept {
-        return stateless_values(j, [](const ValueSequence& sequence, std::uint32_t uniform) { return sequence.drawn(uniform); });
-    }
-    [[nodiscard]] FrameValues other_values(std::uint64_t j) const noexcept;
-
     std::uint8_t octet_ = 0, expected_hop_limit_ = 0, traffic_class_ = 0;
     DontFragment expected_dont_fragment_ = DontFragment::clear;
     std::optional<std::uint16_t> expected_vlan_;
-    bool draws_ = false;  ///< no ports or hosts are taken in turn, and no connections
+    bool draws_ = false;
     bool many_networks_ = false, zero_checksum_for_ones_ = false, as_sent_ = false;
     Role role_ = Role::stateless;
     enumerate::ConnectionSet set_{{}, enumerate::Order::increasing, 1, 0};

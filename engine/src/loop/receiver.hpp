@@ -79,8 +79,9 @@ public:
             delays_[i].emplace(direction.delays);
             for (std::size_t class_number = 0; class_number < 2; ++class_number) {
                 if (direction.streams[class_number] != nullptr) {
-                    arriving_.push_back(
-                        {.recognizer = frame::Recognizer{*direction.streams[class_number]}, .records = records_of(i, class_number)});
+                    arriving_.push_back({.recognizer = frame::Recognizer{*direction.streams[class_number]},
+                                         .records = records_of(i, class_number),
+                                         .learns = direction.streams[class_number]->role() == frame::Role::initiator});
                 }
             }
         }
@@ -96,19 +97,20 @@ public:
         }
         const pace::Ticks now = clock_.now();
         const auto burst = std::span{buffers_}.first(count);
-        for (const auto& buffer : burst) {
-            __builtin_prefetch(Queue::octets(buffer).data());
+        for (std::size_t i = 0; i < count; ++i) {
+            frames_[i] = Queue::octets(buffers_[i]);
+            __builtin_prefetch(frames_[i].data());
+        }
+        const std::span<const ArrivingStream> arriving{arriving_};
+        for (std::size_t i = 0; i < count; ++i) {
+            right_[i].stream = recognize(arriving, frames_[i], right_[i]);
         }
         for (std::size_t i = 0; i < count; ++i) {
-            recognize(Queue::octets(buffers_[i]), right_[i]);
-        }
-        for (std::size_t i = 0; i < count; ++i) {
-            const auto octets = Queue::octets(buffers_[i]);
             const pace::Ticks arrived = queue_.arrival(buffers_[i], now);
             if (right_[i].stream != nullptr) [[likely]] {
-                take_right(octets, right_[i], arrived);
+                take_right(frames_[i], right_[i], arrived);
             } else {
-                take(octets, arrived);
+                take(frames_[i], arrived);
             }
         }
         queue_.release(burst);
@@ -134,19 +136,25 @@ private:
     /// Where a frame of one class of one direction is recorded.
     struct Records {
         const ExpectedDirection* direction = nullptr;
+        record::ArrivalBitmap* arrivals = nullptr;
         record::ClassCounts* counts = nullptr;
         record::ClassDelayRecorder* delays = nullptr;
         std::size_t class_number = 0;
+        bool shares_direction = false;  ///< with the other class
     };
     [[nodiscard]] Records records_of(std::size_t direction_number, std::size_t class_number) noexcept {
-        return {.direction = &plan_.directions[direction_number],
+        const ExpectedDirection& direction = plan_.directions[direction_number];
+        return {.direction = &direction,
+                .arrivals = direction.arrivals,
                 .counts = &counts_[direction_number][class_number],
                 .delays = &delays_[direction_number]->of_class(class_number),
-                .class_number = class_number};
+                .class_number = class_number,
+                .shares_direction = class_number != 0 || direction.mix.m() != direction.mix.n()};
     }
     struct ArrivingStream {
         frame::Recognizer recognizer;
         Records records;
+        bool learns;  ///< an Initiator's: the state table learns from its frames
     };
     /// A frame that is right, but for what only the state table knows.
     struct RightFrame {
@@ -155,45 +163,58 @@ private:
         frame::FrameValues values{};  ///< of an Initiator's frame only
     };
 
-    void recognize(std::span<const std::byte> octets, RightFrame& right) const noexcept {
-        right.stream = nullptr;
-        for (const ArrivingStream& arriving : arriving_) {
-            const frame::Recognizer& recognizer = arriving.recognizer;
-            if (!recognizer.has_right_template(octets)) {
-                continue;
+    /// Returns the stream whose frame it is, nullptr if it is none that is right.
+    [[gnu::always_inline]] static const ArrivingStream* recognize(std::span<const ArrivingStream> arriving,
+                                                                  std::span<const std::byte> octets, RightFrame& right) noexcept {
+        for (const ArrivingStream& one : arriving) {
+            if (one.recognizer.has_right_template(octets)) {
+                return is_right(one, octets.data(), right) ? &one : nullptr;
             }
-            const ExpectedDirection& direction = *arriving.records.direction;
-            const std::uint64_t index = recognizer.index(octets.data());
-            const auto place = direction.mix.place_of(index);
-            if (index >= direction.frame_count || place.foreground != (arriving.records.class_number == 0)) {
-                return;
-            }
-            const frame::FrameValues values = recognizer.stream().values(place.number_in_class);
-            if (!recognizer.has_right_values(octets.data(), values)) {
-                return;
-            }
-            if (recognizer.stream().role() == frame::Role::initiator) {
-                direction.keeper->prefetch(values.connection);
-                right.values = values;
-            }
-            right.stream = &arriving;
-            right.index = index;
-            right.number_in_class = place.number_in_class;
-            return;
         }
+        return nullptr;
+    }
+    [[gnu::always_inline]] static bool is_right(const ArrivingStream& one, const std::byte* octets, RightFrame& right) noexcept {
+        right.index = one.recognizer.index(octets);
+        right.number_in_class = right.index;
+        if (right.index >= one.records.direction->frame_count || (one.records.shares_direction && !is_of_class(one.records, right))) {
+            return false;
+        }
+        const frame::Stream& stream = one.recognizer.stream();
+        return stream.draws() ? one.recognizer.has_right_values(octets, stream.drawn_values(right.number_in_class))
+                              : has_other_right_values(one, octets, right);
+    }
+    static bool is_of_class(const Records& records, RightFrame& right) noexcept {
+        const auto place = records.direction->mix.place_of(right.index);
+        right.number_in_class = place.number_in_class;
+        return place.foreground == (records.class_number == 0);
+    }
+
+    /// Out of line, so that the usual case needs no more registers than there are.
+    [[gnu::noinline]] static bool has_other_right_values(const ArrivingStream& one, const std::byte* octets, RightFrame& right) noexcept {
+        const frame::Stream& stream = one.recognizer.stream();
+        right.values = stream.role() == frame::Role::stateless ? stream.other_values(right.number_in_class)
+                                                               : stream.values_of(stream.connection_of(right.number_in_class));
+        if (!one.recognizer.has_right_values(octets, right.values)) {
+            return false;
+        }
+        if (one.learns) {
+            one.records.direction->keeper->prefetch(right.values.connection);
+        }
+        return true;
     }
 
     void take_right(std::span<const std::byte> octets, const RightFrame& right, pace::Ticks now) noexcept {
-        const frame::Recognizer& recognizer = right.stream->recognizer;
-        const Records& records = right.stream->records;
-        frame::Faults faults;
-        if (recognizer.stream().role() == frame::Role::initiator) {
-            faults = records.direction->keeper->take(octets, recognizer.arrival(), recognizer.stream(), right.values, {});
-            if (!faults.none()) [[unlikely]] {
-                note_faults(*records.counts, faults, octets);
-            }
+        const frame::Faults faults = right.stream->learns ? learn(octets, right) : frame::Faults{};
+        (void)record(right.stream->records, right.index, right.number_in_class, faults, {right.stream->recognizer.timestamp(octets.data())},
+                     now);
+    }
+    [[nodiscard]] frame::Faults learn(std::span<const std::byte> octets, const RightFrame& right) noexcept {
+        const auto& [recognizer, records, learns] = *right.stream;
+        const frame::Faults faults = records.direction->keeper->take(octets, recognizer.arrival(), recognizer.stream(), right.values, {});
+        if (!faults.none()) [[unlikely]] {
+            note_faults(*records.counts, faults, octets);
         }
-        (void)record(records, right.index, right.number_in_class, faults, {recognizer.timestamp(octets.data())}, now);
+        return faults;
     }
 
     /// The long way: any octets whatsoever.
@@ -244,7 +265,7 @@ private:
     bool record(const Records& records, std::uint64_t index, std::uint64_t number_in_class, const frame::Faults& faults, pace::Ticks sent,
                 pace::Ticks now) noexcept {
         record::ClassCounts& counts = *records.counts;
-        if (!records.direction->arrivals->mark(index)) {
+        if (!records.arrivals->mark(index)) {
             ++counts.duplicate;
             return false;
         }
@@ -316,6 +337,7 @@ private:
     const Clock clock_;
     std::vector<ArrivingStream> arriving_;  ///< the streams whose frames arrive here
     std::array<typename Queue::Buffer, burst_frames_max> buffers_{};
+    std::array<std::span<const std::byte>, burst_frames_max> frames_{};
     std::array<RightFrame, burst_frames_max> right_{};
     std::array<std::array<record::ClassCounts, 2>, 2> counts_{};
     std::array<std::optional<record::DelayRecorder>, 2> delays_;  ///< by direction
