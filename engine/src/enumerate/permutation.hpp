@@ -93,7 +93,7 @@ private:
     }
 
     std::uint64_t count_, left_count_;
-    Divider right_count_;
+    ShortDivider right_count_;
     std::array<std::uint64_t, rounds> keys_{};
 };
 

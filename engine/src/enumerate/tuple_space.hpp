@@ -37,7 +37,7 @@ struct Tuple {
 /// Numbers all four-tuples of four ranges: mixed radix, the source port is the least significant digit.
 class TupleSpace {
 public:
-    /// `ranges.count()` is at most 2^63.
+    /// `ranges.count()` is at most 2^48, as many as ShortDivider divides by 2^16.
     constexpr explicit TupleSpace(const TupleRanges& ranges) noexcept
         : ranges_{ranges},
           source_ports_{ranges.source_ports.count},
@@ -77,7 +77,7 @@ private:
     }
 
     TupleRanges ranges_;
-    Divider source_ports_, destination_ports_, source_hosts_;
+    ShortDivider source_ports_, destination_ports_, source_hosts_;
 };
 
 }  // namespace gatemark::enumerate

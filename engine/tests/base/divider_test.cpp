@@ -41,5 +41,26 @@ TEST(Divider, EqualsTheDivisionOfTheProcessor) {
     }
 }
 
+TEST(ShortDivider, EqualsTheDivisionOfTheProcessorWithinItsLimit) {
+    std::mt19937_64 random{4};
+    for (int i = 0; i < 2'000; ++i) {
+        const std::uint64_t divisor = i < 100 ? static_cast<std::uint64_t>(i) + 1 : (random() >> (random() % 63)) | 1;
+        const ShortDivider divider{divisor};
+        EXPECT_EQ(divider.divisor(), divisor);
+        const std::uint64_t largest = ~std::uint64_t{0} / divisor - 1;  // (largest + 1) * divisor <= 2^64
+        for (int j = 0; j < 100; ++j) {
+            const std::uint64_t any = j == 0 ? largest : j == 1 ? 0 : random() >> (random() % 64);
+            for (const std::uint64_t value : {any, any / divisor * divisor, any / divisor * divisor - 1}) {
+                if (value > largest) {
+                    continue;
+                }
+                const auto [quotient, remainder] = divider.divide(value);
+                ASSERT_EQ(quotient, value / divisor) << value << " / " << divisor;
+                ASSERT_EQ(remainder, value % divisor) << value << " % " << divisor;
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace gatemark
