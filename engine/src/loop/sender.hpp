@@ -58,7 +58,8 @@ class StreamWriter {
 public:
     explicit StreamWriter(const frame::Stream* stream) noexcept : stream_{stream} {}
 
-    void prefetch(std::uint64_t /*number*/) const noexcept {}
+    /// What `write` takes for frame `number`, asked for before any frame of a burst is written: here nothing has to come from memory.
+    [[nodiscard]] static std::uint64_t prepare(std::uint64_t number) noexcept { return number; }
     void write(std::byte* octets, std::uint64_t number, std::uint64_t index, pace::Ticks now) const noexcept {
         frame::write_frame(stream_->sent(), octets, stream_->values(number), stream_->octet(), index, now);
     }
@@ -143,7 +144,7 @@ private:
         foreground_mask_ = 0;
         for (std::size_t k = 0; k < due; ++k) {
             if (places_[k].foreground) {
-                foreground_.prefetch(places_[k].number_in_class);
+                places_[k].number_in_class = foreground_.prepare(places_[k].number_in_class);
             }
         }
         for (std::size_t k = 0; k < due; ++k) {

@@ -231,7 +231,8 @@ TEST_P(RefdutCorruptNat, EachFieldOfARespondersFrameIsFoundUnderItsName) {
                             field != Field::untranslated_source && field != Field::mapping_changed;
         for (std::uint64_t k = 0; k < connection_count; k += 19) {
             Octets sent = download.sent().frame;
-            state::ReplyWriter{download, state_, pool_}.write(sent.data(), k, k, {k});
+            const state::ReplyWriter writer{download, state_, pool_};
+            writer.write(sent.data(), writer.prepare(k), k, {k});
             const Fields announced = pass(gateway, field, sent);
             if (field == Field::wrong_owner) {
                 ASSERT_TRUE(announced.has(Field::wrong_owner) &&

@@ -179,7 +179,8 @@ protected:
     }
     [[nodiscard]] Octets reply(const frame::Stream& download, std::uint64_t number) const {
         Octets octets = download.sent().frame;
-        ReplyWriter{download, table_, pool_}.write(octets.data(), number, number, {number});
+        const ReplyWriter writer{download, table_, pool_};
+        writer.write(octets.data(), writer.prepare(number), number, {number});
         return octets;
     }
 
