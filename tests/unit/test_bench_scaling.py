@@ -1,4 +1,4 @@
-"""The arithmetic of `bench.scaling`: common time, ratios within a round, what is left for the machine; no engine runs."""
+"""The arithmetic of `bench.scaling`: common time, ratios within a round, the machine's part; no engine runs."""
 
 from __future__ import annotations
 

@@ -225,13 +225,16 @@ def test_what_the_gateway_admits_beyond_the_limit_spoils_a_trial_once(tmp_path: 
                            configuration=gateway_of(throughput_check(), PORTS, "/t/c", 0))  # fmt: skip
     links = Links(ports=PORTS, folder=tmp_path)
     gateway: Any = AdmittingGateway(5_000_000, 6_000_000, 6_000_000, 7_000_000)
-    bed = ReferenceTestBed(campaign_from_dict(document, where="t"), links, gateway, poll_gap_max_ns=5_000_000)
+    noted: list[int] = []
+    bed = ReferenceTestBed(campaign_from_dict(document, where="t"), links, gateway, poll_gap_max_ns=5_000_000,
+                           note=lambda counts: noted.append(counts["own"]["poll_gap_max_ns"]))  # fmt: skip
     assert bed.own_drops() == {}
     assert bed.own_faults() == ()
     (fault,) = bed.own_faults()
     assert fault == "the reference gateway did not look at its ports for 6ms, 5ms is allowed"
     assert bed.own_faults() == ()
     assert len(bed.own_faults()) == 1
+    assert noted == [5_000_000, 6_000_000, 6_000_000, 7_000_000], "what it does after a trial is asked of nobody"
 
 
 def result_of(check: Check, *comparisons: Comparison, kept: bool = True) -> CheckResult:

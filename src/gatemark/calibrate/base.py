@@ -29,7 +29,8 @@ ADDRESSES: Mapping[tuple[str, Family], tuple[str, str]] = {
 FAR_IPV6 = ("2001:2:0:6400::c613:2", "2001:2:0:6400::c613:1")
 """The same on the right of a translator from IPv4: a host that IPv4 can name by the prefix (RFC 6052)."""
 TIMES = {"settle": "0s", "learn": "20ms", "drain": "100ms", "rest": "20ms"}
-RETRIES = 6
+RETRIES = 20
+"""So many whole trials may be spent on a load until one is undisturbed; where nothing disturbs, none is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

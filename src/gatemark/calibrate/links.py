@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from gatemark.calibrate.base import PortNames
 from gatemark.dut.ports import PortsTestBed
@@ -95,11 +95,14 @@ class ReferenceTestBed(PortsTestBed):
         *,
         poll_gap_max_ns: int | None = None,
         late_departure_max_ns: int | None = None,
+        note: Callable[[dict[str, Any]], None] = lambda _counts: None,
     ) -> None:
+        """`note` is told what the gateway counted until the end of each trial; later it may rest, and nobody cares."""
         super().__init__(campaign)
         self._links = links
         self._gateway = gateway
         self._limits = (poll_gap_max_ns, late_departure_max_ns)
+        self._note = note
         self._told: dict[str, int] = {}
 
     @property
@@ -124,7 +127,9 @@ class ReferenceTestBed(PortsTestBed):
 
         Its counts are the worst since the trial began. A phase that is made again is not blamed for the one before.
         """
-        own = self._gateway.counts()["own"]
+        counts = self._gateway.counts()
+        self._note(counts)
+        own = counts["own"]
         faults = []
         for (name, words), limit in zip(ADMITTED.items(), self._limits, strict=True):
             worst = int(own[name])

@@ -43,6 +43,11 @@ class Observer:
     results: list[RunResult] = field(default_factory=list)
     trials: list[TrialSeen] = field(default_factory=list)
     reference: Reference = field(default_factory=Reference)
+    _counts: dict[str, Any] = field(default_factory=dict)
+
+    def note(self, counts: dict[str, Any]) -> None:
+        """Take what the gateway counted until the end of a trial, or of a phase of it."""
+        self._counts = counts
 
     def on_event(self, event: Event) -> None:
         """Take one event of the campaign."""
@@ -54,10 +59,9 @@ class Observer:
                 self.gateway.reset_counts()
             case TrialFinished():
                 self.gateway.favour(is_measured=False)
-                counts = self.gateway.counts()
-                self.trials.append(TrialSeen(record=event.record, counts=counts))
+                self.trials.append(TrialSeen(record=event.record, counts=self._counts))
                 if event.record.validity.valid:
-                    self.reference = self.reference.worst(reference_of(counts))
+                    self.reference = self.reference.worst(reference_of(self._counts))
             case RunFinished():
                 self.results.append(event.result)
             case _:
@@ -199,6 +203,7 @@ class Calibration:
                         gateway,
                         poll_gap_max_ns=check.poll_gap_max_ns,
                         late_departure_max_ns=check.late_departure_max_ns,
+                        note=observer.note,
                     )
                 )
                 with stepping_back():
