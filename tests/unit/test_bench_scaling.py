@@ -46,13 +46,17 @@ def test_null_ports_return_nothing_so_nothing_is_called_lost() -> None:
     assert found.received is None
 
 
+def both_of(workers: float, apart: float, testpmd: float) -> Scaled:
+    return Scaled(workers=measured(workers, 2), apart=measured(apart, 2), testpmd=testpmd)
+
+
 def test_ratios_are_taken_within_a_round_and_the_share_is_of_the_engines_apart() -> None:
     one, other = measured(20.0, 1), measured(10.0, 1)
     rounds = [
-        [Scaled(workers=one, apart=one, testpmd=50.0), Scaled(workers=measured(36, 2), apart=measured(40, 2), testpmd=90.0)],
-        [Scaled(workers=other, apart=other, testpmd=20.0), Scaled(workers=measured(18, 2), apart=measured(18, 2), testpmd=40.0)],
-        [Scaled(workers=one, apart=one, testpmd=50.0), Scaled(workers=measured(38, 2), apart=measured(38, 2), testpmd=85.0)],
-    ]  # fmt: skip
+        [Scaled(workers=one, apart=one, testpmd=50.0), both_of(36, 40, 90.0)],
+        [Scaled(workers=other, apart=other, testpmd=20.0), both_of(18, 18, 40.0)],
+        [Scaled(workers=one, apart=one, testpmd=50.0), both_of(38, 38, 85.0)],
+    ]
     alone, both = summary_of(rounds)
     assert (alone["ratio"]["median"], alone["share"]["median"]) == (1.0, 1.0)
     assert (both["ratio"]["median"], both["ratio"]["max"]) == (1.8, 1.9)

@@ -99,8 +99,7 @@ def _known(name: str, words: str, kind: str, values: tuple[int, ...]) -> Check:
         name=name,
         truth=words,
         mode="router44",
-        # Frames do not wait for one before them that takes longer, so each has its own delay.
-        forward=Flow(delay=Delay(kind="fixed" if kind == "fixed" else "periodic", values_ns=values), keep_order=False),
+        forward=_delayed(Delay(kind="fixed" if kind == "fixed" else "periodic", values_ns=values)),
         tables=_tables(),
         compare=compare,
         poll_gap_max_ns=GAP_NS_MAX,
@@ -133,12 +132,17 @@ def _uniform(name: str, least: int, most: int) -> Check:
         name=name,
         truth=f"uniform, {least // US} us to {most // US} us",
         mode="router44",
-        forward=Flow(delay=Delay(kind="uniform", values_ns=(least, most))),
+        forward=_delayed(Delay(kind="uniform", values_ns=(least, most))),
         tables=_tables(),
         compare=compare,
         poll_gap_max_ns=GAP_NS_MAX,
         late_departure_max_ns=GAP_NS_MAX,
     )
+
+
+def _delayed(delay: Delay) -> Flow:
+    """Return a flow in which no frame waits for one before it that takes longer, so that each has its own delay."""
+    return Flow(delay=delay, keep_order=False)
 
 
 def _comparisons(
