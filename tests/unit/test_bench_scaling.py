@@ -65,7 +65,8 @@ def test_ratios_are_taken_within_a_round_and_the_share_is_of_the_engines_apart()
     assert both["share"]["min"] == pytest.approx(0.9)
     assert both["testpmd_ratio"]["median"] == pytest.approx(1.8)
     assert table([alone, both]).splitlines()[-1].split() == [
-        "2", "2", "0.0", "0.0-0.0", "1.80", "1.80-1.90", "1.90", "1.00", "1.80", "1.0%,", "1.0%", "0.0%,", "0.0%", "-", "-",
+        "2", "2", "0.0", "0.0-0.0", "1.80", "1.80-1.90", "1.90", "1.00", "1.80",
+        "1.0%,", "1.0%", "0.0%,", "0.0%", "-", "-",
     ]  # fmt: skip
 
 
