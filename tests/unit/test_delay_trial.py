@@ -81,6 +81,13 @@ class TestRequest:
             assert other["delays"] is None
             assert all(direction["step"] is None for direction in other["directions"])
 
+    @pytest.mark.parametrize(("form", "give_up_ns"), [
+        (PLAIN, 1_000_000), (TrialForm(lateness_max_ns=7), 7), (TrialForm(lateness_max_ns=10**9), 1_000_000),
+        (TrialForm(reset_after_ns=1), 2 * SECOND), (TrialForm(step=FORM.step, lateness_max_ns=7), 2 * SECOND),
+    ])  # fmt: skip
+    def test_a_late_trial_ends_unless_the_gateway_must_recover_in_it(self, form: TrialForm, give_up_ns: int) -> None:
+        assert request(form)["give_up_lateness_ns"] == give_up_ns
+
     def test_a_step_or_a_reset_alone_records_nothing_more(self) -> None:
         assert TrialForm(step=FORM.step, reset_after_ns=1).delays_json is None
         assert TrialForm(timeout_ns=5).delays_json == {

@@ -59,6 +59,15 @@ class TrialForm:
         """Return how late a burst may be sent where the campaign allows so much."""
         return allowed_ns if self.lateness_max_ns is None else min(allowed_ns, self.lateness_max_ns)
 
+    def give_up_ns(self, allowed_ns: int, duration_ns: int) -> int:
+        """Return how late a burst must be for the trial to be ended, where the campaign allows so much lateness.
+
+        A gateway that was reset or overloaded is given its time in any case: the next trial must find it recovered.
+        """
+        if self.step is not None or self.reset_after_ns is not None:
+            return duration_ns
+        return self.lateness_limit_ns(allowed_ns)
+
     @property
     def delays_json(self) -> dict[str, Any] | None:
         """The key `delays` of a request; None where nothing is asked for."""

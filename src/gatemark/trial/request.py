@@ -151,7 +151,7 @@ def trial_body(
         "seed": campaign.seed,
         "duration_ns": duration_ns,
         "waits": waits if form.drain_ns is None else {**waits, "drain_ns": form.drain_ns},
-        "give_up_lateness_ns": form.lateness_limit_ns(campaign.validity.lateness_max_ns),
+        "give_up_lateness_ns": form.give_up_ns(campaign.validity.lateness_max_ns, duration_ns),
         "kept_frames_max": defaults.KEPT_FRAMES_MAX,
         "progress_ns": defaults.PROGRESS_NS,
         "connections": connections,
