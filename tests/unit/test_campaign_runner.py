@@ -17,6 +17,7 @@ from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.campaign.trials import SHORT_ATTEMPTS, Patience
 from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
+from gatemark.dut.base import FoundTestBed
 from gatemark.engine.client import JsonObject, ProgressCallback
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError, EngineError, Interrupted, ResultError, TestBedError
@@ -69,17 +70,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "trials.jsonl"
 
 
-class QuietBed:
+class QuietBed(FoundTestBed):
     """A test bed about which there is nothing to say."""
-
-    def own_drops(self) -> dict[str, int]:
-        return {}
-
-    def own_faults(self) -> tuple[str, ...]:
-        return ()
-
-    def gateway_queue_drops(self) -> dict[str, int]:
-        return {}
 
     def check(self) -> None:
         pass
