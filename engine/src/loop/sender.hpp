@@ -42,7 +42,7 @@ public:
     [[nodiscard]] std::uint64_t offered_so_far() const noexcept { return offered_so_far_.load(std::memory_order_relaxed); }
     /// To be read after the worker has left the trial.
     [[nodiscard]] const SendCounts& counts() const noexcept { return counts_; }
-    /// Offers nothing more from the next poll on; by the control thread, where another sender spoiled the trial.
+    /// Offers nothing more from the next poll on; also by the control thread, where another sender spoiled the trial.
     void stop() noexcept { finished_.store(true, std::memory_order_release); }
     /// Gives buffers back that the port never took; by the worker, or after it has left.
     virtual void release_rest() noexcept = 0;
@@ -107,7 +107,7 @@ private:
     /// Takes as many buffers as frames are due and writes what varies; returns false if none is due or none is free.
     bool prepare(pace::Ticks now) noexcept {
         if (next_ >= plan_.frame_count) {
-            finish();
+            stop();
             return false;
         }
         std::size_t due = 0, foreground = 0;
@@ -189,7 +189,7 @@ private:
             ++counts_.refused;
         }
         if (sent_ == ready_ && next_ >= plan_.frame_count) {
-            finish();
+            stop();
         } else {
             give_up_if_hopeless(late);
         }
@@ -199,11 +199,9 @@ private:
     void give_up_if_hopeless(pace::Ticks late) noexcept {
         if (late > plan_.give_up_lateness) {
             counts_.gave_up = true;
-            finish();
+            stop();
         }
     }
-
-    void finish() noexcept { finished_.store(true, std::memory_order_release); }
 
     SenderPlan plan_;
     Queue& queue_;
