@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -104,30 +105,26 @@ bool PacketReceiver::is_ready(unsigned number) const noexcept {
     return (std::atomic_ref<std::uint32_t>{slot(number)->tp_status}.load(std::memory_order_acquire) & TP_STATUS_USER) != 0;
 }
 
-bool PacketReceiver::take(unsigned number, rte_mbuf& buffer) noexcept {
+void PacketReceiver::take(unsigned number, rte_mbuf& buffer) noexcept {
     tpacket2_hdr& header = *slot(number);
     const auto* const frame = reinterpret_cast<const std::byte*>(&header) + header.tp_mac;
-    const bool tagged = (header.tp_status & TP_STATUS_VLAN_VALID) != 0;
+    const bool tagged = (header.tp_status & TP_STATUS_VLAN_VALID) != 0 && header.tp_snaplen >= before_tag_octets;
     const std::size_t tag_octets = tagged ? net::ethernet::vlan_tag_octets : 0;
-    const bool whole = header.tp_snaplen == header.tp_len && header.tp_snaplen >= before_tag_octets &&
-                       header.tp_snaplen + tag_octets <= rte_pktmbuf_tailroom(&buffer);
-    if (whole) {
-        auto* const to = rte_pktmbuf_mtod(&buffer, std::byte*);
-        if (tagged) {  // the kernel takes tags out of the frame: put it back
-            std::memcpy(to, frame, before_tag_octets);
-            const std::uint16_t type = (header.tp_status & TP_STATUS_VLAN_TPID_VALID) != 0 ? header.tp_vlan_tpid : net::ethernet::type_vlan;
-            store_big_endian(to + before_tag_octets, type);
-            store_big_endian(to + before_tag_octets + 2, static_cast<std::uint16_t>(header.tp_vlan_tci));
-            std::memcpy(to + before_tag_octets + tag_octets, frame + before_tag_octets, header.tp_snaplen - before_tag_octets);
-        } else {
-            std::memcpy(to, frame, header.tp_snaplen);
-        }
-        buffer.data_len = static_cast<std::uint16_t>(header.tp_snaplen + tag_octets);
-        buffer.pkt_len = buffer.data_len;
+    const std::size_t octets = std::min<std::size_t>(header.tp_snaplen, rte_pktmbuf_tailroom(&buffer) - tag_octets);
+    auto* const to = rte_pktmbuf_mtod(&buffer, std::byte*);
+    if (tagged) {  // the kernel takes tags out of the frame: put it back
+        std::memcpy(to, frame, before_tag_octets);
+        const std::uint16_t type = (header.tp_status & TP_STATUS_VLAN_TPID_VALID) != 0 ? header.tp_vlan_tpid : net::ethernet::type_vlan;
+        store_big_endian(to + before_tag_octets, type);
+        store_big_endian(to + before_tag_octets + 2, static_cast<std::uint16_t>(header.tp_vlan_tci));
+        std::memcpy(to + before_tag_octets + tag_octets, frame + before_tag_octets, octets - before_tag_octets);
+    } else {
+        std::memcpy(to, frame, octets);
     }
+    buffer.data_len = static_cast<std::uint16_t>(octets + tag_octets);
+    buffer.pkt_len = buffer.data_len;
     // Pairs with the kernel's look at the slot before it writes the next frame there.
     std::atomic_ref<std::uint32_t>{header.tp_status}.store(TP_STATUS_KERNEL, std::memory_order_release);
-    return whole;
 }
 
 std::size_t PacketReceiver::receive(std::span<rte_mbuf*> burst) noexcept {
@@ -138,17 +135,11 @@ std::size_t PacketReceiver::receive(std::span<rte_mbuf*> burst) noexcept {
     if (ready == 0 || rte_pktmbuf_alloc_bulk(pool_, burst.data(), static_cast<unsigned>(ready)) != 0) {
         return 0;
     }
-    std::size_t received = 0;
-    for (std::size_t i = 0; i < ready; ++i) {
-        if (take(next_, *burst[i])) {
-            std::swap(burst[received++], burst[i]);
-        } else {
-            truncated_count_.fetch_add(1, std::memory_order_relaxed);
-        }
+    for (rte_mbuf* const buffer : burst.first(ready)) {
+        take(next_, *buffer);
         next_ = next_ + 1 == ring_.slots ? 0 : next_ + 1;
     }
-    rte_pktmbuf_free_bulk(burst.data() + received, static_cast<unsigned>(ready - received));
-    return received;
+    return ready;
 }
 
 }  // namespace gatemark::io

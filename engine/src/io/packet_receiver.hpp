@@ -2,7 +2,6 @@
 
 #include "base/result.hpp"
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,12 +34,9 @@ public:
     PacketReceiver& operator=(const PacketReceiver&) = delete;
     ~PacketReceiver();
 
-    /// Copies frames out of the ring, each whole and with its VLAN tag, and returns their number. Frames that find no buffer stay in the
-    /// ring.
+    /// Copies frames out of the ring, with their VLAN tags, and returns their number. Frames that find no buffer stay in the ring. Of a
+    /// frame longer than a buffer its beginning arrives, which is longer than any frame expected: so it is seen, and seen to be wrong.
     [[nodiscard]] std::size_t receive(std::span<rte_mbuf*> burst) noexcept;
-
-    /// Frames thrown away because they were longer than a slot.
-    [[nodiscard]] std::uint64_t truncated_count() const noexcept { return truncated_count_.load(std::memory_order_relaxed); }
 
 private:
     PacketReceiver(int descriptor, PacketRing ring, rte_mempool* pool);
@@ -48,15 +44,14 @@ private:
     [[nodiscard]] int set_up(int interface_index, std::uint16_t group);
     [[nodiscard]] tpacket2_hdr* slot(unsigned number) const noexcept;
     [[nodiscard]] bool is_ready(unsigned number) const noexcept;
-    /// Takes one ready slot into `buffer` and gives the slot back; false if the frame is not whole.
-    [[nodiscard]] bool take(unsigned number, rte_mbuf& buffer) noexcept;
+    /// Takes one ready slot into `buffer` and gives the slot back.
+    void take(unsigned number, rte_mbuf& buffer) noexcept;
 
     int descriptor_;
     PacketRing ring_;
     rte_mempool* pool_;
     std::byte* memory_ = nullptr;
     unsigned next_ = 0;
-    std::atomic<std::uint64_t> truncated_count_{0};  ///< written by the worker, read by the control thread
 };
 
 }  // namespace gatemark::io

@@ -248,6 +248,43 @@ TEST(XdpSockets, FramesTooLongForTheBuffersAreCounted) {
     EXPECT_EQ(sum_of_receiving(drops.read()), 32U) << text_of(drops.read());
 }
 
+TEST(PacketSockets, OfAFrameTooLongForTheBuffersTheBeginningArrives) {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "making a veth pair needs root";
+    }
+    ASSERT_TRUE(test::start_environment());
+    const VethPair veth;
+    if (!veth.made || std::system(("ip link set " + veth.left + " mtu 3506 && ip link set " + veth.right + " mtu 3506").c_str()) != 0) {
+        GTEST_SKIP() << "this kernel lets us make no veth pair";
+    }
+    PortOptions left_options = port_options("left", "af_packet:" + veth.left);
+    left_options.mtu = 3506;
+    const PortOptions right_options = port_options("right", "af_packet:" + veth.right);
+    auto left = open_port(left_options);
+    auto right = open_port(right_options);
+    ASSERT_EQ(error_of(left), nullptr) << error_of(left)->what;
+    ASSERT_EQ(error_of(right), nullptr) << error_of(right)->what;
+    auto& receiver = std::get<DpdkPort>(right);
+    static_cast<void>(receive_until_silence(receiver));
+    DropReader drops{receiver};
+    ASSERT_EQ(send_some(std::get<DpdkPort>(left), 3500), 32U);
+    ReceiveQueue receive{receiver, 0};
+    std::array<rte_mbuf*, 32> burst{};
+    std::size_t arrived = 0;
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{2};
+         std::chrono::steady_clock::now() < end && arrived < 32;) {
+        const std::size_t got = receive.receive(burst);
+        for (const rte_mbuf* const frame : std::span{burst}.first(got)) {
+            EXPECT_GT(frame->data_len, frame_octets_max(right_options.mtu)) << "it could pass for a frame of a length that was expected";
+            EXPECT_LT(frame->data_len, 3500);
+        }
+        receive.release(std::span{burst}.first(got));
+        arrived += got;
+    }
+    EXPECT_EQ(arrived, 32U);
+    EXPECT_EQ(sum_of_receiving(drops.read()), 0U) << text_of(drops.read());
+}
+
 /// IPv4 packets that this namespace's kernel began to process.
 std::uint64_t packets_in_kernel() {
     std::ifstream table{"/proc/self/net/snmp"};
