@@ -130,6 +130,7 @@ def self_test(ceiling: int = 900_000) -> SelfTestPart:
     families = (("ipv4", 64), ("ipv6", 84))
     return SelfTestPart(
         machine="tester, some processor", port_kind="netns-af_packet", measured_at="2026-11-21T10:00:00+00:00",
+        lateness_max_ns=10**6,
         entries=tuple(
             CeilingPart(
                 family=family, frame_octets=octets + more, direction=way, mode=mode, kind="throughput",

@@ -116,7 +116,7 @@ def document(runs: Sequence[RunPart], **of_gateway: Any) -> ResultDocument:
     return ResultDocument(
         schema_=1, name="stateful", gatemark="0", status="complete", gateway=GatewayPart(**(gateway | of_gateway)),
         testbed="two ports", seed=1, repetitions_asked=10, runs_planned=len(runs), runs=tuple(runs),
-        validity=ValidityPart(trials=20, valid=20, invalid=0, reasons=()), deviations=(),
+        validity=ValidityPart(trials=20, valid=20, invalid=0, lateness_max_ns=10**6, reasons=()), deviations=(),
         claim=ClaimPart(level="none", sentence="No claim.", informational="RFC 9693 is informational.", unmet=()),
     )  # fmt: skip
 

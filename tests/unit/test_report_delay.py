@@ -297,6 +297,14 @@ def test_rates_that_reach_the_self_test_are_marked() -> None:
     assert "is not below the Tester's own self-test (400,000)" in terminal_of(above, width=300)
 
 
+def test_a_ceiling_found_under_a_weaker_rule_is_told() -> None:
+    rates = [run("throughput", (400_000,), changes={"connections": None})]
+    own = self_test(900_000)
+    told = stateless(rates, self_test=own.model_copy(update={"lateness_max_ns": 5 * 10**6}))
+    assert "In the self-test a burst could be 5 ms late, here 1 ms" in Words(page_of(told)).text
+    assert "a burst could be" not in Words(page_of(stateless(rates, self_test=own))).text
+
+
 def test_the_ceiling_of_a_size_is_that_of_the_next_larger_one() -> None:
     own = self_test(900_000)
     sizes = {"ipv4": 500, "ipv6": None}

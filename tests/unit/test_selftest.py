@@ -73,8 +73,20 @@ def test_a_rate_that_is_not_confirmed_is_left() -> None:
         ceiling=10_000,
         confirmations=3,
     )
-    assert 760 <= found.rate <= 800
+    assert 700 <= found.rate <= 800
     assert found.limited == "long"
+
+
+def test_a_rate_that_no_long_trial_reaches_is_given_up_soon() -> None:
+    tried: list[int] = []
+
+    def attempt(rate: int, is_long: bool) -> Tried:
+        tried.append(rate)
+        return Tried(passed=not is_long or rate < 10_000, reason="stalled")
+
+    found = find_rate(attempt, start=1_000_000, ceiling=1_000_000, confirmations=3)
+    assert 4_000 < found.rate < 10_000
+    assert len(tried) < 20
 
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
@@ -142,8 +154,8 @@ def document(
 ) -> SelfTest:
     return SelfTest(
         selftest=1, machine=machine or stored.this_machine(), port_kind="memif", measured_at="2025-01-01",
-        gatemark="1", engine="1", quick=False, trial_ns=1, confirmations=1, entries=entries, self_latency=latency,
-        clock=stored.Clock(resolution_ps=10_000, read_ps=20_000),
+        gatemark="1", engine="1", quick=False, trial_ns=1, confirmations=1, lateness_max_ns=10**6,
+        entries=entries, self_latency=latency, clock=stored.Clock(resolution_ps=10_000, read_ps=20_000),
     )  # fmt: skip
 
 
@@ -220,6 +232,8 @@ def test_the_same_kind_of_port_is_joined() -> None:
         for side in ("left", "right")
     }  # type: ignore[arg-type]
     cards = subject_of(ring.model_copy(update=pci))
+    patient = ring.model_copy(update={"validity": ring.validity.model_copy(update={"lateness_max_ns": 5 * 10**6})})
+    assert subject_of(patient).lateness_max_ns == 5 * 10**6
     assert cards.cable
     assert cards.ports == {"left": "pci:0000:01:00.0", "right": "pci:0000:01:00.1"}
     for port in ("null", "memif:/run/x.sock,role=server"):

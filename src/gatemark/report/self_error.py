@@ -85,7 +85,13 @@ def reaches_ceiling(document: ResultDocument, run: RunPart, rate: int | float | 
 
 
 def ceiling_notes(document: ResultDocument) -> Iterator[str]:
-    """A sentence for each run that is not below the Tester's own self-test."""
+    """A sentence for each run that is not below the Tester's own self-test, and one if that allowed the Tester more."""
+    own, here_ns = document.self_test, document.validity.lateness_max_ns
+    if own is not None and own.entries and own.lateness_max_ns > here_ns:
+        yield (
+            f"In the self-test a burst could be {format_time(own.lateness_max_ns)} late, here {format_time(here_ns)}:"
+            " the Tester may reach less than the ceiling says."
+        )
     for run in document.runs:
         found = run.rate_per_direction or run.connections_per_second
         loads = [point.frames_per_second for point in run.points if point.directions]

@@ -85,7 +85,7 @@ def build_document(
         repetitions_asked=campaign.repetitions,
         runs_planned=runs_planned,
         runs=runs,
-        validity=validity_of(trials),
+        validity=validity_of(trials, lateness_max_ns=campaign.validity.lateness_max_ns),
         deviations=deviations(campaign),
         claim=claim_of(campaign, gateway, runs, complete=len(runs) == runs_planned),
         clock=clock,
@@ -93,13 +93,14 @@ def build_document(
     )
 
 
-def validity_of(trials: Sequence[TrialRecord]) -> ValidityPart:
+def validity_of(trials: Sequence[TrialRecord], *, lateness_max_ns: int) -> ValidityPart:
     """Count valid and invalid trials; reasons without their figures, so that equal ones fall together."""
     invalid = [trial for trial in trials if not trial.validity.valid]
     return ValidityPart(
         trials=len(trials),
         valid=len(trials) - len(invalid),
         invalid=len(invalid),
+        lateness_max_ns=lateness_max_ns,
         reasons=count_reasons(trial.validity.reasons for trial in invalid),
     )
 

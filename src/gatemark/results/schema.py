@@ -243,6 +243,8 @@ class ValidityPart(Part):
     trials: int
     valid: int
     invalid: int
+    lateness_max_ns: int
+    """A trial with a burst that the Tester sent later than this is invalid."""
     reasons: tuple[ReasonPart, ...]
 
 

@@ -60,6 +60,8 @@ class SelfTestPart(Part):
     machine: str
     port_kind: str
     measured_at: str
+    lateness_max_ns: int
+    """A trial of the self-test with a burst sent later than this did not count."""
     entries: tuple[CeilingPart, ...]
     self_latency: tuple[SelfLatencyPart, ...]
 
@@ -124,7 +126,7 @@ def clock_of(provenance: Provenance) -> ClockPart | None:
 
 def self_test_part(data: dict[str, Any]) -> SelfTestPart:
     """Return what reports need of a self-test, which holds more."""
-    plain = {name: data[name] for name in ("machine", "port_kind", "measured_at")}
+    plain = {name: data[name] for name in ("machine", "port_kind", "measured_at", "lateness_max_ns")}
     return SelfTestPart(
         **plain,
         entries=tuple(CeilingPart(**_own(CeilingPart, entry)) for entry in data["entries"]),

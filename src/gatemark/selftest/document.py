@@ -88,6 +88,8 @@ class SelfTest(_Part):
     """Sending time of the trials that confirm a rate."""
     confirmations: int
     """How often in succession a rate had to pass."""
+    lateness_max_ns: int
+    """A trial with a burst sent later than this did not count."""
     entries: tuple[Entry, ...]
     self_latency: tuple[SelfLatency, ...]
     clock: Clock

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gatemark.config.defaults import LATENESS_MAX_NS
 from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign, Family
 
@@ -67,8 +68,14 @@ def cases(
     return found
 
 
-def campaign_of(case: Case, *, ports: dict[str, str], trial_ns: int, retries: int = 3) -> Campaign:
-    """Return the loop-back campaign of a case."""
+def campaign_of(
+    case: Case,
+    *,
+    ports: dict[str, str],
+    trial_ns: int,
+    lateness_max_ns: int = LATENESS_MAX_NS,
+) -> Campaign:
+    """Return the loop-back campaign of a case; its trials count under the same rule as those of the gateway."""
     stateful = case.connections is not None
     random_ports = case.mode in ("random_ports", "random_both")
     document: dict[str, Any] = {
@@ -81,7 +88,7 @@ def campaign_of(case: Case, *, ports: dict[str, str], trial_ns: int, retries: in
             "frame_sizes": {"family": case.family, "octets": case.frame_octets},
         },
         "trial": {"duration": f"{trial_ns}ns", **WAITS},
-        "validity": {"retries": retries},
+        "validity": {"lateness_max": f"{lateness_max_ns}ns"},
     }
     if stateful:
         document["connections"] = {"count": case.connections, "timeout": "50ms", "gap": "20ms", **_four_tuples(case)}

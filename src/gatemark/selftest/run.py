@@ -14,6 +14,8 @@ from gatemark.campaign.journal import TrialRecord
 from gatemark.campaign.loads import line_maximum
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import Run, cells_of
+from gatemark.campaign.trials import Patience
+from gatemark.config.defaults import LATENESS_MAX_NS
 from gatemark.config.model import Campaign, Family
 from gatemark.dut.base import TestBed
 from gatemark.dut.steering import plan_cores, usable_processors
@@ -63,6 +65,8 @@ class Subject:
     cable: bool = False
     """Whether the user must join both ports."""
     line_bits_per_second: int | None = None
+    lateness_max_ns: int = LATENESS_MAX_NS
+    """A trial with a later burst does not count, as in the campaign."""
     connections: tuple[int, ...] = (CONNECTIONS,)
 
 
@@ -98,22 +102,31 @@ def subject_of(campaign: Campaign | None) -> Subject:
             port_kind=kind,
             ports=bed.ports,
             open_testbed=lambda _: bed,
+            lateness_max_ns=LATENESS_MAX_NS if campaign is None else campaign.validity.lateness_max_ns,
             connections=_connections(campaign),
         )
     kind = port_kind_of(campaign)
     named = {
         name: (side and side.port) or "ring" for name, side in (("left", campaign.left), ("right", campaign.right))
     }
-    counts = _connections(campaign)
+    counts, lateness_max_ns = _connections(campaign), campaign.validity.lateness_max_ns
     if kind == "ring":
-        return Subject(port_kind=kind, ports={"left": "ring", "right": "ring"}, connections=counts)
+        ports = {"left": "ring", "right": "ring"}
+        return Subject(port_kind=kind, ports=ports, lateness_max_ns=lateness_max_ns, connections=counts)
     if kind in UNJOINABLE:
         raise ConfigError(
             what=f"two ports of kind {kind} of one process cannot be joined to each other",
             where=campaign.source,
             fix="test the Tester alone with a campaign of kind netns, with ring ports, or with network cards",
         )
-    return Subject(port_kind=kind, ports=named, cable=True, line_bits_per_second=campaign.line.rate, connections=counts)
+    return Subject(
+        port_kind=kind,
+        ports=named,
+        cable=True,
+        line_bits_per_second=campaign.line.rate,
+        lateness_max_ns=lateness_max_ns,
+        connections=counts,
+    )
 
 
 def _connections(campaign: Campaign | None) -> tuple[int, ...]:
@@ -161,6 +174,7 @@ class SelfTester:
             quick=quick,
             trial_ns=self._effort.trial_ns,
             confirmations=self._effort.confirmations,
+            lateness_max_ns=self._subject.lateness_max_ns,
             entries=tuple(entries),
             self_latency=tuple(latencies),
             clock=Clock.model_validate(hello["clock"]),
@@ -171,7 +185,7 @@ class SelfTester:
 
     def _entry(self, case: Case) -> Entry:
         """Search for the highest rate of a case; that of the next smaller size is where it begins."""
-        campaign = campaign_of(case, ports=self._subject.ports, trial_ns=self._effort.trial_ns)
+        campaign = self._campaign(case)
         ceiling = line_maximum(campaign, cells_of(campaign)[0], self._subject.line_bits_per_second) or RATE_MAX
         key = (case.family, case.direction, case.mode)
 
@@ -207,13 +221,16 @@ class SelfTester:
     def delays(self, family: Family, octets: int, rates: Sequence[int]) -> Iterator[SelfLatency]:
         """Measure the delays of both directions at these loads; one that the Tester cannot offer is left out."""
         case = Case(family=family, frame_octets=octets, direction="bidirectional", mode="fixed")
-        campaign = campaign_of(case, ports=self._subject.ports, trial_ns=self._effort.trial_ns)
+        campaign = self._campaign(case)
         for rate in rates:
             record = self._trial(campaign, case, rate, self._effort.trial_ns)
             if not record.validity.valid:
                 continue
             for way in record.report.directions:
                 yield _latency(case, rate, way.direction, way.foreground.delay, way.lateness_max_ns)
+
+    def _campaign(self, case: Case) -> Campaign:
+        return loop_back_campaign(case, self._subject, self._effort)
 
     def _trial(self, campaign: Campaign, case: Case, rate: int, duration_ns: int) -> TrialRecord:
         """Make one trial; an invalid one is repeated as in a campaign."""
@@ -223,13 +240,16 @@ class SelfTester:
         maker = TrialMaker(
             campaign=campaign, engine=self._tester.engine, testbed=self._tester.testbed, on_event=_ignore
         )
-        for attempt in range(1 + campaign.validity.retries):
+        patience = Patience(campaign, duration_ns)
+        is_last = False
+        while not is_last:
+            is_last = patience.ends
             self._trial_number += 1
             order = TrialOrder(
                 run=run,
                 trial_number=self._trial_number,
                 repetition=0,
-                attempt=attempt,
+                attempt=patience.attempts,
                 step=Measure(
                     frames_per_second=rate, duration_ns=duration_ns, purpose="search", connections=case.connections
                 ),
@@ -237,6 +257,7 @@ class SelfTester:
             record = maker.make(order, loss_tolerance=Fraction(0), bounds=bounds_of(()), needs_link=True)
             if record.validity.valid:
                 break
+            patience.take(record)
         return record
 
 
@@ -255,9 +276,14 @@ def open_self_tester(
 ) -> Iterator[SelfTester]:
     """Join the ports and open a Tester on them, for cases like the first."""
     used = equipment or _equipment(subject)
-    bed, complete = prepare(campaign_of(first, ports=subject.ports, trial_ns=effort.trial_ns), used)
+    bed, complete = prepare(loop_back_campaign(first, subject, effort), used)
     with open_tester(complete, bed, used) as tester:
         yield SelfTester(tester, subject, effort, tell)
+
+
+def loop_back_campaign(case: Case, subject: Subject, effort: Effort) -> Campaign:
+    """Return the campaign whose trials test the Tester in a case."""
+    return campaign_of(case, ports=subject.ports, trial_ns=effort.trial_ns, lateness_max_ns=subject.lateness_max_ns)
 
 
 def planned_cases(subject: Subject, effort: Effort) -> list[Case]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 RESOLUTION_DIVISOR = 50
 """The search ends when both bounds are within 2 % of each other."""
 RATE_MIN = 100
-STEP_DOWN_PERCENT = 96
-"""A rate that fails a confirmation is left by so much."""
+STEP_DOWN_PERCENT, STEP_DOWN_PERCENT_MAX = 4, 50
+"""A rate that fails a confirmation is left by so much; twice as much each time, as trials that the Tester's machine
+disturbs would otherwise be followed down for hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +46,13 @@ def find_rate(attempt: Callable[[int, bool], Tried], *, start: int, ceiling: int
             lower = middle
         else:
             upper, reason = middle, tried.reason
+    step = STEP_DOWN_PERCENT
     while lower >= RATE_MIN:
         failed = next((one for _ in range(confirmations) if not (one := attempt(lower, True)).passed), None)
         if failed is None:
             return Reached(rate=lower, limited=reason)
-        lower, reason = lower * STEP_DOWN_PERCENT // 100, failed.reason
+        lower, reason = lower * (100 - step) // 100, failed.reason
+        step = min(2 * step, STEP_DOWN_PERCENT_MAX)
     return Reached(rate=0, limited=reason)
 
 
