@@ -2,8 +2,10 @@
 #include "record/arrival_bitmap.hpp"
 #include "record/delay_recorder.hpp"
 #include "record/lateness.hpp"
+#include "record/loss.hpp"
 #include "tick_counter.hpp"
 
+#include <array>
 #include <utility>
 
 /// What is kept of each frame: bitmap, delay histogram, tags, delay variation, lateness. With two threads, both write to the same one.
@@ -80,12 +82,32 @@ void add_lateness(benchmark::State& state) {
     benchmark::DoNotOptimize(lateness);
 }
 
+/// Reads the losses of a trial off its bitmap, of which so many percent of the frames are lost, each for itself or as a gateway's queue
+/// that runs over loses them: eight in a row.
+void find_losses(benchmark::State& state) {
+    constexpr std::uint64_t frames = 16'000'000;
+    const auto percent = static_cast<std::uint64_t>(state.range(0)), in_a_row = static_cast<std::uint64_t>(state.range(1));
+    record::ArrivalBitmap bitmap;
+    bitmap.reset(frames);
+    for (std::uint64_t i = 0; i < frames; ++i) {
+        if (mix_bits(i / in_a_row) % 100 >= percent) {
+            bitmap.mark(i);
+        }
+    }
+    TickCounter counter{state};
+    for (auto unused : state) {
+        benchmark::DoNotOptimize(record::find_losses(bitmap, pace::Mix{1, 1}, std::array<std::uint64_t, 1>{frames}));
+        counter.add(frames);
+    }
+}
+
 BENCHMARK(make_delay);  // what the cases below spend on the delay itself
 BENCHMARK(mark_bitmap)->Threads(1)->Threads(2)->UseRealTime();
 BENCHMARK(add_delay);
 BENCHMARK(put_delay_variation)->Threads(1)->Threads(2)->UseRealTime();
 BENCHMARK(find_tag);
 BENCHMARK(add_lateness);
+BENCHMARK(find_losses)->ArgNames({"percent", "in_a_row"})->Args({0, 1})->Args({1, 1})->Args({50, 1})->Args({50, 8})->Args({100, 1});
 
 }  // namespace
 

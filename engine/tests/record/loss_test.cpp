@@ -56,20 +56,24 @@ void expect_same(const LossFacts& found, const LossFacts& slow) {
 TEST(FindLosses, EqualsLookingAtOneFrameAfterTheOther) {
     std::mt19937 random{6};
     for (int k = 0; k < 400; ++k) {
-        const std::uint64_t frame_count = 1 + random() % (k % 4 == 0 ? 70 : 3000);
-        const auto n = static_cast<std::uint32_t>(1 + random() % 10), m = static_cast<std::uint32_t>(random() % (n + 1));
+        const std::uint64_t frame_count =
+            1 + random() % std::array<std::uint64_t, 4>{70, 3000, 3000, 50'000}[static_cast<std::size_t>(k % 4)];
+        const auto n = static_cast<std::uint32_t>(1 + random() % 10), m = k % 8 < 4 ? n : static_cast<std::uint32_t>(random() % (n + 1));
         const pace::Mix mix{m, n};
         ArrivalBitmap arrivals;
         arrivals.reset(frame_count);
         const std::uint32_t loss_percent = std::array<std::uint32_t, 4>{0, 2, 50, 100}[random() % 4];
+        const std::uint64_t lost_in_turn = random() % 3 == 0 ? 1 + random() % 130 : 1;  // so many at once
         const std::uint64_t outage_start = random() % frame_count, outage_end = outage_start + random() % 200;
         std::vector<std::uint64_t> offered_end;
         const std::size_t senders = 1 + random() % 4;
         for (std::size_t sender = 0; sender < senders; ++sender) {
             offered_end.push_back(random() % 3 == 0 ? sender + senders * (random() % (frame_count / senders + 1)) : frame_count + senders);
         }
+        bool is_lost = false;
         for (std::uint64_t i = 0; i < frame_count; ++i) {
-            const bool lost = random() % 100 < loss_percent || (i >= outage_start && i < outage_end);
+            is_lost = i % lost_in_turn == 0 ? random() % 100 < loss_percent : is_lost;
+            const bool lost = is_lost || (i >= outage_start && i < outage_end);
             if (!lost && i < offered_end[i % senders]) {
                 arrivals.mark(i);
             }
