@@ -1,8 +1,10 @@
 #pragma once
 
+#include "base/paged_memory.hpp"
+
 #include <atomic>
 #include <cstdint>
-#include <vector>
+#include <cstring>
 
 namespace gatemark::record {
 
@@ -10,11 +12,17 @@ namespace gatemark::record {
 /// duplicate can never stand in for a lost frame. 60 s at 10 million frames/s take 75 MB.
 class ArrivalBitmap {
 public:
-    /// Keeps the memory it has, so a campaign's trials pay for it once.
+    /// Keeps the memory it has, so a campaign's trials pay for it once. Throws std::bad_alloc.
     void reset(std::uint64_t frame_count) {
+        const auto words = static_cast<std::size_t>((frame_count + 63) / 64);
+        frame_count_ = 0;
+        if (words > words_.size()) {
+            words_ = {};
+            words_ = PagedMemory<std::uint64_t>{words};
+        } else if (words != 0) {
+            std::memset(words_.data(), 0, words * sizeof(std::uint64_t));
+        }
         frame_count_ = frame_count;
-        const std::size_t words = static_cast<std::size_t>((frame_count + 63) / 64);
-        words_.assign(words, 0);
     }
 
     /// Marks frame `index` (below the frame count) and says whether it was new. Several receivers may mark at the same time.
@@ -33,7 +41,7 @@ public:
 
 private:
     std::uint64_t frame_count_ = 0;
-    std::vector<std::uint64_t> words_;
+    PagedMemory<std::uint64_t> words_;
 };
 
 }  // namespace gatemark::record

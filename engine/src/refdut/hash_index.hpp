@@ -1,6 +1,6 @@
 #pragma once
 
-#include "refdut/paged_memory.hpp"
+#include "base/paged_memory.hpp"
 
 #include <bit>
 #include <cstdint>

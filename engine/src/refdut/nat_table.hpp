@@ -1,8 +1,8 @@
 #pragma once
 
+#include "base/paged_memory.hpp"
 #include "net/address.hpp"
 #include "refdut/hash_index.hpp"
-#include "refdut/paged_memory.hpp"
 #include "refdut/port_pool.hpp"
 
 #include <array>

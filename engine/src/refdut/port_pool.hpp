@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/paged_memory.hpp"
 #include "net/address.hpp"
-#include "refdut/paged_memory.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/paged_memory.hpp"
 #include "base/result.hpp"
 
 #include <atomic>
@@ -22,17 +23,12 @@ struct Endpoint {
 /// it without a lock.
 class StateTable {
 public:
-    StateTable() = default;
-    ~StateTable();
-    StateTable(const StateTable&) = delete;
-    StateTable& operator=(const StateTable&) = delete;
-
     /// Forgets everything and makes room for `count` connections. Memory is kept from trial to trial and touched beforehand, so no worker
     /// waits for a page.
     [[nodiscard]] std::optional<Error> reset(std::uint64_t count);
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
-    [[nodiscard]] std::size_t octets() const noexcept { return octets_; }
+    [[nodiscard]] std::size_t octets() const noexcept { return entries_.octets(); }
 
     void write(std::uint64_t connection, const Endpoint& endpoint) noexcept {
         // Relaxed: an entry is whole in itself; nothing else is published with it.
@@ -40,20 +36,18 @@ public:
             std::uint64_t{generation_} << 56 | endpoint.address << 16 | endpoint.port, std::memory_order_relaxed);
     }
     [[nodiscard]] std::optional<Endpoint> read(std::uint64_t connection) const noexcept {
-        const std::uint64_t entry = std::atomic_ref<std::uint64_t>{entries_[connection]}.load(std::memory_order_relaxed);
+        // std::atomic_ref takes no constants.
+        const std::uint64_t entry = __atomic_load_n(&entries_[connection], __ATOMIC_RELAXED);
         if (entry >> 56 != generation_) {
             return std::nullopt;
         }
         return Endpoint{.address = entry >> 16 & 0xff'ffff'ffff, .port = static_cast<std::uint16_t>(entry & 0xffff)};
     }
-    void prefetch(std::uint64_t connection) const noexcept { __builtin_prefetch(entries_ + connection); }
+    void prefetch(std::uint64_t connection) const noexcept { __builtin_prefetch(entries_.data() + connection); }
 
 private:
-    void release() noexcept;
-
-    std::uint64_t* entries_ = nullptr;
+    PagedMemory<std::uint64_t> entries_;
     std::uint64_t count_ = 0;
-    std::size_t octets_ = 0;
     std::uint8_t generation_ = 0;  ///< entries of another generation are empty: forgetting costs nothing
 };
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace gatemark::refdut {
+namespace gatemark {
 
 /// Zeroed memory for a large table, straight from the kernel: huge pages where it has them, and touched beforehand if asked for, so that no
 /// frame waits for a page.
@@ -20,12 +20,13 @@ public:
     enum class Touch : std::uint8_t { now, later };
 
     PagedMemory() = default;
-    /// Throws std::bad_alloc.
+    /// Throws std::bad_alloc. Pages that are touched later may be wanting then.
     explicit PagedMemory(std::size_t count, Touch touch = Touch::now) : count_{count} {
         if (count == 0) {
             return;
         }
-        void* const memory = mmap(nullptr, octets(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        const int reserve = touch == Touch::now ? 0 : MAP_NORESERVE;
+        void* const memory = mmap(nullptr, octets(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | reserve, -1, 0);
         if (memory == MAP_FAILED) {
             throw std::bad_alloc{};
         }
@@ -54,6 +55,8 @@ public:
 
     [[nodiscard]] T& operator[](std::size_t i) noexcept { return items_[i]; }
     [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return items_[i]; }
+    [[nodiscard]] T* data() noexcept { return items_; }
+    [[nodiscard]] const T* data() const noexcept { return items_; }
     [[nodiscard]] std::size_t size() const noexcept { return count_; }
     [[nodiscard]] std::size_t octets() const noexcept { return count_ * sizeof(T); }
 
@@ -62,4 +65,4 @@ private:
     std::size_t count_ = 0;
 };
 
-}  // namespace gatemark::refdut
+}  // namespace gatemark
