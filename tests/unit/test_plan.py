@@ -115,6 +115,7 @@ def test_the_estimate_counts_waits_and_repetitions() -> None:
     [
         ({"repetitions": 5}, "5 repetitions, fewer than 20 (RFC 8219 section 12)"),
         ({"trial": {"duration": "2s"}}, "Trials last 2s, less than 60s (RFC 2544 section 24)"),
+        ({"validity": {"lateness_max": "5ms"}}, "A burst may leave 5ms late, more than 1ms"),
         ({"trial": {"rest": "1s"}}, "The rest wait is 1s, shorter than 5s (RFC 2544 section 23)"),
         ({"traffic": {"direction": "forward"}}, "unidirectional only (RFC 2544 section 14"),
         ({"traffic": {"source_ports": {"mode": "increasing"}}}, "UDP source ports are increasing in forward direction"),

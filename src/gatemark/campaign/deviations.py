@@ -140,6 +140,13 @@ def _of_the_trial(campaign: Campaign) -> Iterator[str]:
         yield f"{campaign.repetitions} repetitions, fewer than {defaults.REPETITIONS} (RFC 8219 section 12)."
     if trial.duration_ns < defaults.TRIAL_DURATION_NS:
         yield f"Trials last {format_duration_ns(trial.duration_ns)}, less than 60s (RFC 2544 section 24)."
+    late_ns = campaign.validity.lateness_max_ns
+    if late_ns > defaults.LATENESS_MAX_NS:
+        yield (
+            f"A burst may leave {format_duration_ns(late_ns)} late, more than"
+            f" {format_duration_ns(defaults.LATENESS_MAX_NS)}: what is made up for reaches the gateway faster than the"
+            " load says (RFC 1242 section 3.4)."
+        )
     for name, value, standard in (
         ("settle", trial.settle_ns, defaults.SETTLE_NS),
         ("learn", trial.learn_ns, defaults.LEARN_NS),

@@ -56,7 +56,8 @@ def throughput_plot(runs: Sequence[RunPart]) -> str | None:
             _rate_series(axes, members, ", ".join(words), SERIES[number % len(SERIES)])
         limits = _limit_series(drawn)
         rates = [float(run.rate_per_direction.median) for run in drawn if run.rate_per_direction]
-        axes.set_ylim(bottom=0, top=max(rates) * 1.3)
+        highest_bar = max(float(run.rate_per_direction.p99) for run in drawn if run.rate_per_direction)
+        axes.set_ylim(bottom=0, top=max(max(rates) * 1.3, highest_bar * 1.1))
         if limits:
             axes.plot(*zip(*limits, strict=True), color=INK, linestyle="--", linewidth=1.1, label="theoretical maximum")
             highest = max(rate for _, rate in limits)
@@ -104,7 +105,7 @@ def frame_loss_plot(run: RunPart) -> str | None:
                 linestyle=("-", "--", "-.", ":")[number % 4],
                 label=f"{direction}, {kind}" if several_classes else direction,
             )  # fmt: skip
-        axes.set_ylim(bottom=-1)
+        axes.set_ylim(bottom=min(0.0, -0.02 * axes.get_ylim()[1]), top=max(axes.get_ylim()[1], 0.1))
         axes.set_xlim(left=0)
         axes.set_xlabel("offered load, frames/s in one direction")
         axes.set_ylabel("frames lost, %")
@@ -132,7 +133,8 @@ def connections_plot(runs: Sequence[RunPart]) -> str | None:
         for number, (label, members) in enumerate(groups.items()):
             _rate_series(axes, members, label, SERIES[number % len(SERIES)], place=lambda run: connections_of(run) or 0)
         rates = [float(found.median) for run in drawn if (found := found_summary(run)) is not None]
-        axes.set_ylim(bottom=0, top=max(rates) * 1.2)
+        bars = [float(found.p99) for run in drawn if (found := found_summary(run)) is not None]
+        axes.set_ylim(bottom=0, top=max(max(rates) * 1.2, max(bars) * 1.1))
         axes.set_xscale("log")
         axes.set_xticks(counts, [_short_count(count) for count in counts])
         axes.tick_params(axis="x", labelrotation=35 if len(counts) > 6 else 0)
