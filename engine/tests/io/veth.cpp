@@ -1,0 +1,145 @@
+#include "veth.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+namespace gatemark::io::test {
+
+namespace {
+
+bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
+
+/// Calls take(frame) for each frame that arrives until none does for 100 ms.
+template <class Take>
+void receive_each(const DpdkPort& port, const Take& take) {
+    ReceiveQueue receive{port, 0};
+    std::array<rte_mbuf*, 32> burst{};
+    auto last = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - last < std::chrono::milliseconds{100}) {
+        const std::size_t got = receive.receive(burst);
+        std::ranges::for_each(std::span{burst}.first(got), take);
+        receive.release(std::span{burst}.first(got));
+        if (got != 0) {
+            last = std::chrono::steady_clock::now();
+        }
+    }
+}
+
+}  // namespace
+
+VethPair::VethPair() : left{"gm-e-l" + std::to_string(getpid() % 100000)}, right{"gm-e-r" + std::to_string(getpid() % 100000)} {
+    made = run("ip link add " + left + " type veth peer name " + right);
+    for (const std::string& end : {left, right}) {
+        made = made && run("sysctl -qw net.ipv6.conf." + end + ".disable_ipv6=1") && run("ip link set " + end + " up");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+}
+
+VethPair::~VethPair() { static_cast<void>(run("ip link del " + left + " 2>/dev/null")); }
+
+void OnVeth::SetUp() {
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "making a veth pair needs root";
+    }
+    ASSERT_TRUE(start_environment());
+    veth_.emplace();
+    if (!veth_->made) {
+        GTEST_SKIP() << "this kernel lets us make no veth pair";
+    }
+}
+
+void OnVeth::set_mtu(unsigned mtu) const {
+    for (const std::string& end : {veth_->left, veth_->right}) {
+        ASSERT_TRUE(run("ip link set " + end + " mtu " + std::to_string(mtu)));
+    }
+}
+
+void OnVeth::open_ports(const std::string& kind) { open_ports(left_options(kind), right_options(kind)); }
+
+void OnVeth::open_ports(const PortOptions& left, const PortOptions& right) {
+    for (auto* const drops : {&left_drops_, &right_drops_}) {
+        drops->reset();
+    }
+    left_.reset();
+    right_.reset();
+    auto left_port = open_port(left), right_port = open_port(right);
+    ASSERT_EQ(error_of(left_port), nullptr) << error_of(left_port)->what;
+    ASSERT_EQ(error_of(right_port), nullptr) << error_of(right_port)->what;
+    left_.emplace(std::get<DpdkPort>(std::move(left_port)));
+    right_.emplace(std::get<DpdkPort>(std::move(right_port)));
+    static_cast<void>(receive_until_silence(*left_));
+    static_cast<void>(receive_until_silence(*right_));
+    left_drops_.emplace(*left_);
+    right_drops_.emplace(*right_);
+}
+
+std::vector<std::byte> udp_frame(const net::MacAddress& destination, std::size_t octets) {
+    std::vector<std::byte> frame(octets);
+    std::ranges::copy(destination, frame.begin());
+    frame[6] = std::byte{0x02};
+    frame[12] = std::byte{0x08};
+    frame[14] = std::byte{0x45};
+    return frame;
+}
+
+std::uint64_t send_frames(DpdkPort& port, std::uint64_t count, const net::MacAddress& destination) {
+    auto pool = FramePool::create(port, "drops " + std::to_string(port.port_id()), 2048);
+    auto& frames = std::get<FramePool>(pool);
+    frames.set_template(udp_frame(destination));
+    TransmitQueue transmit{port, 0, std::span{&frames, 1}};
+    std::array<rte_mbuf*, 32> burst{};
+    std::uint64_t sent = 0;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (sent < count && std::chrono::steady_clock::now() < deadline) {
+        const std::size_t got = transmit.acquire(0, burst);
+        const std::size_t accepted = transmit.send(std::span{burst}.first(got));
+        transmit.release(std::span{burst}.first(got).subspan(accepted));
+        sent += accepted;
+    }
+    return sent;
+}
+
+std::size_t send_some(DpdkPort& port, std::span<const std::byte> frame) {
+    auto pool = FramePool::create(port, "some " + std::to_string(port.port_id()) + "." + std::to_string(std::rand()), frame.size());
+    auto& frames = std::get<FramePool>(pool);
+    frames.set_template(frame);
+    TransmitQueue transmit{port, 0, std::span{&frames, 1}};
+    std::array<rte_mbuf*, 32> burst{};
+    const std::size_t got = transmit.acquire(0, burst);
+    const std::size_t accepted = transmit.send(std::span{burst}.first(got));
+    transmit.release(std::span{burst}.first(got).subspan(accepted));
+    return accepted;
+}
+
+std::vector<std::vector<std::byte>> receive_frames(const DpdkPort& port) {
+    std::vector<std::vector<std::byte>> frames;
+    receive_each(port, [&frames](const rte_mbuf* buffer) {
+        const auto* const octets = rte_pktmbuf_mtod(buffer, const std::byte*);
+        frames.emplace_back(octets, octets + buffer->data_len);
+    });
+    return frames;
+}
+
+std::uint64_t receive_until_silence(const DpdkPort& port) {
+    std::uint64_t received = 0;
+    receive_each(port, [&received](const rte_mbuf*) { ++received; });
+    return received;
+}
+
+std::string text_of(const OwnDrops& drops) {
+    return "missed " + std::to_string(drops.rx_missed) + " no buffer " + std::to_string(drops.rx_no_buffer) + " rx errors " +
+           std::to_string(drops.rx_errors) + " tx errors " + std::to_string(drops.tx_errors) + " socket " +
+           std::to_string(drops.socket_drops) + " interface rx " + std::to_string(drops.interface_rx_dropped) + " interface tx " +
+           std::to_string(drops.interface_tx_dropped) + " peer queue " + std::to_string(drops.peer_queue_drops);
+}
+
+std::uint64_t sum_of_receiving(const OwnDrops& drops) {
+    return drops.rx_missed + drops.rx_no_buffer + drops.rx_errors + drops.socket_drops + drops.interface_rx_dropped;
+}
+
+}  // namespace gatemark::io::test
