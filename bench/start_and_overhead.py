@@ -5,10 +5,10 @@ wall time of a trial (request, engine, test bed, judgement, journal on disk) min
 a series of trials through the same code as a campaign's. Medians, with the least and the most; `--json FILE` writes
 them. The kernel's router in namespaces needs root and is left out without.
 
-`--long SECONDS` measures long trials on rings instead, every frame received, without waits: wall time beyond sending of
-the engine alone. What is cleared before and looked through afterwards grows with the frames of a trial: 600 million in
-each direction, 60 s at 10 Mframes/s, have two bitmaps of 75 MB. The figure is told for each trial, as the first one
-also touches its memory for the first time.
+`--long SECONDS` measures long trials on rings instead, in both directions, every frame received, without waits: wall
+time beyond sending of the engine alone. What is cleared before and looked through afterwards grows with the frames of
+a trial: 600 million in each direction, 60 s at 10 Mframes/s, have two bitmaps of 75 MB. The figure is told for each
+trial, as the first one also touches its memory for the first time.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from gatemark.campaign.trials import Repetition, Trials
 from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign, SideName
 from gatemark.dut.machine import unthrottled_real_time
+from gatemark.dut.steering import usable_processors
 from gatemark.engine.process import start_engine
 from gatemark.search.goal import Measure
 from gatemark.tester import Equipment, open_tester, prepare
@@ -115,15 +116,18 @@ def overheads_ms(ports: str, waits: dict[str, str], *, trials: int) -> list[floa
     return measured
 
 
-def long_overheads_ms(direction: str, frames_per_second: int, seconds: int, *, trials: int) -> list[float]:
-    """Make long trials on rings with one engine; return what each took beyond sending. Raise if a frame was lost."""
-    tables = {"traffic": {"direction": direction}, "trial": {"duration": f"{seconds}s", **NO_WAITS}}
-    sides = {name: {"port": "ring"} for name in ("left", "right")}
+def long_overheads_ms(cores: Sequence[int], frames_per_second: int, seconds: int, *, trials: int) -> list[float]:
+    """Make long trials on rings, a queue for each processor; return what each took beyond sending.
+
+    Raises SystemExit if a frame was lost.
+    """
+    tables = {"traffic": {"direction": "bidirectional"}, "trial": {"duration": f"{seconds}s", **NO_WAITS}}
+    sides = {name: {"port": "ring", "queues": len(cores)} for name in ("left", "right")}
     bed = {"gateway": {"mode": "router44"}, "testbed": {"kind": "loopback"}}
     complete = campaign_from_dict({**bed, **sides, **tables, "frame_loss": {"rates": [RATE]}})
     measured = []
     with unthrottled_real_time(), start_engine() as engine:
-        engine.open(open_request(complete, [], {"left": "ring", "right": "ring"}))
+        engine.open(open_request(complete, cores, {"left": "ring", "right": "ring"}))
         for number in range(1, trials + 1):
             duration_ns = seconds * 1000 * MILLISECOND_NS
             body = trial_request(
@@ -140,11 +144,15 @@ def long_overheads_ms(direction: str, frames_per_second: int, seconds: int, *, t
 
 
 def long_figures(seconds: int) -> list[Figure]:
-    """Measure 5 Mframes/s in both directions at once and 10 Mframes/s in one: what one processor carries on rings."""
+    """Measure 5 Mframes/s each way on one processor and, where there are two, 10 Mframes/s on two."""
     figures = []
-    for name, direction, rate in (("both directions", "bidirectional", 5), ("one direction", "forward", 10)):
-        for number, took_ms in enumerate(long_overheads_ms(direction, rate * 1_000_000, seconds, trials=2), 1):
-            frames = f"{rate * seconds} M frames in {name}, trial {number}"
+    processors = usable_processors()
+    for count in (1, 2)[: len(processors)]:
+        rate = 5 * count
+        for number, took_ms in enumerate(
+            long_overheads_ms(processors[-count:], rate * 1_000_000, seconds, trials=3), 1
+        ):
+            frames = f"{rate * seconds} M frames each way, {count} worker{'s'[: count - 1]}, trial {number}"
             figures.append(figure(frames, "ring", [took_ms], OVERHEAD_BAR_MS))
     return figures
 
@@ -191,7 +199,7 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--starts", type=int, default=9, help="starts of the engine on each kind of port")
     parser.add_argument("--trials", type=int, default=40, help="trials of each series")
-    parser.add_argument("--long", type=int, metavar="SECONDS", help="four trials on rings of so long instead")
+    parser.add_argument("--long", type=int, metavar="SECONDS", help="six trials on rings of so long instead")
     wanted = parser.parse_args()
     figures = short_figures(wanted.starts, wanted.trials) if wanted.long is None else long_figures(wanted.long)
     print(table(figures))

@@ -90,7 +90,10 @@ class TestValidity:
     @pytest.mark.parametrize(
         ("faulty", "words"),
         [
-            (lambda: with_foreground(offered=999), "forward: 999 of 1000 intended foreground frames were offered"),
+            (
+                lambda: with_foreground(offered=999, received=999),
+                "forward: 999 of 1000 intended foreground frames were offered",
+            ),
             (
                 lambda: with_direction(
                     lambda d: replace(d, gave_up=True, sending_ns=7_000_000, lateness_max_ns=2_000_000)
@@ -104,10 +107,12 @@ class TestValidity:
             (lambda: with_right_port(own_drops={"rx_missed": 3}), "right port: 3 frames were lost"),
             (lambda: with_right_port(foreign=Foreign(foreign=1001)), "1001 foreign frames"),
             (
-                lambda: with_foreground(intended=998, offered=998),
+                lambda: with_foreground(intended=998, offered=998, received=998),
                 "998 frames were intended, load times duration is 1000",
             ),
-            (lambda: with_foreground(intended=0, offered=0), "0 frames were intended"),
+            (lambda: with_foreground(intended=0, offered=0, received=0), "0 frames were intended"),
+            (lambda: with_foreground(received=999), "of 1000 foreground frames 999 are accounted for"),
+            (lambda: with_foreground(lost=1), "of 1000 foreground frames 1001 are accounted for"),
             (lambda: replace(report(), directions=()), "no direction"),
             (lambda: replace(report(), cancelled=True), "cancelled"),
         ],

@@ -17,8 +17,8 @@ NEXTHOP_PREFIX_LENGTHS = {4: 24, 6: 64}
 """Length of the link network between the gateway and the emulated router (RFC 2544 appendix C.2.2: /24)."""
 
 OFFLOADS_OFF = tuple(part for name in ("rx", "tx", "sg", "tso", "gso", "txvlan") for part in (name, "off"))
-"""Arguments of `ethtool -K` for every end: with offloads user-space gateways see partial checksums, and a VLAN tag travels
-beside the frame, where AF_XDP does not see it."""
+"""Arguments of `ethtool -K` for every end: with offloads user-space gateways see partial checksums, and a VLAN tag
+travels beside the frame, where AF_XDP does not see it."""
 
 GATEWAY_SYSCTL: dict[str, str | int] = {
     "net.ipv4.ip_forward": 1,

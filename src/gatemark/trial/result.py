@@ -67,7 +67,7 @@ class Counts:
     late: int = 0
     """Distinct correct frames that came back after the frame timeout that the trial has."""
     lost: int = 0
-    """offered - received - faulty - late."""
+    """Offered frames that never arrived."""
     zero_checksum: int = 0
     """Correct frames with UDP checksum 0x0000 where 0xffff is due, which the translator is known to write."""
     reordered: int = 0
@@ -76,6 +76,11 @@ class Counts:
     """Faulty frames by reason; one frame may have several."""
     loss: LossFacts = LossFacts()
     delay: DelayFacts = field(default_factory=DelayFacts)
+
+    @property
+    def accounted(self) -> int:
+        """Frames that arrived, each counted once, and lost ones, found apart: together all that were offered."""
+        return self.received + self.faulty + self.late + self.lost
 
     @property
     def undelivered(self) -> int:

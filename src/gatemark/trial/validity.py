@@ -117,6 +117,11 @@ def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, step: 
         for kind, counts in direction.classes
         if counts.offered != counts.intended
     ]
+    reasons += [
+        f"{name}: of {counts.offered} {kind} frames {counts.accounted} are accounted for: a fault of the engine"
+        for kind, counts in direction.classes
+        if counts.accounted != counts.offered
+    ]
     allowed = sending_ns_max(direction.intended_duration_ns)
     if direction.sending_ns > allowed:
         excess = format_duration_ns(direction.sending_ns - direction.intended_duration_ns)
