@@ -3,6 +3,7 @@
 #include "io/dpdk_port.hpp"
 #include "io/frame_pool.hpp"
 #include "io/port.hpp"
+#include "io/wire_form.hpp"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -77,7 +78,12 @@ public:
         for (std::size_t i = 0; i < received; ++i) {
             plain &= burst[i]->nb_segs == 1 && (burst[i]->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0;
         }
-        return plain ? received : restore_wire_form(burst.first(received));
+        if (!plain) [[unlikely]] {
+            for (const Buffer buffer : burst.first(received)) {
+                restore_wire_form(*buffer);
+            }
+        }
+        return received;
     }
 
     [[nodiscard]] static std::span<const std::byte> octets(Buffer buffer) noexcept {
@@ -95,33 +101,11 @@ public:
 
     void release(std::span<Buffer> burst) noexcept { rte_pktmbuf_free_bulk(burst.data(), static_cast<unsigned>(burst.size())); }
 
-    /// Frames thrown away because they could not be put in one piece: longer than the MTU that the port was opened with.
-    [[nodiscard]] std::uint64_t unusable_count() const noexcept { return unusable_count_; }
-
 private:
-    /// Slow path for drivers that split frames or take tags out. Returns the frames left, at the front of `burst`.
-    [[nodiscard, gnu::noinline]] std::size_t restore_wire_form(std::span<Buffer> burst) noexcept {
-        std::size_t kept = 0;
-        for (Buffer buffer : burst) {
-            bool usable = rte_pktmbuf_linearize(buffer) == 0;
-            if (usable && (buffer->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0) {
-                usable = rte_vlan_insert(&buffer) == 0;
-            }
-            if (usable) {
-                burst[kept++] = buffer;
-            } else {
-                rte_pktmbuf_free(buffer);
-                ++unusable_count_;
-            }
-        }
-        return kept;
-    }
-
     PacketReceiver* packet_receiver_;
     XdpSocket* xdp_socket_;
     const ReceiveClock* clock_;
     TimestampField timestamp_field_;
-    std::uint64_t unusable_count_ = 0;
     std::uint16_t port_id_, queue_;
 };
 

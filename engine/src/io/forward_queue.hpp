@@ -73,9 +73,6 @@ public:
     /// closed.
     static void rest(DpdkPort& port) { rte_eth_dev_stop(port.port_id()); }
 
-    /// Frames thrown away because they could not be put in one piece.
-    [[nodiscard]] std::uint64_t unusable_count() const noexcept { return receive_.unusable_count(); }
-
 private:
     ReceiveQueue receive_;
     PacketSender* packet_sender_;
