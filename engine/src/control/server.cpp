@@ -137,7 +137,7 @@ Errors Server::hello(Json& answer) const {
     };
     answer["clock"] = {{"resolution_ps", picoseconds(clock.resolution.value)},
                        {"read_ps", picoseconds(clock.ticks_per_hundred_reads) / 100}};
-    answer["processors"] = trial::read_machine().allowed();
+    answer["processors"] = machine_.allowed();
     return {};
 }
 
@@ -150,7 +150,7 @@ Errors Server::open(const Json& message, Json& answer) {
     if (!errors.empty()) {
         return errors;
     }
-    auto opened = trial::Tester::open(request, ticks_per_second_);
+    auto opened = trial::Tester::open(request, machine_, ticks_per_second_);
     if (auto* problems = std::get_if<Errors>(&opened)) {
         return std::move(*problems);
     }
@@ -225,7 +225,7 @@ Errors Server::layout(const Json& message, Json& answer) const {
     if (!errors.empty()) {
         return errors;
     }
-    const auto layout = trial::preview_layout(request);
+    const auto layout = trial::preview_layout(request, machine_);
     if (const auto* problems = std::get_if<Errors>(&layout)) {
         return *problems;
     }

@@ -2,6 +2,7 @@
 
 #include "base/result.hpp"
 #include "control/line_channel.hpp"
+#include "trial/machine.hpp"
 #include "trial/tester.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -33,6 +34,7 @@ private:
 
     LineChannel& channel_;
     std::uint64_t ticks_per_second_;
+    const trial::Machine machine_ = trial::read_machine();  ///< before this thread leaves processors to workers
     std::unique_ptr<trial::Tester> tester_;
     bool closing_ = false;
 };

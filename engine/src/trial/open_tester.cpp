@@ -1,5 +1,7 @@
 #include "trial/tester_parts.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 
 namespace gatemark::trial {
@@ -112,9 +114,24 @@ void start_workers(TesterParts& parts, Precedence precedence, Errors& errors) {
     }
 }
 
+/// Keeps this thread, and those that DPDK and a trial start from here on, on the processors that are left. A thread that wakes up behind a
+/// worker of a real-time class waits a second for 50 ms of its processor (Linux 6.18), and the end of a trial with it.
+void leave_to_workers(const std::vector<WorkerLayout>& workers, const Machine& machine) {
+    cpu_set_t left;
+    CPU_ZERO(&left);
+    for (const unsigned processor : machine.allowed()) {
+        if (std::ranges::find(workers, processor, &WorkerLayout::processor) == workers.end()) {
+            CPU_SET(processor, &left);
+        }
+    }
+    if (CPU_COUNT(&left) != 0) {
+        (void)sched_setaffinity(0, sizeof left, &left);
+    }
+}
+
 }  // namespace
 
-std::variant<Layout, Errors> preview_layout(const LayoutRequest& request) {
+std::variant<Layout, Errors> preview_layout(const LayoutRequest& request, const Machine& machine) {
     Errors errors;
     std::array<io::PortOffer, 2> offers;
     for (const Side side : {Side::left, Side::right}) {
@@ -129,10 +146,11 @@ std::variant<Layout, Errors> preview_layout(const LayoutRequest& request) {
     if (!errors.empty()) {
         return errors;
     }
-    return decide_layout(request, offers, read_machine());
+    return decide_layout(request, offers, machine);
 }
 
-std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& request, std::uint64_t ticks_per_second) {
+std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& request, const Machine& machine,
+                                                           std::uint64_t ticks_per_second) {
     Errors errors;
     auto left = port_options(request, Side::left, errors), right = port_options(request, Side::right, errors);
     if (!errors.empty()) {
@@ -140,7 +158,6 @@ std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& re
     }
     const LayoutRequest layout_request{
         .ports = {request.left.port, request.right.port}, .queues = {request.left.queues, request.right.queues}, .cores = request.cores};
-    const Machine machine = read_machine();
     std::array<io::PortOffer, 2> offers{io::offer_of(left->name), io::offer_of(right->name)};
     auto decided = decide_layout(layout_request, offers, machine);
     if (auto* problems = std::get_if<Errors>(&decided)) {
@@ -151,6 +168,7 @@ std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& re
         right->queues = std::get<Layout>(decided).queues[1];
     };
     take_queues();
+    leave_to_workers(std::get<Layout>(decided).workers, machine);
     auto environment = io::DpdkEnvironment::start({.pci_addresses = io::pci_addresses({left->name, right->name}),
                                                    .huge_pages_allowed = request.huge_pages_allowed,
                                                    .memory_mib = io::memory_needed_mib({*left, *right}, slot_count)});

@@ -5,6 +5,7 @@
 #include "io/dpdk_port.hpp"
 #include "state/behaviour.hpp"
 #include "trial/layout.hpp"
+#include "trial/machine.hpp"
 #include "trial/report.hpp"
 #include "trial/requests.hpp"
 #include "trial/watcher.hpp"
@@ -24,13 +25,15 @@ struct OpenedFacts {
 };
 
 /// How `Tester::open` would lay out the tasks. Opens nothing, so what only a driver knows is not in it; it says so.
-[[nodiscard]] std::variant<Layout, Errors> preview_layout(const LayoutRequest& request);
+[[nodiscard]] std::variant<Layout, Errors> preview_layout(const LayoutRequest& request, const Machine& machine);
 
 /// The opened Tester: two ports, their queues, the workers that poll them. Neighbours are answered from its beginning to its end, between
 /// trials as well.
 class Tester {
 public:
-    [[nodiscard]] static std::variant<std::unique_ptr<Tester>, Errors> open(const OpenRequest& request, std::uint64_t ticks_per_second);
+    /// From then on the calling thread keeps to the processors that the workers leave.
+    [[nodiscard]] static std::variant<std::unique_ptr<Tester>, Errors> open(const OpenRequest& request, const Machine& machine,
+                                                                            std::uint64_t ticks_per_second);
     ~Tester();
     Tester(const Tester&) = delete;
     Tester& operator=(const Tester&) = delete;

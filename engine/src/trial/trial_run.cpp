@@ -32,7 +32,7 @@ io::OwnDrops difference(const io::OwnDrops& after, const io::OwnDrops& before) {
             .peer_queue_drops = after.peer_queue_drops - before.peer_queue_drops};
 }
 
-/// Calls work(0) to work(count - 1), each but the first in a thread of its own.
+/// Calls work(0) to work(count - 1), each but the first in a thread of its own, on the processors that the workers leave.
 template <class Work>
 void all_at_once(std::size_t count, const Work& work) {
     std::vector<std::jthread> threads;
@@ -88,8 +88,8 @@ TrialReport TrialRun::execute() {
     return std::move(report_);
 }
 
-/// The workers sleep before and after a trial. At 10 million frames/s for 60 s, each direction's bitmap takes some 10 ms to clear and as
-/// long to look through (bench/start_and_overhead.py --long).
+/// At 10 million frames/s for 60 s, each direction's bitmap takes some 10 ms to clear and as long to look through
+/// (bench/start_and_overhead.py --long).
 void TrialRun::reset_memories() {
     all_at_once(plan_.directions.size(), [this](std::size_t i) {
         const DirectionPlan& direction = plan_.directions[i];

@@ -1,4 +1,4 @@
-"""An engine that is killed leaves nothing on a kernel's interface."""
+"""The engine as a process: its threads' processors, and what is left of it when it is killed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from machine import missing, run
 
 from gatemark.config.load import campaign_from_dict
+from gatemark.config.model import Campaign
+from gatemark.dut.steering import usable_processors
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import EngineProcess, find_engine
 from gatemark.errors import EngineError
 from gatemark.trial.request import open_request
 
 MISSING = missing("ip", root=True)
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
+
+
+def loop_back(ports: dict[str, str]) -> Campaign:
+    sides = {side: {"port": port, "mtu": 1500} for side, port in ports.items()}
+    return campaign_from_dict({"gateway": {"mode": "router44"}, "testbed": {"kind": "loopback"}, **sides})
 
 
 @pytest.fixture
@@ -34,16 +41,10 @@ def namespace() -> Iterator[str]:
         run("ip", "netns", "del", name)
 
 
+@pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
 def test_no_xdp_program_stays_on_an_interface(namespace: str) -> None:
     """A program left there would take all frames away from the gateway's kernel, and from the next engine."""
-    ports = {"left": "af_xdp:gml", "right": "af_xdp:gmr"}
-    campaign = campaign_from_dict(
-        {
-            "gateway": {"mode": "router44"},
-            "testbed": {"kind": "loopback"},
-            **{side: {"port": port, "mtu": 1500} for side, port in ports.items()},
-        }
-    )
+    campaign = loop_back({"left": "af_xdp:gml", "right": "af_xdp:gmr"})
 
     def programs() -> int:
         return run("ip", "-n", namespace, "link", "show").count("prog/xdp")
@@ -59,3 +60,17 @@ def test_no_xdp_program_stays_on_an_interface(namespace: str) -> None:
     while programs() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert programs() == 0
+
+
+@pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
+@pytest.mark.skipif(len(usable_processors()) < 2, reason="a single processor is shared")
+def test_no_other_thread_runs_on_a_workers_processor() -> None:
+    """There it would wait behind a thread that never sleeps."""
+    campaign = loop_back({"left": "ring", "right": "ring"})
+    process = EngineProcess([str(find_engine())], log=None)
+    with EngineClient(process) as engine:
+        opened = engine.open(open_request(campaign, []))
+        workers = {worker["processor"] for worker in opened["workers"]}
+        own = [os.sched_getaffinity(int(task.name)) for task in Path(f"/proc/{process.pid}/task").iterdir()]
+        assert sorted(worker for mask in own if mask <= workers for worker in mask) == sorted(workers)
+        assert all(not mask & workers for mask in own if not mask <= workers)
