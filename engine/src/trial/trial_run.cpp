@@ -1,8 +1,6 @@
 #include "trial/trial_run.hpp"
 
 #include <algorithm>
-#include <thread>
-#include <vector>
 
 namespace gatemark::trial {
 
@@ -30,16 +28,6 @@ io::OwnDrops difference(const io::OwnDrops& after, const io::OwnDrops& before) {
             .interface_rx_dropped = after.interface_rx_dropped - before.interface_rx_dropped,
             .interface_tx_dropped = after.interface_tx_dropped - before.interface_tx_dropped,
             .peer_queue_drops = after.peer_queue_drops - before.peer_queue_drops};
-}
-
-/// Calls work(0) to work(count - 1), each but the first in a thread of its own, on the processors that the workers leave.
-template <class Work>
-void all_at_once(std::size_t count, const Work& work) {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < count; ++i) {
-        threads.emplace_back([&work, i] { work(i); });
-    }
-    work(0);
 }
 
 }  // namespace
@@ -76,7 +64,7 @@ TrialReport TrialRun::execute() {
         sender.sender->release_rest();
     }
     report_.directions.resize(plan_.directions.size());
-    all_at_once(plan_.directions.size(), [this](std::size_t i) { fill_direction(report_.directions[i], plan_.directions[i]); });
+    parts_.all_at_once(plan_.directions.size(), [this](std::size_t i) { fill_direction(report_.directions[i], plan_.directions[i]); });
     for (const Side side : {Side::left, Side::right}) {
         fill_port(report_.ports[static_cast<std::size_t>(side)], side);
     }
@@ -91,7 +79,7 @@ TrialReport TrialRun::execute() {
 /// At 10 million frames/s for 60 s, each direction's bitmap takes some 10 ms to clear and as long to look through
 /// (bench/start_and_overhead.py --long).
 void TrialRun::reset_memories() {
-    all_at_once(plan_.directions.size(), [this](std::size_t i) {
+    parts_.all_at_once(plan_.directions.size(), [this](std::size_t i) {
         const DirectionPlan& direction = plan_.directions[i];
         DirectionMemory& memory = parts_.memory(direction.direction);
         memory.arrivals.reset(direction.frame_count);
