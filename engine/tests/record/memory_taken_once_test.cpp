@@ -3,6 +3,9 @@
 #include "record/tagged_delays.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -25,6 +28,12 @@ void* take(std::size_t octets) {
 void* operator new(std::size_t octets) { return take(octets); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+/// In place of the C library's, whose malloc() has one of its own.
+extern "C" void* mmap(void* address, std::size_t octets, int protection, int flags, int descriptor, off_t offset) noexcept {
+    large_allocations += octets >= large_octets ? 1 : 0;
+    return reinterpret_cast<void*>(syscall(SYS_mmap, address, octets, protection, flags, descriptor, offset));
+}
 
 namespace gatemark::record {
 namespace {
