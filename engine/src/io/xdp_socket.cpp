@@ -1,6 +1,7 @@
 #include "io/xdp_socket.hpp"
 
 #include "io/kernel_interface.hpp"
+#include "io/send_batches.hpp"
 
 #include <rte_mbuf.h>
 
@@ -176,17 +177,7 @@ bool XdpSocket::map_ring(Ring<Entry>& ring, const Offsets& offsets, std::uint64_
 }
 
 std::size_t XdpSocket::send(std::span<rte_mbuf*> burst) noexcept {
-    std::size_t accepted = 0;
-    while (accepted < burst.size()) {
-        const auto batch = burst.subspan(accepted, std::min<std::size_t>(batch_frames_max, burst.size() - accepted));
-        const std::size_t sent = send_batch(batch);
-        accepted += sent;
-        if (sent < batch.size()) {
-            break;
-        }
-    }
-    rte_pktmbuf_free_bulk(burst.data(), static_cast<unsigned>(accepted));
-    return accepted;
+    return send_in_batches(burst, batch_frames_max, [this](std::span<rte_mbuf*> batch) { return send_batch(batch); });
 }
 
 std::size_t XdpSocket::send_batch(std::span<rte_mbuf*> batch) noexcept {
