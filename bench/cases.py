@@ -83,11 +83,13 @@ GROUPS = (
     ),
     Group(
         name="record",
-        about="what is kept of each frame; make_delay is part of the four cases that take a delay",
+        about="what is kept of each frame; make_delay is part of four cases; find_losses: after a trial",
         cases=(
             "make_delay", "mark_bitmap/real_time/threads:1", "mark_bitmap/real_time/threads:2", "add_delay",
             "put_delay_variation/real_time/threads:1", "put_delay_variation/real_time/threads:2", "find_tag",
-            "add_lateness",
+            "add_lateness", "find_losses/percent:0/in_a_row:1", "find_losses/percent:1/in_a_row:1",
+            "find_losses/percent:50/in_a_row:1", "find_losses/percent:50/in_a_row:8",
+            "find_losses/percent:100/in_a_row:1",
         ),
     ),
     Group(
