@@ -108,9 +108,16 @@ void count_receivers(const frame::Stream& ipv4, const frame::Stream& ipv6) {
 
 void count_records() {
     record::ArrivalBitmap bitmap;
-    bitmap.reset(2 * frames_counted);
-    count_each("mark_bitmap", [&](std::uint64_t i) { keep(bitmap.mark(i)); });
+    record::DelayWindow window;
     const auto delay = [](std::uint64_t i) { return pace::Ticks{mix_bits(i) & 0x3ffff}; };
+    const auto mark_and_put = [&](record::Receivers receivers, const char* mark, const char* put) {
+        bitmap.reset(2 * frames_counted, receivers);
+        count_each(mark, [&](std::uint64_t i) { keep(bitmap.mark(i)); });
+        window.reset(receivers);
+        count_each(put, [&](std::uint64_t i) { keep(window.put(i, delay(i))); });
+    };
+    mark_and_put(record::Receivers::one, "mark_bitmap", "put_delay_variation");
+    mark_and_put(record::Receivers::many, "mark_shared_bitmap", "put_shared_delay_variation");
     record::DelayHistogram histogram;
     count_each("add_delay", [&](std::uint64_t i) {
         histogram.add(delay(i));
@@ -121,9 +128,6 @@ void count_records() {
         lateness.add(delay(i));
         keep(lateness);
     });
-    record::DelayWindow window;
-    window.reset();
-    count_each("put_delay_variation", [&](std::uint64_t i) { keep(window.put(i, delay(i))); });
 }
 
 void count_all() {

@@ -18,7 +18,7 @@ public:
     StoredQueue(const StoredFrames& frames, record::ArrivalBitmap& arrivals) : frames_{frames}, arrivals_{arrivals} {}
     std::size_t receive(std::span<Buffer> burst) noexcept {
         if (next_ == frames_.size()) {
-            arrivals_.reset(frames_.size());
+            arrivals_.reset(frames_.size(), record::Receivers::one);
             next_ = 0;
         }
         const std::size_t count = std::min(burst.size(), frames_.size() - next_);
@@ -69,7 +69,7 @@ inline loop::SenderPlan flat_out(const frame::Stream& stream, std::uint64_t fram
 /// A receiver of one stream with all that its plan points to.
 struct ReceiverParts {
     ReceiverParts(const frame::Stream& stream, std::uint64_t frame_count) {
-        arrivals.reset(frame_count);
+        arrivals.reset(frame_count, record::Receivers::one);
         auto& direction = plan.directions[(stream.octet() >> 1) & 1U];
         direction = {.active = true,
                      .arrives_here = true,
@@ -83,7 +83,7 @@ struct ReceiverParts {
 
     /// As in a trial for latency and delay variation (RFC 8219 section 7).
     void record_tags_and_variation() {
-        window.reset();
+        window.reset(record::Receivers::one);
         tags.reset({.first = 0, .frames = plan.directions[0].frame_count, .count = 40});
         plan.directions[0].delays.windows[0] = &window;
         plan.directions[0].delays.tags = &tags;

@@ -53,7 +53,7 @@ public:
 
     /// Each time for the first time: the bitmap of a few hundred octets is emptied for every burst.
     std::size_t receive(std::span<Buffer> wanted) noexcept {
-        arrivals_->reset(frame_count_);
+        arrivals_->reset(frame_count_, record::Receivers::one);
         return io::ReceiveQueue::receive(wanted);
     }
 

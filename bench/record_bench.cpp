@@ -18,6 +18,10 @@ constexpr std::uint64_t batch = 1024;
 /// Delays of 20 to 150 microseconds, as a loaded gateway has them.
 pace::Ticks delay_at(std::uint64_t i) { return {0xc000 + (mix_bits(i) & 0x3ffff)}; }
 
+record::Receivers receivers_of(const benchmark::State& state) {
+    return state.threads() == 1 ? record::Receivers::one : record::Receivers::many;
+}
+
 /// Calls each(index) for frames 0, 1, 2, ..., of which thread t of n takes t, t + n, t + 2n, ...
 template <class Each>
 void for_frames(benchmark::State& state, Each&& each) {
@@ -41,7 +45,7 @@ void mark_bitmap(benchmark::State& state) {
     static record::ArrivalBitmap bitmap;
     constexpr std::uint64_t frames = std::uint64_t{1} << 28;  // 32 MiB, as a trial of 27 s at 10 million frames/s has it
     if (state.thread_index() == 0) {
-        bitmap.reset(frames);
+        bitmap.reset(frames, receivers_of(state));
     }
     for_frames(state, [](std::uint64_t index) { benchmark::DoNotOptimize(bitmap.mark(index % frames)); });
 }
@@ -58,7 +62,7 @@ void add_delay(benchmark::State& state) {
 void put_delay_variation(benchmark::State& state) {
     static record::DelayWindow window;
     if (state.thread_index() == 0) {
-        window.reset();
+        window.reset(receivers_of(state));
     }
     record::DelayVariation variation;
     for_frames(state, [&](std::uint64_t index) {

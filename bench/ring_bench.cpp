@@ -25,7 +25,7 @@ struct Way {
           receive{to, 0} {}
 
     void start_trial() {
-        parts.arrivals.reset(trial_frames);
+        parts.arrivals.reset(trial_frames, record::Receivers::one);
         sender.emplace(flat_out(stream, trial_frames), transmit, clock);
         receiver.emplace(parts.plan, receive, parts.mailbox);
     }

@@ -6,9 +6,9 @@ a series of trials through the same code as a campaign's. Medians, with the leas
 them. The kernel's router in namespaces needs root and is left out without.
 
 `--long SECONDS` measures long trials on rings instead, in both directions, every frame received, without waits: wall
-time beyond sending of the engine alone. What is cleared before and looked through afterwards grows with the frames of
-a trial: 600 million in each direction, 60 s at 10 Mframes/s, have two bitmaps of 75 MB. The figure is told for each
-trial, as the first one also touches its memory for the first time.
+time beyond sending of the engine alone. 480 million frames in each direction, 60 s at 8 Mframes/s, have two bitmaps of
+60 MB: neither are they cleared before nor looked through afterwards. The figure is told for each trial, as the first
+one also touches its memory for the first time.
 """
 
 from __future__ import annotations
@@ -144,11 +144,11 @@ def long_overheads_ms(cores: Sequence[int], frames_per_second: int, seconds: int
 
 
 def long_figures(seconds: int) -> list[Figure]:
-    """Measure 5 Mframes/s each way on one processor and, where there are two, 10 Mframes/s on two."""
+    """Measure 4 Mframes/s each way on one processor and, where there are two, 8 Mframes/s on two."""
     figures = []
     processors = usable_processors()
     for count in (1, 2)[: len(processors)]:
-        rate = 5 * count
+        rate = 4 * count
         for number, took_ms in enumerate(
             long_overheads_ms(processors[-count:], rate * 1_000_000, seconds, trials=3), 1
         ):

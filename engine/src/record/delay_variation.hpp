@@ -1,6 +1,7 @@
 #pragma once
 
 #include "record/delay_histogram.hpp"
+#include "record/receivers.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace gatemark::record {
 
 /// Delays of the latest frames of one class of one direction, by their number: makes differences between neighbours in sending order,
 /// however they arrive (RFC 8219 section 7.3.2, RFC 5481 section 4.1). 8 MiB. A frame that arrives a million frames after its neighbour has
-/// none. Several receivers may put.
+/// none.
 class DelayWindow {
 public:
     static constexpr std::uint64_t frames = std::uint64_t{1} << 20;
@@ -21,11 +22,14 @@ public:
         std::optional<std::int64_t> to_before, to_after;
     };
 
-    void reset() { slots_.assign(frames, 0); }
+    void reset(Receivers receivers = Receivers::many) {
+        slots_.assign(frames, 0);
+        receivers_ = receivers;
+    }
 
     [[nodiscard]] Differences put(std::uint64_t number, pace::Ticks delay) noexcept {
         const Slot own = make(number, delay);
-        slot(number).store(own);
+        store(number, own);
         Differences found;
         if (number != 0) {
             if (const auto before = load(number - 1); before && claim(number, own)) {
@@ -52,14 +56,20 @@ private:
     [[nodiscard]] std::atomic_ref<Slot> slot(std::uint64_t number) noexcept {
         return std::atomic_ref{slots_[static_cast<std::size_t>(number % frames)]};
     }
+    void store(std::uint64_t number, Slot value) noexcept {
+        slot(number).store(value, receivers_ == Receivers::one ? std::memory_order_relaxed : std::memory_order_seq_cst);
+    }
     [[nodiscard]] std::optional<pace::Ticks> load(std::uint64_t number) noexcept {
         const Slot value = slot(number).load();
         const bool is_this = value >> (delay_bits + 1) == number / frames + 1;
         return is_this ? std::optional{pace::Ticks{value & delay_mask}} : std::nullopt;
     }
-    /// Of two receivers that each see the other's frame, one gets the pair. Both loads above follow both stores in the total order of
-    /// sequentially consistent operations, so at least one sees it.
+    /// One receiver sees each pair once, with the later of its frames. Of two that each see the other's frame, one gets the pair. Both
+    /// loads above follow both stores in the total order of sequentially consistent operations, so at least one sees it.
     [[nodiscard]] bool claim(std::uint64_t number, Slot untaken) noexcept {
+        return receivers_ == Receivers::one || claim_shared(number, untaken);
+    }
+    [[gnu::noinline]] bool claim_shared(std::uint64_t number, Slot untaken) noexcept {
         return slot(number).compare_exchange_strong(untaken, untaken | taken);
     }
     static std::int64_t difference(pace::Ticks later, pace::Ticks earlier) noexcept {
@@ -67,6 +77,7 @@ private:
     }
 
     std::vector<Slot> slots_;
+    Receivers receivers_ = Receivers::many;
 };
 static_assert((std::uint64_t{1} << 36) / DelayWindow::frames + 1 < (std::uint64_t{1} << 20), "the frames of the longest trial fit");
 

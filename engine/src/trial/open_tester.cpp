@@ -95,7 +95,6 @@ void equip(TesterSide& side, const SideRequest& request, Errors& errors) {
 void start_workers(TesterParts& parts, Precedence precedence, Errors& errors) {
     for (const WorkerLayout& worker : parts.layout.workers) {
         TaskList& list = parts.idle_lists.emplace_back();
-        parts.empty_lists.emplace_back();
         for (const TaskPlace& place : worker.tasks) {
             TesterSide& side = parts.side(place.side);
             if (place.kind == TaskKind::receive) {

@@ -4,7 +4,6 @@
 #include "trial/trial_run.hpp"
 
 #include <algorithm>
-#include <thread>
 
 namespace gatemark::trial {
 
@@ -28,26 +27,6 @@ void TesterParts::hand_out(const std::vector<TaskList>& lists) {
     for (const auto& worker : workers) {
         worker->wait();
     }
-}
-
-void TesterParts::all_at_once(std::size_t count, const std::function<void(std::size_t)>& work) {
-    if (count == 1) {
-        work(0);
-        return;
-    }
-    // A thread beside a worker that has something to poll would wait for it, for as long as frames arrive.
-    hand_out(empty_lists);
-    {
-        std::vector<std::jthread> threads;
-        for (std::size_t i = 1; i < count; ++i) {
-            threads.emplace_back([&, i] {
-                (void)pin_to(layout.workers[i % layout.workers.size()].processor);
-                work(i);
-            });
-        }
-        work(0);
-    }
-    hand_out(idle_lists);
 }
 
 Tester::Tester(std::unique_ptr<TesterParts> parts) : parts_{std::move(parts)} {}

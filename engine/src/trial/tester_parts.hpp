@@ -10,7 +10,6 @@
 #include "trial/worker.hpp"
 
 #include <array>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -73,9 +72,6 @@ struct TesterParts {
     [[nodiscard]] LinkPlan links();
     /// Has every worker poll its list, and returns when none polls another one.
     void hand_out(const std::vector<TaskList>& lists);
-    /// Calls work(0) to work(count - 1), the first here and each other one in a thread on a worker's processor; the workers, idle before
-    /// and after, poll nothing meanwhile. What arrives waits in the ports' rings.
-    void all_at_once(std::size_t count, const std::function<void(std::size_t)>& work);
 
     io::DpdkEnvironment environment;  // first in, last out
     pace::TickScale scale;
@@ -84,7 +80,6 @@ struct TesterParts {
     ConnectionMemory connections;
     Layout layout;
     std::vector<TaskList> idle_lists;              ///< by worker
-    std::vector<TaskList> empty_lists;             ///< by worker
     std::array<DirectionMemory, 2> memories;       ///< by Direction
     std::vector<std::unique_ptr<Worker>> workers;  // last in, first out
 };

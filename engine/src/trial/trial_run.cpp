@@ -63,8 +63,9 @@ TrialReport TrialRun::execute() {
     for (const PlacedSender& sender : senders_) {
         sender.sender->release_rest();
     }
-    report_.directions.resize(plan_.directions.size());
-    parts_.all_at_once(plan_.directions.size(), [this](std::size_t i) { fill_direction(report_.directions[i], plan_.directions[i]); });
+    for (const DirectionPlan& direction : plan_.directions) {
+        fill_direction(report_.directions.emplace_back(), direction);
+    }
     for (const Side side : {Side::left, Side::right}) {
         fill_port(report_.ports[static_cast<std::size_t>(side)], side);
     }
@@ -76,22 +77,21 @@ TrialReport TrialRun::execute() {
     return std::move(report_);
 }
 
-/// At 10 million frames/s for 60 s, each direction's bitmap takes some 10 ms to clear and as long to look through
-/// (bench/start_and_overhead.py --long).
 void TrialRun::reset_memories() {
-    parts_.all_at_once(plan_.directions.size(), [this](std::size_t i) {
-        const DirectionPlan& direction = plan_.directions[i];
+    for (const DirectionPlan& direction : plan_.directions) {
         DirectionMemory& memory = parts_.memory(direction.direction);
-        memory.arrivals.reset(direction.frame_count);
+        const bool one_receiver = parts_.side(receiving_side(direction.direction)).queues.size() == 1;
+        const auto receivers = one_receiver ? record::Receivers::one : record::Receivers::many;
+        memory.arrivals.reset(direction.frame_count, receivers);
         if (direction.tags) {
             memory.tags.reset(*direction.tags);
         }
         if (request_.delays.variation) {
             for (record::DelayWindow& window : memory.windows) {
-                window.reset();
+                window.reset(receivers);
             }
         }
-    });
+    }
 }
 
 record::DelayPlan TrialRun::delay_plan(const DirectionPlan& direction) const {

@@ -20,6 +20,13 @@ namespace {
 using namespace std::chrono_literals;
 constexpr auto idle_pause = 100us;
 
+bool pin_to(unsigned processor) noexcept {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor, &set);
+    return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
+}
+
 /// Whether a thread that never sleeps may have a real-time class. Since Linux 6.12 it gives way for as long as tasks that were kept waiting
 /// for a second need, and no longer. Before, soft interrupts left to ksoftirqd, which carry frames to and from a veth, waited behind it.
 /// And it must not be throttled: a kernel with real-time groups stops it for 50 ms of every second, needed or not, unless
@@ -44,13 +51,6 @@ void prefer_this_thread(Precedence precedence) noexcept {
 }
 
 }  // namespace
-
-bool pin_to(unsigned processor) noexcept {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(processor, &set);
-    return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
-}
 
 Worker::Worker(unsigned processor, Precedence precedence, const TaskList& idle)
     : processor_{processor}, precedence_{precedence}, wanted_{&idle}, thread_{[this] { work(); }} {

@@ -14,9 +14,6 @@ struct TaskList {
     bool idle = true;
 };
 
-/// Pins the calling thread; false if it may not run there.
-[[nodiscard]] bool pin_to(unsigned processor) noexcept;
-
 /// What a worker may do to the other work of its processor.
 enum class Precedence {
     shared,  ///< before it, as a nice value makes it

@@ -30,7 +30,7 @@ protected:
             const auto number = static_cast<std::size_t>(direction);
             foreground_.push_back(test::make_stream(test::request_for(Gateway::siit64), {}, TrafficClass::foreground, direction));
             background_.push_back(test::make_stream(test::request_for(Gateway::router66), {}, TrafficClass::background, direction));
-            arrivals_[number].reset(frame_count);
+            arrivals_[number].reset(frame_count, record::Receivers::one);
         }
         ReceiverPlan plan{.tag = test::trial_tag(), .directions = {}, .kept_frames_max = 2};
         for (std::size_t number = 0; number < 2; ++number) {
@@ -49,7 +49,7 @@ protected:
     record::DelayPlan delay_plan() {
         tags_.reset({.first = 20, .frames = frame_count, .count = frame_count - 20});
         for (record::DelayWindow& window : windows_) {
-            window.reset();
+            window.reset(record::Receivers::one);
         }
         return {.earliest = {1000}, .timeout = {500}, .windows = {&windows_[0], &windows_[1]}, .tags = &tags_};
     }

@@ -3,43 +3,103 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <thread>
 
 namespace gatemark::record {
 namespace {
 
-TEST(ArrivalBitmap, SaysOnceThatAFrameIsNew) {
+class ArrivalBitmapOf : public testing::TestWithParam<Receivers> {};
+INSTANTIATE_TEST_SUITE_P(Receivers, ArrivalBitmapOf, testing::Values(Receivers::one, Receivers::many),
+                         [](const auto& test) { return test.param == Receivers::one ? "One" : "Many"; });
+
+TEST_P(ArrivalBitmapOf, SaysOnceThatAFrameIsNew) {
     ArrivalBitmap bitmap;
-    bitmap.reset(130);
+    bitmap.reset(130, GetParam());
     for (const std::uint64_t index : {0U, 63U, 64U, 129U}) {
         EXPECT_FALSE(bitmap.arrived(index));
         EXPECT_TRUE(bitmap.mark(index));
         EXPECT_FALSE(bitmap.mark(index));
         EXPECT_TRUE(bitmap.arrived(index));
     }
-    EXPECT_EQ(bitmap.word(0), 0x8000000000000001U);
-    bitmap.reset(64);
+    EXPECT_EQ(bitmap.words_of(0)[0], 0x8000000000000001U);
+    bitmap.reset(64, GetParam());
     EXPECT_FALSE(bitmap.arrived(0));
     EXPECT_EQ(bitmap.frame_count(), 64U);
 }
 
+/// Frames of the trial before must not be taken for ones of this trial, wherever it has frames or none.
+TEST_P(ArrivalBitmapOf, ATrialBeginsWithoutAnyFrameOfTheTrialsBefore) {
+    constexpr std::uint64_t frames = 3 * ArrivalBitmap::block_frames + 100;
+    ArrivalBitmap bitmap;
+    for (const std::uint64_t step : {1, 7, 4000, 20'000, 2, 1}) {
+        bitmap.reset(frames, GetParam());
+        for (std::uint64_t i = 0; i < frames; i += step) {
+            ASSERT_TRUE(bitmap.mark(i)) << step;
+        }
+        for (std::uint64_t i = 0; i < frames; ++i) {
+            ASSERT_EQ(bitmap.arrived(i), i % step == 0) << step;
+        }
+    }
+}
+
+/// A block that is seen full is not looked at again, so it must be full, and of this trial.
+TEST_P(ArrivalBitmapOf, ABlockIsSeenFullOnlyIfAllItsFramesHaveArrived) {
+    constexpr std::uint64_t frames = ArrivalBitmap::block_frames, blocks = ArrivalBitmap::look_behind + 3;
+    ArrivalBitmap bitmap;
+    for (const std::uint64_t lost : {blocks * frames, frames - 1, frames, 2 * frames + 77}) {
+        bitmap.reset(blocks * frames, GetParam());
+        for (std::uint64_t i = 0; i < blocks * frames; ++i) {
+            if (i != lost) {
+                bitmap.mark(i);
+                bitmap.mark(i);  // a duplicate completes nothing
+            }
+        }
+        for (std::uint64_t block = 0; block < blocks; ++block) {
+            EXPECT_EQ(bitmap.seen_full(block), block < 3 && block != lost / frames) << lost;
+        }
+    }
+    bitmap.reset(blocks * frames, GetParam());
+    bitmap.mark(ArrivalBitmap::look_behind * frames);
+    EXPECT_FALSE(bitmap.seen_full(0)) << "it was full in the trial before";
+}
+
+TEST_P(ArrivalBitmapOf, ABlockThatIsFullTooLateIsLookedThroughAfterwards) {
+    constexpr std::uint64_t frames = ArrivalBitmap::block_frames;
+    ArrivalBitmap bitmap;
+    constexpr std::uint64_t all = (ArrivalBitmap::look_behind + 1) * frames;
+    bitmap.reset(all, GetParam());
+    for (std::uint64_t i = all; i-- > 0;) {
+        bitmap.mark(i);
+    }
+    EXPECT_FALSE(bitmap.seen_full(0));
+    EXPECT_EQ(std::ranges::count(bitmap.words_of(0), ArrivalBitmap::full_word), static_cast<long>(ArrivalBitmap::block_words));
+}
+
+/// Both empty and fill the same blocks, each from its end of the trial: blocks begin under both at once, and trial after trial anew.
 TEST(ArrivalBitmap, TwoReceiversMarkEachFrameOnce) {
     ArrivalBitmap bitmap;
-    constexpr std::uint64_t frames = 200'000;
-    bitmap.reset(frames);
-    std::array<std::uint64_t, 2> found_new{};
-    {
-        const auto mark_all = [&](std::size_t receiver) {
-            for (std::uint64_t i = 0; i < frames; ++i) {
-                found_new[receiver] += bitmap.mark(receiver == 0 ? i : frames - 1 - i) ? 1 : 0;
-            }
-        };
-        std::thread other{mark_all, 1U};
-        mark_all(0);
-        other.join();
+    constexpr std::uint64_t frames = 2 * ArrivalBitmap::look_behind * ArrivalBitmap::block_frames;
+    for (int trial = 0; trial < 10; ++trial) {
+        bitmap.reset(frames);
+        std::array<std::uint64_t, 2> found_new{};
+        {
+            const auto mark_all = [&](std::size_t receiver) {
+                for (std::uint64_t i = 0; i < frames; ++i) {
+                    const std::uint64_t next = i % 2 == receiver ? i : i ^ 1U;
+                    found_new[receiver] += bitmap.mark(trial % 2 == 0 || receiver == 0 ? next : frames - 1 - i) ? 1 : 0;
+                }
+            };
+            std::thread other{mark_all, 1U};
+            mark_all(0);
+            other.join();
+        }
+        ASSERT_EQ(found_new[0] + found_new[1], frames);
+        for (std::uint64_t i = 0; i < frames; ++i) {
+            ASSERT_TRUE(bitmap.arrived(i));
+        }
     }
-    EXPECT_EQ(found_new[0] + found_new[1], frames);
 }
 
 TEST(KeptFrames, KeepsTheFirstOfEachReasonAndNoMoreThanItsRoom) {

@@ -54,9 +54,9 @@ void expect_truth(const DelayVariation& variation) {
 TEST(DelayVariation, FollowsTheOrderOfSendingHoweverFramesArrive) {
     std::vector<std::uint64_t> order(frames);
     std::iota(order.begin(), order.end(), 0U);
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < 8; ++round) {
         DelayWindow window;
-        window.reset();
+        window.reset(round < 4 ? Receivers::one : Receivers::many);
         DelayVariation variation;
         for (const std::uint64_t number : order) {
             put(window, variation, number);
