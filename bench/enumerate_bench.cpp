@@ -32,6 +32,22 @@ void permute(benchmark::State& state) {
     }
 }
 
+/// As a sender does it, for a burst at once.
+void permute_burst(benchmark::State& state) {
+    const auto count = static_cast<std::uint64_t>(state.range(0));
+    const enumerate::Permutation permutation{count, 1};
+    TickCounter counter{state};
+    std::array<std::uint64_t, burst_frames> places{};
+    for (auto unused : state) {
+        for (std::uint64_t& place : places) {
+            place = place + 1 < count ? place + 1 : 0;  // from where the last burst led
+        }
+        permutation.put_at(places);
+        benchmark::DoNotOptimize(places);
+        counter.add(burst_frames);
+    }
+}
+
 void enumerate_tuples(benchmark::State& state, enumerate::Order order) {
     const auto count = static_cast<std::uint64_t>(state.range(0));
     const enumerate::ConnectionSet set{ranges_for(count), order, count, 1};
@@ -71,6 +87,7 @@ constexpr std::int64_t million = 1'000'000;
 
 BENCHMARK(set_up)->Arg(1600 * million);
 BENCHMARK(permute)->Arg(4 * million)->Arg(1600 * million);
+BENCHMARK(permute_burst)->Arg(4 * million)->Arg(1600 * million);
 BENCHMARK_CAPTURE(enumerate_tuples, increasing, enumerate::Order::increasing)->Arg(400 * million);
 BENCHMARK_CAPTURE(enumerate_tuples, pseudorandom, enumerate::Order::pseudorandom)->Arg(400 * million)->Arg(1600 * million);
 BENCHMARK(proof_of_bijection)->Iterations(1)->Repetitions(1)->Unit(benchmark::kSecond);

@@ -2,7 +2,9 @@
 
 #include "enumerate/permutation.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 
 namespace gatemark::enumerate {
 
@@ -23,6 +25,14 @@ public:
             case Order::pseudorandom: break;
         }
         return permutation_.at(i);
+    }
+    /// Puts the number at each place in its stead, as `at` does for one.
+    void put_at(std::span<std::uint64_t> places) const noexcept {
+        if (order_ == Order::pseudorandom) {
+            permutation_.put_at(places);
+        } else {
+            std::ranges::transform(places, places.begin(), [this](std::uint64_t place) { return at(place); });
+        }
     }
     /// The place of `number`, below count.
     [[nodiscard]] constexpr std::uint64_t place_of(std::uint64_t number) const noexcept {

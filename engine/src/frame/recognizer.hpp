@@ -42,7 +42,7 @@ public:
 
     /// Whether what varies is right in a frame with the right template: addresses, ports and both checksums. The source of an Initiator's
     /// frame is the gateway's choice; it only has to fit to the checksums.
-    [[nodiscard]] bool has_right_values(const std::byte* frame, const FrameValues& values) const noexcept {
+    [[nodiscard, gnu::always_inline]] bool has_right_values(const std::byte* frame, const FrameValues& values) const noexcept {
         const std::byte* const udp = frame + udp_;
         const auto ports = load_raw<std::uint32_t>(udp);
         const std::uint32_t expected_ports = swap_octets((static_cast<std::uint32_t>(values.source_port) << 16) | values.destination_port);

@@ -111,7 +111,9 @@ public:
     /// The connection of frame number j; stateful gateways only.
     [[nodiscard]] std::uint64_t connection_of(std::uint64_t j) const noexcept { return choice_.at(j); }
     [[nodiscard]] FrameValues values_of(std::uint64_t connection) const noexcept {
-        const enumerate::Tuple tuple = set_.tuple_of(connection);
+        return values_of(connection, set_.tuple_of(connection));
+    }
+    [[nodiscard]] FrameValues values_of(std::uint64_t connection, const enumerate::Tuple& tuple) const noexcept {
         return role_ == Role::initiator ? FrameValues{.source_port = tuple.source_port,
                                                       .destination_port = tuple.destination_port,
                                                       .source_host = tuple.source_host,

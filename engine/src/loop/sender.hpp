@@ -58,14 +58,23 @@ class StreamWriter {
 public:
     explicit StreamWriter(const frame::Stream* stream) noexcept : stream_{stream} {}
 
-    /// What `write` takes for frame `number`, asked for before any frame of a burst is written: here nothing has to come from memory.
-    [[nodiscard]] static std::uint64_t prepare(std::uint64_t number) noexcept { return number; }
-    void write(std::byte* octets, std::uint64_t number, std::uint64_t index, pace::Ticks now) const noexcept {
+    /// Before any frame of a burst is written: puts the connection of each frame of an Initiator in the stead of its number, and beside it
+    /// the number of its four-tuple.
+    void prepare(std::span<std::uint64_t> numbers, std::span<std::uint64_t> tuples) const noexcept {
+        if (stream_->role() != frame::Role::initiator) {
+            return;
+        }
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            numbers[i] = tuples[i] = stream_->connection_of(numbers[i]);
+        }
+        stream_->connections().put_tuples(tuples);
+    }
+    void write(std::byte* octets, std::uint64_t number, std::uint64_t tuple, std::uint64_t index, pace::Ticks now) const noexcept {
         // `values` calls a function for what is not drawn; an Initiator's in line: 330 instructions a frame in place of 356
         // (bench/instructions.py, send_phase_1).
         const bool initiates = stream_->role() == frame::Role::initiator;
         const frame::FrameValues values = stream_->draws() ? stream_->drawn_values(number)
-                                          : initiates      ? stream_->values_of(stream_->connection_of(number))
+                                          : initiates      ? stream_->values_of(number, stream_->connections().space().tuple(tuple))
                                                            : stream_->other_values(number);
         frame::write_frame(stream_->sent(), octets, values, stream_->octet(), index, now);
     }
@@ -149,19 +158,21 @@ private:
         std::size_t next_foreground = 0, next_background = foreground_count;
         foreground_mask_ = 0;
         for (std::size_t k = 0; k < due; ++k) {
-            if (places_[k].foreground) {
-                places_[k].number_in_class = foreground_.prepare(places_[k].number_in_class);
-            }
+            numbers_[next_foreground] = places_[k].number_in_class;
+            next_foreground += places_[k].foreground ? 1 : 0;
         }
+        foreground_.prepare(std::span{numbers_}.first(foreground_count), std::span{tuples_}.first(foreground_count));
+        next_foreground = 0;
         for (std::size_t k = 0; k < due; ++k) {
             const auto& place = places_[k];
-            buffers_[k] = taken_[place.foreground ? next_foreground++ : next_background++];
+            buffers_[k] = taken_[place.foreground ? next_foreground : next_background++];
             foreground_mask_ |= static_cast<std::uint32_t>(place.foreground) << k;
             const std::uint64_t index = next_ + k * plan_.stride;
             if (place.foreground) {
-                foreground_.write(Queue::octets(buffers_[k]), place.number_in_class, index, now);
+                foreground_.write(Queue::octets(buffers_[k]), numbers_[next_foreground], tuples_[next_foreground], index, now);
+                ++next_foreground;
             } else {
-                background_.write(Queue::octets(buffers_[k]), place.number_in_class, index, now);
+                background_.write(Queue::octets(buffers_[k]), place.number_in_class, 0, index, now);
             }
         }
         next_ += due * plan_.stride;
@@ -214,6 +225,7 @@ private:
     std::array<typename Queue::Buffer, burst_frames_max> taken_{}, buffers_{};
     std::array<pace::Ticks, burst_frames_max> due_{};
     std::array<pace::Mix::Place, burst_frames_max> places_{};
+    std::array<std::uint64_t, burst_frames_max + 1> numbers_{}, tuples_{};  ///< of the foreground, as its writer prepared them
 };
 
 }  // namespace gatemark::loop

@@ -35,6 +35,28 @@ TEST(Permutation, HasEveryNumberOnceAroundSquaresAndPowersOfTwo) {
     }
 }
 
+/// However many places there are, wherever they lie, and with numbers beyond the count to walk on from.
+TEST(Permutation, SeveralPlacesTogetherHaveTheNumbersOfEachAlone) {
+    for (const std::uint64_t count :
+         {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{7}, std::uint64_t{1000}, std::uint64_t{65'537}, std::uint64_t{999 * 999 + 1},
+          std::uint64_t{1'600'000'000}, (std::uint64_t{1} << 32) + 1, Permutation::count_limit - 1, Permutation::count_limit}) {
+        const Permutation permutation{count, count * 31};
+        for (std::size_t size = 0; size < 70; ++size) {
+            std::vector<std::uint64_t> places(size);
+            for (std::size_t i = 0; i < size; ++i) {
+                places[i] = size % 3 == 0   ? (size + i) % count
+                            : size % 3 == 1 ? count - 1 - i % count
+                                            : RandomSequence{count, size}.at(i) % count;
+            }
+            std::vector<std::uint64_t> numbers = places;
+            permutation.put_at(numbers);
+            for (std::size_t i = 0; i < size; ++i) {
+                ASSERT_EQ(numbers[i], permutation.at(places[i])) << count << ", " << size;
+            }
+        }
+    }
+}
+
 TEST(Permutation, FindsItsWayBackInRangesThatNoArrayHolds) {
     for (const std::uint64_t count : {std::uint64_t{1'600'000'000}, (std::uint64_t{1} << 32) + 1, std::uint64_t{64'512} * 49'151 * 250,
                                       Permutation::count_limit - 1, Permutation::count_limit}) {
@@ -97,6 +119,9 @@ TEST(Sequence, GoesUpDownOrAnyWay) {
             const std::uint64_t number = sequence.at(i);
             seen[number] = true;
             EXPECT_EQ(sequence.place_of(number), i);
+            std::array<std::uint64_t, 1> place{i};
+            sequence.put_at(place);
+            EXPECT_EQ(place.front(), number);
             if (order != Order::pseudorandom) {
                 EXPECT_EQ(number, order == Order::increasing ? i : 999 - i);
             }

@@ -232,7 +232,9 @@ TEST_P(RefdutCorruptNat, EachFieldOfARespondersFrameIsFoundUnderItsName) {
         for (std::uint64_t k = 0; k < connection_count; k += 19) {
             Octets sent = download.sent().frame;
             const state::ReplyWriter writer{download, state_, pool_};
-            writer.write(sent.data(), writer.prepare(k), k, {k});
+            std::uint64_t connection = k, tuple = 0;
+            writer.prepare({&connection, 1}, {&tuple, 1});
+            writer.write(sent.data(), connection, tuple, k, {k});
             const Fields announced = pass(gateway, field, sent);
             if (field == Field::wrong_owner) {
                 ASSERT_TRUE(announced.has(Field::wrong_owner) &&

@@ -180,7 +180,9 @@ protected:
     [[nodiscard]] Octets reply(const frame::Stream& download, std::uint64_t number) const {
         Octets octets = download.sent().frame;
         const ReplyWriter writer{download, table_, pool_};
-        writer.write(octets.data(), writer.prepare(number), number, {number});
+        std::uint64_t connection = number, tuple = 0;
+        writer.prepare({&connection, 1}, {&tuple, 1});
+        writer.write(octets.data(), connection, tuple, number, {number});
         return octets;
     }
 
