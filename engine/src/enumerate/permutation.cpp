@@ -1,5 +1,7 @@
 #include "enumerate/permutation.hpp"
 
+#include <algorithm>
+
 namespace gatemark::enumerate {
 
 // The same code for every processor: the compiler makes one version for each of these, and the program takes the best at its start. A
@@ -24,16 +26,20 @@ void Permutation::mix(Halves& halves) const noexcept {
     }
 }
 
+/// Fewer are faster one by one.
+constexpr std::size_t worth_it = 16;
+
 void Permutation::put_at(std::span<std::uint64_t> places) const noexcept {
-    for (; places.size() >= lanes; places = places.subspan(lanes)) {
-        Halves halves;
-        for (std::size_t i = 0; i < lanes; ++i) {
+    for (std::size_t count = 0; places.size() >= worth_it; places = places.subspan(count)) {
+        count = std::min(places.size(), lanes);
+        Halves halves{};
+        for (std::size_t i = 0; i < count; ++i) {
             const auto [left, right] = right_count_.divide(places[i]);
             halves.left[i] = static_cast<std::uint32_t>(left);
             halves.right[i] = static_cast<std::uint32_t>(right);
         }
         mix(halves);
-        for (std::size_t i = 0; i < lanes; ++i) {
+        for (std::size_t i = 0; i < count; ++i) {
             const std::uint64_t number = halves.left[i] * right_count_.divisor() + halves.right[i];
             places[i] = number < count_ ? number : at(number);
         }

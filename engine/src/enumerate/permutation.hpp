@@ -54,7 +54,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t rounds = 4, lanes = 32;
+    static constexpr std::size_t rounds = 4, lanes = 32;  // as many as frames in a burst
 
     struct Halves {
         std::array<std::uint32_t, lanes> left, right;

@@ -81,13 +81,9 @@ public:
                 if (direction.streams[class_number] != nullptr) {
                     arriving_.push_back({.recognizer = frame::Recognizer{*direction.streams[class_number]},
                                          .records = records_of(i, class_number),
+                                         .has_connections = direction.streams[class_number]->role() != frame::Role::stateless,
                                          .learns = direction.streams[class_number]->role() == frame::Role::initiator});
                 }
-            }
-        }
-        for (const ArrivingStream& one : arriving_) {
-            if (one.recognizer.stream().role() != frame::Role::stateless) {
-                of_connections_ = &one;
             }
         }
     }
@@ -110,8 +106,10 @@ public:
         for (std::size_t i = 0; i < count; ++i) {
             right_[i].stream = recognize(arriving, frames_[i], right_[i]);
         }
-        if (of_connections_ != nullptr) {
-            compare_four_tuples(count);
+        for (const ArrivingStream& one : arriving) {
+            if (one.has_connections) {
+                compare_four_tuples(one, count);
+            }
         }
         for (std::size_t i = 0; i < count; ++i) {
             const pace::Ticks arrived = queue_.arrival(buffers_[i], now);
@@ -162,7 +160,8 @@ private:
     struct ArrivingStream {
         frame::Recognizer recognizer;
         Records records;
-        bool learns;  ///< an Initiator's: the state table learns from its frames
+        bool has_connections;  ///< a stateful gateway's
+        bool learns;           ///< an Initiator's: the state table learns from its frames
     };
     /// A frame that is right, but for what only the state table knows.
     struct RightFrame {
@@ -189,7 +188,7 @@ private:
         }
         const frame::Stream& stream = one.recognizer.stream();
         return stream.draws() ? one.recognizer.has_right_values(octets, stream.drawn_values(right.number_in_class))
-                              : stream.role() != frame::Role::stateless || has_other_right_values(one, octets, right.number_in_class);
+                              : one.has_connections || has_other_right_values(one, octets, right.number_in_class);
     }
     static bool is_of_class(const Records& records, RightFrame& right) noexcept {
         const auto place = records.direction->mix.place_of(right.index);
@@ -204,12 +203,11 @@ private:
     }
 
     /// What `recognize` left out for frames of connections: four-tuples are found for all frames of a burst together, as that is faster.
-    [[gnu::noinline]] void compare_four_tuples(std::size_t count) noexcept {
-        const auto& [recognizer, records, learns] = *of_connections_;
-        const frame::Stream& stream = recognizer.stream();
+    [[gnu::noinline]] void compare_four_tuples(const ArrivingStream& one, std::size_t count) noexcept {
+        const frame::Stream& stream = one.recognizer.stream();
         std::size_t found = 0;
         for (RightFrame& right : std::span{right_}.first(count)) {
-            if (right.stream == of_connections_) {
+            if (right.stream == &one) {
                 right.values.connection = stream.connection_of(right.number_in_class);
                 tuples_[found++] = right.values.connection;
             }
@@ -218,14 +216,14 @@ private:
         found = 0;
         for (std::size_t i = 0; i < count; ++i) {
             RightFrame& right = right_[i];
-            if (right.stream != of_connections_) {
+            if (right.stream != &one) {
                 continue;
             }
             right.values = stream.values_of(right.values.connection, stream.connections().space().tuple(tuples_[found++]));
-            if (!recognizer.has_right_values(frames_[i].data(), right.values)) {
+            if (!one.recognizer.has_right_values(frames_[i].data(), right.values)) {
                 right.stream = nullptr;
-            } else if (learns) {
-                records.direction->keeper->prefetch(right.values.connection);
+            } else if (one.learns) {
+                one.records.direction->keeper->prefetch(right.values.connection);
             }
         }
     }
@@ -236,7 +234,7 @@ private:
                      now);
     }
     [[nodiscard]] frame::Faults learn(std::span<const std::byte> octets, const RightFrame& right) noexcept {
-        const auto& [recognizer, records, learns] = *right.stream;
+        const auto& [recognizer, records, has_connections, learns] = *right.stream;
         const frame::Faults faults = records.direction->keeper->take(octets, recognizer.arrival(), recognizer.stream(), right.values, {});
         if (!faults.none()) [[unlikely]] {
             note_faults(*records.counts, faults, octets);
@@ -367,7 +365,6 @@ private:
     std::array<typename Queue::Buffer, burst_frames_max> buffers_{};
     std::array<std::span<const std::byte>, burst_frames_max> frames_{};
     std::array<RightFrame, burst_frames_max> right_{};
-    const ArrivingStream* of_connections_ = nullptr;  ///< the one whose frames belong to connections, if there is one
     std::array<std::uint64_t, burst_frames_max> tuples_{};
     std::array<std::array<record::ClassCounts, 2>, 2> counts_{};
     std::array<std::optional<record::DelayRecorder>, 2> delays_;  ///< by direction

@@ -225,7 +225,7 @@ private:
     std::array<typename Queue::Buffer, burst_frames_max> taken_{}, buffers_{};
     std::array<pace::Ticks, burst_frames_max> due_{};
     std::array<pace::Mix::Place, burst_frames_max> places_{};
-    std::array<std::uint64_t, burst_frames_max + 1> numbers_{}, tuples_{};  ///< of the foreground, as its writer prepared them
+    std::array<std::uint64_t, burst_frames_max> numbers_{}, tuples_{};  ///< of the foreground, as its writer prepared them
 };
 
 }  // namespace gatemark::loop
