@@ -161,7 +161,9 @@ private:
             numbers_[next_foreground] = places_[k].number_in_class;
             next_foreground += places_[k].foreground ? 1 : 0;
         }
-        foreground_.prepare(std::span{numbers_}.first(foreground_count), std::span{tuples_}.first(foreground_count));
+        if (foreground_count != 0) {
+            foreground_.prepare(std::span{numbers_}.first(foreground_count), std::span{tuples_}.first(foreground_count));
+        }
         next_foreground = 0;
         for (std::size_t k = 0; k < due; ++k) {
             const auto& place = places_[k];

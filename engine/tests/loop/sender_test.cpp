@@ -44,8 +44,8 @@ protected:
                 .schedule = pace::Schedule{{start}, ticks_per_second, frames_per_second, first, stride},
                 .mix = mix,
                 .give_up_lateness = {1'000'000'000},
-                .foreground = &foreground_,
-                .background = &background_};
+                .foreground = mix.m() != 0 ? &foreground_ : nullptr,
+                .background = mix.m() != mix.n() ? &background_ : nullptr};
     }
 
     /// Polls once and looks at what came out: no frame early, no burst too long, each frame octet for octet as its index says.
@@ -167,6 +167,21 @@ TEST_F(SenderTest, ForegroundAndBackgroundFollowTheMix) {
     ASSERT_EQ(wire_.frames.size(), 100U);
     for (std::size_t i = 0; i < 100; ++i) {
         EXPECT_EQ(std::to_integer<unsigned>(wire_.frames[i][62 + frame::signature::stream_offset]), i % 10 < 9 ? 0xa0U : 0xa1U) << i;
+    }
+}
+
+TEST_F(SenderTest, EitherClassMayBeAbsent) {
+    for (const pace::Mix mix : {pace::Mix{0, 1}, pace::Mix{1, 1}}) {
+        const SenderPlan work = plan(100, mix);
+        MemorySender sender{work, queue_, clock_};
+        clock_.ticks = due_of(99);
+        std::vector<std::uint64_t> indexes;
+        while (!sender.finished()) {
+            ASSERT_NO_FATAL_FAILURE(poll(sender, work, indexes));
+        }
+        expect_each_once(indexes, 100);
+        EXPECT_EQ(sender.counts().offered_foreground, 100 * mix.m());
+        EXPECT_EQ(sender.counts().offered_background, 100 - 100 * mix.m());
     }
 }
 
