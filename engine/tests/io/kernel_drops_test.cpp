@@ -37,8 +37,8 @@ TEST_P(KernelDrops, FramesThatTheOtherEndOfAVethHadNoRoomForAreCountedOnce) {
     // With GRO frames wait there in a queue of 256. A thread empties it, which has to wait for ours: on the same processor, and idle there.
     const std::string thread = ("napi/" + veth().right).substr(0, 15);  // a kernel may cut it there, or let the number of the queue follow
     const std::string slow = "ethtool -K " + veth().left + " tso off >/dev/null && ethtool -K " + veth().right +
-                             " gro on >/dev/null && echo 1 > /sys/class/net/" + veth().right + "/threaded && p=$(pgrep ^" + thread +
-                             ") && taskset -p 1 $p >/dev/null && chrt -i -p 0 $p";
+                             " gro on >/dev/null && echo 1 > /sys/class/net/" + veth().right + "/threaded && found=$(pgrep ^" + thread +
+                             ") && for p in $found; do taskset -p 1 $p >/dev/null && chrt -i -p 0 $p; done";
     if (std::system(slow.c_str()) != 0) {
         GTEST_SKIP() << "this kernel lets us make no such veth pair";
     }
