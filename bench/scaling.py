@@ -105,7 +105,7 @@ def campaign_of(ports: Sequence[str], direction: str, frame_octets: int) -> Camp
     hosts = {"offset": 2, "mode": "pseudorandom", "range": "2-254"}
     return campaign_from_dict(
         {
-            "gateway": {"mode": "router44"},
+            "gateway": {"technology": "router44"},
             "testbed": {"kind": "loopback"},
             "left": {"port": ports[0], "ipv4": {"address": "198.18.0.2", "hosts": hosts}},
             "right": {"port": ports[1], "ipv4": {"address": "198.19.0.2", "hosts": hosts}},

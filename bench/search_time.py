@@ -58,7 +58,7 @@ def search_time(gateway: str, search: str) -> SearchTime:
     campaign = campaign_from_dict(
         {
             "repetitions": 1,
-            "gateway": {"mode": "router44"},
+            "gateway": {"technology": "router44"},
             "testbed": {"kind": "loopback"},
             "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
             "throughput": {"maximum": MAXIMUM, "resolution": RESOLUTION, **SEARCHES[search]},

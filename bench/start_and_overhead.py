@@ -71,7 +71,9 @@ def campaign_on(ports: str, waits: dict[str, str]) -> Campaign:
     if ports == "veth, kernel router":
         return campaign_from_dict({"testbed": {"kind": "netns", "recipe": "linux-router4"}, **tables})
     sides = {name: {"port": ports} for name in ("left", "right")}
-    return campaign_from_dict({"gateway": {"mode": "router44"}, "testbed": {"kind": "loopback"}, **sides, **tables})
+    return campaign_from_dict(
+        {"gateway": {"technology": "router44"}, "testbed": {"kind": "loopback"}, **sides, **tables}
+    )
 
 
 def start_ms(ports: str) -> float:
@@ -123,7 +125,7 @@ def long_overheads_ms(cores: Sequence[int], frames_per_second: int, seconds: int
     """
     tables = {"traffic": {"direction": "bidirectional"}, "trial": {"duration": f"{seconds}s", **NO_WAITS}}
     sides = {name: {"port": "ring", "queues": len(cores)} for name in ("left", "right")}
-    bed = {"gateway": {"mode": "router44"}, "testbed": {"kind": "loopback"}}
+    bed = {"gateway": {"technology": "router44"}, "testbed": {"kind": "loopback"}}
     complete = campaign_from_dict({**bed, **sides, **tables, "frame_loss": {"rates": [RATE]}})
     measured = []
     with unthrottled_real_time(), start_engine() as engine:

@@ -103,7 +103,7 @@ def check_campaign(campaign: Campaign | None) -> Iterator[Finding]:
         return
     complete = completed(campaign)
     complete.check_complete()
-    yield Finding(check="campaign", status="ok", observed=f"{campaign.source}: {complete.mode}, complete")
+    yield Finding(check="campaign", status="ok", observed=f"{campaign.source}: {complete.technology.name}, complete")
 
 
 def check_processors(campaign: Campaign | None) -> Iterator[Finding]:

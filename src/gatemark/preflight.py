@@ -139,7 +139,10 @@ def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, in
     if "hop_limit" in faults:
         return "set gateway.hop_limit_decrement to what the gateway takes off (a chain of hops takes several)"
     if faults:
-        return "the gateway does not do what the campaign expects: check gateway.mode, prefix and eam; `gatemark frame`"
+        return (
+            "the gateway does not do what the campaign expects: check gateway.technology, prefix and"
+            " eam; `gatemark frame`"
+        )
     if campaign.gateway.prefix == WELL_KNOWN_PREFIX:
         return (
             f"a gateway must drop {BENCHMARKING_NETWORK} inside {WELL_KNOWN_PREFIX}, because it is not global (RFC 6052"

@@ -11,7 +11,8 @@ import pytest
 
 from gatemark.campaign.plan import cells_of
 from gatemark.config.load import campaign_from_dict
-from gatemark.config.model import FAMILIES, Campaign
+from gatemark.config.model import Campaign
+from gatemark.technology import TECHNOLOGIES, TechnologyName
 from gatemark.trial.connection_request import (
     establish_request,
     frames_requests,
@@ -79,9 +80,9 @@ def test_the_report_of_a_trial_is_read_and_written_exactly(name: str) -> None:
     assert TrialReport.from_json(answer).to_json() == facts
 
 
-def campaign_of(mode: str, mix: str, *, kind: str = "loopback") -> Campaign:
-    gateway: dict[str, Any] = {"mode": mode}
-    if mode.startswith("siit"):
+def campaign_of(technology: str, mix: str, *, kind: str = "loopback") -> Campaign:
+    gateway: dict[str, Any] = {"technology": technology}
+    if technology in ("siit64", "siit46"):
         gateway |= {
             "prefix": "2001:2:0:6400::/96",
             "eam": [
@@ -94,10 +95,10 @@ def campaign_of(mode: str, mix: str, *, kind: str = "loopback") -> Campaign:
     return campaign_from_dict({"gateway": gateway, "testbed": {"kind": kind}, "traffic": traffic, **sides})
 
 
-@pytest.mark.parametrize("mode", ["router44", "router66", "siit64", "siit46"])
+@pytest.mark.parametrize("technology", ["router44", "router66", "siit64", "siit46"])
 @pytest.mark.parametrize("mix", ["1/1", "9/10", "0/1"])
-def test_what_the_package_asks_is_valid(mode: str, mix: str) -> None:
-    campaign = campaign_of(mode, mix)
+def test_what_the_package_asks_is_valid(technology: str, mix: str) -> None:
+    campaign = campaign_of(technology, mix)
     bodies = [open_request(campaign, []), *resolve_requests(campaign)]
     for cell in cells_of(campaign):
         bodies.append(trial_request(campaign, cell, frames_per_second=1, duration_ns=1, trial_number=1))
@@ -106,9 +107,9 @@ def test_what_the_package_asks_is_valid(mode: str, mix: str) -> None:
         REQUESTS.validate({**body, "id": 1})
 
 
-def stateful(mode: str, **tables: Any) -> Campaign:
+def stateful(technology: TechnologyName, **tables: Any) -> Campaign:
     """A stateful gateway between 198.18.0.2 or 2001:2::2 and hosts of 198.19.0.0 or 2001:2:0:8000::."""
-    inside, outside = FAMILIES[mode]  # type: ignore[index]
+    inside, outside = TECHNOLOGIES[technology].families
     hosts = {"mode": "pseudorandom", "range": "2-6"}
     left = {
         "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"},
@@ -119,7 +120,7 @@ def stateful(mode: str, **tables: Any) -> Campaign:
         "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1", "hosts": {"offset": 14, **hosts}},
     }
     gateway: dict[str, Any] = {
-        "mode": mode,
+        "technology": technology,
         "pool": ["198.19.0.1" if outside == "ipv4" else "2001:2:0:8000::1"],
         "control": {"clear_state": "conntrack -F"},
     }
@@ -140,9 +141,9 @@ def stateful(mode: str, **tables: Any) -> Campaign:
     )
 
 
-@pytest.mark.parametrize("mode", ["nat44", "nat64", "nat66"])
-def test_what_the_package_asks_of_connections_is_valid(mode: str) -> None:
-    campaign = stateful(mode)
+@pytest.mark.parametrize("technology", ["nat44", "nat64", "nat66"])
+def test_what_the_package_asks_of_connections_is_valid(technology: TechnologyName) -> None:
+    campaign = stateful(technology)
     (cell,) = cells_of(campaign)
     numbers = {"connections": 1_000_000, "trial_number": 16}
     bodies = [
@@ -172,7 +173,7 @@ def test_the_golden_requests_are_what_the_package_asks(name: str) -> None:
         {
             "seed": 42,
             "gateway": {
-                "mode": "siit64",
+                "technology": "siit64",
                 "prefix": "2001:2:0:6400::/96",
                 "eam": [{"ipv4": "198.18.0.0/24", "ipv6": "2001:2::/120"}],
                 "hop_limit_decrement": 3,

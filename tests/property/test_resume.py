@@ -20,7 +20,7 @@ from gatemark.procedures.result import RunResult
 def campaign(search: str, search_duration: str, load: list[int | str]) -> Campaign:
     document: dict[str, Any] = {
         "repetitions": 2,
-        "gateway": {"mode": "router44"},
+        "gateway": {"technology": "router44"},
         "testbed": {"kind": "loopback"},
         "left": {"ipv4": {"address": "198.18.0.2"}},
         "right": {"ipv4": {"address": "198.19.0.2"}},

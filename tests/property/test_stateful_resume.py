@@ -23,7 +23,7 @@ def campaign(alpha: str, mix: str) -> Campaign:
     document: dict[str, Any] = {
         "repetitions": 2,
         "gateway": {
-            "mode": "nat44",
+            "technology": "nat44",
             "pool": ["198.19.0.1"],
             "control": {
                 "clear_state": "conntrack -F",

@@ -24,7 +24,8 @@ from loopback_product import (
     embed,
 )
 
-from gatemark.config.model import FAMILIES, Family, OneWay, SideName, Variation
+from gatemark.config.model import Family, OneWay, SideName, Variation
+from gatemark.technology import TECHNOLOGIES
 
 TRANSLATION_OCTETS = 20
 
@@ -49,7 +50,7 @@ class Form:
 def form_of(combination: Combination, side: SideName, native: Family, seen: Family) -> Form:
     """Return the form of the hosts of a side whose own family is `native`, in a packet of the family `seen`."""
     ipv4 = f"{IPV4_NETWORK[side]}.0.0"
-    translated = combination.mode in TRANSLATORS and side == combination.ipv6_side and native == "ipv6"
+    translated = combination.technology in TRANSLATORS and side == combination.ipv6_side and native == "ipv6"
     mapped = translated and combination.prefix_length is None
     if seen == "ipv4":
         swapped = mapped and combination.networks == 256
@@ -79,7 +80,9 @@ def complaints(
     receiver: SideName = "right" if way == "forward" else "left"
     for foreground in (True, False):
         of_class = [f for index, f in enumerate(frames) if is_foreground(combination.mix, index) is foreground]
-        natives = [FAMILIES[combination.mode][0 if side == "left" else 1] for side in (sender, receiver)]
+        natives = [
+            TECHNOLOGIES[combination.technology].families[0 if side == "left" else 1] for side in (sender, receiver)
+        ]
         own, other = natives if foreground else ["ipv6", "ipv6"]
         seen = other if behind_gateway else own
         source, destination = form_of(combination, sender, own, seen), form_of(combination, receiver, other, seen)
@@ -116,7 +119,7 @@ def _shape(combination: Combination, frame: Decoded, family: Family, behind_gate
     """Name what is wrong with one frame, its addresses and ports apart."""
     yield from frame.complaints
     octets = combination.size
-    if combination.mode == "router66":
+    if combination.technology == "router66":
         octets = max(octets, SMALLEST_IPV6)
     elif family == "ipv6":
         octets += TRANSLATION_OCTETS

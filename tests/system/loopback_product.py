@@ -18,10 +18,11 @@ from ipaddress import IPv6Address
 from typing import Any, get_args
 
 from gatemark.config.load import campaign_from_dict
-from gatemark.config.model import FAMILIES, Campaign, Family, GatewayMode, SideName, Variation
+from gatemark.config.model import Campaign, Family, SideName, Variation
+from gatemark.technology import TECHNOLOGIES, TechnologyName
 
-MODES: tuple[GatewayMode, ...] = ("router44", "router66", "siit64", "siit46")
-TRANSLATORS: tuple[GatewayMode, ...] = ("siit64", "siit46")
+STATELESS: tuple[TechnologyName, ...] = tuple(row.name for row in TECHNOLOGIES.values() if not row.is_stateful)
+TRANSLATORS = tuple(name for name in STATELESS if TECHNOLOGIES[name].is_translation)
 WAYS: tuple[Variation, ...] = get_args(Variation)
 SIZES = (64, 1518, 9216)
 """Frame sizes in octets: the smallest, the largest of Ethernet, the largest of RFC 8219 section 5.1.1."""
@@ -64,7 +65,7 @@ IPV4_NETWORK: dict[SideName, str] = {"left": "198.18", "right": "198.19"}
 class Combination:
     """One campaign of a product."""
 
-    mode: GatewayMode
+    technology: TechnologyName
     size: int = SIZES[0]
     vlan: int | None = None
     mix: str = "1/1"
@@ -94,7 +95,7 @@ class Combination:
                 "destination_networks": self.networks,
                 "hop_limit": HOP_LIMIT,
                 "traffic_class": TRAFFIC_CLASS,
-                "dont_fragment": self.mode != "router66" and kind != "loopback",
+                "dont_fragment": self.technology != "router66" and kind != "loopback",
             },
             "trial": {"duration": "400us", "settle": "0s", "learn": "0s", "drain": "500us", "rest": "0s"},
             "frame_loss": {"rates": ["500k"]},
@@ -104,7 +105,7 @@ class Combination:
     @property
     def naming_family(self) -> Family:
         """The family that names the size."""
-        return "ipv6" if self.mode == "router66" else "ipv4"
+        return "ipv6" if self.technology == "router66" else "ipv4"
 
     @property
     def octets(self) -> int:
@@ -119,7 +120,7 @@ class Combination:
     @property
     def ipv6_side(self) -> SideName:
         """The side of a translator that has IPv6."""
-        return "left" if self.mode == "siit64" else "right"
+        return "left" if self.technology == "siit64" else "right"
 
     def mapped_network(self) -> tuple[str, str]:
         """IPv4 network of the IPv6 side's hosts and the IPv6 network that it is mapped to (RFC 7757)."""
@@ -129,12 +130,12 @@ class Combination:
         return "198.0.0.0/8", "2001:2:100::/40"
 
     def _gateway(self) -> dict[str, Any]:
-        if self.mode not in TRANSLATORS:
-            return {"mode": self.mode}
+        if self.technology not in TRANSLATORS:
+            return {"technology": self.technology}
         if self.prefix_length is not None:
-            return {"mode": self.mode, "prefix": self.prefix}
+            return {"technology": self.technology, "prefix": self.prefix}
         ipv4, ipv6 = self.mapped_network()
-        return {"mode": self.mode, "prefix": self.prefix, "eam": [{"ipv4": ipv4, "ipv6": ipv6}]}
+        return {"technology": self.technology, "prefix": self.prefix, "eam": [{"ipv4": ipv4, "ipv6": ipv6}]}
 
     def _side(self, name: SideName, way: Variation, port: str, kind: str) -> dict[str, Any]:
         side: dict[str, Any] = {
@@ -145,7 +146,9 @@ class Combination:
         }
         if kind != "loopback":
             side["gateway_mac"] = GATEWAY_MAC
-        families: set[Family] = {FAMILIES[self.mode][0 if name == "left" else 1]} if self.mix != "0/1" else set()
+        families: set[Family] = (
+            {TECHNOLOGIES[self.technology].families[0 if name == "left" else 1]} if self.mix != "0/1" else set()
+        )
         for family in families | ({"ipv6"} if self.mix != "1/1" else set()):
             address, offset, upper = self._base(name, family)
             span = f"{upper + HOSTS[0]}-{upper + HOSTS[1]}"
@@ -158,7 +161,7 @@ class Combination:
         ipv4 = f"{IPV4_NETWORK[name]}.0.{HOSTS[0]}"
         if family == "ipv4":
             return ipv4, 2, 0
-        if self.mode in TRANSLATORS and name == self.ipv6_side:
+        if self.technology in TRANSLATORS and name == self.ipv6_side:
             if self.prefix_length is not None:
                 return embed(ipv4, self.prefix), EMBEDDED_OCTETS[self.prefix_length][-1] - 1, 0
             if self.networks == 256:
@@ -170,10 +173,10 @@ class Combination:
 
 def shapes() -> Iterator[Combination]:
     """Everything that changes the shape of a frame, with the ways in which ports and hosts vary."""
-    product = itertools.product(VLANS, MODES, SIZES, MIXES, NETWORKS, WAYS, WAYS)
-    for vlan, mode, size, mix, networks, ports, hosts in product:
+    product = itertools.product(VLANS, STATELESS, SIZES, MIXES, NETWORKS, WAYS, WAYS)
+    for vlan, technology, size, mix, networks, ports, hosts in product:
         yield Combination(
-            mode=mode,
+            technology=technology,
             size=size,
             vlan=vlan,
             mix=mix,
@@ -187,10 +190,10 @@ def shapes() -> Iterator[Combination]:
 
 def values() -> Iterator[Combination]:
     """Every way of varying the four values of a frame, at the smallest size."""
-    product = itertools.product(MODES, NETWORKS, WAYS, WAYS, WAYS, WAYS)
-    for mode, networks, source_ports, destination_ports, left_hosts, right_hosts in product:
+    product = itertools.product(STATELESS, NETWORKS, WAYS, WAYS, WAYS, WAYS)
+    for technology, networks, source_ports, destination_ports, left_hosts, right_hosts in product:
         yield Combination(
-            mode=mode,
+            technology=technology,
             mix="1/2",
             networks=networks,
             source_ports=source_ports,
@@ -202,8 +205,8 @@ def values() -> Iterator[Combination]:
 
 def prefixes() -> Iterator[Combination]:
     """Every length of a translation prefix, every way of varying hosts under it."""
-    for mode, length, left_hosts, right_hosts in itertools.product(TRANSLATORS, PREFIXES, WAYS, WAYS):
-        yield Combination(mode=mode, prefix_length=length, left_hosts=left_hosts, right_hosts=right_hosts)
+    for technology, length, left_hosts, right_hosts in itertools.product(TRANSLATORS, PREFIXES, WAYS, WAYS):
+        yield Combination(technology=technology, prefix_length=length, left_hosts=left_hosts, right_hosts=right_hosts)
 
 
 def embed(ipv4: str, prefix: str) -> str:

@@ -24,7 +24,7 @@ MISSING = missing("ip", root=True)
 
 def loop_back(ports: dict[str, str]) -> Campaign:
     sides = {side: {"port": port, "mtu": 1500} for side, port in ports.items()}
-    return campaign_from_dict({"gateway": {"mode": "router44"}, "testbed": {"kind": "loopback"}, **sides})
+    return campaign_from_dict({"gateway": {"technology": "router44"}, "testbed": {"kind": "loopback"}, **sides})
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ frame_sizes = {family = "ipv4", octets = [64]}
 """
 QUEUES = """
 [gateway]
-mode = "router44"
+technology = "router44"
 [testbed]
 kind = "loopback"
 cores = CORES

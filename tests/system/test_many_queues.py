@@ -47,7 +47,7 @@ def campaign(queues: int | None, **tables: Any) -> Campaign:
 
 def stateful(queues: int, inside: str, read_order: str) -> Campaign:
     connections = {"count": CONNECTIONS, "rate": "50k", "gap": "0s", "timeout": "200ms", "read_order": read_order}
-    return campaign(queues, gateway={"mode": "nat44", "inside": inside}, connections=connections)
+    return campaign(queues, gateway={"technology": "nat44", "inside": inside}, connections=connections)
 
 
 def assert_whole(report: TrialReport, classes: int) -> None:
@@ -86,7 +86,7 @@ def test_every_layout_is_exact(queues: int, workers: int) -> None:
     numbers = itertools.count(1)
     routed = campaign(
         queues,
-        gateway={"mode": "router44"},
+        gateway={"technology": "router44"},
         traffic={
             "frame_sizes": {"family": "ipv4", "octets": 84},
             "mix": "9/10",
@@ -146,7 +146,7 @@ def test_every_layout_is_exact(queues: int, workers: int) -> None:
 
 def test_a_campaign_that_names_no_queues_gets_one_for_each_worker() -> None:
     cores = usable_processors()
-    routed = campaign(None, gateway={"mode": "router44"})
+    routed = campaign(None, gateway={"technology": "router44"})
     for port in ("ring", "null"):
         with start_engine() as engine:
             opened = engine.open(open_request(routed, cores[:4], {"left": port, "right": port}))

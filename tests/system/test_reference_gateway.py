@@ -26,17 +26,16 @@ from gatemark.campaign.journal import TrialRecord
 from gatemark.campaign.plan import cells_of
 from gatemark.campaign.runner import run_single_trial
 from gatemark.config.load import campaign_from_dict
-from gatemark.config.model import FAMILIES, GatewayMode
 from gatemark.dut.steering import plan_cores, usable_processors
 from gatemark.refdut.document import Flow, Selector, Table
 from gatemark.refdut.process import RefDut, find_refdut
+from gatemark.technology import TECHNOLOGIES, TechnologyName
 from gatemark.tester import Equipment, open_tester, prepare
 from gatemark.trial.result import Counts
 
 MISSING = missing(root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"the reference gateway needs {', '.join(MISSING)}")
 
-MODES: tuple[GatewayMode, ...] = ("router44", "router66", "siit64", "siit46", "nat44", "nat66", "nat64", "nat46")
 LOAD = 5_000
 DURATION_NS = 300_000_000
 CONNECTIONS = 500
@@ -120,25 +119,25 @@ def kept_up(counts: Mapping[str, Any]) -> bool:
 
 
 @contextlib.contextmanager
-def opened(mode: GatewayMode, kind: Any = "memif") -> Iterator[Opened]:
-    """Open Tester and reference gateway in one mode."""
+def opened(technology: TechnologyName, kind: Any = "memif") -> Iterator[Opened]:
+    """Open Tester and reference gateway of one technology."""
     cores = plan_cores(usable_processors())
-    stateful = mode.startswith("nat")
+    stateful = TECHNOLOGIES[technology].is_stateful
     tables: dict[str, Any] = {
         "trial": {**QUICK, "drain": "400ms"},
         "frame_loss": {"rates": [LOAD]},
         "traffic": {
             "direction": "bidirectional",
-            "frame_sizes": {"family": FAMILIES[mode][0], "octets": 128},
+            "frame_sizes": {"family": TECHNOLOGIES[technology].families[0], "octets": 128},
         },
     }
     if stateful:
         tables["connections"] = {"count": CONNECTIONS, "rate": 2 * LOAD}
     check = Check(
         procedure="faults",
-        name=f"mixtures-{mode}",
+        name=f"mixtures-{technology}",
         truth="",
-        mode=mode,
+        technology=technology,
         table=Table(size=10_000, udp_timeout_ns=300 * 10**9) if stateful else None,
         tables=tables,
         compare=lambda _: (),
@@ -182,9 +181,9 @@ def assert_same(counts: Counts, told: Mapping[str, Any], way: str) -> None:
     assert seen == planted, f"{way}: {dict(told)}"
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_both_sides_count_the_same_frames(mode: GatewayMode) -> None:
-    with opened(mode) as bed:
+@pytest.mark.parametrize("technology", TECHNOLOGIES)
+def test_both_sides_count_the_same_frames(technology: TechnologyName) -> None:
+    with opened(technology) as bed:
 
         @settings(
             max_examples=8,

@@ -26,7 +26,7 @@ needs_namespaces = pytest.mark.skipif(bool(MISSING_FOR_NAMESPACES), reason=f"nee
 Tables = dict[str, Any]
 
 LOOPBACK: Tables = {
-    "gateway": {"mode": "router44"},
+    "gateway": {"technology": "router44"},
     "testbed": {"kind": "loopback"},
     "left": {"ipv4": {"address": "198.18.0.2"}},
     "right": {"ipv4": {"address": "198.19.0.2"}},
@@ -63,7 +63,7 @@ TWO_PORTS = changed(
 TRANSLATOR = changed(
     TWO_PORTS,
     gateway={
-        "mode": "siit46",
+        "technology": "siit46",
         "prefix": "2001:2:0:6400::/96",
         "eam": [{"ipv4": "198.19.0.0/16", "ipv6": "2001:2:0:8000::/112"}],
     },

@@ -26,7 +26,7 @@ SPIN = "while True: pass"
 LOOPBACK = """
 repetitions = 1
 [gateway]
-mode = "router44"
+technology = "router44"
 [testbed]
 kind = "loopback"
 cores = [{core}]

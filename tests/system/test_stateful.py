@@ -104,14 +104,14 @@ def test_many_hosts_on_both_sides_and_background_beside_them(recipe: str, tmp_pa
     assert_counts_agree(records, COUNT)
 
 
-@pytest.mark.parametrize(("mode", "family"), [("nat44", "ipv4"), ("nat66", "ipv6")])
+@pytest.mark.parametrize(("technology", "family"), [("nat44", "ipv4"), ("nat66", "ipv6")])
 @pytest.mark.parametrize("inside", ["left", "right"])
-def test_a_loop_back_returns_every_connection(mode: str, family: str, inside: str, tmp_path: Path) -> None:
+def test_a_loop_back_returns_every_connection(technology: str, family: str, inside: str, tmp_path: Path) -> None:
     sides = {"ipv4": ("198.18.0.2", "198.19.0.2"), "ipv6": ("2001:2::2", "2001:2:0:8000::2")}[family]
     campaign = campaign_from_dict(
         {
             "testbed": {"kind": "loopback", "huge_pages": "never"},
-            "gateway": {"mode": mode, "inside": inside},
+            "gateway": {"technology": technology, "inside": inside},
             "left": {"port": "ring", family: {"address": sides[0]}},
             "right": {"port": "ring", family: {"address": sides[1]}},
             "repetitions": 1,

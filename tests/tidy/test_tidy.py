@@ -19,25 +19,28 @@ FUNCTION_LINES_MAX = 70
 ARROWS: dict[str, set[str]] = {
     "units": set(),
     "errors": set(),
+    "technology": set(),
     "stats": set(),
     "search": set(),
-    "config": {"errors", "units"},
+    "config": {"errors", "technology", "units"},
     "trial": {"config", "campaign.plan", "errors", "units"},
     "procedures": {"search", "trial", "stats", "config.types", "campaign.plan", "units"},
     "programs": {"errors"},
     "engine": {"errors", "programs", "units"},
-    "dut": {"config", "errors"},
+    "dut": {"config", "errors", "technology"},
     "campaign": {"config", "engine.client", "errors", "procedures", "search", "trial", "units"},
     "results": {
         "campaign.deviations", "campaign.journal", "config", "dut.base", "errors", "procedures.delay_result",
-        "procedures.event_result", "procedures.result", "stats", "trial.result", "units",
+        "procedures.event_result", "procedures.result", "stats", "technology", "trial.result", "units",
     },
-    "report": {"results.provenance", "results.schema", "stats", "units"},
-    "refdut": {"errors", "programs"},
-    "selftest": {"campaign", "config", "dut", "errors", "results.provenance", "search", "tester", "trial"},
+    "report": {"results.provenance", "results.schema", "stats", "technology", "units"},
+    "refdut": {"errors", "programs", "technology"},
+    "selftest": {
+        "campaign", "config", "dut", "errors", "results.provenance", "search", "technology", "tester", "trial",
+    },
     "calibrate": {
         "campaign", "config", "dut", "engine.process", "errors", "procedures", "refdut", "results.provenance",
-        "results.store", "search", "session", "tester", "units",
+        "results.store", "search", "session", "technology", "tester", "units",
     },
 }  # fmt: skip
 """Package: what it may import besides itself. Single modules at the top of the package put these together."""
@@ -46,10 +49,10 @@ ASSEMBLY = {"", "demo", "doctor", "preflight", "session", "simulated", "stored",
 """Modules that wire the packages to each other; only `cli` may import every one of them."""
 
 PURE = (
-    "units", "errors", "stats", "search", "trial", "procedures", "config.model", "config.tables", "config.types",
-    "config.check", "config.complete", "config.hosts", "config.merge", "config.sizes", "config.defaults",
-    "config.check_delays", "config.delay_tables", "config.load_types", "config.problems", "config.table",
-    "config.schema", "config.stateful", "config.complete_stateful", "campaign.plan", "campaign.loads",
+    "units", "errors", "technology", "stats", "search", "trial", "procedures", "config.model", "config.tables",
+    "config.types", "config.check", "config.complete", "config.hosts", "config.merge", "config.sizes",
+    "config.defaults", "config.check_delays", "config.delay_tables", "config.load_types", "config.problems",
+    "config.table", "config.schema", "config.stateful", "config.complete_stateful", "campaign.plan", "campaign.loads",
     "campaign.estimate", "campaign.deviations", "campaign.delay_deviations", "campaign.stateful_loads",
     "campaign.stateful_estimate",
 )  # fmt: skip

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from gatemark.config.load import campaign_from_dict
-from gatemark.config.model import FAMILIES, Campaign
+from gatemark.config.model import Campaign
+from gatemark.technology import TECHNOLOGIES, TechnologyName
 
 sys.path.append(str(Path(__file__).parent))  # helper modules of this folder
 
@@ -109,7 +110,7 @@ CONTROL = {"clear_state": "conntrack -F", "count_connections": "conntrack -C", "
 
 
 def _nat_campaign(
-    mode: str = "nat44",
+    technology: TechnologyName = "nat44",
     *,
     gateway: dict[str, Any] | None = None,
     connections: dict[str, Any] | None = None,
@@ -121,12 +122,17 @@ def _nat_campaign(
     Of the tables gateway and connections only the keys given are replaced; `background` gives both sides IPv6 as well.
     """
     given = gateway or {}
-    inside, outside = FAMILIES[mode]  # type: ignore[index]
+    inside, outside = TECHNOLOGIES[technology].families
     sides = {"left": inside, "right": outside}
     if given.get("inside") == "right":
         sides = {"left": outside, "right": inside}
     outer = "left" if given.get("inside") == "right" else "right"
-    whole: dict[str, Any] = {"mode": mode, "pool": [SIDES[outer][outside]["gateway"]], "control": CONTROL, **given}
+    whole: dict[str, Any] = {
+        "technology": technology,
+        "pool": [SIDES[outer][outside]["gateway"]],
+        "control": CONTROL,
+        **given,
+    }
     if inside != outside:
         whole = {"prefix": "2001:2:0:6400::/96", "eam": [] if outside == "ipv4" else EAM, **whole}
     hosts = {
@@ -140,7 +146,7 @@ def _nat_campaign(
             "testbed": {"kind": "ports"},
             "left": {"port": "af_packet:a", **hosts["left"]},
             "right": {"port": "af_packet:b", **hosts["right"]},
-            "traffic": {"frame_sizes": {"family": "ipv6" if mode == "nat66" else "ipv4", "octets": 84}},
+            "traffic": {"frame_sizes": {"family": "ipv4" if "ipv4" in (inside, outside) else "ipv6", "octets": 84}},
             "trial": {"duration": "1s", "settle": "10ms", "learn": "10ms", "drain": "10ms", "rest": "10ms"},
             "connections": {"count": 1000, "rate": "10k", "timeout": "20ms", "gap": "30ms", **(connections or {})},
             "frame_loss": {"rates": [1000]},

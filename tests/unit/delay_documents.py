@@ -37,7 +37,7 @@ def delay_campaign() -> Campaign:
     return campaign_from_dict(
         {
             "name": "delays",
-            "gateway": {"mode": "router44"},
+            "gateway": {"technology": "router44"},
             "testbed": {"kind": "loopback"},
             "left": {"port": "ring", "ipv4": {"address": "198.18.0.2"}},
             "right": {"port": "ring", "ipv4": {"address": "198.19.0.2"}},
@@ -122,7 +122,7 @@ def sized(sizes: tuple[int, int]) -> FrameSizesPart:
 
 
 def stateless(runs: Sequence[RunPart], **changes: Any) -> ResultDocument:
-    found = document(runs, mode="siit64", inside=None)
+    found = document(runs, technology="siit64", inside=None)
     return found.model_copy(update={"name": "delays", **changes})
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from conftest import EAM, SIDES
 
 from gatemark.campaign.plan import Cell, Procedure, Run
-from gatemark.config.model import FAMILIES, Campaign, Direction
+from gatemark.config.model import Campaign, Direction
 from gatemark.config.sizes import FrameSizes
 from gatemark.config.types import Mix
 from gatemark.dut.base import GatewayDescription
@@ -20,6 +20,7 @@ from gatemark.procedures.result import Capacity, CapacityStep, RunResult, TearDo
 from gatemark.results.document import build_document
 from gatemark.results.schema import ResultDocument
 from gatemark.search.goal import Goal, SearchResult
+from gatemark.technology import TECHNOLOGIES, TechnologyName
 
 PUBLISHED: dict[str, list[dict[str, Any]]] = tomllib.loads(
     (Path(__file__).parent / "data" / "published.toml").read_text(encoding="utf-8")
@@ -38,15 +39,16 @@ def values_with(minimum: int, median: Fraction, maximum: int, count: int) -> tup
     return found
 
 
-def campaign_of(mode: str, *, name: str = "published", **tables: Any) -> Campaign:
-    """Return a campaign with a gateway of this mode; nobody runs it, so it is not checked."""
-    left, right = FAMILIES[mode]  # type: ignore[index]
-    gateway: dict[str, Any] = {"mode": mode, **tables.pop("gateway", {})}
-    if mode.startswith("nat"):
+def campaign_of(technology: TechnologyName, *, name: str = "published", **tables: Any) -> Campaign:
+    """Return a campaign with a gateway of this technology; nobody runs it, so it is not checked."""
+    row = TECHNOLOGIES[technology]
+    left, right = row.families
+    gateway: dict[str, Any] = {"technology": technology, **tables.pop("gateway", {})}
+    if row.is_stateful:
         gateway |= {"pool": [SIDES["right"][right]["gateway"]]}
         tables = {"connections": {"count": 4_000_000, "source_ports": "1-40000"}, **tables}
-    if left != right:
-        gateway |= {"prefix": "2001:2:0:6400::/96", "eam": EAM if mode.startswith("siit") else []}
+    if row.is_translation:
+        gateway |= {"prefix": "2001:2:0:6400::/96", "eam": [] if row.is_stateful else EAM}
     return Campaign.model_validate(
         {
             "name": name,
@@ -69,7 +71,7 @@ def run_of(
     direction: Direction = "bidirectional",
 ) -> Run:
     """Return a run of the campaign; `octets` is the IPv6 frame size, the IPv4 one is 20 octets less."""
-    families = set(FAMILIES[campaign.mode])
+    families = set(campaign.technology.families)
     sizes = FrameSizes(ipv4=octets - 20 if "ipv4" in families else None, ipv6=octets if "ipv6" in families else None)
     cell = Cell(direction=direction, frame_sizes=sizes, mix=Mix(m=1, n=1), connections=connections)
     return Run(number=number, procedure=procedure, cell=cell)
@@ -77,7 +79,7 @@ def run_of(
 
 def document_of(campaign: Campaign, results: Sequence[RunResult], processors: int | None = None) -> ResultDocument:
     """Return what `result.json` would hold."""
-    description = GatewayDescription(name=campaign.mode, version="", configuration="as published")
+    description = GatewayDescription(name=campaign.technology.name, version="", configuration="as published")
     found = build_document(campaign, description, results, (), runs_planned=len(results))
     read = ResultDocument.model_validate_json(found.to_text())
     return read.model_copy(update={"gateway": read.gateway.model_copy(update={"processors": processors})})
@@ -113,7 +115,7 @@ def _rate_campaign(table: dict[str, Any], place: int | None, name: str = "publis
         tables["connections"] = {"count": count, **ports}
     if "frame_timeout" in table:
         tables["throughput"] = {"frame_timeout": table["frame_timeout"]}
-    return campaign_of(table["mode"], name=name, gateway=gateway, **tables)
+    return campaign_of(table["technology"], name=name, gateway=gateway, **tables)
 
 
 def _rate_result(campaign: Campaign, table: dict[str, Any], place: int, *, number: int) -> RunResult:
@@ -193,7 +195,7 @@ def capacity_document(table: dict[str, Any]) -> ResultDocument:
 
 def delay_document(table: dict[str, Any]) -> ResultDocument:
     """Return one document with one load."""
-    campaign = campaign_of(table["mode"], delay={"load": table["load"]})
+    campaign = campaign_of(table["technology"], delay={"load": table["load"]})
     series = tuple(_series(table, direction) for direction in ("forward", "reverse"))
     point = DelayPoint(
         frames_per_second=table["load"], share=None, measured=table["repetitions"], tester_limited=0, series=series

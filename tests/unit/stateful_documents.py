@@ -107,7 +107,7 @@ def run(
 
 def document(runs: Sequence[RunPart], **of_gateway: Any) -> ResultDocument:
     gateway = {
-        "name": "gateway under test", "version": "1.0", "mode": "nat64", "hop_limit_decrement": 1,
+        "name": "gateway under test", "version": "1.0", "technology": "nat64", "hop_limit_decrement": 1,
         "prefix": "64:ff9b::/96", "inside": "left", "pool": ("198.19.0.1/32",),
         "pool_ports": PortRangePart(minimum=1, maximum=65535), "mapping": "endpoint_independent",
         "table": GatewayTablePart(size=None, hash_size=None, udp_timeout_ns=None), "zero_udp_checksum": False,

@@ -33,7 +33,7 @@ NO_WAITS = {"settle": "0s", "learn": "0s", "drain": "0s", "rest": "0s"}
 def campaign(**tables: Any) -> Campaign:
     document: dict[str, Any] = {
         "repetitions": 2,
-        "gateway": {"mode": "router44"},
+        "gateway": {"technology": "router44"},
         "testbed": {"kind": "loopback"},
         "left": {"ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
         "right": {"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},

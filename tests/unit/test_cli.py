@@ -56,16 +56,16 @@ def test_plan_says_where_the_engine_cannot_be_asked(
 
 def test_errors_go_to_standard_error_with_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "bad.toml"
-    file.write_text('[testbed]\nkind = "loopback"\n[gateway]\nmode = "router4"\n[trial]\nduraton = "1s"\n')
+    file.write_text('[testbed]\nkind = "loopback"\n[gateway]\ntechnology = "router4"\n[trial]\nduraton = "1s"\n')
     assert main(["plan", str(file)]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert f"error: {file}: gateway.mode: 'router4' is not one of" in shown.err
+    assert f"error: {file}: gateway.technology: 'router4' is not one of" in shown.err
     assert f"error: {file}: trial.duraton: unknown key\n\nhint: did you mean duration?" in shown.err
     assert main(["plan", str(file), "--json"]) == 2
     shown = capsys.readouterr()
     assert [error["where"] for error in json.loads(shown.out)["errors"]] == [
-        f"{file}: gateway.mode",
+        f"{file}: gateway.technology",
         f"{file}: trial.duraton",
     ]
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 BASE: dict[str, Any] = {
     "gateway": {
-        "mode": "siit64",
+        "technology": "siit64",
         "prefix": "2001:2:0:6400::/96",
         "eam": [{"ipv4": "198.18.0.0/24", "ipv6": "2001:2::/120"}],
     },
@@ -44,7 +44,7 @@ def hosts(range_: str, offset: int = 2, mode: str = "pseudorandom") -> dict[str,
 
 
 def router44(document: dict[str, Any]) -> None:
-    document["gateway"] = {"mode": "router44"}
+    document["gateway"] = {"technology": "router44"}
     document["left"]["ipv4"] = {"address": "198.18.0.2", "gateway": "198.18.0.1"}
 
 
@@ -69,7 +69,7 @@ def set_at(path: str, value: Any) -> Change:
 
 def test_the_base_is_accepted() -> None:
     campaign = campaign_from_dict(BASE)
-    assert campaign.mode == "siit64"
+    assert campaign.technology.name == "siit64"
     assert campaign.hop_limit_decrement == 1
     assert campaign.throughput is not None
     assert campaign.throughput.maximum == LineShare(1)
@@ -84,7 +84,7 @@ def test_the_base_is_accepted() -> None:
         ("gateway.prefix", "2001:db8::/33", "gateway.prefix: 2001:db8::/33 has length 33"),
         ("gateway.prefix", "2001:2:0:0:ff00::/96", "gateway.prefix: 2001:2:0:0:ff00::/96 has bits 64 to 71 set"),
         ("gateway.prefix", "2001:2::1/96", "gateway.prefix: '2001:2::1/96': 2001:2::1/96 has host bits set"),
-        ("gateway.mode", "siit65", "gateway.mode: 'siit65' is not one of"),
+        ("gateway.technology", "siit65", "gateway.technology: 'siit65' is not one of"),
         ("gateway.prefxi", "::/96", "gateway.prefxi: unknown key"),
         ("left.ipv6.address", "198.18.0.2", "left.ipv6.address: 198.18.0.2 is an IPv4 address where IPv6 is wanted"),
         ("right.ipv4.address", "2001:2::2", "right.ipv4.address: 2001:2::2 is an IPv6 address where IPv4 is wanted"),
@@ -238,7 +238,7 @@ def test_the_well_known_prefix_must_not_hold_benchmarking_addresses() -> None:
     document = copy.deepcopy(BASE)
     document["gateway"] |= {"prefix": "64:ff9b::/96", "well_known_prefix_allowed": True}
     campaign_from_dict(document)
-    document["gateway"] = {"mode": "siit64", "prefix": "64:ff9b::/96"}
+    document["gateway"] = {"technology": "siit64", "prefix": "64:ff9b::/96"}
     document["gateway"]["eam"] = [*BASE["gateway"]["eam"], {"ipv4": "198.19.0.0/24", "ipv6": "2001:2:0:1000::/120"}]
     campaign_from_dict(document)  # every host has an explicit mapping, so the prefix represents none
 
@@ -278,7 +278,7 @@ def test_translation_keys_make_no_sense_for_routers(key: str) -> None:
         router44(document)
         document["gateway"][key] = values[key]
 
-    assert problems_of(change)[0].startswith(f"gateway.{key}: makes no sense for mode router44")
+    assert problems_of(change)[0].startswith(f"gateway.{key}: makes no sense for router44")
 
 
 def test_size_family_of_a_router() -> None:
@@ -286,7 +286,7 @@ def test_size_family_of_a_router() -> None:
         router44(document)
         document["traffic"]["frame_sizes"] = {"family": "ipv6", "octets": [84]}
 
-    assert problems_of(change) == ["traffic.frame_sizes.family: is ipv6, but mode router44 forwards IPv4 frames"]
+    assert problems_of(change) == ["traffic.frame_sizes.family: is ipv6, but router44 forwards IPv4 frames"]
 
 
 def test_a_missing_side_or_port() -> None:
@@ -298,8 +298,8 @@ def test_a_missing_side_or_port() -> None:
     assert any(text.startswith("right") and "is missing" in text for text in found)
 
 
-def test_a_loopback_needs_nothing_but_a_mode() -> None:
-    campaign = campaign_from_dict({"gateway": {"mode": "router66"}, "testbed": {"kind": "loopback"}})
+def test_a_loopback_needs_nothing_but_a_technology() -> None:
+    campaign = campaign_from_dict({"gateway": {"technology": "router66"}, "testbed": {"kind": "loopback"}})
     assert campaign.side("left").port == campaign.side("right").port == "ring"
     assert campaign.hop_limit_decrement == 0
     campaign.check_complete()
@@ -329,7 +329,7 @@ def test_a_written_campaign_reads_back_the_same(change: Change) -> None:
 
 FACTS = RecipeFacts(
     name="tayga-siit64",
-    mode="siit64",
+    technology="siit64",
     hop_limit_decrement=3,
     prefix="2001:2:0:6400::/96",
     eam=(EamEntry.model_validate({"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}),),
@@ -352,7 +352,11 @@ def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
     own = {"ring_frames": 64, "ipv4": {"address": "198.19.0.2", "hosts": hosts("2-99")}}
     campaign = netns(right=own).with_recipe(FACTS)
     campaign.check_complete()
-    assert (campaign.mode, campaign.hop_limit_decrement, campaign.background_hop_limit_decrement) == ("siit64", 3, 1)
+    assert (campaign.technology.name, campaign.hop_limit_decrement, campaign.background_hop_limit_decrement) == (
+        "siit64",
+        3,
+        1,
+    )
     assert str(campaign.gateway.prefix) == "2001:2:0:6400::/96"
     right = campaign.side("right")
     assert (right.ring_frames, right.mtu) == (64, 1540)
@@ -366,7 +370,7 @@ def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
     ("tables", "where"),
     [
         ({"gateway": {"hop_limit_decrement": 1}}, "gateway.hop_limit_decrement"),
-        ({"gateway": {"mode": "siit46"}}, "gateway.mode"),
+        ({"gateway": {"technology": "siit46"}}, "gateway.technology"),
         ({"gateway": {"prefix": "2001:2:0:1::/96"}}, "gateway.prefix"),
         ({"left": {"ipv6": {"address": "2001:2::2", "gateway": "2001:2::9"}}}, "left.ipv6.gateway"),
         ({"left": {"mtu": 9000}}, "left.mtu"),

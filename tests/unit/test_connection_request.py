@@ -60,10 +60,10 @@ def test_phase_1_has_exactly_one_foreground_frame_a_connection(m: int, more: int
     assert per_second * mix.m >= rate * mix.n > (per_second - 1) * mix.m
 
 
-@pytest.mark.parametrize("mode", ["nat44", "nat64", "nat66", "nat46"])
+@pytest.mark.parametrize("technology", ["nat44", "nat64", "nat66", "nat46"])
 @pytest.mark.parametrize("inside", ["left", "right"])
-def test_all_phases_are_about_the_same_connections(nat_campaign: NatCampaign, mode: str, inside: str) -> None:
-    campaign = nat_campaign(mode, gateway={"inside": inside})
+def test_all_phases_are_about_the_same_connections(nat_campaign: NatCampaign, technology: str, inside: str) -> None:
+    campaign = nat_campaign(technology, gateway={"inside": inside})
     bodies = phases(campaign)
     known = [identity(body) for body in bodies]
     assert known[0] == known[1] == known[2]

@@ -36,7 +36,7 @@ SHORT = {"duration": "2s", "first_tag": "1s", "tags": 1000}
 def campaign(*, mix: str = "1/1", **tables: Any) -> Campaign:
     document: dict[str, Any] = {
         "repetitions": 2,
-        "gateway": {"mode": "router44"},
+        "gateway": {"technology": "router44"},
         "testbed": {"kind": "loopback"},
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": [84]}, "mix": mix},
         "trial": {"duration": "1s"},

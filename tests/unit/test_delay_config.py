@@ -25,7 +25,7 @@ PORTS: dict[str, Any] = {
 
 def document(**tables: Any) -> dict[str, Any]:
     return {
-        "gateway": {"mode": "router44"},
+        "gateway": {"technology": "router44"},
         "testbed": {"kind": "loopback"},
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64, 512]}},
         **tables,
@@ -118,19 +118,19 @@ def test_all_problems_are_told_at_once() -> None:
 
 class TestReset:
     def test_a_stateless_gateway_may_be_controlled(self) -> None:
-        gateway = {"mode": "router44", "control": {"reset": "systemctl restart gateway"}}
+        gateway = {"technology": "router44", "control": {"reset": "systemctl restart gateway"}}
         wanted = campaign(**PORTS, gateway=gateway, reset={"load": 1000})
         assert wanted.actions == {"reset"}
         runs = make_plan(wanted).runs
         assert [(run.procedure, run.cell.frame_sizes.ipv4) for run in runs] == [("reset", 64)]
 
     def test_but_it_has_no_state(self) -> None:
-        gateway = {"mode": "router44", "control": {"reset": "reboot", "clear_state": "conntrack -F"}}
+        gateway = {"technology": "router44", "control": {"reset": "reboot", "clear_state": "conntrack -F"}}
         found = problems(**PORTS, gateway=gateway, reset={"load": 1000})
         assert "keeps no state" in found["gateway.control.clear_state"]
 
     def test_the_shell_must_be_readable(self) -> None:
-        gateway = {"mode": "router44", "control": {"reset": "reboot", "shell": "ssh 'root"}}
+        gateway = {"technology": "router44", "control": {"reset": "reboot", "shell": "ssh 'root"}}
         found = problems(**PORTS, gateway=gateway, reset={"load": 1000})
         assert "close every quote" in found["gateway.control.shell"]
 
@@ -220,7 +220,7 @@ class TestDeviations:
         assert "No delay variation" in self.named(throughput={}, delay={"metrics": "latency"})
 
     def test_a_reset_is_one_of_three_kinds(self) -> None:
-        gateway = {"mode": "router44", "control": {"reset": "reboot"}}
+        gateway = {"technology": "router44", "control": {"reset": "reboot"}}
         text = self.named(**PORTS, gateway=gateway, reset={"load": 1000, "before": "5s"})
         assert "Only a software reset is measured" in text
         assert "5s before the reset, less than 15s" in text

@@ -36,10 +36,10 @@ STEP = {"after_ns": SECOND, "frames_per_second": 500}
 POLICY = ValidityPolicy(lateness_max_ns=10**6)
 
 
-def request(form: TrialForm, *, mode: str = "router44", mix: str = "1/1", **traffic: Any) -> dict[str, Any]:
+def request(form: TrialForm, *, technology: str = "router44", mix: str = "1/1", **traffic: Any) -> dict[str, Any]:
     campaign = campaign_from_dict(
         {
-            "gateway": {"mode": mode},
+            "gateway": {"technology": technology},
             "testbed": {"kind": "loopback"},
             "traffic": {"frame_sizes": {"family": "ipv4", "octets": 84}, "mix": mix, **traffic},
             "delay": {"load": 1000, "tags": 500},
@@ -199,7 +199,11 @@ class TestSimulatedEvents:
     def trials(self, device: SimulatedDevice, *, testbed: bool = True) -> EngineTrials:
         engine = SimulatedEngine(device)
         campaign = campaign_from_dict(
-            {"gateway": {"mode": "router44"}, "testbed": {"kind": "loopback"}, "delay": {"load": 1000, "tags": 500}}
+            {
+                "gateway": {"technology": "router44"},
+                "testbed": {"kind": "loopback"},
+                "delay": {"load": 1000, "tags": 500},
+            }
         )
         bed = engine.gateway if testbed else None
         return EngineTrials(campaign=campaign, engine=engine, testbed=bed, on_event=lambda _: None)

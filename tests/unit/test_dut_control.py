@@ -104,7 +104,7 @@ def ports_bed(tmp_path: Path, **own: Any) -> PortsTestBed:
     }
     sides = {"left": ("198.18.0.2", "198.18.0.1"), "right": ("198.19.0.2", "198.19.0.1")}
     document = {
-        "gateway": {"mode": "nat44", "pool": ["198.19.0.1"], "table": {"size": 77}, "control": commands | own},
+        "gateway": {"technology": "nat44", "pool": ["198.19.0.1"], "table": {"size": 77}, "control": commands | own},
         "testbed": {"kind": "ports"},
         **{
             name: {"port": "ring", "ipv4": {"address": address, "gateway": gateway}}

@@ -12,7 +12,11 @@ from gatemark.trial.result import Counts, DirectionResult, Foreign, PortFacts, T
 
 def campaign(prefix: str = "2001:2:0:6400::/96") -> Campaign:
     document = {
-        "gateway": {"mode": "siit64", "prefix": prefix, "eam": [{"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}]},
+        "gateway": {
+            "technology": "siit64",
+            "prefix": prefix,
+            "eam": [{"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}],
+        },
         "testbed": {"kind": "loopback"},
         "left": {"ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
         "right": {"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},

@@ -16,7 +16,7 @@ SIDES = {
 
 
 def campaign(kind: str, left: str | None = None, right: str | None = None, **testbed: object) -> Campaign:
-    document: dict[str, object] = {"gateway": {"mode": "router44"}, "testbed": {"kind": kind, **testbed}}
+    document: dict[str, object] = {"gateway": {"technology": "router44"}, "testbed": {"kind": kind, **testbed}}
     for name, port in (("left", left), ("right", right)):
         if kind != "netns":
             document[name] = SIDES[name] | ({} if port is None else {"port": port})

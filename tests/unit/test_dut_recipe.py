@@ -14,7 +14,7 @@ from gatemark.errors import ConfigError
 GOOD = """
 name = "mine"
 description = "my gateway"
-mode = "router44"
+technology = "router44"
 [left]
 networks = ["198.18.0.0/16"]
 ipv4 = {address = "198.18.0.2", gateway = "198.18.0.1"}
@@ -48,7 +48,7 @@ def problems_of(tmp_path: Path, text: str) -> str:
 def test_built_in_recipe_loads_under_its_own_name(name: str) -> None:
     recipe = load_recipe(name)
     assert recipe.name == name
-    assert recipe.facts.mode == recipe.mode
+    assert recipe.facts.technology == recipe.technology
     assert recipe.facts.left.port is None
 
 
@@ -105,9 +105,9 @@ def test_unknown_recipe_names_the_nearest() -> None:
     [
         ("[commands]", "[comands]", "did you mean `commands`"),
         ("setup =", "set_up =", "did you mean `setup`"),
-        ('mode = "router44"', 'mode = "router45"', "mode"),
-        ('mode = "router44"', 'mode = "router66"', "needs ipv6 on the left"),
-        ('mode = "router44"', "", "mode: this key is needed"),
+        ('technology = "router44"', 'technology = "router45"', "technology"),
+        ('technology = "router44"', 'technology = "router66"', "needs ipv6 on the left"),
+        ('technology = "router44"', "", "technology: this key is needed"),
         ("ipv4 = {address", "ipv5 = {address", "left.ipv5: unknown key"),
         ('"198.18.0.2"', '"198.18.0.300"', "left.ipv4.address"),
         ('networks = ["198.18.0.0/16"]', 'networks = ["198.18.0.0/8"]', "left.networks.0"),
@@ -117,13 +117,17 @@ def test_unknown_recipe_names_the_nearest() -> None:
         ('name = "mine"', 'name = "mine"\nmtu = 100', "mtu"),
         ('name = "mine"', 'name = "mine"\nprefix = "2001:2::/80"', "prefix"),
         ('setup = ["true"]', 'setup = "true"', "commands.setup"),
-        ('name = "mine"', 'name = "mine"\npool = ["198.19.0.1"]', "pool: makes no sense for mode router44"),
-        ('name = "mine"', 'name = "mine"\ntable = {size = 9}', "table.size: makes no sense for mode router44"),
+        ('name = "mine"', 'name = "mine"\npool = ["198.19.0.1"]', "pool: makes no sense for router44"),
+        ('name = "mine"', 'name = "mine"\ntable = {size = 9}', "table.size: makes no sense for router44"),
         ('name = "mine"', 'name = "mine"\ntable = {sise = 9}', "did you mean `size`"),
         ('name = "mine"', 'name = "mine"\ntable = {size = "many"}', "'many' is not a rate"),
-        ('setup = ["true"]', 'tear_down = "true"', "commands.tear_down: makes no sense for mode router44"),
+        ('setup = ["true"]', 'tear_down = "true"', "commands.tear_down: makes no sense for router44"),
         ('setup = ["true"]', 'set_udp_timeout = ["true"]', "commands.set_udp_timeout: does not say where"),
-        ('mode = "router44"', 'mode = "nat44"\ntable = {udp_timeout = "1ms"}', "no whole number of seconds"),
+        (
+            'technology = "router44"',
+            'technology = "nat44"\ntable = {udp_timeout = "1ms"}',
+            "no whole number of seconds",
+        ),
     ],
 )
 def test_wrong_key_or_value_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:

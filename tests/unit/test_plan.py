@@ -11,11 +11,11 @@ from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
 
 
-def campaign(mode: str = "router44", **tables: Any) -> Campaign:
-    gateway: dict[str, Any] = {"mode": mode}
-    if mode in ("siit64", "siit46"):
+def campaign(technology: str = "router44", **tables: Any) -> Campaign:
+    gateway: dict[str, Any] = {"technology": technology}
+    if technology in ("siit64", "siit46"):
         gateway |= {"prefix": "2001:2:0:6400::/96"}
-        side = "left" if mode == "siit64" else "right"
+        side = "left" if technology == "siit64" else "right"
         tables.setdefault(side, {})["ipv6"] = {"address": "2001:2:0:6400::c612:2"}
     return campaign_from_dict({"gateway": gateway, "testbed": {"kind": "loopback"}, **tables})
 
@@ -25,12 +25,18 @@ def rfc_campaign(**tables: Any) -> Campaign:
         "left": {"port": "pci:1", "mtu": 1500, "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
         "right": {"port": "pci:2", "mtu": 1500, "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
     }
-    document = {"gateway": {"mode": "router44"}, "testbed": {"kind": "ports"}, **sides, "throughput": {}, **tables}
+    document = {
+        "gateway": {"technology": "router44"},
+        "testbed": {"kind": "ports"},
+        **sides,
+        "throughput": {},
+        **tables,
+    }
     return campaign_from_dict(document)
 
 
 @pytest.mark.parametrize(
-    ("mode", "mix", "family", "octets", "label"),
+    ("technology", "mix", "family", "octets", "label"),
     [
         ("router44", "1/1", "ipv4", 64, "64"),
         ("router44", "9/10", "ipv4", 64, "64 / 84"),
@@ -42,10 +48,10 @@ def rfc_campaign(**tables: Any) -> Campaign:
         ("siit46", "1/1", "ipv4", 1018, "1018 / 1038"),
     ],
 )
-def test_both_sizes_are_named(mode: str, mix: str, family: str, octets: int, label: str) -> None:
-    found = campaign(mode, traffic={"mix": mix, "frame_sizes": {"family": family, "octets": octets}})
+def test_both_sizes_are_named(technology: str, mix: str, family: str, octets: int, label: str) -> None:
+    found = campaign(technology, traffic={"mix": mix, "frame_sizes": {"family": family, "octets": octets}})
     (cell,) = cells_of(found)
-    assert cell.frame_sizes.label(found.mode) == label
+    assert cell.frame_sizes.label() == label
 
 
 def test_the_plan_is_the_product_in_the_order_of_the_file() -> None:

@@ -329,11 +329,11 @@ def test_only_equal_measurements_that_the_gateway_limited_are_compared() -> None
     ):
         assert share_rows([first, named("second", other)]) == ()
     assert share_rows([first, named("second", run("throughput", (500,)), processors=2)]) == ()
-    assert share_rows([first, named("second", run("throughput", (500,)), mode="nat44")]) == ()
+    assert share_rows([first, named("second", run("throughput", (500,)), technology="nat44")]) == ()
 
 
 def test_a_router_is_the_reference_of_a_translator_wherever_it_stands() -> None:
-    router = named("router", run("throughput", (2000,), count=None), mode="router44")
+    router = named("router", run("throughput", (2000,), count=None), technology="router44")
     gateways = [named("one", run("throughput", (1000,))), named("two", run("throughput", (500,)))]
     found = [(row.campaign, row.share, row.reference) for row in share_rows([*gateways, router])]
     assert found == [("one", "50.00 %", "router"), ("two", "25.00 %", "router")]

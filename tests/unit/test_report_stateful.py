@@ -73,16 +73,17 @@ def test_directions_are_named_for_who_sends(direction: str, initiator: str, labe
 
 
 @pytest.mark.parametrize(
-    ("mode", "inside", "expected"),
+    ("technology", "inside", "expected"),
     [
         ("nat64", "left", "stateful NAT64, IPv6 inside (left), IPv4 outside (right)"),
         ("nat44", "right", "stateful NAT44, IPv4 inside (right), IPv4 outside (left)"),
         ("nat46", "right", "stateful NAT46, IPv4 inside (right), IPv6 outside (left)"),
         ("siit64", None, "stateless translation, IPv6 left and IPv4 right"),
+        ("router66", None, "IPv6 router"),
     ],
 )
-def test_modes_in_words(mode: str, inside: str | None, expected: str) -> None:
-    assert words.mode_words(document([], mode=mode, inside=inside).gateway) == expected
+def test_technologies_in_words(technology: str, inside: str | None, expected: str) -> None:
+    assert words.technology_words(document([], technology=technology, inside=inside).gateway) == expected
 
 
 def test_a_tester_limit_is_no_rate_of_connections() -> None:
@@ -222,7 +223,7 @@ def test_counts_that_differ_are_told_with_their_numbers() -> None:
 
 def test_accepted_zero_checksums_are_told_also_of_stateless_gateways() -> None:
     accepted = run("throughput", (1000,), changes={"connections": None, "zero_checksum": 3})
-    found = document([accepted], mode="siit64", inside=None, table=None, zero_udp_checksum=True)
+    found = document([accepted], technology="siit64", inside=None, table=None, zero_udp_checksum=True)
     sentence = "3 frames came with UDP checksum 0x0000 where 0xffff is due"
     assert sentence in " ".join(observed.observations(found))
     assert sentence in Words(page_of(found)).text
@@ -232,7 +233,7 @@ def test_accepted_zero_checksums_are_told_also_of_stateless_gateways() -> None:
 def test_several_gateways_are_compared_at_the_top() -> None:
     nat = document([run("connection_establishment_rate", (98_680,)), run("throughput", (64_208,))])
     plain = run("throughput", (7_000_000,), changes={"connections": None})
-    router = document([plain], name="router", mode="router44", inside=None, table=None)
+    router = document([plain], name="router", technology="router44", inside=None, table=None)
     text = Words(page_of(nat, router)).text
     top = text[: text.index("Goal and campaign file")]
     assert "Connection establishment rate, connections/s. Each gateway has its own chapter below." in top

@@ -14,7 +14,7 @@ def translator(**tables: Any) -> Campaign:
         {
             "seed": 7,
             "gateway": {
-                "mode": "siit64",
+                "technology": "siit64",
                 "hop_limit_decrement": 3,
                 "prefix": "2001:2:0:6400::/96",
                 "eam": [{"ipv4": "198.18.0.0/24", "ipv6": "2001:2::/120"}],
@@ -79,7 +79,7 @@ def test_a_class_that_is_absent_is_null() -> None:
 
 def test_destination_networks_are_those_of_the_destination() -> None:
     eam = [{"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/32"}]
-    gateway = {"mode": "siit64", "prefix": "2001:2:0:6400::/96", "eam": eam}
+    gateway = {"technology": "siit64", "prefix": "2001:2:0:6400::/96", "eam": eam}
     traffic = {"destination_networks": 256, "frame_sizes": {"family": "ipv4", "octets": 64}}
     campaign = translator(gateway=gateway, traffic=traffic)
     stream = trial_of(campaign)["directions"][0]["foreground"]
@@ -125,7 +125,7 @@ STATIC_LEFT: dict[str, Any] = {"gateway_mac": "02:00:00:00:00:01", "ipv6": {"add
 def test_a_loopback_expects_frames_as_they_were_sent_and_asks_nobody() -> None:
     campaign = campaign_from_dict(
         {
-            "gateway": {"mode": "router44"},
+            "gateway": {"technology": "router44"},
             "testbed": {"kind": "loopback"},
             "traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}},
         }

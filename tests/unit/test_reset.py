@@ -177,7 +177,7 @@ class TestTheReset:
 def campaign(**tables: Any) -> Campaign:
     document: dict[str, Any] = {
         "repetitions": 2,
-        "gateway": {"mode": "router44", "control": {"reset": "true"}},
+        "gateway": {"technology": "router44", "control": {"reset": "true"}},
         "testbed": {"kind": "ports"},
         "left": {"port": "af_packet:a", "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
         "right": {"port": "af_packet:b", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},

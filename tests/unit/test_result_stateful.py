@@ -243,7 +243,7 @@ def test_the_gateway_is_described_with_its_table(nat_campaign: NatCampaign) -> N
     table = {"size": "1M", "hash_size": 262_144, "udp_timeout": "200s"}
     campaign = nat_campaign("nat44", gateway={"inside": "right", "table": table, "mapping": "endpoint_dependent"})
     gateway = document_of(campaign, []).gateway
-    assert (gateway.mode, gateway.inside, gateway.mapping) == ("nat44", "right", "endpoint_dependent")
+    assert (gateway.technology, gateway.inside, gateway.mapping) == ("nat44", "right", "endpoint_dependent")
     assert gateway.table is not None
     assert (gateway.table.size, gateway.table.hash_size, gateway.table.udp_timeout_ns) == (10**6, 262_144, 200 * 10**9)
     assert gateway.pool == ("198.18.0.1/32",)

@@ -223,7 +223,7 @@ def campaign(kind: str, **tables: object) -> object:
 
 def test_the_same_kind_of_port_is_joined() -> None:
     ring = campaign_from_dict(
-        {"testbed": {"kind": "loopback"}, "gateway": {"mode": "router44"}, "frame_loss": {"rates": [1000]}}
+        {"testbed": {"kind": "loopback"}, "gateway": {"technology": "router44"}, "frame_loss": {"rates": [1000]}}
     )
     assert port_kind_of(ring) == "ring"
     assert subject_of(ring).ports == PORTS
@@ -259,7 +259,8 @@ def test_virtual_interfaces_are_kept_apart_from_cards() -> None:
 def test_the_command_refuses_what_cannot_be_joined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "null.toml"
     file.write_text(
-        '[gateway]\nmode = "router44"\n[testbed]\nkind = "loopback"\n[left]\nport = "null"\n[right]\nport = "null"\n'
+        '[gateway]\ntechnology = "router44"\n[testbed]\nkind = "loopback"\n'
+        '[left]\nport = "null"\n[right]\nport = "null"\n'
         "[frame_loss]\nrates = [1000]\n",
         encoding="utf-8",
     )

@@ -28,7 +28,7 @@ def campaign(
     left = {"address": "198.18.0.2", "gateway": "198.17.0.1", "hosts": hosts or {}}
     return Campaign.model_validate(
         {
-            "gateway": {"mode": "nat44", "pool": ["198.19.0.1"], **(gateway or {})},
+            "gateway": {"technology": "nat44", "pool": ["198.19.0.1"], **(gateway or {})},
             "testbed": {"kind": "ports"},
             "left": {"ipv4": left},
             "right": {"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},

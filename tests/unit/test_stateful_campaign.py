@@ -27,7 +27,7 @@ def campaign(*, udp_timeout: str = "300s", **tables: Any) -> Campaign:
     document: dict[str, Any] = {
         "repetitions": 2,
         "gateway": {
-            "mode": "nat44",
+            "technology": "nat44",
             "pool": ["198.19.0.1"],
             "table": {"udp_timeout": udp_timeout},
             "control": {

@@ -20,7 +20,7 @@ from gatemark.errors import ConfigError
 
 BASE: dict[str, Any] = {
     "gateway": {
-        "mode": "nat44",
+        "technology": "nat44",
         "pool": ["198.19.0.1/32"],
         "control": {"clear_state": "conntrack -F", "tear_down": "conntrack -F", "count_connections": "conntrack -C"},
     },
@@ -87,8 +87,8 @@ def test_the_base_is_accepted_and_reads_back_the_same() -> None:
         ({"gateway.pool": ["198.19.0.1/24"]}, "gateway.pool[0]: '198.19.0.1/24': 198.19.0.1/24 has host bits set"),
         ({"gateway.pool_ports": "1024-40000"}, "gateway.pool: has 38977 endpoints (1 addresses with ports 1024-40000)"),
         ({"left.ipv4.hosts": HOSTS}, "gateway.pool: has 64512 endpoints"),
-        ({"gateway.prefix": "2001:2:0:6400::/96"}, "gateway.prefix: makes no sense for mode nat44"),
-        ({"gateway.zero_udp_checksum": True}, "gateway.zero_udp_checksum: makes no sense for mode nat44"),
+        ({"gateway.prefix": "2001:2:0:6400::/96"}, "gateway.prefix: makes no sense for nat44"),
+        ({"gateway.zero_udp_checksum": True}, "gateway.zero_udp_checksum: makes no sense for nat44"),
         ({"gateway.control.clear_state": None}, "gateway.control.clear_state: is missing: every trial begins"),
         (
             {"gateway.control.tear_down": None, "connection_tear_down_rate": {}},
@@ -159,7 +159,7 @@ def test_the_base_is_accepted_and_reads_back_the_same() -> None:
         ({"traffic.mix": "0/1"}, "traffic.mix: 0/1 has no foreground"),
         (
             {"traffic.frame_sizes": {"family": "ipv6", "octets": [84]}},
-            "traffic.frame_sizes.family: is ipv6, but mode nat44 forwards IPv4 frames",
+            "traffic.frame_sizes.family: is ipv6, but nat44 forwards IPv4 frames",
         ),
     ],
 )
@@ -205,9 +205,9 @@ def test_what_is_no_mistake(changes: dict[str, Any]) -> None:
     ],
 )
 def test_state_makes_no_sense_without_state(key: str, value: Any) -> None:
-    stateless: dict[str, Any] = {"gateway": {"mode": "router44"}, "connections": None}
+    stateless: dict[str, Any] = {"gateway": {"technology": "router44"}, "connections": None}
     stateless |= {"connection_establishment_rate": None}
-    assert problems_of({**stateless, key: value}) == [f"{key}: makes no sense for mode router44, which keeps no state"]
+    assert problems_of({**stateless, key: value}) == [f"{key}: makes no sense for router44, which keeps no state"]
 
 
 def test_control_belongs_to_ports() -> None:
@@ -216,9 +216,9 @@ def test_control_belongs_to_ports() -> None:
         campaign_from_dict(document)
 
 
-def loopback(mode: str, **tables: Any) -> dict[str, Any]:
+def loopback(technology: str, **tables: Any) -> dict[str, Any]:
     return {
-        "gateway": {"mode": mode},
+        "gateway": {"technology": technology},
         "testbed": {"kind": "loopback"},
         "connections": {"count": 1000},
         "connection_establishment_rate": {},
@@ -226,30 +226,30 @@ def loopback(mode: str, **tables: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("mode", ["nat44", "nat66"])
-def test_a_loopback_needs_no_pool(mode: str) -> None:
-    loaded = campaign_from_dict(loopback(mode))
+@pytest.mark.parametrize("technology", ["nat44", "nat66"])
+def test_a_loopback_needs_no_pool(technology: str) -> None:
+    loaded = campaign_from_dict(loopback(technology))
     loaded.check_complete()
     assert count_max(loaded) == 40_000 * 65_535
 
 
 def test_a_loopback_translates_nothing_and_has_no_table() -> None:
     with pytest.raises(ConfigError, match="a loop-back translates nothing"):
-        campaign_from_dict(loopback("nat64", gateway={"mode": "nat64", "prefix": "2001:2:0:6400::/96"}))
+        campaign_from_dict(loopback("nat64", gateway={"technology": "nat64", "prefix": "2001:2:0:6400::/96"}))
     with pytest.raises(ConfigError, match=r"gateway\.table\.size: makes no sense without a gateway"):
-        campaign_from_dict(loopback("nat44", gateway={"mode": "nat44", "table": {"size": 5000}}))
+        campaign_from_dict(loopback("nat44", gateway={"technology": "nat44", "table": {"size": 5000}}))
     with pytest.raises(ConfigError, match="connection_tear_down_rate: makes no sense without a gateway"):
         campaign_from_dict(loopback("nat44", connection_tear_down_rate={}))
 
 
 NAT64 = {
-    "gateway": BASE["gateway"] | {"mode": "nat64", "prefix": "2001:2:0:6400::/96"},
+    "gateway": BASE["gateway"] | {"technology": "nat64", "prefix": "2001:2:0:6400::/96"},
     "traffic.frame_sizes": {"family": "ipv4", "octets": [64]},
 }
 NAT46 = {
     "gateway": BASE["gateway"]
     | {
-        "mode": "nat46",
+        "technology": "nat46",
         "pool": ["2001:2:0:8000::1"],
         "eam": [{"ipv4": "198.19.0.0/16", "ipv6": "2001:2:0:8000::/112"}],
     },
@@ -306,13 +306,13 @@ def test_phase_one_goes_to_ipv6_in_nat46_whatever_is_measured() -> None:
     sizes = {"direction": "reverse", "frame_sizes": {"family": "ipv4", "octets": [1300]}}
     assert problems_of(NAT46 | {"traffic": sizes})[0].startswith("traffic.frame_sizes.octets")
     assert size_family(campaign({"gateway": BASE["gateway"]})) == "ipv4"
-    nat66 = {"gateway": BASE["gateway"] | {"mode": "nat66", "pool": ["2001:2:0:8000::1"]}}
+    nat66 = {"gateway": BASE["gateway"] | {"technology": "nat66", "pool": ["2001:2:0:8000::1"]}}
     assert size_family(campaign(nat66)) == "ipv6"
     assert measured_octets(campaign(nat66))[0] == 84
 
 
 def test_nat66_translates_background_as_well() -> None:
-    nat66 = {"gateway": BASE["gateway"] | {"mode": "nat66", "pool": ["2001:2:0:8000::1"]}}
+    nat66 = {"gateway": BASE["gateway"] | {"technology": "nat66", "pool": ["2001:2:0:8000::1"]}}
     assert problems_of(nat66 | {"traffic.mix": "1/2"})[0].startswith("traffic.mix: has native IPv6 background")
 
 
@@ -341,7 +341,7 @@ def test_no_connection_may_expire_before_it_is_used(changes: dict[str, Any], sec
 
 FACTS = RecipeFacts(
     name="mine",
-    mode="nat64",
+    technology="nat64",
     hop_limit_decrement=3,
     prefix="2001:2:0:6400::/96",
     zero_udp_checksum=True,

@@ -33,7 +33,7 @@ FOREGROUND = Mix(1, 1)
 def campaign(*, inside: str = "left", table: dict[str, Any] | None = None, **tables: Any) -> Campaign:
     document: dict[str, Any] = {
         "gateway": {
-            "mode": "nat44",
+            "technology": "nat44",
             "inside": inside,
             "pool": ["198.19.0.1" if inside == "left" else "198.18.0.1"],
             "table": {

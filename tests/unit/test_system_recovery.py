@@ -137,7 +137,7 @@ class TestFigures:
 def campaign(*, mix: str = "1/1", direction: str = "forward", **tables: Any) -> Campaign:
     document: dict[str, Any] = {
         "repetitions": 2,
-        "gateway": {"mode": "router44"},
+        "gateway": {"technology": "router44"},
         "testbed": {"kind": "loopback"},
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": [84]}, "mix": mix, "direction": direction},
         "trial": {"duration": "1s"},

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatemark.calibrate.model import Check
-from gatemark.config.model import FAMILIES, Family
-from gatemark.refdut.document import Configuration, Mode, Port, Translation
+from gatemark.refdut.document import Configuration, Port, Translation
+from gatemark.technology import TECHNOLOGIES, Family, Technology
 
 SEED = 20
 HELD_FRAMES = 4096
@@ -45,23 +45,22 @@ class PortNames:
 
 def gateway_of(check: Check, ports: PortNames, control: str, processor: int | None) -> Configuration:
     """Return the reference gateway's configuration for a check."""
-    modes: Mapping[str, Mode] = {"router44": "router", "router66": "router", "siit64": "siit", "siit46": "siit"}
-    stateful = check.mode.startswith("nat")
-    translates = len(set(FAMILIES[check.mode])) > 1
-    outside = FAMILIES[check.mode][1]
+    technology = TECHNOLOGIES[check.technology]
+    stateful, translates = technology.is_stateful, technology.is_translation
+    left, right = technology.families
     return Configuration(
-        mode=modes.get(check.mode, check.mode),  # type: ignore[arg-type]
+        mode=technology.reference_mode,
         control=control,
         seed=SEED,
         processor=processor,
         held_frames=HELD_FRAMES,
         inside="left" if stateful else None,
-        left=_port("left", ports.gateway_left, FAMILIES[check.mode][0], check.mode),
-        right=_port("right", ports.gateway_right, FAMILIES[check.mode][1], check.mode),
+        left=_port("left", ports.gateway_left, left, technology),
+        right=_port("right", ports.gateway_right, right, technology),
         translation=Translation(
             prefix=PREFIX if translates else None,
             eam=EAM if translates and not stateful else (),
-            pool=(POOL[outside],) if stateful else (),
+            pool=(POOL[right],) if stateful else (),
             pool_ports=POOL_PORTS if stateful else None,
         ),
         table=check.table,
@@ -74,9 +73,9 @@ def campaign_of(
     check: Check, ports: PortNames, *, ask: str, cores: tuple[int, ...], configuration: Configuration
 ) -> dict[str, Any]:
     """Return the campaign of a check as a document; `ask` is the shell command that asks the reference gateway."""
-    families = FAMILIES[check.mode]
-    stateful = check.mode.startswith("nat")
-    sending: Family = families[0]
+    technology = TECHNOLOGIES[check.technology]
+    stateful, families = technology.is_stateful, technology.families
+    sending = families[0]
     tables = dict(check.tables)
     trial = {**TIMES, **tables.pop("trial", {})}
     traffic = {
@@ -92,8 +91,8 @@ def campaign_of(
         "repetitions": 1,
         "gateway": _gateway(check, ask, configuration),
         "testbed": {"kind": "ports", "cores": list(cores)},
-        "left": _side("left", ports.tester_left, families[0], check.mode),
-        "right": _side("right", ports.tester_right, families[1], check.mode),
+        "left": _side("left", ports.tester_left, families[0], technology),
+        "right": _side("right", ports.tester_right, families[1], technology),
         "traffic": traffic,
         "trial": trial,
         "validity": {"retries": RETRIES, "lateness_max": check.lateness_max},
@@ -102,16 +101,17 @@ def campaign_of(
 
 
 def _gateway(check: Check, ask: str, configuration: Configuration) -> dict[str, Any]:
+    technology = TECHNOLOGIES[check.technology]
     gateway: dict[str, Any] = {
-        "mode": check.mode,
+        "technology": technology.name,
         "hop_limit_decrement": 1,
         "name": "gatemark-refdut, the reference gateway",
         "configuration": configuration.to_toml(),
     }
     control: dict[str, Any] = {}
-    if len(set(FAMILIES[check.mode])) > 1:
+    if technology.is_translation:
         gateway["prefix"] = PREFIX
-        if not check.mode.startswith("nat"):
+        if not technology.is_stateful:
             gateway["eam"] = [{"ipv4": ipv4, "ipv6": ipv6} for ipv4, ipv6 in EAM]
     if check.table is not None:
         control = {
@@ -120,7 +120,7 @@ def _gateway(check: Check, ask: str, configuration: Configuration) -> dict[str, 
             "tear_down": f"{ask} clear",
         }
         gateway |= {
-            "pool": [POOL[FAMILIES[check.mode][1]]],
+            "pool": [POOL[technology.families[1]]],
             "pool_ports": f"{POOL_PORTS[0]}-{POOL_PORTS[1]}",
             "mapping": "endpoint_independent",
             "table": {"udp_timeout": "300s"},
@@ -130,17 +130,17 @@ def _gateway(check: Check, ask: str, configuration: Configuration) -> dict[str, 
     return {**gateway, **({"control": control} if control else {})}
 
 
-def _addresses(side: str, family: Family, mode: str) -> tuple[str, str]:
-    if (side, family) == ("right", "ipv6") and mode.endswith("46"):
+def _addresses(side: str, family: Family, technology: Technology) -> tuple[str, str]:
+    if (side, family) == ("right", "ipv6") and technology.is_translation:
         return FAR_IPV6
     return ADDRESSES[side, family]
 
 
-def _port(side: str, port: str, family: Family, mode: str) -> Port:
-    own = _addresses(side, family, mode)[1]
+def _port(side: str, port: str, family: Family, technology: Technology) -> Port:
+    own = _addresses(side, family, technology)[1]
     return Port(port=port, ipv4=own if family == "ipv4" else None, ipv6=own if family == "ipv6" else None)
 
 
-def _side(side: str, port: str, family: Family, mode: str) -> dict[str, Any]:
-    host, gateway = _addresses(side, family, mode)
+def _side(side: str, port: str, family: Family, technology: Technology) -> dict[str, Any]:
+    host, gateway = _addresses(side, family, technology)
     return {"port": port, family: {"address": host, "gateway": gateway}}

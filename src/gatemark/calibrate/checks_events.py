@@ -57,7 +57,7 @@ def _back_to_back(capacity: int, queue: int) -> Check:
         procedure="back_to_back",
         name=f"back-to-back-{capacity}-{queue}",
         truth=f"capacity {capacity} frames/s, queue {queue}, line {line} frames/s",
-        mode="router44",
+        technology="router44",
         forward=Flow(capacity=capacity, queue=queue),
         tables={
             "trial": {"duration": "500ms"},
@@ -105,7 +105,7 @@ def _recovery(time_ns: int) -> Check:
         procedure="system_recovery",
         name=f"system-recovery-{time_ns // MS}ms",
         truth=f"every 2nd frame lost for {time_ns // MS} ms after an overload",
-        mode="router44",
+        technology="router44",
         forward=Flow(capacity=capacity, queue=queue, recovery_ns=time_ns),
         tables={
             "system_recovery": {"load": capacity, "overload": "110%", "duration": "1s", "observe": "1s"},
@@ -144,7 +144,7 @@ def _reset(time_ns: int) -> Check:
         procedure="reset",
         name=f"reset-{time_ns // MS}ms",
         truth=f"everything lost for {time_ns // MS} ms",
-        mode="router44",
+        technology="router44",
         reset_ns=time_ns,
         tables={"reset": {"load": load, "before": "500ms", "observe": "2s"}},
         compare=compare,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gatemark.calibrate.model import Check, Comparison, Evidence
-from gatemark.config.model import FAMILIES, GatewayMode
 from gatemark.refdut.document import Flow, Selector, Table
+from gatemark.technology import TECHNOLOGIES, Family, Technology, TechnologyName
 
 LOAD = 5_000
 MS = 1_000_000
@@ -30,19 +30,26 @@ GAP_NS_MAX = 10**9
 COUNTS_LATENESS = "1s"
 """Counts are compared, so that it does not matter when a frame was seen."""
 
-FIELDS: Mapping[GatewayMode, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "router44": ((*COMMON, *IPV4, *ADDRESSES, "identification"), ()),
-    "router66": ((*COMMON, *IPV6, *ADDRESSES), ()),
-    "siit64": ((*COMMON, *IPV4, *ADDRESSES), (*COMMON, *IPV6, *ADDRESSES)),
-    "nat44": (OUTWARD, INWARD),
-}
-"""Fields that the frames of each direction have, forward and reverse."""
-
 
 def fault_checks(*, quick: bool) -> list[Check]:
     """Return the checks of planted faults."""
-    modes: tuple[GatewayMode, ...] = ("router44", "nat44") if quick else ("router44", "router66", "siit64", "nat44")
-    return [_impairments(), *(_corruption(mode) for mode in modes)]
+    quick_ones: tuple[TechnologyName, ...] = ("router44", "nat44")
+    names: tuple[TechnologyName, ...] = quick_ones if quick else ("router44", "router66", "siit64", "nat44")
+    return [_impairments(), *(_corruption(TECHNOLOGIES[name]) for name in names)]
+
+
+def fields_of(technology: Technology) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the fields to be damaged in each direction, forward and reverse."""
+    if technology.is_stateful:
+        return OUTWARD, INWARD
+    left, right = technology.families
+    identification = ("identification",) if technology.keeps_identification else ()
+    forward = (*_fields_of_family(right), *identification)
+    return forward, _fields_of_family(left) if technology.is_translation else ()
+
+
+def _fields_of_family(family: Family) -> tuple[str, ...]:
+    return (*COMMON, *(IPV4 if family == "ipv4" else IPV6), *ADDRESSES)
 
 
 def _impairments() -> Check:
@@ -64,7 +71,7 @@ def _impairments() -> Check:
         procedure="faults",
         name="faults-loss-duplication-reordering",
         truth=f"of {frames} frames every 97th lost, 101st twice, 103rd behind 3 others",
-        mode="router44",
+        technology="router44",
         forward=Flow(
             loss=(Selector(every=97),),
             duplicate=(Selector(every=101),),
@@ -78,9 +85,9 @@ def _impairments() -> Check:
     )
 
 
-def _corruption(mode: GatewayMode) -> Check:
-    fields = FIELDS[mode]
-    stateful = mode.startswith("nat")
+def _corruption(technology: Technology) -> Check:
+    fields = fields_of(technology)
+    stateful = technology.is_stateful
 
     def compare(seen: Evidence) -> tuple[Comparison, ...]:
         if not seen.trials:
@@ -105,13 +112,13 @@ def _corruption(mode: GatewayMode) -> Check:
         tables["connections"] = {"count": 1000, "rate": 10_000}
     tables["traffic"] = {
         "direction": "bidirectional" if fields[1] else "forward",
-        "frame_sizes": {"family": FAMILIES[mode][0], "octets": OCTETS},
+        "frame_sizes": {"family": technology.families[0], "octets": OCTETS},
     }
     return Check(
         procedure="faults",
-        name=f"faults-{mode}",
+        name=f"faults-{technology.name}",
         truth=f"{len(fields[0]) + len(fields[1])} kinds of damage, one after the other",
-        mode=mode,
+        technology=technology.name,
         forward=_damage(fields[0]),
         reverse=_damage(fields[1]),
         table=Table(size=10_000, udp_timeout_ns=300_000 * MS) if stateful else None,

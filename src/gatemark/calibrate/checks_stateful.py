@@ -48,7 +48,7 @@ def _establishment(rate: int, count: int, *, validated: bool) -> Check:
         procedure=procedure,
         name=f"{'validated' if validated else 'establishment'}-rate-{rate}",
         truth=f"{rate} new connections/s, {burst} at once; N = {count}",
-        mode="nat44",
+        technology="nat44",
         table=Table(size=100_000, establishment_rate=rate, establishment_burst=burst, udp_timeout_ns=TIMEOUT_NS),
         tables={
             "connections": {"count": count},
@@ -78,7 +78,7 @@ def _validated_by_way_back(capacity: int, alpha: Fraction) -> Check:
         procedure="validated_connection_establishment_rate",
         name=f"validated-rate-way-back-{alpha.denominator}",
         truth=f"way back {capacity} frames/s, queue {queue}; N = {count}, alpha = {alpha}",
-        mode="nat44",
+        technology="nat44",
         table=Table(size=100_000, udp_timeout_ns=TIMEOUT_NS),
         reverse=Flow(capacity=capacity, queue=queue),
         tables={
@@ -132,7 +132,7 @@ def _capacity(overflow: Overflow, name: str, size: int) -> Check:
         procedure="connection_tracking_table_capacity",
         name=f"capacity-{overflow.replace('_', '-')}",
         truth=f"table of {size} connections, overflow {overflow}",
-        mode="nat44",
+        technology="nat44",
         table=Table(size=size, overflow=overflow, udp_timeout_ns=TIMEOUT_NS),
         tables={
             "connection_tracking_table_capacity": {

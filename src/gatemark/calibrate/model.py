@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from gatemark.campaign.journal import TrialRecord
-from gatemark.config.model import GatewayMode
 from gatemark.procedures.result import RunResult
 from gatemark.refdut.document import Flow, Table
+from gatemark.technology import TechnologyName
 
 Number = int | float | Fraction
 
@@ -163,7 +163,7 @@ class Check:
     name: str
     truth: str
     """What the reference gateway is told, in words."""
-    mode: GatewayMode
+    technology: TechnologyName
     tables: Mapping[str, Any]
     """Tables of the campaign beside those of ports and gateway."""
     compare: Compare
@@ -220,7 +220,7 @@ class CheckResult:
             "procedure": self.check.procedure,
             "name": self.check.name,
             "truth": self.check.truth,
-            "mode": self.check.mode,
+            "technology": self.check.technology,
             "status": self.status,
             "problem": self.problem,
             "attempts": self.attempts,

@@ -29,7 +29,7 @@ def deviations(campaign: Campaign) -> tuple[str, ...]:
 
     What it leaves out of them belongs to it.
 
-    The mode and the sides of the campaign must be known.
+    The technology and the sides of the campaign must be known.
     """
     found: list[str] = []
     found.extend(_of_the_gateway(campaign))

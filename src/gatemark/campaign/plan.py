@@ -85,7 +85,7 @@ def connection_counts(campaign: Campaign) -> tuple[int | None, ...]:
 
 
 def make_plan(campaign: Campaign) -> Plan:
-    """Return the runs of a campaign whose mode is known. Raises ConfigError if it names no procedure.
+    """Return the runs of a campaign whose technology is known. Raises ConfigError if it names no procedure.
 
     Establishment rates come first: the others take the rate of test phase 1 from them.
     """

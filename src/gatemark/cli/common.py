@@ -82,8 +82,8 @@ def cell_json(cell: Cell) -> dict[str, Any]:
 
 
 def cell_text(campaign: Campaign, cell: Cell) -> str:
-    """Return a cell in words; `campaign` must know its mode."""
-    words = f"{cell.direction}, {cell.frame_sizes.label(campaign.mode)} octets, {cell.mix} foreground"
+    """Return a cell in words; `campaign` must know its technology."""
+    words = f"{cell.direction}, {cell.frame_sizes.label()} octets, {cell.mix} foreground"
     return words if cell.connections is None else f"{words}, {cell.connections} connections"
 
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from typing import get_args
 
 from gatemark.config import defaults
 from gatemark.config.check_delays import check_bursts, check_delays, check_recovery, check_reset
 from gatemark.config.model import (
-    FAMILIES,
     Campaign,
     ConnectionEstablishmentRateModel,
     Family,
     FrameSizesModel,
-    GatewayMode,
     GatewayTableModel,
     Ipv4Model,
     Ipv6Model,
@@ -30,6 +27,7 @@ from gatemark.config.model import (
 from gatemark.config.problems import problem as problem
 from gatemark.config.problems import raise_if_any as raise_if_any
 from gatemark.errors import Problem
+from gatemark.technology import FAMILY_WORDS, TECHNOLOGIES, technologies_where
 
 Check = Callable[[Campaign], Iterator[Problem]]
 SIDES: tuple[SideName, ...] = ("left", "right")
@@ -96,16 +94,16 @@ def check_testbed(campaign: Campaign) -> Iterator[Problem]:
 def check_gateway(campaign: Campaign) -> Iterator[Problem]:
     """Translation keys belong to translators; explicit mappings are consistent (RFC 7757 section 3)."""
     gateway = campaign.gateway
-    if gateway.mode is None and campaign.testbed.kind != "netns":
-        yield problem(campaign, "gateway.mode", "is missing", f"write one of {', '.join(get_args(GatewayMode))}")
-    if gateway.mode is not None and len(set(FAMILIES[gateway.mode])) == 1:
+    if gateway.technology is None and campaign.testbed.kind != "netns":
+        yield problem(campaign, "gateway.technology", "is missing", f"write one of {', '.join(TECHNOLOGIES)}")
+    if gateway.technology is not None and not campaign.is_translation:
         for key in TRANSLATION_KEYS:
             if getattr(gateway, key):
                 yield problem(
                     campaign,
                     f"gateway.{key}",
-                    f"makes no sense for mode {gateway.mode}, which does not translate between IPv4 and IPv6",
-                    "leave the key out, or set mode to siit64, siit46, nat64 or nat46",
+                    f"makes no sense for {gateway.technology}, which does not translate between IPv4 and IPv6",
+                    f"leave the key out, or set technology to {technologies_where(lambda row: row.is_translation)}",
                 )
     for index, entry in enumerate(gateway.eam):
         key = f"gateway.eam[{index}]"
@@ -134,19 +132,19 @@ def check_state(campaign: Campaign) -> Iterator[Problem]:
         )
     if gateway.table.udp_timeout_ns is not None and gateway.table.udp_timeout_ns % defaults.SECOND_NS:
         yield problem(campaign, "gateway.table.udp_timeout", "is no whole number of seconds", "round it up")
-    if gateway.mode is None:
+    if gateway.technology is None:
         return
     if not campaign.is_stateful:
-        fix = "leave it out, or set mode to nat44, nat64, nat66 or nat46"
+        fix = f"leave it out, or set technology to {technologies_where(lambda row: row.is_stateful)}"
         for key in _state_keys(campaign):
-            yield problem(campaign, key, f"makes no sense for mode {gateway.mode}, which keeps no state", fix)
+            yield problem(campaign, key, f"makes no sense for {gateway.technology}, which keeps no state", fix)
     elif kind == "loopback":
         if campaign.is_translation:
             yield problem(
                 campaign,
-                "gateway.mode",
-                f"is {gateway.mode}, but a loop-back translates nothing",
-                "write nat44 or nat66",
+                "gateway.technology",
+                f"is {gateway.technology}, but a loop-back translates nothing",
+                f"write {technologies_where(lambda row: row.is_stateful and not row.is_translation)}",
             )
         for key in _state_keys(campaign):
             if key.startswith("gateway.") and key != "gateway.inside" and not key.startswith("gateway.control"):
@@ -331,9 +329,9 @@ def check_traffic(campaign: Campaign) -> Iterator[Problem]:
 
 
 def check_directions(campaign: Campaign) -> Iterator[Problem]:
-    """No setting for a direction without traffic; which ones have any, the mode decides."""
+    """No setting for a direction without traffic; which ones have any, the technology decides."""
     traffic = campaign.traffic
-    if campaign.gateway.mode is None:
+    if campaign.gateway.technology is None:
         return
     directions: tuple[OneWay, OneWay] = ("forward", "reverse")
     for own, other in (directions, directions[::-1]):
@@ -345,7 +343,7 @@ def check_directions(campaign: Campaign) -> Iterator[Problem]:
 
 def _check_octets(campaign: Campaign, sizes: FrameSizesModel) -> Iterator[Problem]:
     key = "traffic.frame_sizes.octets"
-    name = "IPv4" if sizes.family == "ipv4" else "IPv6"
+    name = FAMILY_WORDS[sizes.family]
     limits = defaults.FRAME_OCTETS_IPV4 if sizes.family == "ipv4" else defaults.FRAME_OCTETS_IPV6
     for octets in sizes.octets:
         if not limits[0] <= octets <= limits[1]:

@@ -1,4 +1,4 @@
-"""What a whole campaign must satisfy once mode and sides are known: addresses, translation, sizes. Pure."""
+"""What a whole campaign must satisfy once technology and sides are known: addresses, translation, sizes. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gatemark.config.hosts import (
 from gatemark.config.model import Campaign, Family, Ipv4Model, Ipv6Model, SideName
 from gatemark.config.sizes import size_family, size_problems
 from gatemark.errors import Problem
+from gatemark.technology import FAMILY_WORDS
 
 _FAMILIES: tuple[Family, Family] = ("ipv4", "ipv6")
-_NAMES: dict[Family, str] = {"ipv4": "IPv4", "ipv6": "IPv6"}
 
 
 def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
@@ -27,9 +27,9 @@ def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
     missing = [key for key in SIDES if getattr(campaign, key) is None and key not in skip]
     for key in missing:
         yield problem(campaign, key, "is missing", f"add a [{key}] table with the addresses of this side")
-    if campaign.gateway.mode is None and "gateway" not in skip and campaign.testbed.kind == "netns":
-        yield problem(campaign, "gateway.mode", "is not known", "the recipe must give it")
-    if missing or campaign.gateway.mode is None or skip & {"gateway", "testbed", "left", "right"}:
+    if campaign.gateway.technology is None and "gateway" not in skip and campaign.testbed.kind == "netns":
+        yield problem(campaign, "gateway.technology", "is not known", "the recipe must give it")
+    if missing or campaign.gateway.technology is None or skip & {"gateway", "testbed", "left", "right"}:
         return
     if "traffic" in skip:
         yield from _overlaps(campaign)
@@ -68,7 +68,7 @@ def _families(campaign: Campaign) -> Iterator[Problem]:
             model = side.family(family)
             if model is None:
                 reason = (
-                    f"mode {campaign.mode} sends {_NAMES[family]} there"
+                    f"{campaign.technology.name} sends {FAMILY_WORDS[family]} there"
                     if family == campaign.foreground_family(name)
                     else "background traffic is native IPv6 from end to end (RFC 8219 section 5.3)"
                 )
@@ -83,7 +83,7 @@ def _families(campaign: Campaign) -> Iterator[Problem]:
                     campaign,
                     f"{name}.{family}.gateway",
                     "is missing",
-                    f"write the gateway's {_NAMES[family]} address on the {name} side, or {name}.gateway_mac",
+                    f"write the gateway's {FAMILY_WORDS[family]} address on the {name} side, or {name}.gateway_mac",
                 )
 
 
@@ -179,7 +179,7 @@ def _mappings(campaign: Campaign) -> Iterator[Problem]:
         yield problem(
             campaign,
             "gateway.prefix",
-            f"is missing: mode {campaign.mode} represents hosts by a prefix or by explicit mappings",
+            f"is missing: {campaign.technology.name} represents hosts by a prefix or by explicit mappings",
             'write for example prefix = "2001:2:0:6400::/96", or gateway.eam',
         )
         return
@@ -222,7 +222,7 @@ def _sizes(campaign: Campaign) -> Iterator[Problem]:
         yield problem(
             campaign,
             "traffic.frame_sizes.family",
-            f"is {sizes.family}, but mode {campaign.mode} forwards {_NAMES[only]} frames",
+            f"is {sizes.family}, but {campaign.technology.name} forwards {FAMILY_WORDS[only]} frames",
             f'write family = "{only}"',
         )
         return
@@ -245,5 +245,8 @@ def _headers(campaign: Campaign) -> Iterator[Problem]:
             )
     if "ipv4" not in {campaign.foreground_family(name) for name in SIDES} and campaign.traffic.dont_fragment:
         yield problem(
-            campaign, "traffic.dont_fragment", f"has no effect: mode {campaign.mode} sends no IPv4", "leave it out"
+            campaign,
+            "traffic.dont_fragment",
+            f"has no effect: {campaign.technology.name} sends no IPv4",
+            "leave it out",
         )

@@ -1,4 +1,4 @@
-"""What a stateful campaign must satisfy once mode and sides are known: pool, port space, table, timeouts. Pure."""
+"""What a stateful campaign must satisfy once its technology and sides are known: pool, ports, table, timeouts. Pure."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _pool(campaign: Campaign) -> Iterator[Problem]:
         yield problem(
             campaign,
             key,
-            f"{prefix} is not {name}, the family on the {campaign.outside} side in mode {campaign.mode}",
+            f"{prefix} is not {name}, the family on the {campaign.outside} side of {campaign.technology.name}",
             f"write {name} prefixes, for example {example}",
         )
     if sum(prefix.num_addresses for prefix in distinct(campaign.gateway.pool)) > CONNECTIONS_MAX:
@@ -168,11 +168,11 @@ def _traffic(campaign: Campaign) -> Iterator[Problem]:
             yield problem(
                 campaign, "traffic.mix", f"{mix} has no foreground to establish connections with", "leave it out"
             )
-    if campaign.has_background and campaign.mode == "nat66" and not campaign.is_loopback:
+    if campaign.has_background and campaign.technology.translates_background and not campaign.is_loopback:
         yield problem(
             campaign,
             "traffic.mix",
-            "has native IPv6 background, but mode nat66 translates IPv6 from the same hosts",
+            f"has native IPv6 background, but {campaign.technology.name} translates IPv6 from the same hosts",
             'write mix = "1/1"',
         )
     elif not campaign.has_background:
@@ -204,7 +204,7 @@ def _connections(campaign: Campaign) -> Iterator[Problem]:
         yield problem(
             campaign,
             "connections.count",
-            f"is missing: mode {campaign.mode} is measured with a given number of connections",
+            f"is missing: {campaign.technology.name} is measured with a given number of connections",
             'write under [connections] for example count = ["10k", "100k", "1M"] (RFC 9693 section 4.1)',
         )
     filled = [table for table in with_count if table != "connection_establishment_rate"]

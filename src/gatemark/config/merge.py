@@ -27,7 +27,7 @@ from gatemark.errors import Problem
 C = TypeVar("C", bound=Campaign)
 _OPEN_KEYS = ("background_hop_limit_decrement", "zero_udp_checksum", "pool", "pool_ports", "mapping")
 """What the file may say of the gateway where the recipe is silent."""
-_GATEWAY_KEYS = ("mode", "hop_limit_decrement", "prefix", "eam", "dont_fragment_rule", "inside", *_OPEN_KEYS)
+_GATEWAY_KEYS = ("technology", "hop_limit_decrement", "prefix", "eam", "dont_fragment_rule", "inside", *_OPEN_KEYS)
 
 _TABLE_ACTIONS: dict[str, GatewayAction] = {
     "size": "set_table_size",

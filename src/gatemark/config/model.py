@@ -12,7 +12,6 @@ from gatemark.config import defaults
 from gatemark.config.delay_tables import BackToBackModel, DelayModel, ResetModel, SystemRecoveryModel
 from gatemark.config.table import Table
 from gatemark.config.tables import (
-    FAMILIES,
     ConnectionEstablishmentRateModel,
     ConnectionsModel,
     ConnectionTearDownRateModel,
@@ -22,12 +21,10 @@ from gatemark.config.tables import (
     DirectionTraffic,
     DirectionTrafficModel,
     EamEntry,
-    Family,
     FrameLossModel,
     FrameSizesModel,
     GatewayAction,
     GatewayControlModel,
-    GatewayMode,
     GatewayModel,
     GatewayTableModel,
     HostsModel,
@@ -37,7 +34,6 @@ from gatemark.config.tables import (
     OneWay,
     PortsModel,
     SideModel,
-    SideName,
     SourcePortsModel,
     TestbedModel,
     ThroughputModel,
@@ -47,9 +43,9 @@ from gatemark.config.tables import (
     Variation,
 )
 from gatemark.config.types import Span
+from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology, TechnologyName
 
 __all__ = [
-    "FAMILIES",
     "BackToBackModel",
     "Campaign",
     "ConnectionEstablishmentRateModel",
@@ -67,7 +63,6 @@ __all__ = [
     "FrameSizesModel",
     "GatewayAction",
     "GatewayControlModel",
-    "GatewayMode",
     "GatewayModel",
     "GatewayTableModel",
     "HostsModel",
@@ -97,7 +92,7 @@ class RecipeFacts:
     """What a recipe of a gateway tells the campaign. The sides have no port: the test bed makes it."""
 
     name: str
-    mode: GatewayMode
+    technology: TechnologyName
     hop_limit_decrement: int
     background_hop_limit_decrement: int | None = None
     prefix: IPv6Network | str | None = None
@@ -162,21 +157,20 @@ class Campaign(Table):
         return self._source
 
     @property
-    def mode(self) -> GatewayMode:
-        """Return the mode of the gateway; only once it is known."""
-        assert self.gateway.mode is not None, "the mode is not known before with_recipe"
-        return self.gateway.mode
+    def technology(self) -> Technology:
+        """Return what the gateway does; only once it is known."""
+        assert self.gateway.technology is not None, "the technology is not known before with_recipe"
+        return TECHNOLOGIES[self.gateway.technology]
 
     @property
     def is_translation(self) -> bool:
         """Whether the two sides have different families."""
-        left, right = FAMILIES[self.mode]
-        return left != right
+        return self.technology.is_translation
 
     @property
     def is_stateful(self) -> bool:
         """Whether the gateway keeps state for each connection (RFC 9693)."""
-        return self.mode.startswith("nat")
+        return self.technology.is_stateful
 
     @property
     def inside(self) -> SideName:
@@ -254,7 +248,7 @@ class Campaign(Table):
 
     def foreground_family(self, name: SideName) -> Family:
         """Return the family of the foreground on one side."""
-        return FAMILIES[self.mode][0 if name == (self.inside if self.is_stateful else "left") else 1]
+        return self.technology.families[0 if name == (self.inside if self.is_stateful else "left") else 1]
 
     def families_in_use(self, name: SideName) -> tuple[Family, ...]:
         """Return the families of the frames that one side sends and receives, foreground first."""

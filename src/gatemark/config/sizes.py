@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gatemark.config import defaults
-from gatemark.config.model import Campaign, Family, GatewayMode, OneWay, SideName
+from gatemark.config.model import Campaign, Family, OneWay, SideName
 from gatemark.config.types import Mix
 
 
@@ -17,9 +17,8 @@ class FrameSizes:
     ipv4: int | None
     ipv6: int | None
 
-    def label(self, mode: GatewayMode) -> str:
-        """Return both sizes as ``IPv4 / IPv6``, or the one there is."""
-        del mode  # the order is the same for every mode, so that columns of different gateways compare
+    def label(self) -> str:
+        """Return both sizes as ``IPv4 / IPv6``, for every technology in this order, or the one there is."""
         return " / ".join(str(octets) for octets in (self.ipv4, self.ipv6) if octets is not None)
 
     def of(self, family: Family) -> int:

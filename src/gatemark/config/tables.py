@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, StrictInt
 
@@ -39,26 +39,12 @@ from gatemark.config.types import (
     Step,
     TranslationPrefix,
 )
+from gatemark.technology import Family, SideName, TechnologyName
 from gatemark.units import LineShare
 
-GatewayMode = Literal["router44", "router66", "siit64", "siit46", "nat44", "nat64", "nat66", "nat46"]
 Direction = Literal["forward", "reverse", "bidirectional"]
 OneWay = Literal["forward", "reverse"]
-SideName = Literal["left", "right"]
-Family = Literal["ipv4", "ipv6"]
 Variation = Literal["fixed", "increasing", "decreasing", "pseudorandom"]
-
-FAMILIES: Final[dict[GatewayMode, tuple[Family, Family]]] = {
-    "router44": ("ipv4", "ipv4"),
-    "router66": ("ipv6", "ipv6"),
-    "siit64": ("ipv6", "ipv4"),
-    "siit46": ("ipv4", "ipv6"),
-    "nat44": ("ipv4", "ipv4"),
-    "nat64": ("ipv6", "ipv4"),
-    "nat66": ("ipv6", "ipv6"),
-    "nat46": ("ipv4", "ipv6"),
-}
-"""Family of the foreground on the left and on the right side; of a stateful gateway, on its inside and outside."""
 
 GatewayAction = Literal[
     "clear_state", "count_connections", "tear_down", "set_table_size", "set_hash_size", "set_udp_timeout", "reset"
@@ -105,19 +91,21 @@ class GatewayControlModel(Table):
 class GatewayModel(Table):
     """What the gateway does to a frame."""
 
-    mode: GatewayMode | None = Field(None, description="kind of gateway; the recipe gives it for a netns test bed")
+    technology: TechnologyName | None = Field(
+        None, description="what it does, and to which families; the recipe gives it for a netns test bed"
+    )
     hop_limit_decrement: Annotated[StrictInt, Field(ge=0, le=254)] | None = Field(
         None, description="by how much hop limit and time to live come out lower; default 1 or what the recipe says"
     )
     background_hop_limit_decrement: Annotated[StrictInt, Field(ge=0, le=254)] | None = Field(
         None, description="the same for native IPv6 background; default 1 for translators, else as for the foreground"
     )
-    prefix: TranslationPrefix | None = Field(None, description="translation prefix (RFC 6052); siit modes only")
-    eam: tuple[EamEntry, ...] = Field((), description="explicit address mappings (RFC 7757); siit modes only")
+    prefix: TranslationPrefix | None = Field(None, description="translation prefix (RFC 6052); translators only")
+    eam: tuple[EamEntry, ...] = Field((), description="explicit address mappings (RFC 7757); translators only")
     dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = Field(
         None,
         description="DF in the IPv4 packets that a translator makes: by RFC 7915 section 5.1 (default; 0 up to 1260"
-        " octets, else 1) or RFC 6145 section 5.1 (always 1); siit modes only",
+        " octets, else 1) or RFC 6145 section 5.1 (always 1); translators only",
     )
     lowest_ipv6_mtu: Annotated[StrictInt, Field(ge=1280, le=65535)] | None = Field(
         None, description="lowest-ipv6-mtu that the translator is configured with, default 1280 (RFC 7915 section 4)"
@@ -126,25 +114,28 @@ class GatewayModel(Table):
         False, description="the gateway translates non-global IPv4 addresses under 64:ff9b::/96 against RFC 6052"
     )
     inside: SideName | None = Field(
-        None, description="side of the Initiator (RFC 9693 section 4.1), default left; nat modes only"
+        None, description="side of the Initiator (RFC 9693 section 4.1), default left; stateful gateways only"
     )
     pool: tuple[IpPrefix, ...] = Field(
-        (), description="public addresses that connections are translated to; nat modes only"
+        (), description="public addresses that connections are translated to; stateful gateways only"
     )
     pool_ports: PortSpan | None = Field(
-        None, description="ports of each public address that the gateway uses, default 1024-65535; nat modes only"
+        None,
+        description="ports of each public address that the gateway uses, default 1024-65535; stateful gateways only",
     )
     mapping: Literal["endpoint_independent", "endpoint_dependent"] | None = Field(
         None,
         description="how the gateway maps (RFC 4787 section 4.1), for the check of the port space; default"
-        " endpoint_dependent; nat modes only",
+        " endpoint_dependent; stateful gateways only",
     )
     zero_udp_checksum: StrictBool | None = Field(
         None,
         description="the translator writes UDP checksum 0x0000 where 0xffff is due (against RFC 768); such frames are"
-        " then accepted and counted apart; siit, nat64 and nat46 modes only",
+        " then accepted and counted apart; translators only",
     )
-    table: GatewayTableModel = Field(GatewayTableModel(), description="its connection tracking table; nat modes only")
+    table: GatewayTableModel = Field(
+        GatewayTableModel(), description="its connection tracking table; stateful gateways only"
+    )
     control: GatewayControlModel | None = Field(None, description="commands that control it; kind ports only")
     name: str = Field("", description="name of the gateway for the report")
     version: str = Field("", description="version of the gateway for the report")
@@ -365,7 +356,7 @@ class FrameLossModel(Table):
 
 
 class ConnectionsModel(Table):
-    """The connections of a stateful test (RFC 9693 section 4.1 to 4.4); nat modes only."""
+    """The connections of a stateful test (RFC 9693 section 4.1 to 4.4); stateful gateways only."""
 
     count: Annotated[tuple[Count, ...], AsList] = Field(
         (), description="numbers of connections; each is measured; not needed for the capacity"

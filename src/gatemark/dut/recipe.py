@@ -15,10 +15,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 from gatemark.config import defaults
 from gatemark.config.check import TABLE_KEYS, table_value
 from gatemark.config.model import (
-    FAMILIES,
     EamEntry,
     GatewayAction,
-    GatewayMode,
     GatewayTableModel,
     RecipeFacts,
     SideModel,
@@ -26,6 +24,7 @@ from gatemark.config.model import (
 )
 from gatemark.config.types import BadValueError, IpPrefix, PortSpan, TranslationPrefix
 from gatemark.errors import ConfigError, Problem
+from gatemark.technology import TECHNOLOGIES, TechnologyName, technologies_where
 
 VARIABLES = ("left", "right", "dir", "cores")
 """Names that may stand in braces in commands and files: both interfaces of the gateway, its folder, its processors."""
@@ -102,7 +101,7 @@ class Recipe(_Strict):
 
     name: str = Field(min_length=1)
     description: str = Field(min_length=1)
-    mode: GatewayMode
+    technology: TechnologyName
     hop_limit_decrement: int = Field(default=1, ge=0, le=255)
     prefix: TranslationPrefix | None = None
     eam: tuple[EamEntry, ...] = ()
@@ -143,7 +142,7 @@ class Recipe(_Strict):
     @property
     def is_stateful(self) -> bool:
         """Whether the gateway keeps state for each connection."""
-        return self.mode.startswith("nat")
+        return TECHNOLOGIES[self.technology].is_stateful
 
     @property
     def actions(self) -> frozenset[GatewayAction]:
@@ -158,7 +157,7 @@ class Recipe(_Strict):
         """What the campaign takes from the recipe."""
         return RecipeFacts(
             name=self.name,
-            mode=self.mode,
+            technology=self.technology,
             hop_limit_decrement=self.hop_limit_decrement,
             prefix=self.prefix,
             eam=self.eam,
@@ -276,12 +275,13 @@ def _known_keys(path: list[str]) -> list[str]:
 def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
     """Find what each key allows but all together do not."""
     problems = []
-    for name, side, family in zip(("left", "right"), (recipe.left, recipe.right), FAMILIES[recipe.mode], strict=True):
+    technology = TECHNOLOGIES[recipe.technology]
+    for name, side, family in zip(("left", "right"), (recipe.left, recipe.right), technology.families, strict=True):
         if side.side.family(family) is None:
-            what = f"mode {recipe.mode} needs {family} on the {name}"
+            what = f"{recipe.technology} needs {family} on the {name}"
             problems.append(Problem(what=what, where=f"{where}: {name}", fix=f"add {name}.{family}"))
-    if len(set(FAMILIES[recipe.mode])) > 1 and recipe.prefix is None and not recipe.eam:
-        what = f"mode {recipe.mode} needs a prefix (RFC 6052) or address mappings (RFC 7757)"
+    if technology.is_translation and recipe.prefix is None and not recipe.eam:
+        what = f"{recipe.technology} needs a prefix (RFC 6052) or address mappings (RFC 7757)"
         problems.append(Problem(what=what, where=f"{where}: prefix", fix='for example prefix = "2001:2:0:6400::/96"'))
     return problems + _state_contradictions(recipe, where)
 
@@ -293,7 +293,8 @@ def _state_contradictions(recipe: Recipe, where: str) -> list[Problem]:
         keys = [key for key in ("pool", "pool_ports", "mapping") if getattr(recipe, key)]
         keys += [f"table.{key}" for key in TABLE_KEYS if table_value(recipe.table, key) is not None]
         keys += [f"commands.{key}" for key in sorted(recipe.actions - {"clear_state", "reset"})]
-        what, fix = f"makes no sense for mode {recipe.mode}, which keeps no state", "leave it out, or set a nat mode"
+        what = f"makes no sense for {recipe.technology}, which keeps no state"
+        fix = f"leave it out, or set technology to {technologies_where(lambda row: row.is_stateful)}"
         problems += [Problem(what=what, where=f"{where}: {key}", fix=fix) for key in keys]
     if (recipe.table.udp_timeout_ns or 0) % defaults.SECOND_NS:
         what = "is no whole number of seconds"

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-Mode = Literal["router", "siit", "nat44", "nat64", "nat66", "nat46"]
+from gatemark.technology import ReferenceMode
+
 Overflow = Literal["refuse", "drop", "evict_oldest", "forward_untranslated"]
 
 
@@ -141,7 +142,7 @@ class Flow:
 class Configuration:
     """All of the reference gateway's file."""
 
-    mode: Mode
+    mode: ReferenceMode
     control: str
     """Path of the Unix socket that takes commands."""
     left: Port

@@ -9,8 +9,8 @@ from gatemark.report.words import (
     connections_of,
     format_count,
     format_mix,
-    mode_words,
     name_sizes,
+    technology_words,
 )
 from gatemark.results.schema import ResultDocument, RunPart
 
@@ -43,10 +43,10 @@ def said(
 
 
 def context_of(document: ResultDocument, run: RunPart) -> str:
-    """Protocol, frame sizes, mode, and what else the traffic was."""
+    """Protocol, frame sizes, technology, and what else the traffic was."""
     protocol = "UDP" if run.connections is None else "UDP only (RFC 9693 section 8)"
     mix = "" if run.mix.m == run.mix.n else f", foreground:background {format_mix(run)}"
-    words = f"{protocol}, {name_sizes(run)} frames, {mode_words(document.gateway)}{mix}"
+    words = f"{protocol}, {name_sizes(run)} frames, {technology_words(document.gateway)}{mix}"
     if connections_of(run) is not None and run.procedure in MEASURES_FRAMES:
         words += f", {format_count(connections_of(run))} connections"
     return words

@@ -89,7 +89,7 @@ def render(parts: Sequence[ReportPart], *, title: str) -> str:
         sizes=words.format_sizes, name_sizes=words.name_sizes, direction_label=words.direction_label,
         way_word=words.way_word, mix=words.format_mix, connections_of=words.connections_of, unit_of=words.unit_of,
         rate_cell=words.rate_cell, bounds_cell=words.bounds_cell, spread_cell=words.spread_cell,
-        found_summary=words.found_summary, limit_text=words.limit_text, mode_words=words.mode_words,
+        found_summary=words.found_summary, limit_text=words.limit_text, technology_words=words.technology_words,
         purposes=words.PURPOSES, procedures=words.PROCEDURES, outcome_mark=outcome_mark, run_name=run_name,
         capacity_columns=CAPACITY_COLUMNS, ceiling_cell=ceiling_cell, reaches_ceiling=reaches_ceiling,
     )  # fmt: skip

@@ -52,7 +52,7 @@ def scale_up_tables(documents: Sequence[ResultDocument]) -> tuple[ScaleUpTable, 
     groups: dict[tuple[str, str], list[ResultDocument]] = {}
     for document in documents:
         if document.gateway.processors is not None:
-            groups.setdefault((document.gateway.name, document.gateway.mode), []).append(document)
+            groups.setdefault((document.gateway.name, document.gateway.technology), []).append(document)
     tables = []
     for (gateway, _), members in groups.items():
         by_processors = {member.gateway.processors or 0: member for member in members}

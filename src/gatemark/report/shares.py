@@ -20,12 +20,13 @@ from gatemark.report.words import (
     unit_of,
 )
 from gatemark.results.schema import ResultDocument, RunPart
+from gatemark.technology import TECHNOLOGIES
 
 Key = tuple[object, ...]
 
 NOTE = (
     "A share is the median as a part of the median of another campaign with the same traffic: of plain forwarding by as"
-    " many processors if that was measured, else of the first campaign of the same mode."
+    " many processors if that was measured, else of the first campaign of the same technology."
 )
 
 
@@ -48,8 +49,8 @@ def share_rows(documents: Sequence[ResultDocument]) -> tuple[ShareRow, ...]:
     """Return a row for each run that another campaign made with the same traffic.
 
     The reference of a translator or NAT is a router with as many processors, if that was measured: the cost of
-    translation. Otherwise it is the first campaign of the same mode with as many processors. Runs that the gateway did
-    not limit have no share.
+    translation. Otherwise it is the first campaign of the same technology with as many processors. Runs that the
+    gateway did not limit have no share.
     """
     rows = []
     for document in documents:
@@ -100,8 +101,8 @@ def _reference(
         return None
     equal = [other for other in documents if other.gateway.processors == document.gateway.processors]
     routers = [] if _is_router(document) else [other for other in equal if _is_router(other)]
-    same_mode = [other for other in equal if other.gateway.mode == document.gateway.mode]
-    for other in (*routers, *same_mode):
+    same = [other for other in equal if other.gateway.technology == document.gateway.technology]
+    for other in (*routers, *same):
         for candidate in other.runs:
             if _key(candidate) == _key(run) and _counts_match(candidate, run) and _median(candidate):
                 return None if other is document else (other, candidate)
@@ -109,7 +110,7 @@ def _reference(
 
 
 def _is_router(document: ResultDocument) -> bool:
-    return document.gateway.mode.startswith("router")
+    return TECHNOLOGIES[document.gateway.technology].is_plain_forwarding
 
 
 def _counts_match(reference: RunPart, run: RunPart) -> bool:

@@ -6,15 +6,8 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from gatemark.results.schema import GatewayPart, LossPart, RunPart, SummaryPart
+from gatemark.technology import TECHNOLOGIES
 from gatemark.units import format_duration_ns
-
-STATELESS_MODES = {
-    "router44": "IPv4 router",
-    "router66": "IPv6 router",
-    "siit64": "stateless translation, IPv6 left and IPv4 right",
-    "siit46": "stateless translation, IPv4 left and IPv6 right",
-}
-"""Mode of a stateless gateway in words."""
 
 DASH = "\u2013"
 """En dash: from ... to, and nothing measured."""
@@ -59,14 +52,9 @@ TIME_UNITS = (("µs", 10**3), ("ms", 10**6))
 """Units of delays: name and nanoseconds, the smaller one where all figures of a table are below 1 of the next."""
 
 
-def mode_words(gateway: GatewayPart) -> str:
+def technology_words(gateway: GatewayPart) -> str:
     """What the gateway is: "stateful NAT64, IPv6 inside (left), IPv4 outside (right)"."""
-    if gateway.inside is None:
-        return STATELESS_MODES[gateway.mode]
-    inner, outer = (f"IPv{digit}" for digit in gateway.mode[-2:])
-    outside = "right" if gateway.inside == "left" else "left"
-    kind = gateway.mode.upper()
-    return f"stateful {kind}, {inner} inside ({gateway.inside}), {outer} outside ({outside})"
+    return TECHNOLOGIES[gateway.technology].describe(gateway.inside)
 
 
 def format_count(value: int | float | None) -> str:

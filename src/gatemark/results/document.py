@@ -188,7 +188,7 @@ def _gateway(campaign: Campaign, found: GatewayDescription) -> GatewayPart:
     return GatewayPart(
         name=found.name or stated.name or "unnamed gateway",
         version=found.version or stated.version,
-        mode=campaign.mode,
+        technology=campaign.technology.name,
         hop_limit_decrement=campaign.hop_limit_decrement,
         prefix=None if stated.prefix is None else str(stated.prefix),
         inside=campaign.inside if stateful else None,

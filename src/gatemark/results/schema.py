@@ -42,6 +42,7 @@ from gatemark.results.stateful_parts import (
     TearDownPart,
 )
 from gatemark.results.tester_parts import CeilingPart, ClockPart, SelfLatencyPart, SelfTestPart
+from gatemark.technology import TechnologyName
 
 __all__ = [
     "RESULT_SCHEMA",
@@ -253,7 +254,7 @@ class GatewayPart(Part):
 
     name: str
     version: str
-    mode: str
+    technology: TechnologyName
     hop_limit_decrement: int
     prefix: str | None
     inside: Literal["left", "right"] | None

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from gatemark.config.defaults import LATENESS_MAX_NS
 from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign, Family
+from gatemark.technology import TECHNOLOGIES, TechnologyName
 
 Direction = Literal["forward", "bidirectional"]
 
@@ -80,7 +81,7 @@ def campaign_of(
     random_ports = case.mode in ("random_ports", "random_both")
     document: dict[str, Any] = {
         "name": "selftest",
-        "gateway": {"mode": _mode(case.family, stateful=stateful)},
+        "gateway": {"technology": _technology(case.family, stateful=stateful)},
         "testbed": {"kind": "loopback"},
         **{side: _side(case, side, ports[side]) for side in ("left", "right")},
         "traffic": {
@@ -101,10 +102,11 @@ def campaign_of(
     return campaign_from_dict(document, where="selftest")
 
 
-def _mode(family: Family, *, stateful: bool) -> str:
-    if stateful:
-        return "nat44" if family == "ipv4" else "nat66"
-    return "router44" if family == "ipv4" else "router66"
+def _technology(family: Family, *, stateful: bool) -> TechnologyName:
+    """Return the technology that has one family on both sides."""
+    return next(
+        row.name for row in TECHNOLOGIES.values() if row.families == (family, family) and row.is_stateful == stateful
+    )
 
 
 def _side(case: Case, side: str, port: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatemark.campaign.plan import cells_of
-from gatemark.config.model import FAMILIES, Campaign, Family
+from gatemark.config.model import Campaign, Family
 from gatemark.errors import GatemarkError, Interrupted
 from gatemark.selftest.document import SelfTest, load_self_test, port_kind_of
 from gatemark.selftest.modes import Case
@@ -58,7 +58,7 @@ def _missing(campaign: Campaign, stored: SelfTest | None) -> list[tuple[Family, 
     known = {(one.family, one.frame_octets) for one in stored.self_latency} if stored is not None else set()
     wanted: dict[tuple[Family, int], None] = {}
     for cell in cells_of(campaign):
-        families: tuple[Family, ...] = FAMILIES[campaign.mode]
+        families: tuple[Family, ...] = campaign.technology.families
         for family in dict.fromkeys((*families, *(("ipv6",) if cell.mix.has_background else ()))):
             wanted[family, cell.frame_sizes.of(family)] = None
     return [size for size in wanted if size not in known]

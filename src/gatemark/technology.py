@@ -1,0 +1,127 @@
+"""What a gateway does to packets: one row for each technology that gatemark measures. Pure.
+
+Nothing else looks at the letters of a technology's name: what follows from it is a column of this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+Family = Literal["ipv4", "ipv6"]
+SideName = Literal["left", "right"]
+TechnologyName = Literal["router44", "router66", "siit64", "siit46", "nat44", "nat64", "nat66", "nat46"]
+ReferenceMode = Literal["router", "siit", "nat44", "nat64", "nat66", "nat46"]
+"""How the reference gateway calls what it does: key `mode` of its file."""
+
+FAMILY_WORDS: Mapping[Family, str] = MappingProxyType({"ipv4": "IPv4", "ipv6": "IPv6"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Technology:
+    """One row: what a gateway of this technology does."""
+
+    name: TechnologyName
+    """Value of `gateway.technology`."""
+    words: str
+    """What it is, without its sides."""
+    families: tuple[Family, Family]
+    """Family of the foreground on the left and on the right; of a stateful gateway, on its inside and outside."""
+    is_stateful: bool = False
+    """Whether it keeps state for each connection (RFC 9693)."""
+    is_plain_forwarding: bool = False
+    """Whether it changes no address: the reference that the others are given as shares of."""
+    keeps_identification: bool = False
+    """Whether the IPv4 identification comes out as it was sent, and is compared (RFC 6864 section 5.3)."""
+    reference_mode: ReferenceMode
+    """The same for the reference gateway."""
+
+    @property
+    def is_translation(self) -> bool:
+        """Whether it translates between IPv4 and IPv6."""
+        return self.families[0] != self.families[1]
+
+    @property
+    def translates_background(self) -> bool:
+        """Whether native IPv6 beside the foreground would be translated as well, so that none can be sent."""
+        return self.is_stateful and self.families == ("ipv6", "ipv6")
+
+    def describe(self, inside: SideName | None) -> str:
+        """Say what it is and where: "stateful NAT64, IPv6 inside (left), IPv4 outside (right)".
+
+        `inside` is the side of the Initiator; None for a stateless technology.
+        """
+        first, second = (FAMILY_WORDS[family] for family in self.families)
+        if self.is_stateful:
+            outside = "right" if inside == "left" else "left"
+            return f"{self.words}, {first} inside ({inside}), {second} outside ({outside})"
+        return f"{self.words}, {first} left and {second} right" if self.is_translation else self.words
+
+
+_ROWS = (
+    Technology(
+        name="router44",
+        words="IPv4 router",
+        families=("ipv4", "ipv4"),
+        is_plain_forwarding=True,
+        keeps_identification=True,
+        reference_mode="router",
+    ),
+    Technology(
+        name="router66",
+        words="IPv6 router",
+        families=("ipv6", "ipv6"),
+        is_plain_forwarding=True,
+        reference_mode="router",
+    ),
+    Technology(
+        name="siit64",
+        words="stateless translation",
+        families=("ipv6", "ipv4"),
+        reference_mode="siit",
+    ),
+    Technology(
+        name="siit46",
+        words="stateless translation",
+        families=("ipv4", "ipv6"),
+        reference_mode="siit",
+    ),
+    Technology(
+        name="nat44",
+        words="stateful NAT44",
+        families=("ipv4", "ipv4"),
+        is_stateful=True,
+        reference_mode="nat44",
+    ),
+    Technology(
+        name="nat64",
+        words="stateful NAT64",
+        families=("ipv6", "ipv4"),
+        is_stateful=True,
+        reference_mode="nat64",
+    ),
+    Technology(
+        name="nat66",
+        words="stateful NAT66",
+        families=("ipv6", "ipv6"),
+        is_stateful=True,
+        reference_mode="nat66",
+    ),
+    Technology(
+        name="nat46",
+        words="stateful NAT46",
+        families=("ipv4", "ipv6"),
+        is_stateful=True,
+        reference_mode="nat46",
+    ),
+)
+
+TECHNOLOGIES: Mapping[TechnologyName, Technology] = MappingProxyType({row.name: row for row in _ROWS})
+
+
+def technologies_where(holds: Callable[[Technology], bool]) -> str:
+    """Return the names of the technologies of which `holds` is true, for a message: "nat44, nat64 or nat66"."""
+    *names, last = (row.name for row in _ROWS if holds(row))
+    return f"{', '.join(names)} or {last}" if names else last

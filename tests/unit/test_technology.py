@@ -1,0 +1,56 @@
+"""The table of technologies."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from gatemark.technology import TECHNOLOGIES, ReferenceMode, SideName, Technology, TechnologyName, technologies_where
+
+
+def test_every_name_has_one_row_under_its_name() -> None:
+    assert tuple(TECHNOLOGIES) == get_args(TechnologyName)
+    assert [row.name for row in TECHNOLOGIES.values()] == list(TECHNOLOGIES)
+
+
+def test_every_mode_of_the_reference_gateway_is_used() -> None:
+    assert {row.reference_mode for row in TECHNOLOGIES.values()} == set(get_args(ReferenceMode))
+
+
+@pytest.mark.parametrize("row", TECHNOLOGIES.values(), ids=TECHNOLOGIES)
+def test_a_name_ends_with_the_families(row: Technology) -> None:
+    """The names are for people: "siit64" is IPv6, then IPv4."""
+    assert row.name[-2:] == "".join(family.removeprefix("ipv") for family in row.families)
+
+
+def test_only_routers_are_plain_forwarding_and_change_no_family() -> None:
+    plain = [row for row in TECHNOLOGIES.values() if row.is_plain_forwarding]
+    assert [row.name for row in plain] == ["router44", "router66"]
+    assert not any(row.is_translation or row.is_stateful for row in plain)
+
+
+def test_the_identification_is_compared_where_a_router_keeps_it() -> None:
+    assert [row.name for row in TECHNOLOGIES.values() if row.keeps_identification] == ["router44"]
+
+
+def test_only_a_nat66_would_translate_native_ipv6_as_well() -> None:
+    assert [row.name for row in TECHNOLOGIES.values() if row.translates_background] == ["nat66"]
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "words"),
+    [
+        ("router44", None, "IPv4 router"),
+        ("siit46", None, "stateless translation, IPv4 left and IPv6 right"),
+        ("nat64", "left", "stateful NAT64, IPv6 inside (left), IPv4 outside (right)"),
+        ("nat46", "right", "stateful NAT46, IPv4 inside (right), IPv6 outside (left)"),
+    ],
+)
+def test_a_row_says_what_it_is(name: TechnologyName, inside: SideName | None, words: str) -> None:
+    assert TECHNOLOGIES[name].describe(inside) == words
+
+
+def test_a_list_for_a_message_is_taken_from_the_table() -> None:
+    assert technologies_where(lambda row: row.is_stateful) == "nat44, nat64, nat66 or nat46"
+    assert technologies_where(lambda row: row.name == "nat44") == "nat44"
