@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from gatemark.bed_kinds import BED_KINDS, bed_kinds_where
 from gatemark.campaign.tester_memory import most_connections, table_octets
 from gatemark.dut import naming
 from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
@@ -31,8 +32,8 @@ CLOCK_WATCH_SECONDS = 0.3
 MEMORY_KILOBYTES_MIN = 512 * 1024
 """Least memory that should be free: buffers, rings and the bitmap of a long trial; a state table comes on top."""
 STEAL_WARNING_PERCENT = 1.0
-NETNS_TOOLS = ("ip", "ethtool", "taskset", "setpriv")
-EXAMPLE_TOOLS = (*NETNS_TOOLS, "nft", "iptables", "conntrack", "tayga")
+BED_TOOLS = tuple(dict.fromkeys(tool for kind in BED_KINDS.values() for tool in kind.programs))
+EXAMPLE_TOOLS = (*BED_TOOLS, "nft", "iptables", "conntrack", "tayga")
 _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21}
 _CPU = Path("/sys/devices/system/cpu")
 
@@ -92,7 +93,7 @@ def failed(check: str, error: GatemarkError) -> list[Finding]:
 
 def completed(campaign: Campaign) -> Campaign:
     """Fill in what the recipe knows; raise ConfigError where campaign and recipe contradict each other."""
-    if campaign.testbed.kind != "netns" or campaign.testbed.recipe is None:
+    if campaign.testbed.recipe is None:
         return campaign
     return campaign.with_recipe(load_recipe(campaign.testbed.recipe).facts)
 
@@ -118,7 +119,7 @@ def check_processors(campaign: Campaign | None) -> Iterator[Finding]:
         observed=f"{model}, {len(usable)} usable, isolated: {isolated}",
         remedy="" if len(usable) > 1 else "with one processor the Tester and a netns gateway slow each other: add one",
     )
-    if campaign is not None and campaign.testbed.kind == "netns":
+    if campaign is not None and campaign.bed.gateway_is_local:
         plan = plan_cores(usable, tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores)
         yield Finding(
             check="steering",
@@ -217,15 +218,16 @@ def check_rights(campaign: Campaign | None) -> Iterator[Finding]:
     mask = int(next((line.split()[1] for line in _status_lines() if line.startswith("CapEff:")), "0"), 16)
     lacking = [name for name, bit in _CAPABILITIES.items() if not mask >> bit & 1]
     root = os.geteuid() == 0
-    if campaign is not None and campaign.testbed.kind == "loopback":
-        yield Finding(check="rights", status="ok", observed="loop-back needs none")
+    if campaign is not None and not campaign.bed.needs_rights:
+        yield Finding(check="rights", status="ok", observed=f"{campaign.bed.words} needs none")
         return
     good = root and not lacking
+    without = bed_kinds_where(lambda kind: not kind.needs_rights)
     yield Finding(
         check="rights",
         status="ok" if good else ("failed" if campaign is not None else "warning"),
         observed="root" if good else f"user {os.geteuid()}, lacking {', '.join(lacking) or 'root'}",
-        remedy="" if good else 'run as root, for example with sudo; testbed.kind = "loopback" needs no rights',
+        remedy="" if good else f'run as root, for example with sudo; testbed.kind = "{without}" needs no rights',
     )
 
 
@@ -234,12 +236,10 @@ def check_tools(campaign: Campaign | None) -> Iterator[Finding]:
     needed: dict[str, str] = {}
     if campaign is None:
         needed = {tool: DEBIAN_PACKAGES[tool] for tool in EXAMPLE_TOOLS}
-    elif campaign.testbed.kind == "netns":
-        needed = {tool: DEBIAN_PACKAGES[tool] for tool in NETNS_TOOLS}
+    else:
+        needed = {tool: DEBIAN_PACKAGES[tool] for tool in campaign.bed.programs}
         if campaign.testbed.recipe is not None:
             needed |= load_recipe(campaign.testbed.recipe).programs
-    elif campaign.testbed.kind == "ports":
-        needed = {"ip": DEBIAN_PACKAGES["ip"]}
     missing = []
     for tool, package in needed.items():
         try:
@@ -273,7 +273,7 @@ def check_engine(campaign: Campaign | None) -> Iterator[Finding]:
 
 def check_ports(campaign: Campaign | None) -> Iterator[Finding]:
     """Ports of the campaign: there, up, not the way to the rest of the world, no offloads, MTU large enough."""
-    if campaign is None or campaign.testbed.kind != "ports":
+    if campaign is None or not campaign.bed.must_name_ports:
         return
     defaults = default_route_interfaces()
     for name, side in zip(("left", "right"), _sides(campaign), strict=True):
@@ -321,7 +321,7 @@ def _check_interface(check: str, interface: str, side: SideModel) -> Iterator[Fi
 
 def check_neighbour_tables(campaign: Campaign | None) -> Iterator[Finding]:
     """A Linux gateway forgets neighbours beyond gc_thresh3 of its family; that is one limit for all namespaces."""
-    if campaign is None or campaign.testbed.kind != "netns" or campaign.testbed.recipe is None:
+    if campaign is None or not campaign.bed.shares_kernel or campaign.testbed.recipe is None:
         return
     try:
         complete = completed(campaign)

@@ -73,7 +73,7 @@ def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: 
             if testbed.namespace is not None:  # the gateway works on this machine
                 stack.enter_context(stepping_back())
             rate, source = origin.medium_rate(
-                kind=ported.testbed.kind,
+                bed=ported.bed,
                 stated=ported.line.rate,
                 left=origin.port_fact(opened["left"]),
                 right=origin.port_fact(opened["right"]),

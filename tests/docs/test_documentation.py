@@ -220,9 +220,9 @@ def equipment_without_hardware(device: SimulatedDevice) -> Equipment:
     simulated = simulated_equipment(device)
 
     def open_bed(campaign: Campaign) -> base.TestBed:
-        if campaign.is_loopback:
+        if not campaign.bed.has_gateway:
             return LoopbackTestBed(campaign)
-        if campaign.testbed.kind == "ports" and campaign.gateway.control is None:
+        if campaign.bed.takes_control and campaign.gateway.control is None:
             return PortsWithoutHardware(campaign)
         return simulated.open_testbed(campaign)
 

@@ -1,4 +1,4 @@
-"""What a technology is called is not what it does: nothing but its table looks at a name."""
+"""What a technology or a test bed is called is not what it does: nothing but the tables looks at a name."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import get_args
 
 import pytest
 
+from gatemark.bed_kinds import BedKindName
 from gatemark.technology import TechnologyName
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +19,7 @@ CHOSEN_IN = ("technology.py", "calibrate/checks")
 """Where names stand: the table itself, and the checks that are made of some of the technologies."""
 LETTER_TESTS = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "split", "find"}
 NAMED = {"technology", "mode", "reference_mode"}
+BED_KINDS = set(get_args(BedKindName))
 FILES = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
@@ -58,6 +60,35 @@ def typed_names(tree: ast.Module) -> Iterator[int]:
                 yield node.lineno
 
 
+def kinds_asked_for(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines that compare the kind of a test bed, or look something up by it.
+
+    Documents may say `{"kind": "loopback"}`; a dictionary with several kinds as keys is a second table.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            asked = any(isinstance(one, ast.Attribute) and is_bed_kind(one) for one in sides)
+            if asked or any(texts_in(one) & BED_KINDS for one in sides):
+                yield node.lineno
+        elif isinstance(node, ast.Dict):
+            if len({text for key in node.keys if key is not None for text in texts_in(key)} & BED_KINDS) > 1:
+                yield node.lineno
+        elif isinstance(node, ast.MatchValue) and texts_in(node.value) & BED_KINDS:
+            yield node.value.lineno
+
+
+def is_bed_kind(node: ast.Attribute) -> bool:
+    """Whether an expression is `testbed.kind` or `bed.name`."""
+    return (last_name(node.value), node.attr) in (("testbed", "kind"), ("bed", "kind"), ("bed", "name"))
+
+
+def texts_in(node: ast.expr) -> set[str]:
+    """Return the text of a constant, or the texts of a tuple, list or set of them."""
+    parts = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
+    return {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_nothing_looks_at_the_letters_of_a_technology(file: str) -> None:
     assert list(letter_tests(tree_of(FILES[file]))) == []
@@ -79,3 +110,21 @@ def test_a_look_at_the_letters_is_seen(line: str) -> None:
 @pytest.mark.parametrize("line", ["x == 'nat66'", "'set it to siit64, siit46 or nat64'", "{'nat44': 1}"])
 def test_a_typed_name_is_seen(line: str) -> None:
     assert list(typed_names(ast.parse(line))) == [1]
+
+
+@pytest.mark.parametrize("file", [name for name in FILES if name not in ("bed_kinds.py", "dut/open.py")])
+def test_nothing_asks_for_the_kind_of_a_test_bed(file: str) -> None:
+    assert list(kinds_asked_for(tree_of(FILES[file]))) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "campaign.testbed.kind == wanted",
+        "bed.name in ('netns', 'uml')",
+        "kind != 'loopback'",
+        "{'netns': 1, 'ports': 2}[kind]",
+    ],
+)
+def test_a_question_for_the_kind_is_seen(line: str) -> None:
+    assert list(kinds_asked_for(ast.parse(line))) == [1]

@@ -8,6 +8,7 @@ from pathlib import Path
 import dpkt
 import pytest
 
+from gatemark.bed_kinds import BED_KINDS, BedKindName
 from gatemark.errors import ResultError
 from gatemark.results.provenance import PortFact, medium_rate
 from gatemark.results.store import ResultFolder, default_folder, writing
@@ -90,8 +91,10 @@ def test_a_line_rate_is_believed_of_network_cards_only(tmp_path: Path) -> None:
     (tmp_path / "eth0" / "device").mkdir(parents=True)
     (tmp_path / "veth0").mkdir()
 
-    def rate(kind: str, left: str, right: str, stated: int | None = None) -> int | None:
-        return medium_rate(kind=kind, stated=stated, left=port(left), right=port(right), interfaces=tmp_path)[0]
+    def rate(kind: BedKindName, left: str, right: str, stated: int | None = None) -> int | None:
+        return medium_rate(bed=BED_KINDS[kind], stated=stated, left=port(left), right=port(right), interfaces=tmp_path)[
+            0
+        ]
 
     assert rate("ports", "pci:0000:01:00.0", "pci:0000:01:00.1") == 10**10
     assert rate("ports", "af_packet:eth0", "af_packet:eth0") == 10**10

@@ -91,7 +91,7 @@ def slowest_rate(campaign: Campaign, connections: int, alpha: Fraction | None, *
     rates = range(1, FRAMES_PER_SECOND_MAX + 1)
     limit_ns = campaign.gateway.table.udp_timeout_ns
     if limit_ns is None:
-        limit_ns = DURATION_MAX_NS if campaign.is_loopback else USUAL_TIMEOUT_NS
+        limit_ns = USUAL_TIMEOUT_NS if campaign.bed.has_gateway else DURATION_MAX_NS
     slowest = 1 + bisect_left(rates, True, key=lambda rate: _needed_ns(campaign, connections, rate, alpha) < limit_ns)
     if slowest > maximum:
         needed_ns = _needed_ns(campaign, connections, maximum, alpha)

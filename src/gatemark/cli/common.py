@@ -28,7 +28,7 @@ def complete_campaign(file: Path) -> Campaign:
 
 def with_recipe_of(campaign: Campaign) -> Campaign:
     """Return the campaign with its recipe's facts filled in and checked."""
-    if campaign.testbed.kind == "netns":
+    if campaign.bed.has_recipe:
         from gatemark.dut.recipe import load_recipe
 
         assert campaign.testbed.recipe is not None, "load_campaign was not called"

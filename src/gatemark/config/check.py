@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 
+from gatemark.bed_kinds import bed_kinds_where
 from gatemark.config import defaults
 from gatemark.config.check_delays import check_bursts, check_delays, check_recovery, check_reset
 from gatemark.config.model import (
@@ -33,8 +34,6 @@ Check = Callable[[Campaign], Iterator[Problem]]
 SIDES: tuple[SideName, ...] = ("left", "right")
 PORT_KINDS = ("pci", "af_xdp", "af_packet", "tap", "memif", "ring", "null", "pcap", "vdev")
 PORTS_WITHOUT_NAME = ("ring", "null")
-NETNS_PORT_KINDS = ("af_packet", "af_xdp")
-"""How the engine may open the interfaces that a netns test bed makes."""
 TRANSLATION_KEYS = (
     "prefix",
     "eam",
@@ -62,23 +61,24 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 def check_testbed(campaign: Campaign) -> Iterator[Problem]:
     """Keys that make sense for one kind of test bed only."""
-    bed = campaign.testbed
-    if bed.kind == "netns" and bed.recipe is None:
+    bed, kind = campaign.testbed, campaign.bed
+    if kind.has_recipe and bed.recipe is None:
         yield problem(campaign, "testbed.recipe", "is missing", 'name a recipe, for example recipe = "linux-router4"')
-    if bed.kind != "netns":
-        if bed.recipe is not None:
-            yield problem(campaign, "testbed.recipe", f"makes no sense for kind {bed.kind}", "only netns has recipes")
-        if bed.gateway_cores:
-            yield problem(
-                campaign,
-                "testbed.gateway_cores",
-                f"makes no sense for kind {bed.kind}",
-                "only the gateway of a netns test bed runs on this host; leave the key out",
-            )
+    if not kind.has_recipe and bed.recipe is not None:
+        only = bed_kinds_where(lambda other: other.has_recipe)
+        yield problem(campaign, "testbed.recipe", f"makes no sense for kind {kind.name}", f"only {only} has recipes")
+    if not kind.gateway_is_local and bed.gateway_cores:
+        only = bed_kinds_where(lambda other: other.gateway_is_local)
+        yield problem(
+            campaign,
+            "testbed.gateway_cores",
+            f"makes no sense for kind {kind.name}",
+            f"only the gateway of a {only} test bed runs on this host; leave the key out",
+        )
     for key, cores in (("cores", bed.cores), ("gateway_cores", bed.gateway_cores)):
         if len(set(cores)) < len(cores):
             yield problem(campaign, f"testbed.{key}", "names a processor twice", "name each processor once")
-    if bed.kind == "loopback":
+    if not kind.has_gateway:
         if campaign.gateway.hop_limit_decrement:
             yield problem(
                 campaign,
@@ -94,7 +94,7 @@ def check_testbed(campaign: Campaign) -> Iterator[Problem]:
 def check_gateway(campaign: Campaign) -> Iterator[Problem]:
     """Translation keys belong to translators; explicit mappings are consistent (RFC 7757 section 3)."""
     gateway = campaign.gateway
-    if gateway.technology is None and campaign.testbed.kind != "netns":
+    if gateway.technology is None and not campaign.bed.has_recipe:
         yield problem(campaign, "gateway.technology", "is missing", f"write one of {', '.join(TECHNOLOGIES)}")
     if gateway.technology is not None and not campaign.is_translation:
         for key in TRANSLATION_KEYS:
@@ -122,13 +122,13 @@ def check_gateway(campaign: Campaign) -> Iterator[Problem]:
 
 def check_state(campaign: Campaign) -> Iterator[Problem]:
     """Keys and tables about state belong to a gateway that keeps it, commands to one that somebody else set up."""
-    gateway, kind = campaign.gateway, campaign.testbed.kind
-    if gateway.control is not None and kind != "ports":
+    gateway, kind = campaign.gateway, campaign.bed
+    if gateway.control is not None and not kind.takes_control:
         yield problem(
             campaign,
             "gateway.control",
-            f"makes no sense for kind {kind}",
-            "a recipe has commands of its own" if kind == "netns" else "leave the table out",
+            f"makes no sense for kind {kind.name}",
+            "a recipe has commands of its own" if kind.has_recipe else "leave the table out",
         )
     if gateway.table.udp_timeout_ns is not None and gateway.table.udp_timeout_ns % defaults.SECOND_NS:
         yield problem(campaign, "gateway.table.udp_timeout", "is no whole number of seconds", "round it up")
@@ -138,7 +138,7 @@ def check_state(campaign: Campaign) -> Iterator[Problem]:
         fix = f"leave it out, or set technology to {technologies_where(lambda row: row.is_stateful)}"
         for key in _state_keys(campaign):
             yield problem(campaign, key, f"makes no sense for {gateway.technology}, which keeps no state", fix)
-    elif kind == "loopback":
+    elif not kind.has_gateway:
         if campaign.is_translation:
             yield problem(
                 campaign,
@@ -213,21 +213,23 @@ def check_connections(campaign: Campaign) -> Iterator[Problem]:
 
 def check_ports(campaign: Campaign) -> Iterator[Problem]:
     """Port names, and which kind of test bed wants them."""
-    kind = campaign.testbed.kind
+    kind = campaign.bed
     for name in SIDES:
         side = campaign.left if name == "left" else campaign.right
         key = f"{name}.port"
-        if kind == "ports" and (side is None or side.port is None):
+        if kind.must_name_ports and (side is None or side.port is None):
             yield problem(campaign, key, "is missing", 'name the port, for example port = "pci:0000:01:00.0"')
         if side is None or side.port is None:
             continue
-        if kind == "netns":
-            if side.port not in NETNS_PORT_KINDS:
+        if kind.makes_ports:
+            if side.port not in kind.made_ports:
+                made = " or ".join(f'"{way}"' for way in kind.made_ports)
+                named = bed_kinds_where(lambda other: other.must_name_ports)
                 yield problem(
                     campaign,
                     key,
-                    f"{side.port!r} makes no sense for kind netns, whose ports the test bed makes",
-                    'leave it out, write only the kind, "af_packet" or "af_xdp", or set kind = "ports"',
+                    f"{side.port!r} makes no sense for kind {kind.name}, whose ports the test bed makes",
+                    f'leave it out, write only the kind, {made}, or set kind = "{named}"',
                 )
             continue
         prefix, _, rest = side.port.partition(":")
@@ -241,7 +243,7 @@ def check_ports(campaign: Campaign) -> Iterator[Problem]:
             yield problem(campaign, key, f"{prefix} needs a name", f'write for example port = "{prefix}:eth1"')
     left, right = campaign.left, campaign.right
     if (
-        kind != "netns"
+        not kind.makes_ports
         and left
         and right
         and left.port
@@ -258,7 +260,7 @@ def check_side(name: SideName) -> Check:
         side = campaign.left if name == "left" else campaign.right
         if side is None:
             return
-        if side.gateway_mac and campaign.is_loopback:
+        if side.gateway_mac and not campaign.bed.has_gateway:
             yield problem(campaign, f"{name}.gateway_mac", "makes no sense without a gateway", "leave the key out")
         families: tuple[Family, ...] = ("ipv4", "ipv6")
         for family in families:

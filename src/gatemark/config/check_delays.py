@@ -119,9 +119,9 @@ def check_reset(campaign: Campaign) -> Iterator[Problem]:
     yield from _base_load(campaign, "reset", model.load)
     yield from _length(campaign, "reset", model.before_ns + model.observe_ns)
     control = campaign.gateway.control
-    if campaign.is_loopback:
+    if not campaign.bed.has_gateway:
         yield problem(campaign, "reset", "makes no sense without a gateway", "leave the table out")
-    elif campaign.testbed.kind == "ports" and (control is None or not control.reset):
+    elif campaign.bed.takes_control and (control is None or not control.reset):
         yield problem(
             campaign,
             "gateway.control.reset",
@@ -132,7 +132,7 @@ def check_reset(campaign: Campaign) -> Iterator[Problem]:
 
 def reset_problems(campaign: Campaign) -> Iterator[Problem]:
     """What the recipe must have a command for; only once it is known."""
-    if campaign.reset is not None and campaign.testbed.kind == "netns" and "reset" not in campaign.actions:
+    if campaign.reset is not None and campaign.bed.has_recipe and "reset" not in campaign.actions:
         yield problem(
             campaign,
             "testbed.recipe",

@@ -27,7 +27,7 @@ def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
     missing = [key for key in SIDES if getattr(campaign, key) is None and key not in skip]
     for key in missing:
         yield problem(campaign, key, "is missing", f"add a [{key}] table with the addresses of this side")
-    if campaign.gateway.technology is None and "gateway" not in skip and campaign.testbed.kind == "netns":
+    if campaign.gateway.technology is None and "gateway" not in skip and campaign.bed.has_recipe:
         yield problem(campaign, "gateway.technology", "is not known", "the recipe must give it")
     if missing or campaign.gateway.technology is None or skip & {"gateway", "testbed", "left", "right"}:
         return
@@ -78,7 +78,7 @@ def _families(campaign: Campaign) -> Iterator[Problem]:
                     f"is missing: {reason}",
                     f"write {family} = {{address = ..., gateway = ...}} under [{name}]",
                 )
-            elif model.gateway is None and not campaign.is_loopback and side.gateway_mac is None:
+            elif model.gateway is None and campaign.bed.has_gateway and side.gateway_mac is None:
                 yield problem(
                     campaign,
                     f"{name}.{family}.gateway",
@@ -200,7 +200,7 @@ def _mappings(campaign: Campaign) -> Iterator[Problem]:
                 "add a mapping that covers all hosts to gateway.eam (RFC 7757), or choose addresses under"
                 " gateway.prefix (RFC 6052)",
             )
-        elif gateway.prefix == WELL_KNOWN_PREFIX and not gateway.well_known_prefix_allowed and not campaign.is_loopback:
+        elif gateway.prefix == WELL_KNOWN_PREFIX and not gateway.well_known_prefix_allowed and campaign.bed.has_gateway:
             bad = first_non_global(hosts, gateway.eam, gateway.prefix)
             if bad is not None:
                 yield problem(

@@ -48,11 +48,11 @@ def stateful_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
     if skip & {*CONNECTION_TABLES, *_MEASURED}:
         return
     yield from _connections(campaign)
-    if not campaign.is_loopback and not campaign.gateway.pool:
+    if campaign.bed.has_gateway and not campaign.gateway.pool:
         return
     space = tuple(_space(campaign))
     yield from space
-    if not space and not campaign.is_loopback:
+    if not space and campaign.bed.has_gateway:
         yield from _port_space(campaign)
     yield from _capacity(campaign)
     yield from _table(campaign)
@@ -65,7 +65,7 @@ def _control(campaign: Campaign) -> Iterator[Problem]:
         ("clear_state", "every trial begins with an empty connection tracking table (RFC 9693 section 4.4)"),
         ("tear_down", "connection_tear_down_rate times this command (RFC 9693 section 4.8)"),
     )
-    if campaign.is_loopback:
+    if not campaign.bed.has_gateway:
         if campaign.connection_tear_down_rate is not None:
             yield problem(
                 campaign, "connection_tear_down_rate", "makes no sense without a gateway", "leave the table out"
@@ -75,7 +75,7 @@ def _control(campaign: Campaign) -> Iterator[Problem]:
         needed = action == "clear_state" or campaign.connection_tear_down_rate is not None
         if not needed or action in campaign.actions:
             continue
-        if campaign.testbed.kind == "netns":
+        if campaign.bed.has_recipe:
             yield problem(
                 campaign,
                 "testbed.recipe",
@@ -114,7 +114,7 @@ def command_problems(campaign: Campaign) -> Iterator[Problem]:
 
 def _pool(campaign: Campaign) -> Iterator[Problem]:
     """The public addresses: of the outside's family, few enough, no host among them."""
-    if campaign.is_loopback:
+    if not campaign.bed.has_gateway:
         return
     family, key = campaign.foreground_family(campaign.outside), "gateway.pool"
     name, example = ("IPv4", "198.19.0.1/32") if family == "ipv4" else ("IPv6", "2001:2:0:8000::1/128")
@@ -168,7 +168,7 @@ def _traffic(campaign: Campaign) -> Iterator[Problem]:
             yield problem(
                 campaign, "traffic.mix", f"{mix} has no foreground to establish connections with", "leave it out"
             )
-    if campaign.has_background and campaign.technology.translates_background and not campaign.is_loopback:
+    if campaign.has_background and campaign.technology.translates_background and campaign.bed.has_gateway:
         yield problem(
             campaign,
             "traffic.mix",

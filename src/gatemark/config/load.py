@@ -58,8 +58,8 @@ def load_campaign(path: Path | str) -> Campaign:
 def campaign_from_dict(document: Mapping[str, Any], where: str = "campaign") -> Campaign:
     """Build a campaign from the document that a file holds. Raises ConfigError with all problems.
 
-    With test beds other than netns the campaign is checked whole; with netns `Campaign.with_recipe` and
-    `Campaign.check_complete` follow, once the recipe is read.
+    Without a recipe the campaign is checked whole; with one `Campaign.with_recipe` and `Campaign.check_complete`
+    follow, once the recipe is read.
     """
     try:
         campaign = _completed(Campaign.model_validate(document)).renamed(source=where)
@@ -74,7 +74,7 @@ def campaign_from_dict(document: Mapping[str, Any], where: str = "campaign") -> 
         assert rest is not None
         campaign = _completed(rest).renamed(source=where)
     problems.extend(file_problems(campaign, skip))
-    if campaign.testbed.kind != "netns":
+    if not campaign.bed.has_recipe:
         problems.extend(complete_problems(campaign, skip | _tables_of(problems, where)))
     raise_if_any(problems)
     return campaign
@@ -106,20 +106,20 @@ def _completed(campaign: Campaign) -> Campaign:
     delay = campaign.delay
     if delay is not None:
         update["delay"] = delay.model_copy(update={"duration_ns": delay.sending_ns})
-    if campaign.is_loopback:
+    if not campaign.bed.has_gateway:
         for name in _LOOPBACK_SIDES:
             side: SideModel = getattr(campaign, name) or SideModel()
-            update[name] = side.model_copy(update=_loopback_defaults(name, side))
-    if campaign.testbed.kind != "netns" and campaign.gateway.hop_limit_decrement is None and not campaign.is_loopback:
+            update[name] = side.model_copy(update=_loopback_defaults(name, side, campaign.bed.default_port))
+    elif not campaign.bed.has_recipe and campaign.gateway.hop_limit_decrement is None:
         update["gateway"] = campaign.gateway.model_copy(update={"hop_limit_decrement": campaign.hop_limit_decrement})
     return campaign.model_copy(update=update) if update else campaign
 
 
-def _loopback_defaults(name: str, side: SideModel) -> dict[str, Any]:
+def _loopback_defaults(name: str, side: SideModel, port: str | None) -> dict[str, Any]:
     ipv4, ipv6 = _LOOPBACK_SIDES[name]
     update: dict[str, Any] = {}
     if side.port is None:
-        update["port"] = "ring"
+        update["port"] = port
     if side.ipv4 is None:
         update["ipv4"] = Ipv4Model.model_validate({"address": ipv4})
     if side.ipv6 is None:

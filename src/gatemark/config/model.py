@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, PrivateAttr, StrictInt
 
+from gatemark.bed_kinds import BED_KINDS, BedKind
 from gatemark.config import defaults
 from gatemark.config.delay_tables import BackToBackModel, DelayModel, ResetModel, SystemRecoveryModel
 from gatemark.config.table import Table
@@ -213,14 +214,14 @@ class Campaign(Table):
         return frozenset(action for action in own if getattr(control, action))
 
     @property
-    def is_loopback(self) -> bool:
-        """Whether frames come back as they were sent."""
-        return self.testbed.kind == "loopback"
+    def bed(self) -> BedKind:
+        """Return what the test bed can do."""
+        return BED_KINDS[self.testbed.kind]
 
     @property
     def hop_limit_decrement(self) -> int:
         """Return by how much hop limits come out lower: 0 in a loop-back."""
-        if self.is_loopback:
+        if self.bed.forwards_unchanged:
             return 0
         own = self.gateway.hop_limit_decrement
         return defaults.HOP_LIMIT_DECREMENT if own is None else own
@@ -228,7 +229,7 @@ class Campaign(Table):
     @property
     def background_hop_limit_decrement(self) -> int:
         """Return the same for native background, which a translator merely forwards."""
-        if self.is_loopback:
+        if self.bed.forwards_unchanged:
             return 0
         own = self.gateway.background_hop_limit_decrement
         if own is not None:

@@ -84,7 +84,7 @@ def size_problems(campaign: Campaign, octets: int) -> Iterator[SizeProblem]:
         sizes = sizes_for(campaign, octets, mix)
         too_large = tuple(_mtu_problems(campaign, sizes, mix))
         yield from too_large
-        if not too_large and mix.has_foreground and campaign.is_translation and not campaign.is_loopback:
+        if not too_large and mix.has_foreground and campaign.is_translation and campaign.bed.has_gateway:
             yield from _fragmentation_problems(campaign, sizes)
 
 

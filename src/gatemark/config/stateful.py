@@ -116,7 +116,7 @@ def count_max(campaign: Campaign) -> int:
     ports = campaign.connections_model.destination_ports or Span(1, PORT_MAX)
     space = tuple_space(campaign, 1)
     destinations = space.destination_hosts * ports.count
-    sources = space.sources if campaign.is_loopback else min(space.sources, pool_endpoints(campaign))
+    sources = space.sources if campaign.bed.forwards_unchanged else min(space.sources, pool_endpoints(campaign))
     return min(sources * destinations, CONNECTIONS_MAX)
 
 

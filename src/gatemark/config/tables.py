@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, StrictInt
 
+from gatemark.bed_kinds import BedKindName, bed_kinds_where
 from gatemark.config import defaults
 from gatemark.config.table import Table
 from gatemark.config.types import (
@@ -136,7 +137,9 @@ class GatewayModel(Table):
     table: GatewayTableModel = Field(
         GatewayTableModel(), description="its connection tracking table; stateful gateways only"
     )
-    control: GatewayControlModel | None = Field(None, description="commands that control it; kind ports only")
+    control: GatewayControlModel | None = Field(
+        None, description=f"commands that control it; kind {bed_kinds_where(lambda kind: kind.takes_control)} only"
+    )
     name: str = Field("", description="name of the gateway for the report")
     version: str = Field("", description="version of the gateway for the report")
     configuration: str = Field("", description="configuration of the gateway for the report (RFC 2544 section 7)")
@@ -147,12 +150,16 @@ class TestbedModel(Table):
 
     __test__ = False
 
-    kind: Literal["netns", "ports", "loopback"] = Field(description="network namespaces, two ports, or no gateway")
-    recipe: str | None = Field(None, min_length=1, description="name or path of the gateway's recipe; netns only")
+    kind: BedKindName = Field(description="network namespaces, two ports, or no gateway")
+    recipe: str | None = Field(
+        None,
+        min_length=1,
+        description=f"name or path of the gateway's recipe; {bed_kinds_where(lambda kind: kind.has_recipe)} only",
+    )
     cores: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field((), description="processors of the Tester's workers")
     huge_pages: Literal["auto", "never"] = Field("auto", description="use huge pages where there are any")
     gateway_cores: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field(
-        (), description="processors of the gateway; netns only"
+        (), description=f"processors of the gateway; {bed_kinds_where(lambda kind: kind.gateway_is_local)} only"
     )
 
 

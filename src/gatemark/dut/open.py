@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from gatemark.bed_kinds import BedKindName
 from gatemark.dut.base import TestBed
 from gatemark.dut.loopback import LoopbackTestBed
 from gatemark.dut.netns import NetnsTestBed
@@ -15,18 +17,17 @@ from gatemark.errors import ConfigError
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
 
-_NETNS_PORT_KINDS = ("af_packet", "af_xdp")
-
 
 def open_testbed(campaign: Campaign) -> TestBed:
     """Return the test bed of `campaign`, to be entered with `with`; it is made on entering.
 
     Raises ConfigError for a recipe or port that cannot be used; entering raises TestBedError.
     """
-    if campaign.testbed.kind == "loopback":
-        return LoopbackTestBed(campaign)
-    if campaign.testbed.kind == "ports":
-        return PortsTestBed(campaign)
+    return _OPENERS[campaign.testbed.kind](campaign)
+
+
+def _open_netns(campaign: Campaign) -> TestBed:
+    """Return the test bed of network namespaces that a recipe's gateway is made in."""
     if campaign.testbed.recipe is None:
         raise ConfigError(
             what="a netns test bed needs a recipe",
@@ -50,11 +51,19 @@ def _port_kind(campaign: Campaign) -> str:
     """How the engine opens the Tester's ends: af_packet, or af_xdp where the campaign's sides say so."""
     named = {side.port for side in (campaign.left, campaign.right) if side is not None and side.port is not None}
     if not named:
-        return "af_packet"
-    if len(named) > 1 or not named <= set(_NETNS_PORT_KINDS):
+        assert campaign.bed.default_port is not None, "a test bed that makes its ports has a way to open them"
+        return campaign.bed.default_port
+    if len(named) > 1 or not named <= set(campaign.bed.made_ports):
         raise ConfigError(
             what=f"port {', '.join(sorted(named))}: the netns test bed makes its interfaces itself",
             where=f"{campaign.source}: left.port, right.port",
             fix='leave port out, or write only the kind on both sides: "af_packet" or "af_xdp"',
         )
     return named.pop()
+
+
+_OPENERS: Mapping[BedKindName, Callable[[Campaign], TestBed]] = {
+    "netns": _open_netns,
+    "ports": PortsTestBed,
+    "loopback": LoopbackTestBed,
+}

@@ -142,7 +142,7 @@ def _departs(campaign: Campaign) -> bool:
         (trial.rest_ns, defaults.REST_NS),
     )
     return (
-        campaign.is_loopback
+        not campaign.bed.has_gateway
         or not any(getattr(campaign, name) is not None for name in FRAME_PROCEDURES)
         or trial.duration_ns < defaults.TRIAL_DURATION_NS
         or any(given < standard for given, standard in waits)
@@ -348,6 +348,5 @@ def _loss(loss: ClassLoss) -> LossPart:
 
 
 def _testbed(campaign: Campaign) -> str:
-    words = {"netns": "network namespaces and virtual Ethernet pairs", "ports": "two ports", "loopback": "loop-back"}
-    kind = words[campaign.testbed.kind]
-    return f"{kind}, recipe {campaign.testbed.recipe}" if campaign.testbed.recipe else kind
+    words, recipe = campaign.bed.words, campaign.testbed.recipe
+    return f"{words}, recipe {recipe}" if recipe else words

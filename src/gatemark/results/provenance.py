@@ -17,6 +17,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from gatemark.bed_kinds import BedKind
+
 
 class Facts(BaseModel):
     """A frozen group of facts; an unknown key is an error."""
@@ -189,7 +191,7 @@ def port_fact(port: Mapping[str, Any]) -> PortFact:
 
 
 def medium_rate(
-    *, kind: str, stated: int | None, left: PortFact, right: PortFact, interfaces: Path = Path("/sys/class/net")
+    *, bed: BedKind, stated: int | None, left: PortFact, right: PortFact, interfaces: Path = Path("/sys/class/net")
 ) -> tuple[int | None, str]:
     """Line rate of the medium in bit/s and who says so; none for media that have no rate (veth, rings).
 
@@ -198,10 +200,8 @@ def medium_rate(
     """
     if stated is not None:
         return stated, "stated in the campaign file"
-    if kind == "netns":
-        return None, "virtual Ethernet pairs have no line rate"
-    if kind == "loopback":
-        return None, "a loop-back in memory has no line rate"
+    if bed.no_line_rate is not None:
+        return None, bed.no_line_rate
     for port in (left, right):
         driver, _, interface = port.port.partition(":")
         if driver not in ("pci", "af_packet", "af_xdp"):

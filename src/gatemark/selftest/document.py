@@ -108,13 +108,13 @@ def this_machine() -> str:
 def port_kind_of(campaign: Campaign) -> str:
     """Return the kind of port of a campaign, as self-tests are kept by it.
 
-    Interfaces of a netns test bed are virtual, so they are kept apart from network cards opened in the same way.
+    Ports that a test bed makes are virtual, so they are kept apart from network cards opened in the same way.
     """
     side = campaign.left
-    port = side.port if side is not None else None
-    if campaign.testbed.kind == "netns":
-        return f"netns-{parse_port(port).kind if port else 'af_packet'}"
-    return parse_port(port or "ring").kind
+    port = (side.port if side is not None else None) or campaign.bed.default_port
+    assert port is not None, "check_ports was not called"
+    kind = parse_port(port).kind
+    return f"{campaign.bed.name}-{kind}" if campaign.bed.makes_ports else kind
 
 
 def state_folder() -> Path:

@@ -94,10 +94,10 @@ def subject_of(campaign: Campaign | None) -> Subject:
 
     Raises ConfigError for ports that cannot be joined.
     """
-    if campaign is None or campaign.testbed.kind == "netns":
+    if campaign is None or campaign.bed.makes_ports:
         kind = DEFAULT_KIND if campaign is None else port_kind_of(campaign)
         cores = plan_cores(usable_processors(), tester=() if campaign is None else campaign.testbed.cores)
-        bed = WireTestBed(cores, port_kind=kind.removeprefix("netns-"))
+        bed = WireTestBed(cores, port_kind=kind.rpartition("-")[2])
         return Subject(
             port_kind=kind,
             ports=bed.ports,
@@ -107,7 +107,8 @@ def subject_of(campaign: Campaign | None) -> Subject:
         )
     kind = port_kind_of(campaign)
     named = {
-        name: (side and side.port) or "ring" for name, side in (("left", campaign.left), ("right", campaign.right))
+        name: (side and side.port) or campaign.bed.default_port or ""
+        for name, side in (("left", campaign.left), ("right", campaign.right))
     }
     counts, lateness_max_ns = _connections(campaign), campaign.validity.lateness_max_ns
     if kind == "ring":

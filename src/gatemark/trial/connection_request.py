@@ -147,7 +147,7 @@ def _second_waits(campaign: Campaign) -> Json:
 
 def _connections(campaign: Campaign, phase: Phase, connections: int) -> Json:
     model = campaign.connections_model
-    pool = initiator_prefixes(campaign) if campaign.is_loopback else campaign.gateway.pool
+    pool = initiator_prefixes(campaign) if campaign.bed.forwards_unchanged else campaign.gateway.pool
     return {
         "phase": phase,
         "initiator": campaign.inside,

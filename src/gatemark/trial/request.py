@@ -77,7 +77,7 @@ def _answer_for(campaign: Campaign, name: SideName) -> list[Json]:
 def resolve_requests(campaign: Campaign) -> list[Json]:
     """Return a request for each gateway address to resolve: each side and family in use, unless it is static."""
     requests: list[Json] = []
-    if campaign.is_loopback:
+    if not campaign.bed.has_gateway:
         return requests
     for name in _SIDES:
         side = campaign.side(name)
@@ -237,7 +237,7 @@ def _form(campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family, F
         "hop_limit": traffic.hop_limit,
         "traffic_class": traffic.traffic_class,
         "dont_fragment": traffic.dont_fragment,
-        "expect": "as_sent" if campaign.is_loopback else "gateway",
+        "expect": "as_sent" if campaign.bed.forwards_unchanged else "gateway",
         "hop_limit_decrement": decrement,
         "translation": None if families[0] == families[1] else _translation(campaign),
     }

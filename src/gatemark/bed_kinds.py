@@ -1,0 +1,94 @@
+"""What a test bed can do: one row for each kind of test bed. Pure.
+
+Nothing else asks for the kind itself, but for the choice of the class that makes the test bed (`dut.open`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+BedKindName = Literal["netns", "ports", "loopback"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BedKind:
+    """One row: what test beds of this kind have and can do."""
+
+    name: BedKindName
+    """Value of `testbed.kind`."""
+    words: str
+    """What it is, for reports."""
+    has_gateway: bool = True
+    """Whether there is a gateway; without one each port receives what the other sends, unchanged."""
+    has_recipe: bool = False
+    """Whether a recipe makes the gateway (`testbed.recipe`); it knows what the campaign file leaves open."""
+    takes_control: bool = False
+    """Whether the gateway is controlled by the commands of `gateway.control`."""
+    gateway_is_local: bool = False
+    """Whether the gateway works on processors of this machine (`testbed.gateway_cores`)."""
+    shares_kernel: bool = False
+    """Whether the gateway is in the kernel of this machine, so that its limits are the gateway's."""
+    made_ports: tuple[str, ...] = ()
+    """How the engine may open the ports that the test bed makes; empty: it makes none, and the file names them."""
+    default_port: str | None = None
+    """Port of a side for which the campaign file names none; None: the file must name it."""
+    no_line_rate: str | None = None
+    """Why its medium never has a line rate; None: it may have one."""
+    needs_rights: bool = True
+    """Whether it cannot be used by an ordinary user."""
+    programs: tuple[str, ...] = ()
+    """Programs that it needs, beside those of a recipe."""
+
+    @property
+    def makes_ports(self) -> bool:
+        """Whether it makes the Tester's ports itself."""
+        return bool(self.made_ports)
+
+    @property
+    def must_name_ports(self) -> bool:
+        """Whether the campaign file must name both ports."""
+        return self.default_port is None
+
+    @property
+    def forwards_unchanged(self) -> bool:
+        """Whether frames arrive as they were sent."""
+        return not self.has_gateway
+
+
+_ROWS = (
+    BedKind(
+        name="netns",
+        words="network namespaces and virtual Ethernet pairs",
+        has_recipe=True,
+        gateway_is_local=True,
+        shares_kernel=True,
+        made_ports=("af_packet", "af_xdp"),
+        default_port="af_packet",
+        no_line_rate="virtual Ethernet pairs have no line rate",
+        programs=("ip", "ethtool", "taskset", "setpriv"),
+    ),
+    BedKind(
+        name="ports",
+        words="two ports",
+        takes_control=True,
+        programs=("ip",),
+    ),
+    BedKind(
+        name="loopback",
+        words="loop-back",
+        has_gateway=False,
+        default_port="ring",
+        no_line_rate="a loop-back in memory has no line rate",
+        needs_rights=False,
+    ),
+)
+
+BED_KINDS: Mapping[BedKindName, BedKind] = MappingProxyType({row.name: row for row in _ROWS})
+
+
+def bed_kinds_where(holds: Callable[[BedKind], bool]) -> str:
+    """Return the names of the kinds of which `holds` is true, for a message: "netns or ports"."""
+    return " or ".join(row.name for row in _ROWS if holds(row))
