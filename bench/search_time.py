@@ -68,7 +68,7 @@ def search_time(gateway: str, search: str) -> SearchTime:
 
     def watch(event: Event) -> None:
         if isinstance(event, TrialFinished):
-            lengths.append(event.record.duration_ns)
+            lengths.append(event.record.order.step.duration_ns)
 
     engine = SimulatedEngine(GATEWAYS[gateway])
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.jsonl") as journal:

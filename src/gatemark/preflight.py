@@ -12,10 +12,10 @@ from gatemark.doctor import Finding, completed, failed
 from gatemark.errors import GatemarkError
 
 if TYPE_CHECKING:
-    from gatemark.campaign.journal import ConnectionFacts
-    from gatemark.campaign.plan import Cell
     from gatemark.config.model import Campaign, Direction
-    from gatemark.trial.result import DirectionResult, TrialReport
+    from gatemark.trial.cell import Cell
+    from gatemark.trial.record import TrialRecord
+    from gatemark.trial.report import DirectionResult, TrialReport
 
 FRAMES_PER_SECOND = 20
 DURATION_NS = 500_000_000
@@ -69,7 +69,7 @@ def check_gateway_path(campaign: Campaign) -> list[Finding]:
     except GatemarkError as error:
         return failed("gateway path", error)
     findings = list(judge_path(campaign, record.report))
-    return findings if record.connections is None else [*judge_connections(record.connections), *findings]
+    return findings if record.connections is None else [*judge_connections(record), *findings]
 
 
 def with_few_connections(campaign: Campaign, cell: Cell) -> tuple[Campaign, Cell]:
@@ -81,19 +81,21 @@ def with_few_connections(campaign: Campaign, cell: Cell) -> tuple[Campaign, Cell
     return campaign.model_copy(update={"connections": few}), replace(cell, direction=direction, connections=count)
 
 
-def judge_connections(facts: ConnectionFacts) -> Iterator[Finding]:
+def judge_connections(record: TrialRecord) -> Iterator[Finding]:
     """Say whether connections were established, and whether the gateway counts as many; pure."""
+    facts, count = record.connections, record.order.connections
+    assert facts is not None and count is not None, "the trial of a stateful gateway"
     made = facts.phase_one[-1]
     established = made.report.connections
     number = 0 if established is None else established.established
     counted = facts.counted_after_phase_one
-    observed = f"{number} of {facts.count} established"
+    observed = f"{number} of {count} established"
     if counted is not None:
         observed += f", the gateway counts {counted}"
     if made.verdict is not None and made.verdict.passed:
         yield Finding(check="connections", status="ok", observed=observed)
         return
-    missed = number == facts.count and counted is not None and counted < facts.count
+    missed = number == count and counted is not None and counted < count
     yield Finding(
         check="connections",
         status="failed",

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFinished
-from gatemark.campaign.journal import Journal, TrialRecord, read_journal
-from gatemark.campaign.plan import Cell, Plan, make_plan
+from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.plan import Plan, make_plan
 from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.config.load import campaign_from_dict, load_campaign
 from gatemark.config.model import Campaign
@@ -36,6 +36,8 @@ from gatemark.results.toml_text import to_toml
 from gatemark.selftest.own_delay import self_test_for
 from gatemark.stored import part_of, read_document, write_report
 from gatemark.tester import Equipment, Tester, open_tester, prepare, stop_signals
+from gatemark.trial.cell import Cell
+from gatemark.trial.record import TrialRecord
 from gatemark.units import format_ratio
 
 PlanCallback = Callable[[Plan], None]
@@ -278,7 +280,7 @@ def _store(folder: ResultFolder, session: _Session, results: list[RunResult]) ->
     )
     folder.write_text("result.json", document.to_text())
     folder.write_text("result.csv", to_csv(document))
-    write_report([part_of(folder)], folder.report_file)
+    write_report([part_of(folder, trials)], folder.report_file)
     return document
 
 
@@ -333,7 +335,7 @@ def _keep_bad_frames(folder: ResultFolder, record: TrialRecord) -> None:
         for frame in report.kept_frames:
             kept.setdefault((frame.side, frame.reason), []).append(bytes.fromhex(frame.octets))
     if kept:
-        folder.write_bad_frames(record.trial_number, kept)
+        folder.write_bad_frames(record.order.trial_number, kept)
 
 
 def _resolved(complete: Campaign) -> dict[str, Any]:

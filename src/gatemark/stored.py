@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from gatemark.campaign.journal import TrialRecord, read_journal
+from gatemark.campaign.journal import records_of
 from gatemark.errors import ResultError
 from gatemark.report.html import render
 from gatemark.report.model import DirectionRow, ReportPart, TrialRow
@@ -17,7 +17,8 @@ from gatemark.results.provenance import Provenance
 from gatemark.results.schema import RESULT_SCHEMA, ResultDocument
 from gatemark.results.stateful import reports_of
 from gatemark.results.store import ResultFolder
-from gatemark.trial.result import DirectionResult
+from gatemark.trial.record import TrialRecord
+from gatemark.trial.report import DirectionResult
 
 UNBOUNDED_NS = 2**63
 """Stands for "no upper edge" in a lateness histogram."""
@@ -43,8 +44,8 @@ def read_document(folder: ResultFolder) -> ResultDocument:
         ) from error
 
 
-def part_of(folder: ResultFolder) -> ReportPart:
-    """Everything that the report shows of one folder."""
+def part_of(folder: ResultFolder, records: Iterable[TrialRecord] | None = None) -> ReportPart:
+    """Everything that the report shows of one folder; `records` are those of its journal if they were read already."""
     provenance = None
     if folder.has("provenance.json"):
         try:
@@ -53,7 +54,8 @@ def part_of(folder: ResultFolder) -> ReportPart:
             raise ResultError(
                 what="provenance.json is damaged", where=str(folder.path), fix="restore the file, or measure again"
             ) from error
-    records = read_journal(folder.journal_file) if folder.journal_file.exists() else ()
+    if records is None:
+        records = records_of(folder.journal_file) if folder.journal_file.exists() else ()
     return ReportPart(
         document=read_document(folder),
         provenance=provenance,
@@ -86,22 +88,22 @@ def trial_row(record: TrialRecord) -> TrialRow:
             edges[UNBOUNDED_NS if bucket.below_ns is None else min(bucket.below_ns, UNBOUNDED_NS)] += bucket.bursts
         for _, counts in direction.classes:
             faults.update(counts.faults)
-    facts = record.connections
+    order, facts = record.order, record.connections
     return TrialRow(
-        trial_number=record.trial_number,
-        run=record.run,
-        repetition=record.repetition + 1,
-        attempt=record.attempt + 1,
-        purpose=record.purpose,
-        frames_per_second=record.frames_per_second,
-        duration_ns=record.duration_ns,
+        trial_number=order.trial_number,
+        run=order.run.number,
+        repetition=order.repetition + 1,
+        attempt=order.attempt + 1,
+        purpose=order.step.purpose,
+        frames_per_second=order.step.frames_per_second,
+        duration_ns=order.step.duration_ns,
         outcome=outcome,
         reasons=reasons,
         directions=tuple(_direction_row(direction) for direction in record.report.directions),
         lateness_histogram=tuple(sorted(edges.items())),
         faults=dict(faults),
         phase=_phase(record),
-        connections=None if facts is None else facts.count,
+        connections=None if facts is None else order.connections,
         phase_one_attempts=0 if facts is None else len(facts.phase_one),
     )
 
@@ -111,11 +113,11 @@ def _phase(record: TrialRecord) -> str:
     facts = record.connections
     if facts is None:
         return ""
-    if record.purpose == "tear_down":
-        return "tear-down" if facts.count else "tear-down, empty table"
+    if record.order.step.purpose == "tear_down":
+        return "tear-down" if record.order.connections else "tear-down, empty table"
     if not facts.phase_one or record.report == facts.phase_one[-1].report:
         return "phase 1 only"
-    return "phase 2" if record.alpha is None else "validation"
+    return "phase 2" if record.order.step.alpha is None else "validation"
 
 
 def _direction_row(direction: DirectionResult) -> DirectionRow:

@@ -12,6 +12,7 @@ import pytest
 from gatemark.campaign.plan import cells_of
 from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
+from gatemark.errors import EngineError
 from gatemark.technology import TECHNOLOGIES, TechnologyName
 from gatemark.trial.connection_request import (
     establish_request,
@@ -19,9 +20,24 @@ from gatemark.trial.connection_request import (
     use_request,
     validation_request,
 )
+from gatemark.trial.delay import DelayFacts, Percentile, TagFacts, VariationFacts
+from gatemark.trial.facts import Facts
 from gatemark.trial.form import Tags, TrialForm
+from gatemark.trial.report import (
+    Counts,
+    DirectionResult,
+    EstablishedConnections,
+    Foreign,
+    KeptFrame,
+    LatenessBucket,
+    LossFacts,
+    LossRun,
+    PhaseTime,
+    PortFacts,
+    TrialReport,
+    read_report,
+)
 from gatemark.trial.request import frames_request, open_request, resolve_requests, trial_request
-from gatemark.trial.result import TrialReport
 
 PROTOCOL = Path(__file__).parents[2] / "protocol"
 EXAMPLES = sorted((PROTOCOL / "examples").glob("*.json"))
@@ -77,7 +93,49 @@ def test_every_kind_has_an_example(direction: str) -> None:
 def test_the_report_of_a_trial_is_read_and_written_exactly(name: str) -> None:
     answer = read(PROTOCOL / "examples" / f"{name}_answer.json")
     facts = {key: value for key, value in answer.items() if key not in ("answer", "id")}
-    assert TrialReport.from_json(answer).to_json() == facts
+    assert read_report(answer).model_dump(mode="json") == facts
+
+
+def properties(*path: str) -> set[str]:
+    """What an object of an answer has by the schema; a path leads to objects inside of it."""
+    found = schema("answer")["$defs"][path[0]]
+    for name in path[1:]:
+        found = found["properties"][name]
+        found = found.get("items", found)
+        found = next((kind for kind in found.get("anyOf", ()) if kind["type"] == "object"), found)
+    assert set(found["required"]) == set(found["properties"])
+    return set(found["properties"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        (Counts, ("counts",)),
+        (LossFacts, ("counts", "loss")),
+        (LossRun, ("counts", "loss", "first_runs")),
+        (DelayFacts, ("delay",)),
+        (Percentile, ("delay", "percentiles")),
+        (TagFacts, ("delay", "tags")),
+        (VariationFacts, ("delay", "variation")),
+        (DirectionResult, ("direction_report",)),
+        (LatenessBucket, ("direction_report", "lateness_histogram")),
+        (PortFacts, ("port_facts",)),
+        (Foreign, ("port_facts", "foreign")),
+        (PhaseTime, ("trial", "phases")),
+        (EstablishedConnections, ("trial", "connections")),
+        (KeptFrame, ("trial", "kept_frames")),
+        (TrialReport, ("trial",)),
+    ],
+)
+def test_every_counter_of_the_engine_is_a_field(kind: type[Facts], path: tuple[str, ...]) -> None:
+    assert set(kind.model_fields) == properties(*path) - {"answer", "id"}
+
+
+def test_a_counter_that_has_no_field_is_an_error_that_names_it() -> None:
+    answer = read(PROTOCOL / "examples" / "trial_answer.json")
+    answer["directions"][0]["foreground"]["surprise"] = 1
+    with pytest.raises(EngineError, match=r"directions\.0\.foreground\.surprise"):
+        read_report(answer)
 
 
 def campaign_of(technology: str, mix: str, *, kind: str = "loopback") -> Campaign:

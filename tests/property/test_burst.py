@@ -89,9 +89,3 @@ def test_every_prefix_of_a_history_leads_to_the_same_next_burst(goal: BurstGoal,
     _, history = search(goal, lambda frames: outcome(frames <= truth))
     for number, trial in enumerate(history):
         assert next_burst(goal, history[:number]) == trial.frames
-
-
-@given(goals(), st.integers(0, FRAMES_MAX))
-def test_a_result_is_read_as_it_was_written(goal: BurstGoal, truth: int) -> None:
-    found, _ = search(goal, lambda frames: outcome(frames <= truth))
-    assert BurstResult.from_json(found.to_json()) == found

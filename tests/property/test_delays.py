@@ -46,7 +46,7 @@ def test_the_report_is_that_of_single_frames(
 ) -> None:
     tags = sorted(number for number in tags if number < gaps.total)
     wanted: dict[str, Any] = {"histogram": True, "variation": True, "tags": {}}
-    found = ClassDelays(gaps, pattern, timeout_ns).to_json(wanted, tags)
+    found = ClassDelays(gaps, pattern, timeout_ns).report(wanted, tags)
     delays = frame_by_frame(gaps, pattern, timeout_ns)
     samples = sorted(ns for ns in delays if ns is not None)
     assert found["samples"] == len(samples)

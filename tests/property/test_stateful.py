@@ -9,13 +9,15 @@ from typing import Literal
 
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from tests.trial_facts import blank, measured
 
 from gatemark.procedures.measured import Measured
 from gatemark.procedures.stateful.connection_establishment import measure_establishment_rate
 from gatemark.procedures.stateful.connection_tracking_table_capacity import CapacityGoal, measure_capacity
 from gatemark.procedures.stateful.connection_validation import ALPHAS, choose_alpha
 from gatemark.search.goal import Goal, Measure, Observation, Outcome, SearchResult, sending_ns
-from gatemark.trial.result import Counts, DirectionResult, LossFacts, TrialReport
+from gatemark.trial.record import ConnectionFacts, PhaseOne
+from gatemark.trial.report import Counts, DirectionResult, LossFacts, TrialReport
 
 SLICES = 100
 Behaviour = Literal["refused", "evicted", "untranslated", "collapsed"]
@@ -46,26 +48,27 @@ class Gateway:
         assert connections is not None
         assert step.duration_ns == sending_ns(connections, rate)
         if self.tester_limit is not None and rate > self.tester_limit:
-            return Measured(observation=observed(step, Outcome.TESTER_LIMITED), report=None)
+            return Measured(observation=observed(step, Outcome.TESTER_LIMITED))
         spread = random.Random(f"{self.seed}/{len(self.asked)}").uniform(-1, 1)
         filled = min(1.0, connections / self.capacity)
         able = int(self.rate * (1 - (1 - self.slower) * filled) * (1 + self.noise * spread))
         over = max(0, connections - self.capacity)
         lost = max(1, connections - connections * able // rate) if rate > able else 0
         if over and self.behaviour == "collapsed":
-            return Measured(observation=observed(step, Outcome.FAILED), report=report(connections), collapsed=True)
+            return trial(step, Outcome.FAILED, report(connections), ConnectionFacts(collapsed=True))
         refused = max(lost, over) if self.behaviour == "refused" else lost
         untranslated = max(0, over - lost) if self.behaviour == "untranslated" else 0
         first = report(connections, lost=range(connections - refused, connections), untranslated=untranslated)
         if refused or untranslated or step.alpha is None:
             outcome = Outcome.FAILED if refused or untranslated else Outcome.PASSED
-            return Measured(observation=observed(step, outcome), report=first, phase_one=first)
+            return trial(step, outcome, first, ConnectionFacts(phase_one=(blank(PhaseOne, report=first),)))
         gone = self._evicted(connections, over) if self.behaviour == "evicted" else range(0)
         asked_for = int(step.alpha * rate)
         if not gone and self.reply_rate is not None and asked_for > self.reply_rate:
             gone = range(0, connections, 2)
         outcome = Outcome.FAILED if gone else Outcome.PASSED
-        return Measured(observation=observed(step, outcome), report=report(connections, lost=gone), phase_one=first)
+        facts = ConnectionFacts(phase_one=(blank(PhaseOne, report=first),))
+        return trial(step, outcome, report(connections, lost=gone), facts)
 
     def _evicted(self, connections: int, over: int) -> Sequence[int]:
         if self.evicts == "oldest":
@@ -79,18 +82,24 @@ def observed(step: Measure, outcome: Outcome) -> Observation:
     return Observation(frames_per_second=step.frames_per_second, duration_ns=step.duration_ns, outcome=outcome)
 
 
+def trial(step: Measure, outcome: Outcome, report: TrialReport, facts: ConnectionFacts) -> Measured:
+    return measured(observed(step, outcome), report, connections=facts)
+
+
 def report(offered: int, *, lost: Sequence[int] = (), untranslated: int = 0) -> TrialReport:
     by_slice = Counter(index * SLICES // offered for index in lost)
-    counts = Counts(
+    counts = blank(
+        Counts,
         intended=offered,
         offered=offered,
         received=offered - len(lost) - untranslated,
         faulty=untranslated,
         lost=len(lost),
         faults={"untranslated_source": untranslated} if untranslated else {},
-        loss=LossFacts(by_slice=tuple(by_slice[number] for number in range(SLICES))),
+        loss=blank(LossFacts, by_slice=tuple(by_slice[number] for number in range(SLICES))),
     )
-    direction = DirectionResult(
+    direction = blank(
+        DirectionResult,
         direction="forward",
         frames_per_second=1,
         intended_duration_ns=1,
@@ -99,7 +108,7 @@ def report(offered: int, *, lost: Sequence[int] = (), untranslated: int = 0) -> 
         gave_up=False,
         foreground=counts,
     )
-    return TrialReport(trial_number=1, cancelled=False, phases=(), directions=(direction,), ports={})
+    return blank(TrialReport, directions=(direction,))
 
 
 def rate_goal(*, maximum: int, minimum: int = 1, resolution: int = 1, connections: int = 1000) -> Goal:

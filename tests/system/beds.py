@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gatemark.campaign.journal import TrialRecord
 from gatemark.campaign.plan import cells_of
 from gatemark.campaign.runner import run_single_trial
 from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.tester import Equipment, Tester, open_tester, prepare
-from gatemark.trial.result import TrialReport
+from gatemark.trial.record import TrialRecord
+from gatemark.trial.report import TrialReport
 
 ATTEMPTS = 6
 """How often a trial is made until the Tester offered and took everything; the product's own default is 4."""

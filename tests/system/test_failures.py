@@ -138,7 +138,7 @@ def assert_resumes(output: Path, *, trials_before: int, trials: int = TRIALS) ->
     assert ended.document["status"] == "complete"
     after = (output / "trials.jsonl").read_bytes().splitlines()
     assert after[:trials_before] == before
-    assert [record.trial_number for record in read_journal(output / "trials.jsonl")] == list(range(1, trials + 1))
+    assert [record.order.trial_number for record in read_journal(output / "trials.jsonl")] == list(range(1, trials + 1))
     assert (output / "report.html").exists()
 
 

@@ -17,12 +17,13 @@ from independent_decoder import Decoded, decode_capture, write_capture
 from loopback_product import VLANS, Combination, prefixes, shapes, values
 from machine import missing, ordinary_engine
 
-from gatemark.campaign.plan import Cell, cells_of
+from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign, OneWay, SideName
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import start_engine
+from gatemark.trial.cell import Cell
+from gatemark.trial.report import TrialReport, read_report
 from gatemark.trial.request import frames_request, open_request, trial_request
-from gatemark.trial.result import TrialReport
 
 MISSING = missing("setpriv", "tshark")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
@@ -67,7 +68,7 @@ class LoopBack:
         )
         body["waits"]["drain_ns"] = drain_ns
         body["give_up_lateness_ns"] = NO_GIVING_UP_NS
-        return TrialReport.from_json(self._engine.trial(body))
+        return read_report(self._engine.trial(body))
 
 
 def whole(report: TrialReport) -> list[str]:
@@ -164,7 +165,7 @@ def send_into_capture(executable: Path, folder: Path, combinations: list[Combina
             )
             body["waits"]["drain_ns"] = 0
             body["give_up_lateness_ns"] = NO_GIVING_UP_NS
-            report = TrialReport.from_json(engine.trial(body))
+            report = read_report(engine.trial(body))
             assert [direction.offered for direction in report.directions] == [CAPTURED_FRAMES] * 2
 
 

@@ -16,8 +16,8 @@ from gatemark.engine.client import EngineClient
 from gatemark.engine.process import start_engine
 from gatemark.trial.connection_request import establish_request, use_request, validation_request
 from gatemark.trial.form import Tags, TrialForm
+from gatemark.trial.report import TrialReport, read_report
 from gatemark.trial.request import layout_request, open_request, trial_request
-from gatemark.trial.result import TrialReport
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
 
@@ -60,7 +60,7 @@ def assert_whole(report: TrialReport, classes: int) -> None:
 
 def report_of(engine: EngineClient, body: dict[str, Any]) -> tuple[TrialReport, dict[str, Any]]:
     answer = engine.trial({**body, "give_up_lateness_ns": NO_GIVING_UP_NS})
-    return TrialReport.from_json(answer), answer
+    return read_report(answer), answer
 
 
 def cells_by_direction(found: Campaign) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from beds import ATTEMPTS, OpenBed, lost_nothing_itself, netns_campaign, open_be
 from machine import missing
 
 from gatemark.dut import naming
-from gatemark.trial.result import Counts, TrialReport
+from gatemark.trial.report import Counts, TrialReport
 from gatemark.trial.verdict import judge
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "nft", "tayga", root=True)

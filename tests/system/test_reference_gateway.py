@@ -22,7 +22,6 @@ from gatemark.calibrate.base import campaign_of, gateway_of
 from gatemark.calibrate.links import Links, ReferenceTestBed, open_links
 from gatemark.calibrate.model import Check
 from gatemark.calibrate.run import OWN_DROPS
-from gatemark.campaign.journal import TrialRecord
 from gatemark.campaign.plan import cells_of
 from gatemark.campaign.runner import run_single_trial
 from gatemark.config.load import campaign_from_dict
@@ -31,7 +30,8 @@ from gatemark.refdut.document import Flow, Selector, Table
 from gatemark.refdut.process import RefDut, find_refdut
 from gatemark.technology import TECHNOLOGIES, TechnologyName
 from gatemark.tester import Equipment, open_tester, prepare
-from gatemark.trial.result import Counts
+from gatemark.trial.record import TrialRecord
+from gatemark.trial.report import Counts
 
 MISSING = missing(root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"the reference gateway needs {', '.join(MISSING)}")

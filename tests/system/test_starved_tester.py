@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from machine import Ended, gatemark, missing
 
-from gatemark.campaign.journal import TrialRecord, read_journal
+from gatemark.campaign.journal import read_journal
 from gatemark.dut.steering import plan_cores, usable_processors
-from gatemark.trial.result import TrialReport
+from gatemark.trial.record import TrialRecord
+from gatemark.trial.report import TrialReport
 
 MISSING = missing("taskset", "chrt")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
@@ -117,7 +118,7 @@ def assert_the_gateway_is_not_blamed(ended: Ended, trials: tuple[TrialRecord, ..
         assert repetition["upper_bound"] is None or any(
             trial.verdict is not None
             and not trial.verdict.passed
-            and trial.frames_per_second == repetition["upper_bound"]
+            and trial.order.step.frames_per_second == repetition["upper_bound"]
             for trial in trials
         )
 

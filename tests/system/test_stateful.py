@@ -13,12 +13,13 @@ from beds import PATIENT, QUICK
 from stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.events import Event
-from gatemark.campaign.journal import TrialRecord, read_journal
+from gatemark.campaign.journal import read_journal
 from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.results.store import ResultFolder
 from gatemark.session import CampaignResult, measure
+from gatemark.trial.record import TrialRecord
 
 MISSING = [tool for tool in ("ip", "nft", "iptables", "conntrack", "tayga", "ethtool") if shutil.which(tool) is None]
 if os.geteuid() != 0:
@@ -152,7 +153,7 @@ def test_capacity_is_what_the_table_was_set_to(size: int, hash_size: int, tmp_pa
     assert run.capacity is not None
     (search,) = run.capacity.repetitions
     assert (search.kind, search.lower_bound, search.upper_bound) == ("found", size, size + 1)
-    over = [r for r in records if r.connections and r.connections.count > size and r.verdict is not None]
+    over = [r for r in records if r.connections and (r.order.connections or 0) > size and r.verdict is not None]
     assert over and not any(record.verdict and record.verdict.passed for record in over)
     assert search.overflow in ("refused", "evicted")
     if hash_size == 1024:
@@ -171,7 +172,7 @@ def test_tear_down_deletes_every_connection_and_is_timed(tmp_path: Path) -> None
     for record in records:
         if record.verdict is not None and record.connections is not None:
             assert record.verdict.passed
-            times[record.connections.count].append(record.connections.tear_down_ns)
+            times[record.order.connections].append(record.connections.tear_down_ns)
     assert len(times[0]) == len(times[20_000]) == 3
     assert min(times[0]) > 0 and max(times[20_000]) < 5_000_000_000
     assert run.tear_down is not None

@@ -24,16 +24,16 @@ ARROWS: dict[str, set[str]] = {
     "stats": set(),
     "search": set(),
     "config": {"bed_kinds", "errors", "technology", "units"},
-    "trial": {"config", "campaign.plan", "errors", "units"},
-    "procedures": {"search", "trial", "stats", "config.types", "campaign.plan", "units"},
+    "trial": {"config", "errors", "search.goal", "units"},
+    "procedures": {"search", "trial", "stats", "config.types", "units"},
     "programs": {"errors"},
     "engine": {"errors", "programs", "units"},
     "dut": {"bed_kinds", "config", "errors", "technology"},
     "campaign": {"config", "engine.client", "errors", "procedures", "search", "trial", "units"},
     "results": {
-        "bed_kinds", "campaign.deviations", "campaign.journal", "config", "dut.base", "errors",
-        "procedures.delay_result", "procedures.event_result", "procedures.result", "stats", "technology",
-        "trial.result", "units",
+        "bed_kinds", "campaign.deviations", "config", "dut.base", "errors", "procedures.delay_result",
+        "procedures.event_result", "procedures.result", "stats", "technology", "trial.record", "trial.report",
+        "units",
     },
     "report": {"results.provenance", "results.schema", "stats", "technology", "units"},
     "refdut": {"errors", "programs", "technology"},
@@ -42,7 +42,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "calibrate": {
         "campaign", "config", "dut", "engine.process", "errors", "procedures", "refdut", "results.provenance",
-        "results.store", "search", "session", "technology", "tester", "units",
+        "results.store", "search", "session", "technology", "tester", "trial.record", "units",
     },
 }  # fmt: skip
 """Package: what it may import besides itself. Single modules at the top of the package put these together."""

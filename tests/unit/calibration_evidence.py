@@ -6,11 +6,12 @@ from typing import Any
 
 from gatemark.calibrate.checks import all_checks
 from gatemark.calibrate.model import Check, SelfError
-from gatemark.campaign.plan import Cell, FrameSizes, Run
+from gatemark.config.sizes import FrameSizes
 from gatemark.config.types import Mix
 from gatemark.procedures.delay_result import DelayPoint, DelaySeries
 from gatemark.procedures.result import RunResult
 from gatemark.search.goal import SearchResult
+from gatemark.trial.cell import Cell, Run
 
 SECOND = 1_000_000_000
 CELL = Cell(direction="forward", frame_sizes=FrameSizes(ipv4=64, ipv6=None), mix=Mix(1, 1))

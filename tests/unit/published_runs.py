@@ -10,17 +10,17 @@ from typing import Any
 
 from conftest import EAM, SIDES
 
-from gatemark.campaign.plan import Cell, Procedure, Run
 from gatemark.config.model import Campaign, Direction
 from gatemark.config.sizes import FrameSizes
 from gatemark.config.types import Mix
 from gatemark.dut.base import GatewayDescription
-from gatemark.procedures.delay_result import COUNTS, DELAYS, DelayPoint, DelaySeries
+from gatemark.procedures.delay_result import DELAYS, DelayPoint, DelaySeries
 from gatemark.procedures.result import Capacity, CapacityStep, RunResult, TearDown
 from gatemark.results.document import build_document
 from gatemark.results.schema import ResultDocument
 from gatemark.search.goal import Goal, SearchResult
 from gatemark.technology import TECHNOLOGIES, TechnologyName
+from gatemark.trial.cell import Cell, Procedure, Run
 
 PUBLISHED: dict[str, list[dict[str, Any]]] = tomllib.loads(
     (Path(__file__).parent / "data" / "published.toml").read_text(encoding="utf-8")
@@ -214,6 +214,10 @@ def _series(table: dict[str, Any], direction: str) -> DelaySeries:
     measured = {names[name]: values for name, values in found.items()}
     if "typical_ns" in found:
         measured |= {"tags": (50_000,) * times, "tags_lost": (0,) * times}
-    counts = dict.fromkeys(COUNTS, (0,) * times) | {"offered": (10**6,) * times, "samples": (10**6,) * times}
+    counts = dict.fromkeys(("lost", "negative", "impossible", "lateness_max_ns"), (0,) * times)
+    counts |= {
+        "offered": (10**6,) * times,
+        "samples": (10**6,) * times,
+    }
     delays = dict.fromkeys(DELAYS, (20_000,) * times)
     return DelaySeries(direction=direction, kind="foreground", **counts, **delays, **measured)

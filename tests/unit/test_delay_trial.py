@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import NatCampaign
+from tests.trial_facts import blank, changed
 
 from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.plan import cells_of
@@ -18,8 +19,8 @@ from gatemark.stats.hdr import hdr_string
 from gatemark.trial.connection_request import establish_request, use_request, validation_request
 from gatemark.trial.delay import DelayFacts, percentile_ns
 from gatemark.trial.form import PLAIN, RateStep, Tags, TrialForm, frames_due
+from gatemark.trial.report import DirectionResult, TrialReport, read_report
 from gatemark.trial.request import trial_request
-from gatemark.trial.result import DirectionResult, TrialReport
 from gatemark.trial.validity import ValidityPolicy, judge_validity
 from gatemark.trial.verdict import judge
 
@@ -50,7 +51,7 @@ def request(form: TrialForm, *, technology: str = "router44", mix: str = "1/1", 
 
 
 def trial(device: SimulatedDevice, form: TrialForm, **traffic: Any) -> TrialReport:
-    return TrialReport.from_json(SimulatedEngine(device).trial(request(form, **traffic)))
+    return read_report(SimulatedEngine(device).trial(request(form, **traffic)))
 
 
 class TestRequest:
@@ -134,17 +135,17 @@ class TestReport:
         device = SimulatedDevice(capacity_forward=900, delays_ns=(-5, 10, 10**9), faults={"hop_limit": 100})
         answer = SimulatedEngine(device).trial(request(replace(FORM, step=None), mix="9/10"))
         bare = {key: value for key, value in answer.items() if key not in ("answer", "id")}
-        assert TrialReport.from_json(answer).to_json() == bare
+        assert read_report(answer).model_dump(mode="json") == bare
 
     @pytest.mark.parametrize("key", ["late", "delay"])
     def test_an_answer_without_delays_is_refused(self, key: str) -> None:
         answer = SimulatedEngine(SimulatedDevice(capacity_forward=1000)).trial(request(PLAIN))
         del answer["directions"][0]["foreground"][key]
         with pytest.raises(EngineError, match=key):
-            TrialReport.from_json(answer)
+            read_report(answer)
 
     def test_nothing_was_measured_before_a_frame_came(self) -> None:
-        assert DelayFacts().percentile_ns(50_000) is None
+        assert blank(DelayFacts).percentile_ns(50_000) is None
 
 
 class TestValidity:
@@ -177,8 +178,8 @@ class TestVerdict:
     def test_they_arrived_all_the_same(self) -> None:
         report = trial(SimulatedDevice(capacity_forward=10**6), PLAIN)
         forward: DirectionResult = report.directions[0]
-        more = replace(forward.foreground, late=1)
-        verdict = judge(replace(report, directions=(replace(forward, foreground=more),)), Fraction(0))
+        more = changed(forward.foreground, late=1)
+        verdict = judge(changed(report, directions=(changed(forward, foreground=more),)), Fraction(0))
         assert verdict.reasons == ("forward foreground: 2001 distinct frames came back of 2000 offered",)
 
 

@@ -4,10 +4,11 @@ import dataclasses
 import json
 
 import pytest
+from tests.trial_facts import blank
 
 from gatemark import doctor, preflight
 from gatemark.config.model import Campaign
-from gatemark.trial.result import Counts, DirectionResult, Foreign, PortFacts, TrialReport
+from gatemark.trial.report import Counts, DirectionResult, Foreign, PortFacts, TrialReport
 
 
 def campaign(prefix: str = "2001:2:0:6400::/96") -> Campaign:
@@ -25,7 +26,8 @@ def campaign(prefix: str = "2001:2:0:6400::/96") -> Campaign:
 
 
 def report(counts: Counts, icmp: dict[str, int] | None = None) -> TrialReport:
-    direction = DirectionResult(
+    direction = blank(
+        DirectionResult,
         direction="forward",
         frames_per_second=20,
         intended_duration_ns=500_000_000,
@@ -34,8 +36,11 @@ def report(counts: Counts, icmp: dict[str, int] | None = None) -> TrialReport:
         gave_up=False,
         foreground=counts,
     )
-    ports = {"left": PortFacts(foreign=Foreign(icmp=icmp or {})), "right": PortFacts()}
-    return TrialReport(trial_number=1, cancelled=False, phases=(), directions=(direction,), ports=ports)
+    ports = {
+        "left": blank(PortFacts, link_up=True, foreign=blank(Foreign, icmp=icmp or {})),
+        "right": blank(PortFacts, link_up=True),
+    }
+    return blank(TrialReport, directions=(direction,), ports=ports)
 
 
 def test_checks_of_this_machine_never_raise_and_name_remedies() -> None:
@@ -51,7 +56,7 @@ def test_clock_watch_sees_steps_and_gaps() -> None:
 
 
 def test_whole_path_is_ok() -> None:
-    counts = Counts(intended=10, offered=10, received=10)
+    counts = blank(Counts, intended=10, offered=10, received=10)
     (finding,) = preflight.judge_path(campaign(), report(counts))
     assert finding.status == "ok"
 
@@ -59,12 +64,17 @@ def test_whole_path_is_ok() -> None:
 @pytest.mark.parametrize(
     ("counts", "icmp", "prefix", "said"),
     [
-        (Counts(intended=10), {}, "2001:2:0:6400::/96", "could not send"),
-        (Counts(intended=10, offered=10, lost=10), {}, "2001:2:0:6400::/96", "check routes"),
-        (Counts(intended=10, offered=10, lost=10), {}, "64:ff9b::/96", "RFC 6052"),
-        (Counts(intended=10, offered=10, lost=10), {"icmpv6 1/3": 4}, "2001:2:0:6400::/96", "neighbour discovery"),
+        (blank(Counts, intended=10), {}, "2001:2:0:6400::/96", "could not send"),
+        (blank(Counts, intended=10, offered=10, lost=10), {}, "2001:2:0:6400::/96", "check routes"),
+        (blank(Counts, intended=10, offered=10, lost=10), {}, "64:ff9b::/96", "RFC 6052"),
         (
-            Counts(intended=10, offered=10, faulty=10, faults={"hop_limit": 10}),
+            blank(Counts, intended=10, offered=10, lost=10),
+            {"icmpv6 1/3": 4},
+            "2001:2:0:6400::/96",
+            "neighbour discovery",
+        ),
+        (
+            blank(Counts, intended=10, offered=10, faulty=10, faults={"hop_limit": 10}),
             {},
             "2001:2:0:6400::/96",
             "hop_limit_decrement",

@@ -2,22 +2,23 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.trial_facts import blank, changed
 
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import EngineError
-from gatemark.trial.result import (
+from gatemark.trial.report import (
     Counts,
     DirectionResult,
     EstablishedConnections,
     Foreign,
     PortFacts,
     TrialReport,
+    read_report,
 )
 from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity, sending_ns_max
 from gatemark.trial.verdict import Verdict, judge
@@ -40,21 +41,21 @@ def body(*, load: int = 1000, m: int = 1, n: int = 1, directions: tuple[str, ...
 
 def report(device: SimulatedDevice | None = None, **wanted: Any) -> TrialReport:
     engine = SimulatedEngine(device or SimulatedDevice(capacity_forward=10_000))
-    return TrialReport.from_json(engine.trial(body(**wanted)))
+    return read_report(engine.trial(body(**wanted)))
 
 
 def with_direction(change: Callable[[DirectionResult], DirectionResult]) -> TrialReport:
     whole = report()
-    return replace(whole, directions=(change(whole.directions[0]), *whole.directions[1:]))
+    return changed(whole, directions=(change(whole.directions[0]), *whole.directions[1:]))
 
 
-def with_foreground(**changed: Any) -> TrialReport:
-    return with_direction(lambda d: replace(d, foreground=replace(d.foreground, **changed)))
+def with_foreground(**given: Any) -> TrialReport:
+    return with_direction(lambda d: changed(d, foreground=changed(d.foreground, **given)))
 
 
-def with_right_port(**changed: Any) -> TrialReport:
+def with_right_port(**given: Any) -> TrialReport:
     whole = report()
-    return replace(whole, ports={**whole.ports, "right": replace(whole.ports["right"], **changed)})
+    return changed(whole, ports={**whole.ports, "right": changed(whole.ports["right"], **given)})
 
 
 class TestReport:
@@ -62,21 +63,25 @@ class TestReport:
         device = SimulatedDevice(capacity_forward=900, faults={"hop_limit": 100}, duplicate_every=7)
         answer = SimulatedEngine(device).trial(body(m=9, n=10))
         answer_without_envelope = {key: value for key, value in answer.items() if key not in ("answer", "id")}
-        assert TrialReport.from_json(answer).to_json() == answer_without_envelope
+        assert read_report(answer).model_dump(mode="json") == answer_without_envelope
 
     def test_what_cannot_be_read_is_an_error_with_a_remedy(self) -> None:
         answer = SimulatedEngine(SimulatedDevice(capacity_forward=1)).trial(body())
         del answer["directions"][0]["foreground"]["offered"]
         with pytest.raises(EngineError, match="offered"):
-            TrialReport.from_json(answer)
+            read_report(answer)
 
     def test_worst_is_the_class_with_the_highest_ratio(self) -> None:
         whole = report(SimulatedDevice(capacity_forward=10_000, capacity_reverse=990))
-        assert whole.worst().loss_ratio == Fraction(1, 100)
+        worst = whole.worst()
+        assert worst is not None and worst.loss_ratio == Fraction(1, 100)
+
+    def test_nothing_is_worst_where_nothing_was_sent(self) -> None:
+        assert blank(TrialReport).worst() is None
 
     def test_ratios_derive_from_counts(self) -> None:
-        assert Counts(offered=200, received=150, faulty=30, lost=20).loss_ratio == Fraction(1, 4)
-        assert Counts().loss_ratio is None
+        assert blank(Counts, offered=200, received=150, faulty=30, lost=20).loss_ratio == Fraction(1, 4)
+        assert blank(Counts).loss_ratio is None
 
 
 class TestValidity:
@@ -96,16 +101,16 @@ class TestValidity:
             ),
             (
                 lambda: with_direction(
-                    lambda d: replace(d, gave_up=True, sending_ns=7_000_000, lateness_max_ns=2_000_000)
+                    lambda d: changed(d, gave_up=True, sending_ns=7_000_000, lateness_max_ns=2_000_000)
                 ),
                 "forward: a burst was sent 2ms late, 1ms is allowed; the trial was ended 7ms after its start",
             ),
-            (lambda: with_direction(lambda d: replace(d, gave_up=True)), "the port took no frame for 1ms"),
-            (lambda: with_direction(lambda d: replace(d, sending_ns=SECOND + 600_001)), "longer than intended"),
-            (lambda: with_direction(lambda d: replace(d, lateness_max_ns=1_000_001)), "late"),
+            (lambda: with_direction(lambda d: changed(d, gave_up=True)), "the port took no frame for 1ms"),
+            (lambda: with_direction(lambda d: changed(d, sending_ns=SECOND + 600_001)), "longer than intended"),
+            (lambda: with_direction(lambda d: changed(d, lateness_max_ns=1_000_001)), "late"),
             (lambda: with_right_port(link_up=False), "right port: the link was down"),
             (lambda: with_right_port(own_drops={"rx_missed": 3}), "right port: 3 frames were lost"),
-            (lambda: with_right_port(foreign=Foreign(foreign=1001)), "1001 foreign frames"),
+            (lambda: with_right_port(foreign=blank(Foreign, foreign=1001)), "1001 foreign frames"),
             (
                 lambda: with_foreground(intended=998, offered=998, received=998),
                 "998 frames were intended, load times duration is 1000",
@@ -113,8 +118,8 @@ class TestValidity:
             (lambda: with_foreground(intended=0, offered=0, received=0), "0 frames were intended"),
             (lambda: with_foreground(received=999), "of 1000 foreground frames 999 are accounted for"),
             (lambda: with_foreground(lost=1), "of 1000 foreground frames 1001 are accounted for"),
-            (lambda: replace(report(), directions=()), "no direction"),
-            (lambda: replace(report(), cancelled=True), "cancelled"),
+            (lambda: changed(report(), directions=()), "no direction"),
+            (lambda: changed(report(), cancelled=True), "cancelled"),
         ],
     )
     def test_every_fault_of_the_tester_is_named(self, faulty: Callable[[], TrialReport], words: str) -> None:
@@ -133,12 +138,12 @@ class TestValidity:
         assert validity == Validity(valid=False, reasons=("test bed: the gateway says that it slept for 9 ms",))
 
     def test_all_faults_at_once(self) -> None:
-        bad = with_direction(lambda d: replace(d, frames_per_second=7, sending_ns=2 * SECOND, lateness_max_ns=SECOND))
+        bad = with_direction(lambda d: changed(d, frames_per_second=7, sending_ns=2 * SECOND, lateness_max_ns=SECOND))
         assert len(judge_validity(bad, POLICY).reasons) == 3
 
     def test_at_the_limits_a_trial_is_valid(self) -> None:
         assert judge_validity(
-            with_direction(lambda d: replace(d, sending_ns=SECOND + 600_000, lateness_max_ns=1_000_000)), POLICY
+            with_direction(lambda d: changed(d, sending_ns=SECOND + 600_000, lateness_max_ns=1_000_000)), POLICY
         ).valid
 
     @pytest.mark.parametrize(("seconds", "excess_us"), [(1, 600), (60, 600), (600, 6000)])
@@ -150,24 +155,28 @@ class TestValidity:
     @pytest.mark.parametrize(
         "port",
         [
-            PortFacts(foreign=Foreign(icmp={"icmpv6 1/3": 1_000_000})),
-            PortFacts(foreign=Foreign(neighbour=1_000_000, fragment=1_000_000, other_trial=1_000_000)),
-            PortFacts(foreign=Foreign(foreign=1000)),
-            PortFacts(peer_queue_drops=1_000_000),
+            blank(PortFacts, link_up=True, foreign=blank(Foreign, icmp={"icmpv6 1/3": 1_000_000})),
+            blank(
+                PortFacts,
+                link_up=True,
+                foreign=blank(Foreign, neighbour=1_000_000, fragment=1_000_000, other_trial=1_000_000),
+            ),
+            blank(PortFacts, link_up=True, foreign=blank(Foreign, foreign=1000)),
+            blank(PortFacts, link_up=True, peer_queue_drops=1_000_000),
         ],
     )
     def test_what_the_gateway_does_never_excuses_it(self, port: PortFacts) -> None:
         whole = report()
-        assert judge_validity(replace(whole, ports={"left": port, "right": port}), POLICY).valid
+        assert judge_validity(changed(whole, ports={"left": port, "right": port}), POLICY).valid
 
     def test_a_few_foreign_frames_in_a_fast_trial_are_no_flood(self) -> None:
         fast = report(SimulatedDevice(capacity_forward=10**6), load=10**6)
-        port = PortFacts(foreign=Foreign(foreign=9_000))
-        assert judge_validity(replace(fast, ports={"left": port, "right": port}), POLICY).valid
+        port = blank(PortFacts, link_up=True, foreign=blank(Foreign, foreign=9_000))
+        assert judge_validity(changed(fast, ports={"left": port, "right": port}), POLICY).valid
 
     def test_survives_json(self) -> None:
         validity = Validity(valid=False, reasons=("late",))
-        assert Validity.from_json(validity.to_json()) == validity
+        assert Validity.model_validate_json(validity.model_dump_json()) == validity
 
 
 class TestVerdict:
@@ -212,8 +221,8 @@ class TestVerdict:
     def test_a_dead_class_cannot_hide_behind_the_other(self) -> None:
         whole = report(m=99, n=100)
         forward = whole.directions[0]
-        dead = replace(forward, background=replace(forward.background, received=0, lost=10))
-        assert not judge(replace(whole, directions=(dead, whole.directions[1])), Fraction(1, 2)).passed
+        dead = changed(forward, background=changed(forward.background, received=0, lost=10))
+        assert not judge(changed(whole, directions=(dead, whole.directions[1])), Fraction(1, 2)).passed
 
     def test_faulty_frames_count_as_lost_within_a_tolerance(self) -> None:
         device = SimulatedDevice(capacity_forward=1000, faults={"hop_limit": 100})
@@ -227,25 +236,25 @@ class TestVerdict:
     def test_nothing_offered_never_passes(self, tolerance: Fraction) -> None:
         assert not judge(with_foreground(intended=0, offered=0, received=0), tolerance).passed
         assert not judge(with_foreground(offered=0, received=0), tolerance).passed
-        assert not judge(replace(report(), directions=()), tolerance).passed
+        assert not judge(changed(report(), directions=()), tolerance).passed
 
     def test_an_absent_direction_is_not_judged(self) -> None:
         assert judge(report(directions=("reverse",)), self.ZERO).passed
 
     def test_a_cancelled_trial_has_no_verdict(self) -> None:
         with pytest.raises(ValueError, match="cancelled"):
-            judge(replace(report(), cancelled=True), self.ZERO)
+            judge(changed(report(), cancelled=True), self.ZERO)
 
     def test_survives_json(self) -> None:
         verdict = Verdict(passed=False, reasons=("lost",))
-        assert Verdict.from_json(verdict.to_json()) == verdict
+        assert Verdict.model_validate_json(verdict.model_dump_json()) == verdict
 
 
 def test_the_golden_report_is_read_whole() -> None:
     golden = Path(__file__).parents[2] / "protocol" / "examples" / "trial_answer.json"
     answer = json.loads(golden.read_text())
     del answer["answer"], answer["id"]
-    assert TrialReport.from_json(answer).to_json() == answer
+    assert read_report(answer).model_dump(mode="json") == answer
 
 
 class TestConnections:
@@ -253,12 +262,12 @@ class TestConnections:
 
     def test_one_that_is_missing_fails_whatever_the_tolerance(self) -> None:
         established = EstablishedConnections(count=1000, established=999)
-        verdict = judge(replace(report(), connections=established), Fraction(1, 2))
+        verdict = judge(changed(report(), connections=established), Fraction(1, 2))
         assert verdict == Verdict(passed=False, reasons=("1 of 1000 connections were not established",))
 
     def test_all_pass(self) -> None:
         established = EstablishedConnections(count=1000, established=1000)
-        assert judge(replace(report(), connections=established), Fraction(0)).passed
+        assert judge(changed(report(), connections=established), Fraction(0)).passed
 
     def test_known_zero_checksums_are_correct_frames(self) -> None:
         device = SimulatedDevice(capacity_forward=10_000, zero_checksum_every=100)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from gatemark.campaign.engine_trial import EngineTrials, TrialOrder
+from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.events import Event, PhaseStarted
-from gatemark.campaign.journal import TrialRecord
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.phases import Judged, StatefulTrials
-from gatemark.campaign.plan import Procedure, Run, cells_of
+from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
 from gatemark.engine.client import JsonObject, ProgressCallback
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.search.goal import Measure, Purpose, bounds_of, sending_ns
+from gatemark.trial.cell import Procedure, Run
+from gatemark.trial.order import TrialOrder
+from gatemark.trial.record import TrialRecord
 
 NatCampaign = Callable[..., Campaign]
 FAST = SimulatedDevice(capacity_forward=1_000_000)
@@ -97,7 +98,7 @@ def measure(
 
 
 def reasons(made: Judged) -> str:
-    return "; ".join((*made.validity.reasons, *(made.verdict.reasons if made.verdict else ())))
+    return "; ".join((*made.observed.validity.reasons, *(made.verdict.reasons if made.verdict else ())))
 
 
 @pytest.fixture
@@ -118,18 +119,18 @@ class TestFrames:
         made = lab.frames()
         assert lab.engine.phases == ["establish", "use"]
         assert lab.started() == [("phase 1", 10_000), ("phase 2", 1000)]
-        assert made.validity.valid
+        assert made.observed.validity.valid
         assert made.verdict is not None
         assert made.verdict.passed
         facts = made.connections
         assert facts is not None
-        assert (facts.count, facts.counted_before) == (1000, 0)
+        assert facts.counted_before == 0
         assert (facts.counted_after_phase_one, facts.counted_after_phase_two) == (1000, 1000)
         (attempt,) = facts.phase_one
         assert attempt.connections_per_second == 10_000
         assert attempt.report.connections is not None
         assert attempt.report.connections.established == 1000
-        assert made.report.directions[0].intended == 1000
+        assert made.observed.report.directions[0].intended == 1000
         assert lab.gateway.cleared == 1
 
     def test_every_trial_of_the_engine_has_its_own_number(self, bench: MakeBench) -> None:
@@ -153,12 +154,12 @@ class TestFrames:
         made = lab.frames()
         assert lab.engine.phases == ["establish"] * 3
         assert made.verdict is None
-        assert not made.validity.valid
+        assert not made.observed.validity.valid
         assert "phase 1: forward foreground: 500 of 1000 frames were lost" in reasons(made)
         assert "phase 1: 500 of 1000 connections were not established" in reasons(made)
         assert "phase 1: the gateway holds 500 of 1000 connections" in reasons(made)
         assert made.connections is not None
-        assert made.report == made.connections.phase_one[-1].report
+        assert made.observed.report == made.connections.phase_one[-1].report
         assert made.connections.behaviour is None
 
     def test_a_gateway_that_forwards_untranslated_is_named(self, bench: MakeBench) -> None:
@@ -215,8 +216,9 @@ class TestFrames:
         record = maker.make(order, loss_tolerance=Fraction(1, 5), bounds=bounds_of(()), needs_link=False)
         assert record.verdict is not None
         assert record.verdict.passed
-        assert record.report.worst().lost == 100
-        assert TrialRecord.from_json(json.loads(json.dumps(record.to_json()))) == record
+        worst = record.report.worst()
+        assert worst is not None and worst.lost == 100
+        assert TrialRecord.model_validate_json(record.model_dump_json()) == record
 
 
 class TestRefused:
@@ -258,7 +260,7 @@ class TestEstablishment:
         assert lab.engine.phases == ["establish"] * 2
         assert good.connections is not None
         assert good.connections.phase_one == ()
-        assert good.report.directions[0].intended == 1000
+        assert good.observed.report.directions[0].intended == 1000
 
     def test_the_gateways_own_count_decides_as_well(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, table_size=999, overflow="evict")
@@ -277,16 +279,16 @@ class TestEstablishment:
         assert made.verdict.passed
         assert made.connections is not None
         assert len(made.connections.phase_one) == 1
-        assert made.report.directions[0].direction == "reverse"
-        assert made.report.directions[0].intended == 1000
-        assert made.report != made.connections.phase_one[0].report
+        assert made.observed.report.directions[0].direction == "reverse"
+        assert made.observed.report.directions[0].intended == 1000
+        assert made.observed.report != made.connections.phase_one[0].report
 
     def test_evicted_connections_are_found_by_the_validation(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, table_size=900, overflow="evict", counts_connections=False)
         made = bench(device, "validated_connection_establishment_rate").establish(5000, alpha=Fraction(1))
         assert made.verdict is not None
         assert made.verdict.reasons == ("validation: reverse foreground: 100 of 1000 frames were lost",)
-        assert sum(made.report.directions[0].foreground.loss.by_slice[:10]) == 100  # the oldest
+        assert sum(made.observed.report.directions[0].foreground.loss.by_slice[:10]) == 100  # the oldest
 
     def test_nothing_is_validated_that_was_not_established(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, establishment_rate=4000)
@@ -296,7 +298,7 @@ class TestEstablishment:
         assert made.verdict is not None
         assert not made.verdict.passed
         assert made.connections is not None
-        assert made.report == made.connections.phase_one[0].report
+        assert made.observed.report == made.connections.phase_one[0].report
 
     def test_replies_that_are_too_fast_fail_the_validation(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, capacity_reverse=3000)
@@ -322,14 +324,14 @@ class TestTearDown:
         )
         assert lab.started() == [("phase 1", 10_000), ("tear-down", None), ("tear-down", None)]
         for made, took_ns in ((full, 8000), (empty, 5000)):
-            assert made.validity.valid
+            assert made.observed.validity.valid
             assert made.verdict is not None
             assert made.verdict.passed
             assert made.connections is not None
             assert made.connections.tear_down_ns == took_ns
-        assert empty.report.directions == ()
+        assert empty.observed.report.directions == ()
         assert full.connections is not None
-        assert full.report == full.connections.phase_one[-1].report
+        assert full.observed.report == full.connections.phase_one[-1].report
 
     def test_a_table_that_is_not_empty_afterwards_fails(self, bench: MakeBench) -> None:
         class Stubborn(SimulatedGateway):
@@ -358,7 +360,7 @@ class TestCollapse:
         lab = bench(self.DEVICE, "connection_tracking_table_capacity")
         made = lab.establish(5000, count=2000, alpha=Fraction(1))
         assert lab.gateway.restarts == 1
-        assert made.validity.valid
+        assert made.observed.validity.valid
         assert made.verdict is not None
         assert made.verdict.reasons == ("the gateway collapsed with 2000 connections: the gateway does not answer",)
         assert made.connections is not None

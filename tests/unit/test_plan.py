@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import estimate
-from gatemark.campaign.plan import Mix, cells_of, deviations, make_plan
+from gatemark.campaign.plan import cells_of, make_plan
 from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
+from gatemark.config.types import Mix
 from gatemark.errors import ConfigError
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import jsonschema
 import pytest
+from tests.trial_facts import ORDER, blank, changed, record_of
 
-from gatemark.campaign.journal import ConnectionFacts, PhaseOne, TrialRecord
-from gatemark.campaign.plan import Procedure, Run, make_plan
+from gatemark.campaign.plan import make_plan
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription
 from gatemark.procedures.result import AlphaTried, Capacity, CapacityStep, RunResult, TearDown
@@ -20,7 +20,9 @@ from gatemark.results.document import build_document
 from gatemark.results.schema import ResultDocument, RunPart, json_schema
 from gatemark.search.goal import Goal, SearchResult
 from gatemark.stored import trial_row
-from gatemark.trial.result import Counts, DirectionResult, EstablishedConnections, LatenessBucket, TrialReport
+from gatemark.trial.cell import Procedure, Run
+from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
+from gatemark.trial.report import Counts, DirectionResult, EstablishedConnections, LatenessBucket, TrialReport
 from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict
 
@@ -38,15 +40,14 @@ TESTER = Validity(valid=False, reasons=("forward: a burst was sent 7ms late, 2ms
 
 
 def report(number: int, *, established: int | None = N, received: int = N, zero_checksum: int = 0) -> TrialReport:
-    counts = Counts(intended=N, offered=N, received=received, lost=N - received, zero_checksum=zero_checksum)
-    direction = DirectionResult(
+    counts = blank(Counts, intended=N, offered=N, received=received, lost=N - received, zero_checksum=zero_checksum)
+    direction = blank(
+        DirectionResult,
         direction="forward", frames_per_second=10_000, intended_duration_ns=10**8, sending_ns=10**8, lateness_max_ns=5,
         gave_up=False, lateness_histogram=(LatenessBucket(below_ns=10, bursts=number),), foreground=counts,
     )  # fmt: skip
     connections = None if established is None else EstablishedConnections(count=N, established=established)
-    return TrialReport(
-        trial_number=number, cancelled=False, phases=(), directions=(direction,), ports={}, connections=connections
-    )
+    return blank(TrialReport, trial_number=number, cancelled=False, directions=(direction,), connections=connections)
 
 
 def attempt(number: int, rate: int, verdict: Verdict | None = PASSED, **of_report: Any) -> PhaseOne:
@@ -55,14 +56,11 @@ def attempt(number: int, rate: int, verdict: Verdict | None = PASSED, **of_repor
 
 
 def record(
-    run: int, own: TrialReport, facts: ConnectionFacts | None, *, verdict: Verdict | None = PASSED, **changes: Any
+    run: int, own: TrialReport, facts: ConnectionFacts | None, *, verdict: Verdict | None = PASSED, **step: Any
 ) -> TrialRecord:
-    made = TrialRecord(
-        trial_number=1, run=run, repetition=0, attempt=0, purpose="search", frames_per_second=10_000, duration_ns=10**8,
-        validity=Validity(valid=True) if verdict is not None else Validity(valid=False, reasons=("phase 1: lost",)),
-        verdict=verdict, report=own, started_at="2026-01-01T00:00:00+00:00", seconds=1.0, connections=facts,
-    )  # fmt: skip
-    return replace(made, **changes)
+    validity = Validity(valid=True) if verdict is not None else Validity(valid=False, reasons=("phase 1: lost",))
+    order = replace(ORDER, run=replace(ORDER.run, number=run), step=replace(ORDER.step, **{"connections": N, **step}))
+    return record_of(own, order=order, validity=validity, verdict=verdict, connections=facts)
 
 
 def planned(campaign: Campaign, procedure: Procedure) -> Run:
@@ -83,7 +81,7 @@ def document_of(campaign: Campaign, results: Sequence[RunResult], trials: Sequen
 
 def run_of(campaign: Campaign, procedure: Procedure, trials: Sequence[TrialRecord] = (), **found: Any) -> RunPart:
     run = planned(campaign, procedure)
-    own = [replace(trial, run=run.number) for trial in trials]
+    own = [changed(trial, order=replace(trial.order, run=run)) for trial in trials]
     return document_of(campaign, [RunResult(run=run, limited_by="gateway", **found)], own).runs[0]
 
 
@@ -122,11 +120,11 @@ def test_alpha_and_what_was_tried_for_it(nat_campaign: NatCampaign) -> None:
 def test_phase_one_before_throughput_is_told_apart(nat_campaign: NatCampaign) -> None:
     campaign = nat_campaign(throughput={"maximum": "10k"})
     filled = ConnectionFacts(
-        count=N, phase_one=(attempt(1, 10_000, FAILED, established=990), attempt(2, 5_000)),
+        phase_one=(attempt(1, 10_000, FAILED, established=990), attempt(2, 5_000)),
         counted_after_phase_one=N, counted_after_phase_two=N + 1, behaviour=BEHAVIOUR,
     )  # fmt: skip
     failed = ConnectionFacts(
-        count=N, phase_one=(attempt(3, 10_000, FAILED, established=980), attempt(4, 5_000, None, established=990)),
+        phase_one=(attempt(3, 10_000, FAILED, established=980), attempt(4, 5_000, None, established=990)),
         counted_after_phase_one=980,
     )  # fmt: skip
     found = run_of(
@@ -156,9 +154,9 @@ def test_phase_one_before_throughput_is_told_apart(nat_campaign: NatCampaign) ->
 def test_counts_are_compared_only_where_the_tester_saw_all_connections(nat_campaign: NatCampaign) -> None:
     campaign = nat_campaign(connection_establishment_rate=ESTABLISHMENT)
     trials = [
-        record(0, report(1), ConnectionFacts(count=N, counted_after_phase_one=N)),
-        record(0, report(2), ConnectionFacts(count=N, counted_after_phase_one=N + 3)),
-        record(0, report(3, established=900), ConnectionFacts(count=N, counted_after_phase_one=901), verdict=FAILED),
+        record(0, report(1), ConnectionFacts(counted_after_phase_one=N)),
+        record(0, report(2), ConnectionFacts(counted_after_phase_one=N + 3)),
+        record(0, report(3, established=900), ConnectionFacts(counted_after_phase_one=901), verdict=FAILED),
     ]
     found = run_of(campaign, "connection_establishment_rate", trials, goal=GOAL, repetitions=searched(5000)).connections
     assert found is not None
@@ -166,7 +164,7 @@ def test_counts_are_compared_only_where_the_tester_saw_all_connections(nat_campa
     assert (found.gateway_counts.phase_one, found.gateway_counts.phase_one_equal) == (2, 1)
     assert (found.gateway_counts.phase_one_minimum, found.gateway_counts.phase_one_maximum) == (N, N + 3)
     assert found.gateway_counts.phase_two == 0
-    uncounted = run_of(campaign, "connection_establishment_rate", [record(0, report(1), ConnectionFacts(count=N))])
+    uncounted = run_of(campaign, "connection_establishment_rate", [record(0, report(1), ConnectionFacts())])
     assert uncounted.connections is not None
     assert uncounted.connections.gateway_counts is None
 
@@ -231,8 +229,8 @@ def test_zero_checksums_are_counted_once_for_each_phase(nat_campaign: NatCampaig
     campaign = nat_campaign("nat64", gateway={"zero_udp_checksum": True}, throughput={"maximum": "10k"})
     only_first = attempt(2, 5_000, None, zero_checksum=4)
     trials = [
-        record(0, report(5, zero_checksum=1), ConnectionFacts(count=N, phase_one=(attempt(1, 9, zero_checksum=2),))),
-        record(0, only_first.report, ConnectionFacts(count=N, phase_one=(only_first,)), verdict=None),
+        record(0, report(5, zero_checksum=1), ConnectionFacts(phase_one=(attempt(1, 9, zero_checksum=2),))),
+        record(0, only_first.report, ConnectionFacts(phase_one=(only_first,)), verdict=None),
     ]
     assert run_of(campaign, "throughput", trials, repetitions=searched(8000)).zero_checksum == 7
     strict = nat_campaign("nat64", throughput={"maximum": "10k"})
@@ -264,26 +262,27 @@ def test_no_compliance_with_an_informational_rfc_is_claimed(nat_campaign: NatCam
     assert document_of(rates_only, []).claim.level == "none"
 
 
-FIRST = attempt(1, 10_000)
+FIRST, SECOND = attempt(1, 10_000), report(7)
+FILLED = ConnectionFacts(phase_one=(FIRST,))
 
 
 @pytest.mark.parametrize(
-    ("facts", "changes", "phase", "attempts"),
+    ("facts", "own", "step", "phase", "attempts"),
     [
-        (None, {}, "", 0),
-        (ConnectionFacts(count=N), {}, "phase 1 only", 0),
-        (ConnectionFacts(count=N, phase_one=(FIRST,)), {}, "phase 2", 1),
-        (ConnectionFacts(count=N, phase_one=(FIRST,)), {"report": FIRST.report}, "phase 1 only", 1),
-        (ConnectionFacts(count=N, phase_one=(FIRST,)), {"alpha": Fraction(1)}, "validation", 1),
-        (ConnectionFacts(count=N, phase_one=(FIRST,)), {"purpose": "tear_down"}, "tear-down", 1),
-        (ConnectionFacts(count=0), {"purpose": "tear_down"}, "tear-down, empty table", 0),
+        (None, SECOND, {}, "", 0),
+        (ConnectionFacts(), SECOND, {}, "phase 1 only", 0),
+        (FILLED, SECOND, {}, "phase 2", 1),
+        (FILLED, FIRST.report, {}, "phase 1 only", 1),
+        (FILLED, SECOND, {"alpha": Fraction(1)}, "validation", 1),
+        (FILLED, SECOND, {"purpose": "tear_down"}, "tear-down", 1),
+        (ConnectionFacts(), SECOND, {"purpose": "tear_down", "connections": 0}, "tear-down, empty table", 0),
     ],
 )
 def test_rows_of_trials_name_the_phase(
-    facts: ConnectionFacts | None, changes: dict[str, Any], phase: str, attempts: int
+    facts: ConnectionFacts | None, own: TrialReport, step: dict[str, Any], phase: str, attempts: int
 ) -> None:
-    row = trial_row(record(1, report(7), facts, **changes))
+    row = trial_row(record(1, own, facts, **step))
     assert (row.phase, row.phase_one_attempts) == (phase, attempts)
-    assert row.connections == (None if facts is None else facts.count)
-    bursts = 7 if facts is None or not facts.phase_one else 1 if "report" in changes else 8
+    assert row.connections == (None if facts is None else step.get("connections", N))
+    bursts = 7 if facts is None or not facts.phase_one else 1 if own is FIRST.report else 8
     assert sum(count for _, count in row.lateness_histogram) == bursts

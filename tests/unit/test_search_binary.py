@@ -179,10 +179,5 @@ def test_a_goal_that_makes_no_sense_is_refused(changed: dict[str, int], message:
         goal(**changed)
 
 
-def test_results_survive_json() -> None:
-    result, _ = run(goal(), capacity(620))
-    assert SearchResult.from_json(result.to_json()) == result
-
-
 def test_tolerance_is_a_fraction() -> None:
     assert goal().loss_tolerance == Fraction(0)

@@ -31,7 +31,7 @@ def test_gaps_are_what_they_would_be_one_by_one(gaps: Gaps, share: int, more: in
     lost = numbers(gaps)
     assert gaps.count == len(lost)
     assert [gaps.below(n) for n in range(gaps.total + 1)] == [sum(x < n for x in lost) for n in range(gaps.total + 1)]
-    facts = gaps.to_json(share, share + more)
+    facts = gaps.loss(share, share + more)
     by_slice = facts["by_slice"]
     assert isinstance(by_slice, list)
     assert (len(by_slice), sum(by_slice)) == (SLICES, len(lost))

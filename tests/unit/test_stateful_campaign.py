@@ -11,7 +11,7 @@ import pytest
 
 from gatemark.campaign import runner
 from gatemark.campaign.events import Event, RunStarted, TrialFinished
-from gatemark.campaign.journal import Journal, TrialRecord, read_journal
+from gatemark.campaign.journal import Journal, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.config.load import campaign_from_dict
@@ -19,6 +19,7 @@ from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError, ResultError, TestBedError
 from gatemark.procedures.result import RunResult
+from gatemark.trial.record import TrialRecord
 
 RATES: dict[str, Any] = {"maximum": "200k", "minimum": "1k", "resolution": "1k"}
 
@@ -84,9 +85,10 @@ class TestEstablishment:
         assert result.run.cell.direction == "forward"
         assert result.alpha is None
         for record in read_journal(path):
-            assert record.duration_ns == -(-20_000 * 10**9 // record.frames_per_second)
+            step = record.order.step
+            assert step.duration_ns == -(-20_000 * 10**9 // step.frames_per_second)
             assert record.connections is not None
-            assert record.connections.count == 20_000
+            assert record.order.connections == 20_000
 
     def test_a_tester_at_its_limit_is_never_the_gateways_result(self, path: Path) -> None:
         (result,), _ = run(path, campaign(connection_establishment_rate=RATES), gateway(tester_limit=50_000))
@@ -111,17 +113,17 @@ class TestEstablishment:
             assert truth - 1000 <= tried.lower_bound <= truth
         assert validated.alpha == Fraction(1, 2)
         assert min(validated.lower_bounds) >= min(plain.lower_bounds) - 1000
-        own = [record for record in read_journal(path) if record.run == 2]
-        assert {record.alpha for record in own if record.repetition == 1} == {Fraction(1, 2)}
-        for result in results:
-            assert RunResult.from_json(json.loads(json.dumps(result.to_json()))) == result
+        own = [record for record in read_journal(path) if record.order.run.number == 2]
+        assert {record.order.step.alpha for record in own if record.order.repetition == 1} == {Fraction(1, 2)}
 
     def test_each_share_has_bounds_of_its_own(self, path: Path) -> None:
         table = {**RATES, "validated": [False, True], "alpha": "search"}
         events: list[Event] = []
         run(path, campaign(connection_establishment_rate=table), gateway(capacity_reverse=50_000), events=events)
-        finished = [event for event in events if isinstance(event, TrialFinished) and event.record.run == 2]
-        first_of_second_alpha = next(event for event in finished if event.record.alpha == Fraction(4, 5))
+        finished = [
+            event for event in events if isinstance(event, TrialFinished) and event.record.order.run.number == 2
+        ]
+        first_of_second_alpha = next(event for event in finished if event.record.order.step.alpha == Fraction(4, 5))
         assert (first_of_second_alpha.bounds.lower, first_of_second_alpha.bounds.upper) == (None, 200_000)
 
 
@@ -141,7 +143,7 @@ class TestPhaseTwo:
         assert [point.frames_per_second for point in loss.points] == [400_000, 100_000]
         share = min(establishment.lower_bounds) // 2
         for record in read_journal(path):
-            if record.run == establishment.run.number:
+            if record.order.run.number == establishment.run.number:
                 continue
             assert record.connections is not None
             assert [attempt.connections_per_second for attempt in record.connections.phase_one] == [share]
@@ -169,7 +171,7 @@ class TestPhaseTwo:
         wanted = campaign(**{**self.TABLES, "connections": {"count": 20_000, "rate": "100k"}})
         with pytest.raises(ConfigError, match="above the measured maximum"):
             run(path, wanted, gateway())
-        assert {record.run for record in read_journal(path)} == {1}
+        assert {record.order.run.number for record in read_journal(path)} == {1}
 
     def test_a_single_trial_takes_its_rate_from_the_file_or_from_its_caller(self) -> None:
         given = campaign(connections={"count": 20_000, "rate": "40k"}, throughput={})
@@ -206,8 +208,8 @@ class TestTearDown:
         assert result.tear_down.empty_ns == (10**8,) * 3
         assert result.tear_down.rate == 2_000_000
         assert engine.gateway.held == 0
-        own = [record for record in read_journal(path) if record.run == 2]
-        counts = [record.connections.count for record in own if record.connections is not None]
+        own = [record for record in read_journal(path) if record.order.run.number == 2]
+        counts = [record.order.connections for record in own if record.connections is not None]
         assert counts == [20_000, 0] * 3
 
     def test_a_table_that_is_never_filled_by_the_tester_has_no_rate(self, path: Path) -> None:
@@ -237,7 +239,6 @@ class TestCapacity:
         for found in result.capacities:
             assert (found.kind, found.capacity, found.upper_bound) == ("found", truth, truth + 1)
             assert found.overflow == expected
-        assert RunResult.from_json(json.loads(json.dumps(result.to_json()))) == result
 
     def test_the_oldest_connections_are_gone(self, path: Path) -> None:
         wanted = campaign(connections={}, connection_tracking_table_capacity=self.table(resolution=100))
@@ -285,7 +286,7 @@ class TestReplay:
         assert again == results
         assert engine.trials_made == 0
         for line, record in zip(path.read_text().splitlines(), read_journal(path), strict=True):
-            assert TrialRecord.from_json(json.loads(line)) == record
+            assert TrialRecord.model_validate_json(line) == record
 
     @pytest.mark.parametrize("changed", [{"count": 30_000}, {"alpha": "50%"}])
     def test_another_number_or_share_is_another_campaign(self, path: Path, changed: dict[str, Any]) -> None:
@@ -297,7 +298,8 @@ class TestReplay:
         content = path.read_text().splitlines()
         records = [json.loads(line) for line in content]
         for record in records:
-            record["duration_ns"] = -(-changed.get("count", 20_000) * 10**9 // record["frames_per_second"])
+            step = record["order"]["step"]
+            step["duration_ns"] = -(-changed.get("count", 20_000) * 10**9 // step["frames_per_second"])
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
         with pytest.raises(ResultError, match="another campaign"):
             run(path, wanted(**changed), gateway())

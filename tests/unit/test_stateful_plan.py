@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import estimate
-from gatemark.campaign.plan import Cell, FrameSizes, Mix, Procedure, Run, cells_of, deviations, make_plan
+from gatemark.campaign.plan import cells_of, make_plan
 from gatemark.campaign.stateful_loads import (
     capacity_goal,
     establishment_goal,
@@ -20,10 +21,13 @@ from gatemark.campaign.stateful_loads import (
 from gatemark.cli.main import main
 from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
+from gatemark.config.sizes import FrameSizes
+from gatemark.config.types import Mix
 from gatemark.errors import ConfigError, GatemarkError, TestBedError
 from gatemark.procedures.result import RunResult
 from gatemark.results.toml_text import to_toml
 from gatemark.search.goal import SearchResult
+from gatemark.trial.cell import Cell, Procedure, Run
 
 SECOND = 1_000_000_000
 LINE = 1_488_095

@@ -1,22 +1,18 @@
-"""What the stateful procedures make of single trials: overflow, lost connections, tear-down times; and their JSON."""
+"""What the stateful procedures make of single trials: overflow, lost connections, tear-down times."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from tests.trial_facts import blank, measured
 
-from gatemark.campaign.plan import Cell, FrameSizes, Mix, Procedure, Run
 from gatemark.procedures.measured import Measured
 from gatemark.procedures.result import (
-    AlphaTried,
-    Capacity,
     CapacityStep,
     Overflow,
-    RunResult,
     TearDown,
     searches_limited_by,
 )
@@ -29,8 +25,10 @@ from gatemark.procedures.stateful.connection_tracking_table_capacity import (
     next_size,
     overflow_of,
 )
-from gatemark.search.goal import Goal, Measure, Observation, Outcome, SearchResult
-from gatemark.trial.result import Counts, DirectionResult, LossFacts, TrialReport
+from gatemark.search.goal import Goal, Measure, Observation, Outcome
+from gatemark.trial.record import ConnectionFacts, PhaseOne
+from gatemark.trial.report import Counts, DirectionResult, LossFacts, TrialReport
+from gatemark.trial.verdict import Verdict
 
 
 def report(
@@ -42,7 +40,8 @@ def report(
 ) -> TrialReport:
     faulty, offered = max((faults or {}).values(), default=0), 1000
     by_slice = tuple((slices or {}).get(number, 0) for number in range(100))
-    counts = Counts(
+    counts = blank(
+        Counts,
         intended=offered,
         offered=offered,
         received=offered - lost - faulty,
@@ -50,9 +49,10 @@ def report(
         duplicate=duplicate,
         lost=lost,
         faults=dict(faults or {}),
-        loss=LossFacts(by_slice=by_slice),
+        loss=blank(LossFacts, by_slice=by_slice),
     )
-    direction = DirectionResult(
+    direction = blank(
+        DirectionResult,
         direction="forward",
         frames_per_second=1,
         intended_duration_ns=1,
@@ -61,12 +61,16 @@ def report(
         gave_up=False,
         foreground=counts,
     )
-    return TrialReport(trial_number=1, cancelled=False, phases=(), directions=(direction,), ports={})
+    return blank(TrialReport, directions=(direction,))
 
 
 def failed(first: TrialReport | None, validation: TrialReport | None = None, *, collapsed: bool = False) -> Measured:
     observation = Observation(frames_per_second=1, duration_ns=1, outcome=Outcome.FAILED)
-    return Measured(observation=observation, report=validation or first, phase_one=first, collapsed=collapsed)
+    if first is None and not collapsed:
+        return Measured(observation=observation)
+    attempts = () if first is None else (blank(PhaseOne, verdict=Verdict(passed=False), report=first),)
+    facts = ConnectionFacts(phase_one=attempts, collapsed=collapsed)
+    return measured(observation, validation or first or blank(TrialReport), connections=facts)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +153,7 @@ class TestSizes:
             full = (wanted.connections or 0) > 150
             outcome = Outcome.FAILED if full else Outcome.PASSED
             observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=outcome)
-            return Measured(observation=observation, report=report(), collapsed=full)
+            return measured(observation, report(), connections=ConnectionFacts(collapsed=full))
 
         found = measure_capacity(capacity_goal(100, 1000), measure)
         assert (found.kind, found.capacity, found.upper_bound, found.overflow) == ("found", 150, 151, "collapsed")
@@ -160,7 +164,7 @@ class TestSizes:
         def measure(wanted: Measure) -> Measured:
             outcome = Outcome.TESTER_LIMITED if wanted.connections == 400 else Outcome.PASSED
             observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=outcome)
-            return Measured(observation=observation, report=None)
+            return Measured(observation=observation)
 
         found = measure_capacity(capacity_goal(100, 1000), measure)
         assert (found.kind, found.capacity, found.upper_bound) == ("tester_limited", 200, None)
@@ -183,7 +187,7 @@ class TestEstablishment:
             asked.append(wanted)
             outcome = Outcome.PASSED if wanted.frames_per_second <= 300 else Outcome.FAILED
             observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=outcome)
-            return Measured(observation=observation, report=None)
+            return Measured(observation=observation)
 
         goal = Goal(maximum=1000, minimum=1, resolution=10, connections=700, alpha=Fraction(4, 5))
         found = measure_establishment_rate(goal, measure)
@@ -203,7 +207,7 @@ class TestEstablishment:
         def measure(wanted: Measure) -> Measured:
             rates.append(wanted.frames_per_second)
             observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=Outcome.FAILED)
-            return Measured(observation=observation, report=None)
+            return Measured(observation=observation)
 
         found = measure_establishment_rate(Goal(maximum=1000, minimum=3, resolution=400, connections=7), measure)
         assert found.kind == "nothing_passes"
@@ -225,7 +229,8 @@ class TestTearDown:
         def measure(wanted: Measure) -> Measured:
             asked.append(wanted)
             observation = Observation(frames_per_second=1, duration_ns=1, outcome=Outcome.PASSED)
-            return Measured(observation=observation, report=None, tear_down_ns=50 + (wanted.connections or 0))
+            facts = ConnectionFacts(tear_down_ns=50 + (wanted.connections or 0))
+            return measured(observation, report(), connections=facts)
 
         pair = measure_tear_down(1000, 300, measure)
         assert (pair.full_ns, pair.empty_ns, pair.tester_limited) == (1050, 50, False)
@@ -235,7 +240,8 @@ class TestTearDown:
     @pytest.mark.parametrize(("outcome", "limited"), [(Outcome.FAILED, False), (Outcome.TESTER_LIMITED, True)])
     def test_a_trial_that_is_no_good_has_no_time(self, outcome: Outcome, limited: bool) -> None:
         observation = Observation(frames_per_second=1, duration_ns=1, outcome=outcome)
-        pair = measure_tear_down(1, 1, lambda _: Measured(observation=observation, report=None, tear_down_ns=5))
+        trial = measured(observation, report(), connections=ConnectionFacts(tear_down_ns=5))
+        pair = measure_tear_down(1, 1, lambda _: trial)
         assert (pair.full_ns, pair.empty_ns, pair.tester_limited) == (None, None, limited)
 
     def test_repetitions_with_both_times_are_gathered(self) -> None:
@@ -246,50 +252,3 @@ class TestTearDown:
         ]
         assert tear_down_of(5, pairs) == TearDown(connections=5, full_ns=(9, 11), empty_ns=(1, 3))
         assert tear_down_of(5, pairs[1:2]) is None
-
-
-def run_of(procedure: Procedure, connections: int | None) -> Run:
-    cell = Cell(direction="forward", frame_sizes=FrameSizes(ipv4=64, ipv6=84), mix=Mix(1, 1), connections=connections)
-    return Run(number=3, procedure=procedure, cell=cell)
-
-
-@pytest.mark.parametrize(
-    "result",
-    [
-        RunResult(
-            run=run_of("validated_connection_establishment_rate", 1000),
-            limited_by="gateway",
-            goal=Goal(maximum=9, minimum=1, resolution=1, connections=1000, alpha=Fraction(1, 2)),
-            repetitions=(SearchResult(kind="found", lower_bound=5, upper_bound=6, resolution=1),),
-            alpha=Fraction(1, 2),
-            alphas_tried=(
-                AlphaTried(alpha=Fraction(1), lower_bound=None),
-                AlphaTried(alpha=Fraction(1, 2), lower_bound=5),
-            ),
-        ),
-        RunResult(
-            run=run_of("connection_tear_down_rate", 1000),
-            limited_by="gateway",
-            tear_down=TearDown(connections=1000, full_ns=(7, 8), empty_ns=(1, 2)),
-        ),
-        RunResult(
-            run=run_of("connection_tracking_table_capacity", None),
-            limited_by="maximum",
-            capacities=(
-                Capacity(
-                    kind="found",
-                    capacity=100,
-                    upper_bound=101,
-                    steps=(step(100, 9), step(101, None)),
-                    overflow="evicted",
-                    lost_connections="oldest",
-                ),
-                Capacity(kind="nothing_passes", capacity=None, upper_bound=5, steps=()),
-            ),
-        ),
-    ],
-)
-def test_results_survive_json(result: RunResult) -> None:
-    stored = json.loads(json.dumps(result.to_json()))
-    assert RunResult.from_json(stored) == result
-    assert RunResult.from_json(stored).to_json() == stored

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from rich.console import Console
 
 from gatemark import preflight
 from gatemark.campaign.events import Event, PhaseStarted
-from gatemark.campaign.journal import TrialRecord, read_journal
+from gatemark.campaign.journal import read_journal
 from gatemark.campaign.plan import cells_of
 from gatemark.campaign.progress import ProgressState, live_view, phase_words, progress_display
 from gatemark.cli.trial import in_words
@@ -23,6 +22,7 @@ from gatemark.errors import ConfigError
 from gatemark.session import measure, single_trial
 from gatemark.simulated import simulated_equipment
 from gatemark.tester import Equipment
+from gatemark.trial.record import TrialRecord
 
 NatCampaign = Callable[..., Campaign]
 DEVICE = SimulatedDevice(capacity_forward=500_000, establishment_rate=20_000, noise=0.01)
@@ -42,13 +42,14 @@ def test_every_record_of_a_stateful_campaign_is_read_as_it_was_written(
     result = measure(nat_campaign(**ALL), output=tmp_path / "out", equipment=simulated_equipment(DEVICE))
     file = result.folder / "trials.jsonl"
     records = read_journal(file)
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    assert [record.to_json() for record in records] == lines
-    assert [TrialRecord.from_json(line) for line in lines] == list(records)
-    assert {record.connections.count for record in records if record.connections} >= {0, 500, 1000, 100, 200, 400}
-    assert any(record.alpha is not None for record in records)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert [record.model_dump_json(exclude_defaults=True) for record in records] == lines
+    assert [TrialRecord.model_validate_json(line) for line in lines] == list(records)
+    assert [TrialRecord.model_validate_json(record.model_dump_json()) for record in records] == list(records)
+    assert {record.order.connections for record in records if record.connections} >= {0, 500, 1000, 100, 200, 400}
+    assert any(record.order.step.alpha is not None for record in records)
     assert any(record.connections and record.connections.tear_down_ns for record in records)
-    asked = [record.run for record in records if record.connections and record.connections.behaviour]
+    asked = [record.order.run.number for record in records if record.connections and record.connections.behaviour]
     assert len(asked) == len(set(asked))
 
 
@@ -162,7 +163,7 @@ class TestPreflight:
     def findings(self, campaign: Campaign, device: SimulatedDevice) -> list[tuple[str, str, str]]:
         record = one_trial(campaign, device)
         assert record.connections is not None
-        found = [*preflight.judge_connections(record.connections), *preflight.judge_path(campaign, record.report)]
+        found = [*preflight.judge_connections(record), *preflight.judge_path(campaign, record.report)]
         return [(finding.check, finding.status, finding.remedy) for finding in found]
 
     def test_a_good_gateway(self, nat_campaign: NatCampaign) -> None:

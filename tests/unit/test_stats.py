@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from gatemark.stats.percentiles import median, percentile
-from gatemark.stats.summary import Summary, summarise
+from gatemark.stats.summary import summarise
 
 RFC_2330_SECTION_11_3 = (-2, 7, 7, 4, 18, -5)
 
@@ -56,11 +56,6 @@ def test_a_median_of_zero_has_no_dispersion() -> None:
     summary = summarise([0, 0, 0])
     assert summary.dispersion is None
     assert summary.dispersion_percent is None
-
-
-def test_summary_survives_json() -> None:
-    summary = summarise([1, 2, 4])
-    assert Summary.from_json(summary.to_json()) == summary
 
 
 def test_nothing_has_no_percentile() -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-from gatemark.campaign.journal import TrialRecord
 from gatemark.procedures.result import RunResult
 from gatemark.refdut.document import Flow, Table
 from gatemark.technology import TechnologyName
+from gatemark.trial.record import TrialRecord
 
 Number = int | float | Fraction
 

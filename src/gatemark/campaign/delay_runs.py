@@ -7,7 +7,6 @@ from fractions import Fraction
 
 from gatemark.campaign.events import RepetitionFinished, RunStarted
 from gatemark.campaign.loads import delay_loads, line_maximum, throughput_of
-from gatemark.campaign.plan import Run
 from gatemark.campaign.stateful_loads import rate_before
 from gatemark.campaign.trials import Repetition, Trials
 from gatemark.config.delay_tables import DelayModel
@@ -15,6 +14,7 @@ from gatemark.procedures.delay import DelayLoad, delay_point
 from gatemark.procedures.measured import Measured
 from gatemark.procedures.result import RunResult
 from gatemark.search.goal import Measure
+from gatemark.trial.cell import Run
 from gatemark.trial.form import Tags, TrialForm
 from gatemark.units import frames_before, frames_in
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from gatemark.campaign.events import EventCallback, TrialProgress
 from gatemark.campaign.gateway_reset import GatewayReset
-from gatemark.campaign.plan import Run
 from gatemark.config.model import Campaign
-from gatemark.engine.client import Engine
+from gatemark.engine.client import Engine, JsonObject
 from gatemark.errors import EngineError, Interrupted, TestBedError
-from gatemark.search.goal import Measure
 from gatemark.trial.form import PLAIN, TrialForm
-from gatemark.trial.reset import ResetFacts
-from gatemark.trial.result import JsonObject, TrialReport
+from gatemark.trial.record import ResetFacts
+from gatemark.trial.report import TrialReport, read_report
 from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity, link_is_down
 
 HEALTH_WAIT_S = 300.0
@@ -57,32 +55,14 @@ class GatewayWatch(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialOrder:
-    """Which trial to make."""
-
-    run: Run
-    trial_number: int
-    """From 1, over the whole campaign."""
-    repetition: int
-    """From 0."""
-    attempt: int
-    """From 0; the attempts before it were invalid."""
-    step: Measure
-    connections_per_second: int | None = None
-    """Stateful: rate of test phase 1 before phase 2 or tear-down; None where the rate is what is measured."""
-    form: TrialForm = PLAIN
-    """What it does and records beyond that; of a stateful trial, in test phase 2."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """One trial of the engine."""
 
     report: TrialReport
     validity: Validity
-    testbed_drops: Mapping[str, int]
+    testbed_drops: Mapping[str, int] = field(default_factory=dict)
     """Frames that the test bed's queues towards the Tester dropped meanwhile, by place."""
-    gateway_drops: Mapping[str, int]
+    gateway_drops: Mapping[str, int] = field(default_factory=dict)
     """Frames that the gateway's own queues dropped meanwhile, by place."""
     reset: ResetFacts | None = None
     """When the gateway was reset; None if it was not."""
@@ -132,7 +112,7 @@ class EngineTrials:
                 reset.take(progress)
 
         try:
-            report = TrialReport.from_json(self.engine.trial(body, tell))
+            report = read_report(self.engine.trial(body, tell))
         except EngineError:
             if self.testbed is not None:
                 self.testbed.check()  # an interface or a gateway that is gone is the clearer message

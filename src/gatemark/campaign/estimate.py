@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import product
 
 from gatemark.campaign.loads import frame_loss_scan, line_maximum, throughput_goal
-from gatemark.campaign.plan import Run, make_plan
+from gatemark.campaign.plan import make_plan
 from gatemark.campaign.stateful_estimate import (
     LeastAndMost,
     Work,
@@ -22,6 +22,7 @@ from gatemark.config.stateful import sending_times_ns
 from gatemark.search.burst import LOSS_VERIFICATIONS
 from gatemark.search.effort import steps_of_mlrsearch
 from gatemark.search.goal import Goal
+from gatemark.trial.cell import Run
 from gatemark.units import NANOSECONDS_PER_SECOND, LineShare
 
 ASSUMED_LINE_BITS_PER_SECOND = 10_000_000_000

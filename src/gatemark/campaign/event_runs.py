@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from gatemark.campaign.events import RepetitionFinished, RunStarted
 from gatemark.campaign.loads import burst_goal, line_maximum, proven_throughput, throughput_form, throughput_of
-from gatemark.campaign.plan import Run
 from gatemark.campaign.stateful_loads import rate_before
 from gatemark.campaign.trials import Repetition, Trials
 from gatemark.procedures.back_to_back import lateness_max_ns, measure_burst
@@ -21,6 +20,7 @@ from gatemark.procedures.reset import ResetPlan, reset_of
 from gatemark.procedures.result import RunResult
 from gatemark.procedures.system_recovery import RecoveryPlan, recovery_of
 from gatemark.search.burst import BurstResult
+from gatemark.trial.cell import Run
 
 SELF_TEST = "`gatemark selftest` says what the Tester reaches"
 
@@ -246,4 +246,4 @@ def _refused(run: Run, line: int | None, refusal: _Refusal) -> RunResult:
 
 def _problems(made: Measured) -> str:
     """What the Tester did wrong, in the last attempt."""
-    return "; ".join(made.problems) or "no trial was valid"
+    return "; ".join(() if made.record is None else made.record.validity.reasons) or "no trial was valid"

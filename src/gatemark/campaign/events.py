@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from gatemark.campaign.journal import TrialRecord
-from gatemark.campaign.plan import Run
+from gatemark.engine.client import JsonObject
 from gatemark.procedures.result import RunResult
-from gatemark.search.goal import Bounds, Goal, Purpose
-from gatemark.trial.result import JsonObject
+from gatemark.search.goal import Bounds, Goal
+from gatemark.trial.cell import Run
+from gatemark.trial.order import TrialOrder
+from gatemark.trial.record import TrialRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,18 +30,7 @@ class RunStarted:
 class TrialStarted:
     """A trial is about to be made. Trials taken from the journal have no such event."""
 
-    run: Run
-    trial_number: int
-    """From 1, over the whole campaign."""
-    repetition: int
-    """From 0."""
-    attempt: int
-    """From 0; the attempts before it were invalid."""
-    purpose: Purpose
-    frames_per_second: int
-    """Of each direction; connections per second where connections are established."""
-    duration_ns: int
-    """Sending time, without waits; of a stateful trial that of the phase that is measured."""
+    order: TrialOrder
     bounds: Bounds
     """What the trials of this repetition leave so far."""
 
@@ -76,7 +66,6 @@ class TrialProgress:
 class TrialFinished:
     """A trial was made and is in the journal."""
 
-    run: Run
     record: TrialRecord
     bounds: Bounds
     """What the trials of this repetition leave, this one included."""

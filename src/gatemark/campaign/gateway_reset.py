@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+from gatemark.engine.client import JsonObject
 from gatemark.errors import TestBedError
-from gatemark.trial.reset import ResetFacts
-from gatemark.trial.result import JsonObject
+from gatemark.trial.record import ResetFacts
 
 
 class Resettable(Protocol):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from gatemark.campaign.plan import Cell
 from gatemark.config.delay_tables import BackToBackModel, DelayModel
 from gatemark.config.model import Campaign, ConnectionEstablishmentRateModel, ThroughputModel
 from gatemark.errors import ConfigError
@@ -14,6 +13,7 @@ from gatemark.procedures.result import RunResult
 from gatemark.search.burst import LOSS_VERIFICATIONS, BurstGoal
 from gatemark.search.goal import Goal
 from gatemark.search.scan import Scan
+from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.units import NANOSECONDS_PER_SECOND, LineShare, frames_in, theoretical_maximum
 

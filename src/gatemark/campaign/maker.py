@@ -6,13 +6,14 @@ import time
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, TrialOrder
+from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch
 from gatemark.campaign.events import EventCallback, TrialStarted
-from gatemark.campaign.journal import TrialRecord
 from gatemark.campaign.phases import Judged, StatefulTrials
 from gatemark.config.model import Campaign
 from gatemark.engine.client import Engine
 from gatemark.search.goal import Bounds
+from gatemark.trial.order import TrialOrder
+from gatemark.trial.record import TrialRecord
 from gatemark.trial.request import trial_request
 from gatemark.trial.verdict import judge
 
@@ -34,30 +35,23 @@ class TrialMaker:
         A trial during which the test bed broke is no record but an error: it must not be replayed as a result of the
         gateway. So is a trial that was cancelled, and one without link if `needs_link`.
         """
-        self.on_event(_started(order, bounds))
+        self.on_event(TrialStarted(order=order, bounds=bounds))
         started_at, begin = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
         if self.campaign.is_stateful and order.run.cell.mix.has_foreground:
             made = self._stateful.make(order, loss_tolerance=loss_tolerance, needs_link=needs_link)
         else:
             made = self._make_one_phase(order, loss_tolerance, needs_link=needs_link)
         return TrialRecord(
-            trial_number=order.trial_number,
-            run=order.run.number,
-            repetition=order.repetition,
-            attempt=order.attempt,
-            purpose=order.step.purpose,
-            frames_per_second=order.step.frames_per_second,
-            duration_ns=order.step.duration_ns,
-            validity=made.validity,
+            order=order,
+            validity=made.observed.validity,
             verdict=made.verdict,
-            report=made.report,
-            testbed_drops=made.testbed_drops,
-            gateway_drops=made.gateway_drops,
+            report=made.observed.report,
+            testbed_drops=made.observed.testbed_drops,
+            gateway_drops=made.observed.gateway_drops,
             started_at=started_at,
             seconds=round(time.monotonic() - begin, 3),
             connections=made.connections,
-            alpha=order.step.alpha,
-            reset=made.reset,
+            reset=made.observed.reset,
         )
 
     def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, *, needs_link: bool) -> Judged:
@@ -71,23 +65,5 @@ class TrialMaker:
         )
         observed = self._trials.make(body, order.trial_number, needs_link=needs_link, form=order.form)
         return Judged(
-            validity=observed.validity,
-            verdict=judge(observed.report, loss_tolerance) if observed.validity.valid else None,
-            report=observed.report,
-            testbed_drops=observed.testbed_drops,
-            gateway_drops=observed.gateway_drops,
-            reset=observed.reset,
+            observed=observed, verdict=judge(observed.report, loss_tolerance) if observed.validity.valid else None
         )
-
-
-def _started(order: TrialOrder, bounds: Bounds) -> TrialStarted:
-    return TrialStarted(
-        run=order.run,
-        trial_number=order.trial_number,
-        repetition=order.repetition,
-        attempt=order.attempt,
-        purpose=order.step.purpose,
-        frames_per_second=order.step.frames_per_second,
-        duration_ns=order.step.duration_ns,
-        bounds=bounds,
-    )

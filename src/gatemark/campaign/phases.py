@@ -7,22 +7,23 @@ at half the rate, and if no attempt fills the table, the trial says nothing abou
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed, TrialOrder
+from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed
 from gatemark.campaign.events import PhaseName, PhaseStarted
-from gatemark.campaign.journal import ConnectionFacts, PhaseOne
 from gatemark.campaign.plan import MEASURES_FRAMES
 from gatemark.campaign.tester_memory import available_octets, check_memory
 from gatemark.config.stateful import time_needed_ns
+from gatemark.engine.client import JsonObject
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.trial.connection_request import establish_request, establishing_ns, use_request, validation_request
 from gatemark.trial.form import PLAIN, TrialForm
+from gatemark.trial.order import TrialOrder
+from gatemark.trial.record import ConnectionFacts, PhaseOne
+from gatemark.trial.report import TrialReport
 from gatemark.trial.request import resolve_requests
-from gatemark.trial.reset import ResetFacts
-from gatemark.trial.result import JsonObject, TrialReport
 from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict, judge
 from gatemark.units import format_duration_ns
@@ -40,16 +41,11 @@ EMPTY_POLL_S = 0.1
 class Judged:
     """A trial with what we make of it."""
 
-    validity: Validity
+    observed: Observed
     verdict: Verdict | None
     """None if the trial is invalid."""
-    report: TrialReport
-    testbed_drops: Mapping[str, int] = field(default_factory=dict)
-    gateway_drops: Mapping[str, int] = field(default_factory=dict)
     connections: ConnectionFacts | None = None
     """Stateful trials only."""
-    reset: ResetFacts | None = None
-    """When the gateway was reset; None if it was not."""
 
 
 class StatefulTrials:
@@ -138,12 +134,9 @@ class _Trial:
         self.cell = order.run.cell
         self.loss_tolerance = loss_tolerance
         self.needs_link = needs_link
-        connections = order.step.connections
-        if connections is None:
-            connections = self.cell.connections
-        assert connections is not None, "a stateful trial has a number of connections"
-        self.count = connections
-        self.facts = ConnectionFacts(count=connections)
+        assert order.connections is not None, "a stateful trial has a number of connections"
+        self.count = order.connections
+        self.facts = ConnectionFacts()
         self._steps = 0
         self._last: Observed | None = None
 
@@ -178,7 +171,7 @@ class _Trial:
             form=self.order.form,
         )
         observed = self._ask("phase 2", body, step.frames_per_second, form=self.order.form)
-        self.facts = replace(self.facts, counted_after_phase_two=self.makes.count())
+        self._learn(counted_after_phase_two=self.makes.count())
         return self._judged(observed, judge(observed.report, self.loss_tolerance) if observed.validity.valid else None)
 
     def _establish(self) -> Judged:
@@ -191,7 +184,7 @@ class _Trial:
         first, observed = self._phase_one(rate, is_validated=validation_rate is not None)
         if validation_rate is None:
             return self._judged(observed, first.verdict)
-        self.facts = replace(self.facts, phase_one=(first,))
+        self._learn(phase_one=(first,))
         if first.verdict is None or not first.verdict.passed:
             return self._judged(observed, first.verdict)
         body = validation_request(
@@ -202,7 +195,7 @@ class _Trial:
             trial_number=self._next_tag(),
         )
         observed = self._ask("validation", body, validation_rate)
-        self.facts = replace(self.facts, counted_after_phase_two=self.makes.count())
+        self._learn(counted_after_phase_two=self.makes.count())
         validity = Validity(valid=observed.validity.valid, reasons=_in("validation", observed.validity.reasons))
         observed = replace(observed, validity=validity)
         if not validity.valid:
@@ -213,9 +206,8 @@ class _Trial:
     def _tear_down(self) -> Judged:
         """Delete all connections at once, or find out how long it takes when there is none (RFC 9693 section 4.8)."""
         if self.count == 0:
-            self.facts = replace(self.facts, counted_before=self.makes.empty_table())
-            valid = Validity(valid=True)
-            observed = Observed(report=self._no_report(), validity=valid, testbed_drops={}, gateway_drops={})
+            self._learn(counted_before=self.makes.empty_table())
+            observed = Observed(report=self._no_report(), validity=Validity(valid=True))
         elif self._fill(0):
             assert self._last is not None, "the table was filled"
             observed = self._last
@@ -227,7 +219,7 @@ class _Trial:
                 what="connections cannot be deleted without a test bed", where="test bed", fix="give a test bed"
             )
         self._tell("tear-down", None)
-        self.facts = replace(self.facts, tear_down_ns=testbed.tear_down())
+        self._learn(tear_down_ns=testbed.tear_down())
         left = self.makes.count()
         reasons = (f"the gateway still holds {left} connections after the tear-down",) if left else ()
         return self._judged(observed, Verdict(passed=not reasons, reasons=reasons))
@@ -244,7 +236,7 @@ class _Trial:
             if attempt and self._expires(rate, phase_two_ns):
                 return False
             made, _ = self._phase_one(rate, attempt)
-            self.facts = replace(self.facts, phase_one=(*self.facts.phase_one, made))
+            self._learn(phase_one=(*self.facts.phase_one, made))
             if made.verdict is not None and made.verdict.passed:
                 return True
             if made.verdict is not None:
@@ -256,7 +248,7 @@ class _Trial:
 
         The gateway's own count decides only where no validation follows, which asks for every connection by itself.
         """
-        self.facts = replace(self.facts, counted_before=self.makes.empty_table())
+        self._learn(counted_before=self.makes.empty_table())
         body = establish_request(
             self.campaign,
             self.cell,
@@ -266,14 +258,14 @@ class _Trial:
         )
         observed = self._ask("phase 1", body, rate, attempt)
         counted = self.makes.count()
-        self.facts = replace(self.facts, counted_after_phase_one=counted)
+        self._learn(counted_after_phase_one=counted)
         verdict = (
             self._verdict_of_phase_one(observed.report, None if is_validated else counted)
             if observed.validity.valid
             else None
         )
         if verdict is not None and verdict.passed and self.facts.behaviour is None:
-            self.facts = replace(self.facts, behaviour=self.makes.behaviour(self.order.run.number))
+            self._learn(behaviour=self.makes.behaviour(self.order.run.number))
         made = PhaseOne(
             connections_per_second=rate, validity=observed.validity, verdict=verdict, report=observed.report
         )
@@ -296,25 +288,17 @@ class _Trial:
     def collapsed(self, error: TestBedError) -> Judged:
         """Return what the trial is in which the gateway stopped answering."""
         report = self._no_report() if self._last is None else self._last.report
-        self.facts = replace(self.facts, collapsed=True)
+        self._learn(collapsed=True)
         reason = f"the gateway collapsed with {self.count} connections: {error.problems[0].what}"
-        return Judged(
-            validity=Validity(valid=True),
-            verdict=Verdict(passed=False, reasons=(reason,)),
-            report=report,
-            connections=self.facts,
-        )
+        observed = Observed(report=report, validity=Validity(valid=True))
+        return self._judged(observed, Verdict(passed=False, reasons=(reason,)))
 
     def _judged(self, observed: Observed, verdict: Verdict | None) -> Judged:
-        return Judged(
-            validity=observed.validity,
-            verdict=verdict,
-            report=observed.report,
-            testbed_drops=observed.testbed_drops,
-            gateway_drops=observed.gateway_drops,
-            connections=self.facts,
-            reset=observed.reset,
-        )
+        return Judged(observed=observed, verdict=verdict, connections=self.facts)
+
+    def _learn(self, **facts: object) -> None:
+        """Add to what is known of the connections."""
+        self.facts = self.facts.model_copy(update=facts)
 
     def _ask(
         self, phase: PhaseName, body: JsonObject, per_second: int, attempt: int = 0, form: TrialForm = PLAIN
@@ -342,7 +326,7 @@ class _Trial:
 
     def _no_report(self) -> TrialReport:
         number = self.order.trial_number * STEPS_MAX
-        return TrialReport(trial_number=number, cancelled=False, phases=(), directions=(), ports={})
+        return TrialReport(trial_number=number, cancelled=False, phases=(), directions=(), ports={}, kept_frames=())
 
     def _expires(self, rate: int, phase_two_ns: int) -> bool:
         """Whether connections would expire before the trial ends (RFC 9693 section 4.4)."""

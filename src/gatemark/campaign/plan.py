@@ -7,52 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
-from gatemark.campaign.deviations import deviations
-from gatemark.config.model import Campaign, Direction
-from gatemark.config.sizes import FrameSizes, measured_octets, sizes_for
-from gatemark.config.types import Mix
+from gatemark.config.model import Campaign
+from gatemark.config.sizes import measured_octets, sizes_for
 from gatemark.errors import ConfigError
-
-Procedure = Literal[
-    "throughput",
-    "frame_loss",
-    "delay",
-    "back_to_back",
-    "system_recovery",
-    "reset",
-    "connection_establishment_rate",
-    "validated_connection_establishment_rate",
-    "connection_tear_down_rate",
-    "connection_tracking_table_capacity",
-]
+from gatemark.trial.cell import Cell, Procedure, Run
 
 MEASURES_FRAMES: Final[frozenset[Procedure]] = frozenset(
     ("throughput", "frame_loss", "delay", "back_to_back", "system_recovery", "reset")
 )
 """Procedures whose loads are frames per second; through a stateful gateway they are test phase 2."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """One cell of the matrix of a campaign: the traffic of one run."""
-
-    direction: Direction
-    frame_sizes: FrameSizes
-    mix: Mix
-    connections: int | None = None
-    """Stateful: number of connections N (RFC 9693 section 4.1); None for stateless gateways and for the capacity."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One procedure on one cell, with all its repetitions."""
-
-    number: int
-    """From 1, in the order in which the runs are measured."""
-    procedure: Procedure
-    cell: Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +115,3 @@ def _cells_for(campaign: Campaign, procedure: Procedure) -> tuple[Cell, ...]:
     smallest = min(cell.frame_sizes.largest for cell in first_mix)
     small = tuple(cell for cell in first_mix if cell.frame_sizes.largest == smallest)
     return small if procedure == "connection_tear_down_rate" else (replace(small[0], connections=None),)
-
-
-__all__ = ["Cell", "Direction", "FrameSizes", "Mix", "Plan", "Procedure", "Run", "cells_of", "deviations", "make_plan"]

@@ -24,11 +24,13 @@ from gatemark.campaign.events import (
     TrialProgress,
     TrialStarted,
 )
-from gatemark.campaign.journal import TrialRecord
-from gatemark.campaign.plan import MEASURES_FRAMES, Plan, Run
+from gatemark.campaign.plan import MEASURES_FRAMES, Plan
 from gatemark.procedures.result import RunResult
 from gatemark.search.goal import Bounds
-from gatemark.trial.result import TrialReport
+from gatemark.trial.cell import Run
+from gatemark.trial.order import TrialOrder
+from gatemark.trial.record import TrialRecord
+from gatemark.trial.report import TrialReport
 from gatemark.units import format_duration_ns, format_rate, frames_in
 
 LOADS_WITHOUT_BOUNDS = ("delay", "back_to_back", "recovery", "reset")
@@ -49,7 +51,7 @@ class ProgressState:
     runs_done: int = 0
     repetitions: int = 1
     repetitions_done: int = 0
-    trial: TrialStarted | None = None
+    trial: TrialOrder | None = None
     stateful: PhaseStarted | None = None
     """Part of a stateful trial that is under way."""
     phase: str = ""
@@ -75,7 +77,7 @@ class ProgressState:
                 self.bounds = None
                 self.lines.append(f"run {self._of(event.run)}: {run_words(event.run)}")
             case TrialStarted():
-                self.trial, self.bounds, self.stateful = event, event.bounds, None
+                self.trial, self.bounds, self.stateful = event.order, event.bounds, None
                 self._begin()
             case PhaseStarted():
                 self.stateful = event
@@ -179,23 +181,23 @@ def phase_words(phase: PhaseStarted) -> str:
 
 def trial_line(event: TrialFinished) -> str:
     """One finished trial in one line."""
-    record = event.record
+    record, purpose = event.record, event.record.order.step.purpose
     if not record.validity.valid:
         outcome, why = "invalid", record.validity.reasons
-    elif record.purpose in LOSSY_BY_INTENT:
+    elif purpose in LOSSY_BY_INTENT:
         outcome, why = "done", event_words(record)
     elif record.verdict is not None and record.verdict.passed:
         outcome, why = "passed", ()
     else:
         outcome, why = "failed", record.verdict.reasons if record.verdict is not None else ()
-    words = f"  trial {record.trial_number}: {_trial_words(event)}: {outcome}"
+    words = f"  trial {record.order.trial_number}: {_trial_words(record)}: {outcome}"
     if why:
         words += f" ({why[0]}{', ...' if len(why) > 1 else ''})"
     if event.replayed:
         words += " [from the journal]"
-    if record.purpose == "delay":
+    if purpose == "delay":
         return f"{words}; {delay_words(record.report)}" if record.validity.valid else words
-    return words if record.purpose in LOADS_WITHOUT_BOUNDS else f"{words}; bounds {bounds_words(event.bounds)}"
+    return words if purpose in LOADS_WITHOUT_BOUNDS else f"{words}; bounds {bounds_words(event.bounds)}"
 
 
 def event_words(record: TrialRecord) -> tuple[str, ...]:
@@ -221,15 +223,15 @@ def delay_words(report: TrialReport) -> str:
     return ", ".join(["delay " + parts[0], parts[1], *(f"{count:,} {what}" for what, count in missing if count)])
 
 
-def _trial_words(event: TrialFinished) -> str:
+def _trial_words(record: TrialRecord) -> str:
     """What a finished trial was about."""
-    record, facts = event.record, event.record.connections
+    order, facts = record.order, record.connections
     if facts is not None and facts.tear_down_ns is not None:
-        return f"tear-down of {facts.count:,} connections in {format_duration_ns(facts.tear_down_ns)}"
-    words = load_words(event.run, record.frames_per_second, record.duration_ns)
+        return f"tear-down of {order.connections:,} connections in {format_duration_ns(facts.tear_down_ns)}"
+    words = load_words(order.run, order.step.frames_per_second, order.step.duration_ns)
     if facts is not None:
-        words += f", {facts.count:,} connections"
-    return f"{words} ({record.purpose})"
+        words += f", {order.connections:,} connections"
+    return f"{words} ({order.step.purpose})"
 
 
 def bounds_words(bounds: Bounds | None) -> str:
@@ -253,12 +255,12 @@ def live_view(state: ProgressState) -> RenderableType:
     rows.add_column(style="dim")
     rows.add_column()
     if state.trial is not None:
-        trial = state.trial
+        trial, step = state.trial, state.trial.step
         attempt = f", attempt {trial.attempt + 1}" if trial.attempt else ""
         rows.add_row(
             "trial",
-            f"{trial.trial_number}: {load_words(trial.run, trial.frames_per_second, trial.duration_ns)}"
-            f" ({trial.purpose}{attempt}), {state.phase}",
+            f"{trial.trial_number}: {load_words(trial.run, step.frames_per_second, step.duration_ns)}"
+            f" ({step.purpose}{attempt}), {state.phase}",
         )
         if state.stateful is not None:
             rows.add_row("phase", phase_words(state.stateful))

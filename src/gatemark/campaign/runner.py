@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from gatemark.campaign.delay_runs import measure_delay_run
-from gatemark.campaign.engine_trial import GatewayWatch, TrialOrder
+from gatemark.campaign.engine_trial import GatewayWatch
 from gatemark.campaign.event_runs import measure_back_to_back_run, measure_reset_run, measure_system_recovery_run
 from gatemark.campaign.events import EventCallback, RepetitionFinished, RunFinished, RunStarted, TrialFinished
-from gatemark.campaign.journal import Journal, TrialRecord
+from gatemark.campaign.journal import Journal
 from gatemark.campaign.loads import frame_loss_scan, line_maximum, throughput_form, throughput_goal
 from gatemark.campaign.maker import TrialMaker
-from gatemark.campaign.plan import Cell, Plan, Procedure, Run
+from gatemark.campaign.plan import Plan
 from gatemark.campaign.stateful_loads import phase_one_rate, rate_before
 from gatemark.campaign.stateful_runs import measure_capacity_run, measure_establishment_run, measure_tear_down_run
 from gatemark.campaign.trials import Repetition, Trials
@@ -28,6 +28,9 @@ from gatemark.procedures.measured import Measured
 from gatemark.procedures.result import RunResult, searches_limited_by
 from gatemark.procedures.throughput import measure_throughput
 from gatemark.search.goal import Measure, SearchResult, bounds_of
+from gatemark.trial.cell import Cell, Procedure, Run
+from gatemark.trial.order import TrialOrder
+from gatemark.trial.record import TrialRecord
 
 
 def ignore(_: object) -> None:
@@ -95,7 +98,7 @@ def run_single_trial(
     )
     tolerance = Fraction(0) if campaign.throughput is None else campaign.throughput.loss_tolerance
     record = maker.make(order, loss_tolerance=tolerance, bounds=bounds_of(()), needs_link=True)
-    maker.on_event(TrialFinished(run=order.run, record=record, bounds=bounds_of(()), replayed=False))
+    maker.on_event(TrialFinished(record=record, bounds=bounds_of(()), replayed=False))
     return record
 
 

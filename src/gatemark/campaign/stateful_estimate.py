@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from gatemark.campaign.plan import Cell, Run
 from gatemark.campaign.stateful_loads import capacity_goal, establishment_goal, foreground_of
 from gatemark.config.model import Campaign
 from gatemark.procedures.measured import Measured
@@ -17,6 +16,7 @@ from gatemark.procedures.stateful.connection_establishment import measure_establ
 from gatemark.procedures.stateful.connection_tracking_table_capacity import measure_capacity
 from gatemark.procedures.stateful.connection_validation import ALPHAS
 from gatemark.search.goal import Goal, Measure, Observation, Outcome, sending_ns
+from gatemark.trial.cell import Cell, Run
 
 ASSUMED_CONNECTIONS_PER_SECOND = 100_000
 """What the most work is estimated with: the connection establishment rate of a slow gateway on one processor."""
@@ -103,7 +103,7 @@ def _assumed(campaign: Campaign, step: Measure, rate: int, size: int, trials: li
     trials.append(Work(1, _trial_ns(campaign, step, connections, validated=step.alpha is not None)))
     outcome = Outcome.PASSED if passed else Outcome.FAILED
     observation = Observation(frames_per_second=step.frames_per_second, duration_ns=step.duration_ns, outcome=outcome)
-    return Measured(observation=observation, report=None)
+    return Measured(observation=observation)
 
 
 def _trial_ns(campaign: Campaign, step: Measure, connections: int, *, validated: bool) -> int:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from gatemark.campaign.loads import interval, load_of, resolution_of
-from gatemark.campaign.plan import Cell
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import count_max, time_needed_ns
 from gatemark.config.types import DURATION_MAX_NS, FRAMES_PER_SECOND_MAX
@@ -16,6 +15,7 @@ from gatemark.procedures.result import RunResult
 from gatemark.procedures.stateful.connection_tracking_table_capacity import CapacityGoal
 from gatemark.procedures.stateful.connection_validation import ALPHAS
 from gatemark.search.goal import Goal, sending_ns
+from gatemark.trial.cell import Cell
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, format_ratio
 
 USUAL_TIMEOUT_NS = 300 * NANOSECONDS_PER_SECOND

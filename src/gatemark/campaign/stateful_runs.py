@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from gatemark.campaign.events import RepetitionFinished, RunStarted
 from gatemark.campaign.loads import line_maximum
-from gatemark.campaign.plan import Run
 from gatemark.campaign.stateful_loads import capacity_goal, establishment_goal, phase_one_rate
 from gatemark.campaign.trials import Repetition, Trials
 from gatemark.procedures.result import AlphaTried, Capacity, RunResult, searches_limited_by
@@ -16,6 +15,7 @@ from gatemark.procedures.stateful.connection_tear_down import TearDownPair, meas
 from gatemark.procedures.stateful.connection_tracking_table_capacity import measure_capacity
 from gatemark.procedures.stateful.connection_validation import choose_alpha
 from gatemark.search.goal import Goal, SearchResult
+from gatemark.trial.cell import Run
 
 
 def measure_establishment_run(trials: Trials, run: Run, earlier: Sequence[RunResult]) -> RunResult:

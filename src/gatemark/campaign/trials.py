@@ -7,20 +7,20 @@ measuring goes on where it stopped. Whether a trial counts is decided in `trial.
 
 from __future__ import annotations
 
-from collections import deque
 from fractions import Fraction
 from typing import NoReturn
 
-from gatemark.campaign.engine_trial import TrialOrder
 from gatemark.campaign.events import Event, TrialFinished
-from gatemark.campaign.journal import Journal, TrialRecord
+from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
-from gatemark.campaign.plan import Run
 from gatemark.config.model import Campaign
 from gatemark.errors import ResultError, TestBedError
 from gatemark.procedures.measured import Measured
-from gatemark.search.goal import Measure, Observation, Outcome, bounds_of
+from gatemark.search.goal import Measure, Observation, bounds_of
+from gatemark.trial.cell import Run
 from gatemark.trial.form import PLAIN, TrialForm
+from gatemark.trial.order import TrialOrder, difference
+from gatemark.trial.record import TrialRecord
 
 SHORT_ATTEMPTS = 10
 """A load is tried at most so many times as often as `validity.retries` says, where trials end early."""
@@ -33,7 +33,7 @@ class Trials:
         self.maker = maker
         self.campaign = maker.campaign
         self.journal = journal
-        self._replay = deque(journal.records)
+        self._replay = journal.records
         self._trial_number = 0
 
     def tell(self, event: Event) -> None:
@@ -47,36 +47,13 @@ class Trials:
 
     def replayed(self, order: TrialOrder) -> TrialRecord | None:
         """Return the journal's record of a trial, None if it must be made; raise ResultError if it does not fit."""
-        if not self._replay:
+        record = next(self._replay, None)
+        if record is None:
             return None
-        record, step = self._replay.popleft(), order.step
-        connections = order.run.cell.connections if step.connections is None else step.connections
-        asked = (
-            order.trial_number,
-            order.run.number,
-            order.repetition,
-            order.attempt,
-            step.purpose,
-            step.frames_per_second,
-            step.duration_ns,
-            connections,
-            step.alpha,
-        )
-        held = (
-            record.trial_number,
-            record.run,
-            record.repetition,
-            record.attempt,
-            record.purpose,
-            record.frames_per_second,
-            record.duration_ns,
-            None if record.connections is None else record.connections.count,
-            record.alpha,
-        )
-        if asked != held:
+        if (found := difference(record.order, order)) is not None:
             raise ResultError(
-                what=f"trial {record.trial_number} was made for run {record.run} at {record.frames_per_second} fps, "
-                f"the campaign asks for run {order.run.number} at {step.frames_per_second} fps",
+                what=f"trial {record.order.trial_number} was made with {found.part} {found.one}, the campaign asks for"
+                f" {found.other}",
                 where=str(self.journal.path),
                 fix="the journal belongs to another campaign; resume with the campaign file of its folder",
             )
@@ -84,9 +61,10 @@ class Trials:
 
     def check_all_replayed(self) -> None:
         """Raise ResultError if the journal holds more trials than the campaign has."""
-        if self._replay:
+        record = next(self._replay, None)
+        if record is not None:
             raise ResultError(
-                what=f"trial {self._replay[0].trial_number} is none of this campaign",
+                what=f"trial {record.order.trial_number} is none of this campaign",
                 where=str(self.journal.path),
                 fix="the journal belongs to another campaign; resume with the campaign file of its folder",
             )
@@ -129,11 +107,11 @@ class Repetition:
             is_last = patience.ends
             record = self._trial(step, patience.attempts, is_last=is_last)
             if record.verdict is not None:
-                return _measured(record, self._history[-1])
+                break
             patience.take(record)
         if _gateway_lost_connections(record):
             _refuse(record)
-        return Measured(observation=self._history[-1], report=None, problems=record.validity.reasons)
+        return Measured(observation=record.observation, record=record)
 
     def _trial(self, step: Measure, attempt: int, *, is_last: bool) -> TrialRecord:
         trials = self.trials
@@ -154,9 +132,9 @@ class Repetition:
             )
             trials.journal.append(record)
         if record.verdict is not None or is_last:
-            self._history.append(_observation(record))
+            self._history.append(record.observation)
         bounds = bounds_of(self._history)
-        trials.tell(TrialFinished(run=self.run, record=record, bounds=bounds, replayed=is_replayed))
+        trials.tell(TrialFinished(record=record, bounds=bounds, replayed=is_replayed))
         return record
 
 
@@ -186,40 +164,9 @@ class Patience:
         self.attempts += 1
 
 
-def _observation(record: TrialRecord) -> Observation:
-    """Return what a search may know of a load after its last attempt."""
-    if record.verdict is None:
-        outcome = Outcome.TESTER_LIMITED
-    else:
-        outcome = Outcome.PASSED if record.verdict.passed else Outcome.FAILED
-    worst = record.report.worst()
-    return Observation(
-        frames_per_second=record.frames_per_second,
-        duration_ns=record.duration_ns,
-        outcome=outcome,
-        offered=worst.offered,
-        undelivered=max(0, worst.undelivered),
-    )
-
-
-def _measured(record: TrialRecord, observation: Observation) -> Measured:
-    """Return a valid trial as procedures see it."""
-    facts = record.connections
-    if facts is None:
-        return Measured(observation=observation, report=record.report, reset=record.reset)
-    return Measured(
-        observation=observation,
-        report=record.report,
-        phase_one=facts.phase_one[-1].report if facts.phase_one else None,
-        tear_down_ns=facts.tear_down_ns,
-        collapsed=facts.collapsed,
-        reset=record.reset,
-    )
-
-
 def _gateway_lost_connections(record: TrialRecord) -> bool:
     """Whether an invalid trial got no further than a test phase 1 that was valid and lost connections."""
-    if record.connections is None or not record.connections.phase_one:
+    if record.verdict is not None or record.connections is None or not record.connections.phase_one:
         return False
     verdict = record.connections.phase_one[-1].verdict
     return verdict is not None and not verdict.passed

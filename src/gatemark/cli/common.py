@@ -10,12 +10,13 @@ from typing import Annotated, Any, get_args
 
 from cyclopts import Parameter
 
-from gatemark.campaign.plan import Cell, cells_of
+from gatemark.campaign.plan import cells_of
 from gatemark.config.load import load_campaign
 from gatemark.config.model import Campaign, Direction, FrameSizesModel
 from gatemark.config.sizes import size_family
 from gatemark.config.types import BadValueError, read_mix
 from gatemark.errors import ConfigError, GatemarkError, Problem
+from gatemark.trial.cell import Cell
 
 AsJson = Annotated[bool, Parameter(name="--json", negative="")]
 """Flag of every command: JSON on standard output in place of text."""

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import ASSUMED_BUFFER_NS, PlanEstimate, estimate
-from gatemark.campaign.plan import Plan, deviations, make_plan
+from gatemark.campaign.plan import Plan, make_plan
 from gatemark.campaign.stateful_estimate import ASSUMED_CONNECTIONS_PER_SECOND
 from gatemark.cli.common import AsJson, cell_json, cell_text, complete_campaign, print_json
 from gatemark.config.model import Campaign

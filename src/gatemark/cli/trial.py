@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gatemark.campaign.journal import ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.campaign.loads import line_maximum
-from gatemark.campaign.plan import Cell
-from gatemark.cli.common import AsJson, cell_json, cell_text, narrowed, print_json, sorted_counts, with_recipe_of
+from gatemark.cli.common import AsJson, cell_text, narrowed, print_json, sorted_counts, with_recipe_of
 from gatemark.config.load import load_campaign
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
 from gatemark.session import single_trial
-from gatemark.trial.result import TrialReport
+from gatemark.trial.cell import Cell
+from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
+from gatemark.trial.report import TrialReport
 from gatemark.units import (
     LineShare,
     format_duration_ns,
@@ -82,7 +82,7 @@ def trial(
         connections_per_second=None if phase_one_rate is None else _count(phase_one_rate, "--phase-one-rate"),
     )
     if as_json:
-        print_json({**cell_json(cell), **record.to_json()})
+        print_json(record.model_dump(mode="json"))
     else:
         print(in_words(record))
     return 0 if record.validity.valid else 1
@@ -94,8 +94,8 @@ def in_words(record: TrialRecord) -> str:
     facts = record.connections
     if facts is not None:
         for number, made in enumerate(facts.phase_one, start=1):
-            lines += _phase_one_words(number, made, facts.count)
-        lines += _connection_words(facts)
+            lines += _phase_one_words(number, made, record.order.connections)
+        lines += _connection_words(facts, record.order.connections)
     if facts is None or record.report != facts.phase_one[-1].report:
         if facts is not None:
             lines.append("phase 2:")
@@ -126,7 +126,7 @@ def _report_words(report: TrialReport) -> list[str]:
     return lines
 
 
-def _phase_one_words(number: int, made: PhaseOne, count: int) -> list[str]:
+def _phase_one_words(number: int, made: PhaseOne, count: int | None) -> list[str]:
     """Return one attempt at test phase 1."""
     again = f", attempt {number}" if number > 1 else ""
     reasons = made.validity.reasons if made.verdict is None else made.verdict.reasons
@@ -137,19 +137,19 @@ def _phase_one_words(number: int, made: PhaseOne, count: int) -> list[str]:
     ]
 
 
-def _connection_words(facts: ConnectionFacts) -> list[str]:
+def _connection_words(facts: ConnectionFacts, count: int | None) -> list[str]:
     """Return what Tester and gateway count, and how the gateway behaves."""
     established = facts.phase_one[-1].report.connections
     counted = [
-        f"{count} {when}"
-        for count, when in (
+        f"{number} {when}"
+        for number, when in (
             (facts.counted_after_phase_one, "after phase 1"),
             (facts.counted_after_phase_two, "after phase 2"),
         )
-        if count is not None
+        if number is not None
     ]
     lines = [
-        f"connections: {0 if established is None else established.established} of {facts.count} established;"
+        f"connections: {0 if established is None else established.established} of {count} established;"
         + (f" the gateway counts {', '.join(counted)}" if counted else " the gateway cannot count them")
     ]
     seen = facts.behaviour

@@ -90,7 +90,7 @@ class EngineClient:
 
         with start_engine(log=folder / "engine.log") as engine:
             engine.open(open_request(campaign, cores=[]))
-            report = TrialReport.from_json(engine.trial(body))
+            report = read_report(engine.trial(body))
     """
 
     def __init__(self, transport: Transport) -> None:

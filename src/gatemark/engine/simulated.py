@@ -210,7 +210,7 @@ class SimulatedEngine:
         untranslated = 0
         if body.get("connections") is not None and m:
             gaps[0], untranslated = self._foreground_gaps(body, wanted, gaps[0], generator)
-        losses = [gaps[0].to_json(max(1, m), n), gaps[1].to_json(max(1, n - m), n, offset=m)]
+        losses = [gaps[0].loss(max(1, m), n), gaps[1].loss(max(1, n - m), n, offset=m)]
         tags = self._tags(body, wanted, intended)
         counts = [
             self._counts(body, totals[0][0], gaps[0], untranslated, losses[0], tags[0]),
@@ -331,7 +331,7 @@ class SimulatedEngine:
             "reordering_extent_max": 0,
             "faults": faults,
             "loss": dict(loss),
-            "delay": delays.to_json(wanted, tags),
+            "delay": delays.report(wanted, tags),
         }
 
     def _pattern(self, body: Mapping[str, Any]) -> tuple[int, ...]:

@@ -49,7 +49,7 @@ class ClassDelays:
         ns = self.pattern[number % len(self.pattern)]
         return ns if not self.gaps.loses(number) and self._is_sample(ns) else None
 
-    def to_json(self, wanted: Mapping[str, Any] | None, tags: Sequence[int]) -> dict[str, Any]:
+    def report(self, wanted: Mapping[str, Any] | None, tags: Sequence[int]) -> dict[str, Any]:
         """Return the `delay` object of a report; `tags` are the tagged frames of the class."""
         histogram = self.histogram()
         asked = wanted or {}

@@ -86,7 +86,7 @@ class Gaps:
         nth = end // self.every * self.every if self.every else 0
         return max(nth, self.head) - 1
 
-    def to_json(self, share: int, period: int, offset: int = 0) -> dict[str, object]:
+    def loss(self, share: int, period: int, offset: int = 0) -> dict[str, object]:
         """Return the `loss` object of a report.
 
         Indexes are of the direction: from `offset` on, `share` of every `period` frames are of this class.

@@ -15,7 +15,7 @@ from gatemark.procedures.delay_result import DelayPoint, DelaySeries, LimitedBy
 from gatemark.procedures.measured import Measured
 from gatemark.stats.hdr import hdr_string
 from gatemark.trial.delay import TagFacts, VariationFacts, percentile_ns
-from gatemark.trial.result import Counts, TrialReport
+from gatemark.trial.report import Counts, TrialReport
 
 PDV_PER_100000 = 99_900
 """RFC 8219 section 7.3.1: the 99.9th percentile."""
@@ -120,7 +120,7 @@ def _pdv_ns(counts: Counts) -> int | None:
 
 
 def _ipdv(counts: Sequence[Counts]) -> dict[str, Any]:
-    nothing = VariationFacts(pairs=0, skipped=0, minimum_ns=None, median_ns=None, maximum_ns=None)
+    nothing = VariationFacts(pairs=0, skipped=0, minimum_ns=None, median_ns=None, maximum_ns=None, histogram=())
     variations = [own.delay.variation or nothing for own in counts]
     return {
         "ipdv_minimum_ns": tuple(own.minimum_ns for own in variations),

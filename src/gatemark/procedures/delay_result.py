@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 from gatemark.stats.summary import Summary, summarise
 from gatemark.trial.delay import Histogram
 
 LimitedBy = Literal["gateway", "tester", "maximum"]
 
-COUNTS = ("offered", "lost", "samples", "negative", "impossible", "lateness_max_ns")
 DELAYS = ("minimum_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "p9999_ns", "p99999_ns", "maximum_ns")
-LATENCY = ("tags", "tags_lost", "typical_latency_ns", "worst_case_latency_ns")
-PDV = ("pdv_ns",)
-IPDV = ("ipdv_minimum_ns", "ipdv_median_ns", "ipdv_maximum_ns", "ipdv_pairs", "ipdv_skipped")
-SUMMARISED = (*DELAYS, *LATENCY[2:], *PDV, *IPDV[:3])
-"""Values that have a summary over the repetitions."""
-
-_PER_REPETITION = (*COUNTS, *DELAYS, *LATENCY, *PDV, *IPDV)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +78,7 @@ class DelaySeries:
     """`histogram` as an HdrHistogram string (V2, compressed, base64), in nanoseconds with three digits."""
 
     def summary(self, name: str) -> Summary | None:
-        """Summarise one of `SUMMARISED` over the repetitions; None if it is not known of every one of them."""
+        """Summarise a value over the repetitions; None if it is not known of every one of them."""
         values: tuple[int | None, ...] = getattr(self, name)
         known = [value for value in values if value is not None]
         return summarise(known) if known and len(known) == len(values) else None
@@ -122,31 +113,6 @@ class DelaySeries:
         """Largest inter packet delay variation over the repetitions."""
         return self.summary("ipdv_maximum_ns")
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it; `summaries` are derived and for readers only."""
-        summaries = {name: self.summary(name) for name in SUMMARISED}
-        return {
-            "direction": self.direction,
-            "class": self.kind,
-            **{name: list(getattr(self, name)) for name in _PER_REPETITION},
-            "histogram": [list(bucket) for bucket in self.histogram],
-            "ipdv_histogram": [list(bucket) for bucket in self.ipdv_histogram],
-            "hdr": self.hdr,
-            "summaries": {name: None if found is None else found.to_json() for name, found in summaries.items()},
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> DelaySeries:
-        """Read what `to_json` wrote."""
-        return cls(
-            direction=data["direction"],
-            kind=data["class"],
-            **{name: tuple(data[name]) for name in _PER_REPETITION},
-            histogram=_pairs(data["histogram"]),
-            ipdv_histogram=_pairs(data["ipdv_histogram"]),
-            hdr=data["hdr"],
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayPoint:
@@ -170,31 +136,3 @@ class DelayPoint:
     def measurable(self) -> bool:
         """Whether anything is known of the gateway at this load."""
         return self.measured > 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it."""
-        share = self.share
-        return {
-            "frames_per_second": self.frames_per_second,
-            "share": None if share is None else {"numerator": share.numerator, "denominator": share.denominator},
-            "throughput": self.throughput,
-            "throughput_limited_by": self.throughput_limited_by,
-            "measured": self.measured,
-            "tester_limited": self.tester_limited,
-            "series": [one.to_json() for one in self.series],
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> DelayPoint:
-        """Read what `to_json` wrote."""
-        share = data["share"]
-        plain = ("frames_per_second", "throughput", "throughput_limited_by", "measured", "tester_limited")
-        return cls(
-            **{name: data[name] for name in plain},
-            share=None if share is None else Fraction(share["numerator"], share["denominator"]),
-            series=tuple(DelaySeries.from_json(one) for one in data["series"]),
-        )
-
-
-def _pairs(data: Sequence[Sequence[int]]) -> Histogram:
-    return tuple((ns, count) for ns, count in data)

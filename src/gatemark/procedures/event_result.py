@@ -7,10 +7,9 @@ one value for each valid repetition.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 from gatemark.search.burst import BurstResult
 
@@ -100,37 +99,6 @@ class BackToBack:
         implied = self.implied_seconds
         return None if implied is None else implied * (1 - Fraction(self.throughput, self.line_rate))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it; what follows `wait_ns` is derived and for readers only."""
-        return {
-            "searches": [found.to_json() for found in self.searches],
-            **{name: getattr(self, name) for name in _BACK_TO_BACK},
-            "near_ceiling": self.near_ceiling,
-            "average": _number(self.average),
-            "minimum": self.minimum,
-            "maximum": self.maximum,
-            "standard_deviation": self.standard_deviation,
-            "implied_seconds": _number(self.implied_seconds),
-            "corrected_seconds": _number(self.corrected_seconds),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> BackToBack:
-        """Read what `to_json` wrote."""
-        searches = tuple(BurstResult.from_json(found) for found in data["searches"])
-        return cls(searches=searches, **{name: data[name] for name in _BACK_TO_BACK})
-
-
-_BACK_TO_BACK = (
-    "ceiling_frames",
-    "resolution_frames",
-    "line_rate",
-    "throughput",
-    "search",
-    "verifications",
-    "wait_ns",
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoverySeries:
@@ -158,24 +126,6 @@ class RecoverySeries:
         known = [ns for ns in self.recovery_ns if ns is not None]
         return Fraction(sum(known), len(known)) if known and len(known) == len(self.recovery_ns) else None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it; `average_ns` is derived and for readers only."""
-        return {
-            "direction": self.direction,
-            "class": self.kind,
-            **{name: list(getattr(self, name)) for name in _RECOVERY_SERIES},
-            "average_ns": _number(self.average_ns),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> RecoverySeries:
-        """Read what `to_json` wrote."""
-        values = {name: tuple(data[name]) for name in _RECOVERY_SERIES}
-        return cls(direction=data["direction"], kind=data["class"], **values)
-
-
-_RECOVERY_SERIES = ("offered", "lost", "faulty", "outcomes", "recovery_ns", "last_loss_before_ns")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
@@ -197,29 +147,6 @@ class Recovery:
     tester_limited: int
     """Repetitions in which the Tester could not offer the load validly."""
     series: tuple[RecoverySeries, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it."""
-        plain = {name: getattr(self, name) for name in _RECOVERY}
-        return {**plain, "series": [one.to_json() for one in self.series]}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Recovery:
-        """Read what `to_json` wrote."""
-        series = tuple(RecoverySeries.from_json(one) for one in data["series"])
-        return cls(**{name: data[name] for name in _RECOVERY}, series=series)
-
-
-_RECOVERY = (
-    "overload_fps",
-    "recovery_fps",
-    "throughput_fps",
-    "is_measured_throughput",
-    "duration_ns",
-    "observe_ns",
-    "measured",
-    "tester_limited",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,28 +207,6 @@ class ResetSeries:
             return None
         return Fraction(sum(values), len(values))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it; what follows `outcomes` is derived and for readers only."""
-        return {
-            "direction": self.direction,
-            "class": self.kind,
-            "sending_ns": self.sending_ns,
-            **{name: list(getattr(self, name)) for name in _RESET_SERIES},
-            "recovered": list(self.recovered),
-            "reset_ns_by_loss": list(self.reset_ns_by_loss),
-            "reset_ns_by_gap": list(self.reset_ns_by_gap),
-            "average_ns": _number(self.average_ns),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ResetSeries:
-        """Read what `to_json` wrote."""
-        values = {name: tuple(data[name]) for name in _RESET_SERIES}
-        return cls(direction=data["direction"], kind=data["class"], sending_ns=data["sending_ns"], **values)
-
-
-_RESET_SERIES = ("offered", "lost", "faulty", "longest_run", "first_loss_ns", "last_loss_ns", "outcomes")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
@@ -331,32 +236,3 @@ class Reset:
         """Whether a frame of a series was lost before the reset began: then not every loss is of the reset."""
         pairs = zip(series.first_loss_ns, self.began_ns, strict=True)
         return any(first is not None and first < began - BEGAN_ERROR_NS for first, began in pairs)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it."""
-        return {
-            **{name: getattr(self, name) for name in _RESET},
-            "began_ns": list(self.began_ns),
-            "took_ns": list(self.took_ns),
-            "series": [one.to_json() for one in self.series],
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Reset:
-        """Read what `to_json` wrote."""
-        return cls(
-            **{name: data[name] for name in _RESET},
-            began_ns=tuple(data["began_ns"]),
-            took_ns=tuple(data["took_ns"]),
-            series=tuple(ResetSeries.from_json(one) for one in data["series"]),
-        )
-
-
-_RESET = ("kind", "load", "is_measured_throughput", "before_ns", "observe_ns", "measured", "tester_limited")
-
-
-def _number(value: Fraction | None) -> float | int | None:
-    """Return an exact value as JSON can hold it: whole ones exactly, others as the nearest float."""
-    if value is None:
-        return None
-    return value.numerator if value.denominator == 1 else float(value)

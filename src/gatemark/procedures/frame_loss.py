@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.procedures.result import ClassLoss, LossPoint
 from gatemark.search.scan import Scan, next_step
-from gatemark.trial.result import Counts
+from gatemark.trial.report import Counts
 
 
 def measure_frame_loss(scan: Scan, measure: MeasureStep) -> tuple[Measured, ...]:

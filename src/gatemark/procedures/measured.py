@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gatemark.search.goal import Measure, Observation
-from gatemark.trial.reset import ResetFacts
-from gatemark.trial.result import TrialReport
+from gatemark.trial.record import TrialRecord
+from gatemark.trial.report import TrialReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,18 +15,18 @@ class Measured:
     """One load, tried until a trial was valid or the retries were used up."""
 
     observation: Observation
-    report: TrialReport | None
-    """The valid trial; None where the Tester was the limit."""
-    phase_one: TrialReport | None = None
-    """Stateful: the last attempt at test phase 1, where `report` may be that of another phase."""
-    tear_down_ns: int | None = None
-    """Tear-down: time that the gateway took to delete all connections."""
-    collapsed: bool = False
-    """The gateway stopped working during the trial."""
-    reset: ResetFacts | None = None
-    """When the gateway was reset; None if it was not."""
-    problems: tuple[str, ...] = ()
-    """Where the Tester was the limit: what it did wrong in the last attempt."""
+    record: TrialRecord | None = None
+    """The last attempt; None where no trial was made, as in an estimate."""
+
+    @property
+    def valid(self) -> TrialRecord | None:
+        """The trial, if it is valid; None where the Tester was the limit."""
+        return None if self.record is None or self.record.verdict is None else self.record
+
+    @property
+    def report(self) -> TrialReport | None:
+        """What the engine reported of the valid trial."""
+        return None if self.valid is None else self.valid.report
 
 
 MeasureStep = Callable[[Measure], Measured]

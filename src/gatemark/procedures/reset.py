@@ -14,7 +14,7 @@ from gatemark.procedures.event_times import due_ns, is_at_end
 from gatemark.procedures.measured import Measured
 from gatemark.search.goal import Measure
 from gatemark.trial.form import TrialForm
-from gatemark.trial.result import Counts, TrialReport
+from gatemark.trial.report import Counts, TrialReport
 from gatemark.units import frames_in
 
 
@@ -48,7 +48,8 @@ class ResetPlan:
 
 def reset_of(plan: ResetPlan, trials: Sequence[Measured]) -> Reset:
     """Gather the repetitions. One in which the Tester could not offer the load is counted, and has no time."""
-    made = [(trial.report, trial.reset) for trial in trials if trial.report is not None and trial.reset is not None]
+    records = [trial.valid for trial in trials if trial.valid is not None]
+    made = [(record.report, record.reset) for record in records if record.reset is not None]
     reports, facts = [report for report, _ in made], [reset for _, reset in made]
     classes = dict.fromkeys((way, kind) for report in reports for way, kind, _ in report.counts())
     return Reset(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
-from gatemark.campaign.plan import Cell, FrameSizes, Run
-from gatemark.config.types import Mix
 from gatemark.procedures.delay_result import DelayPoint
 from gatemark.procedures.delay_result import LimitedBy as LimitedBy
 from gatemark.procedures.event_result import BackToBack, Recovery, Reset
 from gatemark.search.goal import Goal, Kind, SearchResult
 from gatemark.stats.summary import Summary, summarise
+from gatemark.trial.cell import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,25 +40,6 @@ class ClassLoss:
         """Summary of the loss ratios; None where nothing was offered."""
         return summarise(self.loss_ratios) if self.loss_ratios else None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it; `loss_ratio` is derived and for readers only."""
-        ratio = self.loss_ratio
-        return {
-            "direction": self.direction,
-            "class": self.kind,
-            "offered": list(self.offered),
-            "undelivered": list(self.undelivered),
-            "faulty": list(self.faulty),
-            "duplicate": list(self.duplicate),
-            "loss_ratio": None if ratio is None else ratio.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ClassLoss:
-        """Read what `to_json` wrote."""
-        counts = {name: tuple(data[name]) for name in ("offered", "undelivered", "faulty", "duplicate")}
-        return cls(direction=data["direction"], kind=data["class"], **counts)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossPoint:
@@ -78,25 +58,6 @@ class LossPoint:
         """Whether anything is known of the gateway at this load."""
         return self.measured > 0
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it."""
-        return {
-            "frames_per_second": self.frames_per_second,
-            "measured": self.measured,
-            "tester_limited": self.tester_limited,
-            "losses": [loss.to_json() for loss in self.losses],
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> LossPoint:
-        """Read what `to_json` wrote."""
-        return cls(
-            frames_per_second=data["frames_per_second"],
-            measured=data["measured"],
-            tester_limited=data["tester_limited"],
-            losses=tuple(ClassLoss.from_json(loss) for loss in data["losses"]),
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlphaTried:
@@ -105,15 +66,6 @@ class AlphaTried:
     alpha: Fraction
     lower_bound: int | None
     """Highest validated rate that passed with it, connections/s."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it."""
-        return {"alpha": _ratio_to_json(self.alpha), "lower_bound": self.lower_bound}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> AlphaTried:
-        """Read what `to_json` wrote."""
-        return cls(alpha=_ratio_from_json(data["alpha"]), lower_bound=data["lower_bound"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,16 +92,6 @@ class TearDown:
         full, empty = summarise(self.full_ns), summarise(self.empty_ns)
         spread = Fraction(full.p99) - Fraction(full.p1) + Fraction(empty.p99) - Fraction(empty.p1)
         return self.net_ns > 0 and spread * 10 <= self.net_ns
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it."""
-        return {"connections": self.connections, "full_ns": list(self.full_ns), "empty_ns": list(self.empty_ns)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> TearDown:
-        """Read what `to_json` wrote."""
-        full_ns, empty_ns = tuple(data["full_ns"]), tuple(data["empty_ns"])
-        return cls(connections=data["connections"], full_ns=full_ns, empty_ns=empty_ns)
 
 
 Overflow = Literal["refused", "evicted", "untranslated", "collapsed", "other"]
@@ -186,15 +128,6 @@ class Capacity:
     """What happened to the connections beyond the capacity; None if the search saw none."""
     lost_connections: Literal["oldest", "newest", "spread"] | None = None
     """Which established connections were gone, in order of establishment; None if none was."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it."""
-        return {**asdict(self), "steps": [asdict(step) for step in self.steps]}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Capacity:
-        """Read what `to_json` wrote."""
-        return cls(**{**data, "steps": tuple(CapacityStep(**step) for step in data["steps"])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,51 +188,6 @@ class RunResult:
         limits += [point.frames_per_second for point in self.delays if point.tester_limited]
         return min(limits, default=None)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the result as result.json holds it; summaries are derived and for readers only."""
-        summary, at_least = self.summary, self.at_least
-        return {
-            "run": _run_to_json(self.run),
-            "limited_by": self.limited_by,
-            "tester_limited_at": self.tester_limited_at,
-            "theoretical_maximum": self.theoretical_maximum,
-            "goal": None if self.goal is None else _goal_to_json(self.goal),
-            "summary": None if summary is None else summary.to_json(),
-            "at_least": None if at_least is None else at_least.to_json(),
-            "repetitions": [result.to_json() for result in self.repetitions],
-            "points": [point.to_json() for point in self.points],
-            "alpha": None if self.alpha is None else _ratio_to_json(self.alpha),
-            "alphas_tried": [tried.to_json() for tried in self.alphas_tried],
-            "tear_down": None if self.tear_down is None else self.tear_down.to_json(),
-            "capacities": [capacity.to_json() for capacity in self.capacities],
-            "delays": [point.to_json() for point in self.delays],
-            "back_to_back": None if self.back_to_back is None else self.back_to_back.to_json(),
-            "recovery": None if self.recovery is None else self.recovery.to_json(),
-            "resets": None if self.resets is None else self.resets.to_json(),
-            "refused": self.refused,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> RunResult:
-        """Read what `to_json` wrote."""
-        return cls(
-            run=_run_from_json(data["run"]),
-            limited_by=data["limited_by"],
-            theoretical_maximum=data["theoretical_maximum"],
-            goal=None if data["goal"] is None else _goal_from_json(data["goal"]),
-            repetitions=tuple(SearchResult.from_json(result) for result in data["repetitions"]),
-            points=tuple(LossPoint.from_json(point) for point in data["points"]),
-            alpha=None if data["alpha"] is None else _ratio_from_json(data["alpha"]),
-            alphas_tried=tuple(AlphaTried.from_json(tried) for tried in data["alphas_tried"]),
-            tear_down=None if data["tear_down"] is None else TearDown.from_json(data["tear_down"]),
-            capacities=tuple(Capacity.from_json(capacity) for capacity in data["capacities"]),
-            delays=tuple(DelayPoint.from_json(point) for point in data["delays"]),
-            back_to_back=None if data["back_to_back"] is None else BackToBack.from_json(data["back_to_back"]),
-            recovery=None if data["recovery"] is None else Recovery.from_json(data["recovery"]),
-            resets=None if data["resets"] is None else Reset.from_json(data["resets"]),
-            refused=data["refused"],
-        )
-
 
 def searches_limited_by(repetitions: Sequence[SearchResult] | Sequence[Capacity]) -> LimitedBy:
     """Return what limited a run of searches: the Tester in any repetition spoils the claim of all."""
@@ -307,49 +195,3 @@ def searches_limited_by(repetitions: Sequence[SearchResult] | Sequence[Capacity]
     if "tester_limited" in kinds:
         return "tester"
     return "maximum" if "maximum_passed" in kinds else "gateway"
-
-
-def _run_to_json(run: Run) -> dict[str, Any]:
-    sizes = run.cell.frame_sizes
-    return {
-        "number": run.number,
-        "procedure": run.procedure,
-        "direction": run.cell.direction,
-        "frame_sizes": {"ipv4": sizes.ipv4, "ipv6": sizes.ipv6},
-        "mix": {"m": run.cell.mix.m, "n": run.cell.mix.n},
-        "connections": run.cell.connections,
-    }
-
-
-def _run_from_json(data: Mapping[str, Any]) -> Run:
-    sizes = FrameSizes(ipv4=data["frame_sizes"]["ipv4"], ipv6=data["frame_sizes"]["ipv6"])
-    mix = Mix(m=data["mix"]["m"], n=data["mix"]["n"])
-    cell = Cell(direction=data["direction"], frame_sizes=sizes, mix=mix, connections=data["connections"])
-    return Run(number=data["number"], procedure=data["procedure"], cell=cell)
-
-
-def _goal_to_json(goal: Goal) -> dict[str, Any]:
-    return {
-        **{name: getattr(goal, name) for name in _GOAL_COUNTS},
-        "loss_tolerance": _ratio_to_json(goal.loss_tolerance),
-        "alpha": None if goal.alpha is None else _ratio_to_json(goal.alpha),
-    }
-
-
-def _goal_from_json(data: Mapping[str, Any]) -> Goal:
-    return Goal(
-        **{name: data[name] for name in _GOAL_COUNTS},
-        loss_tolerance=_ratio_from_json(data["loss_tolerance"]),
-        alpha=None if data["alpha"] is None else _ratio_from_json(data["alpha"]),
-    )
-
-
-_GOAL_COUNTS = ("maximum", "minimum", "resolution", "search_duration_ns", "trial_duration_ns", "connections")
-
-
-def _ratio_to_json(ratio: Fraction) -> dict[str, int]:
-    return {"numerator": ratio.numerator, "denominator": ratio.denominator}
-
-
-def _ratio_from_json(data: Mapping[str, int]) -> Fraction:
-    return Fraction(data["numerator"], data["denominator"])

@@ -13,7 +13,7 @@ from gatemark.procedures.event_times import due_ns, is_at_end
 from gatemark.procedures.measured import Measured
 from gatemark.search.goal import Measure
 from gatemark.trial.form import RateStep, TrialForm
-from gatemark.trial.result import Counts, TrialReport
+from gatemark.trial.report import Counts, TrialReport
 from gatemark.units import frames_in
 
 

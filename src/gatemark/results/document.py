@@ -47,7 +47,7 @@ from gatemark.stats.summary import summarise
 from gatemark.units import theoretical_maximum
 
 if TYPE_CHECKING:
-    from gatemark.campaign.journal import TrialRecord
+    from gatemark.trial.record import TrialRecord
 
 VLAN_TAG_OCTETS = 4
 STEP_MAX = Fraction(1, 10)
@@ -205,7 +205,7 @@ def _gateway(campaign: Campaign, found: GatewayDescription) -> GatewayPart:
 
 def _run(campaign: Campaign, result: RunResult, trials: Sequence[TrialRecord]) -> RunPart:
     run, cell = result.run, result.run.cell
-    own = [trial for trial in trials if trial.run == run.number]
+    own = [trial for trial in trials if trial.order.run.number == run.number]
     searches = result.capacities or result.repetitions
     lower, upper = _bounds(result)
     nothing = all(search.kind == "nothing_passes" for search in searches)

@@ -27,8 +27,8 @@ from gatemark.results.stateful_parts import (
 from gatemark.stats.summary import summarise
 
 if TYPE_CHECKING:
-    from gatemark.campaign.journal import PhaseOne, TrialRecord
-    from gatemark.trial.result import TrialReport
+    from gatemark.trial.record import PhaseOne, TrialRecord
+    from gatemark.trial.report import TrialReport
 
 FILLED_FIRST = (
     "throughput",
@@ -164,12 +164,12 @@ def _gateway_counts(trials: Sequence[TrialRecord]) -> GatewayCountsPart | None:
     pairs: list[tuple[int, int]] = []
     later: list[tuple[int, int]] = []
     for trial in trials:
-        facts = trial.connections
-        if facts is None or not facts.count or facts.counted_after_phase_one is None:
+        facts, count = trial.connections, trial.order.connections
+        if facts is None or not count or facts.counted_after_phase_one is None:
             continue
         first = facts.phase_one[-1].report if facts.phase_one else trial.report
-        if first.connections is not None and first.connections.established == facts.count:
-            pairs.append((facts.counted_after_phase_one, facts.count))
+        if first.connections is not None and first.connections.established == count:
+            pairs.append((facts.counted_after_phase_one, count))
         if facts.counted_after_phase_two is not None:
             later.append((facts.counted_after_phase_one, facts.counted_after_phase_two))
     if not pairs and not later:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from gatemark.search.goal import Outcome
 
@@ -58,15 +58,6 @@ class BurstResult:
     """Valid trials of the search."""
     tester_limited_at: int | None = None
     """Burst that the Tester could not send, frames."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> BurstResult:
-        """Read what `to_json` wrote."""
-        return cls(**{name: data[name] for name in cls.__dataclass_fields__})
 
 
 def next_burst(goal: BurstGoal, history: Sequence[BurstTrial]) -> int | BurstResult:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 Purpose = Literal[
     "search",
@@ -122,21 +122,6 @@ class SearchResult:
     resolution: int
     tester_limited_at: int | None = None
     """Lowest load below the upper bound at which no valid trial could be made."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the result as result.json holds it."""
-        return {
-            "kind": self.kind,
-            "lower_bound": self.lower_bound,
-            "upper_bound": self.upper_bound,
-            "resolution": self.resolution,
-            "tester_limited_at": self.tester_limited_at,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> SearchResult:
-        """Read what `to_json` wrote."""
-        return cls(**{name: data[name] for name in cls.__dataclass_fields__})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

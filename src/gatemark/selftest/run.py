@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from gatemark.campaign.engine_trial import TrialOrder
 from gatemark.campaign.events import Event
-from gatemark.campaign.journal import TrialRecord
 from gatemark.campaign.loads import line_maximum
 from gatemark.campaign.maker import TrialMaker
-from gatemark.campaign.plan import Run, cells_of
+from gatemark.campaign.plan import cells_of
 from gatemark.campaign.trials import Patience
 from gatemark.config.defaults import LATENESS_MAX_NS
 from gatemark.config.model import Campaign, Family
@@ -27,7 +25,10 @@ from gatemark.selftest.document import Clock, Entry, SelfLatency, SelfTest, port
 from gatemark.selftest.modes import CONNECTIONS, QUICK_SIZES, SIZES, Case, Direction, campaign_of, cases
 from gatemark.selftest.search import Reached, Tried, find_rate
 from gatemark.tester import Equipment, Tester, open_tester, prepare
+from gatemark.trial.cell import Run
 from gatemark.trial.delay import DelayFacts
+from gatemark.trial.order import TrialOrder
+from gatemark.trial.record import TrialRecord
 
 RATE_MAX = 200_000_000
 """Above the rate of any port."""

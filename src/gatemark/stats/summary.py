@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from gatemark.stats.percentiles import median, percentile
 
@@ -33,23 +32,6 @@ class Summary:
     def dispersion_percent(self) -> float | None:
         """The dispersion in per cent of the median."""
         return None if self.dispersion is None else 100 * self.dispersion
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the summary as result.json holds it."""
-        return {
-            "count": self.count,
-            "median": self.median,
-            "p1": self.p1,
-            "p99": self.p99,
-            "minimum": self.minimum,
-            "maximum": self.maximum,
-            "dispersion": self.dispersion,
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Summary:
-        """Read what `to_json` wrote."""
-        return cls(**{name: data[name] for name in cls.__dataclass_fields__})
 
 
 def summarise(values: Sequence[int] | Sequence[Fraction]) -> Summary:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from gatemark.campaign.plan import Cell
 from gatemark.config.model import Campaign, OneWay
 from gatemark.config.stateful import initiator_prefixes, tuple_space
 from gatemark.config.types import Mix, Span
+from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.request import (
     Json,

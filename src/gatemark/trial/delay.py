@@ -6,9 +6,9 @@ it holds the Tester's own paths of sending and receiving. All times are nanoseco
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+
+from gatemark.trial.facts import Facts
 
 Histogram = tuple[tuple[int, int], ...]
 """Middle of each used bucket in nanoseconds and how many samples it holds, ascending."""
@@ -17,16 +17,14 @@ PER_UNIT = 100_000
 """Percentiles are written in hundred-thousandths: 99.9 % is 99,900."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Percentile:
+class Percentile(Facts):
     """A percentile of the samples (RFC 2330 section 11.3)."""
 
     per_100000: int
     ns: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TagFacts:
+class TagFacts(Facts):
     """Delays of the tagged frames (RFC 8219 section 7.2)."""
 
     count: int
@@ -45,14 +43,8 @@ class TagFacts:
         """Tags without a delay: lost, late, faulty or negative."""
         return self.count - self.received
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> TagFacts:
-        """Read the `tags` object of a report."""
-        return cls(**{name: data[name] for name in cls.__dataclass_fields__})
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariationFacts:
+class VariationFacts(Facts):
     """Delay of each frame less the delay of the frame sent before it (RFC 8219 section 7.3.2)."""
 
     pairs: int
@@ -62,54 +54,34 @@ class VariationFacts:
     minimum_ns: int | None
     median_ns: int | None
     maximum_ns: int | None
-    histogram: Histogram = ()
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> VariationFacts:
-        """Read the `variation` object of a report."""
-        plain = ("pairs", "skipped", "minimum_ns", "median_ns", "maximum_ns")
-        return cls(**{name: data[name] for name in plain}, histogram=_histogram(data["histogram"]))
+    histogram: Histogram
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DelayFacts:
+class DelayFacts(Facts):
     """Delays of one class of frames in one direction."""
 
-    samples: int = 0
+    samples: int
     """Distinct correct frames in time with a delay of 0 or more."""
-    negative: int = 0
+    negative: int
     """Correct frames that seem to have arrived before they were sent: an error of the clock, in no figure."""
-    impossible: int = 0
+    impossible: int
     """Frames with a delay longer than the trial has lasted, by a damaged time stamp: in no figure."""
-    minimum_ns: int | None = None
+    minimum_ns: int | None
     """Exact."""
-    maximum_ns: int | None = None
+    maximum_ns: int | None
     """Exact."""
-    percentiles: tuple[Percentile, ...] = ()
+    percentiles: tuple[Percentile, ...]
     """Of the samples, within 0.1 % or 1 ns; empty where there are none."""
-    histogram: Histogram = ()
+    histogram: Histogram
     """Empty unless it was asked for."""
     tags: TagFacts | None = None
+    """None unless they were asked for."""
     variation: VariationFacts | None = None
+    """None unless it was asked for."""
 
     def percentile_ns(self, per_100000: int) -> int | None:
         """Return a percentile that the engine reports; None if it does not or if there is no sample."""
         return next((found.ns for found in self.percentiles if found.per_100000 == per_100000), None)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> DelayFacts:
-        """Read the `delay` object of a report."""
-        plain = ("samples", "negative", "impossible", "minimum_ns", "maximum_ns")
-        tags, variation = data["tags"], data["variation"]
-        return cls(
-            **{name: data[name] for name in plain},
-            percentiles=tuple(
-                Percentile(per_100000=found["per_100000"], ns=found["ns"]) for found in data["percentiles"]
-            ),
-            histogram=_histogram(data["histogram"]),
-            tags=None if tags is None else TagFacts.from_json(tags),
-            variation=None if variation is None else VariationFacts.from_json(variation),
-        )
 
 
 def percentile_ns(histogram: Iterable[tuple[int, int]], total: int, per_100000: int) -> int | None:
@@ -127,7 +99,3 @@ def percentile_ns(histogram: Iterable[tuple[int, int]], total: int, per_100000: 
         if seen >= rank:
             return ns
     return None
-
-
-def _histogram(data: Iterable[Iterable[int]]) -> Histogram:
-    return tuple((ns, count) for ns, count in data)

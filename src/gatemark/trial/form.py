@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from gatemark.units import frames_in
@@ -17,10 +17,6 @@ class Tags:
     count: int
     """Of N frames, the first F of them due before `first_ns`, the k-th tag is frame F + floor(k (N - F) / count)."""
 
-    def to_json(self) -> dict[str, int]:
-        """Return it as the engine reads it."""
-        return {"first_ns": self.first_ns, "count": self.count}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateStep:
@@ -30,10 +26,6 @@ class RateStep:
     """Counted from the start of sending."""
     frames_per_second: int
     """Of each direction, from then on."""
-
-    def to_json(self) -> dict[str, int]:
-        """Return it as the engine reads it."""
-        return {"after_ns": self.after_ns, "frames_per_second": self.frames_per_second}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +67,7 @@ class TrialForm:
             return None
         return {
             "timeout_ns": self.timeout_ns,
-            "tags": None if self.tags is None else self.tags.to_json(),
+            "tags": None if self.tags is None else asdict(self.tags),
             "variation": self.variation,
             "histogram": self.histogram,
         }
@@ -83,7 +75,7 @@ class TrialForm:
     @property
     def step_json(self) -> dict[str, int] | None:
         """The key `step` of each direction of a request."""
-        return None if self.step is None else self.step.to_json()
+        return None if self.step is None else asdict(self.step)
 
 
 PLAIN = TrialForm()

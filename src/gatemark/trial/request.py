@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatemark.campaign.plan import Cell
 from gatemark.config import defaults
 from gatemark.config.model import Campaign, DirectionTraffic, Family, Ipv4Model, Ipv6Model, OneWay, PortsModel, SideName
 from gatemark.config.sizes import mtu_of
+from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
 
 Json = dict[str, Any]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from gatemark.trial.facts import Facts
 from gatemark.trial.form import RateStep, frames_due
-from gatemark.trial.result import DirectionResult, PortFacts, TrialReport
+from gatemark.trial.report import DirectionResult, PortFacts, TrialReport
 from gatemark.units import format_duration_ns
 
 SENDING_TIME_EXCESS_DIVISOR = 100_000
@@ -38,22 +38,12 @@ class ValidityPolicy:
     """No burst may be sent later than this after its planned time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validity:
+class Validity(Facts):
     """Whether the Tester did its job in one trial."""
 
     valid: bool
     reasons: tuple[str, ...] = ()
     """Why not, as sentences with numbers; empty if valid."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as the journal holds it."""
-        return {"valid": self.valid, "reasons": list(self.reasons)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Validity:
-        """Read what `to_json` wrote."""
-        return cls(valid=data["valid"], reasons=tuple(data["reasons"]))
 
 
 def judge_validity(

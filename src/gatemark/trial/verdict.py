@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from gatemark.trial.result import Counts, TrialReport
+from gatemark.trial.facts import Facts
+from gatemark.trial.report import Counts, TrialReport
 from gatemark.units import format_ratio
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Facts):
     """Whether one valid trial met the goal."""
 
     passed: bool
     reasons: tuple[str, ...] = ()
     """Why not, as sentences with numbers; empty if passed."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as the journal holds it."""
-        return {"passed": self.passed, "reasons": list(self.reasons)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Verdict:
-        """Read what `to_json` wrote."""
-        return cls(passed=data["passed"], reasons=tuple(data["reasons"]))
 
 
 def judge(report: TrialReport, loss_tolerance: Fraction) -> Verdict:

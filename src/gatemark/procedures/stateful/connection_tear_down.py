@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gatemark.procedures.measured import MeasureStep
+from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.procedures.result import TearDown
 from gatemark.search.goal import Measure, Outcome, sending_ns
 
@@ -41,9 +41,14 @@ def measure_tear_down(connections: int, connections_per_second: int, measure: Me
         )
         for count, duration_ns in ((connections, fill_ns), (0, 0))
     ]
-    full, empty = (trial.tear_down_ns if trial.observation.outcome is Outcome.PASSED else None for trial in trials)
+    full, empty = (_tear_down_ns(trial) for trial in trials)
     limited = any(trial.observation.outcome is Outcome.TESTER_LIMITED for trial in trials)
     return TearDownPair(full_ns=full, empty_ns=empty, tester_limited=limited)
+
+
+def _tear_down_ns(trial: Measured) -> int | None:
+    facts = None if trial.valid is None else trial.valid.connections
+    return facts.tear_down_ns if facts is not None and trial.observation.outcome is Outcome.PASSED else None
 
 
 def tear_down_of(connections: int, pairs: Sequence[TearDownPair]) -> TearDown | None:

@@ -16,7 +16,8 @@ from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.procedures.result import Capacity, CapacityStep, Overflow
 from gatemark.search import binary
 from gatemark.search.goal import Goal, Kind, Measure, Observation, SearchResult
-from gatemark.trial.result import Counts, TrialReport
+from gatemark.trial.record import ConnectionFacts
+from gatemark.trial.report import Counts, TrialReport
 from gatemark.trial.verdict import judge
 
 
@@ -113,7 +114,7 @@ def _search_rate(rates: Goal, measure: MeasureStep) -> tuple[SearchResult | None
     while isinstance(step := binary.next_step(rates, history), Measure):
         trials.append(measure(step))
         history.append(trials[-1].observation)
-        if trials[-1].collapsed:
+        if _collapsed(trials[-1]):
             return None, trials[-1]
     return step, min(trials, key=lambda trial: trial.observation.frames_per_second)
 
@@ -157,19 +158,22 @@ def overflow_of(failed: Measured) -> Overflow:
     A connection that is lost in test phase 1 was refused; one that arrives with the Initiator's own address was let
     through untranslated. If every connection was established and some cannot be validated, they were evicted.
     """
-    if failed.collapsed:
+    if _collapsed(failed):
         return "collapsed"
-    first = failed.phase_one or failed.report
+    first = _phase_one(failed) or failed.report
     if first is None:
         return "other"
     counts = _foreground(first)
+    if counts is None:
+        return "other"
     untranslated = counts.faults.get("untranslated_source", 0)
     if untranslated or counts.lost > 0:
         return "untranslated" if untranslated >= counts.lost else "refused"
     if not judge(first, Fraction(0)).passed:
         return "other"
     validation = _validation(failed)
-    return "evicted" if validation is None or _foreground(validation).undelivered > 0 else "other"
+    validated = None if validation is None else _foreground(validation)
+    return "evicted" if validation is None or (validated is not None and validated.undelivered > 0) else "other"
 
 
 def lost_connections(failed: Measured) -> Literal["oldest", "newest", "spread"] | None:
@@ -179,9 +183,9 @@ def lost_connections(failed: Measured) -> Literal["oldest", "newest", "spread"] 
     be if only the oldest or the newest had been evicted.
     """
     validation = _validation(failed)
-    if validation is None:
+    counts = None if validation is None else _foreground(validation)
+    if counts is None:
         return None
-    counts = _foreground(validation)
     slices, lost = counts.loss.by_slice, sum(counts.loss.by_slice)
     if not lost:
         return None
@@ -194,9 +198,25 @@ def lost_connections(failed: Measured) -> Literal["oldest", "newest", "spread"] 
 
 def _validation(trial: Measured) -> TrialReport | None:
     """Return the report of the validation; None where test phase 1 failed, so that none was made."""
-    return None if trial.report == trial.phase_one else trial.report
+    return None if trial.report == _phase_one(trial) else trial.report
 
 
-def _foreground(report: TrialReport) -> Counts:
-    """Return the counts of the connections of a trial in one direction."""
-    return report.directions[0].foreground if report.directions else Counts()
+def _phase_one(trial: Measured) -> TrialReport | None:
+    """Return the report of the last attempt at test phase 1 before the validation; None where there was none."""
+    facts = _facts(trial)
+    return facts.phase_one[-1].report if facts is not None and facts.phase_one else None
+
+
+def _collapsed(trial: Measured) -> bool:
+    """Whether the gateway stopped working during the trial."""
+    facts = _facts(trial)
+    return facts is not None and facts.collapsed
+
+
+def _facts(trial: Measured) -> ConnectionFacts | None:
+    return None if trial.valid is None else trial.valid.connections
+
+
+def _foreground(report: TrialReport) -> Counts | None:
+    """Return the counts of the connections of a trial in one direction; None where nothing was sent."""
+    return report.directions[0].foreground if report.directions else None

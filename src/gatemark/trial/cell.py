@@ -1,0 +1,44 @@
+"""What a trial is made for: a run of the plan, and the traffic of that run. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gatemark.config.model import Direction
+from gatemark.config.sizes import FrameSizes
+from gatemark.config.types import Mix
+
+Procedure = Literal[
+    "throughput",
+    "frame_loss",
+    "delay",
+    "back_to_back",
+    "system_recovery",
+    "reset",
+    "connection_establishment_rate",
+    "validated_connection_establishment_rate",
+    "connection_tear_down_rate",
+    "connection_tracking_table_capacity",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One cell of the matrix of a campaign: the traffic of one run."""
+
+    direction: Direction
+    frame_sizes: FrameSizes
+    mix: Mix
+    connections: int | None = None
+    """Stateful: number of connections N (RFC 9693 section 4.1); None for stateless gateways and for the capacity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One procedure on one cell, with all its repetitions."""
+
+    number: int
+    """From 1, in the order in which the runs are measured."""
+    procedure: Procedure
+    cell: Cell

@@ -1,0 +1,63 @@
+"""Which trial to make: all of it beside the campaign itself, so that two trials with the same order are the same trial.
+
+Pure: resuming compares the orders of the trials that the journal holds with those that the campaign asks for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from gatemark.search.goal import Measure
+from gatemark.trial.cell import Run
+from gatemark.trial.form import PLAIN, TrialForm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialOrder:
+    """Which trial to make."""
+
+    run: Run
+    trial_number: int
+    """From 1, over the whole campaign."""
+    repetition: int
+    """From 0."""
+    attempt: int
+    """From 0; the attempts before it at this load were invalid."""
+    step: Measure
+    connections_per_second: int | None = None
+    """Stateful: rate of test phase 1 before phase 2 or tear-down; None where the rate is what is measured."""
+    form: TrialForm = PLAIN
+    """What it does and records beyond that; of a stateful trial, in test phase 2."""
+
+    @property
+    def connections(self) -> int | None:
+        """Number of connections N of a stateful trial; 0 for the tear-down of an empty table."""
+        return self.run.cell.connections if self.step.connections is None else self.step.connections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The first part in which two orders differ."""
+
+    part: str
+    """As a path, such as ``step.frames_per_second``."""
+    one: Any
+    other: Any
+
+
+def difference(one: TrialOrder, other: TrialOrder) -> Difference | None:
+    """Return the first part in which two orders differ; None if they are equal."""
+    return _difference(one, other, "")
+
+
+def _difference(one: Any, other: Any, part: str) -> Difference | None:
+    if one == other:
+        return None
+    if not is_dataclass(one) or type(one) is not type(other):
+        return Difference(part=part, one=one, other=other)
+    below = (
+        _difference(getattr(one, field.name), getattr(other, field.name), f"{part}.{field.name}".lstrip("."))
+        for field in fields(one)
+    )
+    return next(found for found in below if found is not None)

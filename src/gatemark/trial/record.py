@@ -1,0 +1,89 @@
+"""One trial as the journal keeps it: what was asked, what happened, what we make of it. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gatemark.search.goal import Observation, Outcome
+from gatemark.trial.facts import Facts
+from gatemark.trial.order import TrialOrder
+from gatemark.trial.report import TrialReport
+from gatemark.trial.validity import Validity
+from gatemark.trial.verdict import Verdict
+
+
+class PhaseOne(Facts):
+    """One attempt at test phase 1: every connection established once (RFC 9693 section 4.2)."""
+
+    connections_per_second: int
+    validity: Validity
+    verdict: Verdict | None
+    """None if the attempt is invalid; passed if every connection was established."""
+    report: TrialReport
+
+
+class ConnectionFacts(Facts):
+    """What a trial knows of the connections that it used."""
+
+    phase_one: tuple[PhaseOne, ...] = ()
+    """Attempts before the phase that the record's own report is about; the last one filled the table, or the trial is
+    invalid. Empty where phase 1 is itself what is measured, or where there is none."""
+    counted_before: int | None = None
+    """Connections that the gateway counted after its table was cleared; None if it cannot count."""
+    counted_after_phase_one: int | None = None
+    counted_after_phase_two: int | None = None
+    tear_down_ns: int | None = None
+    """Time that the gateway took to delete all connections, on its own clock (RFC 9693 section 4.8)."""
+    collapsed: bool = False
+    """The gateway stopped answering and was started again; the trial counts as failed."""
+    behaviour: Mapping[str, int] | None = None
+    """What the state table says about the gateway (answer to `connections` in `protocol/README.md`); once a run."""
+
+
+class ResetFacts(Facts):
+    """When the command that resets the gateway ran in the middle of a trial (RFC 6201 section 4), nanoseconds."""
+
+    began_ns: int
+    """From the start of sending to the start of the command, by the engine's last word on its time: right within some
+    milliseconds."""
+    took_ns: int
+    """How long the command took; the gateway may have needed longer, or less."""
+
+
+class TrialRecord(Facts):
+    """One trial, from the runner to the journal to the report."""
+
+    order: TrialOrder
+    validity: Validity
+    verdict: Verdict | None
+    """None if the trial is invalid."""
+    report: TrialReport
+    """Of a stateful trial, that of the last phase that was made."""
+    testbed_drops: Mapping[str, int] = {}
+    """Frames that the test bed's queues towards the Tester dropped during the trial, by place."""
+    gateway_drops: Mapping[str, int] = {}
+    """Frames that the gateway's own queues dropped meanwhile, as far as the test bed can see them, by place."""
+    started_at: str
+    """Wall time, ISO 8601 with offset."""
+    seconds: float
+    """How long it took, waits included; with the waits named in the report it shows what the Tester costs."""
+    connections: ConnectionFacts | None = None
+    """Stateful trials only."""
+    reset: ResetFacts | None = None
+    """When the gateway was reset; None if it was not."""
+
+    @property
+    def observation(self) -> Observation:
+        """What a search may know of a load after its last attempt."""
+        if self.verdict is None:
+            outcome = Outcome.TESTER_LIMITED
+        else:
+            outcome = Outcome.PASSED if self.verdict.passed else Outcome.FAILED
+        worst = self.report.worst()
+        return Observation(
+            frames_per_second=self.order.step.frames_per_second,
+            duration_ns=self.order.step.duration_ns,
+            outcome=outcome,
+            offered=0 if worst is None else worst.offered,
+            undelivered=0 if worst is None else max(0, worst.undelivered),
+        )
