@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import pytest
@@ -47,18 +47,11 @@ class Device:
         )
 
 
-def binary_search(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResult:
-    history: list[Observation] = []
-    while isinstance(step := binary.next_step(goal, history), Measure):
-        history.append(measure(step))
-    return step
-
-
 def run(search: Search, goal: Goal, device: Device) -> tuple[SearchResult, list[Observation]]:
     history: list[Observation] = []
 
     def measure(step: Measure) -> Observation:
-        assert goal.minimum <= step.frames_per_second <= goal.maximum
+        assert goal.minimum <= step.frames_per_second <= (goal.ceiling or goal.maximum)
         assert len(history) < STEPS_MAX, "the search does not end"
         history.append(device.observe(step, len(history), goal.trial_duration_ns))
         return history[-1]
@@ -137,7 +130,54 @@ def check_claims(goal: Goal, result: SearchResult, history: list[Observation]) -
             assert result.lower_bound is None or result.lower_bound < (result.upper_bound or goal.maximum + 1)
 
 
-SEARCHES = pytest.mark.parametrize("search", [binary_search, multiple_loss_ratio.search], ids=["binary", "mlrsearch"])
+@st.composite
+def open_ended_goals(draw: st.DrawFn) -> Goal:
+    start = draw(st.integers(2, 1_000_000))
+    ceiling = draw(st.one_of(st.integers(start, 150_000_000), st.just(150_000_000)))
+    full_ns = draw(st.sampled_from([1, 5, 60])) * SECOND
+    shares, loads = (
+        st.fractions(Fraction(1, 2000), Fraction(1, 4)),
+        st.integers(max(1, ceiling // 2000), max(1, ceiling // 4)),
+    )
+    resolution = draw(st.one_of(shares, loads))
+    start = max(start, min(ceiling, 2 * resolution)) if isinstance(resolution, int) else start
+    return Goal(
+        maximum=start,
+        minimum=draw(st.integers(1, start)),
+        resolution=resolution,
+        ceiling=ceiling,
+        search_duration_ns=draw(st.sampled_from([SECOND, full_ns])),
+        trial_duration_ns=full_ns,
+    )
+
+
+@st.composite
+def open_ended_cases(draw: st.DrawFn, noises: tuple[float, ...] = (0.0, 0.001, 0.05, 0.5)) -> tuple[Goal, Device]:
+    """A goal without a maximum and a gateway of any speed, noisy or not; the Tester may have a limit."""
+    goal = draw(open_ended_goals())
+    assert goal.ceiling is not None
+    capacity = draw(st.one_of(st.integers(0, 4 * goal.maximum), st.integers(0, goal.ceiling * 5 // 4)))
+    device = Device(
+        capacity=capacity,
+        full_length_capacity=capacity,
+        noise=draw(st.sampled_from(noises)),
+        tester_limit=draw(st.one_of(st.none(), st.integers(0, goal.ceiling))),
+        seed=draw(st.integers(0, 1000)),
+    )
+    return goal, device
+
+
+def climb(goal: Goal, history: list[Observation]) -> list[int]:
+    """The loads up to the first that did not pass, the slow and obvious way."""
+    loads = []
+    for trial in history:
+        loads.append(trial.frames_per_second)
+        if trial.outcome is not Outcome.PASSED or trial.frames_per_second == goal.ceiling:
+            break
+    return loads
+
+
+SEARCHES = pytest.mark.parametrize("search", [binary.search, multiple_loss_ratio.search], ids=["binary", "mlrsearch"])
 
 
 @SEARCHES
@@ -169,7 +209,7 @@ def test_the_truth_is_bracketed_or_the_tester_is_named(search: Search, case: tup
 @given(case=wild_cases())
 def test_no_gateway_makes_the_binary_search_claim_what_was_not_measured(case: tuple[Goal, Device]) -> None:
     goal, device = case
-    result, history = run(binary_search, goal, device)
+    result, history = run(binary.search, goal, device)
     check_claims(goal, result, history)
 
 
@@ -212,6 +252,98 @@ def test_every_prefix_of_a_history_replays(search: Search, case: tuple[Goal, Dev
 @given(goal=goals(), data=st.data())
 def test_binary_search_asks_for_no_load_twice_at_one_duration(goal: Goal, data: st.DataObject) -> None:
     capacity = data.draw(st.integers(0, goal.maximum))
-    _, history = run(binary_search, goal, Device(capacity=capacity, full_length_capacity=capacity // 2))
+    _, history = run(binary.search, goal, Device(capacity=capacity, full_length_capacity=capacity // 2))
     asked = [(trial.frames_per_second, trial.duration_ns) for trial in history]
     assert len(asked) == len(set(asked))
+
+
+@SEARCHES
+@settings(max_examples=150, deadline=None)
+@given(case=open_ended_cases())
+def test_an_open_ended_search_climbs_and_then_claims_only_what_it_measured(
+    search: Search, case: tuple[Goal, Device]
+) -> None:
+    goal, device = case
+    result, history = run(search, goal, device)
+    loads = climb(goal, history)
+    assert loads == [min(goal.maximum << step, goal.ceiling or 0) for step in range(len(loads))]
+    assert all(trial.duration_ns == goal.search_duration_ns for trial in history[: len(loads)])
+    assert result.highest_load == loads[-1] == max(trial.frames_per_second for trial in history)
+    closed = goal.ending_at(result.highest_load)
+    assert result.resolution == closed.gap
+    check_claims(closed, result, history)
+    if result.kind == "maximum_passed":
+        assert result.lower_bound == goal.ceiling
+
+
+@SEARCHES
+@settings(max_examples=150, deadline=None)
+@given(case=open_ended_cases(noises=(0.0,)))
+def test_an_open_ended_search_brackets_the_truth_or_names_the_tester(search: Search, case: tuple[Goal, Device]) -> None:
+    goal, device = case
+    result, _ = run(search, goal, device)
+    truth, limit = device.capacity, device.tester_limit
+    ends = [end for end in (result.upper_bound, result.tester_limited_at) if end is not None]
+    match result.kind:
+        case "found":
+            assert result.lower_bound is not None and result.upper_bound is not None
+            assert result.lower_bound <= truth < result.upper_bound <= result.lower_bound + result.resolution
+        case "maximum_passed":
+            assert truth >= (goal.ceiling or 0)
+        case "nothing_passes":
+            assert truth < (result.upper_bound or 0) <= max(goal.minimum, result.resolution)
+        case "tester_limited":
+            assert limit is not None and limit < (result.tester_limited_at or 0)
+            assert result.lower_bound is None or min(ends) - result.lower_bound <= result.resolution
+    if isinstance(goal.resolution, Fraction) and truth >= goal.maximum:  # it ends at most one doubling above the truth
+        assert result.resolution <= max(1, 2 * truth * goal.resolution)
+
+
+@SEARCHES
+@settings(max_examples=60, deadline=None)
+@given(case=open_ended_cases(), share=st.fractions(0, 1))
+def test_every_prefix_of_an_open_ended_history_replays(
+    search: Search, case: tuple[Goal, Device], share: Fraction
+) -> None:
+    goal, device = case
+    result, history = run(search, goal, device)
+    cut, made = int(share * len(history)), 0
+
+    def measure(step: Measure) -> Observation:
+        nonlocal made
+        observed = history[made] if made < cut else device.observe(step, made, goal.trial_duration_ns)
+        assert (step.frames_per_second, step.duration_ns) == (observed.frames_per_second, observed.duration_ns)
+        made += 1
+        return observed
+
+    assert search(goal, measure) == result
+    assert made == len(history)
+
+
+@SEARCHES
+@settings(max_examples=100, deadline=None)
+@given(case=open_ended_cases(noises=(0.0,)))
+def test_a_later_repetition_does_not_climb_again(search: Search, case: tuple[Goal, Device]) -> None:
+    goal, device = case
+    first, history = run(search, goal, device)
+    again, later = run(search, goal.after([first]), device)
+    assert (again.kind, again.highest_load, again.resolution) == (first.kind, first.highest_load, first.resolution)
+    assert later[0].frames_per_second == first.highest_load
+    climbed = len(climb(goal, history))
+    assert len(climb(goal, later)) == 1
+    # half of the end was a step of the climb and has to be tried again, unless the ceiling cut the last step short
+    if search is binary.search and first.highest_load == goal.maximum << (climbed - 1):
+        assert len(later) <= len(history) - climbed + 2
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=open_ended_cases())
+def test_a_later_repetition_goes_on_where_its_first_load_passes(case: tuple[Goal, Device]) -> None:
+    """Each repetition brackets on its own, on a gateway that has become twice as fast too."""
+    goal, device = case
+    first, _ = run(binary.search, goal, device)
+    faster = replace(device, capacity=4 * device.capacity, full_length_capacity=4 * device.capacity, noise=0.0)
+    known = goal.after([first])
+    again, later = run(binary.search, known, faster)
+    assert climb(known, later)[0] == first.highest_load
+    check_claims(known.ending_at(again.highest_load), again, later)

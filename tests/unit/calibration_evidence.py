@@ -26,7 +26,9 @@ def run_of(procedure: str, **parts: Any) -> RunResult:
 
 
 def searched(lower: int) -> SearchResult:
-    return SearchResult(kind="found", lower_bound=lower, upper_bound=lower + 100, resolution=100)
+    return SearchResult(
+        kind="found", lower_bound=lower, upper_bound=lower + 100, resolution=100, highest_load=lower + 100
+    )
 
 
 def throughput_check() -> Check:

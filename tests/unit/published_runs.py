@@ -139,7 +139,10 @@ def _rate_result(campaign: Campaign, table: dict[str, Any], place: int, *, numbe
     )  # fmt: skip
     octets = column if over == "octets" else 84
     run = run_of(campaign, procedure, number=number, connections=connections, octets=octets, direction=direction)
-    searches = tuple(SearchResult(kind="found", lower_bound=r, upper_bound=r + 100, resolution=100) for r in rates)
+    searches = tuple(
+        SearchResult(kind="found", lower_bound=r, upper_bound=r + 100, resolution=100, highest_load=r + 100)
+        for r in rates
+    )
     alpha = Fraction(table["alpha"][place]) if "alpha" in table else Fraction(1)
     validated = alpha if procedure.startswith("validated") else None
     return RunResult(run=run, limited_by="gateway", goal=goal, repetitions=searches, alpha=validated)

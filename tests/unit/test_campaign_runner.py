@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ from gatemark.dut.base import FoundTestBed
 from gatemark.engine.client import JsonObject, ProgressCallback
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError, EngineError, Interrupted, ResultError, TestBedError
-from gatemark.procedures.result import RunResult
+from gatemark.procedures.result import RunResult, searches_limited_by
 from gatemark.search.goal import Measure, Observation, Outcome
 from gatemark.search.scan import Scan, next_step
 from gatemark.trial.record import TrialRecord
@@ -131,6 +132,16 @@ class TestThroughput:
         (result,) = run(path, SimulatedDevice(capacity_forward=2_000_000))
         assert result.limited_by == "maximum"
         assert result.lower_bounds == (1_000_000, 1_000_000)
+
+    def test_a_maximum_that_passes_in_one_repetition_only_leaves_a_lower_bound(self, path: Path) -> None:
+        (result,) = run(path, SimulatedDevice(capacity_forward=2_000_000))
+        passed = result.repetitions[0]
+        failed = replace(passed, kind="found", lower_bound=998_000, upper_bound=999_000)
+        mixed = replace(result, repetitions=(passed, failed), limited_by=searches_limited_by((passed, failed)))
+        assert (mixed.limited_by, mixed.summary) == ("maximum", None)
+        assert mixed.at_least is not None
+        assert min(mixed.lower_bounds) == 998_000
+        assert result.summary is not None
 
     def test_nothing_passes(self, path: Path) -> None:
         (result,) = run(path, SimulatedDevice(capacity_forward=0))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gatemark.campaign.deviations import deviations
-from gatemark.campaign.estimate import estimate
+from gatemark.campaign.estimate import PlanEstimate, estimate
 from gatemark.campaign.plan import cells_of, make_plan
 from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
@@ -113,9 +113,37 @@ def test_the_estimate_counts_waits_and_repetitions() -> None:
     searched = estimate(campaign(throughput=throughput, **tables))
     assert (searched.trials_min, searched.trials_max) == (2, 22)
     assert searched.seconds_max == 22 * 14
-    shared = estimate(campaign(throughput={}, **tables))
-    assert shared.line_assumed
-    assert not estimate(campaign(throughput={}, **tables), 10**9).line_assumed
+    shared = estimate(rfc_campaign(**tables))
+    assert (shared.line_assumed, shared.maximum_assumed) == (True, False)
+    assert not estimate(rfc_campaign(**tables), 10**9).line_assumed
+
+
+@pytest.mark.parametrize("search", ["binary", "mlrsearch"])
+def test_a_search_that_finds_its_maximum_is_estimated_up_to_an_assumed_rate(search: str) -> None:
+    def needed(repetitions: int, **throughput: Any) -> PlanEstimate:
+        tables = {"frame_sizes": {"family": "ipv4", "octets": 64}}
+        waits = dict.fromkeys(("settle", "learn", "drain", "rest"), "0s")
+        table = {"search": search, "resolution": "1%", **throughput}
+        return estimate(campaign(throughput=table, traffic=tables, trial=waits, repetitions=repetitions))
+
+    once, twice = needed(1), needed(2)
+    assert (once.maximum_assumed, once.line_assumed) == (True, False)
+    assert not needed(1, maximum="1M").maximum_assumed
+    climbs = 11  # 10,000 to 10,240,000 frames/s
+    assert once.trials_max > climbs
+    assert once.trials_max < twice.trials_max < 2 * once.trials_max
+    assert once.trials_min <= 12
+    if search == "binary":  # 6 halvings of 50 % to 1 % of the maximum, a confirmation, and 3 more of them at most
+        assert (once.trials_max, once.seconds_max) == (climbs + 6 + 4, climbs + 6 + 4 * 60)
+        assert twice.trials_max == once.trials_max + 1 + 7 + 4
+
+
+def test_frame_loss_without_a_line_begins_above_the_throughput() -> None:
+    tables: dict[str, Any] = {"traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}}, "repetitions": 1}
+    with pytest.raises(ConfigError, match=r"frame_loss\.maximum.*measures no throughput"):
+        estimate(campaign(frame_loss={}, **tables))
+    alone, both = (estimate(campaign(throughput={}, **loss, **tables)) for loss in ({}, {"frame_loss": {}}))
+    assert (both.trials_min - alone.trials_min, both.trials_max - alone.trials_max) == (2, 10)
 
 
 @pytest.mark.parametrize(
@@ -143,9 +171,17 @@ def test_each_deviation_is_a_sentence_with_its_section(tables: dict[str, Any], w
 
 
 def test_the_defaults_deviate_only_where_the_tester_cannot_do_more() -> None:
-    assert deviations(rfc_campaign()) == (
+    told = (
         "No routing updates are sent; routes are static (RFC 2544 section 23 a).",
         "One destination network, not 256 (RFC 2544 section 12 asks for both).",
+    )
+    assert deviations(rfc_campaign(line={"rate": "10G"}, frame_loss={})) == told
+    assert deviations(rfc_campaign(frame_loss={})) == (
+        *told,
+        "A medium without a line rate has no maximum to begin at (RFC 2544 section 20): there the load of the search"
+        " doubles from 10000 frames/s on until a trial fails.",
+        "A medium without a line rate has no maximum to begin at (RFC 2544 section 26.3): there frame loss begins at"
+        " twice the throughput.",
     )
 
 

@@ -143,6 +143,19 @@ def test_the_chosen_maximum_is_told_as_at_least(shown: Callable[..., Shown]) -> 
     assert "≥ 1,000,000" in seen.terminal
 
 
+def test_a_rate_and_a_lower_bound_have_no_median(shown: Callable[..., Shown]) -> None:
+    whole = shown(SimulatedDevice(capacity_forward=5_000_000)).result.document
+    run = whole.runs[0].model_copy(
+        update={"rate_per_direction": None, "rate_sum_of_directions": None, "lower_bound": 998_000}
+    )
+    assert words.found_summary(run) is None
+    assert words.rate_cell(run) == "≥ 998,000"
+    assert words.limit_text(run) == "the chosen maximum in some repetitions; the gateway may do more"
+    said = statements.statement(whole, run, "no line rate").sentence
+    assert "at least 998,000 frames/s" in said
+    assert "In some repetitions the chosen maximum passed" in said
+
+
 def test_a_tolerated_loss_is_not_called_throughput(shown: Callable[..., Shown]) -> None:
     seen = shown(DEVICE, tolerance="0.01%")
     assert "not RFC 2544 throughput" in seen.words

@@ -68,7 +68,10 @@ def planned(campaign: Campaign, procedure: Procedure) -> Run:
 
 
 def searched(*rates: int) -> tuple[SearchResult, ...]:
-    return tuple(SearchResult(kind="found", lower_bound=rate, upper_bound=rate + 100, resolution=100) for rate in rates)
+    return tuple(
+        SearchResult(kind="found", lower_bound=rate, upper_bound=rate + 100, resolution=100, highest_load=rate + 100)
+        for rate in rates
+    )
 
 
 def document_of(campaign: Campaign, results: Sequence[RunResult], trials: Sequence[TrialRecord] = ()) -> ResultDocument:

@@ -4,7 +4,7 @@ import pytest
 from bench import search_time as script
 
 from gatemark.search import multiple_loss_ratio
-from gatemark.search.effort import steps_of_mlrsearch
+from gatemark.search.effort import steps_of
 from gatemark.search.goal import Goal, Measure, Observation, Outcome
 
 SECOND = 1_000_000_000
@@ -35,7 +35,7 @@ def test_the_resolution_is_not_undercut_where_the_maximum_is_far_above(capacity:
         search_duration_ns=SECOND,
         trial_duration_ns=60 * SECOND,
     )
-    steps = steps_of_mlrsearch(goal, capacity=capacity, buffer_frames=1000)
+    steps = steps_of(goal, "mlrsearch", capacity=capacity, buffer_frames=1000)
     assert [step.duration_ns for step in steps].count(60 * SECOND) <= 4
 
 

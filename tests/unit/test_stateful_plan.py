@@ -62,6 +62,15 @@ def campaign(*, inside: str = "left", table: dict[str, Any] | None = None, **tab
     return campaign_from_dict(document)
 
 
+RINGS: dict[str, Any] = {
+    "gateway": {"technology": "nat44"},
+    "testbed": {"kind": "loopback"},
+    "left": {"ipv4": {"address": "198.18.0.2"}},
+    "right": {"ipv4": {"address": "198.19.0.2"}},
+    "line": {},
+}
+"""No gateway, and a medium without a line rate."""
+
 ALL: dict[str, Any] = {
     "connection_establishment_rate": {"validated": [True, False], "alpha": "search"},
     "throughput": {},
@@ -194,9 +203,22 @@ class TestGoals:
             establishment_goal(wanted, cell(), LINE, validated=True)
 
     def test_a_share_of_an_unknown_line(self) -> None:
-        wanted = campaign(connection_establishment_rate={})
+        wanted = campaign(connection_establishment_rate={"maximum": "100%"})
         with pytest.raises(ConfigError, match=r"line\.rate"):
             establishment_goal(wanted, cell(), None, validated=False)
+
+    def test_without_a_line_the_rate_is_doubled(self) -> None:
+        wanted = campaign(connection_establishment_rate={"minimum": 10}, connection_tracking_table_capacity={})
+        goal = establishment_goal(wanted, cell(), None, validated=False)
+        assert (goal.maximum, goal.ceiling) == (10_000, 10**9)
+        assert goal.resolution == Fraction(1, 1000)
+        rates = capacity_goal(wanted, cell(None), None).rates
+        assert (rates.maximum, rates.ceiling, rates.resolution) == (10_000, 10**9, Fraction(1, 100))
+
+    def test_doubling_begins_with_a_rate_at_which_connections_live_long_enough(self) -> None:
+        wanted = campaign(table={"udp_timeout": "20s"}, connection_establishment_rate={})
+        goal = establishment_goal(wanted, cell(1_000_000), None, validated=False)
+        assert goal.maximum == goal.minimum == slowest_rate(wanted, 1_000_000, None, maximum=None) > 50_000
 
     def test_the_capacity_begins_with_its_own_rate_search(self) -> None:
         table = {"start": "2k", "maximum": "1M", "resolution": 10, "alpha": "50%", "beta": "10%", "gamma": "50%"}
@@ -217,7 +239,8 @@ def found(
         run=Run(number=1, procedure=procedure or "connection_establishment_rate", cell=of or cell()),
         limited_by="gateway",
         repetitions=tuple(
-            SearchResult(kind="found", lower_bound=bound, upper_bound=None, resolution=1) for bound in lower_bounds
+            SearchResult(kind="found", lower_bound=bound, upper_bound=None, resolution=1, highest_load=bound)
+            for bound in lower_bounds
         ),
     )
 
@@ -306,6 +329,14 @@ class TestEstimate:
         shared = {**self.PHASES, "rate": "50%"}
         _, _, least, most = self.estimated(connections=shared, **tables)
         assert most - least == pytest.approx(2 - 0.2, abs=1)
+
+    def test_a_rate_that_is_found_by_doubling(self) -> None:
+        table = {"resolution": "10%", "minimum": "1k"}
+        # 100k/s: 10k to 160k is 5 trials, 3 more halve 80k; 10M/s: 11 trials and 3 more. 3 s of waits in each
+        wanted = campaign(**RINGS, connections=self.PHASES, repetitions=1, connection_establishment_rate=table)
+        found = estimate(wanted)
+        assert found.maximum_assumed
+        assert (found.trials_min, found.trials_max) == (5 + 3, 11 + 3)
 
     def test_tear_down_fills_once_and_empties_twice(self) -> None:
         assert self.estimated(connection_tear_down_rate={}) == (2, 2, 5, 5)

@@ -173,16 +173,26 @@ def _of_the_procedures(campaign: Campaign) -> Iterator[str]:
                 f"A frame that takes longer than {format_duration_ns(throughput.frame_timeout_ns)} counts as lost in"
                 " the throughput search (RFC 2544 section 26.1 has no such limit)."
             )
-        if throughput.maximum != LineShare(1):
+        if throughput.maximum not in (None, LineShare(1)):
             yield "The search does not begin at the maximum of the line (RFC 2544 section 20)."
+        elif throughput.maximum is None and campaign.line.rate is None:
+            yield (
+                "A medium without a line rate has no maximum to begin at (RFC 2544 section 20): there the load of the"
+                f" search doubles from {defaults.SEARCH_START} frames/s on until a trial fails."
+            )
     if frame_loss is not None:
         if frame_loss.rates is not None:
             yield "Frame loss is measured at listed loads, not from 100% of the line downwards (RFC 2544 section 26.3)."
         else:
             if frame_loss.step > Fraction(1, 10):
                 yield f"Frame loss steps are {format_ratio(frame_loss.step)}, above 10% (RFC 2544 section 26.3)."
-            if frame_loss.maximum != LineShare(1):
+            if frame_loss.maximum not in (None, LineShare(1)):
                 yield "Frame loss does not begin at the maximum of the line (RFC 2544 section 26.3)."
+            elif frame_loss.maximum is None and campaign.line.rate is None:
+                yield (
+                    "A medium without a line rate has no maximum to begin at (RFC 2544 section 26.3): there frame loss"
+                    " begins at twice the throughput."
+                )
 
 
 def _of_the_connections(campaign: Campaign) -> Iterator[str]:

@@ -200,8 +200,8 @@ def measure_reset_run(trials: Trials, run: Run, earlier: Sequence[RunResult]) ->
 def _median_throughput(found: RunResult | None, line: int | None) -> int | _Refusal:
     """Return the throughput as it is reported, the median, rounded down; a refusal where it is not known.
 
-    It is not known where the Tester was the limit of the search, or where no load failed although the medium carries
-    more than the search tried.
+    It is not known where the Tester was the limit of the search, where no load failed although the medium carries more
+    than the search tried, or where that was so in some repetitions and not in others.
     """
     if found is None or not proven_throughput(found):
         return _none_passes(found)
@@ -209,14 +209,17 @@ def _median_throughput(found: RunResult | None, line: int | None) -> int | _Refu
         known = f"at least {proven_throughput(found)} frames/s"
         reason = f"the Tester was the limit of the throughput search, so of the throughput only {known} are known"
         return _Refusal(limited_by="tester", reason=f"{reason}; {SELF_TEST}")
-    highest = 0 if found.goal is None else found.goal.maximum
+    highest = max(search.highest_load for search in found.repetitions)
+    if line is not None and highest >= line and found.summary is None:
+        reason = f"the line rate of {line} frames/s passed in some repetitions of the throughput search, not in others"
+        return _Refusal(limited_by="maximum", reason=reason)
     if found.limited_by == "maximum" and (line is None or highest < line):
         reason = (
-            f"no load of the throughput search failed, up to its maximum of {highest} frames/s, so the throughput is"
-            " not known: raise throughput.maximum"
+            f"no load of the throughput search failed in a repetition, up to its maximum of {highest} frames/s, so the"
+            " throughput is not known: raise throughput.maximum, or leave it out"
         )
         return _Refusal(limited_by="maximum", reason=reason)
-    assert found.summary is not None, "only a Tester at its limit leaves none"
+    assert found.summary is not None, "only a Tester at its limit or a maximum that passed leaves none"
     return int(found.summary.median)
 
 

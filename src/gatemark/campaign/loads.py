@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
+from gatemark.config import defaults
 from gatemark.config.delay_tables import BackToBackModel, DelayModel
 from gatemark.config.model import Campaign, ConnectionEstablishmentRateModel, ThroughputModel
+from gatemark.config.types import FRAMES_PER_SECOND_MAX
 from gatemark.errors import ConfigError
 from gatemark.procedures.delay import DelayLoad
 from gatemark.procedures.result import RunResult
@@ -39,13 +42,14 @@ def throughput_goal(campaign: Campaign, line_maximum: int | None) -> Goal:
     """
     throughput = campaign.throughput
     assert throughput is not None, "the plan holds no throughput run without the table"
-    maximum, minimum, resolution = interval(campaign, "throughput", throughput, line_maximum)
     search_duration_ns = min(throughput.search_duration_ns, campaign.trial.duration_ns)
     one_frame = -(-NANOSECONDS_PER_SECOND // search_duration_ns)  # a trial below this load would have no frame
+    found = interval(campaign, "throughput", throughput, line_maximum, slowest=one_frame)
     return Goal(
-        maximum=maximum,
-        minimum=min(max(minimum, one_frame), maximum),
-        resolution=resolution,
+        maximum=found.maximum,
+        minimum=min(found.minimum, found.maximum),
+        resolution=found.resolution,
+        ceiling=found.ceiling,
         search_duration_ns=search_duration_ns,
         trial_duration_ns=campaign.trial.duration_ns,
         loss_tolerance=throughput.loss_tolerance,
@@ -57,28 +61,68 @@ def throughput_form(campaign: Campaign) -> TrialForm:
     return PLAIN if campaign.throughput is None else TrialForm(timeout_ns=campaign.throughput.frame_timeout_ns)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """The loads of a search, as `Goal` has them."""
+
+    maximum: int
+    minimum: int
+    resolution: int | Fraction
+    ceiling: int | None
+
+
 def interval(
     campaign: Campaign,
     table: str,
     model: ThroughputModel | ConnectionEstablishmentRateModel,
     line_maximum: int | None,
-) -> tuple[int, int, int]:
-    """Return maximum, minimum and resolution of a search; raise ConfigError if they contradict each other."""
+    *,
+    slowest: int,
+) -> Interval:
+    """Return the loads of a search that tries none below `slowest`; raise ConfigError if they contradict each other."""
     unit = "frames/s" if isinstance(model, ThroughputModel) else "connections/s"
-    maximum = load_of(campaign, f"{table}.maximum", model.maximum, line_maximum)
     minimum = load_of(campaign, f"{table}.minimum", model.minimum, line_maximum)
-    if minimum > maximum:
+    maximum = maximum_of(campaign, f"{table}.maximum", model.maximum, line_maximum)
+    if maximum is not None and minimum > maximum:
         raise ConfigError(
             what=f"{minimum} {unit} is above the maximum of {maximum}",
             where=f"{campaign.source}: {table}.minimum",
             fix="write a lower minimum",
         )
+    minimum = max(minimum, slowest)
     resolution = resolution_of(campaign, f"{table}.resolution", model.resolution, maximum, unit)
-    return maximum, minimum, resolution
+    return Interval(
+        maximum=first_load(minimum, resolution) if maximum is None else maximum,
+        minimum=minimum,
+        resolution=resolution,
+        ceiling=FRAMES_PER_SECOND_MAX if maximum is None else None,
+    )
 
 
-def resolution_of(campaign: Campaign, key: str, value: int | LineShare, maximum: int, unit: str) -> int:
-    """Return the distance of the bounds at which a search ends; raise ConfigError if it is as wide as the search."""
+def first_load(minimum: int, resolution: int | Fraction) -> int:
+    """Return the load with which an open-ended search begins; it is never below a resolution that is a load."""
+    return max(defaults.SEARCH_START, minimum, 2 * resolution if isinstance(resolution, int) else 0)
+
+
+def maximum_of(campaign: Campaign, key: str, rate: int | LineShare | None, line_maximum: int | None) -> int | None:
+    """Return where a search begins: by default 100 % of the line; None where a medium without one leaves it open.
+
+    Raises ConfigError if a share of a line rate is asked for that is not known.
+    """
+    if rate is None:
+        return None if line_maximum is None else max(1, line_maximum)
+    return load_of(campaign, key, rate, line_maximum)
+
+
+def resolution_of(
+    campaign: Campaign, key: str, value: int | LineShare, maximum: int | None, unit: str
+) -> int | Fraction:
+    """Return the distance of the bounds at which a search ends, a share of a maximum that is still to be found.
+
+    Raises ConfigError if it is as wide as the search.
+    """
+    if maximum is None:
+        return value
     resolution = int(value * maximum) if isinstance(value, LineShare) else value
     if resolution >= maximum > 1:
         raise ConfigError(
@@ -89,11 +133,12 @@ def resolution_of(campaign: Campaign, key: str, value: int | LineShare, maximum:
     return max(1, resolution)
 
 
-def frame_loss_scan(campaign: Campaign, line_maximum: int | None) -> Scan:
+def frame_loss_scan(campaign: Campaign, line_maximum: int | None, load_with_loss: int | None) -> Scan:
     """Return the loads of a frame loss measurement, highest first (RFC 2544 section 26.3).
 
     A list of rates is tried whole. Otherwise the loads fall from the maximum by one step each, until two successive
-    trials without loss. Raises ConfigError if a share of a line rate is asked for that is not known.
+    trials without loss. The maximum is by default that of the line; where there is none, it is `load_with_loss`. Raises
+    ConfigError if a share of a line rate is asked for that is not known, and if nothing says with which load to begin.
     """
     frame_loss = campaign.frame_loss
     assert frame_loss is not None, "the plan holds no frame loss run without the table"
@@ -104,7 +149,16 @@ def frame_loss_scan(campaign: Campaign, line_maximum: int | None) -> Scan:
             duration_ns=campaign.trial.duration_ns,
             ends_when_lossless=False,
         )
-    maximum = load_of(campaign, "frame_loss.maximum", frame_loss.maximum, line_maximum)
+    maximum = maximum_of(campaign, "frame_loss.maximum", frame_loss.maximum, line_maximum)
+    maximum = load_with_loss if maximum is None else maximum
+    if maximum is None:
+        raise ConfigError(
+            what="the medium has no line rate, or the port does not report it, and the campaign measures no throughput,"
+            " so nothing says with which load to begin",
+            where=f"{campaign.source}: frame_loss.maximum",
+            fix='write the load in frames/s, maximum = "1M", the bit/s of the medium, line.rate = "10G", or add a table'
+            " [throughput]",
+        )
     steps = range(int(1 / frame_loss.step) + 1)
     loads = [int((1 - frame_loss.step * step) * maximum) for step in steps]
     return Scan(
@@ -112,6 +166,17 @@ def frame_loss_scan(campaign: Campaign, line_maximum: int | None) -> Scan:
         duration_ns=campaign.trial.duration_ns,
         ends_when_lossless=True,
     )
+
+
+def load_with_loss(throughput: RunResult | None) -> int | None:
+    """Return a load at which a gateway loses frames: twice the highest throughput of any repetition.
+
+    Where none of them found any, it is the highest load that they tried. None if no throughput was measured.
+    """
+    if throughput is None:
+        return None
+    tried = max(result.highest_load for result in throughput.repetitions)
+    return min(2 * max(throughput.lower_bounds) or tried, FRAMES_PER_SECOND_MAX)
 
 
 def throughput_of(cell: Cell, earlier: Sequence[RunResult]) -> RunResult | None:

@@ -14,7 +14,14 @@ from gatemark.campaign.engine_trial import GatewayWatch
 from gatemark.campaign.event_runs import measure_back_to_back_run, measure_reset_run, measure_system_recovery_run
 from gatemark.campaign.events import EventCallback, RepetitionFinished, RunFinished, RunStarted, TrialFinished
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.loads import frame_loss_scan, line_maximum, throughput_form, throughput_goal
+from gatemark.campaign.loads import (
+    frame_loss_scan,
+    line_maximum,
+    load_with_loss,
+    throughput_form,
+    throughput_goal,
+    throughput_of,
+)
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import Plan
 from gatemark.campaign.stateful_loads import phase_one_rate, rate_before
@@ -119,7 +126,7 @@ def _measure_throughput_run(trials: Trials, run: Run, earlier: Sequence[RunResul
             connections_per_second=rate,
             form=throughput_form(campaign),
         )
-        found.append(measure_throughput(goal, steps.measure, search=campaign.throughput.search))
+        found.append(measure_throughput(goal.after(found), steps.measure, search=campaign.throughput.search))
         result = RunResult(
             run=run,
             limited_by=searches_limited_by(found),
@@ -134,7 +141,7 @@ def _measure_throughput_run(trials: Trials, run: Run, earlier: Sequence[RunResul
 def _measure_frame_loss_run(trials: Trials, run: Run, earlier: Sequence[RunResult]) -> RunResult:
     campaign = trials.campaign
     theoretical_maximum = line_maximum(campaign, run.cell, campaign.line.rate)
-    scan = frame_loss_scan(campaign, theoretical_maximum)
+    scan = frame_loss_scan(campaign, theoretical_maximum, load_with_loss(throughput_of(run.cell, earlier)))
     rate = rate_before(campaign, run.cell, earlier, phase_two_ns=campaign.trial.duration_ns)
     trials.tell(RunStarted(run=run, repetitions=campaign.repetitions, goal=None, rates=scan.rates))
     scans: list[tuple[Measured, ...]] = []

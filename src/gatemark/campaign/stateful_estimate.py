@@ -6,6 +6,7 @@ work, and on a slow one for the most.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -15,11 +16,14 @@ from gatemark.procedures.measured import Measured
 from gatemark.procedures.stateful.connection_establishment import measure_establishment_rate
 from gatemark.procedures.stateful.connection_tracking_table_capacity import measure_capacity
 from gatemark.procedures.stateful.connection_validation import ALPHAS
-from gatemark.search.goal import Goal, Measure, Observation, Outcome, sending_ns
+from gatemark.search.goal import Goal, Measure, Observation, Outcome, SearchResult, sending_ns
 from gatemark.trial.cell import Cell, Run
 
 ASSUMED_CONNECTIONS_PER_SECOND = 100_000
 """What the most work is estimated with: the connection establishment rate of a slow gateway on one processor."""
+
+ASSUMED_RATE_MAX = 10_000_000
+"""Frames/s or connections/s up to which a search that finds its maximum itself is estimated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,12 @@ class Work:
 
 
 LeastAndMost = tuple[Work, Work]
+
+
+def least_and_most(works: Collection[Work]) -> LeastAndMost:
+    """Return the fewest trials and the shortest time of any of these, and the most and longest."""
+    trials, times = [work.trials for work in works], [work.ns for work in works]
+    return Work(min(trials), min(times)), Work(max(trials), max(times))
 
 
 def add_phase_one(campaign: Campaign, cell: Cell, line: int | None, work: LeastAndMost) -> LeastAndMost:
@@ -64,36 +74,68 @@ def establishment_work(campaign: Campaign, run: Run, line: int | None) -> LeastA
     """Return the work of all repetitions; where alpha is searched for, of finding it as well."""
     validated = run.procedure == "validated_connection_establishment_rate"
     goal = establishment_goal(campaign, run.cell, line, validated=validated)
-    slow = max(goal.minimum, min(goal.maximum, ASSUMED_CONNECTIONS_PER_SECOND))
-    least = _search_work(campaign, goal, goal.maximum) * campaign.repetitions
     model = campaign.connection_establishment_rate
-    if not validated or model is None or model.alpha != "search":
-        return least, _search_work(campaign, goal, slow) * campaign.repetitions
-    searches = [_search_work(campaign, replace(goal, alpha=alpha), slow) for alpha in ALPHAS]
-    return least, sum(searches, Work()) + searches[-1] * (campaign.repetitions - 1)
+    fast, slow = _assumed_rates(goal)
+    if validated and model is not None and model.alpha == "search":
+        works = [
+            _searched_alpha_work(campaign, goal, fast, ALPHAS[:1]),
+            _searched_alpha_work(campaign, goal, slow, ALPHAS),
+        ]
+    else:
+        works = [_repeated_work(campaign, goal, rate, campaign.repetitions) for rate in (fast, slow)]
+    return least_and_most(works)
 
 
 def capacity_work(campaign: Campaign, cell: Cell, line: int | None) -> LeastAndMost:
-    """Return the work of one repetition, if the table holds what it is configured for, else up to the maximum."""
+    """Return the work of all repetitions, if the table holds what it is configured for, else up to the maximum."""
     goal = capacity_goal(campaign, cell, line)
     size = campaign.gateway.table.size or goal.maximum
-    slow = max(goal.rates.minimum, min(goal.rates.maximum, ASSUMED_CONNECTIONS_PER_SECOND))
-    trials: list[Work] = []
 
     def work(rate: int) -> Work:
-        trials.clear()
-        measure_capacity(goal, lambda step: _assumed(campaign, step, rate, size, trials))
+        trials: list[Work] = []
+        known: list[SearchResult] = []
+        for _ in range(campaign.repetitions):
+            again = replace(goal, rates=goal.rates.after(known))
+            found = measure_capacity(again, lambda step: _assumed(campaign, step, rate, size, trials))
+            known += [] if found.start is None else [found.start]
         return sum(trials, Work())
 
-    return work(goal.rates.maximum), work(slow)
+    return least_and_most([work(rate) for rate in _assumed_rates(goal.rates)])
 
 
-def _search_work(campaign: Campaign, goal: Goal, rate: int) -> Work:
-    """Return the work of one search on a gateway that establishes `rate` connections per second."""
+def _assumed_rates(goal: Goal) -> tuple[int, int]:
+    """Return the rates of the fastest gateway and of the slow one that a search is estimated for."""
+    fast = goal.maximum if goal.ceiling is None else max(goal.maximum, ASSUMED_RATE_MAX)
+    return fast, max(goal.minimum, min(fast, ASSUMED_CONNECTIONS_PER_SECOND))
+
+
+def _searched_alpha_work(campaign: Campaign, goal: Goal, rate: int, alphas: Sequence[Fraction]) -> Work:
+    """Return the work of all repetitions, of which the first one tries these shares."""
+    reference, _ = _search(campaign, replace(goal, alpha=None), rate)
+    known = goal.after([reference])
+    searches = [_search(campaign, replace(known, alpha=alpha), rate) for alpha in alphas]
+    first = sum((work for _, work in searches), Work())
+    last = replace(goal, alpha=alphas[-1]).after([searches[-1][0]])
+    return first + _repeated_work(campaign, last, rate, campaign.repetitions - 1)
+
+
+def _repeated_work(campaign: Campaign, goal: Goal, rate: int, repetitions: int) -> Work:
+    """Return the work of so many searches on a gateway that establishes `rate` connections per second."""
+    found: list[SearchResult] = []
+    work = Work()
+    for _ in range(repetitions):
+        result, added = _search(campaign, goal.after(found), rate)
+        found.append(result)
+        work += added
+    return work
+
+
+def _search(campaign: Campaign, goal: Goal, rate: int) -> tuple[SearchResult, Work]:
+    """Return the outcome and the work of one search on a gateway that establishes `rate` connections per second."""
     assert goal.connections is not None, "the goal of a search for this rate has a number of connections"
     size, trials = goal.connections, list[Work]()
-    measure_establishment_rate(goal, lambda step: _assumed(campaign, step, rate, size, trials))
-    return sum(trials, Work())
+    result = measure_establishment_rate(goal, lambda step: _assumed(campaign, step, rate, size, trials))
+    return result, sum(trials, Work())
 
 
 def _assumed(campaign: Campaign, step: Measure, rate: int, size: int, trials: list[Work]) -> Measured:
@@ -125,7 +167,7 @@ def _phase_one_rates(campaign: Campaign, cell: Cell, line: int | None) -> tuple[
     if not isinstance(wanted, Fraction):
         return wanted, wanted
     if campaign.connection_establishment_rate is not None:
-        fastest = establishment_goal(campaign, cell, line, validated=False).maximum
+        fastest, _ = _assumed_rates(establishment_goal(campaign, cell, line, validated=False))
     else:
         fastest = foreground_of(cell, line) or ASSUMED_CONNECTIONS_PER_SECOND
     slow = min(fastest, ASSUMED_CONNECTIONS_PER_SECOND)

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
 
-from gatemark.campaign.loads import interval, load_of, resolution_of
+from gatemark.campaign.loads import first_load, interval, maximum_of, resolution_of
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import count_max, time_needed_ns
 from gatemark.config.types import DURATION_MAX_NS, FRAMES_PER_SECOND_MAX
@@ -39,14 +39,15 @@ def establishment_goal(campaign: Campaign, cell: Cell, line_maximum: int | None,
         )
     alpha = ALPHAS[0] if model.alpha == "search" else model.alpha
     lowest_alpha = ALPHAS[-1] if model.alpha == "search" else model.alpha
-    maximum, minimum, resolution = interval(
-        campaign, "connection_establishment_rate", model, foreground_of(cell, line_maximum)
-    )
+    line = foreground_of(cell, line_maximum)
+    maximum = maximum_of(campaign, "connection_establishment_rate.maximum", model.maximum, line)
     slowest = slowest_rate(campaign, connections, lowest_alpha if validated else None, maximum=maximum)
+    found = interval(campaign, "connection_establishment_rate", model, line, slowest=slowest)
     return Goal(
-        maximum=maximum,
-        minimum=max(minimum, slowest),
-        resolution=resolution,
+        maximum=found.maximum,
+        minimum=found.minimum,
+        resolution=found.resolution,
+        ceiling=found.ceiling,
         connections=connections,
         alpha=alpha if validated else None,
     )
@@ -59,14 +60,15 @@ def capacity_goal(campaign: Campaign, cell: Cell, line_maximum: int | None) -> C
     """
     model, table = campaign.connection_tracking_table_capacity, "connection_tracking_table_capacity"
     assert model is not None, "the plan holds no capacity run without the table"
-    highest = load_of(campaign, f"{table}.maximum_rate", model.maximum_rate, foreground_of(cell, line_maximum))
+    highest = maximum_of(campaign, f"{table}.maximum_rate", model.maximum_rate, foreground_of(cell, line_maximum))
+    slowest = slowest_rate(campaign, model.start, model.alpha, maximum=highest)
+    resolution = resolution_of(campaign, f"{table}.rate_resolution", model.rate_resolution, highest, "connections/s")
     return CapacityGoal(
         rates=Goal(
-            maximum=highest,
-            minimum=slowest_rate(campaign, model.start, model.alpha, maximum=highest),
-            resolution=resolution_of(
-                campaign, f"{table}.rate_resolution", model.rate_resolution, highest, "connections/s"
-            ),
+            maximum=first_load(slowest, resolution) if highest is None else highest,
+            minimum=slowest,
+            resolution=resolution,
+            ceiling=FRAMES_PER_SECOND_MAX if highest is None else None,
             connections=model.start,
             alpha=model.alpha,
         ),
@@ -82,12 +84,13 @@ def foreground_of(cell: Cell, line_maximum: int | None) -> int | None:
     return None if line_maximum is None else line_maximum * cell.mix.m // cell.mix.n
 
 
-def slowest_rate(campaign: Campaign, connections: int, alpha: Fraction | None, *, maximum: int) -> int:
+def slowest_rate(campaign: Campaign, connections: int, alpha: Fraction | None, *, maximum: int | None) -> int:
     """Return the lowest rate at which no connection expires before the end of a trial (RFC 9693 section 4.4).
 
     Where the gateway's timeout is not known, it is taken to be the usual one, so that no trial lasts for hours. Raises
-    ConfigError if even the maximum is too slow.
+    ConfigError if even the maximum is too slow, or any rate where no maximum is given.
     """
+    maximum = maximum or FRAMES_PER_SECOND_MAX
     rates = range(1, FRAMES_PER_SECOND_MAX + 1)
     limit_ns = campaign.gateway.table.udp_timeout_ns
     if limit_ns is None:

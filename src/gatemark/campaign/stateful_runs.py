@@ -36,7 +36,7 @@ def measure_establishment_run(trials: Trials, run: Run, earlier: Sequence[RunRes
             goal, tried = replace(goal, alpha=chosen.alpha), chosen.tried
             found.append(chosen.result)
         else:
-            found.append(measure_establishment_rate(goal, steps.measure))
+            found.append(measure_establishment_rate(goal.after(found), steps.measure))
         result = _establishment_result(run, goal, found, tried, line)
         trials.tell(RepetitionFinished(repetition=repetition, result=result))
     return result
@@ -91,7 +91,8 @@ def measure_capacity_run(trials: Trials, run: Run, earlier: Sequence[RunResult])
     found: list[Capacity] = []
     for repetition in range(campaign.repetitions):
         steps = Repetition(trials, run, repetition)
-        found.append(measure_capacity(goal, steps.measure))
+        known = [capacity.start for capacity in found if capacity.start is not None]
+        found.append(measure_capacity(replace(goal, rates=goal.rates.after(known)), steps.measure))
         result = RunResult(
             run=run,
             limited_by=searches_limited_by(found),

@@ -10,7 +10,7 @@ from typing import Any
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import ASSUMED_BUFFER_NS, PlanEstimate, estimate
 from gatemark.campaign.plan import Plan, make_plan
-from gatemark.campaign.stateful_estimate import ASSUMED_CONNECTIONS_PER_SECOND
+from gatemark.campaign.stateful_estimate import ASSUMED_CONNECTIONS_PER_SECOND, ASSUMED_RATE_MAX
 from gatemark.cli.common import AsJson, cell_json, cell_text, complete_campaign, print_json
 from gatemark.config.model import Campaign
 from gatemark.dut.open import open_testbed
@@ -112,6 +112,9 @@ def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
     text = f"{trials} trials, {time}, without repetitions of invalid trials ({again})"
     if needed.line_assumed:
         text += "\nloads in % are estimated for a line of 10 Gbit/s, because line.rate is not set"
+    if needed.maximum_assumed:
+        rate = format_rate(ASSUMED_RATE_MAX)
+        text += f"\nmaxima that are not given are found by doubling, estimated up to {rate} per second"
     if campaign.throughput is not None and campaign.throughput.search == "mlrsearch":
         kept = format_duration_ns(ASSUMED_BUFFER_NS)
         text += f"\nat most, if the gateway keeps no more than {kept} of frames; MLRsearch needs longer for others"

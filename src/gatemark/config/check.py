@@ -386,7 +386,7 @@ def check_procedures(campaign: Campaign) -> Iterator[Problem]:
 def _check_interval(
     campaign: Campaign, table: str, goal: ThroughputModel | ConnectionEstablishmentRateModel
 ) -> Iterator[Problem]:
-    if type(goal.minimum) is type(goal.maximum) and goal.minimum > goal.maximum:
+    if goal.maximum is not None and type(goal.minimum) is type(goal.maximum) and goal.minimum > goal.maximum:
         yield problem(campaign, f"{table}.minimum", f"is above {table}.maximum", "write a minimum below the maximum")
     if _is_too_coarse(goal.resolution, goal.maximum):
         yield problem(
@@ -397,7 +397,7 @@ def _check_interval(
         )
 
 
-def _is_too_coarse(resolution: int | Fraction, maximum: int | Fraction) -> bool:
+def _is_too_coarse(resolution: int | Fraction, maximum: int | Fraction | None) -> bool:
     if isinstance(resolution, Fraction):
         return resolution >= 1
     return isinstance(maximum, int) and resolution >= maximum

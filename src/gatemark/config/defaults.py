@@ -25,6 +25,10 @@ REST_NS: Final = 5 * SECOND_NS
 SEARCH_DURATION_NS: Final = 1 * SECOND_NS
 """RFC 2544 section 24 allows shorter trials while searching; the result is confirmed at full length."""
 
+SEARCH_START: Final = 10_000
+"""First load of a search that finds its maximum itself, per second: few enough that almost every gateway passes it, so
+that no trial begins with an overload of many times what it forwards; ten doublings later it is 10 million."""
+
 LATENCY_DURATION_NS: Final = 120 * SECOND_NS
 """RFC 8219 section 7.2: at least 120 seconds."""
 FIRST_TAG_NS: Final = 60 * SECOND_NS

@@ -296,7 +296,7 @@ class Campaign(Table):
         document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         if self.frame_loss is not None and self.frame_loss.rates is not None:
             for key in ("maximum", "step"):  # without effect beside rates, and refused there
-                del document["frame_loss"][key]
+                document["frame_loss"].pop(key, None)
         if self.delay is not None and not self.delay.has_latency:
             for key in ("first_tag", "tags"):  # likewise where nothing is tagged
                 del document["delay"][key]

@@ -330,12 +330,14 @@ class ThroughputModel(Table):
     """Throughput (RFC 2544 section 26.1, RFC 8219 section 7.1)."""
 
     search: Literal["binary", "mlrsearch"] = Field("binary", description="halving, or MLRsearch")
-    maximum: FrameRate = Field(
-        default_factory=lambda: LineShare(1), description="highest load, in frames/s per direction or % of line rate"
+    maximum: FrameRate | None = Field(
+        None,
+        description="highest load, in frames/s per direction or % of line rate; default: 100%, without a line: found",
     )
     minimum: FrameRate = Field(1, description="lowest load, in frames/s per direction or % of line rate")
     resolution: FrameRate = Field(
-        default_factory=lambda: LineShare(1, 1000), description="gap at which to stop, in frames/s or % of maximum"
+        default_factory=lambda: LineShare(1, 1000),
+        description="gap at which to stop, in frames/s or % of maximum, given or found",
     )
     loss_tolerance: LossRatio = Field(
         default_factory=lambda: Fraction(0), description="loss ratio per direction that still passes; RFC 2544 wants 0%"
@@ -356,8 +358,10 @@ class FrameLossModel(Table):
     rates: tuple[FrameRate, ...] | None = Field(
         None, min_length=1, description="loads to be measured; in place of maximum and step"
     )
-    maximum: FrameRate = Field(
-        default_factory=lambda: LineShare(1), description="first load, in frames/s per direction or % of line rate"
+    maximum: FrameRate | None = Field(
+        None,
+        description="first load, in frames/s per direction or % of line rate; default: 100%, without a line: twice the"
+        " throughput that the campaign measures",
     )
     step: Step = Field(default_factory=lambda: Fraction(1, 10), description="each load is so much of maximum lower")
 
@@ -397,12 +401,13 @@ class ConnectionsModel(Table):
 class ConnectionEstablishmentRateModel(Table):
     """Maximum connection establishment rate (RFC 9693 sections 4.5 and 4.6)."""
 
-    maximum: FrameRate = Field(
-        default_factory=lambda: LineShare(1), description="highest rate, in connections/s or % of line rate"
+    maximum: FrameRate | None = Field(
+        None, description="highest rate, in connections/s or % of line rate; default: 100%, without a line: found"
     )
     minimum: FrameRate = Field(1, description="lowest rate, in connections/s or % of line rate")
     resolution: FrameRate = Field(
-        default_factory=lambda: LineShare(1, 1000), description="gap at which to stop, in connections/s or % of maximum"
+        default_factory=lambda: LineShare(1, 1000),
+        description="gap at which to stop, in connections/s or % of maximum, given or found",
     )
     validated: Annotated[tuple[StrictBool, ...], AsList] = Field(
         (False,), min_length=1, description="whether the Responder then checks every connection; both may be listed"
@@ -422,11 +427,12 @@ class ConnectionTrackingTableCapacityModel(Table):
 
     start: Count = Field(defaults.CAPACITY_START, description="C0: connections that the gateway certainly holds")
     maximum: Count | None = Field(None, description="connections at which the search ends; default: the port space")
-    maximum_rate: FrameRate = Field(
-        default_factory=lambda: LineShare(1), description="highest rate, in connections/s or % of line rate"
+    maximum_rate: FrameRate | None = Field(
+        None, description="highest rate, in connections/s or % of line rate; default: 100%, without a line: found"
     )
     rate_resolution: FrameRate = Field(
-        default_factory=lambda: LineShare(1, 100), description="e: error of the rate, in connections/s or % of maximum"
+        default_factory=lambda: LineShare(1, 100),
+        description="e: error of the rate, in connections/s or % of maximum_rate, given or found",
     )
     resolution: Count = Field(1, description="E: error of the capacity, in connections")
     alpha: Share = Field(default_factory=lambda: Fraction(1), description="rate of the validation as a share")

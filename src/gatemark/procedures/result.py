@@ -124,6 +124,8 @@ class Capacity:
     upper_bound: int | None
     """Fewest connections that were not."""
     steps: tuple[CapacityStep, ...]
+    start: SearchResult | None = None
+    """The search for R0 with C0 connections; None if the gateway collapsed in it."""
     overflow: Overflow | None = None
     """What happened to the connections beyond the capacity; None if the search saw none."""
     lost_connections: Literal["oldest", "newest", "spread"] | None = None
@@ -140,7 +142,8 @@ class RunResult:
     run: Run
     limited_by: LimitedBy
     """``tester`` if the Tester was the limit in any repetition: then all that is known of the gateway is a lower bound.
-    ``maximum`` if the highest load passed in any repetition, else ``gateway``."""
+    ``maximum`` if the highest load passed in any repetition, else ``gateway``. If it passed in some and not in others,
+    all that is known is a lower bound as well."""
     goal: Goal | None = None
     """Throughput and establishment rate: what was searched for. Capacity: the rate search with which it begins."""
     repetitions: tuple[SearchResult, ...] = ()
@@ -172,13 +175,26 @@ class RunResult:
 
     @property
     def summary(self) -> Summary | None:
-        """Rate that the gateway reaches over all repetitions; None where the Tester was the limit in any of them."""
-        return summarise(self.lower_bounds) if self.repetitions and self.limited_by != "tester" else None
+        """Rate that the gateway reaches over all repetitions; None where a rate and a lower bound would be mixed.
+
+        That is where the Tester was the limit in any of them, or where the maximum passed in some and not in others.
+        """
+        return summarise(self.lower_bounds) if self.repetitions and are_alike(self.repetitions) else None
 
     @property
     def at_least(self) -> Summary | None:
-        """What the gateway reaches at least, where the Tester was the limit in any repetition."""
-        return summarise(self.lower_bounds) if self.repetitions and self.limited_by == "tester" else None
+        """What the gateway reaches at least, where there is no summary."""
+        return summarise(self.lower_bounds) if self.repetitions and not are_alike(self.repetitions) else None
+
+    @property
+    def resolution(self) -> int | None:
+        """Resolution of the searches, the widest where it is a share of what they found; of R0 for the capacity."""
+        if self.goal is None:
+            return None
+        if isinstance(self.goal.resolution, int):
+            return self.goal.resolution
+        starts = (capacity.start for capacity in self.capacities if capacity.start is not None)
+        return max((search.resolution for search in (*self.repetitions, *starts)), default=None)
 
     @property
     def tester_limited_at(self) -> int | None:
@@ -187,6 +203,12 @@ class RunResult:
         limits += [point.frames_per_second for point in self.points if point.tester_limited]
         limits += [point.frames_per_second for point in self.delays if point.tester_limited]
         return min(limits, default=None)
+
+
+def are_alike(repetitions: Sequence[SearchResult] | Sequence[Capacity]) -> bool:
+    """Whether what the repetitions found may be summarised: all of them ended at the gateway, or all at the maximum."""
+    kinds = {result.kind for result in repetitions}
+    return "tester_limited" not in kinds and ("maximum_passed" not in kinds or len(kinds) == 1)
 
 
 def searches_limited_by(repetitions: Sequence[SearchResult] | Sequence[Capacity]) -> LimitedBy:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from gatemark.procedures.measured import MeasureStep
 from gatemark.search import binary
-from gatemark.search.goal import Goal, Measure, Observation, SearchResult
+from gatemark.search.goal import Goal, SearchResult
 
 
 def measure_throughput(goal: Goal, measure: MeasureStep, *, search: Literal["binary", "mlrsearch"]) -> SearchResult:
@@ -17,7 +17,4 @@ def measure_throughput(goal: Goal, measure: MeasureStep, *, search: Literal["bin
         )  # its package takes 0.2 s to load: only who searches pays for it
 
         return multiple_loss_ratio.search(goal, lambda step: measure(step).observation)
-    history: list[Observation] = []
-    while isinstance(step := binary.next_step(goal, history), Measure):
-        history.append(measure(step).observation)
-    return step
+    return binary.search(goal, lambda step: measure(step).observation)

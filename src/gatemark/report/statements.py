@@ -16,6 +16,7 @@ from gatemark.report.headline import Statement, context_of, said
 from gatemark.report.words import (
     ESTABLISHMENT_RATES,
     PROCEDURES,
+    at_least,
     connections_of,
     direction_label,
     format_bits,
@@ -50,6 +51,10 @@ LOST = {
     "spread": "lost connections were spread over all",
 }
 """Which established connections were gone, in order of establishment."""
+
+SOME_AT_THE_MAXIMUM = (
+    "In some repetitions the chosen maximum passed, in others it did not, so the lowest of them is given."
+)
 
 
 def statement(document: ResultDocument, run: RunPart, medium: str) -> Statement:
@@ -110,6 +115,9 @@ def _rate_statement(document: ResultDocument, run: RunPart, medium: str) -> Stat
         sentence = f"{what} not measured, {way}: {tester_limit(run)}, {unit}; {context}."
         return said(run, "Tester-limited", label, sentence)
     rate = found_summary(run)
+    if rate is None and run.limited_by == "maximum":
+        sentence = f"{what}: at least {format_count(at_least(run))} {unit}{of}; {context}. {SOME_AT_THE_MAXIMUM}"
+        return said(run, rate_cell(run), label, sentence, unit=unit)
     if rate is None:
         floor = format_count(run.goal.minimum)
         kind = "rate" if run.procedure in ESTABLISHMENT_RATES else "load"
@@ -136,6 +144,9 @@ def _capacity_statement(document: ResultDocument, run: RunPart, capacity: Capaci
     if run.limited_by == "tester":
         sentence = f"{what} not measured: {tester_limit(run)}, connections; {context}."
         return said(run, "Tester-limited", label, sentence)
+    if found is None and run.limited_by == "maximum":
+        sentence = f"{what}: at least {format_count(at_least(run))} connections; {context}. {SOME_AT_THE_MAXIMUM}"
+        return said(run, rate_cell(run), label, f"{sentence}{overflow_text(capacity)}", unit="connections")
     if found is None:
         sentence = f"{what}: in some search not even the first size was held; {context}."
         return said(run, "nothing passed", label, sentence, limited_by="gateway")

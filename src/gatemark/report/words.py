@@ -177,7 +177,10 @@ def connections_of(run: RunPart) -> int | None:
 
 
 def found_summary(run: RunPart) -> SummaryPart | None:
-    """What a search found, over the repetitions: a rate, or connections for the capacity."""
+    """What a search found, over the repetitions: a rate, or connections for the capacity.
+
+    None where nothing passed, and where only a lower bound is known: see `limit_text` and `rate_cell`.
+    """
     if run.capacity is not None:
         return run.capacity.capacity
     return run.rate_per_direction or run.connections_per_second
@@ -203,7 +206,8 @@ def limit_text(run: RunPart) -> str:
     if run.limited_by == "tester":
         return tester_limit(run)
     if run.limited_by == "maximum":
-        return "the chosen maximum; the gateway may do more"
+        some = "" if found_summary(run) else " in some repetitions"
+        return f"the chosen maximum{some}; the gateway may do more"
     return "gateway"
 
 
@@ -220,10 +224,14 @@ def rate_cell(run: RunPart) -> str:
     if run.limited_by == "tester":
         return tester_limit(run)
     found = found_summary(run)
-    if found is None:
-        return "nothing passed"
-    prefix = "≥ " if run.limited_by == "maximum" else ""
-    return f"{prefix}{format_count(found.median)}"
+    if run.limited_by == "maximum":
+        return f"≥ {format_count(at_least(run) if found is None else found.median)}"
+    return "nothing passed" if found is None else format_count(found.median)
+
+
+def at_least(run: RunPart) -> int:
+    """What the gateway reached in every repetition; 0 where one of them found nothing."""
+    return run.lower_bound or 0
 
 
 def bounds_cell(run: RunPart) -> str:

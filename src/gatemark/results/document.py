@@ -294,9 +294,9 @@ def _goal(campaign: Campaign, result: RunResult) -> GoalPart:
         search_duration_ns=None if goal is None else goal.search_duration_ns,
         waits=waits,
         search=search,
-        maximum=goal.maximum if goal is not None else max(loads, default=None),
+        maximum=max(loads, default=None) if goal is None else goal.maximum if goal.ceiling is None else None,
         minimum=None if goal is None else goal.minimum,
-        resolution=None if goal is None else goal.resolution,
+        resolution=result.resolution,
         frame_timeout_ns=timeout_ns,
     )
 

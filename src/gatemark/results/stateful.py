@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import tuple_space
 from gatemark.config.types import Span
-from gatemark.procedures.result import AlphaTried, Capacity, CapacityStep, RunResult, TearDown
+from gatemark.procedures.result import AlphaTried, Capacity, CapacityStep, RunResult, TearDown, are_alike
 from gatemark.results.parts import SummaryPart
 from gatemark.results.reasons import count_reasons
 from gatemark.results.stateful_parts import (
@@ -104,12 +104,12 @@ def capacity_part(campaign: Campaign, result: RunResult) -> CapacityPart | None:
         _capacity_repetition(number, found, model.start) for number, found in enumerate(result.capacities, start=1)
     )
     found = [one.lower_bound or 0 for one in repetitions if one.kind != "nothing_passes"]
-    measured = result.limited_by != "tester" and bool(found) and len(found) == len(repetitions)
+    measured = are_alike(result.capacities) and bool(found) and len(found) == len(repetitions)
     return CapacityPart(
         beta=str(model.beta),
         gamma=str(model.gamma),
         resolution=model.resolution,
-        rate_resolution=None if result.goal is None else result.goal.resolution,
+        rate_resolution=result.resolution,
         repetitions=repetitions,
         r0=_summary_of(one.r0 for one in repetitions),
         rs=_summary_of(one.rs for one in repetitions),

@@ -1,17 +1,18 @@
-"""Binary search, as siitperf does it, but with the maximum tried first.
+"""Binary search, as siitperf does it, but with the maximum tried first; an open-ended one finds its maximum itself.
 
 For the throughput (RFC 2544 section 26.1) and the maximum connection establishment rate (RFC 9693 section 4.5).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gatemark.search.goal import (
     Bounds,
     Goal,
     Measure,
     Observation,
+    Outcome,
     Purpose,
     SearchResult,
     bounds_of,
@@ -25,6 +26,7 @@ def next_step(goal: Goal, history: Sequence[Observation]) -> Measure | SearchRes
 
     Pure: same history, same answer; so an interrupted search resumes by replaying its journal.
 
+    0. Open-ended: the first load, then twice the load before, until one does not pass. That load is the maximum.
     1. Trials of `goal.search_duration_ns`: the maximum; then l = 0, h = maximum and, while h - l > resolution,
        (l + h) // 2, never below the minimum.
     2. Trials of `goal.trial_duration_ns` (RFC 2544 section 24), if that is longer: the load found; if it fails, down
@@ -36,15 +38,18 @@ def next_step(goal: Goal, history: Sequence[Observation]) -> Measure | SearchRes
     A load that the Tester could not offer validly ends the interval like one that failed, but it is kept apart and
     never becomes the gateway's upper bound. The result is the highest load that passed, never the last one tried.
     """
+    if goal.ceiling is not None:
+        end = upper_end(goal, history)
+        return end if isinstance(end, Measure) else next_step(goal.ending_at(end), history)
     if goal.connections is not None:
-        return _next_rate(goal, goal.connections, history)
+        return _next_rate(goal, history)
     search_ns, trial_ns = goal.durations_ns
     searching = [trial for trial in history if trial.duration_ns == search_ns]
     if not searching:
-        return Measure(frames_per_second=goal.maximum, duration_ns=search_ns, purpose="search")
+        return _search_at(goal, goal.maximum)
     bounds = bounds_of(searching)
     if not _is_finished(goal, bounds):
-        return _measure(_halve(goal, bounds), search_ns, "search")
+        return _search_at(goal, _halve(goal, bounds))
     if search_ns == trial_ns or bounds.lower is None:
         return conclude(goal, history)
     confirming = [trial for trial in history if trial.duration_ns == trial_ns]
@@ -56,19 +61,35 @@ def next_step(goal: Goal, history: Sequence[Observation]) -> Measure | SearchRes
     return narrow(goal, history)
 
 
-def _next_rate(goal: Goal, connections: int, history: Sequence[Observation]) -> Measure | SearchResult:
-    """Choose the next rate at which `connections` connections are established, or conclude."""
+def search(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResult:
+    """Search with trials made by `measure`; its exceptions pass through."""
+    history: list[Observation] = []
+    while isinstance(step := next_step(goal, history), Measure):
+        history.append(measure(step))
+    return step
+
+
+def upper_end(goal: Goal, history: Sequence[Observation]) -> Measure | int:
+    """Return the load at which an open-ended search found its upper end; the next step where it has not yet.
+
+    That is the first load that did not pass, because the gateway failed or the Tester was the limit, or the ceiling.
+    """
+    if goal.ceiling is None:
+        return goal.maximum
+    load = goal.maximum
+    for trial in history:
+        if trial.outcome is not Outcome.PASSED or load == goal.ceiling:
+            return load
+        load = min(2 * load, goal.ceiling)
+    return _search_at(goal, load)
+
+
+def _next_rate(goal: Goal, history: Sequence[Observation]) -> Measure | SearchResult:
+    """Choose the next rate at which connections are established, or conclude."""
     bounds = bounds_of(history)
     if history and _is_finished(goal, bounds):
         return conclude(goal, history)
-    rate = _halve(goal, bounds) if history else goal.maximum
-    return Measure(
-        frames_per_second=rate,
-        duration_ns=sending_ns(connections, rate),
-        purpose="search",
-        connections=connections,
-        alpha=goal.alpha,
-    )
+    return _search_at(goal, _halve(goal, bounds) if history else goal.maximum)
 
 
 def narrow(goal: Goal, history: Sequence[Observation]) -> Measure | SearchResult:
@@ -84,8 +105,8 @@ def _is_finished(goal: Goal, bounds: Bounds) -> bool:
     if bounds.end is None:
         return bounds.lower == goal.maximum
     if bounds.lower is None:
-        return bounds.end <= (goal.minimum if goal.connections else max(goal.minimum, goal.resolution))
-    return bounds.end - bounds.lower <= goal.resolution
+        return bounds.end <= (goal.minimum if goal.connections else max(goal.minimum, goal.gap))
+    return bounds.end - bounds.lower <= goal.gap
 
 
 def _halve(goal: Goal, bounds: Bounds) -> int:
@@ -101,8 +122,21 @@ def _step_down(goal: Goal, bounds: Bounds, tried: int) -> int:
     dozen full-length trials on a gateway that misses it by little.
     """
     end = goal.maximum if bounds.end is None else bounds.end
-    step = goal.resolution << (tried - 1)
+    step = goal.gap << (tried - 1)
     return max(goal.minimum, end // 2, end - step)
+
+
+def _search_at(goal: Goal, load: int) -> Measure:
+    """Return the trial that looks for the result at a load: a short one, or one that establishes all connections."""
+    if goal.connections is None:
+        return _measure(load, goal.durations_ns[0], "search")
+    return Measure(
+        frames_per_second=load,
+        duration_ns=sending_ns(goal.connections, load),
+        purpose="search",
+        connections=goal.connections,
+        alpha=goal.alpha,
+    )
 
 
 def _measure(load: int, duration_ns: int, purpose: Purpose) -> Measure:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from gatemark.search import binary
 from gatemark.search.goal import NANOSECONDS_PER_SECOND, Goal, Measure, Observation, Outcome
 
 
-def steps_of_mlrsearch(goal: Goal, *, capacity: int, buffer_frames: int = 0) -> tuple[Measure, ...]:
-    """Return the trials that MLRsearch makes of a gateway that forwards `capacity` frames/s.
+def steps_of(
+    goal: Goal, search: Literal["binary", "mlrsearch"], *, capacity: int, buffer_frames: int = 0
+) -> tuple[Measure, ...]:
+    """Return the trials that a search makes of a gateway that forwards `capacity` frames/s.
 
     Of what exceeds the capacity it keeps up to `buffer_frames` of a trial and forwards them later, so that a short
     trial passes at loads where a long one loses frames.
     """
-    from gatemark.search import multiple_loss_ratio  # its package takes 0.2 s to load: only who searches pays for it
-
     made: list[Measure] = []
 
     def measure(step: Measure) -> Observation:
@@ -27,5 +30,12 @@ def steps_of_mlrsearch(goal: Goal, *, capacity: int, buffer_frames: int = 0) -> 
             undelivered=lost,
         )
 
-    multiple_loss_ratio.search(goal, measure)
+    if search == "mlrsearch":
+        from gatemark.search import (
+            multiple_loss_ratio,
+        )  # its package takes 0.2 s to load: only who searches pays for it
+
+        multiple_loss_ratio.search(goal, measure)
+    else:
+        binary.search(goal, measure)
     return tuple(made)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Literal
@@ -41,11 +41,14 @@ class Goal:
     """
 
     maximum: int
-    """Highest load, tried first."""
+    """Highest load, tried first; of an open-ended search only the first load."""
     minimum: int
     """Lowest load tried."""
-    resolution: int
-    """Distance of the bounds at which the search ends."""
+    resolution: int | Fraction
+    """Distance of the bounds at which the search ends. A fraction, in an open-ended search only, is a share of the load
+    at which that found its upper end."""
+    ceiling: int | None = None
+    """Makes the search open-ended: the load doubles from `maximum` on until one does not pass, at most up to this."""
     search_duration_ns: int | None = None
     """Length of the trials that look for the result; None with `connections`."""
     trial_duration_ns: int | None = None
@@ -60,7 +63,17 @@ class Goal:
     def __post_init__(self) -> None:
         if not 1 <= self.minimum <= self.maximum:
             raise ValueError(f"a search needs 1 <= minimum <= maximum, not {self.minimum} and {self.maximum}")
-        if self.resolution < 1:
+        if self.ceiling is not None and self.ceiling < self.maximum:
+            raise ValueError(f"an open-ended search cannot begin at {self.maximum}, above its end {self.ceiling}")
+        if isinstance(self.resolution, Fraction):
+            if self.ceiling is None or not 0 < self.resolution < 1:
+                raise ValueError(f"only an open-ended search has a share as resolution, not {self.resolution}")
+        elif self.ceiling is not None and self.resolution >= self.maximum:
+            raise ValueError(
+                f"an open-ended search begins above its resolution of {self.resolution}: a repetition that"
+                f" began at {self.maximum} could not look for anything below it"
+            )
+        elif self.resolution < 1:
             raise ValueError(f"the resolution of a search is at least 1 frame/s, not {self.resolution}")
         if self.connections is None:
             search_ns, trial_ns = self.durations_ns
@@ -75,6 +88,29 @@ class Goal:
         if self.search_duration_ns is None or self.trial_duration_ns is None:
             raise ValueError("the trials of this search have no length of their own")
         return self.search_duration_ns, self.trial_duration_ns
+
+    @property
+    def gap(self) -> int:
+        """Return the resolution as a load, which it is once the maximum of the search is known."""
+        if isinstance(self.resolution, Fraction):
+            raise ValueError("the resolution is a share of a maximum that the search has still to find")
+        return self.resolution
+
+    def ending_at(self, maximum: int) -> Goal:
+        """Return the goal of an open-ended search that has found its upper end: that of any other search."""
+        resolution = self.resolution
+        if isinstance(resolution, Fraction):
+            resolution = max(1, int(resolution * maximum))
+        return replace(self, maximum=maximum, resolution=resolution, ceiling=None)
+
+    def after(self, earlier: Iterable[SearchResult]) -> Goal:
+        """Return the goal of a repetition after others: an open-ended search begins at the highest load of any of them.
+
+        So it does not climb again; if that load passes this time, it goes on from there.
+        """
+        if self.ceiling is None:
+            return self
+        return replace(self, maximum=max([self.maximum, *(result.highest_load for result in earlier)]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +145,8 @@ class SearchResult:
     """What one search concluded. Every bound is a load that was measured.
 
     ``found``: both bounds hold, from valid trials; the gateway limits. ``maximum_passed``: no load failed, the
-    highest one passed at full length. ``nothing_passes``: every load failed, down to the upper bound.
+    highest one passed at full length; an open-ended search has none but its ceiling. ``nothing_passes``: every load
+    failed, down to the upper bound.
     ``tester_limited``: the Tester could not offer `tester_limited_at` validly, so all that is known of the gateway is
     that it reaches `lower_bound` (None: not even the lowest load could be offered validly).
     """
@@ -120,6 +157,8 @@ class SearchResult:
     upper_bound: int | None
     """Lowest load that failed a valid trial."""
     resolution: int
+    highest_load: int
+    """The maximum; of an open-ended search the load at which it found its upper end."""
     tester_limited_at: int | None = None
     """Lowest load below the upper bound at which no valid trial could be made."""
 
@@ -167,12 +206,12 @@ def bounds_of(history: Iterable[Observation], *, pass_duration_ns: int = 0) -> B
 
 
 def conclude(goal: Goal, history: Sequence[Observation]) -> SearchResult:
-    """Return what a finished search may claim; the same rule for every kind of search.
+    """Return what a finished search with a known maximum may claim; the same rule for every kind of search.
 
     A result is the gateway's only if a valid trial failed within the resolution of the highest load that passed.
     """
     bounds = bounds_of(history, pass_duration_ns=goal.trial_duration_ns or 0)
-    narrow = bounds.lower is not None and bounds.upper is not None and bounds.upper - bounds.lower <= goal.resolution
+    narrow = bounds.lower is not None and bounds.upper is not None and bounds.upper - bounds.lower <= goal.gap
     kind: Kind
     if narrow:
         kind = "found"
@@ -188,6 +227,7 @@ def conclude(goal: Goal, history: Sequence[Observation]) -> SearchResult:
         kind=kind,
         lower_bound=bounds.lower,
         upper_bound=bounds.upper,
-        resolution=goal.resolution,
+        resolution=goal.gap,
+        highest_load=goal.maximum,
         tester_limited_at=bounds.tester_limit if kind == "tester_limited" else None,
     )

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
-from gatemark.search.binary import narrow, next_step
+from gatemark.search.binary import narrow, next_step, upper_end
 from gatemark.search.goal import Goal, Measure, Observation, Outcome, Purpose, SearchResult, bounds_of
 
 SEARCH_SECONDS_MAX = 10.0 * 365 * 86_400
@@ -37,10 +37,15 @@ def search(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResul
     on with the narrower width, and gets what is known already at no cost. The claim is made by the same rule as for the
     binary search, from the trials of this search. The package's loads are finer than whole frames/s, so one of ours may
     have passed and failed; where that leaves a gap, full-length trials close it.
+
+    An open-ended search first doubles the load of short trials until one does not pass: that is the package's maximum.
     """
-    if goal.minimum == goal.maximum:  # one load is no interval for the package
-        return _single_load(goal, measure)
     measurer = _Measurer(goal, measure)
+    while isinstance(end := upper_end(goal, measurer.history), Measure):
+        measurer.observe(end)
+    goal = goal.ending_at(end)
+    if goal.maximum - goal.minimum <= goal.gap:  # the package never ends with an interval narrower than its width
+        return _without_the_package(goal, measurer)
     reference = _reference(goal, measurer)
     _let_the_package_search(goal, measurer, reference)
     bounds = bounds_of(measurer.history, pass_duration_ns=goal.durations_ns[1])
@@ -68,7 +73,7 @@ def _let_the_package_search(goal: Goal, measurer: _Measurer, reference: int) -> 
             SearchGoal(
                 loss_ratio=float(goal.loss_tolerance),
                 exceed_ratio=0.0,
-                relative_width=min(RELATIVE_WIDTH_MAX, goal.resolution / reference),
+                relative_width=min(RELATIVE_WIDTH_MAX, goal.gap / reference),
                 initial_trial_duration=search_ns / NANOSECONDS_PER_SECOND,
                 final_trial_duration=trial_ns / NANOSECONDS_PER_SECOND,
                 duration_sum=trial_ns / NANOSECONDS_PER_SECOND,
@@ -133,10 +138,9 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no t
         return offered, lost, offered
 
 
-def _single_load(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResult:
-    history: list[Observation] = []
-    while isinstance(step := next_step(goal, history), Measure):
-        history.append(measure(step))
+def _without_the_package(goal: Goal, measurer: _Measurer) -> SearchResult:
+    while isinstance(step := next_step(goal, measurer.history), Measure):
+        measurer.observe(step)
     return step
 
 

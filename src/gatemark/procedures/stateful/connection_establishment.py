@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatemark.procedures.measured import MeasureStep
 from gatemark.search import binary
-from gatemark.search.goal import Goal, Measure, Observation, SearchResult
+from gatemark.search.goal import Goal, SearchResult
 
 
 def measure_establishment_rate(goal: Goal, measure: MeasureStep) -> SearchResult:
@@ -17,7 +17,4 @@ def measure_establishment_rate(goal: Goal, measure: MeasureStep) -> SearchResult
     `goal` says how many connections each trial establishes, so a trial lasts as long as its rate makes it, and every
     trial is whole: nothing is to be confirmed. The result is a rate that was measured.
     """
-    history: list[Observation] = []
-    while isinstance(step := binary.next_step(goal, history), Measure):
-        history.append(measure(step).observation)
-    return step
+    return binary.search(goal, lambda step: measure(step).observation)

@@ -96,15 +96,19 @@ def _size_to_test(
 def measure_capacity(goal: CapacityGoal, measure: MeasureStep) -> Capacity:
     """Search once. The only effects are those of `measure`; a gateway that collapsed must work again afterwards."""
     steps: list[CapacityStep] = []
+    start: SearchResult | None = None
     overflow: Measured | None = None
     while (size := next_size(goal, steps)) is not None:
         result, last = _search_rate(size.rates, measure)
         if result is not None and result.lower_bound is None and result.kind == "tester_limited":
-            return _conclude(goal, steps, overflow, tester_limited=True)
+            return _conclude(goal, steps, start or result, overflow, tester_limited=True)
+        if start is None and result is not None:
+            start = result
+            goal = replace(goal, rates=goal.rates.ending_at(start.highest_load))
         step = _step(size, None if result is None else result.lower_bound)
         steps.append(step)
         overflow = overflow if step.stored else last
-    return _conclude(goal, steps, overflow, tester_limited=False)
+    return _conclude(goal, steps, start, overflow, tester_limited=False)
 
 
 def _search_rate(rates: Goal, measure: MeasureStep) -> tuple[SearchResult | None, Measured]:
@@ -131,7 +135,12 @@ def _step(size: SizeToTest, rate: int | None) -> CapacityStep:
 
 
 def _conclude(
-    goal: CapacityGoal, steps: Sequence[CapacityStep], overflow: Measured | None, *, tester_limited: bool
+    goal: CapacityGoal,
+    steps: Sequence[CapacityStep],
+    start: SearchResult | None,
+    overflow: Measured | None,
+    *,
+    tester_limited: bool,
 ) -> Capacity:
     capacity = max((step.connections for step in steps if step.stored), default=None)
     upper_bound = min((step.connections for step in steps if not step.stored), default=None)
@@ -147,6 +156,7 @@ def _conclude(
         capacity=capacity,
         upper_bound=upper_bound,
         steps=tuple(steps),
+        start=start,
         overflow=None if overflow is None else overflow_of(overflow),
         lost_connections=None if overflow is None else lost_connections(overflow),
     )

@@ -37,12 +37,12 @@ def choose_alpha(goal: Goal, reference: Sequence[SearchResult], measure: Measure
 
     `reference` holds the repetitions without validation at the same number of connections. The noise ends one
     resolution below the lowest of them. If no alpha reaches it, the one with the highest validated rate is chosen: then
-    it is not the validation's rate that costs connections.
+    it is not the validation's rate that costs connections. Open-ended searches begin where those of `reference` ended.
     """
-    floor = min(result.lower_bound or 0 for result in reference) - goal.resolution
+    floor = min((result.lower_bound or 0) - result.resolution for result in reference)
     searches: list[tuple[Fraction, SearchResult]] = []
     for alpha in ALPHAS:
-        found = measure_establishment_rate(replace(goal, alpha=alpha), measure)
+        found = measure_establishment_rate(replace(goal.after(reference), alpha=alpha), measure)
         searches.append((alpha, found))
         if (found.lower_bound or 0) >= floor:
             break
