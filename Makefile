@@ -27,7 +27,7 @@ check: ## the checks alone, on what is built
 	scripts/check
 
 format: setup ## rewrite C++ and Python in the project's form
-	git ls-files -co --exclude-standard 'engine/*.cpp' 'engine/*.hpp' 'bench/*.cpp' 'bench/*.hpp' | xargs -r clang-format -i
+	scripts/sources cpp | xargs -r clang-format -i
 	.venv/bin/ruff format src tests bench && .venv/bin/ruff check --fix src tests bench
 
 bench: build ## cycles per frame beside DPDK's own testpmd, pacing; with ARGS="--quick" below a minute

@@ -23,6 +23,7 @@ public:
             problem("", "is not an object", "send {...}");
         }
     }
+    // NOLINTNEXTLINE(bugprone-exception-escape): only a lack of memory throws here, and then the process may end
     ~ObjectReader() {
         if (!value_.is_object()) {
             return;

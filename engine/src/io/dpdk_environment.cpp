@@ -181,6 +181,7 @@ Result<DpdkEnvironment> DpdkEnvironment::start(const EnvironmentOptions& options
 
     std::vector<std::string> list = arguments(options, huge_pages, allowed);
     std::vector<char*> pointers;
+    pointers.reserve(list.size());
     for (std::string& argument : list) {
         pointers.push_back(argument.data());
     }

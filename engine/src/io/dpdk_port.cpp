@@ -431,7 +431,8 @@ std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, std::size_t
         const std::size_t ring = std::bit_ceil(port.ring_frames);
         const std::size_t receive = (receive_pool_frames(port.name.kind, static_cast<unsigned>(ring)) + port.extra_frames) *
                                     (receive_data_room(port) + buffer_overhead);
-        const std::size_t transmit = (ring + 8 * pool_cache_frames) * (frame_octets_max(port.mtu) + RTE_PKTMBUF_HEADROOM + buffer_overhead);
+        const std::size_t transmit =
+            (ring + std::size_t{8} * pool_cache_frames) * (frame_octets_max(port.mtu) + RTE_PKTMBUF_HEADROOM + buffer_overhead);
         octets += port.queues * (receive + frame_pools * transmit);
     }
     return octets * 5 / 4 / mib;

@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <concepts>
 
 namespace gatemark::loop {
 
@@ -93,7 +94,9 @@ public:
         : plan_{plan}, queue_{queue}, clock_{clock}, foreground_{foreground}, background_{plan.background}, next_{plan.first} {
         counts_.offered_end = plan.first;
     }
-    Sender(const SenderPlan& plan, Queue& queue, const Clock& clock) : Sender{plan, queue, clock, Foreground{plan.foreground}} {}
+    /// For a writer that needs nothing but the stream.
+    template <std::constructible_from<const frame::Stream*> Writer = Foreground>
+    Sender(const SenderPlan& plan, Queue& queue, const Clock& clock) : Sender{plan, queue, clock, Writer{plan.foreground}} {}
 
     bool poll() noexcept override {
         if (finished_.load(std::memory_order_relaxed)) {

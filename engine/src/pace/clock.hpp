@@ -9,7 +9,7 @@ namespace gatemark::pace {
 /// A point on, or a stretch of, the Tester's clock. Only `tick_scale.hpp` converts it.
 struct Ticks {
     std::uint64_t value = 0;
-    friend constexpr auto operator<=>(Ticks, Ticks) = default;
+    friend constexpr auto operator<=>(Ticks, Ticks) = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 misreads <=> in templates
 };
 
 template <class C> concept TickClock = requires(const C& clock) {
