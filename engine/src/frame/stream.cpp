@@ -78,6 +78,25 @@ void build(FrameForm& form, const LinkAddresses& link, const HeaderFields& field
                    swap_octets(static_cast<std::uint16_t>(layout.udp_octets())) + swap_octets(std::uint16_t{net::protocol_udp});
 }
 
+std::optional<Error> problem_of(const StreamRequest& request, const std::string& where) {
+    const std::size_t octets_min = request.source.address.family == net::Family::ipv4 ? 64 : 84;
+    if (request.frame_octets < octets_min || request.frame_octets > 9236) {
+        return Error{std::to_string(request.frame_octets) + " octets is no frame size", where + ".frame_octets",
+                     "choose 64 to 9216 for IPv4 and 84 to 9236 for IPv6: 18 octets of UDP data are the least that carries the signature"};
+    }
+    if (request.hop_limit <= request.hop_limit_decrement) {
+        return Error{
+            "hop limit " + std::to_string(request.hop_limit) + " does not survive " + std::to_string(request.hop_limit_decrement) + " hops",
+            where + ".hop_limit", "raise it above the gateway's decrement"};
+    }
+    return std::nullopt;
+}
+
+std::size_t octets_when_translated(std::size_t frame_octets, net::Family from, net::Family to) noexcept {
+    constexpr std::size_t longer_by = net::ipv6::header_octets - net::ipv4::header_octets;
+    return from == to ? frame_octets : to == net::Family::ipv6 ? frame_octets + longer_by : frame_octets - longer_by;
+}
+
 }  // namespace
 
 Layout Layout::make(net::Family family, std::size_t frame_octets, bool tagged) noexcept {
@@ -96,15 +115,8 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     const net::Family sent_family = request.source.address.family;
     const net::Family expected_family = request.as_sent ? sent_family : request.destination.address.family;
     const net::AddressMapping* const mapping = request.mapping ? &*request.mapping : nullptr;
-    const std::size_t octets_min = sent_family == net::Family::ipv4 ? 64 : 84;
-    if (request.frame_octets < octets_min || request.frame_octets > 9236) {
-        return Error{std::to_string(request.frame_octets) + " octets is no frame size", where + ".frame_octets",
-                     "choose 64 to 9216 for IPv4 and 84 to 9236 for IPv6: 18 octets of UDP data are the least that carries the signature"};
-    }
-    if (request.hop_limit <= request.hop_limit_decrement) {
-        return Error{
-            "hop limit " + std::to_string(request.hop_limit) + " does not survive " + std::to_string(request.hop_limit_decrement) + " hops",
-            where + ".hop_limit", "raise it above the gateway's decrement"};
+    if (auto error = problem_of(request, where)) {
+        return *std::move(error);
     }
     Stream stream;
     stream.octet_ = signature::stream_octet(direction, traffic_class);
@@ -153,10 +165,7 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
         form.destination = std::get<AddressField>(std::move(destination_field));
         return std::nullopt;
     };
-    constexpr std::size_t longer_by = net::ipv6::header_octets - net::ipv4::header_octets;
-    const std::size_t expected_octets = expected_family == sent_family         ? request.frame_octets
-                                        : expected_family == net::Family::ipv6 ? request.frame_octets + longer_by
-                                                                               : request.frame_octets - longer_by;
+    const std::size_t expected_octets = octets_when_translated(request.frame_octets, sent_family, expected_family);
     if (auto error = fill(stream.sent_, sent_family, request.frame_octets, sent_link.vlan_id.has_value())) {
         return *error;
     }

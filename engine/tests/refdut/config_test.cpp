@@ -51,8 +51,7 @@ TEST(RefdutDuration, IsExactOrNothing) {
     }
 }
 
-TEST(RefdutConfig, AllKeys) {
-    const Settings settings = settings_of(R"(
+constexpr const char* all_keys = R"(
 mode = "nat64"
 seed = 7
 control = "/run/x.sock"
@@ -98,7 +97,10 @@ reorder = [{every = 7, by = 5}]
 corrupt = [{field = "hop_limit", every = 9}]
 [reverse]
 delay = {kind = "periodic", values = ["10 us", "50 us"]}
-)");
+)";
+
+TEST(RefdutConfig, AllKeys) {
+    const Settings settings = settings_of(all_keys);
     EXPECT_TRUE(settings.seed == 7 && settings.control == "/run/x.sock" && settings.processor == 1U && !settings.huge_pages_allowed);
     EXPECT_EQ(settings.held_frames, 50'000U);
     const SideSettings& left = settings.sides[0];

@@ -46,6 +46,36 @@ struct Plan {
     bool copy = false;
 };
 
+/// In the order in which they leave, each frame held back until `by` others have overtaken it.
+void send_in_order(const std::vector<Plan>& plans, Account& account) {
+    std::vector<Plan> waiting;
+    for (const Plan& plan : plans) {
+        if (plan.by > 0) {
+            waiting.push_back(plan);
+            continue;
+        }
+        account.out.push_back(plan.number + (plan.copy ? 10'000 : 0));
+        ++(plan.copy ? account.duplicated : account.forwarded);
+        if (plan.copy) {
+            continue;
+        }
+        std::erase_if(waiting, [&](Plan& held) {
+            if (--held.by > 0) {
+                return false;
+            }
+            account.out.push_back(held.number);
+            ++account.reordered;
+            ++account.forwarded;
+            return true;
+        });
+    }
+    for (const Plan& held : waiting) {
+        account.out.push_back(held.number);
+        ++account.reorder_short;
+        ++account.forwarded;
+    }
+}
+
 Account account_of(const Settings& settings, const std::vector<Arrival>& arrivals) {
     const DirectionSettings& direction = settings.directions[0];
     const ImpairmentSpec& spec = direction.impairments;
@@ -99,32 +129,7 @@ Account account_of(const Settings& settings, const std::vector<Arrival>& arrival
         }
     }
     std::ranges::stable_sort(plans, {}, &Plan::due);
-    std::vector<Plan> waiting;
-    for (const Plan& plan : plans) {
-        if (plan.by > 0) {
-            waiting.push_back(plan);
-            continue;
-        }
-        account.out.push_back(plan.number + (plan.copy ? 10'000 : 0));
-        ++(plan.copy ? account.duplicated : account.forwarded);
-        if (plan.copy) {
-            continue;
-        }
-        std::erase_if(waiting, [&](Plan& one) {
-            if (--one.by > 0) {
-                return false;
-            }
-            account.out.push_back(one.number);
-            ++account.reordered;
-            ++account.forwarded;
-            return true;
-        });
-    }
-    for (const Plan& one : waiting) {
-        account.out.push_back(one.number);
-        ++account.reorder_short;
-        ++account.forwarded;
-    }
+    send_in_order(plans, account);
     return account;
 }
 
