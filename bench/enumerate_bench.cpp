@@ -15,7 +15,7 @@ void set_up(benchmark::State& state) {
         benchmark::DoNotOptimize(set.tuple_of(0));
         counter.add(1);
     }
-    state.counters["octets"] = sizeof(enumerate::ConnectionSet);
+    state.counters["bytes"] = sizeof(enumerate::ConnectionSet);
 }
 
 void permute(benchmark::State& state) {
@@ -65,15 +65,15 @@ void enumerate_tuples(benchmark::State& state, enumerate::Order order) {
 /// Every number below 2^32 exactly once, by a bitmap of 512 MiB; fails loudly if not. A minute; not part of `make bench`.
 void proof_of_bijection(benchmark::State& state) {
     const std::uint64_t count = std::uint64_t{1} << 32;
-    std::vector<std::uint64_t> seen(count / 64);
+    std::vector<std::uint64_t> visited(count / 64);
     const enumerate::Permutation permutation{count, 42};
     TickCounter counter{state};
     for (auto unused : state) {
         std::uint64_t distinct = 0;
         for (std::uint64_t i = 0; i < count; ++i) {
             const std::uint64_t number = permutation.at(i), bit = std::uint64_t{1} << (number % 64);
-            distinct += (seen[number / 64] & bit) == 0 ? 1 : 0;
-            seen[number / 64] |= bit;
+            distinct += (visited[number / 64] & bit) == 0 ? 1 : 0;
+            visited[number / 64] |= bit;
         }
         if (distinct != count) {
             state.SkipWithError("not every number was taken once");

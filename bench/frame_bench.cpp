@@ -16,7 +16,7 @@ void write_frame(benchmark::State& state, net::Family family, Varying varying) {
     TickCounter counter{state};
     for (auto unused : state) {
         for (auto& frame : frames) {
-            frame::write_frame(stream.sent(), frame.data(), stream.values(index), stream.octet(), index, pace::Ticks{index});
+            frame::write_frame(stream.sent(), frame.data(), stream.values(index), stream.id(), index, pace::Ticks{index});
             ++index;
         }
         benchmark::ClobberMemory();
@@ -30,7 +30,7 @@ void verify_frame(benchmark::State& state, net::Family family, std::size_t frame
     TickCounter counter{state};
     for (auto unused : state) {
         for (const auto& frame : frames) {
-            const frame::Arrival arrival = frame::classify(frame, tag);
+            const frame::Arrival arrival = frame::classify(frame, trial_id);
             const std::uint64_t index = frame::signature::index(frame.data() + arrival.payload);
             const frame::Faults faults = frame::verify(frame, arrival, stream, stream.values(index));
             if (arrival.kind != frame::ArrivalKind::ours || !faults.none()) {

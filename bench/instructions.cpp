@@ -48,15 +48,15 @@ struct CountingClock {
 };
 
 void count_frames(const char* written, const char* verified, const frame::Stream& stream) {
-    std::vector<std::byte> octets = stream.sent().frame;
+    std::vector<std::byte> bytes = stream.sent().frame;
     count_each(written, [&](std::uint64_t i) {
-        frame::write_frame(stream.sent(), octets.data(), stream.values(i), stream.octet(), i, {i});
-        keep(*octets.data());
+        frame::write_frame(stream.sent(), bytes.data(), stream.values(i), stream.id(), i, {i});
+        keep(*bytes.data());
     });
-    write_as_received(stream, octets.data(), 7, {});
+    write_as_received(stream, bytes.data(), 7, {});
     count_each(verified, [&](std::uint64_t) {
-        const frame::Arrival arrival = frame::classify(octets, tag);
-        keep(frame::verify(octets, arrival, stream, stream.values(frame::signature::index(octets.data() + arrival.payload))));
+        const frame::Arrival arrival = frame::classify(bytes, trial_id);
+        keep(frame::verify(bytes, arrival, stream, stream.values(frame::signature::index(bytes.data() + arrival.payload))));
     });
 }
 

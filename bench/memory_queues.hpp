@@ -27,7 +27,7 @@ public:
         }
         return count;
     }
-    static std::span<const std::byte> octets(Buffer buffer) noexcept { return *buffer; }
+    static std::span<const std::byte> bytes(Buffer buffer) noexcept { return *buffer; }
     static pace::Ticks arrival(Buffer /*buffer*/, pace::Ticks polled) noexcept { return polled; }
     void release(std::span<Buffer> /*burst*/) noexcept {}
 
@@ -49,7 +49,7 @@ public:
         }
         return wanted.size();
     }
-    static std::byte* octets(Buffer buffer) noexcept { return buffer; }
+    static std::byte* bytes(Buffer buffer) noexcept { return buffer; }
     std::size_t send(std::span<Buffer> given) noexcept { return given.size(); }
     void release(std::span<Buffer> /*burst*/) noexcept {}
 
@@ -70,7 +70,7 @@ inline loop::SenderPlan flat_out(const frame::Stream& stream, std::uint64_t fram
 struct ReceiverParts {
     ReceiverParts(const frame::Stream& stream, std::uint64_t frame_count) {
         arrivals.reset(frame_count, record::Receivers::one);
-        auto& direction = plan.directions[(stream.octet() >> 1) & 1U];
+        auto& direction = plan.directions[(stream.id() >> 1) & 1U];
         direction = {.active = true,
                      .arrives_here = true,
                      .frame_count = frame_count,
@@ -94,7 +94,7 @@ struct ReceiverParts {
         plan.directions[0].keeper = keeper.get();
     }
 
-    loop::ReceiverPlan plan{.tag = tag, .directions = {}};
+    loop::ReceiverPlan plan{.trial_id = trial_id, .directions = {}};
     loop::NeighborMailbox mailbox;
     record::ArrivalBitmap arrivals;
     record::DelayWindow window;

@@ -51,7 +51,7 @@ public:
     void arrive_in(record::ArrivalBitmap& arrivals) { arrivals_ = &arrivals; }
     [[nodiscard]] std::uint64_t frame_count() const { return frame_count_; }
 
-    /// Each time for the first time: the bitmap of a few hundred octets is emptied for every burst.
+    /// Each time for the first time: the bitmap of a few hundred bytes is emptied for every burst.
     std::size_t receive(std::span<Buffer> wanted) noexcept {
         arrivals_->reset(frame_count_, record::Receivers::one);
         return io::ReceiveQueue::receive(wanted);

@@ -14,7 +14,7 @@
 #include <thread>
 
 /// How well frames are paced: a real sender on a worker of the engine and on the null port, whose every handover is noted. Prints a line of
-/// JSON for the processor's own gaps and one for each rate.
+/// JSON for the CPU's own gaps and one for each rate.
 namespace gatemark::bench {
 
 namespace {
@@ -27,12 +27,12 @@ std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a < b ? b - a 
 json distribution(const record::DelayHistogram& histogram, const pace::TickScale& scale) {
     const auto ns = [&](pace::Ticks ticks) { return scale.time(ticks).count(); };
     const std::uint64_t samples = histogram.samples();
-    json found{{"samples", samples}, {"max", ns(histogram.maximum())}};
+    json summary{{"samples", samples}, {"max", ns(histogram.maximum())}};
     for (const auto& [name, share] : {std::pair{"p50", 0.5}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999}}) {
         const auto rank = static_cast<std::uint64_t>(share * static_cast<double>(samples) + 0.999999);
-        found[name] = ns(histogram.of_rank(std::clamp<std::uint64_t>(rank, 1, samples)));
+        summary[name] = ns(histogram.of_rank(std::clamp<std::uint64_t>(rank, 1, samples)));
     }
-    return found;
+    return summary;
 }
 
 double share_within(const record::DelayHistogram& histogram, pace::Ticks limit) {
@@ -83,7 +83,7 @@ private:
     std::uint64_t last_due_ = 0, last_handover_ = 0;
 };
 
-/// Does nothing but look at the clock, and notes where it jumps: what the processor was taken away for.
+/// Does nothing but look at the clock, and notes where it jumps: what the CPU was taken away for.
 class GapTask final : public loop::Task {
 public:
     GapTask(pace::Ticks shortest, pace::Ticks end) : shortest_{shortest}, end_{end} {}
@@ -156,25 +156,25 @@ json measure_rate(trial::Worker& worker, const trial::TaskList& idle, const pace
     return facts;
 }
 
-unsigned last_processor() {
+unsigned last_cpu() {
     cpu_set_t allowed;
     CPU_ZERO(&allowed);
     sched_getaffinity(0, sizeof allowed, &allowed);
     unsigned last = 0;
-    for (unsigned processor = 0; processor < CPU_SETSIZE; ++processor) {
-        last = CPU_ISSET(processor, &allowed) ? processor : last;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        last = CPU_ISSET(cpu, &allowed) ? cpu : last;
     }
     return last;
 }
 
 }  // namespace
 
-/// Arguments: milliseconds of each rate (0: the processor's gaps only), milliseconds of looking for gaps.
+/// Arguments: milliseconds of each rate (0: the CPU's gaps only), milliseconds of looking for gaps.
 int run_pacing(std::chrono::milliseconds each, std::chrono::milliseconds gaps) {
     const pace::TickScale scale{pace::ticks_per_second()};
     null_port();
     const trial::TaskList idle;
-    trial::Worker worker{last_processor(), trial::Precedence::alone, idle};
+    trial::Worker worker{last_cpu(), trial::Precedence::alone, idle};
     json about = measure_gaps(worker, idle, scale, gaps);
     about["ticks_per_second"] = scale.ticks_per_second();
     about["compiler"] = "g++ " __VERSION__ " " GATEMARK_BUILD;

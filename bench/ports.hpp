@@ -23,7 +23,7 @@ inline io::DpdkPort& null_port() {
     return port;
 }
 
-/// Hands out its own buffers, as they are, as received frames of 60 octets.
+/// Hands out its own buffers, as they are, as received frames of 60 bytes.
 inline io::DpdkPort& endless_port() {
     static auto port = std::get<io::DpdkPort>(io::open_port(port_options("right", "vdev:net_null_endless,size=60")));
     return port;
@@ -37,10 +37,10 @@ inline std::pair<io::DpdkPort, io::DpdkPort>& ring_ports() {
 
 /// The pools of a sender with one template, made once for each length of frame: a port keeps its pools until it is closed.
 inline std::span<io::FramePool> pools_for(io::DpdkPort& port, const std::vector<std::byte>& frame) {
-    static std::map<std::pair<std::uint16_t, std::size_t>, std::vector<io::FramePool>> made;
-    std::vector<io::FramePool>& pools = made[{port.port_id(), frame.size()}];
+    static std::map<std::pair<std::uint16_t, std::size_t>, std::vector<io::FramePool>> pools_by_port;
+    std::vector<io::FramePool>& pools = pools_by_port[{port.port_id(), frame.size()}];
     if (pools.empty()) {
-        const std::string name = "bench" + std::to_string(made.size());
+        const std::string name = "bench" + std::to_string(pools_by_port.size());
         pools.push_back(std::get<io::FramePool>(io::FramePool::create(port, name, frame.size())));
     }
     pools[0].set_template(frame);

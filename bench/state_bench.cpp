@@ -28,7 +28,7 @@ void write_reply(benchmark::State& state) {
     const frame::Stream stream = connection_stream(frame::Role::responder, count, Choice::pseudorandom);
     const net::AddressPool pool = public_pool();
     const state::ReplyWriter writer{stream, full_table(count), pool};
-    std::vector<std::byte> octets = stream.sent().frame;
+    std::vector<std::byte> bytes = stream.sent().frame;
     TickCounter counter{state};
     std::uint64_t j = 0;
     std::array<std::uint64_t, burst_frames> numbers{}, tuples{};
@@ -38,7 +38,7 @@ void write_reply(benchmark::State& state) {
         }
         writer.prepare(numbers, tuples);
         for (std::size_t i = 0; i < burst_frames; ++i, ++j) {
-            writer.write(octets.data(), numbers[i], tuples[i], j, {j});
+            writer.write(bytes.data(), numbers[i], tuples[i], j, {j});
             benchmark::ClobberMemory();
         }
         counter.add(burst_frames);

@@ -15,7 +15,7 @@
 /// What is measured: streams, the frames that arrive of them, state tables. Seeds are fixed, so each run does the same work.
 namespace gatemark::bench {
 
-constexpr std::uint32_t tag = 0x12345678;
+constexpr std::uint32_t trial_id = 0x12345678;
 constexpr std::size_t burst_frames = 32;
 
 enum class Varying { nothing, ports, hosts, ports_and_hosts };
@@ -47,15 +47,15 @@ inline frame::StreamRequest stream_request(net::Family family, Varying varying, 
             .hop_limit_decrement = 0};
 }
 
-inline frame::Stream made(const frame::StreamRequest& request, frame::signature::Direction direction) {
+inline frame::Stream make_stream(const frame::StreamRequest& request, frame::signature::Direction direction) {
     return std::get<frame::Stream>(
-        frame::Stream::make(request, direction, frame::signature::TrafficClass::foreground, 1, tag, {}, std::nullopt, "bench"));
+        frame::Stream::make(request, direction, frame::signature::TrafficClass::foreground, 1, trial_id, {}, std::nullopt, "bench"));
 }
 
 /// A stream that arrives as it was sent. `frame_octets` with FCS; 0: the smallest frame that carries the signature.
 inline frame::Stream stream_for(net::Family family, Varying varying, std::size_t frame_octets = 0,
                                 frame::signature::Direction direction = frame::signature::Direction::forward) {
-    return made(stream_request(family, varying, frame_octets == 0 ? smallest_frame(family) : frame_octets), direction);
+    return make_stream(stream_request(family, varying, frame_octets == 0 ? smallest_frame(family) : frame_octets), direction);
 }
 
 /// 40,000 source ports and as many destination ports as it takes.
@@ -73,7 +73,7 @@ inline frame::Stream connection_stream(frame::Role role, std::uint64_t count, Ch
     request.hop_limit_decrement = 1;
     request.connections =
         frame::ConnectionTraffic{.role = role, .set = {ranges_for(count), enumerate::Order::pseudorandom, count, 1}, .choice = choice};
-    return made(request, frame::signature::Direction::forward);
+    return make_stream(request, frame::signature::Direction::forward);
 }
 
 /// The public addresses of that NAT.
@@ -102,25 +102,26 @@ inline state::StateTable& full_table(std::uint64_t count) {
 }
 
 /// Writes frame `number` as a correct gateway hands it over.
-inline void write_as_received(const frame::Stream& stream, std::byte* octets, std::uint64_t number, pace::Ticks sent) {
+inline void write_as_received(const frame::Stream& stream, std::byte* bytes, std::uint64_t number, pace::Ticks sent) {
     const frame::FrameValues values = stream.values(number);
-    const frame::FrameForm& form = stream.expected();
+    const frame::FrameTemplate& frame_template = stream.expected();
     if (stream.role() != frame::Role::initiator) {
-        frame::write_frame(form, octets, values, stream.octet(), number, sent);
+        frame::write_frame(frame_template, bytes, values, stream.id(), number, sent);
         return;
     }
     const state::Endpoint endpoint = endpoint_of(values.connection);
-    const Sum addresses = public_pool().write(octets + form.layout.source_address(), endpoint.address) +
-                          form.destination.write(octets + form.layout.destination_address(), values.destination_host, values.network);
-    frame::complete_frame(form, octets, addresses, endpoint.port, values.destination_port, stream.octet(), number, sent);
+    const Sum addresses =
+        public_pool().write(bytes + frame_template.layout.source_address(), endpoint.address) +
+        frame_template.destination.write(bytes + frame_template.layout.destination_address(), values.destination_host, values.network);
+    frame::complete_frame(frame_template, bytes, addresses, endpoint.port, values.destination_port, stream.id(), number, sent);
 }
 
 using StoredFrames = std::vector<std::vector<std::byte>>;
 
 inline StoredFrames received_frames(const frame::Stream& stream, std::size_t count, pace::Ticks sent) {
     StoredFrames frames(count, stream.expected().frame);
-    for (std::uint64_t number = 0; auto& octets : frames) {
-        write_as_received(stream, octets.data(), number++, sent);
+    for (std::uint64_t number = 0; auto& bytes : frames) {
+        write_as_received(stream, bytes.data(), number++, sent);
     }
     return frames;
 }

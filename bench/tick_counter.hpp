@@ -10,7 +10,7 @@
 
 namespace gatemark::bench {
 
-/// Keeps the calling thread on the last processor that the program may use; further threads on those before it.
+/// Keeps the calling thread on the last CPU that the program may use; further threads on those before it.
 inline void pin_from_last(int place) {
     static const cpu_set_t allowed = [] {
         cpu_set_t set;
@@ -18,11 +18,11 @@ inline void pin_from_last(int place) {
         sched_getaffinity(0, sizeof set, &set);
         return set;
     }();
-    for (int processor = CPU_SETSIZE - 1; processor >= 0; --processor) {
-        if (CPU_ISSET(processor, &allowed) && place-- == 0) {
+    for (int cpu = CPU_SETSIZE - 1; cpu >= 0; --cpu) {
+        if (CPU_ISSET(cpu, &allowed) && place-- == 0) {
             cpu_set_t set;
             CPU_ZERO(&set);
-            CPU_SET(processor, &set);
+            CPU_SET(cpu, &set);
             pthread_setaffinity_np(pthread_self(), sizeof set, &set);
             return;
         }

@@ -11,7 +11,7 @@ namespace gatemark {
 static_assert(std::endian::native == std::endian::little, "checksums are summed in host order; port bytes.hpp and checksum.hpp first");
 
 template <std::unsigned_integral T>
-[[nodiscard]] constexpr T swap_octets(T value) noexcept {
+[[nodiscard]] constexpr T swap_bytes(T value) noexcept {
     if constexpr (sizeof(T) == 1) {
         return value;
     } else if constexpr (sizeof(T) == 2) {
@@ -38,12 +38,12 @@ inline void store_raw(std::byte* to, T value) noexcept {
 
 template <std::unsigned_integral T>
 [[nodiscard]] inline T load_big_endian(const std::byte* from) noexcept {
-    return swap_octets(load_raw<T>(from));
+    return swap_bytes(load_raw<T>(from));
 }
 
 template <std::unsigned_integral T>
 inline void store_big_endian(std::byte* to, T value) noexcept {
-    store_raw(to, swap_octets(value));
+    store_raw(to, swap_bytes(value));
 }
 
 }  // namespace gatemark

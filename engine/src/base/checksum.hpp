@@ -12,26 +12,26 @@ namespace gatemark {
 /// byte-swapped words is the byte-swapped sum, so nothing is swapped on the way; what `fold` returns is stored raw.
 using Sum = std::uint64_t;
 
-/// The sum of all words of `octets`; an odd last octet is padded with zero (RFC 1071).
-[[nodiscard]] inline Sum sum_of(std::span<const std::byte> octets) noexcept {
+/// The sum of all words of `bytes`; an odd last byte is padded with zero (RFC 1071).
+[[nodiscard]] inline Sum sum_of(std::span<const std::byte> bytes) noexcept {
     Sum sum = 0;
     std::size_t i = 0;
-    for (; i + 4 <= octets.size(); i += 4) {
-        sum += load_raw<std::uint32_t>(octets.data() + i);
+    for (; i + 4 <= bytes.size(); i += 4) {
+        sum += load_raw<std::uint32_t>(bytes.data() + i);
     }
-    if (i + 2 <= octets.size()) {
-        sum += load_raw<std::uint16_t>(octets.data() + i);
+    if (i + 2 <= bytes.size()) {
+        sum += load_raw<std::uint16_t>(bytes.data() + i);
         i += 2;
     }
-    if (i < octets.size()) {
-        sum += std::to_integer<std::uint64_t>(octets[i]);
+    if (i < bytes.size()) {
+        sum += std::to_integer<std::uint64_t>(bytes[i]);
     }
     return sum;
 }
 
-/// What one octet adds to a sum when it stands at an even (first of its word) or odd offset.
-[[nodiscard]] constexpr Sum sum_of_octet(std::uint8_t octet, std::size_t offset) noexcept {
-    return static_cast<Sum>(octet) << (8 * (offset & 1));
+/// What one byte adds to a sum when it stands at an even (first of its word) or odd offset.
+[[nodiscard]] constexpr Sum sum_of_byte(std::uint8_t byte, std::size_t offset) noexcept {
+    return static_cast<Sum>(byte) << (8 * (offset & 1));
 }
 
 /// Folds the carries back in until 16 bits are left. The upper half of x + rotate(x) is the sum of both halves, and the carry of the lower

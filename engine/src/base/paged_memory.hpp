@@ -26,15 +26,15 @@ public:
             return;
         }
         const int reserve = touch == Touch::now ? 0 : MAP_NORESERVE;
-        void* const memory = mmap(nullptr, octets(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | reserve, -1, 0);
+        void* const memory = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | reserve, -1, 0);
         if (memory == MAP_FAILED) {
             throw std::bad_alloc{};
         }
-        (void)madvise(memory, octets(), MADV_HUGEPAGE);  // a hint: without it everything works, slower
+        (void)madvise(memory, bytes(), MADV_HUGEPAGE);  // a hint: without it everything works, slower
         items_ = static_cast<T*>(memory);
         if (touch == Touch::now) {
             constexpr std::size_t page = 4096;
-            for (std::size_t i = 0; i < octets(); i += page) {
+            for (std::size_t i = 0; i < bytes(); i += page) {
                 static_cast<volatile char*>(memory)[i] = 0;
             }
         }
@@ -49,7 +49,7 @@ public:
     PagedMemory& operator=(const PagedMemory&) = delete;
     ~PagedMemory() {
         if (items_ != nullptr) {
-            munmap(items_, octets());
+            munmap(items_, bytes());
         }
     }
 
@@ -58,7 +58,7 @@ public:
     [[nodiscard]] T* data() noexcept { return items_; }
     [[nodiscard]] const T* data() const noexcept { return items_; }
     [[nodiscard]] std::size_t size() const noexcept { return count_; }
-    [[nodiscard]] std::size_t octets() const noexcept { return count_ * sizeof(T); }
+    [[nodiscard]] std::size_t bytes() const noexcept { return count_ * sizeof(T); }
 
 private:
     T* items_ = nullptr;

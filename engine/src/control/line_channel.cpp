@@ -39,7 +39,7 @@ std::optional<std::string> LineChannel::read(std::chrono::nanoseconds time) {
         if (got > 0) {
             pending_.append(block.data(), static_cast<std::size_t>(got));
         }
-        if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN) || pending_.size() > octets_max) {
+        if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN) || pending_.size() > bytes_max) {
             closed_ = true;
         }
     }

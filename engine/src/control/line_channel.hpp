@@ -21,7 +21,7 @@ private:
     [[nodiscard]] std::optional<std::string> take_line();
 
     /// A line longer than this is no message of ours.
-    static constexpr std::size_t octets_max = std::size_t{16} << 20;
+    static constexpr std::size_t bytes_max = std::size_t{16} << 20;
     int input_, output_;
     bool closed_ = false;
     std::string pending_;

@@ -38,54 +38,54 @@ public:
     ObjectReader& operator=(const ObjectReader&) = delete;
 
     [[nodiscard]] std::uint64_t integer(const std::string& key, std::uint64_t minimum, std::uint64_t maximum) {
-        const Json* const found = find(key);
-        if (found == nullptr || !found->is_number_unsigned() || found->get<std::uint64_t>() < minimum ||
-            found->get<std::uint64_t>() > maximum) {
+        const Json* const value = find(key);
+        if (value == nullptr || !value->is_number_unsigned() || value->get<std::uint64_t>() < minimum ||
+            value->get<std::uint64_t>() > maximum) {
             problem(key, "is not a whole number of " + std::to_string(minimum) + " to " + std::to_string(maximum), "send one");
             return minimum;
         }
-        return found->get<std::uint64_t>();
+        return value->get<std::uint64_t>();
     }
     [[nodiscard]] std::string text(const std::string& key) {
-        const Json* const found = find(key);
-        if (found == nullptr || !found->is_string()) {
+        const Json* const value = find(key);
+        if (value == nullptr || !value->is_string()) {
             problem(key, "is not a string", "send one");
             return {};
         }
-        return found->get<std::string>();
+        return value->get<std::string>();
     }
     [[nodiscard]] bool boolean(const std::string& key) {
-        const Json* const found = find(key);
-        if (found == nullptr || !found->is_boolean()) {
+        const Json* const value = find(key);
+        if (value == nullptr || !value->is_boolean()) {
             problem(key, "is neither true nor false", "send one of them");
             return false;
         }
-        return found->get<bool>();
+        return value->get<bool>();
     }
     /// A list, or an empty one.
     [[nodiscard]] const Json& list(const std::string& key) {
         static const Json empty = Json::array();
-        const Json* const found = find(key);
-        if (found == nullptr || !found->is_array()) {
+        const Json* const value = find(key);
+        if (value == nullptr || !value->is_array()) {
             problem(key, "is not a list", "send [...]");
             return empty;
         }
-        return *found;
+        return *value;
     }
     /// The value, or nullptr if the key is missing or null.
     [[nodiscard]] const Json* optional(const std::string& key) {
-        const Json* const found = find(key);
-        return found == nullptr || found->is_null() ? nullptr : found;
+        const Json* const value = find(key);
+        return value == nullptr || value->is_null() ? nullptr : value;
     }
     /// The value; a missing one is a problem.
     [[nodiscard]] const Json& required(const std::string& key) {
         static const Json null;
-        const Json* const found = find(key);
-        if (found == nullptr) {
+        const Json* const value = find(key);
+        if (value == nullptr) {
             problem(key, "is missing", "send it");
             return null;
         }
-        return *found;
+        return *value;
     }
     void problem(const std::string& key, const std::string& what, const std::string& fix) {
         errors_.push_back({(key.empty() ? "the value" : "`" + key + "`") + " " + what, path(key), fix});
@@ -100,8 +100,8 @@ private:
         if (!value_.is_object()) {
             return nullptr;
         }
-        const auto found = value_.find(key);
-        return found == value_.end() ? nullptr : &*found;
+        const auto value = value_.find(key);
+        return value == value_.end() ? nullptr : &*value;
     }
 
     const Json& value_;

@@ -66,7 +66,7 @@ std::optional<std::uint16_t> read_vlan(ObjectReader& reader, const std::string& 
 net::MacAddress read_mac(ObjectReader& reader, const std::string& key) {
     const auto mac = net::parse_mac(reader.text(key));
     if (!mac) {
-        reader.problem(key, "is no MAC address", "send six octets such as 02:00:00:00:00:01");
+        reader.problem(key, "is no MAC address", "send six bytes such as 02:00:00:00:00:01");
     }
     return mac.value_or(net::MacAddress{});
 }
@@ -103,7 +103,7 @@ std::vector<unsigned> read_cores(ObjectReader& reader) {
         if (core.is_number_unsigned() && core.get<std::uint64_t>() < 4096) {
             cores.push_back(core.get<unsigned>());
         } else {
-            reader.problem("cores", "holds something that is no processor number", "send whole numbers");
+            reader.problem("cores", "holds something that is no CPU number", "send whole numbers");
         }
     }
     return cores;

@@ -34,7 +34,7 @@ private:
 
     LineChannel& channel_;
     std::uint64_t ticks_per_second_;
-    const trial::Machine machine_ = trial::read_machine();  ///< before this thread leaves processors to workers
+    const trial::Machine machine_ = trial::read_machine();  ///< before this thread leaves CPUs to workers
     std::unique_ptr<trial::Tester> tester_;
     bool closing_ = false;
 };

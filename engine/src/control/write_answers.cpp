@@ -8,13 +8,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string hexadecimal(const std::vector<std::byte>& octets) {
+std::string hexadecimal(const std::vector<std::byte>& bytes) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string text;
-    text.reserve(2 * octets.size());
-    for (const std::byte octet : octets) {
-        text += digits[std::to_integer<std::size_t>(octet >> 4)];
-        text += digits[std::to_integer<std::size_t>(octet & std::byte{0x0f})];
+    text.reserve(2 * bytes.size());
+    for (const std::byte byte : bytes) {
+        text += digits[std::to_integer<std::size_t>(byte >> 4)];
+        text += digits[std::to_integer<std::size_t>(byte & std::byte{0x0f})];
     }
     return text;
 }
@@ -129,7 +129,7 @@ Json to_json(const trial::Layout& layout) {
         for (const trial::TaskPlace& task : worker.tasks) {
             tasks.push_back(task.text());
         }
-        workers.push_back({{"processor", worker.processor}, {"tasks", tasks}});
+        workers.push_back({{"processor", worker.cpu}, {"tasks", tasks}});
     }
     return {{"queues", {{"left", layout.queues[0]}, {"right", layout.queues[1]}}}, {"workers", workers}, {"why", layout.why}};
 }
@@ -151,7 +151,7 @@ Json to_json(const trial::TrialReport& report, const pace::TickScale& scale) {
         directions.push_back(direction_json(direction, report.with_histograms, scale));
     }
     for (const trial::KeptFrame& frame : report.kept_frames) {
-        kept.push_back({{"side", trial::name_of(frame.side)}, {"reason", frame.reason}, {"octets", hexadecimal(frame.octets)}});
+        kept.push_back({{"side", trial::name_of(frame.side)}, {"reason", frame.reason}, {"octets", hexadecimal(frame.bytes)}});
     }
     return {{"trial_number", report.trial_number},
             {"cancelled", report.cancelled},

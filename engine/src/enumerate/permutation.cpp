@@ -4,17 +4,17 @@
 
 namespace gatemark::enumerate {
 
-// The same code for every processor: the compiler makes one version for each of these, and the program takes the best at its start. The
+// The same code for every CPU: the compiler makes one version for each of these, and the program takes the best at its start. The
 // rounds alone, tried outside the engine, took 23, 17 or 10 cycles a number with the vectors of any x86-64, of AVX2 or of AVX-512; all of
 // `put_at` takes 16 with the last, where `at` takes 33 (gatemark-bench, permute; Intel Xeon at 2.1 GHz). Sanitizers are not ready yet when
 // that choice is made.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define GATEMARK_FOR_EACH_PROCESSOR [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
+#define GATEMARK_FOR_EACH_CPU [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
 #else
-#define GATEMARK_FOR_EACH_PROCESSOR
+#define GATEMARK_FOR_EACH_CPU
 #endif
 
-GATEMARK_FOR_EACH_PROCESSOR
+GATEMARK_FOR_EACH_CPU
 void Permutation::mix(Halves& halves) const noexcept {
     const auto left_count = static_cast<std::uint32_t>(left_count_), right_count = static_cast<std::uint32_t>(right_count_.divisor());
     for (std::size_t round = 0; round < rounds; round += 2) {

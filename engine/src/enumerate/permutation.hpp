@@ -111,13 +111,13 @@ private:
 
 consteval bool is_a_bijection(std::uint64_t count) {
     const Permutation permutation{count, 7};
-    std::array<bool, 128> seen{};
+    std::array<bool, 128> visited{};
     for (std::uint64_t i = 0; i < count; ++i) {
         const std::uint64_t number = permutation.at(i);
-        if (number >= count || seen[number] || permutation.place_of(number) != i) {
+        if (number >= count || visited[number] || permutation.place_of(number) != i) {
             return false;
         }
-        seen[number] = true;
+        visited[number] = true;
     }
     return true;
 }

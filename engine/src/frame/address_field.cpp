@@ -13,18 +13,18 @@ std::optional<net::Address> represent(const net::Address& host, net::Family fami
     return mapping == nullptr ? std::nullopt : mapping->to(family, host);
 }
 
-/// The one octet in which two addresses differ; none if they differ in no octet or in several.
+/// The one byte in which two addresses differ; none if they differ in no byte or in several.
 std::optional<std::uint8_t> only_difference(const net::Address& a, const net::Address& b) {
-    std::optional<std::uint8_t> found;
-    for (std::size_t i = 0; i < a.octets.size(); ++i) {
-        if (a.octets[i] != b.octets[i]) {
-            if (found) {
+    std::optional<std::uint8_t> difference;
+    for (std::size_t i = 0; i < a.bytes.size(); ++i) {
+        if (a.bytes[i] != b.bytes[i]) {
+            if (difference) {
                 return std::nullopt;
             }
-            found = static_cast<std::uint8_t>(i);
+            difference = static_cast<std::uint8_t>(i);
         }
     }
-    return found;
+    return difference;
 }
 
 Error no_representation(const net::Address& host, net::Family family, const std::string& where) {
@@ -55,7 +55,7 @@ Result<AddressField> AddressField::make(const HostSet& hosts, net::Family family
                      "map all networks with one prefix, or set destination_networks = 1"};
     }
     AddressField tabled;
-    tabled.base_ = net::Address{.family = family, .octets = {}};
+    tabled.base_ = net::Address{.family = family, .bytes = {}};
     tabled.table_start_ = hosts.part.minimum;
     auto table = std::make_shared<Table>();
     table->reserve(hosts.part.count());
@@ -65,16 +65,16 @@ Result<AddressField> AddressField::make(const HostSet& hosts, net::Family family
         if (!address) {
             return no_representation(host, family, where);
         }
-        table->push_back(address->octets);
+        table->push_back(address->bytes);
     }
     tabled.table_ = std::move(table);
     return tabled;
 }
 
-std::vector<std::uint8_t> AddressField::varying_octets() const {
+std::vector<std::uint8_t> AddressField::varying_bytes() const {
     std::vector<std::uint8_t> places;
     if (table_ != nullptr) {
-        for (std::size_t i = 0; i < octets(); ++i) {
+        for (std::size_t i = 0; i < bytes(); ++i) {
             places.push_back(static_cast<std::uint8_t>(i));
         }
         return places;
@@ -88,7 +88,7 @@ std::vector<std::uint8_t> AddressField::varying_octets() const {
     return places;
 }
 
-/// Finds where each varying octet of the hosts stands in the represented address, by changing one octet at a time.
+/// Finds where each varying byte of the hosts stands in the represented address, by changing one byte at a time.
 bool AddressField::find_positions(const HostSet& hosts, const net::AddressMapping* mapping) {
     const net::Family family = base_.family;
     const auto position_of = [&](std::uint16_t value_a, std::uint16_t value_b, std::uint8_t network_b) -> std::optional<std::uint8_t> {
@@ -117,10 +117,10 @@ bool AddressField::find_positions(const HostSet& hosts, const net::AddressMappin
         network_shares_high_ = has_value_ && network_ == high_;
     }
     if (has_value_) {
-        base_.octets[low_] = base_.octets[high_] = std::byte{0};
+        base_.bytes[low_] = base_.bytes[high_] = std::byte{0};
     }
     if (has_network_) {
-        base_.octets[network_] = std::byte{0};
+        base_.bytes[network_] = std::byte{0};
     }
     return true;
 }

@@ -14,9 +14,9 @@ namespace gatemark::frame {
 
 /// An address in a frame header as a function of (value, network) of its host set, in the family of that header.
 ///
-/// Usually the representation of a host in the other family moves each varying octet to another place; then a frame's address is a fixed
-/// base with up to three octets written over it, and its share of a checksum is known without reading memory back. Explicit address
-/// mappings may do more (one mapping a host, or prefixes that split an octet); then every host's representation is computed once, before
+/// Usually the representation of a host in the other family moves each varying byte to another place; then a frame's address is a fixed
+/// base with up to three bytes written over it, and its share of a checksum is known without reading memory back. Explicit address
+/// mappings may do more (one mapping a host, or prefixes that split an byte); then every host's representation is computed once, before
 /// the trial.
 class AddressField {
 public:
@@ -34,13 +34,13 @@ public:
     }
 
     [[nodiscard]] net::Family family() const noexcept { return base_.family; }
-    [[nodiscard]] std::size_t octets() const noexcept { return net::address_octets(base_.family); }
-    /// The address without its varying octets (they are zero): what a template holds.
+    [[nodiscard]] std::size_t bytes() const noexcept { return net::address_bytes(base_.family); }
+    /// The address without its varying bytes (they are zero): what a template holds.
     [[nodiscard]] const net::Address& base() const noexcept { return base_; }
     /// Whether `write` has anything to write.
     [[nodiscard]] bool varies() const noexcept { return table_ != nullptr || has_value_ || has_network_; }
 
-    /// Writes the varying octets over a template's base address and returns what they add to the checksum sum (the field starts at an even
+    /// Writes the varying bytes over a template's base address and returns what they add to the checksum sum (the field starts at an even
     /// offset).
     Sum write(std::byte* field, std::uint16_t value, std::uint8_t network) const noexcept {
         if (table_ != nullptr) {
@@ -56,11 +56,11 @@ public:
             const auto high = static_cast<std::uint8_t>((value >> 8) | (network_shares_high_ ? network : 0));
             field[low_] = static_cast<std::byte>(low);
             field[high_] = static_cast<std::byte>(high);
-            sum += sum_of_octet(low, low_) + sum_of_octet(high, high_);
+            sum += sum_of_byte(low, low_) + sum_of_byte(high, high_);
         }
         if (has_network_ && !network_shares_high_) {
             field[network_] = static_cast<std::byte>(network);
-            sum += sum_of_octet(network, network_);
+            sum += sum_of_byte(network, network_);
         }
         return sum;
     }
@@ -69,26 +69,26 @@ public:
     /// would.
     Sum compare(const std::byte* field, std::uint16_t value, std::uint8_t network, bool& same) const noexcept {
         if (!varies()) {  // a connection's often do not: 10 instructions in place of 33
-            same &= equal(field, base_.octets.data());
+            same &= equal(field, base_.bytes.data());
             return 0;
         }
         net::Address expected = base_;
-        std::byte* const octets = expected.octets.data();
-        const Sum sum = write(octets, value, network);
-        same &= equal(field, octets);
+        std::byte* const bytes = expected.bytes.data();
+        const Sum sum = write(bytes, value, network);
+        same &= equal(field, bytes);
         return sum;
     }
-    /// Where `write` writes a value of two octets, if that is all it ever writes: a word of the checksum.
+    /// Where `write` writes a value of two bytes, if that is all it ever writes: a word of the checksum.
     [[nodiscard]] std::optional<std::size_t> only_word() const noexcept {
         const bool only = has_word_ && table_ == nullptr && !has_network_;
         return only ? std::optional<std::size_t>{high_} : std::nullopt;
     }
-    /// Places of the octets that `write` writes.
-    [[nodiscard]] std::vector<std::uint8_t> varying_octets() const;
+    /// Places of the bytes that `write` writes.
+    [[nodiscard]] std::vector<std::uint8_t> varying_bytes() const;
 
     [[nodiscard]] net::Address at(std::uint16_t value, std::uint8_t network) const noexcept {
         net::Address result = base_;
-        write(result.octets.data(), value, network);
+        write(result.bytes.data(), value, network);
         return result;
     }
 
@@ -102,19 +102,19 @@ public:
 private:
     using Table = std::vector<std::array<std::byte, 16>>;
 
-    [[nodiscard]] bool equal(const std::byte* field, const std::byte* octets) const noexcept {
-        return base_.family == net::Family::ipv4 ? load_raw<std::uint32_t>(field) == load_raw<std::uint32_t>(octets)
-                                                 : ((load_raw<std::uint64_t>(field) ^ load_raw<std::uint64_t>(octets)) |
-                                                    (load_raw<std::uint64_t>(field + 8) ^ load_raw<std::uint64_t>(octets + 8))) == 0;
+    [[nodiscard]] bool equal(const std::byte* field, const std::byte* bytes) const noexcept {
+        return base_.family == net::Family::ipv4 ? load_raw<std::uint32_t>(field) == load_raw<std::uint32_t>(bytes)
+                                                 : ((load_raw<std::uint64_t>(field) ^ load_raw<std::uint64_t>(bytes)) |
+                                                    (load_raw<std::uint64_t>(field + 8) ^ load_raw<std::uint64_t>(bytes + 8))) == 0;
     }
-    /// Both octets as they lie in memory.
+    /// Both bytes as they lie in memory.
     [[nodiscard]] std::uint16_t word_of(std::uint16_t value, std::uint8_t network) const noexcept {
-        return swap_octets(static_cast<std::uint16_t>(value | (network_shares_high_ ? network << 8 : 0)));
+        return swap_bytes(static_cast<std::uint16_t>(value | (network_shares_high_ ? network << 8 : 0)));
     }
     Sum write_from_table(std::byte* field, std::uint16_t value) const noexcept {
-        const auto& octets_of_host = (*table_)[static_cast<std::size_t>(value - table_start_)];
-        std::memcpy(field, octets_of_host.data(), octets());
-        return sum_of(std::span{octets_of_host}.first(octets()));
+        const auto& bytes_of_host = (*table_)[static_cast<std::size_t>(value - table_start_)];
+        std::memcpy(field, bytes_of_host.data(), bytes());
+        return sum_of(std::span{bytes_of_host}.first(bytes()));
     }
     [[nodiscard]] bool find_positions(const HostSet& hosts, const net::AddressMapping* mapping);
     [[nodiscard]] bool reproduces(const HostSet& hosts, const net::AddressMapping* mapping) const;
@@ -122,7 +122,7 @@ private:
     net::Address base_;
     std::uint8_t high_ = 0, low_ = 0, network_ = 0;
     bool has_value_ = false, has_network_ = false, network_shares_high_ = false;
-    bool has_word_ = false;  ///< the two octets of the value are one word of the checksum: written and summed as such
+    bool has_word_ = false;  ///< the two bytes of the value are one word of the checksum: written and summed as such
     std::uint16_t table_start_ = 0;
     std::shared_ptr<const Table> table_;
 };

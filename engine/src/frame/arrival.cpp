@@ -7,29 +7,29 @@ namespace gatemark::frame {
 
 namespace {
 
-std::uint8_t octet_at(std::span<const std::byte> frame, std::size_t at) noexcept { return std::to_integer<std::uint8_t>(frame[at]); }
+std::uint8_t byte_at(std::span<const std::byte> frame, std::size_t at) noexcept { return std::to_integer<std::uint8_t>(frame[at]); }
 
-void classify_udp(std::span<const std::byte> frame, std::uint32_t tag, Arrival& arrival) noexcept {
-    arrival.payload = arrival.udp + net::udp::header_octets;
-    if (arrival.payload + signature::octets > frame.size()) {
+void classify_udp(std::span<const std::byte> frame, std::uint32_t trial_id, Arrival& arrival) noexcept {
+    arrival.payload = arrival.udp + net::udp::header_bytes;
+    if (arrival.payload + signature::bytes > frame.size()) {
         return;
     }
-    const std::uint32_t found = signature::tag(frame.data() + arrival.payload);
-    if (found == tag) {
+    const std::uint32_t frame_trial_id = signature::trial_id(frame.data() + arrival.payload);
+    if (frame_trial_id == trial_id) {
         arrival.kind = ArrivalKind::ours;
-    } else if (signature::same_campaign(found, tag)) {
+    } else if (signature::same_campaign(frame_trial_id, trial_id)) {
         arrival.kind = ArrivalKind::other_trial;
     }
 }
 
-void classify_ipv4(std::span<const std::byte> frame, std::uint32_t tag, Arrival& arrival) noexcept {
-    if (arrival.ip + net::ipv4::header_octets > frame.size()) {
+void classify_ipv4(std::span<const std::byte> frame, std::uint32_t trial_id, Arrival& arrival) noexcept {
+    if (arrival.ip + net::ipv4::header_bytes > frame.size()) {
         return;
     }
-    const std::size_t header = std::size_t{4} * (octet_at(frame, arrival.ip) & 0x0fU);
+    const std::size_t header = std::size_t{4} * (byte_at(frame, arrival.ip) & 0x0fU);
     const std::uint16_t fragment = load_big_endian<std::uint16_t>(frame.data() + arrival.ip + net::ipv4::fragment);
-    if ((octet_at(frame, arrival.ip) >> 4) != 4 || header < net::ipv4::header_octets ||
-        arrival.ip + header + net::udp::header_octets > frame.size()) {
+    if ((byte_at(frame, arrival.ip) >> 4) != 4 || header < net::ipv4::header_bytes ||
+        arrival.ip + header + net::udp::header_bytes > frame.size()) {
         return;
     }
     if ((fragment & net::ipv4::fragment_offset_mask) != 0) {
@@ -38,12 +38,12 @@ void classify_ipv4(std::span<const std::byte> frame, std::uint32_t tag, Arrival&
     }
     arrival.fragmented = (fragment & net::ipv4::more_fragments) != 0;
     arrival.udp = arrival.ip + header;
-    const std::uint8_t protocol = octet_at(frame, arrival.ip + net::ipv4::protocol);
+    const std::uint8_t protocol = byte_at(frame, arrival.ip + net::ipv4::protocol);
     if (protocol == net::protocol_udp) {
-        classify_udp(frame, tag, arrival);
+        classify_udp(frame, trial_id, arrival);
     } else if (protocol == net::protocol_icmp) {
-        arrival.icmp_type = octet_at(frame, arrival.udp);
-        arrival.icmp_code = octet_at(frame, arrival.udp + 1);
+        arrival.icmp_type = byte_at(frame, arrival.udp);
+        arrival.icmp_code = byte_at(frame, arrival.udp + 1);
         // RFC 792: destination unreachable, source quench, redirect, time exceeded, parameter problem
         const bool error = arrival.icmp_type == 3 || arrival.icmp_type == 4 || arrival.icmp_type == 5 || arrival.icmp_type == 11 ||
                            arrival.icmp_type == 12;
@@ -51,19 +51,19 @@ void classify_ipv4(std::span<const std::byte> frame, std::uint32_t tag, Arrival&
     }
 }
 
-void classify_ipv6(std::span<const std::byte> frame, std::uint32_t tag, Arrival& arrival) noexcept {
-    if (arrival.ip + net::ipv6::header_octets + net::udp::header_octets > frame.size() || (octet_at(frame, arrival.ip) >> 4) != 6) {
+void classify_ipv6(std::span<const std::byte> frame, std::uint32_t trial_id, Arrival& arrival) noexcept {
+    if (arrival.ip + net::ipv6::header_bytes + net::udp::header_bytes > frame.size() || (byte_at(frame, arrival.ip) >> 4) != 6) {
         return;
     }
-    arrival.udp = arrival.ip + net::ipv6::header_octets;
-    std::uint8_t next = octet_at(frame, arrival.ip + net::ipv6::next_header);
+    arrival.udp = arrival.ip + net::ipv6::header_bytes;
+    std::uint8_t next = byte_at(frame, arrival.ip + net::ipv6::next_header);
     if (next == net::protocol_hop_by_hop) {  // multicast listener reports start so; nothing of ours does
-        next = octet_at(frame, arrival.udp);
+        next = byte_at(frame, arrival.udp);
         arrival.kind = next == net::protocol_icmpv6 ? ArrivalKind::neighbour : ArrivalKind::foreign;
         return;
     }
     if (next == net::protocol_fragment) {
-        if (arrival.udp + net::ipv6::fragment_header_octets + net::udp::header_octets > frame.size()) {
+        if (arrival.udp + net::ipv6::fragment_header_bytes + net::udp::header_bytes > frame.size()) {
             return;
         }
         const std::uint16_t fragment = load_big_endian<std::uint16_t>(frame.data() + arrival.udp + 2);
@@ -72,14 +72,14 @@ void classify_ipv6(std::span<const std::byte> frame, std::uint32_t tag, Arrival&
             return;
         }
         arrival.fragmented = true;
-        next = octet_at(frame, arrival.udp);
-        arrival.udp += net::ipv6::fragment_header_octets;
+        next = byte_at(frame, arrival.udp);
+        arrival.udp += net::ipv6::fragment_header_bytes;
     }
     if (next == net::protocol_udp) {
-        classify_udp(frame, tag, arrival);
+        classify_udp(frame, trial_id, arrival);
     } else if (next == net::protocol_icmpv6) {
-        arrival.icmp_type = octet_at(frame, arrival.udp + net::icmpv6::type);
-        arrival.icmp_code = octet_at(frame, arrival.udp + net::icmpv6::code);
+        arrival.icmp_type = byte_at(frame, arrival.udp + net::icmpv6::type);
+        arrival.icmp_code = byte_at(frame, arrival.udp + net::icmpv6::code);
         const bool neighbour = arrival.icmp_type >= net::icmpv6::router_solicitation && arrival.icmp_type <= net::icmpv6::redirect;
         const bool error =
             arrival.icmp_type >= 1 && arrival.icmp_type <= 127;  // RFC 4443 section 2.1: error messages have the high bit clear
@@ -89,24 +89,24 @@ void classify_ipv6(std::span<const std::byte> frame, std::uint32_t tag, Arrival&
 
 }  // namespace
 
-Arrival classify(std::span<const std::byte> frame, std::uint32_t tag) noexcept {
+Arrival classify(std::span<const std::byte> frame, std::uint32_t trial_id) noexcept {
     Arrival arrival;
-    if (frame.size() < net::ethernet::header_octets + net::ethernet::vlan_tag_octets) {
+    if (frame.size() < net::ethernet::header_bytes + net::ethernet::vlan_tag_bytes) {
         return arrival;
     }
     std::uint16_t type = load_big_endian<std::uint16_t>(frame.data() + net::ethernet::type);
-    arrival.ip = net::ethernet::header_octets;
+    arrival.ip = net::ethernet::header_bytes;
     if (type == net::ethernet::type_vlan) {
-        arrival.vlan_id = static_cast<std::uint16_t>(load_big_endian<std::uint16_t>(frame.data() + net::ethernet::header_octets) & 0x0fffU);
-        type = load_big_endian<std::uint16_t>(frame.data() + net::ethernet::header_octets + 2);
-        arrival.ip += net::ethernet::vlan_tag_octets;
+        arrival.vlan_id = static_cast<std::uint16_t>(load_big_endian<std::uint16_t>(frame.data() + net::ethernet::header_bytes) & 0x0fffU);
+        type = load_big_endian<std::uint16_t>(frame.data() + net::ethernet::header_bytes + 2);
+        arrival.ip += net::ethernet::vlan_tag_bytes;
     }
     if (type == net::ethernet::type_ipv4) {
         arrival.family = net::Family::ipv4;
-        classify_ipv4(frame, tag, arrival);
+        classify_ipv4(frame, trial_id, arrival);
     } else if (type == net::ethernet::type_ipv6) {
         arrival.family = net::Family::ipv6;
-        classify_ipv6(frame, tag, arrival);
+        classify_ipv6(frame, trial_id, arrival);
     } else if (type == net::ethernet::type_arp) {
         arrival.kind = ArrivalKind::neighbour;
     }

@@ -9,8 +9,8 @@
 
 namespace gatemark::frame {
 
-/// The hosts that the Tester emulates on one side in one family: one address whose two octets at `offset` take the values of `part`,
-/// and, as a destination, optionally one of 256 networks (RFC 2544 section 12: third octet of IPv4, bits 56 to 63 of IPv6).
+/// The hosts that the Tester emulates on one side in one family: one address whose two bytes at `offset` take the values of `part`,
+/// and, as a destination, optionally one of 256 networks (RFC 2544 section 12: third byte of IPv4, bits 56 to 63 of IPv6).
 struct HostSet {
     net::Address address{};
     std::size_t offset = 0;
@@ -18,17 +18,17 @@ struct HostSet {
     bool many_networks = false;
 
     [[nodiscard]] bool varies() const noexcept { return part.mode != ValueMode::fixed; }
-    [[nodiscard]] std::size_t network_octet() const noexcept { return address.family == net::Family::ipv4 ? 2 : 7; }
-    /// The host with these values. With IPv4 and offset 2 the network shares an octet with the part, whose upper octet is then zero.
+    [[nodiscard]] std::size_t network_byte() const noexcept { return address.family == net::Family::ipv4 ? 2 : 7; }
+    /// The host with these values. With IPv4 and offset 2 the network shares an byte with the part, whose upper byte is then zero.
     [[nodiscard]] net::Address host(std::uint16_t value, std::uint8_t network) const noexcept {
         net::Address result = address;
         if (varies()) {
-            result.octets[offset] = static_cast<std::byte>(value >> 8);
-            result.octets[offset + 1] = static_cast<std::byte>(value & 0xff);
+            result.bytes[offset] = static_cast<std::byte>(value >> 8);
+            result.bytes[offset + 1] = static_cast<std::byte>(value & 0xff);
         }
         if (many_networks) {
-            const bool shared = varies() && (network_octet() == offset || network_octet() == offset + 1);
-            result.octets[network_octet()] = (shared ? result.octets[network_octet()] : std::byte{0}) | static_cast<std::byte>(network);
+            const bool shared = varies() && (network_byte() == offset || network_byte() == offset + 1);
+            result.bytes[network_byte()] = (shared ? result.bytes[network_byte()] : std::byte{0}) | static_cast<std::byte>(network);
         }
         return result;
     }
@@ -40,21 +40,21 @@ struct HostSet {
         if (other == address) {
             return true;  // the base address is the Tester's own: neighbours are asked from it
         }
-        const auto value = varies() ? static_cast<std::uint16_t>((std::to_integer<unsigned>(other.octets[offset]) << 8) |
-                                                                 std::to_integer<unsigned>(other.octets[offset + 1]))
+        const auto value = varies() ? static_cast<std::uint16_t>((std::to_integer<unsigned>(other.bytes[offset]) << 8) |
+                                                                 std::to_integer<unsigned>(other.bytes[offset + 1]))
                                     : std::uint16_t{0};
-        const bool network_shares = many_networks && varies() && (network_octet() == offset || network_octet() == offset + 1);
-        const auto host_value = network_shares ? static_cast<std::uint16_t>(value & (network_octet() == offset ? 0x00ff : 0xff00)) : value;
+        const bool network_shares = many_networks && varies() && (network_byte() == offset || network_byte() == offset + 1);
+        const auto host_value = network_shares ? static_cast<std::uint16_t>(value & (network_byte() == offset ? 0x00ff : 0xff00)) : value;
         if (varies() && (host_value < part.minimum || host_value > part.maximum)) {
             return false;
         }
-        const auto network = many_networks ? std::to_integer<std::uint8_t>(other.octets[network_octet()]) : std::uint8_t{0};
+        const auto network = many_networks ? std::to_integer<std::uint8_t>(other.bytes[network_byte()]) : std::uint8_t{0};
         return host(host_value, network) == other;
     }
-    /// The values of the two octets in `other`, if it is one of these hosts; with one network only.
+    /// The values of the two bytes in `other`, if it is one of these hosts; with one network only.
     [[nodiscard]] std::optional<std::uint16_t> value_of(const net::Address& other) const noexcept {
-        const auto value = varies() ? static_cast<std::uint16_t>((std::to_integer<unsigned>(other.octets[offset]) << 8) |
-                                                                 std::to_integer<unsigned>(other.octets[offset + 1]))
+        const auto value = varies() ? static_cast<std::uint16_t>((std::to_integer<unsigned>(other.bytes[offset]) << 8) |
+                                                                 std::to_integer<unsigned>(other.bytes[offset + 1]))
                                     : part.minimum;
         return value >= part.minimum && value <= part.maximum && host(value, 0) == other ? std::optional{value} : std::nullopt;
     }

@@ -8,14 +8,14 @@ namespace gatemark::frame {
 namespace {
 
 /// One bit for every bit of the head that is alike in all frames of the stream.
-std::vector<std::byte> mask_of(const Stream& stream, std::size_t head_octets) {
+std::vector<std::byte> mask_of(const Stream& stream, std::size_t head_bytes) {
     const Layout& layout = stream.expected().layout;
-    std::vector<std::byte> mask(head_octets, std::byte{0xff});
-    const auto vary = [&](std::size_t at, std::size_t octets) {
-        std::fill_n(mask.begin() + static_cast<std::ptrdiff_t>(at), octets, std::byte{0});
+    std::vector<std::byte> mask(head_bytes, std::byte{0xff});
+    const auto vary = [&](std::size_t at, std::size_t bytes) {
+        std::fill_n(mask.begin() + static_cast<std::ptrdiff_t>(at), bytes, std::byte{0});
     };
     if (stream.expected_vlan()) {
-        mask[net::ethernet::header_octets] = std::byte{0x0f};  // priority and drop eligibility are no part of the VLAN's number
+        mask[net::ethernet::header_bytes] = std::byte{0x0f};  // priority and drop eligibility are no part of the VLAN's number
     }
     if (layout.family == net::Family::ipv4) {
         vary(layout.ip + net::ipv4::checksum, 2);
@@ -23,21 +23,21 @@ std::vector<std::byte> mask_of(const Stream& stream, std::size_t head_octets) {
             vary(layout.ip + net::ipv4::identification, 2);
         }
     }
-    const FrameForm& form = stream.expected();
+    const FrameTemplate& frame_template = stream.expected();
     const auto vary_address = [&](std::size_t at, const AddressField& field) {
-        for (const std::uint8_t octet : field.varying_octets()) {
-            vary(at + octet, 1);
+        for (const std::uint8_t byte : field.varying_bytes()) {
+            vary(at + byte, 1);
         }
     };
     if (stream.role() == Role::initiator) {
-        vary(layout.source_address(), form.source.octets());
+        vary(layout.source_address(), frame_template.source.bytes());
     } else {
-        vary_address(layout.source_address(), form.source);
+        vary_address(layout.source_address(), frame_template.source);
     }
-    vary_address(layout.destination_address(), form.destination);
+    vary_address(layout.destination_address(), frame_template.destination);
     vary(layout.udp, 4);  // both ports
     vary(layout.udp + net::udp::checksum, 2);
-    vary(layout.payload + signature::index_offset, signature::octets - signature::index_offset);
+    vary(layout.payload + signature::index_offset, signature::bytes - signature::index_offset);
     return mask;
 }
 
@@ -65,21 +65,21 @@ Recognizer::Recognizer(const Stream& stream)
       destination_word_{destination_ + stream.expected().destination.only_word().value_or(0)},
       host_mask_{(stream.expected().source.only_word() ? 0x0000'ffffU : 0U) |
                  (stream.expected().destination.only_word() ? 0xffff'0000U : 0U)},
-      octets_{stream.expected().layout.end},
-      head_octets_{arrival_.payload + signature::octets},
-      rest_octets_{octets_ - head_octets_},
-      rest_{stream.expected().frame.data() + head_octets_},
-      last_block_{head_octets_ - sizeof(Block)},
-      block_count_{(head_octets_ - head_begin + sizeof(Block) - 1) / sizeof(Block)},
+      bytes_{stream.expected().layout.end},
+      head_bytes_{arrival_.payload + signature::bytes},
+      rest_bytes_{bytes_ - head_bytes_},
+      rest_{stream.expected().frame.data() + head_bytes_},
+      last_block_{head_bytes_ - sizeof(Block)},
+      block_count_{(head_bytes_ - head_begin + sizeof(Block) - 1) / sizeof(Block)},
       source_is_chosen_{stream.role() == Role::initiator} {
-    const std::vector<std::byte> mask = mask_of(stream, head_octets_);
+    const std::vector<std::byte> mask = mask_of(stream, head_bytes_);
     for (std::size_t i = 0; i < block_count_; ++i) {
         const std::size_t at = i == 2 ? last_block_ : head_begin + (i < 2 ? i : i - 1) * sizeof(Block);
         mask_[i] = load(mask.data() + at);
         template_[i] = load(stream.expected().frame.data() + at);
     }
     if (source_is_chosen_) {
-        port_mask_ = swap_octets(std::uint32_t{0x0000'ffff});
+        port_mask_ = swap_bytes(std::uint32_t{0x0000'ffff});
     }
 }
 

@@ -8,12 +8,12 @@
 
 namespace gatemark::frame {
 
-/// Tells at a glance whether a frame of a stream is, to the octet, what a correct gateway makes of it. It knows no reasons: whatever it
+/// Tells at a glance whether a frame of a stream is, to the byte, what a correct gateway makes of it. It knows no reasons: whatever it
 /// does not recognize goes to `classify` and `verify`, which do, and which are the oracle of its tests. It may miss a right frame (one that
 /// is padded), never take a wrong one.
 ///
 /// Most of a frame is alike in all frames of a stream, so one comparison with a template under a mask replaces a check of each field, and
-/// since the rest is then known, both checksums follow from what varies: the packet is not summed. A received IPv4 frame of 64 octets costs
+/// since the rest is then known, both checksums follow from what varies: the packet is not summed. A received IPv4 frame of 64 bytes costs
 /// 276 instructions so, in place of 850 (bench/instructions.py, receive_ipv4: all of the receiver's poll).
 class Recognizer {
 public:
@@ -21,8 +21,8 @@ public:
     explicit Recognizer(const Stream& stream);
 
     /// Whether everything but what varies is right: headers, trial, stream and the rest of the data. Length and offsets are right then.
-    [[nodiscard]] bool has_right_template(std::span<const std::byte> frame) const noexcept {
-        if (frame.size() != octets_) {
+    [[nodiscard]] bool matches_template(std::span<const std::byte> frame) const noexcept {
+        if (frame.size() != bytes_) {
             return false;
         }
         const std::byte* const head = frame.data() + head_begin;
@@ -33,7 +33,7 @@ public:
             differences |= (load(head + (i - 1) * sizeof(Block)) ^ template_[i]) & mask_[i];
         }
         return (differences[0] | differences[1]) == 0 &&
-               (rest_octets_ == 0 || std::memcmp(frame.data() + head_octets_, rest_, rest_octets_) == 0);
+               (rest_bytes_ == 0 || std::memcmp(frame.data() + head_bytes_, rest_, rest_bytes_) == 0);
     }
 
     /// The number that a frame with the right template claims to have in its direction.
@@ -42,21 +42,21 @@ public:
 
     /// Whether what varies is right in a frame with the right template: addresses, ports and both checksums. The source of an Initiator's
     /// frame is the gateway's choice; it only has to fit to the checksums.
-    [[nodiscard, gnu::always_inline]] bool has_right_values(const std::byte* frame, const FrameValues& values) const noexcept {
+    [[nodiscard, gnu::always_inline]] bool matches_values(const std::byte* frame, const FrameValues& values) const noexcept {
         const std::byte* const udp = frame + udp_;
         const auto ports = load_raw<std::uint32_t>(udp);
-        const std::uint32_t expected_ports = swap_octets((static_cast<std::uint32_t>(values.source_port) << 16) | values.destination_port);
+        const std::uint32_t expected_ports = swap_bytes((static_cast<std::uint32_t>(values.source_port) << 16) | values.destination_port);
         std::uint32_t differences = (ports ^ expected_ports) & port_mask_;
         const Sum addresses = hosts_are_words_ ? compare_hosts(frame, values, differences) : compare_addresses(frame, values, differences);
         const auto udp_checksum = load_raw<std::uint16_t>(udp + net::udp::checksum);
         if (differences != 0 || udp_checksum == 0) {
             return false;
         }
-        const Sum datagram = udp_sum_ + addresses + ports + udp_checksum + signature::sum_of_mark(udp + net::udp::header_octets);
+        const Sum datagram = udp_sum_ + addresses + ports + udp_checksum + signature::sum_of_mark(udp + net::udp::header_bytes);
         if (!is_ipv4_) {
             return is_intact(datagram);
         }
-        const std::byte* const ip = udp - net::ipv4::header_octets;
+        const std::byte* const ip = udp - net::ipv4::header_bytes;
         // Not zero only where a translator chooses it.
         const auto identification = load_raw<std::uint16_t>(ip + net::ipv4::identification);
         const Sum header = header_sum_ + addresses + identification + load_raw<std::uint16_t>(ip + net::ipv4::checksum);
@@ -68,14 +68,14 @@ public:
     [[nodiscard]] const Arrival& arrival() const noexcept { return arrival_; }
 
 private:
-    /// 16 octets, in one register on every processor that DPDK runs on. Registers of 32, chosen at start-up, would save one of three
+    /// 16 bytes, in one register on every CPU that DPDK runs on. Registers of 32, chosen at start-up, would save one of three
     /// comparisons of the smallest frame: 4 of 276 instructions.
     using Block = std::uint64_t __attribute__((vector_size(16)));
     static constexpr std::size_t head_begin = net::ethernet::type;  ///< link-layer addresses belong to the hop
     /// Headers and signature of the longest form: Ethernet, VLAN tag, IPv6, UDP.
-    static constexpr std::size_t head_octets_max = net::ethernet::header_octets + net::ethernet::vlan_tag_octets +
-                                                   net::ipv6::header_octets + net::udp::header_octets + signature::octets;
-    static constexpr std::size_t blocks_max = (head_octets_max - head_begin + sizeof(Block) - 1) / sizeof(Block);
+    static constexpr std::size_t head_bytes_max =
+        net::ethernet::header_bytes + net::ethernet::vlan_tag_bytes + net::ipv6::header_bytes + net::udp::header_bytes + signature::bytes;
+    static constexpr std::size_t blocks_max = (head_bytes_max - head_begin + sizeof(Block) - 1) / sizeof(Block);
 
     [[nodiscard]] static Block load(const std::byte* from) noexcept {
         Block block;
@@ -86,25 +86,25 @@ private:
     /// AddressField::compare. Returns what they add to a checksum, and sets bits of `differences` where others stand in the frame.
     [[nodiscard]] Sum compare_hosts(const std::byte* frame, const FrameValues& values, std::uint32_t& differences) const noexcept {
         const std::uint32_t expected =
-            swap_octets((static_cast<std::uint32_t>(values.source_host) << 16) | values.destination_host) & host_mask_;
-        const std::uint32_t found = load_raw<std::uint16_t>(frame + source_word_) |
+            swap_bytes((static_cast<std::uint32_t>(values.source_host) << 16) | values.destination_host) & host_mask_;
+        const std::uint32_t hosts = load_raw<std::uint16_t>(frame + source_word_) |
                                     static_cast<std::uint32_t>(load_raw<std::uint16_t>(frame + destination_word_)) << 16;
-        differences |= (found & host_mask_) ^ expected;
+        differences |= (hosts & host_mask_) ^ expected;
         return expected;
     }
     [[nodiscard]] Sum compare_addresses(const std::byte* frame, const FrameValues& values, std::uint32_t& differences) const noexcept {
-        const FrameForm& form = stream_->expected();
+        const FrameTemplate& frame_template = stream_->expected();
         bool same = true;
-        const Sum source =
-            source_is_chosen_ ? sum_of_address(frame + source_) : form.source.compare(frame + source_, values.source_host, 0, same);
-        const Sum destination = form.destination.compare(frame + destination_, values.destination_host, values.network, same);
+        const Sum source = source_is_chosen_ ? sum_of_address(frame + source_)
+                                             : frame_template.source.compare(frame + source_, values.source_host, 0, same);
+        const Sum destination = frame_template.destination.compare(frame + destination_, values.destination_host, values.network, same);
         differences |= same ? 0 : 1;
         return source + destination;
     }
     [[nodiscard]] Sum sum_of_address(const std::byte* field) const noexcept {
         return is_ipv4_ ? load_raw<std::uint32_t>(field) : sum_of(std::span{field, 16});
     }
-    [[nodiscard]] const std::byte* payload_of(const std::byte* frame) const noexcept { return frame + udp_ + net::udp::header_octets; }
+    [[nodiscard]] const std::byte* payload_of(const std::byte* frame) const noexcept { return frame + udp_ + net::udp::header_bytes; }
 
     const Stream* stream_;
     Arrival arrival_;
@@ -114,12 +114,12 @@ private:
     std::size_t source_, destination_;            ///< offsets of the addresses
     std::size_t source_word_, destination_word_;  ///< offsets of their only words that vary
     std::uint32_t host_mask_;                     ///< of both words as they lie in memory, zero where an address does not vary
-    std::size_t octets_;                          ///< of the whole frame, without FCS
-    std::size_t head_octets_;                     ///< up to the end of the signature
-    std::size_t rest_octets_;                     ///< behind it
+    std::size_t bytes_;                           ///< of the whole frame, without FCS
+    std::size_t head_bytes_;                      ///< up to the end of the signature
+    std::size_t rest_bytes_;                      ///< behind it
     const std::byte* rest_;                       ///< in the stream's template
     std::size_t last_block_;                      ///< offset of block 2, which ends with the head and may overlap the one before
-    std::size_t block_count_;                     ///< from the first octet on: blocks 0, 1, 3, 4 and so on, then block 2
+    std::size_t block_count_;                     ///< from the first byte on: blocks 0, 1, 3, 4 and so on, then block 2
     std::uint32_t port_mask_ = 0xffff'ffff;       ///< as ports lie in memory
     bool source_is_chosen_ = false;               ///< by the gateway: address and port
     std::array<Block, blocks_max> template_{}, mask_{};

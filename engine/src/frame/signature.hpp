@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-/// Our mark in every test frame: the first 18 octets of the UDP data, the most that a 64-octet IPv4 or 84-octet IPv6 frame leaves.
+/// Our mark in every test frame: the first 18 bytes of the UDP data, the most that a 64-byte IPv4 or 84-byte IPv6 frame leaves.
 ///
 ///     0      4        5          10            18
 ///     | tag  | stream |  index   |  timestamp  |
@@ -16,10 +16,10 @@
 /// Tester's clock.
 namespace gatemark::frame::signature {
 
-constexpr std::size_t octets = 18, tag_offset = 0, stream_offset = 4, index_offset = 5, timestamp_offset = 10;
+constexpr std::size_t bytes = 18, trial_id_offset = 0, stream_offset = 4, index_offset = 5, timestamp_offset = 10;
 constexpr std::uint64_t index_limit = std::uint64_t{1} << 40;
 
-[[nodiscard]] constexpr std::uint32_t tag_of(std::uint64_t seed, std::uint32_t trial_number) noexcept {
+[[nodiscard]] constexpr std::uint32_t trial_id_of(std::uint64_t seed, std::uint32_t trial_number) noexcept {
     const auto campaign = static_cast<std::uint32_t>(mix_bits(seed ^ 0x67617465'6d61726b) >> 44);
     return (campaign << 12) | (trial_number & 0xfff);
 }
@@ -28,38 +28,40 @@ constexpr std::uint64_t index_limit = std::uint64_t{1} << 40;
 enum class Direction : std::uint8_t { forward, reverse };
 enum class TrafficClass : std::uint8_t { foreground, background };
 
-/// 0xG0 | direction << 1 | class; the constant upper half keeps the octet from being zero.
-[[nodiscard]] constexpr std::uint8_t stream_octet(Direction direction, TrafficClass traffic_class) noexcept {
+/// 0xG0 | direction << 1 | class; the constant upper half keeps the byte from being zero.
+[[nodiscard]] constexpr std::uint8_t stream_id(Direction direction, TrafficClass traffic_class) noexcept {
     return static_cast<std::uint8_t>(0xa0U | (static_cast<unsigned>(direction) << 1) | static_cast<unsigned>(traffic_class));
 }
 
 /// Writes stream and index, and returns their share of the UDP checksum (the UDP data starts at an even offset).
 inline Sum write_stream_and_index(std::byte* payload, std::uint8_t stream, std::uint64_t index) noexcept {
-    const std::uint64_t raw = swap_octets((static_cast<std::uint64_t>(stream) << 56) | (index << 16));
+    const std::uint64_t raw = swap_bytes((static_cast<std::uint64_t>(stream) << 56) | (index << 16));
     store_raw(payload + stream_offset, static_cast<std::uint32_t>(raw));
     store_raw(payload + stream_offset + 4, static_cast<std::uint16_t>(raw >> 32));
     return (raw & 0xffff'ffff) + (raw >> 32);
 }
 
 inline Sum write_timestamp(std::byte* payload, std::uint64_t ticks) noexcept {
-    const std::uint64_t raw = swap_octets(ticks);
+    const std::uint64_t raw = swap_bytes(ticks);
     store_raw(payload + timestamp_offset, raw);
     return (raw & 0xffff'ffff) + (raw >> 32);
 }
 
 /// The share of stream, index and timestamp in a checksum, as they stand in a frame.
 [[nodiscard]] inline Sum sum_of_mark(const std::byte* payload) noexcept {
-    const auto first = load_raw<std::uint64_t>(payload + stream_offset);  // stream, index and the first two octets of the timestamp
+    const auto first = load_raw<std::uint64_t>(payload + stream_offset);  // stream, index and the first two bytes of the timestamp
     return (first & 0xffff'ffff) + (first >> 32) + load_raw<std::uint32_t>(payload + stream_offset + 8) +
            load_raw<std::uint16_t>(payload + stream_offset + 12);
 }
 
-[[nodiscard]] inline std::uint32_t tag(const std::byte* payload) noexcept { return load_big_endian<std::uint32_t>(payload + tag_offset); }
+[[nodiscard]] inline std::uint32_t trial_id(const std::byte* payload) noexcept {
+    return load_big_endian<std::uint32_t>(payload + trial_id_offset);
+}
 [[nodiscard]] inline std::uint8_t stream(const std::byte* payload) noexcept {
     return std::to_integer<std::uint8_t>(payload[stream_offset]);
 }
 [[nodiscard]] inline std::uint64_t index(const std::byte* payload) noexcept {
-    return load_big_endian<std::uint64_t>(payload + index_offset - 3) & (index_limit - 1);  // with the last three octets before it
+    return load_big_endian<std::uint64_t>(payload + index_offset - 3) & (index_limit - 1);  // with the last three bytes before it
 }
 [[nodiscard]] inline std::uint64_t timestamp(const std::byte* payload) noexcept {
     return load_big_endian<std::uint64_t>(payload + timestamp_offset);

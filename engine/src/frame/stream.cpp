@@ -6,8 +6,8 @@ namespace gatemark::frame {
 
 namespace {
 
-constexpr std::size_t header_octets(net::Family family) noexcept {
-    return family == net::Family::ipv4 ? net::ipv4::header_octets : net::ipv6::header_octets;
+constexpr std::size_t header_bytes(net::Family family) noexcept {
+    return family == net::Family::ipv4 ? net::ipv4::header_bytes : net::ipv6::header_bytes;
 }
 
 struct HeaderFields {
@@ -22,65 +22,66 @@ void write_ethernet(std::vector<std::byte>& frame, const LinkAddresses& link, ne
     if (link.vlan_id) {
         store_big_endian(type, net::ethernet::type_vlan);
         store_big_endian(type + 2, *link.vlan_id);
-        type += net::ethernet::vlan_tag_octets;
+        type += net::ethernet::vlan_tag_bytes;
     }
     store_big_endian(type, family == net::Family::ipv4 ? net::ethernet::type_ipv4 : net::ethernet::type_ipv6);
 }
 
-void write_ip(std::byte* ip, const FrameForm& form, const HeaderFields& fields) {
-    const Layout& layout = form.layout;
+void write_ip(std::byte* ip, const FrameTemplate& frame_template, const HeaderFields& fields) {
+    const Layout& layout = frame_template.layout;
     if (layout.family == net::Family::ipv4) {
         ip[net::ipv4::version] = std::byte{0x45};
         ip[net::ipv4::traffic_class] = static_cast<std::byte>(fields.traffic_class);
-        store_big_endian(ip + net::ipv4::total_length, static_cast<std::uint16_t>(layout.ip_octets()));
+        store_big_endian(ip + net::ipv4::total_length, static_cast<std::uint16_t>(layout.ip_bytes()));
         store_big_endian(ip + net::ipv4::fragment, fields.dont_fragment == DontFragment::set ? net::ipv4::dont_fragment : std::uint16_t{0});
         ip[net::ipv4::time_to_live] = static_cast<std::byte>(fields.hop_limit);
         ip[net::ipv4::protocol] = static_cast<std::byte>(net::protocol_udp);
     } else {
         store_big_endian(ip, (std::uint32_t{6} << 28) | (static_cast<std::uint32_t>(fields.traffic_class) << 20));
-        store_big_endian(ip + net::ipv6::payload_length, static_cast<std::uint16_t>(layout.udp_octets()));
+        store_big_endian(ip + net::ipv6::payload_length, static_cast<std::uint16_t>(layout.udp_bytes()));
         ip[net::ipv6::next_header] = static_cast<std::byte>(net::protocol_udp);
         ip[net::ipv6::hop_limit] = static_cast<std::byte>(fields.hop_limit);
     }
     const auto put = [&](std::size_t at, const AddressField& field) {
-        std::copy_n(field.base().octets.begin(), field.octets(), ip + (at - layout.ip));
+        std::copy_n(field.base().bytes.begin(), field.bytes(), ip + (at - layout.ip));
     };
-    put(layout.source_address(), form.source);
-    put(layout.destination_address(), form.destination);
+    put(layout.source_address(), frame_template.source);
+    put(layout.destination_address(), frame_template.destination);
 }
 
-/// UDP data: the signature's fixed part, then incrementing octets (RFC 2544 appendix C.2.6.4).
-void write_payload(std::span<std::byte> payload, std::uint32_t tag, std::uint8_t stream) {
-    for (std::size_t i = signature::octets; i < payload.size(); ++i) {
+/// UDP data: the signature's fixed part, then incrementing bytes (RFC 2544 appendix C.2.6.4).
+void write_payload(std::span<std::byte> payload, std::uint32_t trial_id, std::uint8_t stream) {
+    for (std::size_t i = signature::bytes; i < payload.size(); ++i) {
         payload[i] = static_cast<std::byte>(i & 0xff);
     }
-    store_big_endian(payload.data() + signature::tag_offset, tag);
+    store_big_endian(payload.data() + signature::trial_id_offset, trial_id);
     payload[signature::stream_offset] = static_cast<std::byte>(stream);
 }
 
-void build(FrameForm& form, const LinkAddresses& link, const HeaderFields& fields, std::uint32_t tag, std::uint8_t stream) {
-    const Layout& layout = form.layout;
-    form.frame.assign(layout.end, std::byte{0});
-    write_ethernet(form.frame, link, layout.family);
-    std::byte* const frame = form.frame.data();
-    write_ip(frame + layout.ip, form, fields);
-    store_big_endian(frame + layout.udp + net::udp::length, static_cast<std::uint16_t>(layout.udp_octets()));
-    write_payload(std::span{form.frame}.subspan(layout.payload), tag, stream);
+void build(FrameTemplate& frame_template, const LinkAddresses& link, const HeaderFields& fields, std::uint32_t trial_id,
+           std::uint8_t stream) {
+    const Layout& layout = frame_template.layout;
+    frame_template.frame.assign(layout.end, std::byte{0});
+    write_ethernet(frame_template.frame, link, layout.family);
+    std::byte* const frame = frame_template.frame.data();
+    write_ip(frame + layout.ip, frame_template, fields);
+    store_big_endian(frame + layout.udp + net::udp::length, static_cast<std::uint16_t>(layout.udp_bytes()));
+    write_payload(std::span{frame_template.frame}.subspan(layout.payload), trial_id, stream);
 
-    // Sums for the incremental checksums: what varies per frame (ports, stream and index, timestamp, varying address octets) counts as zero
+    // Sums for the incremental checksums: what varies per frame (ports, stream and index, timestamp, varying address bytes) counts as zero
     // here.
-    std::vector<std::byte> constant = form.frame;
+    std::vector<std::byte> constant = frame_template.frame;
     constant[layout.payload + signature::stream_offset] = std::byte{0};
-    const std::span octets{constant};
-    form.header_sum = sum_of(octets.subspan(layout.ip, header_octets(layout.family)));
+    const std::span bytes{constant};
+    frame_template.header_sum = sum_of(bytes.subspan(layout.ip, header_bytes(layout.family)));
     const std::size_t addresses = layout.source_address();
-    form.udp_sum = sum_of(octets.subspan(addresses, layout.udp - addresses)) + sum_of(octets.subspan(layout.udp)) +
-                   swap_octets(static_cast<std::uint16_t>(layout.udp_octets())) + swap_octets(std::uint16_t{net::protocol_udp});
+    frame_template.udp_sum = sum_of(bytes.subspan(addresses, layout.udp - addresses)) + sum_of(bytes.subspan(layout.udp)) +
+                             swap_bytes(static_cast<std::uint16_t>(layout.udp_bytes())) + swap_bytes(std::uint16_t{net::protocol_udp});
 }
 
 std::optional<Error> problem_of(const StreamRequest& request, const std::string& where) {
-    const std::size_t octets_min = request.source.address.family == net::Family::ipv4 ? 64 : 84;
-    if (request.frame_octets < octets_min || request.frame_octets > 9236) {
+    const std::size_t bytes_min = request.source.address.family == net::Family::ipv4 ? 64 : 84;
+    if (request.frame_octets < bytes_min || request.frame_octets > 9236) {
         return Error{std::to_string(request.frame_octets) + " octets is no frame size", where + ".frame_octets",
                      "choose 64 to 9216 for IPv4 and 84 to 9236 for IPv6: 18 octets of UDP data are the least that carries the signature"};
     }
@@ -92,25 +93,25 @@ std::optional<Error> problem_of(const StreamRequest& request, const std::string&
     return std::nullopt;
 }
 
-std::size_t octets_when_translated(std::size_t frame_octets, net::Family from, net::Family to) noexcept {
-    constexpr std::size_t longer_by = net::ipv6::header_octets - net::ipv4::header_octets;
+std::size_t bytes_when_translated(std::size_t frame_octets, net::Family from, net::Family to) noexcept {
+    constexpr std::size_t longer_by = net::ipv6::header_bytes - net::ipv4::header_bytes;
     return from == to ? frame_octets : to == net::Family::ipv6 ? frame_octets + longer_by : frame_octets - longer_by;
 }
 
 }  // namespace
 
-Layout Layout::make(net::Family family, std::size_t frame_octets, bool tagged) noexcept {
+Layout Layout::make(net::Family family, std::size_t frame_octets, bool with_vlan) noexcept {
     Layout layout;
     layout.family = family;
-    layout.ip = net::ethernet::header_octets + (tagged ? net::ethernet::vlan_tag_octets : 0);
-    layout.udp = layout.ip + header_octets(family);
-    layout.payload = layout.udp + net::udp::header_octets;
-    layout.end = frame_octets - net::ethernet::fcs_octets + (tagged ? net::ethernet::vlan_tag_octets : 0);
+    layout.ip = net::ethernet::header_bytes + (with_vlan ? net::ethernet::vlan_tag_bytes : 0);
+    layout.udp = layout.ip + header_bytes(family);
+    layout.payload = layout.udp + net::udp::header_bytes;
+    layout.end = frame_octets - net::ethernet::fcs_bytes + (with_vlan ? net::ethernet::vlan_tag_bytes : 0);
     return layout;
 }
 
 Result<Stream> Stream::make(const StreamRequest& request, signature::Direction direction, signature::TrafficClass traffic_class,
-                            std::uint64_t seed, std::uint32_t tag, const LinkAddresses& sent_link,
+                            std::uint64_t seed, std::uint32_t trial_id, const LinkAddresses& sent_link,
                             std::optional<std::uint16_t> received_vlan, const std::string& where) {
     const net::Family sent_family = request.source.address.family;
     const net::Family expected_family = request.as_sent ? sent_family : request.destination.address.family;
@@ -119,7 +120,7 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
         return *std::move(error);
     }
     Stream stream;
-    stream.octet_ = signature::stream_octet(direction, traffic_class);
+    stream.id_ = signature::stream_id(direction, traffic_class);
     stream.traffic_class_ = request.traffic_class;
     stream.expected_hop_limit_ = static_cast<std::uint8_t>(request.hop_limit - request.hop_limit_decrement);
     stream.expected_vlan_ = received_vlan;
@@ -128,7 +129,7 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     stream.destination_ports_ = ValueSequence{request.destination_ports};
     stream.source_hosts_ = ValueSequence{request.source.part};
     stream.destination_hosts_ = ValueSequence{request.destination.part};
-    const std::uint64_t purpose = std::uint64_t{stream.octet_} << 8;
+    const std::uint64_t purpose = std::uint64_t{stream.id_} << 8;
     stream.port_words_ = RandomSequence{seed, purpose};
     stream.host_words_ = RandomSequence{seed, purpose + 1};
     stream.network_words_ = RandomSequence{seed, purpose + 2};
@@ -147,11 +148,12 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
 
     HostSet source = request.source;
     source.many_networks = false;  // RFC 2544 section 12 varies the destination network
-    const auto fill = [&](FrameForm& form, net::Family family, std::size_t frame_octets, bool tagged) -> std::optional<Error> {
-        form.layout = Layout::make(family, frame_octets, tagged);
+    const auto fill = [&](FrameTemplate& frame_template, net::Family family, std::size_t frame_octets,
+                          bool with_vlan) -> std::optional<Error> {
+        frame_template.layout = Layout::make(family, frame_octets, with_vlan);
         // What the gateway chooses is no function of the host: the translated source, and the Responder's way back to it.
-        const bool chosen_source = stream.role_ == Role::initiator && &form == &stream.expected_;
-        const bool chosen_destination = stream.role_ == Role::responder && &form == &stream.sent_;
+        const bool chosen_source = stream.role_ == Role::initiator && &frame_template == &stream.expected_;
+        const bool chosen_destination = stream.role_ == Role::responder && &frame_template == &stream.sent_;
         auto source_field =
             chosen_source ? AddressField::chosen_by_gateway(family) : AddressField::make(source, family, mapping, where + ".source");
         auto destination_field = chosen_destination ? AddressField::chosen_by_gateway(family)
@@ -161,25 +163,25 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
                 return *error;
             }
         }
-        form.source = std::get<AddressField>(std::move(source_field));
-        form.destination = std::get<AddressField>(std::move(destination_field));
+        frame_template.source = std::get<AddressField>(std::move(source_field));
+        frame_template.destination = std::get<AddressField>(std::move(destination_field));
         return std::nullopt;
     };
-    const std::size_t expected_octets = octets_when_translated(request.frame_octets, sent_family, expected_family);
+    const std::size_t expected_bytes = bytes_when_translated(request.frame_octets, sent_family, expected_family);
     if (auto error = fill(stream.sent_, sent_family, request.frame_octets, sent_link.vlan_id.has_value())) {
         return *error;
     }
-    if (auto error = fill(stream.expected_, expected_family, expected_octets, received_vlan.has_value())) {
+    if (auto error = fill(stream.expected_, expected_family, expected_bytes, received_vlan.has_value())) {
         return *error;
     }
     const DontFragment asked = request.dont_fragment ? DontFragment::set : DontFragment::clear;
-    // RFC 7915 section 5.1: an IPv4 packet made from an IPv6 one has DF = 0 up to 1260 octets, and DF = 1 above. RFC 6145 section 5.1:
+    // RFC 7915 section 5.1: an IPv4 packet made from an IPv6 one has DF = 0 up to 1260 bytes, and DF = 1 above. RFC 6145 section 5.1:
     // always DF = 1.
-    const bool set_by_translator = request.dont_fragment_always_set || stream.expected_.layout.ip_octets() > 1260;
+    const bool set_by_translator = request.dont_fragment_always_set || stream.expected_.layout.ip_bytes() > 1260;
     stream.expected_dont_fragment_ = sent_family == expected_family ? asked : set_by_translator ? DontFragment::set : DontFragment::clear;
-    build(stream.sent_, sent_link, {request.hop_limit, request.traffic_class, asked}, tag, stream.octet_);
+    build(stream.sent_, sent_link, {request.hop_limit, request.traffic_class, asked}, trial_id, stream.id_);
     build(stream.expected_, {.source = {}, .destination = {}, .vlan_id = received_vlan},
-          {stream.expected_hop_limit_, request.traffic_class, stream.expected_dont_fragment_}, tag, stream.octet_);
+          {stream.expected_hop_limit_, request.traffic_class, stream.expected_dont_fragment_}, trial_id, stream.id_);
     return stream;
 }
 

@@ -58,9 +58,9 @@ struct Layout {
     net::Family family = net::Family::ipv4;
     std::size_t ip = 0, udp = 0, payload = 0, end = 0;
 
-    [[nodiscard]] static Layout make(net::Family family, std::size_t frame_octets, bool tagged) noexcept;
-    [[nodiscard]] std::size_t ip_octets() const noexcept { return end - ip; }
-    [[nodiscard]] std::size_t udp_octets() const noexcept { return end - udp; }
+    [[nodiscard]] static Layout make(net::Family family, std::size_t frame_octets, bool with_vlan) noexcept;
+    [[nodiscard]] std::size_t ip_bytes() const noexcept { return end - ip; }
+    [[nodiscard]] std::size_t udp_bytes() const noexcept { return end - udp; }
     [[nodiscard]] std::size_t source_address() const noexcept {
         return ip + (family == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
     }
@@ -70,7 +70,7 @@ struct Layout {
 };
 
 /// One side of the gateway as one stream's frames look there: a header template and the fields that vary.
-struct FrameForm {
+struct FrameTemplate {
     Layout layout;
     AddressField source, destination;
     std::vector<std::byte> frame;  ///< the template: everything but what varies, checksum fields zero
@@ -87,7 +87,7 @@ class Stream {
 public:
     /// `tag` is the trial's; `sent_link` and `received_vlan` belong to the ports.
     [[nodiscard]] static Result<Stream> make(const StreamRequest& request, signature::Direction direction,
-                                             signature::TrafficClass traffic_class, std::uint64_t seed, std::uint32_t tag,
+                                             signature::TrafficClass traffic_class, std::uint64_t seed, std::uint32_t trial_id,
                                              const LinkAddresses& sent_link, std::optional<std::uint16_t> received_vlan,
                                              const std::string& where);
 
@@ -131,9 +131,9 @@ public:
     /// The hosts that frames are sent to, in their own family.
     [[nodiscard]] const HostSet& destination_hosts() const noexcept { return destination_set_; }
 
-    [[nodiscard]] std::uint8_t octet() const noexcept { return octet_; }
-    [[nodiscard]] const FrameForm& sent() const noexcept { return sent_; }
-    [[nodiscard]] const FrameForm& expected() const noexcept { return expected_; }
+    [[nodiscard]] std::uint8_t id() const noexcept { return id_; }
+    [[nodiscard]] const FrameTemplate& sent() const noexcept { return sent_; }
+    [[nodiscard]] const FrameTemplate& expected() const noexcept { return expected_; }
     [[nodiscard]] std::uint8_t expected_hop_limit() const noexcept { return expected_hop_limit_; }
     [[nodiscard]] std::uint8_t traffic_class() const noexcept { return traffic_class_; }
     [[nodiscard]] DontFragment expected_dont_fragment() const noexcept { return expected_dont_fragment_; }
@@ -149,7 +149,7 @@ public:
 private:
     Stream() = default;
 
-    std::uint8_t octet_ = 0, expected_hop_limit_ = 0, traffic_class_ = 0;
+    std::uint8_t id_ = 0, expected_hop_limit_ = 0, traffic_class_ = 0;
     DontFragment expected_dont_fragment_ = DontFragment::clear;
     std::optional<std::uint16_t> expected_vlan_;
     bool draws_ = false;
@@ -160,30 +160,31 @@ private:
     HostSet destination_set_;
     ValueSequence source_ports_, destination_ports_, source_hosts_, destination_hosts_;
     RandomSequence port_words_{0, 0}, host_words_{0, 0}, network_words_{0, 0};
-    FrameForm sent_, expected_;
+    FrameTemplate sent_, expected_;
 };
 
-/// Completes a frame whose varying address octets are written and sum to `addresses`: ports, index, timestamp and both checksums.
-inline void complete_frame(const FrameForm& form, std::byte* frame, Sum addresses, std::uint16_t source_port,
+/// Completes a frame whose varying address bytes are written and sum to `addresses`: ports, index, timestamp and both checksums.
+inline void complete_frame(const FrameTemplate& frame_template, std::byte* frame, Sum addresses, std::uint16_t source_port,
                            std::uint16_t destination_port, std::uint8_t stream, std::uint64_t index, pace::Ticks now) noexcept {
-    const Layout& layout = form.layout;
+    const Layout& layout = frame_template.layout;
     if (layout.family == net::Family::ipv4) {
-        store_raw(frame + layout.ip + net::ipv4::checksum, header_checksum(form.header_sum + addresses));
+        store_raw(frame + layout.ip + net::ipv4::checksum, header_checksum(frame_template.header_sum + addresses));
     }
-    const std::uint32_t ports = swap_octets((static_cast<std::uint32_t>(source_port) << 16) | destination_port);
+    const std::uint32_t ports = swap_bytes((static_cast<std::uint32_t>(source_port) << 16) | destination_port);
     store_raw(frame + layout.udp, ports);
     const Sum mark = signature::write_stream_and_index(frame + layout.payload, stream, index) +
                      signature::write_timestamp(frame + layout.payload, now.value);
-    store_raw(frame + layout.udp + net::udp::checksum, udp_checksum(form.udp_sum + addresses + ports + mark));
+    store_raw(frame + layout.udp + net::udp::checksum, udp_checksum(frame_template.udp_sum + addresses + ports + mark));
 }
 
 /// Writes what varies into a buffer that holds `form.frame`: addresses, ports, index, timestamp and both checksums; nothing else is
 /// touched.
-inline void write_frame(const FrameForm& form, std::byte* frame, const FrameValues& values, std::uint8_t stream, std::uint64_t index,
-                        pace::Ticks now) noexcept {
-    const Sum addresses = form.source.write(frame + form.layout.source_address(), values.source_host, 0) +
-                          form.destination.write(frame + form.layout.destination_address(), values.destination_host, values.network);
-    complete_frame(form, frame, addresses, values.source_port, values.destination_port, stream, index, now);
+inline void write_frame(const FrameTemplate& frame_template, std::byte* frame, const FrameValues& values, std::uint8_t stream,
+                        std::uint64_t index, pace::Ticks now) noexcept {
+    const Sum addresses =
+        frame_template.source.write(frame + frame_template.layout.source_address(), values.source_host, 0) +
+        frame_template.destination.write(frame + frame_template.layout.destination_address(), values.destination_host, values.network);
+    complete_frame(frame_template, frame, addresses, values.source_port, values.destination_port, stream, index, now);
 }
 
 }  // namespace gatemark::frame

@@ -8,20 +8,20 @@ namespace gatemark::frame {
 
 namespace {
 
-std::uint8_t octet_of(const std::byte* at) noexcept { return std::to_integer<std::uint8_t>(*at); }
+std::uint8_t byte_of(const std::byte* at) noexcept { return std::to_integer<std::uint8_t>(*at); }
 
 void verify_ipv4(const std::byte* ip, const Arrival& arrival, const Stream& stream, Faults& faults) noexcept {
     const Layout& layout = stream.expected().layout;
-    faults.add_if(octet_of(ip + net::ipv4::version) != 0x45, Fault::ipv4_header);
+    faults.add_if(byte_of(ip + net::ipv4::version) != 0x45, Fault::ipv4_header);
     faults.add_if(fold(sum_of({ip, arrival.udp - arrival.ip})) != 0xffff, Fault::ipv4_header_checksum);
-    faults.add_if(octet_of(ip + net::ipv4::traffic_class) != stream.traffic_class(), Fault::traffic_class);
-    faults.add_if(load_big_endian<std::uint16_t>(ip + net::ipv4::total_length) != layout.ip_octets(), Fault::length);
+    faults.add_if(byte_of(ip + net::ipv4::traffic_class) != stream.traffic_class(), Fault::traffic_class);
+    faults.add_if(load_big_endian<std::uint16_t>(ip + net::ipv4::total_length) != layout.ip_bytes(), Fault::length);
     faults.add_if(stream.identification_kept() && load_raw<std::uint16_t>(ip + net::ipv4::identification) != 0, Fault::identification);
     const std::uint16_t fragment = load_big_endian<std::uint16_t>(ip + net::ipv4::fragment);
     faults.add_if(((fragment & net::ipv4::dont_fragment) != 0) != (stream.expected_dont_fragment() == DontFragment::set),
                   Fault::dont_fragment);
     faults.add_if((fragment & 0x8000U) != 0, Fault::ipv4_header);  // the reserved bit
-    faults.add_if(octet_of(ip + net::ipv4::time_to_live) != stream.expected_hop_limit(), Fault::hop_limit);
+    faults.add_if(byte_of(ip + net::ipv4::time_to_live) != stream.expected_hop_limit(), Fault::hop_limit);
 }
 
 void verify_ipv6(const std::byte* ip, const Stream& stream, Faults& faults) noexcept {
@@ -29,23 +29,22 @@ void verify_ipv6(const std::byte* ip, const Stream& stream, Faults& faults) noex
     const std::uint32_t first_word = load_big_endian<std::uint32_t>(ip);
     faults.add_if(((first_word >> 20) & 0xffU) != stream.traffic_class(), Fault::traffic_class);
     faults.add_if((first_word & 0xf'ffffU) != 0, Fault::flow_label);
-    faults.add_if(load_big_endian<std::uint16_t>(ip + net::ipv6::payload_length) != layout.udp_octets(), Fault::length);
-    faults.add_if(octet_of(ip + net::ipv6::hop_limit) != stream.expected_hop_limit(), Fault::hop_limit);
+    faults.add_if(load_big_endian<std::uint16_t>(ip + net::ipv6::payload_length) != layout.udp_bytes(), Fault::length);
+    faults.add_if(byte_of(ip + net::ipv6::hop_limit) != stream.expected_hop_limit(), Fault::hop_limit);
 }
 
 /// The checksum over what truly arrived. A zero checksum means that there is none, and we always send one; it passes only from a translator
 /// that is known to write it for a checksum of all ones, which is when everything else sums to zero. Where a NAT follows that translator,
 /// the packet with the checksum of all ones is one in between that nobody sees, so any zero checksum passes.
-bool udp_checksum_is_valid(std::span<const std::byte> frame, const Arrival& arrival, std::size_t udp_octets,
-                           const Stream& stream) noexcept {
+bool udp_checksum_is_valid(std::span<const std::byte> frame, const Arrival& arrival, std::size_t udp_bytes, const Stream& stream) noexcept {
     if (has_zero_checksum(frame, arrival) && (!stream.zero_checksum_for_ones() || stream.role() == Role::initiator)) {
         return stream.zero_checksum_for_ones();
     }
     const bool ipv4 = arrival.family == net::Family::ipv4;
     const std::size_t addresses = arrival.ip + (ipv4 ? net::ipv4::source : net::ipv6::source);
-    const std::size_t addresses_octets = ipv4 ? 8 : 32;
-    const Sum sum = sum_of(frame.subspan(addresses, addresses_octets)) + sum_of(frame.subspan(arrival.udp, udp_octets)) +
-                    swap_octets(static_cast<std::uint16_t>(udp_octets)) + swap_octets(std::uint16_t{net::protocol_udp});
+    const std::size_t addresses_bytes = ipv4 ? 8 : 32;
+    const Sum sum = sum_of(frame.subspan(addresses, addresses_bytes)) + sum_of(frame.subspan(arrival.udp, udp_bytes)) +
+                    swap_bytes(static_cast<std::uint16_t>(udp_bytes)) + swap_bytes(std::uint16_t{net::protocol_udp});
     return fold(sum) == 0xffff;
 }
 
@@ -56,8 +55,8 @@ bool has_zero_checksum(std::span<const std::byte> frame, const Arrival& arrival)
 }
 
 Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream, const FrameValues& values) noexcept {
-    const FrameForm& form = stream.expected();
-    const Layout& layout = form.layout;
+    const FrameTemplate& frame_template = stream.expected();
+    const Layout& layout = frame_template.layout;
     Faults faults;
     faults.add_if(arrival.vlan_id != stream.expected_vlan(), Fault::vlan);
     faults.add_if(arrival.fragmented, Fault::fragment);
@@ -71,30 +70,32 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
             verify_ipv6(ip, stream, faults);
         }
         if (stream.role() != Role::initiator) {
-            faults.add_if(!form.source.matches(ip + (layout.source_address() - layout.ip), values.source_host, 0), Fault::source_address);
+            faults.add_if(!frame_template.source.matches(ip + (layout.source_address() - layout.ip), values.source_host, 0),
+                          Fault::source_address);
         }
-        faults.add_if(!form.destination.matches(ip + (layout.destination_address() - layout.ip), values.destination_host, values.network),
-                      Fault::destination_address);
+        faults.add_if(
+            !frame_template.destination.matches(ip + (layout.destination_address() - layout.ip), values.destination_host, values.network),
+            Fault::destination_address);
     }
     const std::byte* const udp = frame.data() + arrival.udp;
     if (stream.role() != Role::initiator) {
         faults.add_if(load_big_endian<std::uint16_t>(udp + net::udp::source_port) != values.source_port, Fault::source_port);
     }
     faults.add_if(load_big_endian<std::uint16_t>(udp + net::udp::destination_port) != values.destination_port, Fault::destination_port);
-    const std::size_t udp_octets = layout.udp_octets();
-    const bool length_fits = load_big_endian<std::uint16_t>(udp + net::udp::length) == udp_octets;
+    const std::size_t udp_bytes = layout.udp_bytes();
+    const bool length_fits = load_big_endian<std::uint16_t>(udp + net::udp::length) == udp_bytes;
     faults.add_if(!length_fits, Fault::udp_length);
-    // Frames shorter than the Ethernet minimum arrive padded; any other octets behind the packet were not put there by us.
-    constexpr std::size_t padded_octets = net::ethernet::frame_octets_min;
-    const std::size_t end = arrival.udp + udp_octets;
-    if (end > frame.size() || (frame.size() > end && frame.size() > padded_octets)) {
+    // Frames shorter than the Ethernet minimum arrive padded; any other bytes behind the packet were not put there by us.
+    constexpr std::size_t padded_bytes = net::ethernet::frame_bytes_min;
+    const std::size_t end = arrival.udp + udp_bytes;
+    if (end > frame.size() || (frame.size() > end && frame.size() > padded_bytes)) {
         faults.add(Fault::length);
     }
     if (end <= frame.size()) {
-        faults.add_if(length_fits && !udp_checksum_is_valid(frame, arrival, udp_octets, stream), Fault::udp_checksum);
-        const std::size_t rest = layout.end - layout.payload - signature::octets;
-        faults.add_if(std::memcmp(frame.data() + arrival.payload + signature::octets,
-                                  form.frame.data() + layout.payload + signature::octets, rest) != 0,
+        faults.add_if(length_fits && !udp_checksum_is_valid(frame, arrival, udp_bytes, stream), Fault::udp_checksum);
+        const std::size_t rest = layout.end - layout.payload - signature::bytes;
+        faults.add_if(std::memcmp(frame.data() + arrival.payload + signature::bytes,
+                                  frame_template.frame.data() + layout.payload + signature::bytes, rest) != 0,
                       Fault::payload);
     }
     return faults;

@@ -34,17 +34,17 @@ bool environment_was_started = false;
 /// Number that DPDK gave to our heap as if it were a socket; -1: there is none.
 int transparent_heap = -1;
 
-/// "0,2-3" style list of the processors that this thread may use.
-std::string processor_list(const cpu_set_t& allowed) {
+/// "0,2-3" style list of the CPUs that this thread may use.
+std::string cpu_list(const cpu_set_t& allowed) {
     std::string list;
-    for (unsigned processor = 0; processor < CPU_SETSIZE; ++processor) {
-        if (!CPU_ISSET(processor, &allowed)) {
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &allowed)) {
             continue;
         }
         if (!list.empty()) {
             list += ',';
         }
-        list += std::to_string(processor);
+        list += std::to_string(cpu);
     }
     return list;
 }
@@ -99,28 +99,25 @@ void raise_locked_memory_limit() {
 /// own heap is then a file in memory (memfd) in pages of 4 KiB: the pools of a pair of ring ports took 124 ms of page faults, from this
 /// heap about 70 ms, and frames share far fewer entries of the TLB.
 int make_transparent_heap(std::size_t memory_mib) {
-    constexpr std::size_t huge_page_octets = 2 * mib;
+    constexpr std::size_t huge_page_bytes = 2 * mib;
     const char* const name = "gatemark";
-    const std::size_t octets = (memory_mib * mib + huge_page_octets - 1) / huge_page_octets * huge_page_octets;
-    void* const mapped =
-        mmap(nullptr, octets + huge_page_octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const std::size_t bytes = (memory_mib * mib + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
+    void* const mapped = mmap(nullptr, bytes + huge_page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) {
         return -1;
     }
-    const auto address = (reinterpret_cast<std::uintptr_t>(mapped) + huge_page_octets - 1) / huge_page_octets * huge_page_octets;
+    const auto address = (reinterpret_cast<std::uintptr_t>(mapped) + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
     auto* const memory = reinterpret_cast<void*>(address);  // stays for the life of the process, as DPDK's own
-    if (madvise(memory, octets, MADV_HUGEPAGE) != 0 || rte_malloc_heap_create(name) != 0 ||
-        rte_malloc_heap_memory_add(name, memory, octets, nullptr, static_cast<unsigned>(octets / huge_page_octets), huge_page_octets) !=
-            0) {
-        munmap(mapped, octets + huge_page_octets);
+    if (madvise(memory, bytes, MADV_HUGEPAGE) != 0 || rte_malloc_heap_create(name) != 0 ||
+        rte_malloc_heap_memory_add(name, memory, bytes, nullptr, static_cast<unsigned>(bytes / huge_page_bytes), huge_page_bytes) != 0) {
+        munmap(mapped, bytes + huge_page_bytes);
         return -1;
     }
     return rte_malloc_heap_get_socket(name);
 }
 
 std::vector<std::string> arguments(const EnvironmentOptions& options, bool huge_pages, const cpu_set_t& allowed) {
-    std::vector<std::string> list{"gatemark-engine", "--no-telemetry", "--log-level=warning", "--lcores",
-                                  "0@(" + processor_list(allowed) + ")"};
+    std::vector<std::string> list{"gatemark-engine", "--no-telemetry", "--log-level=warning", "--lcores", "0@(" + cpu_list(allowed) + ")"};
     // Nothing shared, no files: any number of engines run side by side. DPDK refuses --in-memory together with --no-huge.
     if (huge_pages) {
         list.emplace_back("--in-memory");

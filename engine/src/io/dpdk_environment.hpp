@@ -17,7 +17,7 @@ struct EnvironmentOptions {
 };
 
 /// DPDK's environment (EAL), once in the life of the process. Needs no rights of its own, writes no files (an empty run-time directory
-/// stays), prints nothing on standard output: warnings go to standard error. The processors of the calling thread stay as they are.
+/// stays), prints nothing on standard output: warnings go to standard error. The CPUs of the calling thread stay as they are.
 class DpdkEnvironment {
 public:
     [[nodiscard]] static Result<DpdkEnvironment> start(const EnvironmentOptions& options);

@@ -38,7 +38,7 @@ constexpr std::uint64_t spread_by = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP;
 rte_eth_conf device_configuration(const PortOptions& options, const rte_eth_dev_info& information) {
     rte_eth_conf configuration{};
     const std::uint32_t overhead = information.max_rx_pktlen > RTE_ETHER_MTU + RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN ? 0 : RTE_ETHER_MTU;
-    // The packet socket driver names 1518 octets as its limit although the size of its ring slots decides.
+    // The packet socket driver names 1518 bytes as its limit although the size of its ring slots decides.
     configuration.rxmode.mtu = overhead != 0 ? std::min(options.mtu, overhead) : options.mtu;
     if (options.queues > 1 && (information.flow_type_rss_offloads & spread_by) != 0) {
         configuration.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
@@ -173,8 +173,8 @@ private:
         std::optional<Error> error;
         if (kind == PortKind::af_packet || kind == PortKind::af_xdp) {
             const auto interface = find_kernel_interface(port_.options_.name.argument);
-            const auto* const found = std::get_if<KernelInterface>(&interface);
-            const bool is_veth = found != nullptr && found->driver == "veth";
+            const auto* const kernel_interface = std::get_if<KernelInterface>(&interface);
+            const bool is_veth = kernel_interface != nullptr && kernel_interface->driver == "veth";
             if (kind == PortKind::af_packet) {
                 error = open_senders(is_veth);
                 error = error ? error : open_receivers();
@@ -202,7 +202,7 @@ private:
     }
 
     std::optional<Error> open_receivers() {
-        const PacketRing ring{.slots = std::bit_ceil(port_.options_.ring_frames), .slot_octets = packet_slot_octets(port_.options_.mtu)};
+        const PacketRing ring{.slots = std::bit_ceil(port_.options_.ring_frames), .slot_bytes = packet_slot_bytes(port_.options_.mtu)};
         // Distinct for every port of this namespace; the kernel refuses a group whose members differ.
         const auto group = port_.options_.queues == 1 ? 0U : (static_cast<unsigned>(getpid()) * 2 + port_.port_id_) % 65535 + 1;
         for (unsigned queue = 0; queue < port_.options_.queues; ++queue) {
@@ -220,7 +220,7 @@ private:
         const PortOptions& options = port_.options_;
         std::vector<int> descriptors;
         for (unsigned queue = 0; queue < options.queues; ++queue) {
-            auto socket = XdpSocket::open(options.name.argument, queue, std::bit_ceil(options.ring_frames), frame_octets_max(options.mtu),
+            auto socket = XdpSocket::open(options.name.argument, queue, std::bit_ceil(options.ring_frames), frame_bytes_max(options.mtu),
                                           port_.pools_[queue]);
             if (const auto* const error = std::get_if<Error>(&socket)) {
                 return *error;
@@ -322,16 +322,16 @@ PortFacts DpdkPort::facts() const {
     }
     if (is_kernel_interface(options_.name.kind)) {  // drivers keep "up" from the start on, whatever the interface does
         const auto interface = find_kernel_interface(options_.name.argument);
-        const auto* const found = std::get_if<KernelInterface>(&interface);
-        facts.link_up = facts.link_up && found != nullptr && found->up && found->running;
+        const auto* const kernel_interface = std::get_if<KernelInterface>(&interface);
+        facts.link_up = facts.link_up && kernel_interface != nullptr && kernel_interface->up && kernel_interface->running;
         if (options_.name.kind == PortKind::af_packet) {  // the driver only carries the number of the port
             facts.driver = "packet sockets (sendmmsg, TPACKET_V2)";
-            facts.mac = found != nullptr ? packet_port_address(*found) : facts.mac;
+            facts.mac = kernel_interface != nullptr ? packet_port_address(*kernel_interface) : facts.mac;
             facts.link_mbps = 0;
         }
         if (xdp_redirect_ != nullptr) {
             facts.driver = "AF_XDP sockets (copy mode)";
-            facts.mac = found != nullptr ? found->mac : facts.mac;
+            facts.mac = kernel_interface != nullptr ? kernel_interface->mac : facts.mac;
             facts.link_mbps = 0;
         }
     }
@@ -426,16 +426,16 @@ std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, std::size_t
     constexpr std::size_t mib = std::size_t{1} << 20;
     constexpr std::size_t base = 64 * mib;        // DPDK's own, driver queues
     constexpr std::size_t buffer_overhead = 384;  // mbuf, mempool header, padding
-    std::size_t octets = base;
+    std::size_t bytes = base;
     for (const PortOptions& port : ports) {
         const std::size_t ring = std::bit_ceil(port.ring_frames);
         const std::size_t receive = (receive_pool_frames(port.name.kind, static_cast<unsigned>(ring)) + port.extra_frames) *
                                     (receive_data_room(port) + buffer_overhead);
         const std::size_t transmit =
-            (ring + std::size_t{8} * pool_cache_frames) * (frame_octets_max(port.mtu) + RTE_PKTMBUF_HEADROOM + buffer_overhead);
-        octets += port.queues * (receive + frame_pools * transmit);
+            (ring + std::size_t{8} * pool_cache_frames) * (frame_bytes_max(port.mtu) + RTE_PKTMBUF_HEADROOM + buffer_overhead);
+        bytes += port.queues * (receive + frame_pools * transmit);
     }
-    return octets * 5 / 4 / mib;
+    return bytes * 5 / 4 / mib;
 }
 
 }  // namespace gatemark::io

@@ -31,7 +31,7 @@ struct PortOptions {
     unsigned ring_frames = 4096;
     /// Receive buffers of a queue beyond those, for whoever holds frames for a while.
     unsigned extra_frames = 0;
-    /// Largest IP packet, octets.
+    /// Largest IP packet, bytes.
     unsigned mtu = 1500;
     /// NUMA node of the pools; -1: the port's own.
     int socket = -1;
@@ -134,7 +134,7 @@ private:
 /// A generous figure for EnvironmentOptions::memory_mib: receive pools of these ports plus `frame_pools` pools to send from, each side.
 [[nodiscard]] std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, std::size_t frame_pools);
 
-/// Octets of a receive or transmit buffer for frames of this MTU, headroom excluded: link header, two VLAN tags and FCS beside the packet.
-[[nodiscard]] constexpr unsigned frame_octets_max(unsigned mtu) { return mtu + 14 + 2 * 4 + 4; }
+/// Bytes of a receive or transmit buffer for frames of this MTU, headroom excluded: link header, two VLAN tags and FCS beside the packet.
+[[nodiscard]] constexpr unsigned frame_bytes_max(unsigned mtu) { return mtu + 14 + 2 * 4 + 4; }
 
 }  // namespace gatemark::io

@@ -3,7 +3,7 @@
 #include "io/dpdk_port.hpp"
 #include "io/frame_pool.hpp"
 #include "io/port.hpp"
-#include "io/wire_form.hpp"
+#include "io/wire_format.hpp"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -31,7 +31,7 @@ public:
     /// sent before: each send writes all fields that vary.
     [[nodiscard]] std::size_t acquire(std::size_t slot, std::span<Buffer> burst) noexcept { return pools_[slot].acquire(burst); }
 
-    [[nodiscard]] static std::byte* octets(Buffer buffer) noexcept { return rte_pktmbuf_mtod(buffer, std::byte*); }
+    [[nodiscard]] static std::byte* bytes(Buffer buffer) noexcept { return rte_pktmbuf_mtod(buffer, std::byte*); }
 
     [[nodiscard]] std::size_t send(std::span<Buffer> burst) noexcept {
         if (packet_sender_ != nullptr) {
@@ -80,13 +80,13 @@ public:
         }
         if (!plain) [[unlikely]] {
             for (const Buffer buffer : burst.first(received)) {
-                restore_wire_form(*buffer);
+                restore_wire_format(*buffer);
             }
         }
         return received;
     }
 
-    [[nodiscard]] static std::span<const std::byte> octets(Buffer buffer) noexcept {
+    [[nodiscard]] static std::span<const std::byte> bytes(Buffer buffer) noexcept {
         return {rte_pktmbuf_mtod(buffer, const std::byte*), rte_pktmbuf_data_len(buffer)};
     }
 

@@ -9,10 +9,10 @@
 
 namespace gatemark::io {
 
-/// A frame in its buffer, with the free octets before and behind it.
+/// A frame in its buffer, with the free bytes before and behind it.
 struct FrameInBuffer {
     std::byte* begin;
-    std::size_t octets, headroom, tailroom;
+    std::size_t bytes, headroom, tailroom;
 };
 
 /// One queue of one port, for one thread that changes received frames and sends them out again, here or on another port. Buffers come from
@@ -34,15 +34,15 @@ public:
 
     [[nodiscard]] static FrameInBuffer frame(Buffer buffer) noexcept {
         return {.begin = rte_pktmbuf_mtod(buffer, std::byte*),
-                .octets = rte_pktmbuf_data_len(buffer),
+                .bytes = rte_pktmbuf_data_len(buffer),
                 .headroom = rte_pktmbuf_headroom(buffer),
                 .tailroom = rte_pktmbuf_tailroom(buffer)};
     }
     /// Says where in the buffer the frame now is. Also needed for a frame that is sent as it came: it takes the driver's notes off.
-    static void set_frame(Buffer buffer, const std::byte* begin, std::size_t octets) noexcept {
+    static void set_frame(Buffer buffer, const std::byte* begin, std::size_t bytes) noexcept {
         buffer->data_off = static_cast<std::uint16_t>(begin - static_cast<const std::byte*>(buffer->buf_addr));
-        buffer->data_len = static_cast<std::uint16_t>(octets);
-        buffer->pkt_len = static_cast<std::uint32_t>(octets);
+        buffer->data_len = static_cast<std::uint16_t>(bytes);
+        buffer->pkt_len = static_cast<std::uint32_t>(bytes);
         buffer->ol_flags = 0;
     }
     /// Another buffer of the same pool with the same frame, or nullptr if there is none left.
@@ -51,8 +51,8 @@ public:
         if (other != nullptr) {
             const FrameInBuffer from = frame(buffer);
             auto* const to = static_cast<std::byte*>(other->buf_addr) + buffer->data_off;
-            std::memcpy(to, from.begin, from.octets);
-            set_frame(other, to, from.octets);
+            std::memcpy(to, from.begin, from.bytes);
+            set_frame(other, to, from.bytes);
         }
         return other;
     }

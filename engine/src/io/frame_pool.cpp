@@ -21,10 +21,10 @@ int register_generation_field() {
 
 }  // namespace
 
-Result<FramePool> FramePool::create(DpdkPort& port, const std::string& name, std::size_t octets_max) {
+Result<FramePool> FramePool::create(DpdkPort& port, const std::string& name, std::size_t bytes_max) {
     const int offset = register_generation_field();
     const unsigned frames = port.transmit_ring_frames() + spare_frames;
-    const auto data_room = static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + octets_max);
+    const auto data_room = static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + bytes_max);
     rte_mempool* const pool =
         offset < 0 ? nullptr : rte_pktmbuf_pool_create(name.c_str(), frames, cache_frames, 0, data_room, pool_socket(port.socket()));
     if (pool == nullptr) {
@@ -34,14 +34,14 @@ Result<FramePool> FramePool::create(DpdkPort& port, const std::string& name, std
     }
     port.adopt_pool(pool);
     const PortKind kind = port.options().name.kind;
-    FramePool made{pool, pool->size, octets_max, offset, kind == PortKind::pci || kind == PortKind::vdev};
-    made.outdated_count_ = made.size_;  // generation 1 is the first that fits; memory starts as zero
-    return made;
+    FramePool frame_pool{pool, pool->size, bytes_max, offset, kind == PortKind::pci || kind == PortKind::vdev};
+    frame_pool.outdated_count_ = frame_pool.size_;  // generation 1 is the first that fits; memory starts as zero
+    return frame_pool;
 }
 
 void FramePool::set_template(std::span<const std::byte> frame) {
-    template_.assign(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(std::min(frame.size(), octets_max_)));
-    frame_octets_ = static_cast<std::uint32_t>(template_.size());
+    template_.assign(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(std::min(frame.size(), bytes_max_)));
+    frame_bytes_ = static_cast<std::uint32_t>(template_.size());
     ++generation_;
     std::vector<rte_mbuf*> free_buffers(size_);
     const std::size_t got = acquire_what_is_left(free_buffers);

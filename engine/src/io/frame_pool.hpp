@@ -26,8 +26,8 @@ namespace gatemark::io {
 /// ports were checked to leave the mbuf alone. For the others lengths and flags are set again at each acquire (7 cycles a frame).
 class FramePool {
 public:
-    /// Buffers for frames of up to `octets_max` octets: as many as the port's transmit ring holds back, one receiver's ring, and caches.
-    [[nodiscard]] static Result<FramePool> create(DpdkPort& port, const std::string& name, std::size_t octets_max);
+    /// Buffers for frames of up to `bytes_max` bytes: as many as the port's transmit ring holds back, one receiver's ring, and caches.
+    [[nodiscard]] static Result<FramePool> create(DpdkPort& port, const std::string& name, std::size_t bytes_max);
 
     /// Fills every buffer that is not under way with `frame` (without FCS). To be called while the sender rests, at best by its own
     /// thread: buffers in another thread's cache are filled later, one by one.
@@ -56,8 +56,8 @@ public:
     [[nodiscard]] std::size_t outdated_count() const { return outdated_count_; }
 
 private:
-    FramePool(rte_mempool* pool, std::size_t size, std::size_t octets_max, int generation_offset, bool resets_fields)
-        : pool_{pool}, size_{size}, octets_max_{octets_max}, generation_offset_{generation_offset}, resets_fields_{resets_fields} {}
+    FramePool(rte_mempool* pool, std::size_t size, std::size_t bytes_max, int generation_offset, bool resets_fields)
+        : pool_{pool}, size_{size}, bytes_max_{bytes_max}, generation_offset_{generation_offset}, resets_fields_{resets_fields} {}
 
     [[nodiscard]] std::uint32_t& generation_of(rte_mbuf& buffer) const noexcept {
         return *RTE_MBUF_DYNFIELD(&buffer, generation_offset_, std::uint32_t*);
@@ -67,8 +67,8 @@ private:
     void make_sendable(rte_mbuf& buffer) const noexcept {
         buffer.data_off = RTE_PKTMBUF_HEADROOM;
         buffer.ol_flags = 0;
-        buffer.pkt_len = frame_octets_;
-        buffer.data_len = static_cast<std::uint16_t>(frame_octets_);
+        buffer.pkt_len = frame_bytes_;
+        buffer.data_len = static_cast<std::uint16_t>(frame_bytes_);
     }
 
     void fill(rte_mbuf& buffer) const noexcept {
@@ -81,10 +81,10 @@ private:
     [[gnu::noinline]] void refill_outdated(std::span<rte_mbuf*> burst) noexcept;
 
     rte_mempool* pool_;
-    std::size_t size_, octets_max_, outdated_count_ = 0;
+    std::size_t size_, bytes_max_, outdated_count_ = 0;
     int generation_offset_;
     bool resets_fields_;
-    std::uint32_t generation_ = 0, frame_octets_ = 0;
+    std::uint32_t generation_ = 0, frame_bytes_ = 0;
     std::vector<std::byte> template_;
 };
 

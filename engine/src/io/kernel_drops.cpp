@@ -44,8 +44,8 @@ xdp_statistics xdp_socket_statistics(int descriptor) {
 DropReader::DropReader(const DpdkPort& port) : port_{port} {
     if (is_kernel_interface(port.options().name.kind)) {
         const auto interface = find_kernel_interface(port.options().name.argument);
-        const auto* const found = std::get_if<KernelInterface>(&interface);
-        is_veth_ = found != nullptr && found->driver == "veth";
+        const auto* const kernel_interface = std::get_if<KernelInterface>(&interface);
+        is_veth_ = kernel_interface != nullptr && kernel_interface->driver == "veth";
     }
     start_ = totals();
 }

@@ -71,31 +71,31 @@ int domain_of(int descriptor) {
 
 Result<KernelInterface> find_kernel_interface(const std::string& name) {
     const ControlSocket control;
-    KernelInterface found;
-    found.name = name;
+    KernelInterface result;
+    result.name = name;
     ifreq request = request_about(name);
     if (!control.ask(SIOCGIFINDEX, request)) {
         return Error{.what = "there is no interface \"" + name + "\" in this network namespace",
                      .where = "interface " + name,
                      .fix = "list them with `ip link`; start the engine in the namespace that holds the interface"};
     }
-    found.index = request.ifr_ifindex;
+    result.index = request.ifr_ifindex;
     request = request_about(name);
     if (control.ask(SIOCGIFFLAGS, request)) {
-        found.up = (request.ifr_flags & IFF_UP) != 0;
-        found.running = (request.ifr_flags & IFF_RUNNING) != 0;
+        result.up = (request.ifr_flags & IFF_UP) != 0;
+        result.running = (request.ifr_flags & IFF_RUNNING) != 0;
     }
     request = request_about(name);
     if (control.ask(SIOCGIFMTU, request)) {
-        found.mtu = static_cast<unsigned>(request.ifr_mtu);
+        result.mtu = static_cast<unsigned>(request.ifr_mtu);
     }
     request = request_about(name);
     if (control.ask(SIOCGIFHWADDR, request)) {
-        std::memcpy(found.mac.data(), request.ifr_hwaddr.sa_data, found.mac.size());
+        std::memcpy(result.mac.data(), request.ifr_hwaddr.sa_data, result.mac.size());
     }
-    found.driver = driver_of(control, name);
-    found.queues = queues_of(control, name);
-    return found;
+    result.driver = driver_of(control, name);
+    result.queues = queues_of(control, name);
+    return result;
 }
 
 net::MacAddress packet_port_address(const KernelInterface& interface) {
@@ -116,7 +116,7 @@ InterfaceCounters read_interface_counters(const std::string& name) {
         if (colon == std::string::npos || line.compare(start, colon - start, name) != 0) {
             continue;
         }
-        // receive: octets frames errors dropped fifo frame compressed multicast; transmit: octets frames errors dropped fifo ...
+        // receive: bytes frames errors dropped fifo frame compressed multicast; transmit: bytes frames errors dropped fifo ...
         std::istringstream columns{line.substr(colon + 1)};
         std::array<std::uint64_t, 13> values{};
         for (std::uint64_t& value : values) {
@@ -129,7 +129,7 @@ InterfaceCounters read_interface_counters(const std::string& name) {
 }
 
 std::vector<LinkSocket> own_link_sockets() {
-    std::vector<LinkSocket> found;
+    std::vector<LinkSocket> result;
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd", ignored}) {
         const std::string text = entry.path().filename().string();
@@ -137,22 +137,22 @@ std::vector<LinkSocket> own_link_sockets() {
         std::from_chars(text.data(), text.data() + text.size(), descriptor);
         const int domain = domain_of(descriptor);
         if (domain == AF_PACKET) {
-            found.push_back({descriptor, LinkSocketFamily::packet});
+            result.push_back({descriptor, LinkSocketFamily::packet});
         }
         if (domain == AF_XDP) {
-            found.push_back({descriptor, LinkSocketFamily::xdp});
+            result.push_back({descriptor, LinkSocketFamily::xdp});
         }
     }
-    return found;
+    return result;
 }
 
 void lift_send_limit(int descriptor) {
-    // Each frame under way is charged to the socket until the other side's kernel has taken it in. At the default of 212,992 octets
+    // Each frame under way is charged to the socket until the other side's kernel has taken it in. At the default of 212,992 bytes
     // a veth stops after about 280 frames, before the gateway's input queue of 1000 is full: the gateway would never drop, and the
     // Tester would look slow.
-    const int octets = std::numeric_limits<int>::max() / 2;
-    if (setsockopt(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, &octets, sizeof(octets)) != 0) {
-        setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &octets, sizeof(octets));
+    const int bytes = std::numeric_limits<int>::max() / 2;
+    if (setsockopt(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) != 0) {
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
     }
 }
 

@@ -29,7 +29,7 @@ struct KernelInterface {
 /// The address under which a packet socket on this interface sends and is answered to.
 ///
 /// A packet socket gets a copy; the frame itself goes on into this kernel's own IP input. If it is addressed to the interface, a route is
-/// looked up for each, on the processor that delivered it, the gateway's in a test bed of namespaces: 256,000 instead of 328,000 frames/s
+/// looked up for each, on the CPU that delivered it, the gateway's in a test bed of namespaces: 256,000 instead of 328,000 frames/s
 /// are received (docs/explanation/kernel-ports.md), 0.86 microseconds a frame. So on a veth, which delivers whatever the address, the
 /// port has another address than the interface: the kernel drops a frame for another host at once. Elsewhere it has the interface's own,
 /// as switches and hypervisors may let no other pass.
@@ -54,7 +54,7 @@ struct LinkSocket {
 /// interface an XDP socket is bound to).
 [[nodiscard]] std::vector<LinkSocket> own_link_sockets();
 
-/// Lets a packet socket have any number of octets under way, see the comment in kernel_interface.cpp.
+/// Lets a packet socket have any number of bytes under way, see the comment in kernel_interface.cpp.
 void lift_send_limit(int descriptor);
 
 /// 0, or the errno with which this process was refused a raw packet socket.

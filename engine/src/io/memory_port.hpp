@@ -46,7 +46,7 @@ public:
         buffers_left_ -= got;
         return got;
     }
-    [[nodiscard]] static std::byte* octets(Buffer buffer) noexcept { return buffer->data(); }
+    [[nodiscard]] static std::byte* bytes(Buffer buffer) noexcept { return buffer->data(); }
     [[nodiscard]] std::size_t send(std::span<Buffer> burst) noexcept {
         const std::size_t room = wire_->capacity - std::min(wire_->capacity, wire_->frames.size());
         const std::size_t accepted = std::min({burst.size(), accepted_per_send_, room});
@@ -84,7 +84,7 @@ public:
         }
         return received;
     }
-    [[nodiscard]] static std::span<const std::byte> octets(Buffer buffer) noexcept { return *buffer; }
+    [[nodiscard]] static std::span<const std::byte> bytes(Buffer buffer) noexcept { return *buffer; }
     [[nodiscard]] static pace::Ticks arrival(Buffer /*buffer*/, pace::Ticks polled) noexcept { return polled; }
     void release(std::span<Buffer> burst) noexcept {
         for (const Buffer buffer : burst) {

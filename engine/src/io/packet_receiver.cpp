@@ -22,31 +22,31 @@ namespace gatemark::io {
 
 namespace {
 
-constexpr unsigned block_octets_min = 64 * 1024;
+constexpr unsigned block_bytes_min = 64 * 1024;
 /// The two addresses that stand before a VLAN tag.
-constexpr std::size_t before_tag_octets = net::ethernet::type;
+constexpr std::size_t before_tag_bytes = net::ethernet::type;
 
 template <class T>
 bool set_option(int descriptor, int option, const T& value) {
     return setsockopt(descriptor, SOL_PACKET, option, &value, sizeof(value)) == 0;
 }
 
-unsigned block_octets(PacketRing ring) { return std::max(ring.slot_octets, block_octets_min); }
-std::size_t ring_octets(PacketRing ring) { return static_cast<std::size_t>(ring.slots) * ring.slot_octets; }
+unsigned block_bytes(PacketRing ring) { return std::max(ring.slot_bytes, block_bytes_min); }
+std::size_t ring_bytes(PacketRing ring) { return static_cast<std::size_t>(ring.slots) * ring.slot_bytes; }
 
 }  // namespace
 
 Result<std::unique_ptr<PacketReceiver>> PacketReceiver::open(const std::string& interface, PacketRing ring, std::uint16_t group,
                                                              rte_mempool* pool) {
-    const auto found = find_kernel_interface(interface);
-    if (const auto* const error = std::get_if<Error>(&found)) {
+    const auto kernel_interface = find_kernel_interface(interface);
+    if (const auto* const error = std::get_if<Error>(&kernel_interface)) {
         return *error;
     }
     // Whole blocks only: a smaller ring is rounded up to the slots of one block.
-    ring.slots = std::max(ring.slots, block_octets(ring) / ring.slot_octets);
+    ring.slots = std::max(ring.slots, block_bytes(ring) / ring.slot_bytes);
     // Protocol 0 until the ring stands: nothing may arrive before it is ready.
     std::unique_ptr<PacketReceiver> receiver{new PacketReceiver{socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ring, pool}};
-    if (const int reason = receiver->set_up(std::get<KernelInterface>(found).index, group); reason != 0) {
+    if (const int reason = receiver->set_up(std::get<KernelInterface>(kernel_interface).index, group); reason != 0) {
         return Error{.what = std::string{"could not open a packet socket to receive: "} + std::strerror(reason),
                      .where = "interface " + interface,
                      .fix = "run as root, or give the engine CAP_NET_RAW; a ring needs memory: fewer ring_frames take less"};
@@ -58,7 +58,7 @@ PacketReceiver::PacketReceiver(int descriptor, PacketRing ring, rte_mempool* poo
 
 PacketReceiver::~PacketReceiver() {
     if (memory_ != nullptr) {
-        munmap(memory_, ring_octets(ring_));
+        munmap(memory_, ring_bytes(ring_));
     }
     if (descriptor_ >= 0) {
         close(descriptor_);
@@ -66,15 +66,15 @@ PacketReceiver::~PacketReceiver() {
 }
 
 int PacketReceiver::set_up(int interface_index, std::uint16_t group) {
-    const tpacket_req request{.tp_block_size = block_octets(ring_),
-                              .tp_block_nr = static_cast<unsigned>(ring_octets(ring_) / block_octets(ring_)),
-                              .tp_frame_size = ring_.slot_octets,
+    const tpacket_req request{.tp_block_size = block_bytes(ring_),
+                              .tp_block_nr = static_cast<unsigned>(ring_bytes(ring_) / block_bytes(ring_)),
+                              .tp_frame_size = ring_.slot_bytes,
                               .tp_frame_nr = ring_.slots};
     if (descriptor_ < 0 || !set_option(descriptor_, PACKET_VERSION, static_cast<int>(TPACKET_V2)) ||
         !set_option(descriptor_, PACKET_IGNORE_OUTGOING, 1) || !set_option(descriptor_, PACKET_RX_RING, request)) {
         return errno;
     }
-    void* const mapped = mmap(nullptr, ring_octets(ring_), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+    void* const mapped = mmap(nullptr, ring_bytes(ring_), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
     if (mapped == MAP_FAILED) {
         return errno;
     }
@@ -97,7 +97,7 @@ int PacketReceiver::set_up(int interface_index, std::uint16_t group) {
 }
 
 tpacket2_hdr* PacketReceiver::slot(unsigned number) const noexcept {
-    return reinterpret_cast<tpacket2_hdr*>(memory_ + static_cast<std::size_t>(number) * ring_.slot_octets);
+    return reinterpret_cast<tpacket2_hdr*>(memory_ + static_cast<std::size_t>(number) * ring_.slot_bytes);
 }
 
 bool PacketReceiver::is_ready(unsigned number) const noexcept {
@@ -108,20 +108,20 @@ bool PacketReceiver::is_ready(unsigned number) const noexcept {
 void PacketReceiver::take(unsigned number, rte_mbuf& buffer) noexcept {
     tpacket2_hdr& header = *slot(number);
     const auto* const frame = reinterpret_cast<const std::byte*>(&header) + header.tp_mac;
-    const bool tagged = (header.tp_status & TP_STATUS_VLAN_VALID) != 0 && header.tp_snaplen >= before_tag_octets;
-    const std::size_t tag_octets = tagged ? net::ethernet::vlan_tag_octets : 0;
-    const std::size_t octets = std::min<std::size_t>(header.tp_snaplen, rte_pktmbuf_tailroom(&buffer) - tag_octets);
+    const bool with_vlan = (header.tp_status & TP_STATUS_VLAN_VALID) != 0 && header.tp_snaplen >= before_tag_bytes;
+    const std::size_t tag_bytes = with_vlan ? net::ethernet::vlan_tag_bytes : 0;
+    const std::size_t bytes = std::min<std::size_t>(header.tp_snaplen, rte_pktmbuf_tailroom(&buffer) - tag_bytes);
     auto* const to = rte_pktmbuf_mtod(&buffer, std::byte*);
-    if (tagged) {  // the kernel takes tags out of the frame: put it back
-        std::memcpy(to, frame, before_tag_octets);
+    if (with_vlan) {  // the kernel takes tags out of the frame: put it back
+        std::memcpy(to, frame, before_tag_bytes);
         const std::uint16_t type = (header.tp_status & TP_STATUS_VLAN_TPID_VALID) != 0 ? header.tp_vlan_tpid : net::ethernet::type_vlan;
-        store_big_endian(to + before_tag_octets, type);
-        store_big_endian(to + before_tag_octets + 2, static_cast<std::uint16_t>(header.tp_vlan_tci));
-        std::memcpy(to + before_tag_octets + tag_octets, frame + before_tag_octets, octets - before_tag_octets);
+        store_big_endian(to + before_tag_bytes, type);
+        store_big_endian(to + before_tag_bytes + 2, static_cast<std::uint16_t>(header.tp_vlan_tci));
+        std::memcpy(to + before_tag_bytes + tag_bytes, frame + before_tag_bytes, bytes - before_tag_bytes);
     } else {
-        std::memcpy(to, frame, octets);
+        std::memcpy(to, frame, bytes);
     }
-    buffer.data_len = static_cast<std::uint16_t>(octets + tag_octets);
+    buffer.data_len = static_cast<std::uint16_t>(bytes + tag_bytes);
     buffer.pkt_len = buffer.data_len;
     // Pairs with the kernel's look at the slot before it writes the next frame there.
     std::atomic_ref<std::uint32_t>{header.tp_status}.store(TP_STATUS_KERNEL, std::memory_order_release);

@@ -15,7 +15,7 @@ struct tpacket2_hdr;
 namespace gatemark::io {
 
 struct PacketRing {
-    unsigned slots = 4096, slot_octets = 2048;
+    unsigned slots = 4096, slot_bytes = 2048;
 };
 
 /// Receives the frames of an af_packet port from a packet socket's memory-mapped ring (TPACKET_V2), instead of DPDK's driver.

@@ -15,15 +15,15 @@
 namespace gatemark::io {
 
 Result<std::unique_ptr<PacketSender>> PacketSender::open(const std::string& interface, bool other_end_drops) {
-    const auto found = find_kernel_interface(interface);
-    if (const auto* const error = std::get_if<Error>(&found)) {
+    const auto kernel_interface = find_kernel_interface(interface);
+    if (const auto* const error = std::get_if<Error>(&kernel_interface)) {
         return *error;
     }
     // Protocol 0: this socket receives nothing.
     std::unique_ptr<PacketSender> sender{new PacketSender{socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), other_end_drops}};
     sockaddr_ll address{};
     address.sll_family = AF_PACKET;
-    address.sll_ifindex = std::get<KernelInterface>(found).index;
+    address.sll_ifindex = std::get<KernelInterface>(kernel_interface).index;
     const int bypass = 1;
     if (sender->descriptor_ < 0 || bind(sender->descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
         setsockopt(sender->descriptor_, SOL_PACKET, PACKET_QDISC_BYPASS, &bypass, sizeof(bypass)) != 0) {

@@ -17,7 +17,7 @@ template <class Q>
 concept TransmitsFrames = requires(Q& queue, std::span<typename Q::Buffer> burst, std::size_t slot, typename Q::Buffer buffer) {
     { queue.acquire(slot, burst) }
     noexcept->std::same_as<std::size_t>;
-    { Q::octets(buffer) }
+    { Q::bytes(buffer) }
     noexcept->std::same_as<std::byte*>;
     { queue.send(burst) }
     noexcept->std::same_as<std::size_t>;
@@ -30,7 +30,7 @@ concept TransmitsFrames = requires(Q& queue, std::span<typename Q::Buffer> burst
 template <class Q> concept ReceivesFrames = requires(Q& queue, std::span<typename Q::Buffer> burst, typename Q::Buffer buffer) {
     { queue.receive(burst) }
     noexcept->std::same_as<std::size_t>;
-    { Q::octets(buffer) }
+    { Q::bytes(buffer) }
     noexcept->std::same_as<std::span<const std::byte>>;
     { queue.arrival(buffer, pace::Ticks{}) }
     noexcept->std::same_as<pace::Ticks>;

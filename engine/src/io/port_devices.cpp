@@ -14,8 +14,8 @@ namespace gatemark::io {
 namespace {
 
 /// What the kernel writes in front of each frame in a ring slot (TPACKET2_HDRLEN, alignment, room for the link header).
-constexpr unsigned packet_slot_header_octets = 96;
-constexpr unsigned packet_slot_octets_min = 2048;
+constexpr unsigned packet_slot_header_bytes = 96;
+constexpr unsigned packet_slot_bytes_min = 2048;
 /// Largest MTU of the other end of a veth with which Linux 6.18 attaches an XDP program: a page holds the frame, headroom and notes.
 constexpr unsigned veth_xdp_mtu_max = 3506;
 constexpr unsigned memif_ring_exponent_max = 14;
@@ -28,7 +28,7 @@ std::string memif_arguments(const PortOptions& options) {
     const unsigned exponent =
         std::min(static_cast<unsigned>(std::bit_width(std::bit_ceil(options.ring_frames))) - 1, memif_ring_exponent_max);
     return ",socket=" + options.name.argument.substr(0, comma) + ",socket-abstract=no," + role + ",rsize=" + std::to_string(exponent) +
-           ",bsize=" + std::to_string(std::max(packet_slot_octets_min, std::bit_ceil(frame_octets_max(options.mtu))));
+           ",bsize=" + std::to_string(std::max(packet_slot_bytes_min, std::bit_ceil(frame_bytes_max(options.mtu))));
 }
 
 std::string pcap_arguments(const PortOptions& options) {
@@ -41,8 +41,8 @@ std::string pcap_arguments(const PortOptions& options) {
 }
 
 bool is_veth(const std::string& interface) {
-    const auto found = find_kernel_interface(interface);
-    return std::holds_alternative<KernelInterface>(found) && std::get<KernelInterface>(found).driver == "veth";
+    const auto kernel_interface = find_kernel_interface(interface);
+    return std::holds_alternative<KernelInterface>(kernel_interface) && std::get<KernelInterface>(kernel_interface).driver == "veth";
 }
 
 std::optional<Error> what_is_wrong_with_the_interface(const PortOptions& options) {
@@ -84,12 +84,12 @@ std::optional<Error> what_is_wrong_with_the_interface(const PortOptions& options
 
 }  // namespace
 
-unsigned packet_slot_octets(unsigned mtu) {
-    return std::max(packet_slot_octets_min, std::bit_ceil(frame_octets_max(mtu) + packet_slot_header_octets));
+unsigned packet_slot_bytes(unsigned mtu) {
+    return std::max(packet_slot_bytes_min, std::bit_ceil(frame_bytes_max(mtu) + packet_slot_header_bytes));
 }
 
 unsigned receive_data_room(const PortOptions& options) {
-    const unsigned frame = options.name.kind == PortKind::af_packet ? packet_slot_octets(options.mtu) : frame_octets_max(options.mtu);
+    const unsigned frame = options.name.kind == PortKind::af_packet ? packet_slot_bytes(options.mtu) : frame_bytes_max(options.mtu);
     return RTE_PKTMBUF_HEADROOM + std::max(frame, 2048U);
 }
 

@@ -23,8 +23,8 @@ struct Device {
 [[nodiscard]] std::string device_remedy(const PortOptions& options);
 [[nodiscard]] std::string queue_remedy(const PortOptions& options);
 
-/// Octets of one slot of a packet socket's ring: a power of two that holds the frame and the kernel's header of it.
-[[nodiscard]] unsigned packet_slot_octets(unsigned mtu);
+/// Bytes of one slot of a packet socket's ring: a power of two that holds the frame and the kernel's header of it.
+[[nodiscard]] unsigned packet_slot_bytes(unsigned mtu);
 
 /// Data room of a receive buffer, headroom included.
 [[nodiscard]] unsigned receive_data_room(const PortOptions& options);

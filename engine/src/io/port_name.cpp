@@ -8,7 +8,7 @@
 namespace gatemark::io {
 namespace {
 
-constexpr std::size_t interface_name_octets_max = 15;  // IFNAMSIZ without the final zero
+constexpr std::size_t interface_name_bytes_max = 15;  // IFNAMSIZ without the final zero
 constexpr std::string_view kinds_help =
     "use one of pci:0000:01:00.0, af_xdp:IF, af_packet:IF, tap:NAME, memif:PATH[,role=server], ring, null, pcap:OUT[,rx=IN], "
     "vdev:net_xxx[,args]";
@@ -34,7 +34,7 @@ bool is_pci_address(std::string_view text) {
 }
 
 bool is_interface_name(std::string_view text) {
-    return !text.empty() && text.size() <= interface_name_octets_max && text != "." && text != ".." &&
+    return !text.empty() && text.size() <= interface_name_bytes_max && text != "." && text != ".." &&
            std::ranges::none_of(
                text, [](char c) { return c == '/' || c == ',' || c == ':' || c == '=' || std::isspace(static_cast<unsigned char>(c)); });
 }
@@ -102,19 +102,19 @@ Error port_error(std::string_view text, const std::string& what) {
 Result<PortName> parse_port_name(std::string_view text) {
     const std::size_t colon = text.find(':');
     const std::string_view kind_name = text.substr(0, colon);
-    const auto* const found = std::ranges::find(kinds, kind_name, &Kind::name);
-    if (found == kinds.end()) {
+    const auto* const match = std::ranges::find(kinds, kind_name, &Kind::name);
+    if (match == kinds.end()) {
         return port_error(text, "unknown kind of port");
     }
-    if (found->takes_argument != (colon != std::string_view::npos)) {
+    if (match->takes_argument != (colon != std::string_view::npos)) {
         return port_error(text,
-                          found->takes_argument ? "this kind of port needs a colon and a name" : "this kind of port takes no argument");
+                          match->takes_argument ? "this kind of port needs a colon and a name" : "this kind of port takes no argument");
     }
     const std::string argument{colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1)};
-    if (const auto wrong = what_is_wrong(found->kind, argument)) {
+    if (const auto wrong = what_is_wrong(match->kind, argument)) {
         return port_error(text, "\"" + argument + "\" " + *wrong);
     }
-    return PortName{.kind = found->kind, .text = std::string{text}, .argument = argument};
+    return PortName{.kind = match->kind, .text = std::string{text}, .argument = argument};
 }
 
 }  // namespace gatemark::io

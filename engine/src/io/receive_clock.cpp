@@ -27,15 +27,15 @@ std::unique_ptr<ReceiveClock> ReceiveClock::start(Reader reader) {
 }
 
 std::optional<ReceiveClock::Reading> ReceiveClock::read() const {
-    const pace::CycleClock own;
+    const pace::CycleClock tester_clock;
     std::optional<Reading> best;
     for (int i = 0; i < 5; ++i) {
         std::uint64_t port = 0;
-        const std::uint64_t before = own.now().value;
+        const std::uint64_t before = tester_clock.now().value;
         if (!reader_(port)) {
             return std::nullopt;
         }
-        const std::uint64_t after = own.now().value;
+        const std::uint64_t after = tester_clock.now().value;
         if (!best || after - before < best->width) {
             best = Reading{.port = port, .tester = before + (after - before) / 2, .width = after - before};
         }

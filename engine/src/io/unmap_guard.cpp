@@ -40,9 +40,9 @@ UnmapGuard::~UnmapGuard() {
 }  // namespace gatemark::io
 
 /// In place of the C library's, for this program and all libraries that it loads.
-extern "C" [[gnu::visibility("default")]] int munmap(void* address, std::size_t octets) noexcept {
+extern "C" [[gnu::visibility("default")]] int munmap(void* address, std::size_t bytes) noexcept {
     if (!gatemark::io::polls_here) {
         gatemark::io::wait_for_the_polling_thread();
     }
-    return static_cast<int>(syscall(SYS_munmap, address, octets));
+    return static_cast<int>(syscall(SYS_munmap, address, bytes));
 }

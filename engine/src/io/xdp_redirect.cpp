@@ -64,12 +64,12 @@ int attach_to(int interface_index, int program) {
 }  // namespace
 
 Result<std::unique_ptr<XdpRedirect>> XdpRedirect::attach(const std::string& interface, std::span<const int> sockets) {
-    const auto found = find_kernel_interface(interface);
-    if (const auto* const error = std::get_if<Error>(&found)) {
+    const auto kernel_interface = find_kernel_interface(interface);
+    if (const auto* const error = std::get_if<Error>(&kernel_interface)) {
         return *error;
     }
     std::unique_ptr<XdpRedirect> redirect{new XdpRedirect};
-    if (const int reason = redirect->set_up(std::get<KernelInterface>(found).index, sockets); reason != 0) {
+    if (const int reason = redirect->set_up(std::get<KernelInterface>(kernel_interface).index, sockets); reason != 0) {
         return Error{.what = std::string{"could not attach an XDP program: "} + std::strerror(reason),
                      .where = "interface " + interface,
                      .fix =

@@ -22,18 +22,18 @@ namespace gatemark::io {
 namespace {
 
 /// What the kernel leaves free in front of a received frame (XDP_PACKET_HEADROOM).
-constexpr unsigned receive_headroom_octets = 256;
-constexpr unsigned chunk_octets_min = 2048;
-constexpr unsigned received_octets_min = chunk_octets_min - receive_headroom_octets;
+constexpr unsigned receive_headroom_bytes = 256;
+constexpr unsigned chunk_bytes_min = 2048;
+constexpr unsigned received_bytes_min = chunk_bytes_min - receive_headroom_bytes;
 /// Frames that may be under way to where the other side takes them in (ip_rcv() for a router): as many as no gateway should delay before
-/// that, as it would look like a slow Tester. A place costs 8 octets.
+/// that, as it would look like a slow Tester. A place costs 8 bytes.
 constexpr unsigned frames_under_way_max = 1U << 20;
 /// The kernel frees the queue of a socket that was closed by and by.
 constexpr std::chrono::seconds release_time_max{1};
 constexpr std::uint64_t no_address = ~std::uint64_t{0};
 
-bool set_option(int descriptor, int option, const void* value, socklen_t octets) {
-    return setsockopt(descriptor, SOL_XDP, option, value, octets) == 0;
+bool set_option(int descriptor, int option, const void* value, socklen_t bytes) {
+    return setsockopt(descriptor, SOL_XDP, option, value, bytes) == 0;
 }
 
 bool set_ring(int descriptor, int option, unsigned entries) { return set_option(descriptor, option, &entries, sizeof(entries)); }
@@ -57,15 +57,15 @@ void XdpSocket::Ring<Entry>::consume_until(std::uint32_t number) const noexcept 
     std::atomic_ref<std::uint32_t>{*consumer}.store(number, std::memory_order_release);
 }
 
-Result<std::unique_ptr<XdpSocket>> XdpSocket::open(const std::string& interface, unsigned queue, unsigned ring_frames,
-                                                   unsigned frame_octets, rte_mempool* pool) {
-    const auto found = find_kernel_interface(interface);
-    if (const auto* const error = std::get_if<Error>(&found)) {
+Result<std::unique_ptr<XdpSocket>> XdpSocket::open(const std::string& interface, unsigned queue, unsigned ring_frames, unsigned frame_bytes,
+                                                   rte_mempool* pool) {
+    const auto kernel_interface = find_kernel_interface(interface);
+    if (const auto* const error = std::get_if<Error>(&kernel_interface)) {
         return *error;
     }
     std::unique_ptr<XdpSocket> opened{
-        new XdpSocket{socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ring_frames, frame_octets, pool}};
-    if (const int reason = opened->set_up(std::get<KernelInterface>(found).index, queue); reason != 0) {
+        new XdpSocket{socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ring_frames, frame_bytes, pool}};
+    if (const int reason = opened->set_up(std::get<KernelInterface>(kernel_interface).index, queue); reason != 0) {
         return Error{.what = "could not open an AF_XDP socket for queue " + std::to_string(queue) + ": " + std::strerror(reason),
                      .where = "interface " + interface,
                      .fix = "run as root; no other program may use XDP on this interface; or use af_packet"};
@@ -73,11 +73,11 @@ Result<std::unique_ptr<XdpSocket>> XdpSocket::open(const std::string& interface,
     return opened;
 }
 
-XdpSocket::XdpSocket(int descriptor, unsigned ring_frames, unsigned frame_octets, rte_mempool* pool)
+XdpSocket::XdpSocket(int descriptor, unsigned ring_frames, unsigned frame_bytes, rte_mempool* pool)
     : descriptor_{descriptor},
       ring_frames_{ring_frames},
-      received_octets_max_{std::max(received_octets_min, frame_octets)},
-      chunk_octets_{std::bit_ceil(received_octets_max_ + receive_headroom_octets)},
+      received_bytes_max_{std::max(received_bytes_min, frame_bytes)},
+      chunk_bytes_{std::bit_ceil(received_bytes_max_ + receive_headroom_bytes)},
       pool_{pool} {}
 
 XdpSocket::~XdpSocket() {
@@ -86,7 +86,7 @@ XdpSocket::~XdpSocket() {
     }
     const auto unmap = [](const auto& ring) {
         if (ring.mapping != nullptr) {
-            munmap(ring.mapping, ring.mapping_octets);
+            munmap(ring.mapping, ring.mapping_bytes);
         }
     };
     unmap(transmit_);
@@ -94,7 +94,7 @@ XdpSocket::~XdpSocket() {
     unmap(receive_);
     unmap(fill_);
     if (memory_ != nullptr) {
-        munmap(memory_, std::size_t{ring_frames_ + batch_frames_max} * chunk_octets_);
+        munmap(memory_, std::size_t{ring_frames_ + batch_frames_max} * chunk_bytes_);
     }
 }
 
@@ -102,18 +102,18 @@ int XdpSocket::set_up(int interface_index, unsigned queue) {
     if (descriptor_ < 0) {
         return errno;
     }
-    const std::size_t octets = std::size_t{ring_frames_ + batch_frames_max} * chunk_octets_;
-    void* const memory = mmap(nullptr, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    const std::size_t bytes = std::size_t{ring_frames_ + batch_frames_max} * chunk_bytes_;
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) {
         return errno;
     }
     memory_ = static_cast<std::byte*>(memory);
     xdp_umem_reg area{};
     area.addr = reinterpret_cast<std::uintptr_t>(memory);
-    area.len = octets;
-    area.chunk_size = chunk_octets_;
+    area.len = bytes;
+    area.chunk_size = chunk_bytes_;
     // So the kernel refuses, and counts, a frame that is too long for a buffer (receive_data_room()).
-    area.headroom = chunk_octets_ - receive_headroom_octets - received_octets_max_;
+    area.headroom = chunk_bytes_ - receive_headroom_bytes - received_bytes_max_;
     if (!set_option(descriptor_, XDP_UMEM_REG, &area, sizeof(area))) {
         return errno;
     }
@@ -121,7 +121,7 @@ int XdpSocket::set_up(int interface_index, unsigned queue) {
         return reason;
     }
     for (std::uint32_t i = 0; i < ring_frames_; ++i) {
-        fill_.at(i) = std::uint64_t{i} * chunk_octets_;
+        fill_.at(i) = std::uint64_t{i} * chunk_bytes_;
     }
     fill_.produce_until(ring_frames_);
     lift_send_limit(descriptor_);
@@ -150,26 +150,26 @@ int XdpSocket::make_rings() {
     transmit_.size = batch_frames_max;
     xdp_mmap_offsets offsets{};
     socklen_t length = sizeof(offsets);
-    const bool made =
+    const bool complete =
         set_ring(descriptor_, XDP_UMEM_FILL_RING, fill_.size) && set_ring(descriptor_, XDP_UMEM_COMPLETION_RING, completion_.size) &&
         set_ring(descriptor_, XDP_RX_RING, receive_.size) && set_ring(descriptor_, XDP_TX_RING, transmit_.size) &&
         getsockopt(descriptor_, SOL_XDP, XDP_MMAP_OFFSETS, &offsets, &length) == 0 &&
         map_ring(fill_, offsets.fr, XDP_UMEM_PGOFF_FILL_RING) && map_ring(completion_, offsets.cr, XDP_UMEM_PGOFF_COMPLETION_RING) &&
         map_ring(receive_, offsets.rx, XDP_PGOFF_RX_RING) && map_ring(transmit_, offsets.tx, XDP_PGOFF_TX_RING);
-    return made ? 0 : errno;
+    return complete ? 0 : errno;
 }
 
 template <class Entry, class Offsets>
 bool XdpSocket::map_ring(Ring<Entry>& ring, const Offsets& offsets, std::uint64_t page_offset) {
-    const std::size_t octets = offsets.desc + std::size_t{ring.size} * sizeof(Entry);
+    const std::size_t bytes = offsets.desc + std::size_t{ring.size} * sizeof(Entry);
     void* const mapping =
-        mmap(nullptr, octets, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor_, static_cast<off_t>(page_offset));
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor_, static_cast<off_t>(page_offset));
     if (mapping == MAP_FAILED) {
         return false;
     }
     auto* const begin = static_cast<std::byte*>(mapping);
     ring.mapping = mapping;
-    ring.mapping_octets = octets;
+    ring.mapping_bytes = bytes;
     ring.producer = reinterpret_cast<std::uint32_t*>(begin + offsets.producer);
     ring.consumer = reinterpret_cast<std::uint32_t*>(begin + offsets.consumer);
     ring.entries = reinterpret_cast<Entry*>(begin + offsets.desc);
@@ -189,10 +189,10 @@ std::size_t XdpSocket::send_batch(std::span<rte_mbuf*> batch) noexcept {
         return 0;
     }
     for (std::uint32_t i = 0; i < batch.size(); ++i) {
-        const std::uint64_t address = std::uint64_t{ring_frames_ + i} * chunk_octets_;
-        const unsigned octets = rte_pktmbuf_data_len(batch[i]);
-        std::memcpy(memory_ + address, rte_pktmbuf_mtod(batch[i], const std::byte*), octets);
-        transmit_.at(first + i) = {.addr = address, .len = octets, .options = 0};
+        const std::uint64_t address = std::uint64_t{ring_frames_ + i} * chunk_bytes_;
+        const unsigned bytes = rte_pktmbuf_data_len(batch[i]);
+        std::memcpy(memory_ + address, rte_pktmbuf_mtod(batch[i], const std::byte*), bytes);
+        transmit_.at(first + i) = {.addr = address, .len = bytes, .options = 0};
     }
     const auto end = first + static_cast<std::uint32_t>(batch.size());
     transmit_.produce_until(end);
@@ -239,7 +239,7 @@ std::size_t XdpSocket::receive(std::span<rte_mbuf*> burst) noexcept {
         std::memcpy(rte_pktmbuf_mtod(burst[i], std::byte*), memory_ + descriptor.addr, descriptor.len);
         burst[i]->data_len = static_cast<std::uint16_t>(descriptor.len);
         burst[i]->pkt_len = descriptor.len;
-        fill_.at(filled + i) = descriptor.addr & ~std::uint64_t{chunk_octets_ - 1};
+        fill_.at(filled + i) = descriptor.addr & ~std::uint64_t{chunk_bytes_ - 1};
     }
     fill_.produce_until(filled + count);
     receive_.consume_until(first + count);

@@ -28,9 +28,9 @@ namespace gatemark::io {
 /// One thread may send while another one receives.
 class XdpSocket {
 public:
-    /// `pool` gives the buffers for received frames, of at most `frame_octets`; `ring_frames` is a power of two.
+    /// `pool` gives the buffers for received frames, of at most `frame_bytes`; `ring_frames` is a power of two.
     [[nodiscard]] static Result<std::unique_ptr<XdpSocket>> open(const std::string& interface, unsigned queue, unsigned ring_frames,
-                                                                 unsigned frame_octets, rte_mempool* pool);
+                                                                 unsigned frame_bytes, rte_mempool* pool);
 
     XdpSocket(const XdpSocket&) = delete;
     XdpSocket& operator=(const XdpSocket&) = delete;
@@ -55,7 +55,7 @@ private:
         Entry* entries = nullptr;
         unsigned size = 0;
         void* mapping = nullptr;
-        std::size_t mapping_octets = 0;
+        std::size_t mapping_bytes = 0;
 
         [[nodiscard]] Entry& at(std::uint32_t number) const noexcept { return entries[number & (size - 1)]; }
         [[nodiscard]] std::uint32_t produced() const noexcept;
@@ -64,7 +64,7 @@ private:
         void consume_until(std::uint32_t number) const noexcept;
     };
 
-    XdpSocket(int descriptor, unsigned ring_frames, unsigned frame_octets, rte_mempool* pool);
+    XdpSocket(int descriptor, unsigned ring_frames, unsigned frame_bytes, rte_mempool* pool);
     /// What setting the socket up fails with, or 0.
     [[nodiscard]] int set_up(int interface_index, unsigned queue);
     [[nodiscard]] int make_rings();
@@ -79,7 +79,7 @@ private:
     void withdraw_left_frames() noexcept;
 
     int descriptor_;
-    unsigned ring_frames_, received_octets_max_, chunk_octets_;
+    unsigned ring_frames_, received_bytes_max_, chunk_bytes_;
     rte_mempool* pool_;
     /// `ring_frames_` chunks to receive into, then `batch_frames_max` to send from.
     std::byte* memory_ = nullptr;

@@ -12,21 +12,21 @@ namespace gatemark::loop {
 /// bounded; so a port has one for each of its receivers. A frame that finds no room is dropped and counted; the gateway asks again.
 class NeighborMailbox {
 public:
-    static constexpr std::size_t capacity = 256, octets_max = 128;
+    static constexpr std::size_t capacity = 256, bytes_max = 128;
     struct Letter {
-        std::size_t octets = 0;
-        std::array<std::byte, octets_max> data;
-        [[nodiscard]] std::span<const std::byte> frame() const noexcept { return std::span{data}.first(octets); }
+        std::size_t bytes = 0;
+        std::array<std::byte, bytes_max> data;
+        [[nodiscard]] std::span<const std::byte> frame() const noexcept { return std::span{data}.first(bytes); }
     };
 
     void put(std::span<const std::byte> frame) noexcept {
         const std::size_t head = head_.load(std::memory_order_relaxed);
-        if (head - tail_.load(std::memory_order_acquire) == capacity || frame.size() > octets_max) {
+        if (head - tail_.load(std::memory_order_acquire) == capacity || frame.size() > bytes_max) {
             overflow_.fetch_add(1, std::memory_order_relaxed);
             return;
         }
         Letter& letter = letters_[head % capacity];
-        letter.octets = frame.size();
+        letter.bytes = frame.size();
         std::memcpy(letter.data.data(), frame.data(), frame.size());
         head_.store(head + 1, std::memory_order_release);  // pairs with the load in take
     }

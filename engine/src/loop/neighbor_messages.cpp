@@ -23,13 +23,13 @@ net::MacAddress mac_at(const std::byte* from) noexcept {
 }
 
 net::Address address_at(net::Family family, const std::byte* from) noexcept {
-    net::Address address{.family = family, .octets = {}};
-    std::copy_n(from, net::address_octets(family), address.octets.begin());
+    net::Address address{.family = family, .bytes = {}};
+    std::copy_n(from, net::address_bytes(family), address.bytes.begin());
     return address;
 }
 
 NeighborMessage read_arp(std::span<const std::byte> message) noexcept {
-    if (message.size() < arp::octets || (load_big_endian<std::uint64_t>(message.data()) & ~std::uint64_t{0xffff}) != arp::fixed_part) {
+    if (message.size() < arp::bytes || (load_big_endian<std::uint64_t>(message.data()) & ~std::uint64_t{0xffff}) != arp::fixed_part) {
         return {};
     }
     const auto operation = load_big_endian<std::uint16_t>(message.data() + arp::operation);
@@ -45,7 +45,7 @@ NeighborMessage read_arp(std::span<const std::byte> message) noexcept {
     return result;
 }
 
-std::size_t option_octets(std::span<const std::byte> message, std::size_t at) noexcept {
+std::size_t option_bytes(std::span<const std::byte> message, std::size_t at) noexcept {
     return std::size_t{8} * std::to_integer<std::size_t>(message[at + 1]);
 }
 
@@ -53,8 +53,8 @@ std::size_t option_octets(std::span<const std::byte> message, std::size_t at) no
 /// section 4.6).
 bool options_are_whole(std::span<const std::byte> message) noexcept {
     std::size_t at = icmpv6::option;
-    while (at + 8 <= message.size() && option_octets(message, at) != 0) {
-        at += option_octets(message, at);
+    while (at + 8 <= message.size() && option_bytes(message, at) != 0) {
+        at += option_bytes(message, at);
     }
     return at == message.size();
 }
@@ -62,29 +62,29 @@ bool options_are_whole(std::span<const std::byte> message) noexcept {
 /// The link-layer address in the options, which are whole.
 std::optional<net::MacAddress> link_layer_option(std::span<const std::byte> message, std::uint8_t wanted) noexcept {
     for (std::size_t at = icmpv6::option; at + 8 <= message.size();) {
-        const std::size_t octets = option_octets(message, at);
-        if (std::to_integer<std::uint8_t>(message[at]) == wanted && octets == 8) {
+        const std::size_t bytes = option_bytes(message, at);
+        if (std::to_integer<std::uint8_t>(message[at]) == wanted && bytes == 8) {
             return mac_at(message.data() + at + 2);
         }
-        at += octets;
+        at += bytes;
     }
     return std::nullopt;
 }
 
 NeighborMessage read_ipv6(std::span<const std::byte> frame, std::size_t ip) noexcept {
-    if (frame.size() < ip + net::ipv6::header_octets + icmpv6::option) {
+    if (frame.size() < ip + net::ipv6::header_bytes + icmpv6::option) {
         return {};
     }
     const std::byte* const header = frame.data() + ip;
     const std::size_t payload = load_big_endian<std::uint16_t>(header + net::ipv6::payload_length);
     if (std::to_integer<std::uint8_t>(header[net::ipv6::next_header]) != net::protocol_icmpv6 ||
         std::to_integer<std::uint8_t>(header[net::ipv6::hop_limit]) != neighbor_hop_limit || payload < icmpv6::option ||
-        ip + net::ipv6::header_octets + payload > frame.size()) {
+        ip + net::ipv6::header_bytes + payload > frame.size()) {
         return {};
     }
-    const auto message = frame.subspan(ip + net::ipv6::header_octets, payload);
-    const Sum sum = sum_of({header + net::ipv6::source, 32}) + sum_of(message) + swap_octets(static_cast<std::uint16_t>(payload)) +
-                    swap_octets(std::uint16_t{net::protocol_icmpv6});
+    const auto message = frame.subspan(ip + net::ipv6::header_bytes, payload);
+    const Sum sum = sum_of({header + net::ipv6::source, 32}) + sum_of(message) + swap_bytes(static_cast<std::uint16_t>(payload)) +
+                    swap_bytes(std::uint16_t{net::protocol_icmpv6});
     if (fold(sum) != 0xffff || message[icmpv6::code] != std::byte{0} || !options_are_whole(message)) {
         return {};
     }
@@ -104,14 +104,14 @@ NeighborMessage read_ipv6(std::span<const std::byte> frame, std::size_t ip) noex
 
 /// Writes the Ethernet header and returns what follows it.
 std::byte* write_link(NeighborFrame& frame, const NeighborLink& link, const net::MacAddress& destination, net::Family family) noexcept {
-    frame.octets = neighbor_frame_octets(family, link.vlan_id.has_value());
+    frame.bytes = neighbor_frame_bytes(family, link.vlan_id.has_value());
     std::copy(destination.begin(), destination.end(), frame.data.begin());
     std::copy(link.own_mac.begin(), link.own_mac.end(), frame.data.begin() + net::ethernet::source);
     std::byte* type = frame.data.data() + net::ethernet::type;
     if (link.vlan_id) {
         store_big_endian(type, net::ethernet::type_vlan);
         store_big_endian(type + 2, *link.vlan_id);
-        type += net::ethernet::vlan_tag_octets;
+        type += net::ethernet::vlan_tag_bytes;
     }
     store_big_endian(type, family == net::Family::ipv4 ? net::ethernet::type_arp : net::ethernet::type_ipv6);
     return type + 2;
@@ -121,9 +121,9 @@ void write_arp(std::byte* message, std::uint16_t operation, const net::MacAddres
                const net::MacAddress& target_mac, const net::Address& target) noexcept {
     store_big_endian(message, arp::fixed_part | operation);
     std::copy(sender_mac.begin(), sender_mac.end(), message + arp::sender_mac);
-    std::copy_n(sender.octets.begin(), 4, message + arp::sender_address);
+    std::copy_n(sender.bytes.begin(), 4, message + arp::sender_address);
     std::copy(target_mac.begin(), target_mac.end(), message + arp::target_mac);
-    std::copy_n(target.octets.begin(), 4, message + arp::target_address);
+    std::copy_n(target.bytes.begin(), 4, message + arp::target_address);
 }
 
 struct DiscoveryFields {
@@ -133,36 +133,36 @@ struct DiscoveryFields {
 
 void write_discovery(std::byte* ip, const DiscoveryFields& fields, const net::MacAddress& mac) noexcept {
     store_big_endian(ip, std::uint32_t{6} << 28);
-    store_big_endian(ip + net::ipv6::payload_length, static_cast<std::uint16_t>(icmpv6::neighbor_octets));
+    store_big_endian(ip + net::ipv6::payload_length, static_cast<std::uint16_t>(icmpv6::neighbor_bytes));
     ip[net::ipv6::next_header] = static_cast<std::byte>(net::protocol_icmpv6);
     ip[net::ipv6::hop_limit] = static_cast<std::byte>(neighbor_hop_limit);
-    std::copy(fields.source.octets.begin(), fields.source.octets.end(), ip + net::ipv6::source);
-    std::copy(fields.destination.octets.begin(), fields.destination.octets.end(), ip + net::ipv6::destination);
-    std::byte* const message = ip + net::ipv6::header_octets;
+    std::copy(fields.source.bytes.begin(), fields.source.bytes.end(), ip + net::ipv6::source);
+    std::copy(fields.destination.bytes.begin(), fields.destination.bytes.end(), ip + net::ipv6::destination);
+    std::byte* const message = ip + net::ipv6::header_bytes;
     message[icmpv6::type] = static_cast<std::byte>(fields.type);
     message[icmpv6::flags] = static_cast<std::byte>(fields.flags);
-    std::copy(fields.target.octets.begin(), fields.target.octets.end(), message + icmpv6::target);
+    std::copy(fields.target.bytes.begin(), fields.target.bytes.end(), message + icmpv6::target);
     message[icmpv6::option] = static_cast<std::byte>(fields.option);
     message[icmpv6::option + 1] = std::byte{1};
     std::copy(mac.begin(), mac.end(), message + icmpv6::option + 2);
-    const Sum sum = sum_of({ip + net::ipv6::source, 32 + icmpv6::neighbor_octets}) +
-                    swap_octets(static_cast<std::uint16_t>(icmpv6::neighbor_octets)) + swap_octets(std::uint16_t{net::protocol_icmpv6});
+    const Sum sum = sum_of({ip + net::ipv6::source, 32 + icmpv6::neighbor_bytes}) +
+                    swap_bytes(static_cast<std::uint16_t>(icmpv6::neighbor_bytes)) + swap_bytes(std::uint16_t{net::protocol_icmpv6});
     store_raw(message + icmpv6::checksum, header_checksum(sum));
 }
 
-bool is_unspecified(const net::Address& address) noexcept { return address.octets == net::Address{}.octets; }
+bool is_unspecified(const net::Address& address) noexcept { return address.bytes == net::Address{}.bytes; }
 
 }  // namespace
 
 NeighborMessage read_neighbor_message(std::span<const std::byte> frame) noexcept {
-    if (frame.size() < net::ethernet::header_octets + net::ethernet::vlan_tag_octets) {
+    if (frame.size() < net::ethernet::header_bytes + net::ethernet::vlan_tag_bytes) {
         return {};
     }
-    std::size_t start = net::ethernet::header_octets;
+    std::size_t start = net::ethernet::header_bytes;
     auto type = load_big_endian<std::uint16_t>(frame.data() + net::ethernet::type);
     if (type == net::ethernet::type_vlan) {
         type = load_big_endian<std::uint16_t>(frame.data() + start + 2);
-        start += net::ethernet::vlan_tag_octets;
+        start += net::ethernet::vlan_tag_bytes;
     }
     if (type == net::ethernet::type_arp) {
         return read_arp(frame.subspan(start));
@@ -179,13 +179,13 @@ NeighborFrame write_question(const NeighborLink& link, const net::Address& targe
         return frame;
     }
     // The solicited-node group ff02::1:ffXX:XXXX and its link-layer address (RFC 4291 section 2.7.1, RFC 2464 section 7).
-    net::Address group{.family = net::Family::ipv6, .octets = {}};
+    net::Address group{.family = net::Family::ipv6, .bytes = {}};
     constexpr std::array<std::uint8_t, 13> group_prefix{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x01, 0xff};
-    std::transform(group_prefix.begin(), group_prefix.end(), group.octets.begin(),
-                   [](std::uint8_t octet) { return static_cast<std::byte>(octet); });
-    std::copy_n(target.octets.begin() + 13, 3, group.octets.begin() + 13);
-    const net::MacAddress group_mac{std::byte{0x33},   std::byte{0x33},   std::byte{0xff},
-                                    target.octets[13], target.octets[14], target.octets[15]};
+    std::transform(group_prefix.begin(), group_prefix.end(), group.bytes.begin(),
+                   [](std::uint8_t byte) { return static_cast<std::byte>(byte); });
+    std::copy_n(target.bytes.begin() + 13, 3, group.bytes.begin() + 13);
+    const net::MacAddress group_mac{std::byte{0x33},  std::byte{0x33},  std::byte{0xff},
+                                    target.bytes[13], target.bytes[14], target.bytes[15]};
     write_discovery(write_link(frame, link, group_mac, target.family),
                     {icmpv6::neighbor_solicitation, 0, icmpv6::source_link_layer_address, source, group, target}, link.own_mac);
     return frame;
@@ -203,8 +203,8 @@ NeighborFrame write_answer(const NeighborLink& link, const NeighborQuestion& que
     net::Address destination = question.asker;
     net::MacAddress destination_mac = question.asker_mac;
     if (probe) {
-        destination.octets = {std::byte{0xff}, std::byte{0x02}};
-        destination.octets[15] = std::byte{1};
+        destination.bytes = {std::byte{0xff}, std::byte{0x02}};
+        destination.bytes[15] = std::byte{1};
         destination_mac = {std::byte{0x33}, std::byte{0x33}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{1}};
     }
     write_discovery(write_link(frame, link, destination_mac, net::Family::ipv6),

@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-/// ARP (RFC 826) and neighbour discovery (RFC 4861) messages: read from hostile octets, written whole.
+/// ARP (RFC 826) and neighbour discovery (RFC 4861) messages: read from hostile bytes, written whole.
 namespace gatemark::loop {
 
 /// Somebody asks for the link-layer address of `target`.
@@ -28,12 +28,12 @@ struct NeighborMessage {
 /// What a frame asks or tells; both are absent if it is damaged or anything else.
 [[nodiscard]] NeighborMessage read_neighbor_message(std::span<const std::byte> frame) noexcept;
 
-constexpr std::size_t neighbor_frame_octets_max = 90;
+constexpr std::size_t neighbor_frame_bytes_max = 90;
 
 /// A frame in a buffer (without FCS).
 struct NeighborFrame {
-    std::size_t octets = 0;
-    std::array<std::byte, neighbor_frame_octets_max> data{};
+    std::size_t bytes = 0;
+    std::array<std::byte, neighbor_frame_bytes_max> data{};
 };
 
 struct NeighborLink {
@@ -41,9 +41,9 @@ struct NeighborLink {
     std::optional<std::uint16_t> vlan_id;
 };
 
-/// Octets of a message frame of this family, in a buffer.
-[[nodiscard]] constexpr std::size_t neighbor_frame_octets(net::Family family, bool tagged) noexcept {
-    return (family == net::Family::ipv4 ? std::size_t{60} : std::size_t{86}) + (tagged ? 4 : 0);
+/// Bytes of a message frame of this family, in a buffer.
+[[nodiscard]] constexpr std::size_t neighbor_frame_bytes(net::Family family, bool with_vlan) noexcept {
+    return (family == net::Family::ipv4 ? std::size_t{60} : std::size_t{86}) + (with_vlan ? 4 : 0);
 }
 
 /// An ARP request or neighbour solicitation for `target`, sent from `source`: asks, and teaches the target where `source` is (the learning

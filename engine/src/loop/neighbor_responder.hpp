@@ -21,7 +21,7 @@ template <io::TransmitsFrames Queue>
 class NeighborResponder final : public Task {
 public:
     struct Slots {
-        std::size_t arp, discovery;  ///< template slots of the queue, with frames of `neighbor_frame_octets`
+        std::size_t arp, discovery;  ///< template slots of the queue, with frames of `neighbor_frame_bytes`
     };
     struct Question {
         net::Address target, source;
@@ -58,8 +58,8 @@ public:
     /// Control thread: the last link-layer address told for `owner` since `forget`, if any.
     [[nodiscard]] std::optional<net::MacAddress> mac_of(const net::Address& owner) {
         const std::lock_guard lock{mutex_};
-        const auto found = std::find_if(facts_.begin(), facts_.end(), [&](const NeighborFact& fact) { return fact.owner == owner; });
-        return found == facts_.end() ? std::nullopt : std::optional{found->mac};
+        const auto known = std::find_if(facts_.begin(), facts_.end(), [&](const NeighborFact& fact) { return fact.owner == owner; });
+        return known == facts_.end() ? std::nullopt : std::optional{known->mac};
     }
     void forget() {
         const std::lock_guard lock{mutex_};
@@ -79,10 +79,10 @@ private:
         }
         if (message.fact && !emulates(message.fact->owner)) {
             const std::lock_guard lock{mutex_};  // the control thread holds it for moments only, and neighbours are not the fast path
-            const auto found =
+            const auto known =
                 std::find_if(facts_.begin(), facts_.end(), [&](const NeighborFact& fact) { return fact.owner == message.fact->owner; });
-            if (found != facts_.end()) {
-                found->mac = message.fact->mac;
+            if (known != facts_.end()) {
+                known->mac = message.fact->mac;
             } else if (facts_.size() < facts_max) {
                 facts_.push_back(*message.fact);
             }
@@ -109,7 +109,7 @@ private:
         if (queue_.acquire(family == net::Family::ipv4 ? slots_.arp : slots_.discovery, buffer) != 1) {
             return false;
         }
-        std::memcpy(Queue::octets(buffer[0]), frame.data.data(), frame.octets);
+        std::memcpy(Queue::bytes(buffer[0]), frame.data.data(), frame.bytes);
         if (queue_.send(buffer) != 1) {
             queue_.release(buffer);
             return false;

@@ -40,7 +40,7 @@ struct ExpectedDirection {
 };
 
 struct ReceiverPlan {
-    std::uint32_t tag = 0;
+    std::uint32_t trial_id = 0;
     std::array<ExpectedDirection, 2> directions;  ///< forward, reverse
     std::size_t kept_frames_max = 4;
 };
@@ -99,22 +99,22 @@ public:
         const pace::Ticks now = clock_.now();
         const auto burst = std::span{buffers_}.first(count);
         for (std::size_t i = 0; i < count; ++i) {
-            frames_[i] = Queue::octets(buffers_[i]);
+            frames_[i] = Queue::bytes(buffers_[i]);
             __builtin_prefetch(frames_[i].data());
         }
         const std::span<const ArrivingStream> arriving{arriving_};
         for (std::size_t i = 0; i < count; ++i) {
-            right_[i].stream = recognize(arriving, frames_[i], right_[i]);
+            recognized_[i].stream = recognize(arriving, frames_[i], recognized_[i]);
         }
-        for (const ArrivingStream& one : arriving) {
-            if (one.has_connections) {
-                compare_four_tuples(one, count);
+        for (const ArrivingStream& arriving_stream : arriving) {
+            if (arriving_stream.has_connections) {
+                compare_four_tuples(arriving_stream, count);
             }
         }
         for (std::size_t i = 0; i < count; ++i) {
             const pace::Ticks arrived = queue_.arrival(buffers_[i], now);
-            if (right_[i].stream != nullptr) [[likely]] {
-                take_right(frames_[i], right_[i], arrived);
+            if (recognized_[i].stream != nullptr) [[likely]] {
+                take_recognized(frames_[i], recognized_[i], arrived);
             } else {
                 take(frames_[i], arrived);
             }
@@ -164,7 +164,7 @@ private:
         bool learns;           ///< an Initiator's: the state table learns from its frames
     };
     /// A frame that is right, but for what only the state table knows.
-    struct RightFrame {
+    struct RecognizedFrame {
         const ArrivingStream* stream = nullptr;  ///< nullptr: not recognized
         std::uint64_t index = 0, number_in_class = 0;
         frame::FrameValues values{};  ///< of an Initiator's frame only
@@ -172,117 +172,120 @@ private:
 
     /// Returns the stream whose frame it is, nullptr if it is none that is right.
     [[gnu::always_inline]] static const ArrivingStream* recognize(std::span<const ArrivingStream> arriving,
-                                                                  std::span<const std::byte> octets, RightFrame& right) noexcept {
-        for (const ArrivingStream& one : arriving) {
-            if (one.recognizer.has_right_template(octets)) {
-                return is_right(one, octets.data(), right) ? &one : nullptr;
+                                                                  std::span<const std::byte> bytes, RecognizedFrame& recognized) noexcept {
+        for (const ArrivingStream& arriving_stream : arriving) {
+            if (arriving_stream.recognizer.matches_template(bytes)) {
+                return is_recognized(arriving_stream, bytes.data(), recognized) ? &arriving_stream : nullptr;
             }
         }
         return nullptr;
     }
-    [[gnu::always_inline]] static bool is_right(const ArrivingStream& one, const std::byte* octets, RightFrame& right) noexcept {
-        right.index = one.recognizer.index(octets);
-        right.number_in_class = right.index;
-        if (right.index >= one.records.direction->frame_count || (one.records.shares_direction && !is_of_class(one.records, right))) {
+    [[gnu::always_inline]] static bool is_recognized(const ArrivingStream& arriving_stream, const std::byte* bytes,
+                                                     RecognizedFrame& recognized) noexcept {
+        recognized.index = arriving_stream.recognizer.index(bytes);
+        recognized.number_in_class = recognized.index;
+        if (recognized.index >= arriving_stream.records.direction->frame_count ||
+            (arriving_stream.records.shares_direction && !is_of_class(arriving_stream.records, recognized))) {
             return false;
         }
-        const frame::Stream& stream = one.recognizer.stream();
-        return stream.draws() ? one.recognizer.has_right_values(octets, stream.drawn_values(right.number_in_class))
-                              : one.has_connections || has_other_right_values(one, octets, right.number_in_class);
+        const frame::Stream& stream = arriving_stream.recognizer.stream();
+        return stream.draws() ? arriving_stream.recognizer.matches_values(bytes, stream.drawn_values(recognized.number_in_class))
+                              : arriving_stream.has_connections || matches_other_values(arriving_stream, bytes, recognized.number_in_class);
     }
-    static bool is_of_class(const Records& records, RightFrame& right) noexcept {
-        const auto place = records.direction->mix.place_of(right.index);
-        right.number_in_class = place.number_in_class;
+    static bool is_of_class(const Records& records, RecognizedFrame& recognized) noexcept {
+        const auto place = records.direction->mix.place_of(recognized.index);
+        recognized.number_in_class = place.number_in_class;
         return place.foreground == (records.class_number == 0);
     }
 
     /// Out of line, so that the usual case needs no more registers than there are.
-    [[gnu::noinline]] static bool has_other_right_values(const ArrivingStream& one, const std::byte* octets,
-                                                         std::uint64_t number) noexcept {
-        return one.recognizer.has_right_values(octets, one.recognizer.stream().other_values(number));
+    [[gnu::noinline]] static bool matches_other_values(const ArrivingStream& arriving_stream, const std::byte* bytes,
+                                                       std::uint64_t number) noexcept {
+        return arriving_stream.recognizer.matches_values(bytes, arriving_stream.recognizer.stream().other_values(number));
     }
 
     /// What `recognize` left out for frames of connections: four-tuples are found for all frames of a burst together, as that is faster.
-    [[gnu::noinline]] void compare_four_tuples(const ArrivingStream& one, std::size_t count) noexcept {
-        const frame::Stream& stream = one.recognizer.stream();
-        std::size_t found = 0;
-        for (RightFrame& right : std::span{right_}.first(count)) {
-            if (right.stream == &one) {
-                right.values.connection = stream.connection_of(right.number_in_class);
-                tuples_[found++] = right.values.connection;
+    [[gnu::noinline]] void compare_four_tuples(const ArrivingStream& arriving_stream, std::size_t count) noexcept {
+        const frame::Stream& stream = arriving_stream.recognizer.stream();
+        std::size_t tuple_count = 0;
+        for (RecognizedFrame& recognized : std::span{recognized_}.first(count)) {
+            if (recognized.stream == &arriving_stream) {
+                recognized.values.connection = stream.connection_of(recognized.number_in_class);
+                tuples_[tuple_count++] = recognized.values.connection;
             }
         }
-        stream.connections().put_tuples(std::span{tuples_}.first(found));
-        found = 0;
+        stream.connections().put_tuples(std::span{tuples_}.first(tuple_count));
+        tuple_count = 0;
         for (std::size_t i = 0; i < count; ++i) {
-            RightFrame& right = right_[i];
-            if (right.stream != &one) {
+            RecognizedFrame& recognized = recognized_[i];
+            if (recognized.stream != &arriving_stream) {
                 continue;
             }
-            right.values = stream.values_of(right.values.connection, stream.connections().space().tuple(tuples_[found++]));
-            if (!one.recognizer.has_right_values(frames_[i].data(), right.values)) {
-                right.stream = nullptr;
-            } else if (one.learns) {
-                one.records.direction->keeper->prefetch(right.values.connection);
+            recognized.values = stream.values_of(recognized.values.connection, stream.connections().space().tuple(tuples_[tuple_count++]));
+            if (!arriving_stream.recognizer.matches_values(frames_[i].data(), recognized.values)) {
+                recognized.stream = nullptr;
+            } else if (arriving_stream.learns) {
+                arriving_stream.records.direction->keeper->prefetch(recognized.values.connection);
             }
         }
     }
 
-    void take_right(std::span<const std::byte> octets, const RightFrame& right, pace::Ticks now) noexcept {
-        const frame::Faults faults = right.stream->learns ? learn(octets, right) : frame::Faults{};
-        (void)record(right.stream->records, right.index, right.number_in_class, faults, {right.stream->recognizer.timestamp(octets.data())},
-                     now);
+    void take_recognized(std::span<const std::byte> bytes, const RecognizedFrame& recognized, pace::Ticks now) noexcept {
+        const frame::Faults faults = recognized.stream->learns ? learn(bytes, recognized) : frame::Faults{};
+        (void)record(recognized.stream->records, recognized.index, recognized.number_in_class, faults,
+                     {recognized.stream->recognizer.timestamp(bytes.data())}, now);
     }
-    [[nodiscard]] frame::Faults learn(std::span<const std::byte> octets, const RightFrame& right) noexcept {
-        const auto& [recognizer, records, has_connections, learns] = *right.stream;
-        const frame::Faults faults = records.direction->keeper->take(octets, recognizer.arrival(), recognizer.stream(), right.values, {});
+    [[nodiscard]] frame::Faults learn(std::span<const std::byte> bytes, const RecognizedFrame& recognized) noexcept {
+        const auto& [recognizer, records, has_connections, learns] = *recognized.stream;
+        const frame::Faults faults =
+            records.direction->keeper->take(bytes, recognizer.arrival(), recognizer.stream(), recognized.values, {});
         if (!faults.none()) [[unlikely]] {
-            note_faults(*records.counts, faults, octets);
+            note_faults(*records.counts, faults, bytes);
         }
         return faults;
     }
 
-    /// The long way: any octets whatsoever.
-    [[gnu::noinline]] void take(std::span<const std::byte> octets, pace::Ticks now) noexcept {
-        const frame::Arrival arrival = frame::classify(octets, plan_.tag);
+    /// The long way: any bytes whatsoever.
+    [[gnu::noinline]] void take(std::span<const std::byte> bytes, pace::Ticks now) noexcept {
+        const frame::Arrival arrival = frame::classify(bytes, plan_.trial_id);
         if (arrival.kind == frame::ArrivalKind::ours) {
-            take_ours(octets, arrival, now);
+            take_ours(bytes, arrival, now);
         } else {
-            take_other(octets, arrival);
+            take_other(bytes, arrival);
         }
     }
 
-    void take_ours(std::span<const std::byte> octets, const frame::Arrival& arrival, pace::Ticks now) noexcept {
-        const std::uint8_t stream_octet = frame::signature::stream(octets.data() + arrival.payload);
-        const std::size_t direction_number = (stream_octet >> 1) & 1U, class_number = stream_octet & 1U;
-        const std::uint64_t index = frame::signature::index(octets.data() + arrival.payload);
+    void take_ours(std::span<const std::byte> bytes, const frame::Arrival& arrival, pace::Ticks now) noexcept {
+        const std::uint8_t stream_id = frame::signature::stream(bytes.data() + arrival.payload);
+        const std::size_t direction_number = (stream_id >> 1) & 1U, class_number = stream_id & 1U;
+        const std::uint64_t index = frame::signature::index(bytes.data() + arrival.payload);
         const ExpectedDirection& direction = plan_.directions[direction_number];
         record::ClassCounts& counts = counts_[direction_number][class_number];
         const frame::Stream* const stream = direction.streams[class_number];
         frame::Faults faults;
-        if (!direction.active || stream == nullptr || stream->octet() != stream_octet || index >= direction.frame_count) {
+        if (!direction.active || stream == nullptr || stream->id() != stream_id || index >= direction.frame_count) {
             faults.add(frame::Fault::index);
-            note_faults(counts, faults, octets);
+            note_faults(counts, faults, bytes);
             return;
         }
         const auto place = direction.mix.place_of(index);
         if (place.foreground != (class_number == 0)) {
             faults.add(frame::Fault::index);
-            note_faults(counts, faults, octets);
+            note_faults(counts, faults, bytes);
             return;
         }
-        faults = verify(octets, arrival, direction, *stream, stream->values(place.number_in_class));
+        faults = verify(bytes, arrival, direction, *stream, stream->values(place.number_in_class));
         faults.add_if(!direction.arrives_here, frame::Fault::wrong_port);
         if (!faults.none()) {
-            note_faults(counts, faults, octets);
+            note_faults(counts, faults, bytes);
         }
         if (!direction.arrives_here) {
             return;  // it was not forwarded: its frame has not arrived
         }
-        const pace::Ticks sent{frame::signature::timestamp(octets.data() + arrival.payload)};
+        const pace::Ticks sent{frame::signature::timestamp(bytes.data() + arrival.payload)};
         if (record(records_of(direction_number, class_number), index, place.number_in_class, faults, sent, now) &&
             stream->zero_checksum_for_ones()) {
-            counts.zero_checksum += frame::has_zero_checksum(octets, arrival) ? 1 : 0;
+            counts.zero_checksum += frame::has_zero_checksum(bytes, arrival) ? 1 : 0;
         }
     }
 
@@ -310,49 +313,49 @@ private:
     }
 
     /// Everything that is wrong with a frame, its connection included.
-    static frame::Faults verify(std::span<const std::byte> octets, const frame::Arrival& arrival, const ExpectedDirection& direction,
+    static frame::Faults verify(std::span<const std::byte> bytes, const frame::Arrival& arrival, const ExpectedDirection& direction,
                                 const frame::Stream& stream, const frame::FrameValues& values) noexcept {
-        frame::Faults faults = frame::verify(octets, arrival, stream, values);
+        frame::Faults faults = frame::verify(bytes, arrival, stream, values);
         if (stream.role() == frame::Role::stateless || !direction.arrives_here) {
             return faults;
         }
         if (stream.role() == frame::Role::initiator) {
-            faults.add(direction.keeper->take(octets, arrival, stream, values, faults));
+            faults.add(direction.keeper->take(bytes, arrival, stream, values, faults));
         } else if (faults.has(frame::Fault::destination_address) || faults.has(frame::Fault::destination_port)) {
-            faults.add(state::misdelivery(octets, arrival, stream, values));
+            faults.add(state::misdelivery(bytes, arrival, stream, values));
         }
         return faults;
     }
 
-    void note_faults(record::ClassCounts& counts, const frame::Faults& faults, std::span<const std::byte> octets) noexcept {
+    void note_faults(record::ClassCounts& counts, const frame::Faults& faults, std::span<const std::byte> bytes) noexcept {
         for (std::size_t i = 0; i < frame::fault_count; ++i) {
             if (faults.has(static_cast<frame::Fault>(i))) {
                 ++counts.faults[i];
-                kept_.keep(i, octets);
+                kept_.keep(i, bytes);
             }
         }
     }
 
-    void take_other(std::span<const std::byte> octets, const frame::Arrival& arrival) noexcept {
+    void take_other(std::span<const std::byte> bytes, const frame::Arrival& arrival) noexcept {
         switch (arrival.kind) {
             case frame::ArrivalKind::neighbour:
                 ++foreign_.neighbour;
-                mailbox_.put(octets);
+                mailbox_.put(bytes);
                 break;
             case frame::ArrivalKind::other_trial: ++foreign_.other_trial; break;
             case frame::ArrivalKind::icmp_error:
                 ++foreign_
                       .icmp[record::ForeignCounts::icmp_slot(arrival.family == net::Family::ipv6, arrival.icmp_type, arrival.icmp_code)];
-                kept_.keep(static_cast<std::size_t>(KeptReason::icmp_error), octets);
+                kept_.keep(static_cast<std::size_t>(KeptReason::icmp_error), bytes);
                 break;
             case frame::ArrivalKind::fragment:
                 ++foreign_.fragment;
-                kept_.keep(static_cast<std::size_t>(KeptReason::fragment), octets);
+                kept_.keep(static_cast<std::size_t>(KeptReason::fragment), bytes);
                 break;
             case frame::ArrivalKind::foreign:
             case frame::ArrivalKind::ours:
                 ++foreign_.foreign;
-                kept_.keep(static_cast<std::size_t>(KeptReason::foreign), octets);
+                kept_.keep(static_cast<std::size_t>(KeptReason::foreign), bytes);
                 break;
         }
     }
@@ -364,7 +367,7 @@ private:
     std::vector<ArrivingStream> arriving_;  ///< the streams whose frames arrive here
     std::array<typename Queue::Buffer, burst_frames_max> buffers_{};
     std::array<std::span<const std::byte>, burst_frames_max> frames_{};
-    std::array<RightFrame, burst_frames_max> right_{};
+    std::array<RecognizedFrame, burst_frames_max> recognized_{};
     std::array<std::uint64_t, burst_frames_max> tuples_{};
     std::array<std::array<record::ClassCounts, 2>, 2> counts_{};
     std::array<std::optional<record::DelayRecorder>, 2> delays_;  ///< by direction

@@ -70,14 +70,14 @@ public:
         }
         stream_->connections().put_tuples(tuples);
     }
-    void write(std::byte* octets, std::uint64_t number, std::uint64_t tuple, std::uint64_t index, pace::Ticks now) const noexcept {
+    void write(std::byte* bytes, std::uint64_t number, std::uint64_t tuple, std::uint64_t index, pace::Ticks now) const noexcept {
         // `values` calls a function for what is not drawn; an Initiator's in line: 330 instructions a frame in place of 356
         // (bench/instructions.py, send_phase_1).
         const bool initiates = stream_->role() == frame::Role::initiator;
         const frame::FrameValues values = stream_->draws() ? stream_->drawn_values(number)
                                           : initiates      ? stream_->values_of(number, stream_->connections().space().tuple(tuple))
                                                            : stream_->other_values(number);
-        frame::write_frame(stream_->sent(), octets, values, stream_->octet(), index, now);
+        frame::write_frame(stream_->sent(), bytes, values, stream_->id(), index, now);
     }
 
 private:
@@ -174,10 +174,10 @@ private:
             foreground_mask_ |= static_cast<std::uint32_t>(place.foreground) << k;
             const std::uint64_t index = next_ + k * plan_.stride;
             if (place.foreground) {
-                foreground_.write(Queue::octets(buffers_[k]), numbers_[next_foreground], tuples_[next_foreground], index, now);
+                foreground_.write(Queue::bytes(buffers_[k]), numbers_[next_foreground], tuples_[next_foreground], index, now);
                 ++next_foreground;
             } else {
-                background_.write(Queue::octets(buffers_[k]), place.number_in_class, 0, index, now);
+                background_.write(Queue::bytes(buffers_[k]), place.number_in_class, 0, index, now);
             }
         }
         next_ += due * plan_.stride;
@@ -188,7 +188,7 @@ private:
     /// Looks at the clock again: a stall since the burst was found due counts as lateness of this burst, also if it is the last.
     void hand_over() noexcept {
         const pace::Ticks now = clock_.now();
-        const pace::Ticks late{now.value - due_[sent_].value};
+        const pace::Ticks lateness{now.value - due_[sent_].value};
         const std::size_t accepted = queue_.send(std::span{buffers_}.subspan(sent_, ready_ - sent_));
         if (accepted != 0) {
             const std::uint32_t accepted_mask = static_cast<std::uint32_t>(((std::uint64_t{1} << accepted) - 1) << sent_);
@@ -197,7 +197,7 @@ private:
             counts_.offered_background += accepted - foreground;
             counts_.offered_end += accepted * plan_.stride;
             counts_.last_handover = now;
-            counts_.lateness.add(late);
+            counts_.lateness.add(lateness);
             sent_ += accepted;
             offered_so_far_.store(counts_.offered_foreground + counts_.offered_background, std::memory_order_relaxed);
         }
@@ -207,13 +207,13 @@ private:
         if (sent_ == ready_ && next_ >= plan_.frame_count) {
             stop();
         } else {
-            give_up_if_hopeless(late);
+            give_up_if_hopeless(lateness);
         }
     }
 
     /// A Tester that is this late cannot save the trial any more: stop, say so, and save everybody's time.
-    void give_up_if_hopeless(pace::Ticks late) noexcept {
-        if (late > plan_.give_up_lateness) {
+    void give_up_if_hopeless(pace::Ticks lateness) noexcept {
+        if (lateness > plan_.give_up_lateness) {
             counts_.gave_up = true;
             stop();
         }

@@ -8,12 +8,12 @@
 namespace gatemark::net {
 
 bool bit_of(const Address& address, unsigned index) noexcept {
-    return ((std::to_integer<unsigned>(address.octets[index / 8]) >> (7 - index % 8)) & 1U) != 0;
+    return ((std::to_integer<unsigned>(address.bytes[index / 8]) >> (7 - index % 8)) & 1U) != 0;
 }
 
 void set_bit(Address& address, unsigned index, bool value) noexcept {
     const auto mask = static_cast<std::byte>(1U << (7 - index % 8));
-    address.octets[index / 8] = value ? (address.octets[index / 8] | mask) : (address.octets[index / 8] & ~mask);
+    address.bytes[index / 8] = value ? (address.bytes[index / 8] | mask) : (address.bytes[index / 8] & ~mask);
 }
 
 bool Prefix::contains(const Address& other) const noexcept {
@@ -33,11 +33,11 @@ std::optional<Address> parse_address(const std::string& text) {
     if (text.find('\0') != std::string::npos) {
         return std::nullopt;  // inet_pton would stop there and take the start
     }
-    if (inet_pton(AF_INET, text.c_str(), address.octets.data()) == 1) {
+    if (inet_pton(AF_INET, text.c_str(), address.bytes.data()) == 1) {
         address.family = Family::ipv4;
         return address;
     }
-    if (inet_pton(AF_INET6, text.c_str(), address.octets.data()) == 1) {
+    if (inet_pton(AF_INET6, text.c_str(), address.bytes.data()) == 1) {
         address.family = Family::ipv6;
         return address;
     }
@@ -53,10 +53,10 @@ std::optional<Prefix> parse_prefix(const std::string& text) {
     unsigned length = 0;
     const char* const end = text.data() + text.size();
     const auto [stop, status] = std::from_chars(text.data() + slash + 1, end, length);
-    if (!address || status != std::errc{} || stop != end || length > 8 * address_octets(address->family)) {
+    if (!address || status != std::errc{} || stop != end || length > 8 * address_bytes(address->family)) {
         return std::nullopt;
     }
-    for (unsigned i = length; i < 8 * address_octets(address->family); ++i) {
+    for (unsigned i = length; i < 8 * address_bytes(address->family); ++i) {
         if (bit_of(*address, i)) {
             return std::nullopt;
         }
@@ -70,20 +70,20 @@ std::optional<MacAddress> parse_mac(const std::string& text) {
         return std::nullopt;
     }
     for (std::size_t i = 0; i < mac.size(); ++i) {
-        unsigned octet = 0;
+        unsigned byte = 0;
         const char* const start = text.data() + 3 * i;
-        const auto [stop, status] = std::from_chars(start, start + 2, octet, 16);
+        const auto [stop, status] = std::from_chars(start, start + 2, byte, 16);
         if (status != std::errc{} || stop != start + 2 || (i < 5 && text[3 * i + 2] != ':')) {
             return std::nullopt;
         }
-        mac[i] = static_cast<std::byte>(octet);
+        mac[i] = static_cast<std::byte>(byte);
     }
     return mac;
 }
 
 std::string to_text(const Address& address) {
     std::array<char, INET6_ADDRSTRLEN> text{};
-    inet_ntop(address.family == Family::ipv4 ? AF_INET : AF_INET6, address.octets.data(), text.data(), text.size());
+    inet_ntop(address.family == Family::ipv4 ? AF_INET : AF_INET6, address.bytes.data(), text.data(), text.size());
     return text.data();
 }
 

@@ -6,7 +6,7 @@ namespace gatemark::net {
 
 namespace {
 
-/// Where the four octets of an IPv4 address stand in an IPv4-embedded IPv6 address (RFC 6052 section 2.2). Octet 8, bits 64 to 71, stays
+/// Where the four bytes of an IPv4 address stand in an IPv4-embedded IPv6 address (RFC 6052 section 2.2). Byte 8, bits 64 to 71, stays
 /// zero.
 constexpr std::optional<std::array<std::size_t, 4>> embedded_positions(unsigned prefix_length) {
     switch (prefix_length) {
@@ -23,8 +23,8 @@ constexpr std::optional<std::array<std::size_t, 4>> embedded_positions(unsigned 
 /// Replaces the prefix `from` of `address` by `to` and carries over as many suffix bits as both families have room for; the rest is zero.
 Address with_prefix_replaced(const Address& address, const Prefix& from, const Prefix& to) {
     Address result = to.address;
-    const unsigned suffix = std::min(static_cast<unsigned>(8 * address_octets(from.address.family)) - from.length,
-                                     static_cast<unsigned>(8 * address_octets(to.address.family)) - to.length);
+    const unsigned suffix = std::min(static_cast<unsigned>(8 * address_bytes(from.address.family)) - from.length,
+                                     static_cast<unsigned>(8 * address_bytes(to.address.family)) - to.length);
     for (unsigned i = 0; i < suffix; ++i) {
         set_bit(result, to.length + i, bit_of(address, from.length + i));
     }
@@ -39,7 +39,7 @@ Result<AddressMapping> AddressMapping::make(std::optional<Prefix> embedding, std
             return Error{"the translation prefix has " + std::to_string(embedding->length) + " bits", "translation.prefix",
                          "use an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits (RFC 6052 section 2.2)"};
         }
-        if (embedding->address.octets[8] != std::byte{0}) {
+        if (embedding->address.bytes[8] != std::byte{0}) {
             return Error{"bits 64 to 71 of the translation prefix are not zero", "translation.prefix", "clear them (RFC 6052 section 2.2)"};
         }
     }
@@ -74,7 +74,7 @@ std::optional<Address> AddressMapping::to_ipv6(const Address& ipv4) const {
     Address result = embedding_->address;
     const auto positions = *embedded_positions(embedding_->length);
     for (std::size_t i = 0; i < positions.size(); ++i) {
-        result.octets[positions[i]] = ipv4.octets[i];
+        result.bytes[positions[i]] = ipv4.bytes[i];
     }
     return result;
 }
@@ -88,10 +88,10 @@ std::optional<Address> AddressMapping::to_ipv4(const Address& ipv6) const {
     if (!embedding_ || !embedding_->contains(ipv6)) {
         return std::nullopt;
     }
-    Address result{.family = Family::ipv4, .octets = {}};
+    Address result{.family = Family::ipv4, .bytes = {}};
     const auto positions = *embedded_positions(embedding_->length);
     for (std::size_t i = 0; i < positions.size(); ++i) {
-        result.octets[i] = ipv6.octets[positions[i]];
+        result.bytes[i] = ipv6.bytes[positions[i]];
     }
     return result;
 }

@@ -17,7 +17,7 @@ struct ExplicitMapping {
 /// winning (RFC 7757 section 3.3), else the IPv4-embedded form of RFC 6052 section 2.2.
 class AddressMapping {
 public:
-    /// Checks prefix length (32, 40, 48, 56, 64 or 96), octet 8 of the prefix being zero, and that no mapping's IPv4 suffix is longer than
+    /// Checks prefix length (32, 40, 48, 56, 64 or 96), byte 8 of the prefix being zero, and that no mapping's IPv4 suffix is longer than
     /// its IPv6 suffix.
     [[nodiscard]] static Result<AddressMapping> make(std::optional<Prefix> embedding, std::vector<ExplicitMapping> explicit_mappings);
 

@@ -10,7 +10,7 @@
 namespace gatemark::net {
 
 /// The public addresses of a gateway, numbered through: prefixes of one family, one after the other. A number of 40 bits stands for an
-/// address of either family, so a state table entry takes 8 octets for IPv6 as for IPv4.
+/// address of either family, so a state table entry takes 8 bytes for IPv6 as for IPv4.
 class AddressPool {
 public:
     static constexpr std::uint64_t count_limit = std::uint64_t{1} << 40;
@@ -40,18 +40,18 @@ public:
         }
         const std::uint64_t low = block->first.low + (number - block->number);
         if (family_ == Family::ipv4) {
-            const auto raw = swap_octets(static_cast<std::uint32_t>(low));
+            const auto raw = swap_bytes(static_cast<std::uint32_t>(low));
             store_raw(field, raw);
             return raw;
         }
-        const std::uint64_t raw_high = swap_octets(block->first.high), raw_low = swap_octets(low);
+        const std::uint64_t raw_high = swap_bytes(block->first.high), raw_low = swap_bytes(low);
         store_raw(field, raw_high);
         store_raw(field + 8, raw_low);
         return (raw_high & 0xffff'ffff) + (raw_high >> 32) + (raw_low & 0xffff'ffff) + (raw_low >> 32);
     }
     [[nodiscard]] Address at(std::uint64_t number) const noexcept {
-        Address address{.family = family_, .octets = {}};
-        write(address.octets.data(), number);
+        Address address{.family = family_, .bytes = {}};
+        write(address.bytes.data(), number);
         return address;
     }
     friend bool operator==(const AddressPool&, const AddressPool&) = default;

@@ -17,7 +17,7 @@ template <class C> concept TickClock = requires(const C& clock) {
     noexcept->std::same_as<Ticks>;
 };
 
-/// The processor's counter that runs at a constant rate, the same on all cores of a socket.
+/// The CPU's counter that runs at a constant rate, the same on all cores of a socket.
 struct CycleClock {
     [[nodiscard]] Ticks now() const noexcept {
 #if defined(__x86_64__)
@@ -27,7 +27,7 @@ struct CycleClock {
         asm volatile("mrs %0, cntvct_el0" : "=r"(value));
         return {value};
 #else
-#error "no constant-rate counter known for this processor"
+#error "no constant-rate counter known for this CPU"
 #endif
     }
 };

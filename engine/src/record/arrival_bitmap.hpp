@@ -108,8 +108,8 @@ private:
     }
 
     void look_at(std::uint64_t block) noexcept {
-        Block& seen = blocks_[static_cast<std::size_t>(block)];
-        if (std::atomic_ref{seen.begun_in}.load(std::memory_order_acquire) != trial_) {
+        Block& earlier = blocks_[static_cast<std::size_t>(block)];
+        if (std::atomic_ref{earlier.begun_in}.load(std::memory_order_acquire) != trial_) {
             return;
         }
         std::uint64_t all = full_word;
@@ -117,7 +117,7 @@ private:
             all &= std::atomic_ref{words_[first_word(block) + i]}.load(std::memory_order_relaxed);
         }
         if (all == full_word) {
-            seen.full_in = trial_;  // no other receiver writes it: one alone began the later block
+            earlier.full_in = trial_;  // no other receiver writes it: one alone began the later block
         }
     }
 

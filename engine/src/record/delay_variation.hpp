@@ -28,18 +28,18 @@ public:
     }
 
     [[nodiscard]] Differences put(std::uint64_t number, pace::Ticks delay) noexcept {
-        const Slot own = make(number, delay);
-        store(number, own);
-        Differences found;
+        const Slot entry = make(number, delay);
+        store(number, entry);
+        Differences differences;
         if (number != 0) {
-            if (const auto before = load(number - 1); before && claim(number, own)) {
-                found.to_before = difference(delay, *before);
+            if (const auto before = load(number - 1); before && claim(number, entry)) {
+                differences.to_before = difference(delay, *before);
             }
         }
         if (const auto after = load(number + 1); after && claim(number + 1, make(number + 1, *after))) {
-            found.to_after = difference(*after, delay);
+            differences.to_after = difference(*after, delay);
         }
-        return found;
+        return differences;
     }
 
 private:

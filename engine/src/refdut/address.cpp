@@ -13,21 +13,21 @@ constexpr Ipv6Number all_ones = ~Ipv6Number{0};
 /// The number with `count` ones at its top.
 constexpr Ipv6Number top_ones(unsigned count) noexcept { return count == 0 ? Ipv6Number{0} : all_ones << (128 - count); }
 
-Ipv4Number ipv4_of(const net::Address& address) noexcept { return load_big_endian<std::uint32_t>(address.octets.data()); }
+Ipv4Number ipv4_of(const net::Address& address) noexcept { return load_big_endian<std::uint32_t>(address.bytes.data()); }
 
 }  // namespace
 
-Ipv6Number load_ipv6(const std::byte* octets) noexcept {
-    return static_cast<Ipv6Number>(load_big_endian<std::uint64_t>(octets)) << 64 | load_big_endian<std::uint64_t>(octets + 8);
+Ipv6Number load_ipv6(const std::byte* bytes) noexcept {
+    return static_cast<Ipv6Number>(load_big_endian<std::uint64_t>(bytes)) << 64 | load_big_endian<std::uint64_t>(bytes + 8);
 }
 
-void store_ipv6(std::byte* octets, Ipv6Number number) noexcept {
-    store_big_endian(octets, static_cast<std::uint64_t>(number >> 64));
-    store_big_endian(octets + 8, static_cast<std::uint64_t>(number));
+void store_ipv6(std::byte* bytes, Ipv6Number number) noexcept {
+    store_big_endian(bytes, static_cast<std::uint64_t>(number >> 64));
+    store_big_endian(bytes + 8, static_cast<std::uint64_t>(number));
 }
 
 EmbeddingPrefix::EmbeddingPrefix(const net::Prefix& prefix) noexcept
-    : prefix_{load_ipv6(prefix.address.octets.data()) & top_ones(prefix.length)}, length_{prefix.length} {}
+    : prefix_{load_ipv6(prefix.address.bytes.data()) & top_ones(prefix.length)}, length_{prefix.length} {}
 
 // Bits 64 to 71 stay zero, so up to length 64 the IPv4 address has one part above them (64 - length bits) and one below.
 
@@ -62,7 +62,7 @@ AddressMap::AddressMap(const std::optional<net::Prefix>& pref64, const std::vect
         const auto mask4 = static_cast<Ipv4Number>(top_ones(entry.ipv4.length) >> 96);
         by_ipv4_.push_back({.ipv4 = ipv4_of(entry.ipv4.address) & mask4,
                             .ipv4_mask = mask4,
-                            .ipv6 = load_ipv6(entry.ipv6.address.octets.data()) & mask6,
+                            .ipv6 = load_ipv6(entry.ipv6.address.bytes.data()) & mask6,
                             .ipv6_mask = mask6,
                             .suffix_bits = suffix_bits,
                             .shift = 128 - entry.ipv6.length - suffix_bits});
@@ -86,9 +86,9 @@ std::optional<Ipv6Number> AddressMap::to_ipv6(Ipv4Number ipv4) const noexcept {
 }
 
 const AddressMap::Entry* AddressMap::entry_of(Ipv6Number ipv6) const noexcept {
-    const auto found =
+    const auto match =
         std::find_if(by_ipv6_.begin(), by_ipv6_.end(), [&](const Entry& entry) { return (ipv6 & entry.ipv6_mask) == entry.ipv6; });
-    return found == by_ipv6_.end() ? nullptr : &*found;
+    return match == by_ipv6_.end() ? nullptr : &*match;
 }
 
 std::optional<Ipv4Number> AddressMap::to_ipv4(Ipv6Number ipv6) const noexcept {

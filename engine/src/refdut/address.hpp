@@ -9,26 +9,26 @@
 
 namespace gatemark::refdut {
 
-/// An IPv6 address as a number, first octet highest.
+/// An IPv6 address as a number, first byte highest.
 using Ipv6Number = Wide;
 using Ipv4Number = std::uint32_t;
 
-[[nodiscard]] Ipv6Number load_ipv6(const std::byte* octets) noexcept;
-void store_ipv6(std::byte* octets, Ipv6Number number) noexcept;
+[[nodiscard]] Ipv6Number load_ipv6(const std::byte* bytes) noexcept;
+void store_ipv6(std::byte* bytes, Ipv6Number number) noexcept;
 
 /// One explicit address mapping (RFC 7757 section 3.1): the bits behind both prefixes are the same.
 struct EamEntry {
     net::Prefix ipv4, ipv6;
 };
 
-/// IPv4 addresses embedded in an IPv6 prefix (RFC 6052 section 2.2): 32, 40, 48, 56, 64 or 96 bits, octet 8 of the address is zero.
+/// IPv4 addresses embedded in an IPv6 prefix (RFC 6052 section 2.2): 32, 40, 48, 56, 64 or 96 bits, byte 8 of the address is zero.
 class EmbeddingPrefix {
 public:
     /// `prefix` is IPv6 and of one of the lengths above.
     explicit EmbeddingPrefix(const net::Prefix& prefix) noexcept;
 
     [[nodiscard]] Ipv6Number embed(Ipv4Number ipv4) const noexcept;
-    /// None if the address is not of this prefix. Octet 8 and the suffix are not looked at.
+    /// None if the address is not of this prefix. Byte 8 and the suffix are not looked at.
     [[nodiscard]] std::optional<Ipv4Number> extract(Ipv6Number ipv6) const noexcept;
 
 private:

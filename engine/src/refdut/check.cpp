@@ -23,7 +23,7 @@ void check_pref64(const TranslationConfig& config, Errors& errors) {
     } else if (prefix.address.family != net::Family::ipv6 || std::find(lengths.begin(), lengths.end(), prefix.length) == lengths.end()) {
         errors.push_back({text(prefix) + " is no translation prefix", "translation.prefix",
                           "an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits (RFC 6052 section 2.2)"});
-    } else if (prefix.address.octets[8] != std::byte{0}) {
+    } else if (prefix.address.bytes[8] != std::byte{0}) {
         errors.push_back(
             {text(prefix) + " has bits set between 64 and 71", "translation.prefix", "they must be zero (RFC 6052 section 2.2)"});
     }
@@ -80,7 +80,7 @@ void check_pool(const TranslationConfig& config, Errors& errors) {
                 errors.push_back({text(prefixes[i]) + " and " + text(prefixes[k]) + " overlap", where, "name every address once"});
             }
         }
-        const auto bits = static_cast<unsigned>(8 * net::address_octets(prefixes[i].address.family)) - prefixes[i].length;
+        const auto bits = static_cast<unsigned>(8 * net::address_bytes(prefixes[i].address.family)) - prefixes[i].length;
         addresses += std::uint64_t{1} << std::min(bits, 32U);
     }
     if (addresses > PortPool::addresses_max) {

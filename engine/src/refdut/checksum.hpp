@@ -14,23 +14,23 @@ public:
     /// Adds what takes the word away from a sum that holds it (RFC 1624 equation 3: ~m).
     constexpr void take_away(std::uint32_t word) noexcept { sum_ += ~word; }
 
-    void add(const std::byte* octets, std::size_t count) noexcept {
-        for (; count >= 4; octets += 4, count -= 4) {
-            add(load_big_endian<std::uint32_t>(octets));
+    void add(const std::byte* bytes, std::size_t count) noexcept {
+        for (; count >= 4; bytes += 4, count -= 4) {
+            add(load_big_endian<std::uint32_t>(bytes));
         }
         if (count >= 2) {
-            add(load_big_endian<std::uint16_t>(octets));
-            octets += 2;
+            add(load_big_endian<std::uint16_t>(bytes));
+            bytes += 2;
             count -= 2;
         }
-        if (count == 1) {  // padded with a zero octet (RFC 1071)
-            add(std::to_integer<std::uint32_t>(*octets) << 8);
+        if (count == 1) {  // padded with a zero byte (RFC 1071)
+            add(std::to_integer<std::uint32_t>(*bytes) << 8);
         }
     }
     /// `count` is a multiple of 4.
-    void take_away(const std::byte* octets, std::size_t count) noexcept {
+    void take_away(const std::byte* bytes, std::size_t count) noexcept {
         for (std::size_t i = 0; i < count; i += 4) {
-            take_away(load_big_endian<std::uint32_t>(octets + i));
+            take_away(load_big_endian<std::uint32_t>(bytes + i));
         }
     }
 
@@ -46,7 +46,7 @@ private:
     std::uint64_t sum_ = 0;
 };
 
-/// The checksum of octets that sum to `sum`, the checksum field being zero in them.
+/// The checksum of bytes that sum to `sum`, the checksum field being zero in them.
 [[nodiscard]] constexpr std::uint16_t checksum_of(const OnesSum& sum) noexcept { return static_cast<std::uint16_t>(~sum.folded()); }
 
 /// The checksum after a change (RFC 1624 equation 3): HC' = ~(~HC + ~m + m'), where `change` is the sum of all ~m and m'.

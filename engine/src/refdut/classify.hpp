@@ -12,28 +12,28 @@
 namespace gatemark::refdut {
 
 /// Whether a frame is a test frame: UDP over IPv4 or IPv6 whose destination is neither the gateway itself (the addresses of a NAT's pool
-/// are its users') nor multicast, broadcast or link-local. Looks at few octets only; whether the frame is in order is the
+/// are its users') nor multicast, broadcast or link-local. Looks at few bytes only; whether the frame is in order is the
 /// translator's business.
 class TestFrames {
 public:
-    TestFrames(std::vector<net::Address> own, const NatTable* table) : own_{std::move(own)}, table_{table} {}
+    TestFrames(std::vector<net::Address> assigned, const NatTable* table) : assigned_{std::move(assigned)}, table_{table} {}
 
     [[nodiscard]] bool has(const Packet& packet) const noexcept {
-        std::size_t ip = ethernet_octets;
-        if (packet.octets < ip + vlan_octets) {
+        std::size_t ip = ethernet_bytes;
+        if (packet.bytes < ip + vlan_bytes) {
             return false;
         }
         std::uint16_t type = load_big_endian<std::uint16_t>(packet.at(ethernet_type_at));
         if (type == type_vlan) {
-            type = load_big_endian<std::uint16_t>(packet.at(ethernet_type_at + vlan_octets));
-            ip += vlan_octets;
+            type = load_big_endian<std::uint16_t>(packet.at(ethernet_type_at + vlan_bytes));
+            ip += vlan_bytes;
         }
-        if (type == type_ipv4 && packet.octets >= ip + ipv4_octets) {
+        if (type == type_ipv4 && packet.bytes >= ip + ipv4_bytes) {
             const std::byte* const to = packet.at(ip + ipv4_at::destination);
             return packet.at(ip)[ipv4_at::protocol] == std::byte{protocol_udp} && to[0] < std::byte{224} &&
                    !is_gateway(to, net::Family::ipv4);
         }
-        if (type == type_ipv6 && packet.octets >= ip + ipv6_octets) {
+        if (type == type_ipv6 && packet.bytes >= ip + ipv6_bytes) {
             const std::byte* const to = packet.at(ip + ipv6_at::destination);
             const bool local = to[0] == std::byte{0xff} || (to[0] == std::byte{0xfe} && (to[1] & std::byte{0xc0}) == std::byte{0x80});
             return packet.at(ip)[ipv6_at::next_header] == std::byte{protocol_udp} && !local && !is_gateway(to, net::Family::ipv6);
@@ -43,15 +43,15 @@ public:
 
 private:
     [[nodiscard]] bool is_gateway(const std::byte* address, net::Family family) const noexcept {
-        for (const net::Address& own : own_) {
-            if (own.family == family && std::memcmp(own.octets.data(), address, net::address_octets(family)) == 0) {
-                return table_ == nullptr || !table_->in_pool(own.octets);
+        for (const net::Address& assigned : assigned_) {
+            if (assigned.family == family && std::memcmp(assigned.bytes.data(), address, net::address_bytes(family)) == 0) {
+                return table_ == nullptr || !table_->in_pool(assigned.bytes);
             }
         }
         return false;
     }
 
-    std::vector<net::Address> own_;
+    std::vector<net::Address> assigned_;
     const NatTable* table_;
 };
 

@@ -323,8 +323,8 @@ Settings read_file(const toml::table& file, Errors& errors) {
     }
     set_if(settings.seed, reader.integer("seed", 0, count_max));
     settings.control = reader.text("control").value_or("");
-    if (const auto processor = reader.integer("processor", 0, 1023)) {
-        settings.processor = static_cast<unsigned>(*processor);
+    if (const auto cpu = reader.integer("processor", 0, 1023)) {
+        settings.cpu = static_cast<unsigned>(*cpu);
     }
     set_if(settings.huge_pages_allowed, reader.boolean("huge_pages"));
     if (const auto inside = reader.choice("inside", side_names)) {
@@ -335,9 +335,9 @@ Settings read_file(const toml::table& file, Errors& errors) {
     }
     for (std::size_t i = 0; i < 2; ++i) {
         settings.sides[i] = read_side(reader, side_names[i], errors);
-        for (const auto& own : {settings.sides[i].ipv4, settings.sides[i].ipv6}) {
-            if (own) {
-                settings.translation.own.push_back(*own);
+        for (const auto& assigned : {settings.sides[i].ipv4, settings.sides[i].ipv6}) {
+            if (assigned) {
+                settings.translation.assigned_addresses.push_back(*assigned);
             }
         }
     }
@@ -412,7 +412,7 @@ Errors what_needs_a_restart(const Settings& running, const Settings& wanted) {
         same(is.mac == to.mac, side + ".mac");
     }
     same(running.control == wanted.control, "control");
-    same(running.processor == wanted.processor, "processor");
+    same(running.cpu == wanted.cpu, "processor");
     same(running.huge_pages_allowed == wanted.huge_pages_allowed, "huge_pages");
     same(!wanted.held_frames_given || wanted.held_frames == running.held_frames, "held_frames");
     for (std::size_t i = 0; i < 2; ++i) {

@@ -15,7 +15,7 @@ namespace gatemark::refdut {
 /// The same from a file; `where` of an error is file and key.
 [[nodiscard]] std::variant<Settings, Errors> read_settings(const std::string& path);
 
-/// What cannot be changed while the gateway runs: ports, control socket, processor, memory. Empty if `wanted` can replace `running`.
+/// What cannot be changed while the gateway runs: ports, control socket, CPU, memory. Empty if `wanted` can replace `running`.
 [[nodiscard]] Errors what_needs_a_restart(const Settings& running, const Settings& wanted);
 
 }  // namespace gatemark::refdut

@@ -93,11 +93,11 @@ const toml::node* TableReader::node(std::string_view key) {
 }
 
 std::optional<std::string> TableReader::text(std::string_view key) {
-    const toml::node* const found = node(key);
-    if (found == nullptr) {
+    const toml::node* const toml_node = node(key);
+    if (toml_node == nullptr) {
         return std::nullopt;
     }
-    if (const auto* const value = found->as_string()) {
+    if (const auto* const value = toml_node->as_string()) {
         return value->get();
     }
     wrong(key, "is not a text", "write it between \"quotation marks\"");
@@ -105,11 +105,11 @@ std::optional<std::string> TableReader::text(std::string_view key) {
 }
 
 std::optional<std::uint64_t> TableReader::integer(std::string_view key, std::uint64_t minimum, std::uint64_t maximum) {
-    const toml::node* const found = node(key);
-    if (found == nullptr) {
+    const toml::node* const toml_node = node(key);
+    if (toml_node == nullptr) {
         return std::nullopt;
     }
-    const auto* const value = found->as_integer();
+    const auto* const value = toml_node->as_integer();
     if (value != nullptr && value->get() >= 0 && static_cast<std::uint64_t>(value->get()) >= minimum &&
         static_cast<std::uint64_t>(value->get()) <= maximum) {
         return static_cast<std::uint64_t>(value->get());
@@ -120,11 +120,11 @@ std::optional<std::uint64_t> TableReader::integer(std::string_view key, std::uin
 }
 
 std::optional<double> TableReader::probability(std::string_view key) {
-    const toml::node* const found = node(key);
-    if (found == nullptr) {
+    const toml::node* const toml_node = node(key);
+    if (toml_node == nullptr) {
         return std::nullopt;
     }
-    const std::optional<double> value = found->is_number() ? found->value<double>() : std::nullopt;
+    const std::optional<double> value = toml_node->is_number() ? toml_node->value<double>() : std::nullopt;
     if (value && *value >= 0 && *value <= 1) {
         return value;
     }
@@ -133,11 +133,11 @@ std::optional<double> TableReader::probability(std::string_view key) {
 }
 
 std::optional<bool> TableReader::boolean(std::string_view key) {
-    const toml::node* const found = node(key);
-    if (found == nullptr) {
+    const toml::node* const toml_node = node(key);
+    if (toml_node == nullptr) {
         return std::nullopt;
     }
-    if (const auto* const value = found->as_boolean()) {
+    if (const auto* const value = toml_node->as_boolean()) {
         return value->get();
     }
     wrong(key, "is neither true nor false", "write true or false");
@@ -162,12 +162,12 @@ std::optional<std::size_t> TableReader::choice(std::string_view key, std::span<c
     if (!value) {
         return std::nullopt;
     }
-    const auto found = std::ranges::find(words, *value);
-    if (found == words.end()) {
+    const auto match = std::ranges::find(words, *value);
+    if (match == words.end()) {
         wrong(key, "\"" + *value + "\" is unknown", "write one of: " + list_of(words));
         return std::nullopt;
     }
-    return static_cast<std::size_t>(found - words.begin());
+    return static_cast<std::size_t>(match - words.begin());
 }
 
 std::optional<net::Address> TableReader::address(std::string_view key, net::Family family) {
@@ -209,34 +209,34 @@ std::optional<net::Prefix> TableReader::prefix(std::string_view key) {
 }
 
 const toml::table* TableReader::table(std::string_view key) {
-    const toml::node* const found = node(key);
-    if (found != nullptr && !found->is_table()) {
+    const toml::node* const toml_node = node(key);
+    if (toml_node != nullptr && !toml_node->is_table()) {
         wrong(key, "is not a table", "write [" + where(key) + "] and its keys below");
         return nullptr;
     }
-    return found == nullptr ? nullptr : found->as_table();
+    return toml_node == nullptr ? nullptr : toml_node->as_table();
 }
 
 const toml::array* TableReader::array(std::string_view key) {
-    const toml::node* const found = node(key);
-    if (found != nullptr && !found->is_array()) {
+    const toml::node* const toml_node = node(key);
+    if (toml_node != nullptr && !toml_node->is_array()) {
         wrong(key, "is not a list", "write it between [ and ]");
         return nullptr;
     }
-    return found == nullptr ? nullptr : found->as_array();
+    return toml_node == nullptr ? nullptr : toml_node->as_array();
 }
 
 std::vector<TableReader::Entry> TableReader::tables(std::string_view key) {
-    std::vector<Entry> found;
+    std::vector<Entry> entries;
     const toml::array* const list = array(key);
     for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
-        if (const toml::table* const one = (*list)[i].as_table()) {
-            found.push_back({.table = one, .where = where(key, i)});
+        if (const toml::table* const entry = (*list)[i].as_table()) {
+            entries.push_back({.table = entry, .where = where(key, i)});
         } else {
             errors_.push_back({.what = "is not a table", .where = where(key, i), .fix = "write {key = value, ...}"});
         }
     }
-    return found;
+    return entries;
 }
 
 void TableReader::finish() {

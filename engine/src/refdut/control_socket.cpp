@@ -14,7 +14,7 @@ namespace gatemark::refdut {
 
 namespace {
 
-constexpr std::size_t line_octets_max = 65536;
+constexpr std::size_t line_bytes_max = 65536;
 constexpr int backlog = 16;
 
 std::optional<sockaddr_un> address_of(const std::string& path) {
@@ -80,8 +80,8 @@ Result<std::unique_ptr<ControlSocket>> ControlSocket::open(const std::string& pa
 
 bool remove_dead_socket(const std::string& path) {
     const auto address = address_of(path);
-    struct stat found {};
-    if (!address || lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) {
+    struct stat entry {};
+    if (!address || lstat(path.c_str(), &entry) != 0 || !S_ISSOCK(entry.st_mode)) {
         return true;
     }
     if (const int other = connect_to(*address); other >= 0) {
@@ -149,7 +149,7 @@ bool ControlSocket::serve_client(Client& client, const std::function<std::string
                 return false;
             }
         }
-        if (client.pending.size() > line_octets_max) {
+        if (client.pending.size() > line_bytes_max) {
             return false;
         }
     }

@@ -103,10 +103,10 @@ json Controller::load(const std::string& path) {
     try {
         Settings settings = wanted;
         settings.held_frames = program_->settings.held_frames;  // as many as there are buffers
-        auto made = make_program(settings, own_macs_, scale_.ticks_per_second(), program_.get());
-        Command order{.kind = Command::Kind::load, .program = made.get()};
+        auto new_program = make_program(settings, own_macs_, scale_.ticks_per_second(), program_.get());
+        Command order{.kind = Command::Kind::load, .program = new_program.get()};
         worker_->run(order);
-        program_ = std::move(made);
+        program_ = std::move(new_program);
     } catch (const std::bad_alloc&) {
         return refuse("no memory for a table of this size", "table.size", "use a smaller one");
     }

@@ -10,8 +10,8 @@ namespace gatemark::refdut {
 
 namespace {
 
-/// The Tester's mark is the first 18 octets of the UDP data; octets 5 to 9 are the number of the frame.
-constexpr std::size_t mark_octets = 18, index_at = 5, index_octets = 5;
+/// The Tester's mark is the first 18 bytes of the UDP data; bytes 5 to 9 are the number of the frame.
+constexpr std::size_t mark_bytes = 18, index_at = 5, index_bytes = 5;
 
 /// Changes fields of one packet and makes the checksums right again.
 class Editor {
@@ -49,7 +49,7 @@ public:
     [[nodiscard]] Endpoints endpoints() const noexcept { return endpoints_of(packet_, view_); }
 
     /// An address that is no host's and no pool's: of 240.0.0.0/8 (reserved, RFC 1112 section 4) or 100::/16 (RFC 6666).
-    [[nodiscard]] AddressOctets nobody(AddressOctets address) const noexcept {
+    [[nodiscard]] AddressBytes nobody(AddressBytes address) const noexcept {
         const auto first = static_cast<std::byte>(ipv4() ? 240 : 1);
         address[0] = address[0] == first ? first | std::byte{2} : first;
         if (!ipv4()) {
@@ -64,7 +64,7 @@ private:
 };
 
 /// Puts the UDP datagram into a packet of the other family, from `source` to nobody.
-bool change_family(Packet& packet, const View& view, const AddressOctets& source) noexcept {
+bool change_family(Packet& packet, const View& view, const AddressBytes& source) noexcept {
     Endpoints to = endpoints_of(packet, view);
     to.source = source;
     const std::uint8_t hop_limit = hop_limit_of(packet, view);
@@ -83,7 +83,7 @@ bool change_family(Packet& packet, const View& view, const AddressOctets& source
 }
 
 Fields corrupt_family(Packet& packet, const View& view) noexcept {
-    AddressOctets nobody{};
+    AddressBytes nobody{};
     nobody[0] = static_cast<std::byte>(view.family == net::Family::ipv6 ? 240 : 1);
     nobody[view.family == net::Family::ipv6 ? 3 : 15] = std::byte{1};
     return change_family(packet, view, nobody) ? Fields{Field::family} : Fields{};
@@ -94,7 +94,7 @@ Fields corrupt_fragment(Packet& packet, const View& view, Editor& editor) noexce
         editor.set_ipv4_word(ipv4_at::flags, editor.ip_word(ipv4_at::flags) | flag_more_fragments);
         return {Field::fragment};
     }
-    if (view.upper != view.ip + ipv6_octets || !open_gap(packet, view.upper, fragment_header_octets)) {
+    if (view.upper != view.ip + ipv6_bytes || !open_gap(packet, view.upper, fragment_header_bytes)) {
         return {};
     }
     *packet.at(view.ip + ipv6_at::next_header) = static_cast<std::byte>(protocol_fragment);
@@ -212,10 +212,10 @@ Fields corrupt_endpoint(Field field, const Notes& notes, Editor& editor) noexcep
 
 Fields corrupt_udp_length(Editor& editor) noexcept {
     const std::uint16_t length = editor.udp_word(udp_at::length);
-    if (length <= udp_octets) {
+    if (length <= udp_bytes) {
         return {};
     }
-    // The datagram without its last octet is sound in itself.
+    // The datagram without its last byte is sound in itself.
     const auto shorter = static_cast<std::uint16_t>(length - 1);
     const auto last = std::to_integer<std::uint32_t>(*editor.udp(shorter));
     OnesSum change;
@@ -242,11 +242,11 @@ Fields corrupt_udp(Field field, Editor& editor) noexcept {
             break;
         }
         case Field::payload: {
-            constexpr std::size_t at = udp_octets + mark_octets;
+            constexpr std::size_t at = udp_bytes + mark_bytes;
             if (length <= at) {
                 return {};
             }
-            // An even offset, so the octet is the upper half of its word; the lower half may be beyond the end.
+            // An even offset, so the byte is the upper half of its word; the lower half may be beyond the end.
             OnesSum change;
             change.take_away(std::to_integer<std::uint32_t>(*editor.udp(at)) << 8);
             *editor.udp(at) ^= std::byte{1};
@@ -255,13 +255,13 @@ Fields corrupt_udp(Field field, Editor& editor) noexcept {
             break;
         }
         default: {  // index
-            constexpr std::size_t at = udp_octets + index_at, first_word = at - at % 2, words_end = at + index_octets;
-            if (length < udp_octets + mark_octets) {
+            constexpr std::size_t at = udp_bytes + index_at, first_word = at - at % 2, words_end = at + index_bytes;
+            if (length < udp_bytes + mark_bytes) {
                 return {};
             }
             OnesSum before, change;
             before.add(editor.udp(first_word), words_end - first_word);
-            std::memset(editor.udp(at), 0xff, index_octets);
+            std::memset(editor.udp(at), 0xff, index_bytes);
             change.add(editor.udp(first_word), words_end - first_word);
             change.add(static_cast<std::uint16_t>(~before.folded()));
             editor.change_udp_checksum(change);
@@ -277,11 +277,11 @@ Fields corrupt_outward(Field field, Packet& packet, const View& view, const Note
     }
     Endpoints to = endpoints_of(packet, view);
     if (field == Field::untranslated_source) {
-        const AddressOctets own = table.inside_of(notes.connection).address;
+        const AddressBytes inside_address = table.inside_of(notes.connection).address;
         if (notes.crossed) {
-            return change_family(packet, view, own) ? Fields{Field::family, field} : Fields{};
+            return change_family(packet, view, inside_address) ? Fields{Field::family, field} : Fields{};
         }
-        to.source = own;
+        to.source = inside_address;
     } else {
         if (notes.new_connection || !table.change_mapping(notes.connection)) {
             return {};
@@ -317,8 +317,8 @@ Fields corrupt_owner(Packet& packet, const View& view, const Notes& notes, const
 }  // namespace
 
 std::optional<Field> field_of(std::string_view name) noexcept {
-    const auto found = std::find(field_names.begin(), field_names.end(), name);
-    return found == field_names.end() ? std::nullopt : std::optional{static_cast<Field>(found - field_names.begin())};
+    const auto match = std::find(field_names.begin(), field_names.end(), name);
+    return match == field_names.end() ? std::nullopt : std::optional{static_cast<Field>(match - field_names.begin())};
 }
 
 Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table) noexcept {

@@ -101,7 +101,7 @@ private:
 ///
 /// No such field: frames that are no whole UDP datagram, and those that a full table let pass untranslated (all fields); `ipv4_header`,
 /// `ipv4_header_checksum`, `dont_fragment` in IPv6; `flow_label` in IPv4; `identification` but in IPv4 frames that are routed;
-/// `udp_checksum` of a frame without; `payload` with 18 octets of UDP data or less, `index` with less; `untranslated_source`,
+/// `udp_checksum` of a frame without; `payload` with 18 bytes of UDP data or less, `index` with less; `untranslated_source`,
 /// `mapping_changed` but in outward frames; `wrong_owner`, `unknown_connection` but in inward ones, `wrong_owner` also if no other
 /// connection has the same remote endpoint; and what the buffer has no room for (`family`, `fragment`, `vlan`).
 [[nodiscard]] Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table) noexcept;

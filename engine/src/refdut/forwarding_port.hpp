@@ -12,11 +12,11 @@ namespace gatemark::refdut {
 /// is sent on any port or released; `copy` may return nothing (nullptr).
 template <class Q>
 concept ForwardsFrames = requires(Q& queue, std::span<typename Q::Buffer> burst, typename Q::Buffer buffer, const std::byte* begin,
-                                  std::size_t octets) {
+                                  std::size_t bytes) {
     { queue.receive(burst) }
     noexcept->std::same_as<std::size_t>;
     { Q::frame(buffer).begin } -> std::convertible_to<std::byte*>;
-    { Q::set_frame(buffer, begin, octets) }
+    { Q::set_frame(buffer, begin, bytes) }
     noexcept;
     { Q::copy(buffer) }
     noexcept->std::same_as<typename Q::Buffer>;
@@ -29,7 +29,7 @@ concept ForwardsFrames = requires(Q& queue, std::span<typename Q::Buffer> burst,
 template <ForwardsFrames Q>
 [[nodiscard]] Packet packet_of(typename Q::Buffer buffer) noexcept {
     const auto frame = Q::frame(buffer);
-    return {.begin = frame.begin, .octets = frame.octets, .headroom = frame.headroom, .tailroom = frame.tailroom};
+    return {.begin = frame.begin, .bytes = frame.bytes, .headroom = frame.headroom, .tailroom = frame.tailroom};
 }
 
 }  // namespace gatemark::refdut

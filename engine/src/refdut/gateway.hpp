@@ -137,13 +137,13 @@ private:
     }
 
     /// The gateway's own Ethernet address, or a group address.
-    [[nodiscard]] static bool is_for(const Packet& packet, const net::MacAddress& own) noexcept {
-        return packet.octets >= ethernet_octets &&
-               ((packet.begin[0] & std::byte{1}) != std::byte{0} || std::memcmp(packet.begin, own.data(), own.size()) == 0);
+    [[nodiscard]] static bool is_for(const Packet& packet, const net::MacAddress& own_mac) noexcept {
+        return packet.bytes >= ethernet_bytes &&
+               ((packet.begin[0] & std::byte{1}) != std::byte{0} || std::memcmp(packet.begin, own_mac.data(), own_mac.size()) == 0);
     }
 
     void take_other(Side side, Buffer buffer, Packet& packet, Neighbours& neighbours) noexcept {
-        neighbours.take({packet.begin, packet.octets}, taken_);
+        neighbours.take({packet.begin, packet.bytes}, taken_);
         if (taken_.consumed) {
             ++counts_.neighbour_received;
             if (taken_.answer && send_written(side, buffer, taken_.answer_frame.span())) {
@@ -164,7 +164,7 @@ private:
             release(side, buffer);
             return;
         }
-        Port::set_frame(buffer, packet.begin, packet.octets);
+        Port::set_frame(buffer, packet.begin, packet.bytes);
         ++(send_now(out, buffer) ? counts_.other_forwarded : counts_.other_dropped);
     }
 
@@ -197,7 +197,7 @@ private:
             return;
         }
         frame.due += way.delay.next();
-        Port::set_frame(buffer, packet.begin, packet.octets);
+        Port::set_frame(buffer, packet.begin, packet.bytes);
         departures_[direction].take(frame, arrival_, way.keep_order);
     }
 
@@ -231,8 +231,8 @@ private:
     }
 
     [[nodiscard]] bool fits(Side out, const Packet& packet) const noexcept {
-        const std::size_t link = ethernet_octets + (vlan_of(packet) ? vlan_octets : 0);
-        return packet.octets <= link + program_->settings.sides[number(out)].mtu;
+        const std::size_t link = ethernet_bytes + (vlan_of(packet) ? vlan_bytes : 0);
+        return packet.bytes <= link + program_->settings.sides[number(out)].mtu;
     }
 
     void impair(Side side, Packet& packet, const Notes& notes, Frame& frame) noexcept {
@@ -251,7 +251,7 @@ private:
             return;
         }
         frame.due += way.delay.next();
-        Port::set_frame(frame.buffer, packet.begin, packet.octets);
+        Port::set_frame(frame.buffer, packet.begin, packet.bytes);
         frame.field = fate.field;
         frame.reasons = fate.reasons;
         frame.by = fate.by;
@@ -271,15 +271,15 @@ private:
         }
     }
 
-    /// Puts `octets` into the buffer in place of what it holds and sends it; false, and the buffer is gone, if the port did not take it.
-    bool send_written(Side side, Buffer buffer, std::span<const std::byte> octets) noexcept {
+    /// Puts `bytes` into the buffer in place of what it holds and sends it; false, and the buffer is gone, if the port did not take it.
+    bool send_written(Side side, Buffer buffer, std::span<const std::byte> bytes) noexcept {
         const auto frame = Port::frame(buffer);
-        if (octets.size() > frame.octets + frame.tailroom) {
+        if (bytes.size() > frame.bytes + frame.tailroom) {
             release(side, buffer);
             return false;
         }
-        std::memcpy(frame.begin, octets.data(), octets.size());
-        Port::set_frame(buffer, frame.begin, octets.size());
+        std::memcpy(frame.begin, bytes.data(), bytes.size());
+        Port::set_frame(buffer, frame.begin, bytes.size());
         return send_now(side, buffer);
     }
 
@@ -294,9 +294,9 @@ private:
             return false;
         }
         net::Address target{.family = view.family};
-        std::memcpy(target.octets.data(), packet.at(view.destination()), view.address_octets());
+        std::memcpy(target.bytes.data(), packet.at(view.destination()), view.address_bytes());
         const NeighbourFrame question = program_->neighbours[number(out)].question(target);
-        if (question.octets == 0) {
+        if (question.bytes == 0) {
             return false;
         }
         next_question_[number(out)] = arrival_ + scale_.ticks(question_pause).value;
@@ -307,21 +307,21 @@ private:
     /// Tells the sender of a frame that it was refused, in the frame's own buffer, at most once a millisecond (RFC 4443 section 2.4 (f)).
     /// False, and the buffer still there, if nothing is to be sent.
     [[nodiscard]] bool send_error(Side side, Buffer buffer, const Packet& refused) noexcept {
-        const SideSettings& own = program_->settings.sides[number(side)];
+        const SideSettings& side_settings = program_->settings.sides[number(side)];
         if (arrival_ < next_error_) {
             return false;
         }
-        error_.octets = 0;
-        for (const auto& address : {own.ipv4, own.ipv6}) {
-            if (address && error_.octets == 0) {
+        error_.bytes = 0;
+        for (const auto& address : {side_settings.ipv4, side_settings.ipv6}) {
+            if (address && error_.bytes == 0) {
                 write_refusal(refused, *address, error_);
             }
         }
-        if (error_.octets == 0) {
+        if (error_.bytes == 0) {
             return false;
         }
         next_error_ = arrival_ + scale_.ticks(error_pause).value;
-        counts_.errors_sent += send_written(side, buffer, std::span{error_.data}.first(error_.octets)) ? 1 : 0;
+        counts_.errors_sent += send_written(side, buffer, std::span{error_.data}.first(error_.bytes)) ? 1 : 0;
         return true;
     }
 

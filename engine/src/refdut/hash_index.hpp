@@ -8,7 +8,7 @@
 
 namespace gatemark::refdut {
 
-/// An open-addressing index from the hash of a key to the number of the record that holds the key: 8 octets a slot, linear probing, at most
+/// An open-addressing index from the hash of a key to the number of the record that holds the key: 8 bytes a slot, linear probing, at most
 /// three quarters full, deletion by moving back what follows, so that nothing slows down over time.
 class HashIndex {
 public:
@@ -54,13 +54,13 @@ public:
         }
         slots_[hole] = {};
     }
-    void clear() noexcept { std::memset(&slots_[0], 0, slots_.octets()); }
+    void clear() noexcept { std::memset(&slots_[0], 0, slots_.bytes()); }
     void prefetch(std::uint32_t hash) const noexcept { __builtin_prefetch(&slots_[hash & mask_]); }
     /// A number with this hash, most likely the one that `find` will look at, or `none`.
     [[nodiscard]] std::uint32_t guess(std::uint32_t hash) const noexcept {
         return find(hash, [](std::uint32_t) { return true; });
     }
-    [[nodiscard]] std::size_t octets() const noexcept { return slots_.octets(); }
+    [[nodiscard]] std::size_t bytes() const noexcept { return slots_.bytes(); }
 
 private:
     struct Slot {

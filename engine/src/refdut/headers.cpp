@@ -6,22 +6,22 @@ namespace gatemark::refdut {
 
 namespace {
 
-std::uint8_t octet(const Packet& packet, std::size_t at) noexcept { return std::to_integer<std::uint8_t>(packet.begin[at]); }
+std::uint8_t byte(const Packet& packet, std::size_t at) noexcept { return std::to_integer<std::uint8_t>(packet.begin[at]); }
 
 /// Looks for a loose or strict source route that is not used up (RFC 791 section 3.1, RFC 7915 section 4.1).
 bool has_source_route(const Packet& packet, std::size_t at, std::size_t end) noexcept {
     constexpr std::uint8_t end_of_options = 0, no_operation = 1, loose = 131, strict = 137;
-    while (at < end && octet(packet, at) != end_of_options) {
-        const std::uint8_t kind = octet(packet, at);
+    while (at < end && byte(packet, at) != end_of_options) {
+        const std::uint8_t kind = byte(packet, at);
         if (kind == no_operation) {
             ++at;
             continue;
         }
-        const std::size_t length = at + 1 < end ? octet(packet, at + 1) : 0;
+        const std::size_t length = at + 1 < end ? byte(packet, at + 1) : 0;
         if (length < 2 || at + length > end) {
             return false;
         }
-        if ((kind == loose || kind == strict) && length >= 3 && octet(packet, at + 2) <= length) {
+        if ((kind == loose || kind == strict) && length >= 3 && byte(packet, at + 2) <= length) {
             return true;
         }
         at += length;
@@ -30,23 +30,23 @@ bool has_source_route(const Packet& packet, std::size_t at, std::size_t end) noe
 }
 
 void read_udp(const Packet& packet, View& view) noexcept {
-    if (view.protocol != protocol_udp || view.fragment || view.upper + udp_octets > view.end()) {
+    if (view.protocol != protocol_udp || view.fragment || view.upper + udp_bytes > view.end()) {
         return;
     }
     const std::size_t length = load_big_endian<std::uint16_t>(packet.at(view.upper + udp_at::length));
-    view.udp = length >= udp_octets && view.upper + length <= view.end();
+    view.udp = length >= udp_bytes && view.upper + length <= view.end();
 }
 
 Drop read_ipv4(const Packet& packet, View& view) noexcept {
-    if (view.ip + ipv4_octets > packet.octets) {
+    if (view.ip + ipv4_bytes > packet.bytes) {
         return Drop::truncated;
     }
-    if (octet(packet, view.ip) >> 4 != 4) {
+    if (byte(packet, view.ip) >> 4 != 4) {
         return Drop::not_ip;
     }
-    const std::size_t header = 4 * (octet(packet, view.ip) & 0x0fU);
-    view.ip_octets = load_big_endian<std::uint16_t>(packet.at(view.ip + ipv4_at::total_length));
-    if (header < ipv4_octets || view.ip_octets < header || view.end() > packet.octets) {
+    const std::size_t header = std::size_t{4} * (byte(packet, view.ip) & 0x0fU);
+    view.ip_bytes = load_big_endian<std::uint16_t>(packet.at(view.ip + ipv4_at::total_length));
+    if (header < ipv4_bytes || view.ip_bytes < header || view.end() > packet.bytes) {
         return Drop::truncated;
     }
     OnesSum sum;
@@ -56,9 +56,9 @@ Drop read_ipv4(const Packet& packet, View& view) noexcept {
     }
     const auto flags = load_big_endian<std::uint16_t>(packet.at(view.ip + ipv4_at::flags));
     view.upper = view.ip + header;
-    view.protocol = octet(packet, view.ip + ipv4_at::protocol);
+    view.protocol = byte(packet, view.ip + ipv4_at::protocol);
     view.fragment = (flags & (flag_more_fragments | fragment_offset_bits)) != 0;
-    view.source_route = header > ipv4_octets && has_source_route(packet, view.ip + ipv4_octets, view.upper);
+    view.source_route = header > ipv4_bytes && has_source_route(packet, view.ip + ipv4_bytes, view.upper);
     read_udp(packet, view);
     return Drop::none;
 }
@@ -70,9 +70,9 @@ Drop skip_extension_headers(const Packet& packet, View& view) noexcept {
         if (view.upper + 8 > view.end()) {
             return Drop::truncated;
         }
-        view.source_route = view.source_route || (view.protocol == routing && octet(packet, view.upper + 3) != 0);
-        view.protocol = octet(packet, view.upper);
-        view.upper += 8 * (std::size_t{octet(packet, view.upper + 1)} + 1);
+        view.source_route = view.source_route || (view.protocol == routing && byte(packet, view.upper + 3) != 0);
+        view.protocol = byte(packet, view.upper);
+        view.upper += 8 * (std::size_t{byte(packet, view.upper + 1)} + 1);
         if (view.upper > view.end()) {
             return Drop::truncated;
         }
@@ -82,18 +82,18 @@ Drop skip_extension_headers(const Packet& packet, View& view) noexcept {
 }
 
 Drop read_ipv6(const Packet& packet, View& view) noexcept {
-    if (view.ip + ipv6_octets > packet.octets) {
+    if (view.ip + ipv6_bytes > packet.bytes) {
         return Drop::truncated;
     }
-    if (octet(packet, view.ip) >> 4 != 6) {
+    if (byte(packet, view.ip) >> 4 != 6) {
         return Drop::not_ip;
     }
-    view.ip_octets = ipv6_octets + load_big_endian<std::uint16_t>(packet.at(view.ip + ipv6_at::payload_length));
-    if (view.end() > packet.octets) {
+    view.ip_bytes = ipv6_bytes + load_big_endian<std::uint16_t>(packet.at(view.ip + ipv6_at::payload_length));
+    if (view.end() > packet.bytes) {
         return Drop::truncated;
     }
-    view.upper = view.ip + ipv6_octets;
-    view.protocol = octet(packet, view.ip + ipv6_at::next_header);
+    view.upper = view.ip + ipv6_bytes;
+    view.protocol = byte(packet, view.ip + ipv6_at::next_header);
     const Drop drop = skip_extension_headers(packet, view);
     if (drop == Drop::none) {
         read_udp(packet, view);
@@ -105,17 +105,17 @@ Drop read_ipv6(const Packet& packet, View& view) noexcept {
 
 Drop read_headers(const Packet& packet, View& view) noexcept {
     view = {};
-    if (packet.octets < ethernet_octets) {
+    if (packet.bytes < ethernet_bytes) {
         return Drop::truncated;
     }
-    view.ip = ethernet_octets;
+    view.ip = ethernet_bytes;
     auto type = load_big_endian<std::uint16_t>(packet.at(ethernet_type_at));
     if (type == type_vlan) {
-        if (packet.octets < ethernet_octets + vlan_octets) {
+        if (packet.bytes < ethernet_bytes + vlan_bytes) {
             return Drop::truncated;
         }
-        view.ip += vlan_octets;
-        type = load_big_endian<std::uint16_t>(packet.at(ethernet_type_at + vlan_octets));
+        view.ip += vlan_bytes;
+        type = load_big_endian<std::uint16_t>(packet.at(ethernet_type_at + vlan_bytes));
     }
     if (type == type_ipv4) {
         view.family = net::Family::ipv4;

@@ -10,8 +10,8 @@
 /// Header layouts (RFC 791, 8200, 768, IEEE 802.1Q) and a reader that trusts no length field.
 namespace gatemark::refdut {
 
-constexpr std::size_t mac_octets = 6, ethernet_octets = 14, vlan_octets = 4, ethernet_type_at = 12;
-constexpr std::size_t frame_octets_min = 60;  ///< without FCS
+constexpr std::size_t mac_bytes = 6, ethernet_bytes = 14, vlan_bytes = 4, ethernet_type_at = 12;
+constexpr std::size_t frame_bytes_min = 60;  ///< without FCS
 constexpr std::uint16_t type_ipv4 = 0x0800, type_arp = 0x0806, type_vlan = 0x8100, type_ipv6 = 0x86dd;
 constexpr std::uint8_t protocol_udp = 17, protocol_fragment = 44, protocol_icmpv6 = 58;
 
@@ -19,39 +19,39 @@ namespace ipv4_at {
 constexpr std::size_t traffic_class = 1, total_length = 2, identification = 4, flags = 6, time_to_live = 8, protocol = 9, checksum = 10,
                       source = 12, destination = 16;
 }
-constexpr std::size_t ipv4_octets = 20;
+constexpr std::size_t ipv4_bytes = 20;
 constexpr std::uint16_t flag_reserved = 0x8000, flag_dont_fragment = 0x4000, flag_more_fragments = 0x2000, fragment_offset_bits = 0x1fff;
 
 namespace ipv6_at {
 constexpr std::size_t payload_length = 4, next_header = 6, hop_limit = 7, source = 8, destination = 24;
 }
-constexpr std::size_t ipv6_octets = 40, fragment_header_octets = 8;
+constexpr std::size_t ipv6_bytes = 40, fragment_header_bytes = 8;
 
 namespace udp_at {
 constexpr std::size_t source = 0, destination = 2, length = 4, checksum = 6;
 }
-constexpr std::size_t udp_octets = 8;
+constexpr std::size_t udp_bytes = 8;
 
 /// Where the parts of a frame are. All lie within the frame.
 struct View {
     net::Family family = net::Family::ipv4;
     std::size_t ip = 0;         ///< offset of the IP header
-    std::size_t ip_octets = 0;  ///< of the IP packet, as its header says; Ethernet padding may follow
+    std::size_t ip_bytes = 0;   ///< of the IP packet, as its header says; Ethernet padding may follow
     std::size_t upper = 0;      ///< offset of what follows the IP header, options and extension headers
     std::uint8_t protocol = 0;  ///< of what follows
     bool fragment = false;      ///< any fragment, also the first
     bool source_route = false;  ///< an unexpired source route, or routing header with segments left
     bool udp = false;           ///< a whole UDP datagram: header present, its length fits
 
-    [[nodiscard]] std::size_t end() const noexcept { return ip + ip_octets; }
+    [[nodiscard]] std::size_t end() const noexcept { return ip + ip_bytes; }
     [[nodiscard]] std::size_t source() const noexcept { return ip + (family == net::Family::ipv4 ? ipv4_at::source : ipv6_at::source); }
     [[nodiscard]] std::size_t destination() const noexcept {
         return ip + (family == net::Family::ipv4 ? ipv4_at::destination : ipv6_at::destination);
     }
-    [[nodiscard]] std::size_t address_octets() const noexcept { return net::address_octets(family); }
+    [[nodiscard]] std::size_t address_bytes() const noexcept { return net::address_bytes(family); }
 };
 
-/// Reads a frame of any octets whatsoever. Drop::none, not_ip, truncated or bad_header_checksum; `view` is complete with none only.
+/// Reads a frame of any bytes whatsoever. Drop::none, not_ip, truncated or bad_header_checksum; `view` is complete with none only.
 [[nodiscard]] Drop read_headers(const Packet& packet, View& view) noexcept;
 
 }  // namespace gatemark::refdut

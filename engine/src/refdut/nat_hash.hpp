@@ -25,8 +25,8 @@ namespace gatemark::refdut {
     return static_cast<std::uint32_t>(hash ^ (hash >> 32));
 }
 
-[[nodiscard]] inline std::uint32_t hash_of_pair(const NatEndpoint& one, const NatEndpoint& two) noexcept {
-    return finish(hash_of(one.address, one.port) + 0x9e3779b97f4a7c15 * hash_of(two.address, std::uint64_t{two.port} << 32));
+[[nodiscard]] inline std::uint32_t hash_of_pair(const NatEndpoint& first, const NatEndpoint& second) noexcept {
+    return finish(hash_of(first.address, first.port) + 0x9e3779b97f4a7c15 * hash_of(second.address, std::uint64_t{second.port} << 32));
 }
 
 [[nodiscard]] inline std::uint32_t hash_of_mapping(const NatEndpoint& inside) noexcept {

@@ -36,21 +36,21 @@ std::uint64_t NatTable::ticks_of(std::uint64_t now_ns) noexcept {
     return (now_ns - *start_ns_) >> tick_shift;
 }
 
-NatTable::Found NatTable::from_inside(const NatEndpoint& inside, const NatEndpoint& remote, std::uint64_t now_ns) noexcept {
+NatTable::Lookup NatTable::from_inside(const NatEndpoint& inside, const NatEndpoint& remote, std::uint64_t now_ns) noexcept {
     const std::uint32_t hash = hash_of_pair(inside, remote);
     const std::uint64_t now = ticks_of(now_ns);
-    const Connection found = storage_.by_inside.find(hash, [&](std::uint32_t number) {
+    const Connection known = storage_.by_inside.find(hash, [&](std::uint32_t number) {
         const Record& record = storage_.records[number];
         return record.inside == inside.address && record.remote == remote.address && record.inside_port == inside.port &&
                record.remote_port == remote.port;
     });
-    if (found != none) {
-        Record& record = storage_.records[found];
+    if (known != none) {
+        Record& record = storage_.records[known];
         if (!is_expired(record, now)) [[likely]] {
             record.used_at = static_cast<std::uint32_t>(now);
-            return {.outcome = Outcome::known, .connection = found};
+            return {.outcome = Outcome::known, .connection = known};
         }
-        remove(found);
+        remove(known);
         ++counters_.expired;
     }
     return establish(inside, remote, hash, now_ns);
@@ -62,22 +62,22 @@ NatTable::Connection NatTable::from_outside(const NatEndpoint& remote, const Nat
         return none;
     }
     const std::uint64_t now = ticks_of(now_ns);
-    const Connection found = storage_.by_outside.find(hash_of_outside(*address, pool.port, remote), [&](std::uint32_t number) {
+    const Connection known = storage_.by_outside.find(hash_of_outside(*address, pool.port, remote), [&](std::uint32_t number) {
         const Record& record = storage_.records[number];
         return record.pool_number == *address && record.pool_port == pool.port && record.remote_port == remote.port &&
                record.remote == remote.address;
     });
-    if (found == none) {
+    if (known == none) {
         return none;
     }
-    Record& record = storage_.records[found];
+    Record& record = storage_.records[known];
     if (is_expired(record, now)) {
-        remove(found);
+        remove(known);
         ++counters_.expired;
         return none;
     }
     record.used_at = static_cast<std::uint32_t>(now);
-    return found;
+    return known;
 }
 
 NatTable::Clue NatTable::clue_from_inside(const NatEndpoint& inside, const NatEndpoint& remote) const noexcept {
@@ -134,8 +134,8 @@ bool NatTable::refill_tokens(std::uint64_t now_ns) noexcept {
     return tokens_ >= token_price;
 }
 
-NatTable::Found NatTable::establish(const NatEndpoint& inside, const NatEndpoint& remote, std::uint32_t hash,
-                                    std::uint64_t now_ns) noexcept {
+NatTable::Lookup NatTable::establish(const NatEndpoint& inside, const NatEndpoint& remote, std::uint32_t hash,
+                                     std::uint64_t now_ns) noexcept {
     const std::uint64_t now = ticks_of(now_ns);
     if (size_ >= limits_.capacity) {
         expire(now_ns, examined_when_full);
@@ -211,19 +211,19 @@ void NatTable::remove(Connection connection) noexcept {
 
 /// The mapping of an inside endpoint, made if there is none; nil if the pool has no port for it.
 std::uint32_t NatTable::mapping_of(const NatEndpoint& inside) noexcept {
-    const std::uint32_t found = storage_.mapping_by_inside.find(hash_of_mapping(inside), [&](std::uint32_t number) {
+    const std::uint32_t known = storage_.mapping_by_inside.find(hash_of_mapping(inside), [&](std::uint32_t number) {
         const Mapping& mapping = storage_.mappings[number];
         return mapping.inside == inside.address && mapping.inside_port == inside.port;
     });
-    if (found != HashIndex::none) {
-        return found;
+    if (known != HashIndex::none) {
+        return known;
     }
     const auto address = static_cast<std::uint16_t>(finish(hash_of(inside.address, 0)) % pool_.addresses());
-    const std::uint32_t made = make_mapping(inside, {.address = address, .port = inside.port});
-    if (made != nil) {
-        storage_.mapping_by_inside.insert(hash_of_mapping(inside), made);
+    const std::uint32_t new_mapping = make_mapping(inside, {.address = address, .port = inside.port});
+    if (new_mapping != nil) {
+        storage_.mapping_by_inside.insert(hash_of_mapping(inside), new_mapping);
     }
-    return made;
+    return new_mapping;
 }
 
 std::uint32_t NatTable::make_mapping(const NatEndpoint& inside, PortPool::Place first) noexcept {
@@ -263,17 +263,17 @@ void NatTable::release_mapping(std::uint32_t number) noexcept {
 bool NatTable::change_mapping(Connection connection) noexcept {
     Record& record = storage_.records[connection];
     const NatEndpoint remote = remote_of(connection);
-    const std::uint32_t made =
+    const std::uint32_t new_mapping =
         make_mapping(inside_of(connection), {.address = record.pool_number, .port = pool_.port_after(record.pool_port)});
-    if (made == nil) {
+    if (new_mapping == nil) {
         return false;
     }
-    Mapping& mapping = storage_.mappings[made];
+    Mapping& mapping = storage_.mappings[new_mapping];
     mapping.detached = true;
     mapping.connections = 1;
     storage_.by_outside.erase(hash_of_outside(record.pool_number, record.pool_port, remote), connection);
     release_mapping(record.mapping);
-    record.mapping = made;
+    record.mapping = new_mapping;
     record.pool_number = mapping.pool_number;
     record.pool_port = mapping.pool_port;
     storage_.by_outside.insert(hash_of_outside(record.pool_number, record.pool_port, remote), connection);
@@ -427,9 +427,9 @@ void NatTable::set_limits(const NatLimits& limits, std::uint64_t now_ns) {
     }
 }
 
-std::size_t NatTable::memory_octets() const noexcept {
-    return storage_.records.octets() + storage_.mappings.octets() + storage_.by_inside.octets() + storage_.by_outside.octets() +
-           storage_.mapping_by_inside.octets() + pool_.octets();
+std::size_t NatTable::memory_bytes() const noexcept {
+    return storage_.records.bytes() + storage_.mappings.bytes() + storage_.by_inside.bytes() + storage_.by_outside.bytes() +
+           storage_.mapping_by_inside.bytes() + pool_.bytes();
 }
 
 }  // namespace gatemark::refdut

@@ -35,7 +35,7 @@ struct NatCounters {
     std::uint64_t created = 0, evicted = 0, refused = 0, expired = 0, rate_limited = 0, untranslated = 0, pool_exhausted = 0, cleared = 0;
 };
 
-/// One end of a connection: 16 octets of address as in net::Address, whatever the family.
+/// One end of a connection: 16 bytes of address as in net::Address, whatever the family.
 struct NatEndpoint {
     std::array<std::byte, 16> address{};
     std::uint16_t port = 0;
@@ -55,7 +55,7 @@ public:
     static constexpr std::uint64_t capacity_max = 100'000'000;
 
     enum class Outcome : std::uint8_t { known, created, refused, dropped, untranslated, rate_limited, pool_exhausted };
-    struct Found {
+    struct Lookup {
         Outcome outcome = Outcome::known;
         Connection connection = none;  ///< of known and created
     };
@@ -64,7 +64,7 @@ public:
     NatTable(const NatPool& pool, const NatLimits& limits);
 
     /// The connection of a frame from inside; makes it if it is not there and may be made.
-    [[nodiscard]] Found from_inside(const NatEndpoint& inside, const NatEndpoint& remote, std::uint64_t now_ns) noexcept;
+    [[nodiscard]] Lookup from_inside(const NatEndpoint& inside, const NatEndpoint& remote, std::uint64_t now_ns) noexcept;
     /// The connection that a frame from outside belongs to, or `none`.
     [[nodiscard]] Connection from_outside(const NatEndpoint& remote, const NatEndpoint& pool, std::uint64_t now_ns) noexcept;
     [[nodiscard]] bool in_pool(const std::array<std::byte, 16>& address) const noexcept { return pool_.number_of(address).has_value(); }
@@ -107,7 +107,7 @@ public:
     void set_limits(const NatLimits& limits, std::uint64_t now_ns);
 
     /// Of memory taken (not all of it touched).
-    [[nodiscard]] std::size_t memory_octets() const noexcept;
+    [[nodiscard]] std::size_t memory_bytes() const noexcept;
 
 private:
     static constexpr std::uint32_t nil = 0xffff'ffff;
@@ -148,7 +148,7 @@ private:
         return timeout_ticks_ != 0 && static_cast<std::uint32_t>(static_cast<std::uint32_t>(now) - record.used_at) > timeout_ticks_;
     }
 
-    [[nodiscard]] Found establish(const NatEndpoint& inside, const NatEndpoint& remote, std::uint32_t hash, std::uint64_t now_ns) noexcept;
+    [[nodiscard]] Lookup establish(const NatEndpoint& inside, const NatEndpoint& remote, std::uint32_t hash, std::uint64_t now_ns) noexcept;
     [[nodiscard]] std::uint32_t take_record() noexcept;
     void remove(Connection connection) noexcept;
     [[nodiscard]] std::uint32_t mapping_of(const NatEndpoint& inside) noexcept;

@@ -20,11 +20,11 @@ struct NeighbourConfig {
 
 /// An ARP or neighbour discovery message as it stands in a buffer, padded to the Ethernet minimum, without FCS.
 struct NeighbourFrame {
-    static constexpr std::size_t octets_max = 90;
-    std::size_t octets = 0;
-    std::array<std::byte, octets_max> data{};
+    static constexpr std::size_t bytes_max = 90;
+    std::size_t bytes = 0;
+    std::array<std::byte, bytes_max> data{};
 
-    [[nodiscard]] std::span<const std::byte> span() const noexcept { return std::span{data}.first(octets); }
+    [[nodiscard]] std::span<const std::byte> span() const noexcept { return std::span{data}.first(bytes); }
 };
 
 /// ARP (RFC 826) and neighbour discovery (RFC 4861) of one side. One peer stands behind each side, so one link-layer address is learned
@@ -43,7 +43,7 @@ public:
 
     [[nodiscard]] const std::optional<net::MacAddress>& peer() const noexcept { return peer_; }
     void forget() noexcept { peer_ = config_.peer_mac; }
-    /// Asks for `target` from the own address of its family (which must be configured; else octets is 0).
+    /// Asks for `target` from the own address of its family (which must be configured; else bytes is 0).
     [[nodiscard]] NeighbourFrame question(const net::Address& target) const noexcept;
     /// Writes the Ethernet addresses of a frame that leaves on this side. False if the peer is not known yet.
     [[nodiscard]] bool address(Packet& packet) const noexcept;

@@ -14,11 +14,11 @@ enum class Side : std::uint8_t { left, right };
 
 [[nodiscard]] constexpr Side other(Side side) noexcept { return side == Side::left ? Side::right : Side::left; }
 
-/// An Ethernet frame in a buffer, without FCS, with one VLAN tag at most. Translation may move `begin` and changes `octets`; headroom and
-/// tailroom are the free octets of the same buffer before and behind the frame.
+/// An Ethernet frame in a buffer, without FCS, with one VLAN tag at most. Translation may move `begin` and changes `bytes`; headroom and
+/// tailroom are the free bytes of the same buffer before and behind the frame.
 struct Packet {
     std::byte* begin = nullptr;
-    std::size_t octets = 0, headroom = 0, tailroom = 0;
+    std::size_t bytes = 0, headroom = 0, tailroom = 0;
 
     [[nodiscard]] std::byte* at(std::size_t offset) const noexcept { return begin + offset; }
 };
@@ -48,10 +48,10 @@ constexpr std::array<std::string_view, drop_count> drop_names{"none",         "n
 /// Adds, changes or takes away the VLAN tag; priority bits are kept. False, and nothing changed, if the buffer has no room.
 [[nodiscard]] bool set_vlan(Packet& packet, std::optional<std::uint16_t> vlan_id) noexcept;
 
-/// Makes the frame longer at its front by `octets`, moving the first `keep` octets there (the link header); what lies between is undefined.
+/// Makes the frame longer at its front by `bytes`, moving the first `keep` bytes there (the link header); what lies between is undefined.
 /// Uses headroom, else moves the rest into the tailroom. False, and nothing changed, if there is no room.
-[[nodiscard]] bool open_gap(Packet& packet, std::size_t keep, std::size_t octets) noexcept;
-/// Takes away `octets` octets behind the first `keep` octets.
-void close_gap(Packet& packet, std::size_t keep, std::size_t octets) noexcept;
+[[nodiscard]] bool open_gap(Packet& packet, std::size_t keep, std::size_t bytes) noexcept;
+/// Takes away `bytes` bytes behind the first `keep` bytes.
+void close_gap(Packet& packet, std::size_t keep, std::size_t bytes) noexcept;
 
 }  // namespace gatemark::refdut

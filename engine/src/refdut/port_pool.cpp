@@ -14,18 +14,18 @@ namespace {
 
 constexpr std::size_t words_of_address = 65536 / 64;
 
-Wide as_number(const PortPool::Octets& address) noexcept {
+Wide as_number(const PortPool::Bytes& address) noexcept {
     return static_cast<Wide>(load_big_endian<std::uint64_t>(address.data())) << 64 | load_big_endian<std::uint64_t>(address.data() + 8);
 }
 
-/// An IPv4 address stands in the first four octets.
+/// An IPv4 address stands in the first four bytes.
 unsigned host_shift(const net::Prefix& prefix) noexcept { return prefix.address.family == net::Family::ipv4 ? 96 : 0; }
 
 }  // namespace
 
 PortPool::PortPool(const NatPool& pool) : port_min_{pool.port_min}, port_max_{pool.port_max} {
     for (const net::Prefix& prefix : pool.prefixes) {
-        const auto bits = static_cast<unsigned>(8 * net::address_octets(prefix.address.family)) - prefix.length;
+        const auto bits = static_cast<unsigned>(8 * net::address_bytes(prefix.address.family)) - prefix.length;
         const std::size_t room = addresses_max - count_;
         const auto count = static_cast<std::uint32_t>(std::min(room, bits < 32 ? std::size_t{1} << bits : room));
         parts_.push_back({.prefix = prefix, .first = count_, .count = count});
@@ -37,9 +37,9 @@ PortPool::PortPool(const NatPool& pool) : port_min_{pool.port_min}, port_max_{po
     taken_of_.assign(count_, 0);
 }
 
-std::optional<std::uint16_t> PortPool::number_of(const Octets& address) const noexcept {
+std::optional<std::uint16_t> PortPool::number_of(const Bytes& address) const noexcept {
     for (const Part& part : parts_) {
-        const Wide offset = (as_number(address) - as_number(part.prefix.address.octets)) >> host_shift(part.prefix);
+        const Wide offset = (as_number(address) - as_number(part.prefix.address.bytes)) >> host_shift(part.prefix);
         if (offset < part.count) {
             return static_cast<std::uint16_t>(part.first + static_cast<std::uint32_t>(offset));
         }
@@ -47,11 +47,11 @@ std::optional<std::uint16_t> PortPool::number_of(const Octets& address) const no
     return std::nullopt;
 }
 
-PortPool::Octets PortPool::address_of(std::uint16_t number) const noexcept {
-    Octets address{};
+PortPool::Bytes PortPool::address_of(std::uint16_t number) const noexcept {
+    Bytes address{};
     for (const Part& part : parts_) {
         if (number - part.first < part.count) {
-            const Wide value = as_number(part.prefix.address.octets) + (static_cast<Wide>(number - part.first) << host_shift(part.prefix));
+            const Wide value = as_number(part.prefix.address.bytes) + (static_cast<Wide>(number - part.first) << host_shift(part.prefix));
             store_big_endian(address.data(), static_cast<std::uint64_t>(value >> 64));
             store_big_endian(address.data() + 8, static_cast<std::uint64_t>(value));
             break;
@@ -78,11 +78,11 @@ std::optional<std::uint16_t> PortPool::take_port(Place first) noexcept {
     for (;;) {
         std::uint64_t& taken = taken_[first.address * words_of_address + port / 64];
         const std::uint64_t free = ~taken & (~std::uint64_t{0} << port % 64);
-        const std::uint32_t found = port / 64 * 64 + static_cast<std::uint32_t>(std::countr_zero(free));
-        if (free != 0 && found <= port_max_) {
-            taken |= std::uint64_t{1} << found % 64;
+        const std::uint32_t free_port = port / 64 * 64 + static_cast<std::uint32_t>(std::countr_zero(free));
+        if (free != 0 && free_port <= port_max_) {
+            taken |= std::uint64_t{1} << free_port % 64;
             ++taken_of_[first.address];
-            return static_cast<std::uint16_t>(found);
+            return static_cast<std::uint16_t>(free_port);
         }
         port = port / 64 * 64 + 64;
         port = port > port_max_ ? port_min_ : port;

@@ -21,13 +21,13 @@ struct NatPool {
 class PortPool {
 public:
     static constexpr std::size_t addresses_max = 65536;
-    using Octets = std::array<std::byte, 16>;
+    using Bytes = std::array<std::byte, 16>;
 
     explicit PortPool(const NatPool& pool);
 
     [[nodiscard]] std::uint32_t addresses() const noexcept { return count_; }
-    [[nodiscard]] std::optional<std::uint16_t> number_of(const Octets& address) const noexcept;
-    [[nodiscard]] Octets address_of(std::uint16_t number) const noexcept;
+    [[nodiscard]] std::optional<std::uint16_t> number_of(const Bytes& address) const noexcept;
+    [[nodiscard]] Bytes address_of(std::uint16_t number) const noexcept;
 
     struct Place {
         std::uint16_t address, port;  ///< address by number
@@ -40,7 +40,7 @@ public:
     [[nodiscard]] std::uint16_t port_after(std::uint16_t port) const noexcept {
         return port >= port_max_ ? port_min_ : static_cast<std::uint16_t>(port + 1);
     }
-    [[nodiscard]] std::size_t octets() const noexcept { return taken_.octets(); }
+    [[nodiscard]] std::size_t bytes() const noexcept { return taken_.bytes(); }
 
 private:
     struct Part {

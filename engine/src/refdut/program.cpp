@@ -48,7 +48,7 @@ std::unique_ptr<Program> make_program(const Settings& settings, const std::array
     return std::make_unique<Program>(Program{.settings = settings,
                                              .table = std::move(table),
                                              .translator = Translator{settings.translation, used},
-                                             .test_frames = TestFrames{settings.translation.own, used},
+                                             .test_frames = TestFrames{settings.translation.assigned_addresses, used},
                                              .ways = {way_of(settings, 0, ticks_per_second), way_of(settings, 1, ticks_per_second)},
                                              .neighbours = {Neighbours{left}, Neighbours{right}},
                                              .keeps_neighbours = {kept(0, left), kept(1, right)}});

@@ -17,14 +17,14 @@ std::uint32_t ports_word(const Endpoints& endpoints) noexcept {
 /// families' pseudo-headers, so they do not change the sum.
 void write_udp(Packet& packet, const View& view, net::Family to_family, const Endpoints& to) noexcept {
     std::byte* const udp = packet.at(view.upper);
-    const std::size_t old_octets = view.address_octets(), new_octets = net::address_octets(to_family);
+    const std::size_t old_bytes = view.address_bytes(), new_bytes = net::address_bytes(to_family);
     const auto checksum = load_big_endian<std::uint16_t>(udp + udp_at::checksum);
     if (checksum != 0) {
         OnesSum change;
-        change.take_away(packet.at(view.source()), 2 * old_octets);  // the destination follows
+        change.take_away(packet.at(view.source()), 2 * old_bytes);  // the destination follows
         change.take_away(load_big_endian<std::uint32_t>(udp + udp_at::source));
-        change.add(to.source.data(), new_octets);
-        change.add(to.destination.data(), new_octets);
+        change.add(to.source.data(), new_bytes);
+        change.add(to.destination.data(), new_bytes);
         change.add(ports_word(to));
         store_big_endian(udp + udp_at::checksum, as_udp(updated(checksum, change)));
     }
@@ -32,8 +32,8 @@ void write_udp(Packet& packet, const View& view, net::Family to_family, const En
     if (checksum == 0 && to_family == net::Family::ipv6 && view.family == net::Family::ipv4) {
         const auto length = load_big_endian<std::uint16_t>(udp + udp_at::length);
         OnesSum sum;
-        sum.add(to.source.data(), new_octets);
-        sum.add(to.destination.data(), new_octets);
+        sum.add(to.source.data(), new_bytes);
+        sum.add(to.destination.data(), new_bytes);
         sum.add(std::uint32_t{length} + protocol_udp);
         sum.add(udp, length);
         store_big_endian(udp + udp_at::checksum, as_udp(checksum_of(sum)));
@@ -41,24 +41,24 @@ void write_udp(Packet& packet, const View& view, net::Family to_family, const En
 }
 
 void cut_padding(Packet& packet, const View& view) noexcept {
-    packet.tailroom += packet.octets - view.end();
-    packet.octets = view.end();
+    packet.tailroom += packet.bytes - view.end();
+    packet.bytes = view.end();
 }
 
 void pad_to_minimum(Packet& packet) noexcept {
-    const std::size_t padding = packet.octets < frame_octets_min ? frame_octets_min - packet.octets : 0;
+    const std::size_t padding = packet.bytes < frame_bytes_min ? frame_bytes_min - packet.bytes : 0;
     if (padding <= packet.tailroom) {
-        std::memset(packet.at(packet.octets), 0, padding);
-        packet.octets += padding;
+        std::memset(packet.at(packet.bytes), 0, padding);
+        packet.bytes += padding;
         packet.tailroom -= padding;
     }
 }
 
 }  // namespace
 
-AddressOctets address_at(const Packet& packet, std::size_t offset, net::Family family) noexcept {
-    AddressOctets address{};
-    std::memcpy(address.data(), packet.at(offset), net::address_octets(family));
+AddressBytes address_at(const Packet& packet, std::size_t offset, net::Family family) noexcept {
+    AddressBytes address{};
+    std::memcpy(address.data(), packet.at(offset), net::address_bytes(family));
     return address;
 }
 
@@ -91,21 +91,21 @@ void lower_hop_limit(Packet& packet, const View& view, std::uint8_t by) noexcept
 
 void write_endpoints(Packet& packet, const View& view, const Endpoints& to) noexcept {
     write_udp(packet, view, view.family, to);
-    const std::size_t octets = view.address_octets();
+    const std::size_t bytes = view.address_bytes();
     if (view.family == net::Family::ipv4) {
         std::byte* const checksum = packet.at(view.ip + ipv4_at::checksum);
         OnesSum change;
-        change.take_away(packet.at(view.source()), 2 * octets);
-        change.add(to.source.data(), octets);
-        change.add(to.destination.data(), octets);
+        change.take_away(packet.at(view.source()), 2 * bytes);
+        change.add(to.source.data(), bytes);
+        change.add(to.destination.data(), bytes);
         store_big_endian(checksum, updated(load_big_endian<std::uint16_t>(checksum), change));
     }
-    std::memcpy(packet.at(view.source()), to.source.data(), octets);
-    std::memcpy(packet.at(view.destination()), to.destination.data(), octets);
+    std::memcpy(packet.at(view.source()), to.source.data(), bytes);
+    std::memcpy(packet.at(view.destination()), to.destination.data(), bytes);
 }
 
 bool has_room_for_ipv6(const Packet& packet, const View& view) noexcept {
-    const std::size_t header = view.upper - view.ip, growth = header < ipv6_octets ? ipv6_octets - header : 0;
+    const std::size_t header = view.upper - view.ip, growth = header < ipv6_bytes ? ipv6_bytes - header : 0;
     return std::max(packet.headroom, packet.tailroom) >= growth;
 }
 
@@ -114,9 +114,9 @@ void make_ipv6(Packet& packet, const View& view, const Endpoints& to, std::uint8
     const std::size_t header = view.upper - view.ip;
     write_udp(packet, view, net::Family::ipv6, to);
     cut_padding(packet, view);
-    if (header > ipv6_octets) {
-        close_gap(packet, view.ip, header - ipv6_octets);
-    } else if (!open_gap(packet, view.ip, ipv6_octets - header)) {
+    if (header > ipv6_bytes) {
+        close_gap(packet, view.ip, header - ipv6_bytes);
+    } else if (!open_gap(packet, view.ip, ipv6_bytes - header)) {
         return;  // cannot be: there is room
     }
     std::byte* const ip = packet.at(view.ip);
@@ -133,12 +133,12 @@ void make_ipv4(Packet& packet, const View& view, const Endpoints& to, const Ipv4
     const auto traffic_class = static_cast<std::uint8_t>(load_big_endian<std::uint32_t>(packet.at(view.ip)) >> 20);
     write_udp(packet, view, net::Family::ipv4, to);
     cut_padding(packet, view);
-    close_gap(packet, view.ip, view.upper - view.ip - ipv4_octets);
+    close_gap(packet, view.ip, view.upper - view.ip - ipv4_bytes);
     std::byte* const ip = packet.at(view.ip);
     store_big_endian(ip - 2, type_ipv4);
     ip[0] = std::byte{0x45};
     ip[ipv4_at::traffic_class] = static_cast<std::byte>(traffic_class);
-    store_big_endian(ip + ipv4_at::total_length, static_cast<std::uint16_t>(ipv4_octets + view.end() - view.upper));
+    store_big_endian(ip + ipv4_at::total_length, static_cast<std::uint16_t>(ipv4_bytes + view.end() - view.upper));
     store_big_endian(ip + ipv4_at::identification, fields.identification);
     store_big_endian(ip + ipv4_at::flags, fields.dont_fragment ? flag_dont_fragment : std::uint16_t{0});
     ip[ipv4_at::time_to_live] = static_cast<std::byte>(fields.hop_limit);
@@ -147,7 +147,7 @@ void make_ipv4(Packet& packet, const View& view, const Endpoints& to, const Ipv4
     std::memcpy(ip + ipv4_at::source, to.source.data(), 4);
     std::memcpy(ip + ipv4_at::destination, to.destination.data(), 4);
     OnesSum sum;
-    sum.add(ip, ipv4_octets);
+    sum.add(ip, ipv4_bytes);
     store_big_endian(ip + ipv4_at::checksum, checksum_of(sum));
     pad_to_minimum(packet);
 }

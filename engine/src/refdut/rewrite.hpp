@@ -8,15 +8,15 @@
 
 namespace gatemark::refdut {
 
-using AddressOctets = std::array<std::byte, 16>;  ///< as in net::Address: IPv4 takes the first four
+using AddressBytes = std::array<std::byte, 16>;  ///< as in net::Address: IPv4 takes the first four
 
 /// The addresses and ports that a UDP packet is to have.
 struct Endpoints {
-    AddressOctets source{}, destination{};
+    AddressBytes source{}, destination{};
     std::uint16_t source_port = 0, destination_port = 0;
 };
 
-[[nodiscard]] AddressOctets address_at(const Packet& packet, std::size_t offset, net::Family family) noexcept;
+[[nodiscard]] AddressBytes address_at(const Packet& packet, std::size_t offset, net::Family family) noexcept;
 [[nodiscard]] Endpoints endpoints_of(const Packet& packet, const View& view) noexcept;
 [[nodiscard]] std::uint8_t hop_limit_of(const Packet& packet, const View& view) noexcept;
 

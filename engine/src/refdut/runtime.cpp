@@ -97,10 +97,10 @@ int run_opened(const std::string& file, const Settings& settings, int output, in
     Controller controller{file, make_program(settings, macs, scale.ticks_per_second(), nullptr), macs, scale, {&ports[0], &ports[1]}};
     io::ForwardQueue left{ports[0], 0}, right{ports[1], 0};
     RealGateway gateway{controller.program(), left, right, scale.ticks_per_second()};
-    RealWorker worker{gateway, settings.processor};
+    RealWorker worker{gateway, settings.cpu};
     if (!worker.pinned()) {
-        print_errors({{"the worker could not be pinned to processor " + std::to_string(*settings.processor), "processor",
-                       "choose a processor that this process may use, or leave it out"}});
+        print_errors({{"the worker could not be pinned to CPU " + std::to_string(*settings.cpu), "processor",
+                       "choose a CPU that this process may use, or leave it out"}});
         return exit_configuration;
     }
     controller.start(worker);

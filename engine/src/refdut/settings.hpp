@@ -18,7 +18,7 @@ namespace gatemark::refdut {
 /// One side and its port. Cannot be changed while the gateway runs, but for addresses and peer.
 struct SideSettings {
     io::PortName port{.kind = io::PortKind::null, .text = "", .argument = ""};
-    unsigned mtu = 1500;          ///< octets; longer packets are dropped
+    unsigned mtu = 1500;          ///< bytes; longer packets are dropped
     unsigned ring_frames = 4096;  ///< of the port's receive and transmit ring
     std::optional<std::uint16_t> vlan_id;
     std::optional<net::Address> ipv4, ipv6;
@@ -38,7 +38,7 @@ struct DirectionSettings {
 struct Settings {
     std::uint64_t seed = 1;
     std::string control;                ///< path of the control socket; empty: none
-    std::optional<unsigned> processor;  ///< of the worker
+    std::optional<unsigned> cpu;        ///< of the worker
     std::uint64_t held_frames = 16384;  ///< that one direction can hold (waiting, delayed): their buffers are made at the start
     bool held_frames_given = false;     ///< by the file; else chosen to fit the queues
     bool huge_pages_allowed = true;

@@ -26,27 +26,27 @@ bool stays_on_link(const std::byte* address, net::Family family) noexcept {
     return word >> 24 == 0xff || word >> 22 == 0x3fa || load_ipv6(address) <= 1;
 }
 
-Ipv4Number ipv4_at(const AddressOctets& address) noexcept { return load_big_endian<Ipv4Number>(address.data()); }
+Ipv4Number ipv4_at(const AddressBytes& address) noexcept { return load_big_endian<Ipv4Number>(address.data()); }
 
-AddressOctets octets_of(Ipv6Number number) noexcept {
-    AddressOctets address{};
+AddressBytes bytes_of(Ipv6Number number) noexcept {
+    AddressBytes address{};
     store_ipv6(address.data(), number);
     return address;
 }
-AddressOctets octets_of(Ipv4Number number) noexcept {
-    AddressOctets address{};
+AddressBytes bytes_of(Ipv4Number number) noexcept {
+    AddressBytes address{};
     store_big_endian(address.data(), number);
     return address;
 }
 
 /// The address in the other family.
-std::optional<AddressOctets> represented(const AddressMap& map, const AddressOctets& address, net::Family family) noexcept {
+std::optional<AddressBytes> represented(const AddressMap& map, const AddressBytes& address, net::Family family) noexcept {
     if (family == net::Family::ipv4) {
         const auto ipv6 = map.to_ipv6(ipv4_at(address));
-        return ipv6 ? std::optional{octets_of(*ipv6)} : std::nullopt;
+        return ipv6 ? std::optional{bytes_of(*ipv6)} : std::nullopt;
     }
     const auto ipv4 = map.to_ipv4(load_ipv6(address.data()));
-    return ipv4 ? std::optional{octets_of(*ipv4)} : std::nullopt;
+    return ipv4 ? std::optional{bytes_of(*ipv4)} : std::nullopt;
 }
 
 bool has_udp_checksum(const Packet& packet, const View& view) noexcept {
@@ -62,7 +62,7 @@ bool can_cross(const Packet& packet, const View& view, std::uint32_t lowest_ipv6
         return has_udp_checksum(packet, view);  // UDP over IPv6 has one (RFC 8200 section 8.1)
     }
     const bool may_be_fragmented = (load_big_endian<std::uint16_t>(packet.at(view.ip + ipv4_at::flags)) & flag_dont_fragment) == 0;
-    const bool would_be_fragmented = may_be_fragmented && ipv6_octets + view.end() - view.upper > lowest_ipv6_mtu;
+    const bool would_be_fragmented = may_be_fragmented && ipv6_bytes + view.end() - view.upper > lowest_ipv6_mtu;
     return !would_be_fragmented && has_room_for_ipv6(packet, view);
 }
 
@@ -131,9 +131,10 @@ NatTable::Clue Translator::clue_of(Side from, const Packet& packet) const noexce
 }
 
 bool Translator::is_own(const Packet& packet, const View& view) const noexcept {
-    return std::any_of(config_.own.begin(), config_.own.end(), [&](const net::Address& own) {
-        return own.family == view.family &&
-               std::equal(own.octets.begin(), own.octets.begin() + static_cast<int>(view.address_octets()), packet.at(view.destination()));
+    return std::any_of(config_.assigned_addresses.begin(), config_.assigned_addresses.end(), [&](const net::Address& assigned) {
+        return assigned.family == view.family &&
+               std::equal(assigned.bytes.begin(), assigned.bytes.begin() + static_cast<int>(view.address_bytes()),
+                          packet.at(view.destination()));
     });
 }
 
@@ -170,11 +171,11 @@ void Translator::cross(Packet& packet, const View& view, const Endpoints& to) no
         make_ipv6(packet, view, to, hop_limit);
         return;
     }
-    const std::size_t octets = ipv4_octets + view.end() - view.upper;
+    const std::size_t bytes = ipv4_bytes + view.end() - view.upper;
     make_ipv4(packet, view, to,
               {.hop_limit = hop_limit,
                .identification = identification_++,
-               .dont_fragment = config_.dont_fragment_always || octets > longest_fragmentable_ipv4});
+               .dont_fragment = config_.dont_fragment_always || bytes > longest_fragmentable_ipv4});
 }
 
 void Translator::finish_nat(Packet& packet, const View& view, const Endpoints& to) noexcept {
@@ -188,7 +189,7 @@ void Translator::finish_nat(Packet& packet, const View& view, const Endpoints& t
 
 Drop Translator::translate_outward(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept {
     const bool crosses = inside_family_ != outside_family_;
-    AddressOctets destination = address_at(packet, view.destination(), view.family);
+    AddressBytes destination = address_at(packet, view.destination(), view.family);
     if (crosses) {
         const auto outside = represented(map_, destination, view.family);
         if (!outside) {
@@ -200,9 +201,9 @@ Drop Translator::translate_outward(Packet& packet, const View& view, std::uint64
         return Drop::unsupported;
     }
     Endpoints to = endpoints_of(packet, view);
-    const NatTable::Found found =
+    const NatTable::Lookup lookup =
         table_->from_inside({.address = to.source, .port = to.source_port}, {.address = destination, .port = to.destination_port}, now_ns);
-    switch (found.outcome) {
+    switch (lookup.outcome) {
         case NatTable::Outcome::known:
         case NatTable::Outcome::created: break;
         case NatTable::Outcome::refused: notes.error_wanted = true; return Drop::table_full;
@@ -213,9 +214,9 @@ Drop Translator::translate_outward(Packet& packet, const View& view, std::uint64
     }
     notes.treatment = Treatment::outward;
     notes.crossed = crosses;
-    notes.new_connection = found.outcome == NatTable::Outcome::created;
-    notes.connection = found.connection;
-    const NatEndpoint pool = table_->pool_of(found.connection);
+    notes.new_connection = lookup.outcome == NatTable::Outcome::created;
+    notes.connection = lookup.connection;
+    const NatEndpoint pool = table_->pool_of(lookup.connection);
     to.source = pool.address;
     to.source_port = pool.port;
     to.destination = destination;

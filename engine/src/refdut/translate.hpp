@@ -36,7 +36,8 @@ struct TranslationConfig {
     /// An IPv4 packet without DF that is longer than this as IPv6 would have to be fragmented (RFC 7915 section 4). This gateway fragments
     /// nothing: such a packet is dropped as unsupported, a shorter one is translated whole.
     std::uint32_t lowest_ipv6_mtu = 65535;
-    std::vector<net::Address> own;  ///< the gateway's own addresses: what is sent to them is not forwarded (but the pool comes first)
+    std::vector<net::Address>
+        assigned_addresses;  ///< the gateway's own addresses: what is sent to them is not forwarded (but the pool comes first)
 };
 
 /// All that is wrong with a configuration; `where` is the key in the tables [translation] and [table] of the gateway's file.
@@ -62,7 +63,7 @@ struct Notes {
 };
 
 /// Forwards frames as a router, a stateless translator (RFC 7915, 6052, 7757) or a NAT (RFC 3022, 6146, 4787). UDP only, but for the router
-/// and native IPv6 through a translator, where any protocol passes. No octet outside the packet is read or written, whatever the frame
+/// and native IPv6 through a translator, where any protocol passes. No byte outside the packet is read or written, whatever the frame
 /// says.
 class Translator {
 public:

@@ -22,7 +22,7 @@ namespace gatemark::refdut {
 template <class Gateway, class Command>
 class Worker {
 public:
-    Worker(Gateway& gateway, std::optional<unsigned> processor) : gateway_{gateway}, processor_{processor}, thread_{[this] { work(); }} {
+    Worker(Gateway& gateway, std::optional<unsigned> cpu) : gateway_{gateway}, cpu_{cpu}, thread_{[this] { work(); }} {
         while (!started_.load(std::memory_order_acquire)) {
             pause();
         }
@@ -41,7 +41,7 @@ public:
             pause();
         }
     }
-    /// False if the thread could not be pinned to its processor.
+    /// False if the thread could not be pinned to its CPU.
     [[nodiscard]] bool pinned() const noexcept { return pinned_; }
 
 private:
@@ -50,10 +50,10 @@ private:
     static void pause() { std::this_thread::sleep_for(std::chrono::microseconds{20}); }
 
     void work() {
-        if (processor_) {
+        if (cpu_) {
             cpu_set_t set;
             CPU_ZERO(&set);
-            CPU_SET(*processor_, &set);
+            CPU_SET(*cpu_, &set);
             pinned_ = pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
         }
         (void)setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), nice_value);
@@ -71,7 +71,7 @@ private:
     }
 
     Gateway& gateway_;
-    std::optional<unsigned> processor_;
+    std::optional<unsigned> cpu_;
     bool pinned_ = true;                ///< written before `started_`
     std::atomic<bool> started_{false};  ///< release in work pairs with acquire in the constructor
     std::atomic<bool> stop_{false};

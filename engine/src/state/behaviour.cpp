@@ -13,7 +13,7 @@ constexpr std::uint64_t entries_max = std::uint64_t{1} << 22, sources_max = 4096
 constexpr std::size_t addresses_max = 65536;
 constexpr std::uint16_t first_user_port = 1024;
 
-void observe_ports(const enumerate::ConnectionSet& connections, const StateTable& table, Behaviour& seen) {
+void observe_ports(const enumerate::ConnectionSet& connections, const StateTable& table, Behaviour& behaviour) {
     std::bitset<65536> ports;
     std::unordered_set<std::uint64_t> addresses;
     const std::uint64_t step = (connections.count() + entries_max - 1) / entries_max;
@@ -23,27 +23,28 @@ void observe_ports(const enumerate::ConnectionSet& connections, const StateTable
             continue;
         }
         const std::uint16_t original = connections.tuple_of(connection).source_port;
-        ++seen.examined;
-        seen.port_preserved += endpoint->port == original ? 1 : 0;
-        seen.parity_preserved += (endpoint->port ^ original) % 2 == 0 ? 1 : 0;
-        seen.port_class_preserved += (endpoint->port < first_user_port) == (original < first_user_port) ? 1 : 0;
+        ++behaviour.examined;
+        behaviour.port_preserved += endpoint->port == original ? 1 : 0;
+        behaviour.parity_preserved += (endpoint->port ^ original) % 2 == 0 ? 1 : 0;
+        behaviour.port_class_preserved += (endpoint->port < first_user_port) == (original < first_user_port) ? 1 : 0;
         ports.set(endpoint->port);
         if (addresses.size() < addresses_max) {
             addresses.insert(endpoint->address);
         }
     }
-    seen.public_addresses = addresses.size();
-    seen.public_ports = ports.count();
+    behaviour.public_addresses = addresses.size();
+    behaviour.public_ports = ports.count();
     for (std::size_t port = 0; port < ports.size(); ++port) {
         if (ports.test(port)) {
-            seen.public_port_minimum = seen.public_port_minimum == 0 ? static_cast<std::uint16_t>(port) : seen.public_port_minimum;
-            seen.public_port_maximum = static_cast<std::uint16_t>(port);
+            behaviour.public_port_minimum =
+                behaviour.public_port_minimum == 0 ? static_cast<std::uint16_t>(port) : behaviour.public_port_minimum;
+            behaviour.public_port_maximum = static_cast<std::uint16_t>(port);
         }
     }
 }
 
 /// Compares the public endpoints that one Initiator endpoint has for its destinations.
-void observe_source(const enumerate::ConnectionSet& connections, const StateTable& table, enumerate::Tuple tuple, Behaviour& seen) {
+void observe_source(const enumerate::ConnectionSet& connections, const StateTable& table, enumerate::Tuple tuple, Behaviour& behaviour) {
     const enumerate::TupleRanges& ranges = connections.space().ranges();
     const std::uint64_t destinations = std::uint64_t{ranges.destination_ports.count} * ranges.destination_hosts.count;
     std::optional<Endpoint> first;
@@ -60,11 +61,11 @@ void observe_source(const enumerate::ConnectionSet& connections, const StateTabl
         same &= !first || *first == *endpoint;
         first = endpoint;
     }
-    seen.sources_compared += compared ? 1 : 0;
-    seen.sources_endpoint_independent += compared && same ? 1 : 0;
+    behaviour.sources_compared += compared ? 1 : 0;
+    behaviour.sources_endpoint_independent += compared && same ? 1 : 0;
 }
 
-void observe_mapping(const enumerate::ConnectionSet& connections, const StateTable& table, Behaviour& seen) {
+void observe_mapping(const enumerate::ConnectionSet& connections, const StateTable& table, Behaviour& behaviour) {
     const enumerate::TupleRanges& ranges = connections.space().ranges();
     const std::uint64_t sources = std::uint64_t{ranges.source_ports.count} * ranges.source_hosts.count;
     const std::uint64_t step = (sources + sources_max - 1) / sources_max;
@@ -72,17 +73,17 @@ void observe_mapping(const enumerate::ConnectionSet& connections, const StateTab
         observe_source(connections, table,
                        {.source_port = static_cast<std::uint16_t>(ranges.source_ports.minimum + source % ranges.source_ports.count),
                         .source_host = static_cast<std::uint16_t>(ranges.source_hosts.minimum + source / ranges.source_ports.count)},
-                       seen);
+                       behaviour);
     }
 }
 
 }  // namespace
 
 Behaviour observe(const enumerate::ConnectionSet& connections, const StateTable& table) {
-    Behaviour seen;
-    observe_ports(connections, table, seen);
-    observe_mapping(connections, table, seen);
-    return seen;
+    Behaviour behaviour;
+    observe_ports(connections, table, behaviour);
+    observe_mapping(connections, table, behaviour);
+    return behaviour;
 }
 
 }  // namespace gatemark::state

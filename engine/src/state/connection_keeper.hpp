@@ -23,11 +23,11 @@ public:
 
     /// The faults of an arrived frame's source; `others` are those of the rest of the frame. A frame without any fault is recorded, and one
     /// whose only fault is a changed mapping: the Responder answers to where the connection is now.
-    frame::Faults take(std::span<const std::byte> octets, const frame::Arrival& arrival, const frame::Stream& stream,
+    frame::Faults take(std::span<const std::byte> bytes, const frame::Arrival& arrival, const frame::Stream& stream,
                        const frame::FrameValues& values, frame::Faults others) const noexcept {
         frame::Faults faults;
         const std::byte* const source =
-            octets.data() + arrival.ip + (arrival.family == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
+            bytes.data() + arrival.ip + (arrival.family == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
         if (!stream.as_sent() && arrival.family == stream.sent().layout.family &&
             stream.sent().source.matches(source, values.source_host, 0)) {
             faults.add(frame::Fault::untranslated_source);
@@ -37,7 +37,7 @@ public:
             return faults;  // the family is a fault already
         }
         const auto address = pool_.number_of(source);
-        const auto port = load_big_endian<std::uint16_t>(octets.data() + arrival.udp + net::udp::source_port);
+        const auto port = load_big_endian<std::uint16_t>(bytes.data() + arrival.udp + net::udp::source_port);
         faults.add_if(!address, frame::Fault::source_address);
         faults.add_if(port == 0, frame::Fault::source_port);
         if (!faults.none() || !others.none()) {
@@ -63,16 +63,16 @@ private:
 
 /// Whose frame it was: one of the Responder's that came out at the wrong endpoint of the Initiator belongs to another connection, or to
 /// none.
-[[nodiscard]] inline frame::Fault misdelivery(std::span<const std::byte> octets, const frame::Arrival& arrival, const frame::Stream& stream,
+[[nodiscard]] inline frame::Fault misdelivery(std::span<const std::byte> bytes, const frame::Arrival& arrival, const frame::Stream& stream,
                                               const frame::FrameValues& values) noexcept {
-    net::Address destination{.family = arrival.family, .octets = {}};
+    net::Address destination{.family = arrival.family, .bytes = {}};
     const std::size_t offset = arrival.ip + (arrival.family == net::Family::ipv4 ? net::ipv4::destination : net::ipv6::destination);
-    std::copy_n(octets.begin() + static_cast<std::ptrdiff_t>(offset), net::address_octets(arrival.family), destination.octets.begin());
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), net::address_bytes(arrival.family), destination.bytes.begin());
     const auto host = arrival.family == stream.expected().layout.family ? stream.destination_hosts().value_of(destination) : std::nullopt;
     if (!host) {
         return frame::Fault::unknown_connection;
     }
-    const enumerate::Tuple tuple{.source_port = load_big_endian<std::uint16_t>(octets.data() + arrival.udp + net::udp::destination_port),
+    const enumerate::Tuple tuple{.source_port = load_big_endian<std::uint16_t>(bytes.data() + arrival.udp + net::udp::destination_port),
                                  .destination_port = values.source_port,
                                  .source_host = *host,
                                  .destination_host = values.source_host};

@@ -22,13 +22,13 @@ public:
         }
         stream_->connections().put_tuples(tuples);
     }
-    void write(std::byte* octets, std::uint64_t connection, std::uint64_t tuple, std::uint64_t index, pace::Ticks now) const noexcept {
+    void write(std::byte* bytes, std::uint64_t connection, std::uint64_t tuple, std::uint64_t index, pace::Ticks now) const noexcept {
         const frame::FrameValues values = stream_->values_of(connection, stream_->connections().space().tuple(tuple));
         const Endpoint endpoint = table_->read(connection).value_or(Endpoint{});
-        const frame::FrameForm& form = stream_->sent();
-        const Sum addresses = form.source.write(octets + form.layout.source_address(), values.source_host, 0) +
-                              pool_->write(octets + form.layout.destination_address(), endpoint.address);
-        frame::complete_frame(form, octets, addresses, values.source_port, endpoint.port, stream_->octet(), index, now);
+        const frame::FrameTemplate& frame_template = stream_->sent();
+        const Sum addresses = frame_template.source.write(bytes + frame_template.layout.source_address(), values.source_host, 0) +
+                              pool_->write(bytes + frame_template.layout.destination_address(), endpoint.address);
+        frame::complete_frame(frame_template, bytes, addresses, values.source_port, endpoint.port, stream_->id(), index, now);
     }
 
 private:

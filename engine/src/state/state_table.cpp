@@ -14,13 +14,13 @@ std::optional<Error> StateTable::reset(std::uint64_t count) {
             entries_ = PagedMemory<std::uint64_t>{static_cast<std::size_t>(count)};
         } catch (const std::bad_alloc&) {
             return Error{"there is no memory for a state table of " + std::to_string(count * sizeof(std::uint64_t) >> 20) + " MiB",
-                         "connections.count", "measure fewer connections, or add memory: each takes 8 octets"};
+                         "connections.count", "measure fewer connections, or add memory: each takes 8 bytes"};
         }
     }
     count_ = count;
     ++generation_;
     if (generation_ == 0) {  // all generations used up
-        std::memset(entries_.data(), 0, entries_.octets());
+        std::memset(entries_.data(), 0, entries_.bytes());
         generation_ = 1;
     }
     return std::nullopt;

@@ -18,7 +18,7 @@ struct Endpoint {
 };
 
 /// What the Responder learned in test phase 1: the translated source of each connection (RFC 9693 section 4.10). Entry k belongs to
-/// connection k, which is known from the frame, so the destination need not be stored. 8 octets a connection, for both families: 8 bits of
+/// connection k, which is known from the frame, so the destination need not be stored. 8 bytes a connection, for both families: 8 bits of
 /// generation, 40 of the address's number, 16 of the port. One atomic store writes an entry, so any number of receivers and senders share
 /// it without a lock.
 class StateTable {
@@ -28,7 +28,7 @@ public:
     [[nodiscard]] std::optional<Error> reset(std::uint64_t count);
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
-    [[nodiscard]] std::size_t octets() const noexcept { return entries_.octets(); }
+    [[nodiscard]] std::size_t bytes() const noexcept { return entries_.bytes(); }
 
     void write(std::uint64_t connection, const Endpoint& endpoint) noexcept {
         // Relaxed: an entry is whole in itself; nothing else is published with it.

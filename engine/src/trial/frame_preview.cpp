@@ -9,24 +9,24 @@ namespace gatemark::trial {
 namespace {
 
 /// What a stateful gateway chooses is shown as if it took the first address of its pool and kept every port.
-std::vector<std::byte> frame_in(const frame::FrameForm& form, const frame::Stream& stream, std::uint64_t number_in_class,
+std::vector<std::byte> frame_in(const frame::FrameTemplate& frame_template, const frame::Stream& stream, std::uint64_t number_in_class,
                                 std::uint64_t index, const TrialPlan& plan) {
-    std::vector<std::byte> frame = form.frame;
+    std::vector<std::byte> frame = frame_template.frame;
     const frame::FrameValues values = stream.values(number_in_class);
-    const bool chosen_source = stream.role() == frame::Role::initiator && &form == &stream.expected();
-    const bool chosen_destination = stream.role() == frame::Role::responder && &form == &stream.sent();
+    const bool chosen_source = stream.role() == frame::Role::initiator && &frame_template == &stream.expected();
+    const bool chosen_destination = stream.role() == frame::Role::responder && &frame_template == &stream.sent();
     if (!chosen_source && !chosen_destination) {
-        frame::write_frame(form, frame.data(), values, stream.octet(), index, {});
+        frame::write_frame(frame_template, frame.data(), values, stream.id(), index, {});
         return frame;
     }
     const net::AddressPool& pool = plan.connections->identity.pool;
-    const frame::Layout& layout = form.layout;
-    const Sum addresses = chosen_source
-                              ? pool.write(frame.data() + layout.source_address(), 0) +
-                                    form.destination.write(frame.data() + layout.destination_address(), values.destination_host, 0)
-                              : form.source.write(frame.data() + layout.source_address(), values.source_host, 0) +
-                                    pool.write(frame.data() + layout.destination_address(), 0);
-    frame::complete_frame(form, frame.data(), addresses, values.source_port, values.destination_port, stream.octet(), index, {});
+    const frame::Layout& layout = frame_template.layout;
+    const Sum addresses =
+        chosen_source ? pool.write(frame.data() + layout.source_address(), 0) +
+                            frame_template.destination.write(frame.data() + layout.destination_address(), values.destination_host, 0)
+                      : frame_template.source.write(frame.data() + layout.source_address(), values.source_host, 0) +
+                            pool.write(frame.data() + layout.destination_address(), 0);
+    frame::complete_frame(frame_template, frame.data(), addresses, values.source_port, values.destination_port, stream.id(), index, {});
     return frame;
 }
 
@@ -42,8 +42,8 @@ std::variant<std::vector<PreviewedFrame>, Errors> preview_frames(const FramesReq
     }
     constexpr pace::TickScale nanoseconds{1'000'000'000};
     std::vector<PreviewedFrame> frames;
-    const TrialPlan& made = std::get<TrialPlan>(plan);
-    for (const DirectionPlan& direction : made.directions) {
+    const TrialPlan& trial_plan = std::get<TrialPlan>(plan);
+    for (const DirectionPlan& direction : trial_plan.directions) {
         for (std::uint64_t index = 0; index < std::min(request.count, direction.frame_count); ++index) {
             const auto place = direction.mix.place_of(index);
             const frame::Stream& stream = place.foreground ? *direction.foreground : *direction.background;
@@ -52,8 +52,8 @@ std::variant<std::vector<PreviewedFrame>, Errors> preview_frames(const FramesReq
                               .index = index,
                               .foreground = place.foreground,
                               .due = std::chrono::nanoseconds{static_cast<std::int64_t>(schedule.due().value)},
-                              .sent = frame_in(stream.sent(), stream, place.number_in_class, index, made),
-                              .expected = frame_in(stream.expected(), stream, place.number_in_class, index, made)});
+                              .sent = frame_in(stream.sent(), stream, place.number_in_class, index, trial_plan),
+                              .expected = frame_in(stream.expected(), stream, place.number_in_class, index, trial_plan)});
         }
     }
     return frames;

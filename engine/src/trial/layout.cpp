@@ -61,43 +61,42 @@ std::size_t workers_max(const LayoutRequest& request, const std::array<io::PortO
     return tasks;
 }
 
-void explain_processors(Layout& layout, const LayoutRequest& request, const Machine& machine, const PortProcessors& processors,
-                        PortNodes nodes) {
-    const std::vector<unsigned> all = processors.all();
-    const auto any = [&](auto member) { return std::ranges::any_of(machine.processors, member); };
-    const bool isolated = any(&Processor::isolated);
+void explain_cpus(Layout& layout, const LayoutRequest& request, const Machine& machine, const PortCpus& cpus, PortNodes nodes) {
+    const std::vector<unsigned> all = cpus.all();
+    const auto any = [&](auto member) { return std::ranges::any_of(machine.cpus, member); };
+    const bool isolated = any(&Cpu::isolated);
     std::vector<std::string>& why = layout.why;
     if (!request.cores.empty()) {
-        why.push_back("processors " + listed(request.cores) + " were named");
+        why.push_back("CPUs " + listed(request.cores) + " were named");
     } else {
-        why.push_back(isolated ? "only isolated processors are taken, because there are some"
-                               : "no processor is isolated: other work may stop a worker");
-        if (any([&](const Processor& p) { return p.core != p.number; })) {
+        why.push_back(isolated ? "only isolated CPUs are taken, because there are some"
+                               : "no CPU is isolated: other work may stop a worker");
+        if (any([&](const Cpu& p) { return p.core != p.number; })) {
             why.emplace_back("one hardware thread of a core is taken: two that poll would have half of it each");
         }
     }
-    if (processors.apart()) {
+    if (cpus.apart()) {
         why.push_back("the ports are on NUMA nodes " + std::to_string(nodes[0]) + " and " + std::to_string(nodes[1]) +
                       ": each has workers on its own");
     }
     for (const unsigned number : all) {
-        const Processor* const processor = machine.find(number);
+        const Cpu* const cpu = machine.find(number);
         const auto sharing = std::ranges::find_if(all, [&](unsigned other) {
-            const Processor* const second = machine.find(other);
-            return other > number && processor != nullptr && second != nullptr && second->core == processor->core;
+            const Cpu* const second = machine.find(other);
+            return other > number && cpu != nullptr && second != nullptr && second->core == cpu->core;
         });
         if (sharing != all.end()) {
-            why.push_back("processors " + std::to_string(number) + " and " + std::to_string(*sharing) +
+            why.push_back("CPUs " + std::to_string(number) + " and " + std::to_string(*sharing) +
                           " are hardware threads of one core: each has half of it");
         }
-        const bool near = processor == nullptr || processor->numa_node < 0 ||
-                          std::ranges::any_of(nodes, [&](int node) { return node < 0 || node == processor->numa_node; });
+        const bool near = cpu == nullptr || cpu->numa_node < 0 ||
+                          std::ranges::any_of(nodes, [&](int node) { return node < 0 || node == cpu->numa_node; });
         if (!near) {
-            why.push_back("processor " + std::to_string(number) + " is not on the NUMA node of a port: its memory is far");
+            why.push_back("CPU " + std::to_string(number) + " is not on the NUMA node of a port: its memory is far");
         }
     }
     if (!leaves_one(layout.workers, machine)) {
-        why.emplace_back("no processor is left to the control thread: workers share theirs with everything else");
+        why.emplace_back("no CPU is left to the control thread: workers share theirs with everything else");
     }
     if (request.cores.size() > layout.workers.size()) {
         why.push_back("only " + counted(layout.workers.size(), "worker") + " of " + std::to_string(request.cores.size()) +
@@ -114,21 +113,21 @@ std::string TaskPlace::text() const {
            std::to_string(queue);
 }
 
-std::vector<WorkerLayout> lay_out(unsigned left_queues, unsigned right_queues, const PortProcessors& processors) {
+std::vector<WorkerLayout> lay_out(unsigned left_queues, unsigned right_queues, const PortCpus& cpus) {
     std::vector<WorkerLayout> workers;
-    for (const unsigned processor : processors.all()) {
-        workers.push_back({processor, {}});
+    for (const unsigned cpu : cpus.all()) {
+        workers.push_back({cpu, {}});
     }
     // Forward frames are sent on the left and received on the right: first the tasks of that direction, then those of the other, dealt out
     // like cards. Any run of cards is dealt evenly, so each direction is, each kind of task, and all of them together.
     std::array<std::size_t, 2> dealt{};
     for (const auto& [side, kind] : {std::pair{Side::left, TaskKind::send}, std::pair{Side::right, TaskKind::receive},
                                      std::pair{Side::left, TaskKind::receive}, std::pair{Side::right, TaskKind::send}}) {
-        const std::vector<unsigned>& group = side == Side::left ? processors.left : processors.right;
-        std::size_t& next = dealt[processors.apart() && side == Side::right ? 1 : 0];
+        const std::vector<unsigned>& group = side == Side::left ? cpus.left : cpus.right;
+        std::size_t& next = dealt[cpus.apart() && side == Side::right ? 1 : 0];
         for (unsigned queue = 0; !group.empty() && queue < (side == Side::left ? left_queues : right_queues); ++queue) {
-            const unsigned processor = group[next++ % group.size()];
-            std::ranges::find(workers, processor, &WorkerLayout::processor)->tasks.push_back({side, kind, queue});
+            const unsigned cpu = group[next++ % group.size()];
+            std::ranges::find(workers, cpu, &WorkerLayout::cpu)->tasks.push_back({side, kind, queue});
         }
     }
     std::erase_if(workers, [](const WorkerLayout& worker) { return worker.tasks.empty(); });
@@ -139,41 +138,39 @@ std::vector<WorkerLayout> lay_out(unsigned left_queues, unsigned right_queues, c
 }
 
 bool leaves_one(const std::vector<WorkerLayout>& workers, const Machine& machine) {
-    return std::ranges::any_of(machine.allowed(), [&](unsigned processor) {
-        return std::ranges::find(workers, processor, &WorkerLayout::processor) == workers.end();
-    });
+    return std::ranges::any_of(machine.allowed(),
+                               [&](unsigned cpu) { return std::ranges::find(workers, cpu, &WorkerLayout::cpu) == workers.end(); });
 }
 
 std::variant<Layout, Errors> decide_layout(const LayoutRequest& request, const std::array<io::PortOffer, 2>& offers,
                                            const Machine& machine) {
     Errors errors;
     for (std::size_t i = 0; i < request.cores.size(); ++i) {
-        const std::string processor = "processor " + std::to_string(request.cores[i]);
+        const std::string cpu = "CPU " + std::to_string(request.cores[i]);
         if (machine.find(request.cores[i]) == nullptr) {
-            errors.push_back(
-                {processor + " is not available", "cores", "choose among those that `gatemark doctor` lists, or leave cores out"});
+            errors.push_back({cpu + " is not available", "cores", "choose among those that `gatemark doctor` lists, or leave cores out"});
         }
         if (std::find(request.cores.begin(), request.cores.begin() + static_cast<std::ptrdiff_t>(i), request.cores[i]) !=
             request.cores.begin() + static_cast<std::ptrdiff_t>(i)) {
-            errors.push_back({processor + " is named twice", "cores", "name each once"});
+            errors.push_back({cpu + " is named twice", "cores", "name each once"});
         }
     }
     const PortNodes nodes{offers[0].numa_node, offers[1].numa_node};
-    const PortProcessors processors =
-        request.cores.empty() ? choose_processors(machine, nodes, workers_max(request, offers)) : share_out(machine, nodes, request.cores);
-    if (processors.left.empty()) {
-        errors.push_back({"no processor was found for the workers", "cores", "name one"});
+    const PortCpus cpus =
+        request.cores.empty() ? choose_cpus(machine, nodes, workers_max(request, offers)) : share_out(machine, nodes, request.cores);
+    if (cpus.left.empty()) {
+        errors.push_back({"no CPU was found for the workers", "cores", "name one"});
     }
     if (!errors.empty()) {
         return errors;
     }
-    std::array<QueueChoice, 2> choices{choose_queues(request.queues[0], offers[0], processors.left.size()),
-                                       choose_queues(request.queues[1], offers[1], processors.right.size())};
+    std::array<QueueChoice, 2> choices{choose_queues(request.queues[0], offers[0], cpus.left.size()),
+                                       choose_queues(request.queues[1], offers[1], cpus.right.size())};
     if (offers[0].joined && offers[1].joined) {
         join(choices, request);
     }
     Layout layout{.queues = {choices[0].queues, choices[1].queues}, .workers = {}, .why = {}};
-    layout.workers = lay_out(layout.queues[0], layout.queues[1], processors);
+    layout.workers = lay_out(layout.queues[0], layout.queues[1], cpus);
     for (const Side side : {Side::left, Side::right}) {
         const QueueChoice& choice = choices[static_cast<std::size_t>(side)];
         layout.why.push_back(std::string{name_of(side)} + " port: " + counted(choice.queues, "queue") + ", " + choice.why);
@@ -183,7 +180,7 @@ std::variant<Layout, Errors> decide_layout(const LayoutRequest& request, const s
             "frames that leave by two queues, or arrive on two, have no order that is known: reordering is counted within each pair of "
             "queues");
     }
-    explain_processors(layout, request, machine, processors, nodes);
+    explain_cpus(layout, request, machine, cpus, nodes);
     return layout;
 }
 

@@ -24,48 +24,48 @@ std::string read_line(const std::string& path) {
 bool holds(const Numbers& list, unsigned number) { return std::ranges::find(list, number) != list.end(); }
 
 /// One hardware thread of each core, best first.
-std::vector<Processor> candidates_of(const Machine& machine) {
-    const bool isolated = std::ranges::any_of(machine.processors, &Processor::isolated);
-    std::vector<Processor> usable;
-    std::ranges::copy_if(machine.processors, std::back_inserter(usable), isolated ? &Processor::isolated : &Processor::allowed);
+std::vector<Cpu> candidates_of(const Machine& machine) {
+    const bool isolated = std::ranges::any_of(machine.cpus, &Cpu::isolated);
+    std::vector<Cpu> usable;
+    std::ranges::copy_if(machine.cpus, std::back_inserter(usable), isolated ? &Cpu::isolated : &Cpu::allowed);
     std::optional<unsigned> control_core;
     if (!isolated && usable.size() > 1) {
         control_core = usable.front().core;
         usable.erase(usable.begin());
     }
-    std::vector<Processor> chosen;
-    for (const Processor& processor : usable) {
-        if (std::ranges::find(chosen, processor.core, &Processor::core) == chosen.end()) {
-            chosen.push_back(processor);
+    std::vector<Cpu> chosen;
+    for (const Cpu& cpu : usable) {
+        if (std::ranges::find(chosen, cpu.core, &Cpu::core) == chosen.end()) {
+            chosen.push_back(cpu);
         }
     }
-    std::stable_partition(chosen.begin(), chosen.end(), [&](const Processor& processor) { return processor.core != control_core; });
+    std::stable_partition(chosen.begin(), chosen.end(), [&](const Cpu& cpu) { return cpu.core != control_core; });
     return chosen;
 }
 
-Numbers numbers_on(const std::vector<Processor>& processors, int node) {
-    Numbers found;
-    for (const Processor& processor : processors) {
-        if (processor.numa_node == node) {
-            found.push_back(processor.number);
+Numbers numbers_on(const std::vector<Cpu>& cpus, int node) {
+    Numbers numbers;
+    for (const Cpu& cpu : cpus) {
+        if (cpu.numa_node == node) {
+            numbers.push_back(cpu.number);
         }
     }
-    return found;
+    return numbers;
 }
 
-Numbers numbers_of(const std::vector<Processor>& processors) {
-    Numbers found;
-    for (const Processor& processor : processors) {
-        found.push_back(processor.number);
+Numbers numbers_of(const std::vector<Cpu>& cpus) {
+    Numbers numbers;
+    for (const Cpu& cpu : cpus) {
+        numbers.push_back(cpu.number);
     }
-    return found;
+    return numbers;
 }
 
 /// Whether the kernel lets a thread of ours go there; a container may forbid what is isolated.
-bool may_be_pinned_to(unsigned processor, const cpu_set_t& now) {
+bool may_be_pinned_to(unsigned cpu, const cpu_set_t& now) {
     cpu_set_t only;
     CPU_ZERO(&only);
-    CPU_SET(processor, &only);
+    CPU_SET(cpu, &only);
     const bool may = sched_setaffinity(0, sizeof only, &only) == 0;
     sched_setaffinity(0, sizeof now, &now);
     return may;
@@ -73,29 +73,29 @@ bool may_be_pinned_to(unsigned processor, const cpu_set_t& now) {
 
 }  // namespace
 
-const Processor* Machine::find(unsigned number) const noexcept {
-    const auto found = std::ranges::find(processors, number, &Processor::number);
-    return found == processors.end() ? nullptr : &*found;
+const Cpu* Machine::find(unsigned number) const noexcept {
+    const auto match = std::ranges::find(cpus, number, &Cpu::number);
+    return match == cpus.end() ? nullptr : &*match;
 }
 
 std::vector<unsigned> Machine::allowed() const {
     Numbers numbers;
-    for (const Processor& processor : processors) {
-        if (processor.allowed) {
-            numbers.push_back(processor.number);
+    for (const Cpu& cpu : cpus) {
+        if (cpu.allowed) {
+            numbers.push_back(cpu.number);
         }
     }
     return numbers;
 }
 
-std::vector<unsigned> PortProcessors::all() const {
+std::vector<unsigned> PortCpus::all() const {
     Numbers both = left;
     std::ranges::copy_if(right, std::back_inserter(both), [&](unsigned number) { return !holds(left, number); });
     return both;
 }
 
-PortProcessors choose_processors(const Machine& machine, PortNodes nodes, std::size_t most) {
-    const std::vector<Processor> candidates = candidates_of(machine);
+PortCpus choose_cpus(const Machine& machine, PortNodes nodes, std::size_t most) {
+    const std::vector<Cpu> candidates = candidates_of(machine);
     const auto first = [](Numbers numbers, std::size_t count) {
         numbers.resize(std::min(numbers.size(), count));
         return numbers;
@@ -114,11 +114,11 @@ PortProcessors choose_processors(const Machine& machine, PortNodes nodes, std::s
     return {shared, shared};
 }
 
-PortProcessors share_out(const Machine& machine, PortNodes nodes, const std::vector<unsigned>& named) {
-    PortProcessors groups;
+PortCpus share_out(const Machine& machine, PortNodes nodes, const std::vector<unsigned>& named) {
+    PortCpus groups;
     for (const unsigned number : named) {
-        const Processor* const processor = machine.find(number);
-        const int node = processor == nullptr ? -1 : processor->numa_node;
+        const Cpu* const cpu = machine.find(number);
+        const int node = cpu == nullptr ? -1 : cpu->numa_node;
         if (node == nodes[0]) {
             groups.left.push_back(number);
         } else if (node == nodes[1]) {
@@ -138,31 +138,31 @@ Machine read_machine() {
     cpu_set_t allowed;
     CPU_ZERO(&allowed);
     sched_getaffinity(0, sizeof allowed, &allowed);
-    const Numbers isolated = parse_processor_list(read_line(folder + "cpu/isolated"));
+    const Numbers isolated = parse_cpu_list(read_line(folder + "cpu/isolated"));
     Machine machine;
     for (unsigned number = 0; number < CPU_SETSIZE; ++number) {
-        Processor processor{.number = number, .core = number};
-        processor.allowed = CPU_ISSET(number, &allowed);
-        processor.isolated = holds(isolated, number) && may_be_pinned_to(number, allowed);
-        if (processor.allowed || processor.isolated) {
+        Cpu cpu{.number = number, .core = number};
+        cpu.allowed = CPU_ISSET(number, &allowed);
+        cpu.isolated = holds(isolated, number) && may_be_pinned_to(number, allowed);
+        if (cpu.allowed || cpu.isolated) {
             const std::string path = folder + "cpu/cpu" + std::to_string(number) + "/topology/thread_siblings_list";
-            const Numbers siblings = parse_processor_list(read_line(path));
-            processor.core = siblings.empty() ? number : siblings.front();
-            machine.processors.push_back(processor);
+            const Numbers siblings = parse_cpu_list(read_line(path));
+            cpu.core = siblings.empty() ? number : siblings.front();
+            machine.cpus.push_back(cpu);
         }
     }
-    for (const unsigned node : parse_processor_list(read_line(folder + "node/online"))) {
-        for (const unsigned number : parse_processor_list(read_line(folder + "node/node" + std::to_string(node) + "/cpulist"))) {
-            if (const auto found = std::ranges::find(machine.processors, number, &Processor::number); found != machine.processors.end()) {
-                found->numa_node = static_cast<int>(node);
+    for (const unsigned node : parse_cpu_list(read_line(folder + "node/online"))) {
+        for (const unsigned number : parse_cpu_list(read_line(folder + "node/node" + std::to_string(node) + "/cpulist"))) {
+            if (const auto match = std::ranges::find(machine.cpus, number, &Cpu::number); match != machine.cpus.end()) {
+                match->numa_node = static_cast<int>(node);
             }
         }
     }
     return machine;
 }
 
-std::vector<unsigned> parse_processor_list(const std::string& text) {
-    Numbers processors;
+std::vector<unsigned> parse_cpu_list(const std::string& text) {
+    Numbers cpus;
     std::istringstream stream{text};
     for (std::string part; std::getline(stream, part, ',');) {
         unsigned first = 0, last = 0;
@@ -172,11 +172,11 @@ std::vector<unsigned> parse_processor_list(const std::string& text) {
             break;
         }
         last = range >> dash >> last ? last : first;
-        for (unsigned processor = first; processor <= last; ++processor) {
-            processors.push_back(processor);
+        for (unsigned cpu = first; cpu <= last; ++cpu) {
+            cpus.push_back(cpu);
         }
     }
-    return processors;
+    return cpus;
 }
 
 }  // namespace gatemark::trial

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-/// The processors of this machine, and which of them the workers get.
+/// The CPUs of this machine, and which of them the workers get.
 namespace gatemark::trial {
 
 /// One hardware thread.
-struct Processor {
+struct Cpu {
     unsigned number = 0;
     unsigned core = 0;   ///< lowest number among the hardware threads of its core
     int numa_node = -1;  ///< -1 if unknown
@@ -17,18 +17,18 @@ struct Processor {
     bool isolated = false;  ///< kept free of other work by the kernel (isolcpus)
 };
 
-/// Every processor that a thread of ours can be pinned to, ascending. An isolated one need not be allowed: the kernel leaves it out of the
+/// Every CPU that a thread of ours can be pinned to, ascending. An isolated one need not be allowed: the kernel leaves it out of the
 /// set that a process starts with.
 struct Machine {
-    std::vector<Processor> processors;
+    std::vector<Cpu> cpus;
 
-    [[nodiscard]] const Processor* find(unsigned number) const noexcept;
-    /// Numbers of the processors that this process runs on unless it is pinned.
+    [[nodiscard]] const Cpu* find(unsigned number) const noexcept;
+    /// Numbers of the CPUs that this process runs on unless it is pinned.
     [[nodiscard]] std::vector<unsigned> allowed() const;
 };
 
-/// The processors that poll the queues of each port: the same for both, or none in common where the ports are on different NUMA nodes.
-struct PortProcessors {
+/// The CPUs that poll the queues of each port: the same for both, or none in common where the ports are on different NUMA nodes.
+struct PortCpus {
     std::vector<unsigned> left, right;
 
     [[nodiscard]] bool apart() const noexcept { return left != right; }
@@ -38,19 +38,19 @@ struct PortProcessors {
 /// NUMA nodes of the left and the right port; -1 if unknown.
 using PortNodes = std::array<int, 2>;
 
-/// Chooses at most `most` processors, at least one for each port. Isolated ones, if there are any, and no others. Else all but the lowest,
-/// which is left to the control thread and the rest of the system; a machine with a single processor shares it. One hardware thread of a
+/// Chooses at most `most` CPUs, at least one for each port. Isolated ones, if there are any, and no others. Else all but the lowest,
+/// which is left to the control thread and the rest of the system; a machine with a single CPU shares it. One hardware thread of a
 /// core: two that poll without pause would have half of it each. The core of the control thread is taken last. Of those the ones near the
 /// ports; each port has its own where the ports are on different nodes that both have some.
-[[nodiscard]] PortProcessors choose_processors(const Machine& machine, PortNodes nodes, std::size_t most);
+[[nodiscard]] PortCpus choose_cpus(const Machine& machine, PortNodes nodes, std::size_t most);
 
-/// Gives each port the named processors of its node where both have some and none is on a third node; else both ports share all of them.
-[[nodiscard]] PortProcessors share_out(const Machine& machine, PortNodes nodes, const std::vector<unsigned>& named);
+/// Gives each port the named CPUs of its node where both have some and none is on a third node; else both ports share all of them.
+[[nodiscard]] PortCpus share_out(const Machine& machine, PortNodes nodes, const std::vector<unsigned>& named);
 
 /// Reads the machine as it is.
 [[nodiscard]] Machine read_machine();
 
 /// Reads a kernel list such as "0-3,8". Anything else gives what could be read up to there.
-[[nodiscard]] std::vector<unsigned> parse_processor_list(const std::string& text);
+[[nodiscard]] std::vector<unsigned> parse_cpu_list(const std::string& text);
 
 }  // namespace gatemark::trial

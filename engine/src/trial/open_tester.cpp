@@ -71,20 +71,20 @@ void equip(TesterSide& side, const SideRequest& request, Errors& errors) {
         for (std::size_t slot = 0; slot < slot_count; ++slot) {
             auto pool =
                 io::FramePool::create(side.port, std::string{side.port.options().side} + std::to_string(queue) + "-" + std::to_string(slot),
-                                      slot < slot_arp ? io::frame_octets_max(request.mtu) : loop::neighbor_frame_octets_max);
+                                      slot < slot_arp ? io::frame_bytes_max(request.mtu) : loop::neighbor_frame_bytes_max);
             if (const Error* error = error_of(pool)) {
                 errors.push_back(*error);
                 return;
             }
             pair.pools.push_back(std::get<io::FramePool>(std::move(pool)));
         }
-        const bool tagged = request.vlan_id.has_value();
-        pair.pools[slot_arp].set_template(std::vector<std::byte>(loop::neighbor_frame_octets(net::Family::ipv4, tagged)));
-        pair.pools[slot_discovery].set_template(std::vector<std::byte>(loop::neighbor_frame_octets(net::Family::ipv6, tagged)));
+        const bool with_vlan = request.vlan_id.has_value();
+        pair.pools[slot_arp].set_template(std::vector<std::byte>(loop::neighbor_frame_bytes(net::Family::ipv4, with_vlan)));
+        pair.pools[slot_discovery].set_template(std::vector<std::byte>(loop::neighbor_frame_bytes(net::Family::ipv6, with_vlan)));
         pair.transmit = std::make_unique<io::TransmitQueue>(side.port, queue, pair.pools);
         pair.receive = std::make_unique<io::ReceiveQueue>(side.port, queue);
         pair.mailbox = std::make_unique<loop::NeighborMailbox>();
-        pair.idle_receiver = std::make_unique<IdleReceiver>(loop::ReceiverPlan{.tag = 0, .directions = {}, .kept_frames_max = 0},
+        pair.idle_receiver = std::make_unique<IdleReceiver>(loop::ReceiverPlan{.trial_id = 0, .directions = {}, .kept_frames_max = 0},
                                                             *pair.receive, *pair.mailbox);
         mailboxes.push_back(pair.mailbox.get());
     }
@@ -105,23 +105,23 @@ void start_workers(TesterParts& parts, Precedence precedence, Errors& errors) {
         }
     }
     for (std::size_t i = 0; i < parts.layout.workers.size(); ++i) {
-        const unsigned processor = parts.layout.workers[i].processor;
-        parts.workers.push_back(std::make_unique<Worker>(processor, precedence, parts.idle_lists[i]));
+        const unsigned cpu = parts.layout.workers[i].cpu;
+        parts.workers.push_back(std::make_unique<Worker>(cpu, precedence, parts.idle_lists[i]));
         if (!parts.workers.back()->pinned()) {
-            errors.push_back({"a worker could not be pinned to processor " + std::to_string(processor), "cores",
-                              "choose a processor that this process may use"});
+            errors.push_back(
+                {"a worker could not be pinned to CPU " + std::to_string(cpu), "cores", "choose a CPU that this process may use"});
         }
     }
 }
 
-/// Keeps this thread, and those that DPDK and a trial start from here on, on the processors that are left. A thread that wakes up behind a
-/// worker of a real-time class waits a second for 50 ms of its processor (Linux 6.18), and the end of a trial with it.
+/// Keeps this thread, and those that DPDK and a trial start from here on, on the CPUs that are left. A thread that wakes up behind a
+/// worker of a real-time class waits a second for 50 ms of its CPU (Linux 6.18), and the end of a trial with it.
 void leave_to_workers(const std::vector<WorkerLayout>& workers, const Machine& machine) {
     cpu_set_t left;
     CPU_ZERO(&left);
-    for (const unsigned processor : machine.allowed()) {
-        if (std::ranges::find(workers, processor, &WorkerLayout::processor) == workers.end()) {
-            CPU_SET(processor, &left);
+    for (const unsigned cpu : machine.allowed()) {
+        if (std::ranges::find(workers, cpu, &WorkerLayout::cpu) == workers.end()) {
+            CPU_SET(cpu, &left);
         }
     }
     if (CPU_COUNT(&left) != 0) {

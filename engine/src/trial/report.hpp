@@ -41,7 +41,7 @@ struct PortReport {
 struct KeptFrame {
     Side side = Side::left;
     std::string reason;
-    std::vector<std::byte> octets;
+    std::vector<std::byte> bytes;
 };
 
 struct PhaseTime {

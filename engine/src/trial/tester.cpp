@@ -12,10 +12,11 @@ using namespace std::chrono_literals;
 LinkPlan TesterParts::links() {
     LinkPlan plan;
     for (std::size_t i = 0; i < 2; ++i) {
-        const TesterSide& own = *sides[i];
+        const TesterSide& tester_side = *sides[i];
         // Without a gateway the far end of the wire is the other port: loop-back.
-        plan.sides[i] = {
-            .source = own.link.own_mac, .destination = own.gateway_mac.value_or(sides[1 - i]->link.own_mac), .vlan_id = own.link.vlan_id};
+        plan.sides[i] = {.source = tester_side.link.own_mac,
+                         .destination = tester_side.gateway_mac.value_or(sides[1 - i]->link.own_mac),
+                         .vlan_id = tester_side.link.vlan_id};
     }
     return plan;
 }

@@ -31,7 +31,7 @@ struct OpenedFacts {
 /// trials as well.
 class Tester {
 public:
-    /// From then on the calling thread keeps to the processors that the workers leave.
+    /// From then on the calling thread keeps to the CPUs that the workers leave.
     [[nodiscard]] static std::variant<std::unique_ptr<Tester>, Errors> open(const OpenRequest& request, const Machine& machine,
                                                                             std::uint64_t ticks_per_second);
     ~Tester();

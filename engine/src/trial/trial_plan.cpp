@@ -14,20 +14,20 @@ using frame::signature::TrafficClass;
 constexpr std::uint64_t frame_count_limit = std::uint64_t{1} << 36;
 
 void check_hosts(const frame::HostSet& hosts, const std::string& where, Errors& errors) {
-    if (hosts.varies() && hosts.offset + 2 > net::address_octets(hosts.address.family)) {
+    if (hosts.varies() && hosts.offset + 2 > net::address_bytes(hosts.address.family)) {
         errors.push_back({"the varying part of the address lies outside it", where + ".offset",
                           "choose an offset of 0 to 2 for IPv4, 0 to 14 for IPv6"});
     }
     if (hosts.part.minimum > hosts.part.maximum) {
         errors.push_back({"minimum is above maximum", where, "swap them"});
     }
-    if (hosts.many_networks && hosts.varies() && hosts.network_octet() == hosts.offset && hosts.part.maximum > 0xff) {
-        errors.push_back({"the varying part overlaps the octet of the destination networks", where,
+    if (hosts.many_networks && hosts.varies() && hosts.network_byte() == hosts.offset && hosts.part.maximum > 0xff) {
+        errors.push_back({"the varying part overlaps the byte of the destination networks", where,
                           "keep the part within 0 to 255, move its offset, or use one network"});
     }
-    if (hosts.many_networks && hosts.varies() && hosts.network_octet() == hosts.offset + 1) {
+    if (hosts.many_networks && hosts.varies() && hosts.network_byte() == hosts.offset + 1) {
         errors.push_back(
-            {"the lower octet of the varying part is that of the destination networks", where, "move the offset, or use one network"});
+            {"the lower byte of the varying part is that of the destination networks", where, "move the offset, or use one network"});
     }
 }
 
@@ -126,7 +126,7 @@ std::optional<frame::ConnectionTraffic> traffic_of(const ConnectionPlan& plan, c
 /// Checks one class of one direction and makes its stream.
 std::optional<frame::Stream> plan_stream(const std::optional<frame::StreamRequest>& request, bool wanted, TrafficClass traffic_class,
                                          const DirectionPlan& plan, const TrialRequest& trial,
-                                         const std::optional<ConnectionPlan>& connections, std::uint32_t tag, const LinkPlan& links,
+                                         const std::optional<ConnectionPlan>& connections, std::uint32_t trial_id, const LinkPlan& links,
                                          const std::string& where, Errors& errors) {
     if (request.has_value() != wanted) {
         errors.push_back({wanted ? "the mix asks for frames of this class, but nothing says which" : "the mix has no frames of this class",
@@ -155,7 +155,7 @@ std::optional<frame::Stream> plan_stream(const std::optional<frame::StreamReques
     if (connections && traffic_class == TrafficClass::foreground) {
         whole.connections = traffic_of(*connections, *trial.connections, plan.direction);
     }
-    auto stream = frame::Stream::make(whole, plan.direction, traffic_class, trial.seed, tag, sent, received.vlan_id, where);
+    auto stream = frame::Stream::make(whole, plan.direction, traffic_class, trial.seed, trial_id, sent, received.vlan_id, where);
     if (const Error* error = error_of(stream)) {
         errors.push_back(*error);
         return std::nullopt;
@@ -218,7 +218,7 @@ pace::Load DirectionPlan::load(const pace::TickScale& scale) const noexcept {
 std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, const LinkPlan& links) {
     Errors errors;
     TrialPlan plan;
-    plan.tag = frame::signature::tag_of(request.seed, request.trial_number);
+    plan.trial_id = frame::signature::trial_id_of(request.seed, request.trial_number);
     if (request.directions.empty() || request.directions.size() > 2) {
         errors.push_back({"a trial has one or two directions", "directions", "give forward, reverse or both"});
     }
@@ -239,29 +239,30 @@ std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, con
             errors.push_back({"m of n frames cannot be foreground with m above n or n of 0", where, "choose 0 <= m <= n and n >= 1"});
             continue;
         }
-        DirectionPlan& made = plan.directions.emplace_back();
-        made.direction = direction.direction;
-        made.frames_per_second = direction.frames_per_second;
-        made.step = direction.step;
-        made.frame_count = frame_count(request.duration, direction);
-        made.mix = pace::Mix{direction.foreground_m, direction.foreground_n};
-        if (made.frame_count == 0 || made.frame_count > frame_count_limit) {
-            errors.push_back({"the trial would have " + std::to_string(made.frame_count) + " frames", where,
+        DirectionPlan& direction_plan = plan.directions.emplace_back();
+        direction_plan.direction = direction.direction;
+        direction_plan.frames_per_second = direction.frames_per_second;
+        direction_plan.step = direction.step;
+        direction_plan.frame_count = frame_count(request.duration, direction);
+        direction_plan.mix = pace::Mix{direction.foreground_m, direction.foreground_n};
+        if (direction_plan.frame_count == 0 || direction_plan.frame_count > frame_count_limit) {
+            errors.push_back({"the trial would have " + std::to_string(direction_plan.frame_count) + " frames", where,
                               "choose a duration and rate of 1 to 2^36 frames"});
         }
         if (direction.step && (direction.step->after >= request.duration || direction.step->after.count() == 0)) {
             errors.push_back({"the load steps outside of the trial", where + ".step.after_ns", "choose a time before duration_ns"});
         }
         if (request.delays.tags) {
-            made.tags = plan_tags(*request.delays.tags, direction, made.frame_count, where, errors);
+            direction_plan.tags = plan_tags(*request.delays.tags, direction, direction_plan.frame_count, where, errors);
         }
-        made.foreground = plan_stream(direction.foreground, direction.foreground_m != 0, TrafficClass::foreground, made, request,
-                                      plan.connections, plan.tag, links, where + ".foreground", errors);
-        made.background = plan_stream(direction.background, direction.foreground_m != direction.foreground_n, TrafficClass::background,
-                                      made, request, plan.connections, plan.tag, links, where + ".background", errors);
+        direction_plan.foreground = plan_stream(direction.foreground, direction.foreground_m != 0, TrafficClass::foreground, direction_plan,
+                                                request, plan.connections, plan.trial_id, links, where + ".foreground", errors);
+        direction_plan.background =
+            plan_stream(direction.background, direction.foreground_m != direction.foreground_n, TrafficClass::background, direction_plan,
+                        request, plan.connections, plan.trial_id, links, where + ".background", errors);
         if (plan.connections && plan.connections->phase == state::Phase::establish &&
-            made.intended_foreground() != request.connections->count) {
-            errors.push_back({"the direction has " + std::to_string(made.intended_foreground()) +
+            direction_plan.intended_foreground() != request.connections->count) {
+            errors.push_back({"the direction has " + std::to_string(direction_plan.intended_foreground()) +
                                   " foreground frames, not one for each of " + std::to_string(request.connections->count) + " connections",
                               where, "choose duration_ns = ceil(frames * 10^9 / frames_per_second)"});
         }

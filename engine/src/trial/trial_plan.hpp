@@ -48,7 +48,7 @@ struct ConnectionPlan {
 
 /// All of a trial that can be computed before its first frame. Making one is the last place where a trial may fail.
 struct TrialPlan {
-    std::uint32_t tag = 0;
+    std::uint32_t trial_id = 0;
     std::optional<ConnectionPlan> connections;
     std::vector<DirectionPlan> directions;  ///< one or two, forward first
 

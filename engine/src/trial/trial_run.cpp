@@ -13,7 +13,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 /// From handing the tasks to the workers to the first frame: every worker polls its new list by then.
 constexpr auto start_delay = 2ms;
-/// How often the control thread looks whether all is sent, near the end of the trial and before. Each look takes the processor that the
+/// How often the control thread looks whether all is sent, near the end of the trial and before. Each look takes the CPU that the
 /// gateway may be working on: a gateway in a namespace showed it in the hundredth of its frames that took longest.
 constexpr auto look_interval = 2ms, long_look_interval = 100ms;
 /// Learning frames are sent for this many hosts a family; more would overflow a gateway's neighbour table.
@@ -111,7 +111,7 @@ record::DelayPlan TrialRun::delay_plan(const DirectionPlan& direction) const {
 
 void TrialRun::make_receivers() {
     for (const Side side : {Side::left, Side::right}) {
-        loop::ReceiverPlan plan{.tag = plan_.tag, .directions = {}, .kept_frames_max = request_.kept_frames_max};
+        loop::ReceiverPlan plan{.trial_id = plan_.trial_id, .directions = {}, .kept_frames_max = request_.kept_frames_max};
         for (const DirectionPlan& direction : plan_.directions) {
             const auto number = static_cast<std::size_t>(direction.direction);
             plan.directions[number] = {.active = true,
@@ -364,8 +364,8 @@ record::TagFacts TrialRun::tags_of(const DirectionPlan& plan, TrafficClass traff
 }
 
 void TrialRun::fill_port(PortReport& report, Side side) const {
-    const TesterSide& own = parts_.side(side);
-    report.link_up = own.port.facts().link_up;
+    const TesterSide& tester_side = parts_.side(side);
+    report.link_up = tester_side.port.facts().link_up;
     for (const PlacedReceiver& receiver : receivers_) {
         if (receiver.side == side) {
             report.foreign.add(receiver.receiver->foreign());
@@ -388,7 +388,7 @@ void TrialRun::fill_kept_frames() {
     for (const PlacedReceiver& placed : receivers_) {
         placed.receiver->kept().visit([&](const record::KeptFrames::Kept& kept) {
             report_.kept_frames.push_back(
-                {placed.side, loop::kept_reason_name(kept.reason), std::vector<std::byte>(kept.data, kept.data + kept.octets)});
+                {placed.side, loop::kept_reason_name(kept.reason), std::vector<std::byte>(kept.data, kept.data + kept.bytes)});
         });
     }
 }

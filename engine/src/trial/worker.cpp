@@ -20,10 +20,10 @@ namespace {
 using namespace std::chrono_literals;
 constexpr auto idle_pause = 100us;
 
-bool pin_to(unsigned processor) noexcept {
+bool pin_to(unsigned cpu) noexcept {
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET(processor, &set);
+    CPU_SET(cpu, &set);
     return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
 }
 
@@ -40,7 +40,7 @@ bool real_time_is_harmless() noexcept {
     return known && (major > 6 || (major == 6 && minor >= 12)) && runtime == -1;
 }
 
-/// Before other work on its processor, as far as we may. A thread of the ordinary class waits up to a tick, 4 ms, for any other that wakes
+/// Before other work on its CPU, as far as we may. A thread of the ordinary class waits up to a tick, 4 ms, for any other that wakes
 /// there, however nice it is: kernel threads alone made one second in two late by 1 to 4 ms (measured with perf sched_switch).
 void prefer_this_thread(Precedence precedence) noexcept {
     const sched_param lowest{.sched_priority = 1};
@@ -52,8 +52,8 @@ void prefer_this_thread(Precedence precedence) noexcept {
 
 }  // namespace
 
-Worker::Worker(unsigned processor, Precedence precedence, const TaskList& idle)
-    : processor_{processor}, precedence_{precedence}, wanted_{&idle}, thread_{[this] { work(); }} {
+Worker::Worker(unsigned cpu, Precedence precedence, const TaskList& idle)
+    : cpu_{cpu}, precedence_{precedence}, wanted_{&idle}, thread_{[this] { work(); }} {
     wait();
 }
 
@@ -69,7 +69,7 @@ void Worker::wait() const noexcept {
 }
 
 void Worker::work() noexcept {
-    pinned_.store(pin_to(processor_), std::memory_order_release);
+    pinned_.store(pin_to(cpu_), std::memory_order_release);
     prefer_this_thread(precedence_);
     const io::RegisteredThread registered;
     const TaskList* list = nullptr;

@@ -14,33 +14,33 @@ struct TaskList {
     bool idle = true;
 };
 
-/// What a worker may do to the other work of its processor.
+/// What a worker may do to the other work of its CPU.
 enum class Precedence {
     shared,  ///< before it, as a nice value makes it
-    alone,   ///< instead of it: only where a processor is left over for everything else
+    alone,   ///< instead of it: only where a CPU is left over for everything else
 };
 
-/// A thread on one processor that polls a list of tasks until it is given another one. Lists are handed over whole, between two rounds.
+/// A thread on one CPU that polls a list of tasks until it is given another one. Lists are handed over whole, between two rounds.
 class Worker {
 public:
     /// `idle` must outlive the worker, as must any list it is given.
-    Worker(unsigned processor, Precedence precedence, const TaskList& idle);
+    Worker(unsigned cpu, Precedence precedence, const TaskList& idle);
     ~Worker();
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
 
-    [[nodiscard]] unsigned processor() const noexcept { return processor_; }
+    [[nodiscard]] unsigned cpu() const noexcept { return cpu_; }
     /// Asks for another list; returns at once. Whoever hands lists to several workers asks all, then waits for each.
     void ask(const TaskList& list) noexcept { wanted_.store(&list, std::memory_order_release); }
     /// Waits until the worker polls the list it was asked for last: nothing of the list before is in use any more.
     void wait() const noexcept;
-    /// False if the thread could not be pinned to its processor.
+    /// False if the thread could not be pinned to its CPU.
     [[nodiscard]] bool pinned() const noexcept { return pinned_.load(std::memory_order_acquire); }
 
 private:
     void work() noexcept;
 
-    unsigned processor_;
+    unsigned cpu_;
     Precedence precedence_;
     std::atomic<const TaskList*> wanted_;            ///< release by ask pairs with acquire in work
     std::atomic<const TaskList*> running_{nullptr};  ///< release in work pairs with acquire in wait

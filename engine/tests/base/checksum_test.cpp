@@ -9,42 +9,42 @@
 namespace gatemark {
 namespace {
 
-using test::Octets;
+using test::Bytes;
 
 TEST(Checksum, FollowsTheExampleOfRfc1071Section3) {
-    const Octets octets = test::from_hex("0001f203f4f5f6f7");
-    EXPECT_EQ(swap_octets(fold(sum_of(octets))), 0xddf2);
-    EXPECT_EQ(swap_octets(header_checksum(sum_of(octets))), 0x220d);
+    const Bytes bytes = test::from_hex("0001f203f4f5f6f7");
+    EXPECT_EQ(swap_bytes(fold(sum_of(bytes))), 0xddf2);
+    EXPECT_EQ(swap_bytes(header_checksum(sum_of(bytes))), 0x220d);
 }
 
 TEST(Checksum, EqualsThePlainLoopForAnyLengthAndAlignment) {
     std::mt19937_64 random{1};
-    Octets octets(700);
-    for (auto& octet : octets) {
-        octet = static_cast<std::byte>(random());
+    Bytes bytes(700);
+    for (auto& byte : bytes) {
+        byte = static_cast<std::byte>(random());
     }
     for (std::size_t start = 0; start < 8; ++start) {
-        for (std::size_t length = 0; length + start <= octets.size(); length += 1 + length / 40) {
-            const auto part = std::span{octets}.subspan(start, length);
-            ASSERT_EQ(swap_octets(fold(sum_of(part))), test::slow_sum(part)) << start << " " << length;
+        for (std::size_t length = 0; length + start <= bytes.size(); length += 1 + length / 40) {
+            const auto part = std::span{bytes}.subspan(start, length);
+            ASSERT_EQ(swap_bytes(fold(sum_of(part))), test::slow_sum(part)) << start << " " << length;
         }
     }
 }
 
 TEST(Checksum, ManyCarriesAreFoldedIn) {
-    const Octets octets(9216, std::byte{0xff});
-    EXPECT_EQ(fold(sum_of(octets)), 0xffff);
+    const Bytes bytes(9216, std::byte{0xff});
+    EXPECT_EQ(fold(sum_of(bytes)), 0xffff);
     EXPECT_EQ(fold(0), 0);
     EXPECT_EQ(fold(0x1'0000), 1);
     EXPECT_EQ(fold(0xffff'0001), 1);
     EXPECT_EQ(fold(0xffff'ffff'0000'0000), 0xffff);
 }
 
-TEST(Checksum, OneOctetAddsToTheHalfOfItsWord) {
+TEST(Checksum, OneByteAddsToTheHalfOfItsWord) {
     for (std::size_t offset = 0; offset < 16; ++offset) {
-        Octets octets(16, std::byte{0});
-        octets[offset] = std::byte{0xab};
-        EXPECT_EQ(fold(sum_of_octet(0xab, offset)), fold(sum_of(octets))) << offset;
+        Bytes bytes(16, std::byte{0});
+        bytes[offset] = std::byte{0xab};
+        EXPECT_EQ(fold(sum_of_byte(0xab, offset)), fold(sum_of(bytes))) << offset;
     }
 }
 
@@ -52,24 +52,24 @@ TEST(Checksum, ChangeOfAWordEqualsComputingAnew) {
     EXPECT_EQ(checksum_after_change(0xdd2f, 0x5555, 0x3285), 0x0000);  // RFC 1624 section 4; the form of RFC 1141 gives 0xffff
     std::mt19937 random{2};
     for (int i = 0; i < 10'000; ++i) {
-        Octets octets(20);
-        for (auto& octet : octets) {
-            octet = static_cast<std::byte>(random());
+        Bytes bytes(20);
+        for (auto& byte : bytes) {
+            byte = static_cast<std::byte>(random());
         }
-        const std::uint16_t before = header_checksum(sum_of(octets));
-        const auto old_word = load_raw<std::uint16_t>(octets.data() + 8);
+        const std::uint16_t before = header_checksum(sum_of(bytes));
+        const auto old_word = load_raw<std::uint16_t>(bytes.data() + 8);
         const auto new_word = static_cast<std::uint16_t>(random());
-        store_raw(octets.data() + 8, new_word);
-        ASSERT_EQ(checksum_after_change(before, old_word, new_word), header_checksum(sum_of(octets)));
+        store_raw(bytes.data() + 8, new_word);
+        ASSERT_EQ(checksum_after_change(before, old_word, new_word), header_checksum(sum_of(bytes)));
     }
 }
 
-/// The words over which the UDP checksum of a packet with 18 counting octets is taken, its field being zero.
-Octets udp_words(const std::string& source, const std::string& destination, std::uint16_t source_port, std::uint16_t destination_port) {
-    Octets words;
+/// The words over which the UDP checksum of a packet with 18 counting bytes is taken, its field being zero.
+Bytes udp_words(const std::string& source, const std::string& destination, std::uint16_t source_port, std::uint16_t destination_port) {
+    Bytes words;
     for (const std::string& text : {source, destination}) {
         const net::Address address = test::address_of(text);
-        test::append(words, std::span{address.octets}.first(net::address_octets(address.family)));
+        test::append(words, std::span{address.bytes}.first(net::address_bytes(address.family)));
     }
     for (const std::uint16_t word :
          {std::uint16_t{26}, std::uint16_t{17}, source_port, destination_port, std::uint16_t{26}, std::uint16_t{0}}) {
@@ -80,16 +80,16 @@ Octets udp_words(const std::string& source, const std::string& destination, std:
 }
 
 TEST(Checksum, UdpZeroIsSentAsAllOnesInBothFamilies) {
-    for (const Octets& words : {udp_words("2001:2::2", "2001:2:0:8000::2", 63319, 7), udp_words("198.18.0.2", "198.19.0.2", 11064, 7)}) {
+    for (const Bytes& words : {udp_words("2001:2::2", "2001:2:0:8000::2", 63319, 7), udp_words("198.18.0.2", "198.19.0.2", 11064, 7)}) {
         EXPECT_EQ(test::slow_checksum(words), 0x0000);
         EXPECT_EQ(udp_checksum(sum_of(words)), 0xffff);
     }
-    const Octets next = udp_words("198.18.0.2", "198.19.0.2", 11063, 7);
-    EXPECT_EQ(swap_octets(udp_checksum(sum_of(next))), 1);
+    const Bytes next = udp_words("198.18.0.2", "198.19.0.2", 11063, 7);
+    EXPECT_EQ(swap_bytes(udp_checksum(sum_of(next))), 1);
 }
 
 TEST(Checksum, HeaderZeroStaysZero) {
-    Octets header = test::from_hex("4500002e000000000a110000c6120102c6130102");
+    Bytes header = test::from_hex("4500002e000000000a110000c6120102c6130102");
     const std::uint16_t checksum = test::slow_checksum(header);
     header[4] = static_cast<std::byte>(checksum / 256);  // an identification that fills the sum up to all ones
     header[5] = static_cast<std::byte>(checksum % 256);

@@ -8,7 +8,7 @@
 namespace gatemark {
 namespace {
 
-TEST(Divider, EqualsTheDivisionOfTheProcessor) {
+TEST(Divider, EqualsTheDivisionOfTheCpu) {
     std::mt19937_64 random{3};
     std::vector<std::uint64_t> numbers{1,
                                        2,
@@ -41,7 +41,7 @@ TEST(Divider, EqualsTheDivisionOfTheProcessor) {
     }
 }
 
-TEST(ShortDivider, EqualsTheDivisionOfTheProcessorWithinItsLimit) {
+TEST(ShortDivider, EqualsTheDivisionOfTheCpuWithinItsLimit) {
     std::mt19937_64 random{4};
     for (int i = 0; i < 2'000; ++i) {
         const std::uint64_t divisor = i < 100 ? static_cast<std::uint64_t>(i) + 1 : (random() >> (random() % 63)) | 1;

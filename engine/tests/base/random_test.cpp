@@ -62,9 +62,9 @@ TEST(RandomSequence, PurposesSeedsAndNeighboursAreIndependent) {
 
 TEST(RandomSequence, MixIsABijectionSoWordsDoNotRepeat) {
     const RandomSequence sequence{7, 3};
-    std::unordered_set<std::uint64_t> seen;
+    std::unordered_set<std::uint64_t> values;
     for (std::uint64_t i = 0; i < 200'000; ++i) {
-        ASSERT_TRUE(seen.insert(sequence.at(i)).second);
+        ASSERT_TRUE(values.insert(sequence.at(i)).second);
     }
 }
 

@@ -30,13 +30,13 @@ void expect_plain(const Json& value) {
 }
 
 std::vector<std::string> names() {
-    std::vector<std::string> found;
+    std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator{GATEMARK_PROTOCOL_EXAMPLES}) {
         if (entry.path().extension() == ".json") {
-            found.push_back(entry.path().stem());
+            names.push_back(entry.path().stem());
         }
     }
-    return found;
+    return names;
 }
 
 TEST(ProtocolExamples, EachIsOneMessageThatIsWrittenAsItWasRead) {

@@ -55,13 +55,13 @@ TEST(TupleSpace, KnowsWhatLiesOutside) {
 TEST(ConnectionSet, HasEveryTupleOnceAndFindsTheConnectionAgain) {
     for (const Order order : {Order::increasing, Order::decreasing, Order::pseudorandom}) {
         const ConnectionSet set{small, order, 210, 42};
-        std::set<std::uint64_t> seen;
+        std::set<std::uint64_t> visited;
         for (std::uint64_t connection = 0; connection < set.count(); ++connection) {
             const Tuple tuple = set.tuple_of(connection);
-            seen.insert(set.space().number(tuple));
+            visited.insert(set.space().number(tuple));
             EXPECT_EQ(set.connection_of(tuple), connection);
         }
-        EXPECT_EQ(seen.size(), 210U);
+        EXPECT_EQ(visited.size(), 210U);
         EXPECT_EQ(set.connection_of({9, 9, 9, 9}), std::nullopt);
     }
 }
@@ -97,8 +97,8 @@ TEST(ConnectionChoice, TakesEachInTurnOrDraws) {
         ASSERT_LT(connection, count);
         ++thirds[connection >> 33];
     }
-    for (const std::uint64_t seen : thirds) {
-        EXPECT_NEAR(static_cast<double>(seen), 10'000, 500);
+    for (const std::uint64_t times : thirds) {
+        EXPECT_NEAR(static_cast<double>(times), 10'000, 500);
     }
 }
 

@@ -11,13 +11,13 @@ namespace gatemark::enumerate {
 namespace {
 
 void expect_every_number_once(const Permutation& permutation) {
-    std::vector<bool> seen(permutation.count());
+    std::vector<bool> visited(permutation.count());
     for (std::uint64_t i = 0; i < permutation.count(); ++i) {
         const std::uint64_t number = permutation.at(i);
         ASSERT_LT(number, permutation.count());
-        ASSERT_FALSE(seen[number]) << number << " twice, at " << i << " of " << permutation.count();
+        ASSERT_FALSE(visited[number]) << number << " twice, at " << i << " of " << permutation.count();
         ASSERT_EQ(permutation.place_of(number), i);
-        seen[number] = true;
+        visited[number] = true;
     }
 }
 
@@ -81,9 +81,9 @@ TEST(Permutation, DependsOnItsKeyAlone) {
 }
 
 /// Chi-square with 63 degrees of freedom: above 130 once in a million.
-double chi_square(const std::vector<std::uint64_t>& seen, double expected) {
+double chi_square(const std::vector<std::uint64_t>& counts, double expected) {
     double sum = 0;
-    for (const std::uint64_t count : seen) {
+    for (const std::uint64_t count : counts) {
         const double off = static_cast<double>(count) - expected;
         sum += off * off / expected;
     }
@@ -114,10 +114,10 @@ TEST(Permutation, OfFewNumbersTakesEveryOrder) {
 TEST(Sequence, GoesUpDownOrAnyWay) {
     for (const Order order : {Order::increasing, Order::decreasing, Order::pseudorandom}) {
         const Sequence sequence{order, 1000, 5};
-        std::vector<bool> seen(1000);
+        std::vector<bool> visited(1000);
         for (std::uint64_t i = 0; i < 1000; ++i) {
             const std::uint64_t number = sequence.at(i);
-            seen[number] = true;
+            visited[number] = true;
             EXPECT_EQ(sequence.place_of(number), i);
             std::array<std::uint64_t, 1> place{i};
             sequence.put_at(place);
@@ -126,7 +126,7 @@ TEST(Sequence, GoesUpDownOrAnyWay) {
                 EXPECT_EQ(number, order == Order::increasing ? i : 999 - i);
             }
         }
-        EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 1000);
+        EXPECT_EQ(std::count(visited.begin(), visited.end(), true), 1000);
     }
 }
 

@@ -9,11 +9,11 @@ namespace {
 
 using test::varying_host;
 
-/// Holds the fast form to translating each host anew, and its share of the checksum to summing the octets.
+/// Holds the fast form to translating each host anew, and its share of the checksum to summing the bytes.
 void expect_equals_slow_form(const HostSet& hosts, net::Family family, const net::AddressMapping* mapping, std::uint32_t step = 1) {
-    const auto made = AddressField::make(hosts, family, mapping, "field");
-    ASSERT_EQ(error_of(made), nullptr) << error_of(made)->what;
-    const auto& field = std::get<AddressField>(made);
+    const auto result = AddressField::make(hosts, family, mapping, "field");
+    ASSERT_EQ(error_of(result), nullptr) << error_of(result)->what;
+    const auto& field = std::get<AddressField>(result);
     ASSERT_EQ(field.family(), family);
     for (std::uint32_t value = hosts.part.minimum; value <= hosts.part.maximum; value += step) {
         for (unsigned network = 0; network < (hosts.many_networks ? 256U : 1U); ++network) {
@@ -22,14 +22,14 @@ void expect_equals_slow_form(const HostSet& hosts, net::Family family, const net
             const net::Address host = hosts.host(small, net_number);
             const net::Address slow = mapping == nullptr ? host : mapping->to(family, host).value();
             ASSERT_EQ(net::to_text(field.at(small, net_number)), net::to_text(slow)) << net::to_text(host);
-            ASSERT_TRUE(field.matches(slow.octets.data(), small, net_number));
-            std::array<std::byte, 16> octets = field.base().octets;
-            const Sum varying = field.write(octets.data(), small, net_number);
-            ASSERT_EQ(fold(sum_of(std::span{field.base().octets}.first(field.octets())) + varying),
-                      fold(sum_of(std::span{octets}.first(field.octets()))));
+            ASSERT_TRUE(field.matches(slow.bytes.data(), small, net_number));
+            std::array<std::byte, 16> bytes = field.base().bytes;
+            const Sum varying = field.write(bytes.data(), small, net_number);
+            ASSERT_EQ(fold(sum_of(std::span{field.base().bytes}.first(field.bytes())) + varying),
+                      fold(sum_of(std::span{bytes}.first(field.bytes()))));
             net::Address wrong = slow;
-            wrong.octets[value % field.octets()] ^= std::byte{1};
-            ASSERT_FALSE(field.matches(wrong.octets.data(), small, net_number));
+            wrong.bytes[value % field.bytes()] ^= std::byte{1};
+            ASSERT_FALSE(field.matches(wrong.bytes.data(), small, net_number));
         }
     }
 }
@@ -71,10 +71,10 @@ TEST(AddressField, Ipv6HostsAtEveryOffsetToIpv4) {
 
 TEST(AddressField, Ipv6HostsOutsideThePrefixAreRefused) {
     const net::AddressMapping mapping = test::mapping_of("2001:db8:122:344::/96");
-    const auto made =
+    const auto result =
         AddressField::make(varying_host("2001:db8:122:344::", 10, ValueMode::pseudorandom, 0, 9), net::Family::ipv4, &mapping, "field");
-    ASSERT_NE(error_of(made), nullptr);
-    EXPECT_EQ(error_of(made)->where, "field");
+    ASSERT_NE(error_of(result), nullptr);
+    EXPECT_EQ(error_of(result)->where, "field");
     EXPECT_NE(error_of(AddressField::make(test::fixed_host("198.18.0.2"), net::Family::ipv6, nullptr, "field")), nullptr);
 }
 
@@ -110,7 +110,7 @@ TEST(AddressField, OneMappingAHostIsTabled) {
     expect_equals_slow_form(varying_host("198.18.0.0", 2, ValueMode::pseudorandom, 2, 254), net::Family::ipv6, &mapping);
 }
 
-TEST(AddressField, APrefixThatSplitsAnOctetIsTabled) {
+TEST(AddressField, APrefixThatSplitsAnByteIsTabled) {
     const net::AddressMapping shifted = test::mapping_of("", {{"198.18.0.0/16", "2001:2::/109"}});  // moves 16 bits up by three
     expect_equals_slow_form(varying_host("198.18.0.0", 2, ValueMode::pseudorandom, 0, 65535), net::Family::ipv6, &shifted, 3);
     const net::AddressMapping halves =
@@ -123,9 +123,9 @@ TEST(AddressField, NetworksThatAreMappedDifferentlyAreRefused) {
         const std::string ipv4 = "198.19." + std::to_string(network);
         for (const auto& [from, to] : {std::pair{ipv4 + ".0/24", "2001:2:0:1::/120"}, std::pair{ipv4 + ".77/32", "2001:2:0:1::77/128"}}) {
             const net::AddressMapping mapping = test::mapping_of("2001:2:0:6400::/96", {{from, to}});
-            const auto made = AddressField::make(varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 2, 254, true), net::Family::ipv6,
-                                                 &mapping, "field");
-            EXPECT_NE(error_of(made), nullptr) << from;
+            const auto result = AddressField::make(varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 2, 254, true), net::Family::ipv6,
+                                                   &mapping, "field");
+            EXPECT_NE(error_of(result), nullptr) << from;
         }
     }
 }

@@ -5,7 +5,7 @@
 namespace gatemark::frame {
 namespace {
 
-using test::Gateway, test::Octets;
+using test::Gateway, test::Bytes;
 
 /// Sizes with odd ones, and those of RFC 2544 section 9.1 and RFC 5180 section 5.1.
 constexpr std::array<std::size_t, 18> sizes{64, 65, 66, 67, 84, 85, 128, 129, 256, 512, 768, 1024, 1280, 1281, 1518, 2048, 8192, 9216};
@@ -14,7 +14,7 @@ constexpr std::array<std::size_t, 18> sizes{64, 65, 66, 67, 84, 85, 128, 129, 25
 void expect_equals_slow_frames(const Stream& stream, Gateway gateway, const test::Vlans& vlans, const StreamRequest& request) {
     for (const std::uint64_t j : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{77}, std::uint64_t{123'456'789'012}}) {
         const std::uint64_t index = 2 * j + 1;
-        const Octets sent = test::sent_frame(stream, j, index);
+        const Bytes sent = test::sent_frame(stream, j, index);
         test::SlowPacket packet = test::read_packet(sent);
         ASSERT_EQ(test::to_hex(sent), test::to_hex(test::write_packet(packet)));
         ASSERT_EQ(packet.vlan, vlans.sent);
@@ -84,19 +84,19 @@ TEST(StreamFrames, EveryModeOfPortsAndHosts) {
 TEST(StreamFrames, ChecksumsHoldForManyFramesInARow) {
     for (const Gateway gateway : test::all_gateways) {
         const Stream stream = test::make_stream(test::request_for(gateway));
-        Octets buffer = stream.sent().frame;
+        Bytes buffer = stream.sent().frame;
         for (std::uint64_t i = 0; i < 20'000; ++i) {  // one buffer, as a pool's: what varies must be overwritten whole
-            write_frame(stream.sent(), buffer.data(), stream.values(i), stream.octet(), i, {i * 0x9e3779b97f4a7c15});
+            write_frame(stream.sent(), buffer.data(), stream.values(i), stream.id(), i, {i * 0x9e3779b97f4a7c15});
             ASSERT_EQ(buffer, test::write_packet(test::read_packet(buffer))) << i;
         }
     }
 }
 
 TEST(StreamFrames, DontFragmentOfATranslatedPacketFollowsItsLength) {
-    for (const std::size_t octets :
-         {1296U, 1297U, 1298U, 1299U, 1300U, 1518U}) {  // 1260 octets of IPv4 are a frame of 1278, and of 1298 as IPv6
-        const Stream stream = test::make_stream(test::request_for(Gateway::siit64, octets));
-        EXPECT_EQ(stream.expected_dont_fragment(), octets > 1298 ? DontFragment::set : DontFragment::clear) << octets;
+    for (const std::size_t bytes :
+         {1296U, 1297U, 1298U, 1299U, 1300U, 1518U}) {  // 1260 bytes of IPv4 are a frame of 1278, and of 1298 as IPv6
+        const Stream stream = test::make_stream(test::request_for(Gateway::siit64, bytes));
+        EXPECT_EQ(stream.expected_dont_fragment(), bytes > 1298 ? DontFragment::set : DontFragment::clear) << bytes;
     }
 }
 
@@ -105,7 +105,7 @@ TEST(StreamFrames, AsSentChangesNothing) {
     request.as_sent = true;
     request.hop_limit_decrement = 0;
     const Stream stream = test::make_stream(request);
-    Octets sent = test::sent_frame(stream, 9, 9), expected = test::frame_in(stream.expected(), stream, 9, 9);
+    Bytes sent = test::sent_frame(stream, 9, 9), expected = test::frame_in(stream.expected(), stream, 9, 9);
     EXPECT_EQ(test::to_hex(std::span{sent}.subspan(12)), test::to_hex(std::span{expected}.subspan(12)));
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 using namespace test;
 
-TEST(GoldenFrames, TheSlowWriterGivesThemOctetByOctet) {
+TEST(GoldenFrames, TheSlowWriterGivesThemByteByByte) {
     for (const Golden& golden : {rfc2544, nat64_in, nat64_out, own_prefix_in, eam_in, eam_out, relay_up_in, relay_up_out, relay_down_in,
                                  relay_down_out, zero_ipv6, zero_ipv4}) {
         SlowPacket packet;
@@ -18,8 +18,8 @@ TEST(GoldenFrames, TheSlowWriterGivesThemOctetByOctet) {
         packet.destination_port = golden.destination_port;
         packet.hop_limit = golden.hop_limit;
         packet.payload = from_hex(golden_data);
-        const Octets frame = test::write_packet(packet);
-        EXPECT_EQ(test::to_hex(std::span{frame}.subspan(14)), test::to_hex(octets_of(golden))) << golden.source;
+        const Bytes frame = test::write_packet(packet);
+        EXPECT_EQ(test::to_hex(std::span{frame}.subspan(14)), test::to_hex(bytes_of(golden))) << golden.source;
     }
 }
 
@@ -28,7 +28,7 @@ TEST(GoldenFrames, HeaderChecksumAfterOneHop) {
     packet.source = test::address_of(rfc2544.source);
     packet.destination = test::address_of(rfc2544.destination);
     packet.payload = test::counting(18);
-    const Octets frame = test::write_packet(test::routed(packet, 1));
+    const Bytes frame = test::write_packet(test::routed(packet, 1));
     EXPECT_EQ(test::to_hex(std::span{frame}.subspan(14 + 10, 2)), "2396");
 }
 
@@ -45,15 +45,15 @@ StreamRequest request_of(const Golden& golden, const char* right_host, std::opti
 }
 
 /// All headers but the UDP checksum, which covers our signature.
-void expect_headers(const FrameForm& form, const Stream& stream, const Golden& golden) {
-    const Octets frame = test::frame_in(form, stream, 0, 0), expected = octets_of(golden);
+void expect_headers(const FrameTemplate& frame_template, const Stream& stream, const Golden& golden) {
+    const Bytes frame = test::frame_in(frame_template, stream, 0, 0), expected = bytes_of(golden);
     ASSERT_EQ(frame.size(), 14 + expected.size());
     const std::size_t headers = expected.size() - 18 - 2;
     EXPECT_EQ(test::to_hex(std::span{frame}.subspan(14, headers)), test::to_hex(std::span{expected}.first(headers)));
     // With the golden payload in place of ours and the sum corrected by the difference, the UDP checksum is the golden one.
     Sum sum = static_cast<std::uint16_t>(~load_raw<std::uint16_t>(frame.data() + 14 + headers));
     for (std::size_t i = 0; i < 18; i += 2) {
-        sum += static_cast<std::uint16_t>(~load_raw<std::uint16_t>(frame.data() + form.layout.payload + i));
+        sum += static_cast<std::uint16_t>(~load_raw<std::uint16_t>(frame.data() + frame_template.layout.payload + i));
         sum += load_raw<std::uint16_t>(expected.data() + headers + 2 + i);
     }
     EXPECT_EQ(udp_checksum(sum), load_raw<std::uint16_t>(expected.data() + headers));

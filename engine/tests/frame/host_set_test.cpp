@@ -23,12 +23,12 @@ void expect_contains_exactly_its_hosts(const HostSet& hosts) {
     }
     const std::size_t hosts_count = (hosts.varies() ? hosts.part.count() : 1) * (hosts.many_networks ? 256U : 1U);
     EXPECT_EQ(texts.size(), hosts_count);
-    const std::size_t octets = net::address_octets(hosts.address.family);
+    const std::size_t bytes = net::address_bytes(hosts.address.family);
     for (const std::uint16_t value : {hosts.part.minimum, hosts.part.maximum}) {
-        for (std::size_t octet = 0; octet < octets; ++octet) {
+        for (std::size_t byte = 0; byte < bytes; ++byte) {
             for (unsigned changed = 0; changed < 256; ++changed) {
                 net::Address other = hosts.host(value, hosts.many_networks ? 17 : 0);
-                other.octets[octet] = static_cast<std::byte>(changed);
+                other.bytes[byte] = static_cast<std::byte>(changed);
                 const bool is_host = texts.contains(net::to_text(other)) || other == hosts.address;
                 ASSERT_EQ(hosts.contains(other), is_host) << net::to_text(other);
             }

@@ -10,19 +10,19 @@
 namespace gatemark::frame {
 namespace {
 
-using test::Gateway, test::Octets, test::SlowPacket;
+using test::Gateway, test::Bytes, test::SlowPacket;
 
 constexpr std::uint64_t number = 5, sent_as = 50;
 
-bool recognized(const Stream& stream, const Octets& frame) {
+bool recognized(const Stream& stream, const Bytes& frame) {
     const Recognizer recognizer{stream};
-    return recognizer.has_right_template(frame) && recognizer.has_right_values(frame.data(), stream.values(number));
+    return recognizer.matches_template(frame) && recognizer.matches_values(frame.data(), stream.values(number));
 }
 
 /// The oracle: field by field.
-bool right(const Stream& stream, const Octets& frame) {
-    const Arrival arrival = classify(frame, test::trial_tag());
-    return arrival.kind == ArrivalKind::ours && signature::stream(frame.data() + arrival.payload) == stream.octet() &&
+bool passes_verification(const Stream& stream, const Bytes& frame) {
+    const Arrival arrival = classify(frame, test::trial_id());
+    return arrival.kind == ArrivalKind::ours && signature::stream(frame.data() + arrival.payload) == stream.id() &&
            verify(frame, arrival, stream, stream.values(number)).none();
 }
 
@@ -57,12 +57,12 @@ Gateway gateway_of(const StreamRequest& request) {
 TEST(Recognizer, KnowsWhatACorrectGatewayMakesOfAFrame) {
     for (StreamRequest request : requests_of_all_kinds()) {
         const Gateway gateway = gateway_of(request);
-        for (const std::size_t octets : {0U, 1U, 2U, 15U, 16U, 17U, 500U, 1434U, 9132U}) {
+        for (const std::size_t bytes : {0U, 1U, 2U, 15U, 16U, 17U, 500U, 1434U, 9132U}) {
             for (const auto& vlan : {std::optional<std::uint16_t>{}, std::optional<std::uint16_t>{100}}) {
                 for (const bool dont_fragment : {false, true}) {
-                    request.frame_octets = test::smallest_frame(gateway) + octets;
+                    request.frame_octets = test::smallest_frame(gateway) + bytes;
                     request.dont_fragment = dont_fragment;
-                    request.traffic_class = static_cast<std::uint8_t>(octets);
+                    request.traffic_class = static_cast<std::uint8_t>(bytes);
                     const Stream stream = test::make_stream(request, {{}, vlan});
                     SlowPacket packet = arrived(stream, gateway, vlan);
                     packet.link_destination = *net::parse_mac("02:00:00:00:00:09");
@@ -81,30 +81,30 @@ TEST(Recognizer, KnowsExplicitlyMappedHosts) {
                                        {{"198.19.0.2/32", "2001:db8:1::77/128"}, {"198.19.0.3/32", "2001:db8:2::99/128"}});
     const Stream stream = test::make_stream(request);
     ASSERT_TRUE(stream.expected().destination.varies());
-    Octets frame = test::frame_in(stream.expected(), stream, number, sent_as);
-    ASSERT_TRUE(right(stream, frame));
+    Bytes frame = test::frame_in(stream.expected(), stream, number, sent_as);
+    ASSERT_TRUE(passes_verification(stream, frame));
     EXPECT_TRUE(recognized(stream, frame));
     frame[stream.expected().layout.destination_address() + 15] ^= std::byte{1};
     EXPECT_FALSE(recognized(stream, frame));
 }
 
 TEST(Recognizer, TakesNoFrameThatVerificationRefuses) {
-    std::size_t both = 0, right_only = 0;
+    std::size_t both = 0, correct_only = 0;
     for (StreamRequest request : requests_of_all_kinds()) {
         request.frame_octets = 100;
         const Stream stream = test::make_stream(request);
-        const Octets correct = test::write_packet(arrived(stream, gateway_of(request)));
+        const Bytes correct = test::write_packet(arrived(stream, gateway_of(request)));
         for (std::size_t bit = 0; bit < 8 * correct.size(); ++bit) {
-            Octets frame = correct;
+            Bytes frame = correct;
             frame[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
-            const bool is_right = right(stream, frame), is_recognized = recognized(stream, frame);
-            EXPECT_FALSE(is_recognized && !is_right) << "octet " << bit / 8 << " bit " << bit % 8;
+            const bool is_correct = passes_verification(stream, frame), is_recognized = recognized(stream, frame);
+            EXPECT_FALSE(is_recognized && !is_correct) << "byte " << bit / 8 << " bit " << bit % 8;
             both += is_recognized ? 1 : 0;
-            right_only += is_right && !is_recognized ? 1 : 0;
+            correct_only += is_correct && !is_recognized ? 1 : 0;
         }
     }
     EXPECT_EQ(both, requests_of_all_kinds().size() * 96) << "a link-layer address may be any";
-    EXPECT_EQ(right_only, 0U);
+    EXPECT_EQ(correct_only, 0U);
 }
 
 /// Checksums are made to fit, so only what else is compared can tell.
@@ -113,20 +113,20 @@ TEST(Recognizer, AgreesWithVerificationOnWholePacketsChangedAtRandom) {
     const auto any = [&](std::uint64_t below) { return random() % below; };
     std::vector<std::pair<Stream, Gateway>> streams;
     for (StreamRequest request : requests_of_all_kinds()) {
-        for (const std::size_t octets : {84U, 101U, 144U}) {
-            request.frame_octets = octets;
+        for (const std::size_t bytes : {84U, 101U, 144U}) {
+            request.frame_octets = bytes;
             streams.emplace_back(test::make_stream(request), gateway_of(request));
         }
     }
-    std::size_t right_count = 0;
+    std::size_t correct_count = 0;
     for (int round = 0; round < 20'000; ++round) {
         const auto& [stream, gateway] = streams[any(streams.size())];
         SlowPacket packet = arrived(stream, gateway);
         for (std::uint64_t change = any(3); change > 0; --change) {
             switch (any(10)) {
-                case 0: packet.source.octets[any(net::address_octets(packet.source.family))] ^= static_cast<std::byte>(any(256)); break;
+                case 0: packet.source.bytes[any(net::address_bytes(packet.source.family))] ^= static_cast<std::byte>(any(256)); break;
                 case 1:
-                    packet.destination.octets[any(net::address_octets(packet.destination.family))] ^= static_cast<std::byte>(any(256));
+                    packet.destination.bytes[any(net::address_bytes(packet.destination.family))] ^= static_cast<std::byte>(any(256));
                     break;
                 case 2: packet.source_port ^= static_cast<std::uint16_t>(any(4)); break;
                 case 3: packet.destination_port ^= static_cast<std::uint16_t>(any(4)); break;
@@ -138,13 +138,13 @@ TEST(Recognizer, AgreesWithVerificationOnWholePacketsChangedAtRandom) {
                 default: packet.traffic_class ^= static_cast<std::uint8_t>(any(2)); break;
             }
         }
-        const Octets frame = test::write_packet(packet);
-        const bool is_right = right(stream, frame);
-        EXPECT_EQ(recognized(stream, frame), is_right) << round;
-        right_count += is_right ? 1 : 0;
+        const Bytes frame = test::write_packet(packet);
+        const bool is_correct = passes_verification(stream, frame);
+        EXPECT_EQ(recognized(stream, frame), is_correct) << round;
+        correct_count += is_correct ? 1 : 0;
     }
-    EXPECT_GT(right_count, 5'000U);
-    EXPECT_LT(right_count, 15'000U);
+    EXPECT_GT(correct_count, 5'000U);
+    EXPECT_LT(correct_count, 15'000U);
 }
 
 TEST(Recognizer, TakesAnySourceOfAnInitiatorsFrameThatFitsTheChecksums) {
@@ -160,10 +160,10 @@ TEST(Recognizer, TakesAnySourceOfAnInitiatorsFrameThatFitsTheChecksums) {
             packet.source = test::address_of(source);
             packet.source_port = port;
             packet.identification = port;  // who shares an address chooses this as well
-            Octets frame = test::write_packet(packet);
-            EXPECT_TRUE(right(stream, frame) && recognized(stream, frame)) << source << " " << port;
+            Bytes frame = test::write_packet(packet);
+            EXPECT_TRUE(passes_verification(stream, frame) && recognized(stream, frame)) << source << " " << port;
             frame[stream.expected().layout.source_address()] ^= std::byte{1};
-            EXPECT_FALSE(right(stream, frame) || recognized(stream, frame)) << source << " " << port;
+            EXPECT_FALSE(passes_verification(stream, frame) || recognized(stream, frame)) << source << " " << port;
         }
     }
     packet.destination_port ^= 1;
@@ -172,26 +172,26 @@ TEST(Recognizer, TakesAnySourceOfAnInitiatorsFrameThatFitsTheChecksums) {
 
 TEST(Recognizer, LeavesPaddedFramesAndOtherFormsOfAChecksumToVerification) {
     const Stream stream = test::make_stream(test::request_for(Gateway::router44));
-    Octets frame = test::write_packet(arrived(stream, Gateway::router44));
+    Bytes frame = test::write_packet(arrived(stream, Gateway::router44));
     frame.resize(64);
-    EXPECT_TRUE(right(stream, frame));
+    EXPECT_TRUE(passes_verification(stream, frame));
     EXPECT_FALSE(recognized(stream, frame));
 }
 
-TEST(Recognizer, LooksAtNoOctetBeyondTheFrame) {
+TEST(Recognizer, LooksAtNoByteBeyondTheFrame) {
     std::mt19937_64 random{2};
     const Stream stream = test::make_stream(test::request_for(Gateway::siit46, 100));
-    const Octets correct = test::write_packet(arrived(stream, Gateway::siit46));
-    for (std::size_t octets = 0; octets <= correct.size() + 1; ++octets) {
-        Octets frame = correct;
-        frame.resize(octets);
+    const Bytes correct = test::write_packet(arrived(stream, Gateway::siit46));
+    for (std::size_t bytes = 0; bytes <= correct.size() + 1; ++bytes) {
+        Bytes frame = correct;
+        frame.resize(bytes);
         frame.shrink_to_fit();
-        EXPECT_EQ(recognized(stream, frame), octets == correct.size());
+        EXPECT_EQ(recognized(stream, frame), bytes == correct.size());
     }
     for (int round = 0; round < 10'000; ++round) {
-        Octets frame(random() % 200);
-        for (std::byte& octet : frame) {
-            octet = static_cast<std::byte>(random());
+        Bytes frame(random() % 200);
+        for (std::byte& byte : frame) {
+            byte = static_cast<std::byte>(random());
         }
         EXPECT_FALSE(recognized(stream, frame));
     }

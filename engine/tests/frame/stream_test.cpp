@@ -10,17 +10,17 @@ namespace {
 using test::Gateway;
 
 std::string problem_of(const StreamRequest& request) {
-    const auto made =
+    const auto result =
         Stream::make(request, signature::Direction::forward, signature::TrafficClass::foreground, 1, 1, {}, std::nullopt, "stream");
-    return error_of(made) == nullptr ? "" : error_of(made)->where;
+    return error_of(result) == nullptr ? "" : error_of(result)->where;
 }
 
 TEST(Stream, RefusesFramesThatCannotBe) {
     for (const Gateway gateway : test::all_gateways) {
-        for (const std::size_t octets : {std::size_t{0}, test::smallest_frame(gateway) - 1, std::size_t{9237}}) {
+        for (const std::size_t bytes : {std::size_t{0}, test::smallest_frame(gateway) - 1, std::size_t{9237}}) {
             StreamRequest request = test::request_for(gateway);
-            request.frame_octets = octets;
-            EXPECT_EQ(problem_of(request), "stream.frame_octets") << octets;
+            request.frame_octets = bytes;
+            EXPECT_EQ(problem_of(request), "stream.frame_octets") << bytes;
         }
         EXPECT_EQ(problem_of(test::request_for(gateway)), "");
     }
@@ -77,14 +77,14 @@ TEST(Stream, PortsAndHostsTakeTheirWholeRanges) {
 
 TEST(Signature, TellsTrialsAndStreamsApart) {
     using namespace signature;
-    EXPECT_NE(tag_of(42, 1), tag_of(42, 2));
-    EXPECT_TRUE(same_campaign(tag_of(42, 1), tag_of(42, 2)));
-    EXPECT_FALSE(same_campaign(tag_of(42, 1), tag_of(43, 1)));
-    EXPECT_EQ(stream_octet(Direction::forward, TrafficClass::foreground), 0xa0);
-    EXPECT_EQ(stream_octet(Direction::reverse, TrafficClass::background), 0xa3);
-    const test::Octets frame = test::sent_frame(test::make_stream(test::request_for(Gateway::router44)), 5, 0xfe'dcba'9876);
+    EXPECT_NE(trial_id_of(42, 1), trial_id_of(42, 2));
+    EXPECT_TRUE(same_campaign(trial_id_of(42, 1), trial_id_of(42, 2)));
+    EXPECT_FALSE(same_campaign(trial_id_of(42, 1), trial_id_of(43, 1)));
+    EXPECT_EQ(stream_id(Direction::forward, TrafficClass::foreground), 0xa0);
+    EXPECT_EQ(stream_id(Direction::reverse, TrafficClass::background), 0xa3);
+    const test::Bytes frame = test::sent_frame(test::make_stream(test::request_for(Gateway::router44)), 5, 0xfe'dcba'9876);
     const std::byte* const payload = frame.data() + 42;
-    EXPECT_EQ(tag(payload), test::trial_tag());
+    EXPECT_EQ(trial_id(payload), test::trial_id());
     EXPECT_EQ(stream(payload), 0xa0);
     EXPECT_EQ(index(payload), 0xfe'dcba'9876U);
     EXPECT_EQ(load_big_endian<std::uint64_t>(payload + timestamp_offset), 0x0123456789abcdefU);

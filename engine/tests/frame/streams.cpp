@@ -76,17 +76,17 @@ frame::Stream make_stream(const frame::StreamRequest& request, const Vlans& vlan
                           frame::signature::Direction direction) {
     const frame::LinkAddresses link{
         .source = *net::parse_mac("02:00:00:00:00:01"), .destination = *net::parse_mac("02:00:00:00:00:02"), .vlan_id = vlans.sent};
-    return value_of(frame::Stream::make(request, direction, traffic_class, seed, trial_tag(), link, vlans.received, "stream"));
+    return value_of(frame::Stream::make(request, direction, traffic_class, seed, trial_id(), link, vlans.received, "stream"));
 }
 
-Octets frame_in(const frame::FrameForm& form, const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index,
-                std::uint64_t ticks) {
-    Octets octets = form.frame;
-    frame::write_frame(form, octets.data(), stream.values(number_in_class), stream.octet(), index, {ticks});
-    return octets;
+Bytes frame_in(const frame::FrameTemplate& frame_template, const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index,
+               std::uint64_t ticks) {
+    Bytes bytes = frame_template.frame;
+    frame::write_frame(frame_template, bytes.data(), stream.values(number_in_class), stream.id(), index, {ticks});
+    return bytes;
 }
 
-Octets sent_frame(const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index) {
+Bytes sent_frame(const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index) {
     return frame_in(stream.sent(), stream, number_in_class, index);
 }
 

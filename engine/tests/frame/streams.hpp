@@ -9,7 +9,7 @@ namespace gatemark::test {
 constexpr std::uint64_t seed = 42;
 constexpr std::uint32_t trial_number = 7;
 constexpr const char* prefix_96 = "64:ff9b::";
-[[nodiscard]] inline std::uint32_t trial_tag() { return frame::signature::tag_of(seed, trial_number); }
+[[nodiscard]] inline std::uint32_t trial_id() { return frame::signature::trial_id_of(seed, trial_number); }
 
 enum class Gateway : std::uint8_t { router44, router66, siit64, siit46 };
 inline constexpr std::array<Gateway, 4> all_gateways{Gateway::router44, Gateway::router66, Gateway::siit64, Gateway::siit46};
@@ -34,9 +34,9 @@ struct Vlans {
                                         frame::signature::TrafficClass traffic_class = frame::signature::TrafficClass::foreground,
                                         frame::signature::Direction direction = frame::signature::Direction::forward);
 
-[[nodiscard]] Octets frame_in(const frame::FrameForm& form, const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index,
-                              std::uint64_t ticks = 0x0123456789abcdef);
-[[nodiscard]] Octets sent_frame(const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index);
+[[nodiscard]] Bytes frame_in(const frame::FrameTemplate& frame_template, const frame::Stream& stream, std::uint64_t number_in_class,
+                             std::uint64_t index, std::uint64_t ticks = 0x0123456789abcdef);
+[[nodiscard]] Bytes sent_frame(const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index);
 
 /// What a correct gateway makes of `sent`, by the slow translator. The identification of translated IPv4 packets is 0xbeef.
 [[nodiscard]] SlowPacket forwarded(std::span<const std::byte> sent, Gateway gateway,

@@ -31,13 +31,13 @@ TEST(ValueSequence, PseudorandomReachesBothEndsAndStaysWithin) {
         const ValueSequence sequence{{ValueMode::pseudorandom, minimum, maximum}};
         EXPECT_EQ(sequence.at(3, 0), minimum);
         EXPECT_EQ(sequence.at(3, 0xffffffff), maximum);
-        std::set<std::uint16_t> seen;
+        std::set<std::uint16_t> values;
         for (std::uint64_t uniform = 0; uniform <= 0xffffffff; uniform += 65521) {
             const std::uint16_t value = sequence.at(uniform, static_cast<std::uint32_t>(uniform));
             ASSERT_TRUE(value >= minimum && value <= maximum);
-            seen.insert(value);
+            values.insert(value);
         }
-        EXPECT_GT(seen.size(), (static_cast<std::size_t>(maximum) - minimum + 1) * 9 / 10);
+        EXPECT_GT(values.size(), (static_cast<std::size_t>(maximum) - minimum + 1) * 9 / 10);
     }
 }
 

@@ -10,7 +10,7 @@
 namespace gatemark::frame {
 namespace {
 
-using test::Gateway, test::Octets, test::SlowPacket;
+using test::Gateway, test::Bytes, test::SlowPacket;
 
 std::string names_of(const Faults& faults) {
     std::string names;
@@ -23,8 +23,8 @@ std::string names_of(const Faults& faults) {
 }
 
 /// What verification says of `frame`, which claims to be frame 5 of the stream.
-std::string faults_of(const Stream& stream, const Octets& frame) {
-    const Arrival arrival = classify(frame, test::trial_tag());
+std::string faults_of(const Stream& stream, const Bytes& frame) {
+    const Arrival arrival = classify(frame, test::trial_id());
     return arrival.kind == ArrivalKind::ours ? names_of(verify(frame, arrival, stream, stream.values(5))) : "not ours";
 }
 
@@ -34,20 +34,20 @@ SlowPacket arrived(const Stream& stream, Gateway gateway, std::optional<std::uin
 
 TEST(Verification, WhatACorrectGatewayMakesOfAFrameHasNoFault) {
     for (const Gateway gateway : test::all_gateways) {
-        for (const std::size_t octets : {64U, 65U, 84U, 100U, 1280U, 1298U, 1299U, 1518U, 9216U}) {
-            if (octets < test::smallest_frame(gateway)) {
+        for (const std::size_t bytes : {64U, 65U, 84U, 100U, 1280U, 1298U, 1299U, 1518U, 9216U}) {
+            if (bytes < test::smallest_frame(gateway)) {
                 continue;
             }
             for (const auto& vlan : {std::optional<std::uint16_t>{}, std::optional<std::uint16_t>{100}}) {
                 for (const unsigned traffic_class : {0U, 0xb8U}) {
                     for (const bool dont_fragment : {false, true}) {
-                        StreamRequest request = test::request_for(gateway, octets);
+                        StreamRequest request = test::request_for(gateway, bytes);
                         request.traffic_class = static_cast<std::uint8_t>(traffic_class);
                         request.dont_fragment = dont_fragment;
                         const Stream stream = test::make_stream(request, {{}, vlan});
                         SlowPacket packet = arrived(stream, gateway, vlan);
                         packet.link_destination = *net::parse_mac("02:00:00:00:00:09");
-                        EXPECT_EQ(faults_of(stream, test::write_packet(packet)), "") << octets;
+                        EXPECT_EQ(faults_of(stream, test::write_packet(packet)), "") << bytes;
                     }
                 }
             }
@@ -75,12 +75,12 @@ std::vector<Corruption> common_corruptions() {
             {"hop limit decremented twice", [](SlowPacket& p) { --p.hop_limit; }, "hop_limit"},
             {"low bit of traffic class", [](SlowPacket& p) { p.traffic_class ^= 1; }, "traffic_class"},
             {"high bit of traffic class", [](SlowPacket& p) { p.traffic_class ^= 0x80; }, "traffic_class"},
-            {"first octet of source", [](SlowPacket& p) { p.source.octets[0] ^= std::byte{1}; }, "source_address"},
-            {"last octet of source", [](SlowPacket& p) { p.source.octets[net::address_octets(p.source.family) - 1] ^= std::byte{1}; },
+            {"first byte of source", [](SlowPacket& p) { p.source.bytes[0] ^= std::byte{1}; }, "source_address"},
+            {"last byte of source", [](SlowPacket& p) { p.source.bytes[net::address_bytes(p.source.family) - 1] ^= std::byte{1}; },
              "source_address"},
-            {"first octet of destination", [](SlowPacket& p) { p.destination.octets[0] ^= std::byte{1}; }, "destination_address"},
-            {"last octet of destination",
-             [](SlowPacket& p) { p.destination.octets[net::address_octets(p.source.family) - 1] ^= std::byte{1}; }, "destination_address"},
+            {"first byte of destination", [](SlowPacket& p) { p.destination.bytes[0] ^= std::byte{1}; }, "destination_address"},
+            {"last byte of destination",
+             [](SlowPacket& p) { p.destination.bytes[net::address_bytes(p.source.family) - 1] ^= std::byte{1}; }, "destination_address"},
             {"source port", [](SlowPacket& p) { p.source_port ^= 0x100; }, "source_port"},
             {"destination port", [](SlowPacket& p) { p.destination_port ^= 1; }, "destination_port"},
             {"ports swapped", [](SlowPacket& p) { std::swap(p.source_port, p.destination_port); }, "source_port destination_port"},
@@ -94,10 +94,10 @@ std::vector<Corruption> common_corruptions() {
              [](SlowPacket& p) { p.wrong_ip_length = static_cast<std::uint16_t>((p.is_ipv4() ? 20 : 0) + 8 + p.payload.size() + 1); },
              "length"},
             {"VLAN tag added", [](SlowPacket& p) { p.vlan = 100; }, "vlan"},
-            {"first payload octet behind the signature", [](SlowPacket& p) { p.payload[18] ^= std::byte{1}; }, "payload"},
-            {"last payload octet", [](SlowPacket& p) { p.payload.back() ^= std::byte{0x80}; }, "payload"},
-            {"one octet less", [](SlowPacket& p) { p.payload.pop_back(); }, "length udp_length"},
-            {"one octet more", [](SlowPacket& p) { p.payload.push_back(std::byte{9}); }, "length udp_length"}};
+            {"first payload byte behind the signature", [](SlowPacket& p) { p.payload[18] ^= std::byte{1}; }, "payload"},
+            {"last payload byte", [](SlowPacket& p) { p.payload.back() ^= std::byte{0x80}; }, "payload"},
+            {"one byte less", [](SlowPacket& p) { p.payload.pop_back(); }, "length udp_length"},
+            {"one byte more", [](SlowPacket& p) { p.payload.push_back(std::byte{9}); }, "length udp_length"}};
 }
 
 std::vector<Corruption> ipv4_corruptions() {
@@ -168,9 +168,9 @@ TEST(Verification, VlanTagMustBeTheExpectedOne) {
     EXPECT_EQ(faults_of(stream, test::write_packet(packet)), "vlan");
 }
 
-TEST(Verification, PaddingOfTheSmallestFramesIsNoFaultButOctetsBehindLongerOnesAre) {
+TEST(Verification, PaddingOfTheSmallestFramesIsNoFaultButBytesBehindLongerOnesAre) {
     const Stream small = test::make_stream(test::request_for(Gateway::router44));
-    Octets frame = test::write_packet(arrived(small, Gateway::router44));
+    Bytes frame = test::write_packet(arrived(small, Gateway::router44));
     ASSERT_EQ(frame.size(), 60U);
     frame.resize(64);
     EXPECT_EQ(faults_of(small, frame), "");
@@ -187,18 +187,18 @@ TEST(Verification, PaddingOfTheSmallestFramesIsNoFaultButOctetsBehindLongerOnesA
 TEST(Verification, EverySingleFlippedBitIsNoticed) {
     for (const Gateway gateway : test::all_gateways) {
         const Stream stream = test::make_stream(test::request_for(gateway, 150));
-        const Octets correct = test::write_packet(arrived(stream, gateway));
+        const Bytes correct = test::write_packet(arrived(stream, gateway));
         for (std::size_t bit = 8 * 14; bit < 8 * correct.size(); ++bit) {
-            Octets frame = correct;
+            Bytes frame = correct;
             frame[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
-            EXPECT_NE(faults_of(stream, frame), "") << "octet " << bit / 8 << " bit " << bit % 8;
+            EXPECT_NE(faults_of(stream, frame), "") << "byte " << bit / 8 << " bit " << bit % 8;
         }
     }
 }
 
 TEST(Verification, AGatewayThatChangesPayloadWithoutTheChecksumHasBothFaults) {
     const Stream stream = test::make_stream(test::request_for(Gateway::siit46, 200));
-    Octets frame = test::write_packet(arrived(stream, Gateway::siit46));
+    Bytes frame = test::write_packet(arrived(stream, Gateway::siit46));
     frame.back() ^= std::byte{1};
     EXPECT_EQ(faults_of(stream, frame), "udp_checksum payload");
 }
@@ -212,20 +212,20 @@ TEST(Verification, AcceptsAZeroChecksumOnlyForOnesAndOnlyFromATranslatorKnownFor
         std::size_t ones = 0;
         for (std::uint64_t index = 0; index < 400'000 && ones < 2; ++index) {
             SlowPacket packet = test::forwarded(test::sent_frame(strict, 5, index), gateway);
-            const Octets correct = test::write_packet(packet);
-            const std::size_t checksum = classify(correct, test::trial_tag()).udp + net::udp::checksum;
+            const Bytes correct = test::write_packet(packet);
+            const std::size_t checksum = classify(correct, test::trial_id()).udp + net::udp::checksum;
             const bool is_ones = load_raw<std::uint16_t>(correct.data() + checksum) == 0xffff;
             if (!is_ones && index > 100) {
                 continue;
             }
             ones += is_ones ? 1 : 0;
             packet.udp_checksum_absent = true;
-            const Octets zeroed = test::write_packet(packet);
+            const Bytes zeroed = test::write_packet(packet);
             EXPECT_EQ(faults_of(strict, zeroed), "udp_checksum");
             EXPECT_EQ(faults_of(lenient, zeroed), is_ones ? "" : "udp_checksum");
-            EXPECT_TRUE(has_zero_checksum(zeroed, classify(zeroed, test::trial_tag())));
+            EXPECT_TRUE(has_zero_checksum(zeroed, classify(zeroed, test::trial_id())));
             EXPECT_EQ(faults_of(lenient, correct), "");
-            EXPECT_FALSE(has_zero_checksum(correct, classify(correct, test::trial_tag())));
+            EXPECT_FALSE(has_zero_checksum(correct, classify(correct, test::trial_id())));
         }
         EXPECT_EQ(ones, 2U) << "about one frame in 65,536";
     }

@@ -7,33 +7,33 @@ namespace gatemark::test {
 
 namespace {
 
-Octets octets_of(const net::Address& address) {
-    return {address.octets.begin(), address.octets.begin() + (address.family == net::Family::ipv4 ? 4 : 16)};
+Bytes bytes_of(const net::Address& address) {
+    return {address.bytes.begin(), address.bytes.begin() + (address.family == net::Family::ipv4 ? 4 : 16)};
 }
 
-std::uint16_t read_16(std::span<const std::byte> octets, std::size_t at) {
-    return static_cast<std::uint16_t>(256 * std::to_integer<unsigned>(octets[at]) + std::to_integer<unsigned>(octets[at + 1]));
+std::uint16_t read_16(std::span<const std::byte> bytes, std::size_t at) {
+    return static_cast<std::uint16_t>(256 * std::to_integer<unsigned>(bytes[at]) + std::to_integer<unsigned>(bytes[at + 1]));
 }
 
-net::Address read_address(net::Family family, std::span<const std::byte> octets, std::size_t at) {
-    net::Address address{.family = family, .octets = {}};
+net::Address read_address(net::Family family, std::span<const std::byte> bytes, std::size_t at) {
+    net::Address address{.family = family, .bytes = {}};
     for (std::size_t i = 0; i < (family == net::Family::ipv4 ? 4U : 16U); ++i) {
-        address.octets[i] = octets[at + i];
+        address.bytes[i] = bytes[at + i];
     }
     return address;
 }
 
 /// The UDP datagram with its checksum (RFC 768; RFC 8200 section 8.1).
-Octets write_udp(const SlowPacket& packet) {
+Bytes write_udp(const SlowPacket& packet) {
     const auto true_length = static_cast<std::uint16_t>(8 + packet.payload.size());
-    Octets udp;
+    Bytes udp;
     append_16(udp, packet.source_port);
     append_16(udp, packet.destination_port);
     append_16(udp, packet.wrong_udp_length.value_or(true_length));
     append_16(udp, 0);
     append(udp, packet.payload);
-    Octets summed = octets_of(packet.source);
-    append(summed, octets_of(packet.destination));
+    Bytes summed = bytes_of(packet.source);
+    append(summed, bytes_of(packet.destination));
     append_16(summed, true_length);
     append_16(summed, 17);
     append(summed, udp);
@@ -47,20 +47,20 @@ Octets write_udp(const SlowPacket& packet) {
     return udp;
 }
 
-Octets write_ipv4(const SlowPacket& packet, const Octets& udp) {
-    const std::size_t header_octets = 20 + packet.options.size();
-    Octets header;
-    header.push_back(static_cast<std::byte>(0x40 + header_octets / 4));
+Bytes write_ipv4(const SlowPacket& packet, const Bytes& udp) {
+    const std::size_t header_bytes = 20 + packet.options.size();
+    Bytes header;
+    header.push_back(static_cast<std::byte>(0x40 + header_bytes / 4));
     header.push_back(static_cast<std::byte>(packet.traffic_class));
-    append_16(header, packet.wrong_ip_length.value_or(static_cast<std::uint16_t>(header_octets + udp.size())));
+    append_16(header, packet.wrong_ip_length.value_or(static_cast<std::uint16_t>(header_bytes + udp.size())));
     append_16(header, packet.identification);
     append_16(header, static_cast<std::uint16_t>((packet.reserved_bit ? 0x8000 : 0) + (packet.dont_fragment ? 0x4000 : 0) +
                                                  (packet.more_fragments ? 0x2000 : 0)));
     header.push_back(static_cast<std::byte>(packet.hop_limit));
     header.push_back(std::byte{17});
     append_16(header, 0);
-    append(header, octets_of(packet.source));
-    append(header, octets_of(packet.destination));
+    append(header, bytes_of(packet.source));
+    append(header, bytes_of(packet.destination));
     append(header, packet.options);
     const auto checksum = static_cast<std::uint16_t>(slow_checksum(header) ^ packet.header_checksum_xor);
     header[10] = static_cast<std::byte>(checksum / 256);
@@ -68,16 +68,16 @@ Octets write_ipv4(const SlowPacket& packet, const Octets& udp) {
     return header;
 }
 
-Octets write_ipv6(const SlowPacket& packet, const Octets& udp) {
-    const std::size_t payload_octets = udp.size() + (packet.fragment_header ? 8 : 0);
-    Octets header;
+Bytes write_ipv6(const SlowPacket& packet, const Bytes& udp) {
+    const std::size_t payload_bytes = udp.size() + (packet.fragment_header ? 8 : 0);
+    Bytes header;
     append_16(header, static_cast<std::uint16_t>(0x6000 + packet.traffic_class * 16 + packet.flow_label / 65536));
     append_16(header, static_cast<std::uint16_t>(packet.flow_label % 65536));
-    append_16(header, packet.wrong_ip_length.value_or(static_cast<std::uint16_t>(payload_octets)));
+    append_16(header, packet.wrong_ip_length.value_or(static_cast<std::uint16_t>(payload_bytes)));
     header.push_back(packet.fragment_header ? std::byte{44} : std::byte{17});
     header.push_back(static_cast<std::byte>(packet.hop_limit));
-    append(header, octets_of(packet.source));
-    append(header, octets_of(packet.destination));
+    append(header, bytes_of(packet.source));
+    append(header, bytes_of(packet.destination));
     if (packet.fragment_header) {
         append(header, from_hex("1100 0000 00001234"));
     }
@@ -86,15 +86,15 @@ Octets write_ipv6(const SlowPacket& packet, const Octets& udp) {
 
 }  // namespace
 
-Octets write_packet(const SlowPacket& packet) {
-    Octets frame{packet.link_destination.begin(), packet.link_destination.end()};
+Bytes write_packet(const SlowPacket& packet) {
+    Bytes frame{packet.link_destination.begin(), packet.link_destination.end()};
     append(frame, packet.link_source);
     if (packet.vlan) {
         append_16(frame, 0x8100);
         append_16(frame, *packet.vlan);
     }
     append_16(frame, packet.is_ipv4() ? 0x0800 : 0x86dd);
-    const Octets udp = write_udp(packet);
+    const Bytes udp = write_udp(packet);
     append(frame, packet.is_ipv4() ? write_ipv4(packet, udp) : write_ipv6(packet, udp));
     append(frame, udp);
     return frame;
@@ -166,10 +166,10 @@ AddressFunction embedding_96(const std::string& prefix) {
         net::Address result;
         if (address.family == net::Family::ipv4) {
             result = base;
-            std::copy_n(address.octets.begin(), 4, result.octets.begin() + 12);
+            std::copy_n(address.bytes.begin(), 4, result.bytes.begin() + 12);
         } else {
             result.family = net::Family::ipv4;
-            std::copy_n(address.octets.begin() + 12, 4, result.octets.begin());
+            std::copy_n(address.bytes.begin() + 12, 4, result.bytes.begin());
         }
         return result;
     };

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "golden/octets.hpp"
+#include "golden/bytes.hpp"
 #include "net/address.hpp"
 
 #include <functional>
@@ -18,10 +18,10 @@ struct SlowPacket {
     std::uint32_t flow_label = 0;      ///< IPv6
     std::uint16_t identification = 0;  ///< IPv4, as all up to `options`
     bool dont_fragment = false, more_fragments = false, reserved_bit = false;
-    Octets options;                ///< a multiple of four octets
+    Bytes options;                 ///< a multiple of four bytes
     bool fragment_header = false;  ///< IPv6: an atomic fragment (RFC 6946)
     std::uint16_t source_port = 0, destination_port = 0;
-    Octets payload;
+    Bytes payload;
     std::optional<std::uint16_t> wrong_ip_length, wrong_udp_length;  ///< instead of the true ones
     std::uint16_t header_checksum_xor = 0, udp_checksum_xor = 0;     ///< damage
     bool udp_checksum_absent = false;
@@ -30,7 +30,7 @@ struct SlowPacket {
 };
 
 /// The frame without FCS.
-[[nodiscard]] Octets write_packet(const SlowPacket& packet);
+[[nodiscard]] Bytes write_packet(const SlowPacket& packet);
 /// Reads a frame that write_packet wrote from a packet without options, fragment header or damage.
 [[nodiscard]] SlowPacket read_packet(std::span<const std::byte> frame);
 
@@ -43,7 +43,7 @@ using AddressFunction = std::function<net::Address(const net::Address&)>;
                                     std::uint16_t identification = 0);
 
 [[nodiscard]] net::Address address_of(const std::string& text);
-/// RFC 6052 with a prefix of 96 bits: the IPv4 address is the last four octets.
+/// RFC 6052 with a prefix of 96 bits: the IPv4 address is the last four bytes.
 [[nodiscard]] AddressFunction embedding_96(const std::string& prefix);
 
 }  // namespace gatemark::test

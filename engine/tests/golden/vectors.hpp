@@ -1,11 +1,11 @@
 #pragma once
 
-#include "golden/octets.hpp"
+#include "golden/bytes.hpp"
 
 #include <cstdint>
 
-/// Published frames, octet by octet: what the Tester sends and expects, and what the reference gateway makes of them, is held against the
-/// same ones. With octets 00 to 11 (hexadecimal) as UDP data.
+/// Published frames, byte by byte: what the Tester sends and expects, and what the reference gateway makes of them, is held against the
+/// same ones. With bytes 00 to 11 (hexadecimal) as UDP data.
 namespace gatemark::test {
 
 struct Golden {
@@ -18,20 +18,20 @@ struct Golden {
 inline constexpr const char* golden_data = "000102030405060708090a0b0c0d0e0f1011";
 
 /// From the IP header on, with the UDP data.
-[[nodiscard]] inline Octets octets_of(const Golden& golden) {
-    Octets octets = from_hex(golden.headers);
-    append(octets, from_hex(golden_data));
-    return octets;
+[[nodiscard]] inline Bytes bytes_of(const Golden& golden) {
+    Bytes bytes = from_hex(golden.headers);
+    append(bytes, from_hex(golden_data));
+    return bytes;
 }
 
 /// As a whole frame without FCS.
-[[nodiscard]] inline Octets frame_of(const Golden& golden) {
-    Octets frame = from_hex(golden.headers[0] == '4' ? "020000000002 020000000001 0800" : "020000000002 020000000001 86dd");
-    append(frame, octets_of(golden));
+[[nodiscard]] inline Bytes frame_of(const Golden& golden) {
+    Bytes frame = from_hex(golden.headers[0] == '4' ? "020000000002 020000000001 0800" : "020000000002 020000000001 86dd");
+    append(frame, bytes_of(golden));
     return frame;
 }
 
-// RFC 2544 appendix C.2.6.4 with the length fields of 64 octets and a UDP checksum.
+// RFC 2544 appendix C.2.6.4 with the length fields of 64 bytes and a UDP checksum.
 inline constexpr Golden rfc2544{"198.18.1.2", "198.19.1.2", 49184, 7, 10, "4500002e000000000a112296c6120102c6130102 c0200007001a6917"};
 inline constexpr Golden nat64_in{
     "2001:2::2", "64:ff9b::198.19.0.2",

@@ -37,11 +37,11 @@ void expect_sent_buffers_unchanged(DpdkPort& port) {
     const std::string driver = port.facts().driver;
     auto pool = FramePool::create(port, "unchanged " + std::to_string(port.port_id()), 2048);
     auto& frames = std::get<FramePool>(pool);
-    std::vector<std::byte> octets(777);
-    for (std::size_t i = 0; i < octets.size(); ++i) {
-        octets[i] = static_cast<std::byte>(i);
+    std::vector<std::byte> bytes(777);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        bytes[i] = static_cast<std::byte>(i);
     }
-    frames.set_template(octets);
+    frames.set_template(bytes);
     TransmitQueue transmit{port, 0, std::span{&frames, 1}};
     std::array<rte_mbuf*, 32> burst{};
     for (std::size_t sent = 0; sent < frames.size();) {
@@ -54,9 +54,9 @@ void expect_sent_buffers_unchanged(DpdkPort& port) {
     const std::size_t got = transmit.acquire(0, all);
     EXPECT_GT(got, 0U) << driver;
     for (rte_mbuf* buffer : std::span{all}.first(got)) {
-        const auto held = ReceiveQueue::octets(buffer);
-        ASSERT_TRUE(std::equal(held.begin(), held.end(), octets.begin(), octets.end())) << driver;
-        ASSERT_TRUE(buffer->data_off == RTE_PKTMBUF_HEADROOM && buffer->pkt_len == octets.size() && buffer->ol_flags == 0) << driver;
+        const auto held = ReceiveQueue::bytes(buffer);
+        ASSERT_TRUE(std::equal(held.begin(), held.end(), bytes.begin(), bytes.end())) << driver;
+        ASSERT_TRUE(buffer->data_off == RTE_PKTMBUF_HEADROOM && buffer->pkt_len == bytes.size() && buffer->ol_flags == 0) << driver;
         ASSERT_TRUE(buffer->nb_segs == 1 && buffer->next == nullptr && rte_mbuf_refcnt_read(buffer) == 1) << driver;
     }
     transmit.release(std::span{all}.first(got));

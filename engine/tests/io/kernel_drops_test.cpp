@@ -34,7 +34,7 @@ TEST_P(KernelDrops, EveryFrameThatAFullReceiveRingLostIsCounted) {
 }
 
 TEST_P(KernelDrops, FramesThatTheOtherEndOfAVethHadNoRoomForAreCountedOnce) {
-    // With GRO frames wait there in a queue of 256. A thread empties it, which has to wait for ours: on the same processor, and idle there.
+    // With GRO frames wait there in a queue of 256. A thread empties it, which has to wait for ours: on the same CPU, and idle there.
     const std::string thread = ("napi/" + veth().right).substr(0, 15);  // a kernel may cut it there, or let the number of the queue follow
     const std::string slow = "ethtool -K " + veth().left + " tso off >/dev/null && ethtool -K " + veth().right +
                              " gro on >/dev/null && echo 1 > /sys/class/net/" + veth().right + "/threaded && found=$(pgrep ^" + thread +

@@ -35,11 +35,11 @@ TEST_F(KernelInterfaces, OfAVethLeaveFramesForThePortToThePort) {
 }
 
 TEST(KernelInterfaceAddresses, AreTheirOwnUnlessTheyAreVeth) {
-    const net::MacAddress own{std::byte{0x00}, std::byte{0x1b}, std::byte{0x21}, std::byte{0x01}, std::byte{0x02}, std::byte{0x03}};
+    const net::MacAddress device_mac{std::byte{0x00}, std::byte{0x1b}, std::byte{0x21}, std::byte{0x01}, std::byte{0x02}, std::byte{0x03}};
     KernelInterface interface;
-    interface.mac = own;
+    interface.mac = device_mac;
     interface.driver = "ixgbe";
-    EXPECT_EQ(packet_port_address(interface), own);
+    EXPECT_EQ(packet_port_address(interface), device_mac);
     const net::MacAddress apart{std::byte{0x02}, std::byte{0x1b}, std::byte{0x21}, std::byte{0x01}, std::byte{0x02}, std::byte{0x83}};
     interface.driver = "veth";
     EXPECT_EQ(packet_port_address(interface), apart);

@@ -48,9 +48,9 @@ TEST_F(XdpSockets, FramesTooLongForTheBuffersAreCounted) {
     left.mtu = 3506;
     right.mtu = 2000;
     ASSERT_NO_FATAL_FAILURE(open_ports(left, right));
-    EXPECT_EQ(send_some(sender(), udp_frame(some_host, frame_octets_max(2000))), 32U);
+    EXPECT_EQ(send_some(sender(), udp_frame(some_host, frame_bytes_max(2000))), 32U);
     EXPECT_EQ(receive_until_silence(receiver()), 32U);
-    EXPECT_EQ(send_some(sender(), udp_frame(some_host, frame_octets_max(2000) + 1)), 32U);
+    EXPECT_EQ(send_some(sender(), udp_frame(some_host, frame_bytes_max(2000) + 1)), 32U);
     EXPECT_EQ(receive_until_silence(receiver()), 0U);
     EXPECT_EQ(sum_of_receiving(receiver_drops()), 32U) << text_of(receiver_drops());
 }
@@ -67,7 +67,7 @@ TEST_F(PacketSockets, OfAFrameTooLongForTheBuffersTheBeginningArrives) {
     const auto arrived = receive_frames(receiver());
     EXPECT_EQ(arrived.size(), 32U);
     for (const auto& frame : arrived) {
-        EXPECT_GT(frame.size(), frame_octets_max(right.mtu)) << "it could pass for a frame of a length that was expected";
+        EXPECT_GT(frame.size(), frame_bytes_max(right.mtu)) << "it could pass for a frame of a length that was expected";
         EXPECT_LT(frame.size(), 3500U);
     }
     EXPECT_EQ(sum_of_receiving(receiver_drops()), 0U) << text_of(receiver_drops());

@@ -16,17 +16,17 @@ TEST(MemoryPort, MovesFramesThatStartAsTheTemplate) {
     transmit.set_template(0, template_frame);
     std::array<MemoryFrame*, 2> burst{};
     ASSERT_EQ(transmit.acquire(0, burst), 2U);
-    MemoryTransmitQueue::octets(burst[1])[0] = std::byte{9};
+    MemoryTransmitQueue::bytes(burst[1])[0] = std::byte{9};
     ASSERT_EQ(transmit.send(burst), 2U);
 
     std::array<MemoryFrame*, 8> arrived{};
     ASSERT_EQ(receive.receive(arrived), 2U);
-    EXPECT_EQ(MemoryReceiveQueue::octets(arrived[0])[0], std::byte{1});
-    EXPECT_EQ(MemoryReceiveQueue::octets(arrived[1])[0], std::byte{9});
-    EXPECT_EQ(MemoryReceiveQueue::octets(arrived[1])[2], std::byte{3});
+    EXPECT_EQ(MemoryReceiveQueue::bytes(arrived[0])[0], std::byte{1});
+    EXPECT_EQ(MemoryReceiveQueue::bytes(arrived[1])[0], std::byte{9});
+    EXPECT_EQ(MemoryReceiveQueue::bytes(arrived[1])[2], std::byte{3});
     receive.release(std::span{arrived}.first(2));
     ASSERT_EQ(transmit.acquire(0, burst), 2U);
-    EXPECT_EQ(MemoryTransmitQueue::octets(burst[0])[0], std::byte{1});
+    EXPECT_EQ(MemoryTransmitQueue::bytes(burst[0])[0], std::byte{1});
     transmit.release(burst);
 }
 

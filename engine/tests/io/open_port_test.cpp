@@ -57,7 +57,7 @@ TEST(OpenPort, DevicesOfUnknownDriversGetTheirFieldsReset) {
     }
     ASSERT_EQ(frames.acquire(all), all.size());
     for (rte_mbuf* buffer : all) {
-        ASSERT_EQ(ReceiveQueue::octets(buffer).size(), 100U);
+        ASSERT_EQ(ReceiveQueue::bytes(buffer).size(), 100U);
         ASSERT_EQ(buffer->data_off, RTE_PKTMBUF_HEADROOM);
         ASSERT_EQ(buffer->ol_flags, 0U);
     }
@@ -90,8 +90,8 @@ TEST(OpenPort, CaptureFileHoldsWhatWasSentAndGivesWhatItHolds) {
         ReceiveQueue receive{std::get<DpdkPort>(opened), 0};
         std::array<rte_mbuf*, 8> burst{};
         ASSERT_EQ(receive.receive(burst), 3U);
-        const auto octets = ReceiveQueue::octets(burst[2]);
-        EXPECT_TRUE(std::equal(octets.begin(), octets.end(), frame.begin(), frame.end()));
+        const auto bytes = ReceiveQueue::bytes(burst[2]);
+        EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), frame.begin(), frame.end()));
         receive.release(std::span{burst}.first(3));
     }
     std::filesystem::remove_all(folder);

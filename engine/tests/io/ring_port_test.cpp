@@ -13,7 +13,7 @@ namespace {
 
 using test::port_options;
 
-std::vector<std::byte> frame_of(std::size_t octets, int value) { return std::vector<std::byte>(octets, static_cast<std::byte>(value)); }
+std::vector<std::byte> frame_of(std::size_t bytes, int value) { return std::vector<std::byte>(bytes, static_cast<std::byte>(value)); }
 
 /// Two ring ports, left with one pool of frames.
 class RingPort : public testing::Test {
@@ -39,9 +39,9 @@ std::size_t receive_all(ReceiveQueue& queue, std::vector<std::vector<std::byte>>
     std::size_t total = 0;
     while (const std::size_t received = queue.receive(burst)) {
         for (rte_mbuf* buffer : std::span{burst}.first(received)) {
-            const auto octets = ReceiveQueue::octets(buffer);
+            const auto bytes = ReceiveQueue::bytes(buffer);
             if (frames != nullptr) {
-                frames->emplace_back(octets.begin(), octets.end());
+                frames->emplace_back(bytes.begin(), bytes.end());
             }
         }
         queue.release(std::span{burst}.first(received));
@@ -60,7 +60,7 @@ TEST_F(RingPort, MovesFramesBothWays) {
         ReceiveQueue receive{*directions[i].second, 0};
         std::array<rte_mbuf*, 32> burst{};
         ASSERT_EQ(transmit.acquire(0, burst), burst.size());
-        TransmitQueue::octets(burst[7])[10] = std::byte{0xff};
+        TransmitQueue::bytes(burst[7])[10] = std::byte{0xff};
         ASSERT_EQ(transmit.send(burst), burst.size());
         std::vector<std::vector<std::byte>> arrived;
         ASSERT_EQ(receive_all(receive, &arrived), burst.size());
@@ -107,12 +107,12 @@ TEST_F(RingPort, BuffersUnderWayKeepTheOldTemplateAndGetTheNewOneLater) {
     ASSERT_EQ(transmit.acquire(0, all), all.size());
     EXPECT_EQ(pools_[0].outdated_count(), 0U);
     for (rte_mbuf* buffer : all) {
-        ASSERT_EQ(ReceiveQueue::octets(buffer).size(), 1500U);
+        ASSERT_EQ(ReceiveQueue::bytes(buffer).size(), 1500U);
         ASSERT_EQ(buffer->pkt_len, 1500U);
-        ASSERT_EQ(TransmitQueue::octets(buffer)[1499], std::byte{2});
+        ASSERT_EQ(TransmitQueue::bytes(buffer)[1499], std::byte{2});
     }
-    std::array<rte_mbuf*, 1> one{};
-    EXPECT_EQ(transmit.acquire(0, one), 0U) << "more buffers than there are";
+    std::array<rte_mbuf*, 1> buffer{};
+    EXPECT_EQ(transmit.acquire(0, buffer), 0U) << "more buffers than there are";
     transmit.release(all);
 }
 
@@ -154,7 +154,7 @@ TEST_F(RingPort, SplitFramesAndStrippedTagsAreRestored) {
     ReceiveQueue receive{ports_->second, 0};
     std::array<rte_mbuf*, 3> buffers{};
     ASSERT_EQ(transmit.acquire(0, buffers), buffers.size());
-    TransmitQueue::octets(buffers[1])[0] = std::byte{6};
+    TransmitQueue::bytes(buffers[1])[0] = std::byte{6};
     ASSERT_EQ(rte_pktmbuf_chain(buffers[0], buffers[1]), 0);
     buffers[2]->ol_flags = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
     buffers[2]->vlan_tci = 100;

@@ -33,9 +33,9 @@ void receive_each(const DpdkPort& port, const Take& take) {
 }  // namespace
 
 VethPair::VethPair() : left{"gm-e-l" + std::to_string(getpid() % 100000)}, right{"gm-e-r" + std::to_string(getpid() % 100000)} {
-    made = run("ip link add " + left + " type veth peer name " + right);
+    created = run("ip link add " + left + " type veth peer name " + right);
     for (const std::string& end : {left, right}) {
-        made = made && run("sysctl -qw net.ipv6.conf." + end + ".disable_ipv6=1") && run("ip link set " + end + " up");
+        created = created && run("sysctl -qw net.ipv6.conf." + end + ".disable_ipv6=1") && run("ip link set " + end + " up");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds{50});
 }
@@ -48,7 +48,7 @@ void OnVeth::SetUp() {
     }
     ASSERT_TRUE(start_environment());
     veth_.emplace();
-    if (!veth_->made) {
+    if (!veth_->created) {
         GTEST_SKIP() << "this kernel lets us make no veth pair";
     }
 }
@@ -78,8 +78,8 @@ void OnVeth::open_ports(const PortOptions& left, const PortOptions& right) {
     right_drops_.emplace(*right_);
 }
 
-std::vector<std::byte> udp_frame(const net::MacAddress& destination, std::size_t octets) {
-    std::vector<std::byte> frame(octets);
+std::vector<std::byte> udp_frame(const net::MacAddress& destination, std::size_t bytes) {
+    std::vector<std::byte> frame(bytes);
     std::ranges::copy(destination, frame.begin());
     frame[6] = std::byte{0x02};
     frame[12] = std::byte{0x08};
@@ -119,8 +119,8 @@ std::size_t send_some(DpdkPort& port, std::span<const std::byte> frame) {
 std::vector<std::vector<std::byte>> receive_frames(const DpdkPort& port) {
     std::vector<std::vector<std::byte>> frames;
     receive_each(port, [&frames](const rte_mbuf* buffer) {
-        const auto* const octets = rte_pktmbuf_mtod(buffer, const std::byte*);
-        frames.emplace_back(octets, octets + buffer->data_len);
+        const auto* const bytes = rte_pktmbuf_mtod(buffer, const std::byte*);
+        frames.emplace_back(bytes, bytes + buffer->data_len);
     });
     return frames;
 }

@@ -24,7 +24,7 @@ public:
     ~VethPair();
 
     std::string left, right;
-    bool made = false;
+    bool created = false;
 };
 
 /// Tests on a veth pair; skipped, with the reason, where none can be made.
@@ -58,7 +58,7 @@ inline constexpr net::MacAddress some_host{std::byte{0x02}, std::byte{0x02}, std
                                            std::byte{0x02}, std::byte{0x02}, std::byte{0x02}};
 
 /// A frame of an IPv4 packet.
-[[nodiscard]] std::vector<std::byte> udp_frame(const net::MacAddress& destination = some_host, std::size_t octets = 60);
+[[nodiscard]] std::vector<std::byte> udp_frame(const net::MacAddress& destination = some_host, std::size_t bytes = 60);
 /// Sends at least `count` frames as fast as the port takes them; returns how many it accepted.
 std::uint64_t send_frames(DpdkPort& port, std::uint64_t count, const net::MacAddress& destination = some_host);
 /// Offers a frame 32 times at once; returns how many the port accepted.

@@ -12,9 +12,9 @@
 namespace gatemark::loop {
 namespace {
 
-using test::Gateway, test::Octets;
+using test::Gateway, test::Bytes;
 
-/// Everything that reads received octets, fed from heap buffers of exactly the frame's size, so that the address sanitizer sees each octet
+/// Everything that reads received bytes, fed from heap buffers of exactly the frame's size, so that the address sanitizer sees each byte
 /// read behind it.
 class HostileFrames : public testing::Test {
 protected:
@@ -26,7 +26,7 @@ protected:
             const auto direction = i / 2 == 0 ? frame::signature::Direction::forward : frame::signature::Direction::reverse;
             streams_.push_back(test::make_stream(test::request_for(test::all_gateways[i], 120), {}, traffic_class, direction));
         }
-        ReceiverPlan plan{.tag = test::trial_tag(), .directions = {}, .kept_frames_max = 3};
+        ReceiverPlan plan{.trial_id = test::trial_id(), .directions = {}, .kept_frames_max = 3};
         for (std::size_t direction = 0; direction < 2; ++direction) {
             arrivals_[direction].reset(frame_count);
             plan.directions[direction] = {.active = true,
@@ -39,18 +39,18 @@ protected:
         receiver_ = std::make_unique<Receiver<io::MemoryReceiveQueue>>(plan, queue_, mailbox_);
     }
 
-    void feed(std::span<const std::byte> octets) {
-        const auto exact = std::make_unique<std::byte[]>(octets.size());
-        std::copy(octets.begin(), octets.end(), exact.get());
-        const std::span<const std::byte> frame{exact.get(), octets.size()};
-        const frame::Arrival arrival = frame::classify(frame, test::trial_tag());
+    void feed(std::span<const std::byte> bytes) {
+        const auto exact = std::make_unique<std::byte[]>(bytes.size());
+        std::copy(bytes.begin(), bytes.end(), exact.get());
+        const std::span<const std::byte> frame{exact.get(), bytes.size()};
+        const frame::Arrival arrival = frame::classify(frame, test::trial_id());
         if (arrival.kind == frame::ArrivalKind::ours) {
             for (const frame::Stream& stream : streams_) {
                 (void)frame::verify(frame, arrival, stream, stream.values(3));
             }
         }
         (void)read_neighbor_message(frame);
-        io::MemoryFrame received(octets.begin(), octets.end());
+        io::MemoryFrame received(bytes.begin(), bytes.end());
         received.shrink_to_fit();
         wire_.frames.push_back(std::move(received));
         receiver_->poll();
@@ -75,9 +75,9 @@ protected:
         EXPECT_EQ(counted, fed_);
     }
 
-    [[nodiscard]] Octets valid_frame(std::uint64_t index) const {
+    [[nodiscard]] Bytes valid_frame(std::uint64_t index) const {
         const std::size_t which = random_word() % 4;
-        const Octets sent = test::sent_frame(streams_[which], index / 2, index / 2 * 2 + which % 2);
+        const Bytes sent = test::sent_frame(streams_[which], index / 2, index / 2 * 2 + which % 2);
         return random_word() % 4 == 0 ? sent : test::write_packet(test::forwarded(sent, test::all_gateways[which]));
     }
     std::uint32_t random_word() const { return static_cast<std::uint32_t>(random_()); }
@@ -92,20 +92,20 @@ protected:
     std::uint64_t fed_ = 0;
 };
 
-TEST_F(HostileFrames, RandomOctetsOfEveryLength) {
+TEST_F(HostileFrames, RandomBytesOfEveryLength) {
     for (int round = 0; round < 30; ++round) {
         for (std::size_t length = 0; length <= 200; ++length) {
-            Octets octets(length);
-            for (auto& octet : octets) {
-                octet = static_cast<std::byte>(random_word());
+            Bytes bytes(length);
+            for (auto& byte : bytes) {
+                byte = static_cast<std::byte>(random_word());
             }
-            feed(octets);
+            feed(bytes);
         }
     }
     expect_balance();
 }
 
-TEST_F(HostileFrames, RandomOctetsBehindPlausibleHeaders) {
+TEST_F(HostileFrames, RandomBytesBehindPlausibleHeaders) {
     const std::array<const char*, 12> starts{"0800",
                                              "080045",
                                              "0800450000000000 0000 0011",
@@ -121,13 +121,13 @@ TEST_F(HostileFrames, RandomOctetsBehindPlausibleHeaders) {
     for (int round = 0; round < 4; ++round) {
         for (const char* const start : starts) {
             for (std::size_t length = 12; length <= 150; ++length) {
-                Octets octets = test::counting(12);
-                test::append(octets, test::from_hex(start));
-                while (octets.size() < length) {
-                    octets.push_back(static_cast<std::byte>(random_word()));
+                Bytes bytes = test::counting(12);
+                test::append(bytes, test::from_hex(start));
+                while (bytes.size() < length) {
+                    bytes.push_back(static_cast<std::byte>(random_word()));
                 }
-                octets.resize(length);
-                feed(octets);
+                bytes.resize(length);
+                feed(bytes);
             }
         }
     }
@@ -136,7 +136,7 @@ TEST_F(HostileFrames, RandomOctetsBehindPlausibleHeaders) {
 
 TEST_F(HostileFrames, ValidFramesCutAtEveryLength) {
     for (std::uint64_t index = 0; index < 16; ++index) {
-        const Octets frame = valid_frame(index);
+        const Bytes frame = valid_frame(index);
         for (std::size_t length = 0; length <= frame.size(); ++length) {
             feed(std::span{frame}.first(length));
         }
@@ -144,9 +144,9 @@ TEST_F(HostileFrames, ValidFramesCutAtEveryLength) {
     expect_balance();
 }
 
-TEST_F(HostileFrames, ValidFramesWithAFewOctetsChanged) {
+TEST_F(HostileFrames, ValidFramesWithAFewBytesChanged) {
     for (std::uint64_t i = 0; i < 20'000; ++i) {
-        Octets frame = valid_frame(i % frame_count);
+        Bytes frame = valid_frame(i % frame_count);
         for (std::uint32_t changes = random_word() % 4; changes > 0; --changes) {
             const std::size_t at = random_word() % (random_word() % 2 == 0 ? frame.size() : 60);
             frame[at] = random_word() % 3 == 0 ? std::byte{0xff} : static_cast<std::byte>(random_word());

@@ -15,14 +15,14 @@ namespace gatemark::loop {
 namespace {
 
 using frame::signature::Direction, frame::signature::TrafficClass;
-using test::Gateway, test::Octets;
+using test::Gateway, test::Bytes;
 
 constexpr std::uint64_t frame_count = 600, begun = 1000;
 
 struct Arrived {
     std::size_t queue = 0;
     std::uint64_t time = 0;
-    Octets octets{};
+    Bytes bytes{};
 };
 
 /// A queue whose port says when each frame arrived.
@@ -37,7 +37,7 @@ public:
         taken_ += count;
         return count;
     }
-    [[nodiscard]] static std::span<const std::byte> octets(Buffer buffer) noexcept { return buffer->octets; }
+    [[nodiscard]] static std::span<const std::byte> bytes(Buffer buffer) noexcept { return buffer->bytes; }
     [[nodiscard]] static pace::Ticks arrival(Buffer buffer, pace::Ticks /*polled*/) noexcept { return {buffer->time}; }
     void release(std::span<Buffer> /*burst*/) noexcept {}
 
@@ -61,14 +61,14 @@ public:
         }
     }
     [[nodiscard]] static std::uint64_t sent_at(std::uint64_t index) { return begun + 10 * index; }
-    [[nodiscard]] const Octets& frame(std::uint64_t index) const { return frames_[index]; }
+    [[nodiscard]] const Bytes& frame(std::uint64_t index) const { return frames_[index]; }
     [[nodiscard]] pace::Mix mix() const { return mix_; }
     [[nodiscard]] std::array<const frame::Stream*, 2> streams() const { return {&foreground_, &background_}; }
 
 private:
     pace::Mix mix_{3, 4};
     frame::Stream foreground_, background_;
-    std::vector<Octets> frames_;
+    std::vector<Bytes> frames_;
 };
 
 const Traffic& traffic() {
@@ -86,7 +86,7 @@ public:
         for (record::DelayWindow& window : windows_) {
             window.reset(kind);
         }
-        ReceiverPlan plan{.tag = test::trial_tag(), .directions = {}, .kept_frames_max = 0};
+        ReceiverPlan plan{.trial_id = test::trial_id(), .directions = {}, .kept_frames_max = 0};
         plan.directions[0] = {.active = true,
                               .arrives_here = true,
                               .frame_count = frame_count,
@@ -103,7 +103,7 @@ public:
     void poll(std::size_t queue) {
         while (receivers_[queue % queues_.size()]->poll()) {}
     }
-    /// Every queue at the same time, as on a machine with a processor for each.
+    /// Every queue at the same time, as on a machine with a CPU for each.
     void poll_all_at_once() {
         std::vector<std::jthread> threads;
         for (std::size_t queue = 0; queue < queues_.size(); ++queue) {
@@ -150,25 +150,25 @@ std::vector<std::pair<std::int64_t, std::uint64_t>> buckets_of(const Visited& vi
     return buckets;
 }
 
-void expect_same(const Receivers& many, const Receivers& one) {
+void expect_same(const Receivers& many, const Receivers& single) {
     for (const TrafficClass traffic_class : {TrafficClass::foreground, TrafficClass::background}) {
-        const record::ClassCounts ours = many.counts(traffic_class), theirs = one.counts(traffic_class);
+        const record::ClassCounts ours = many.counts(traffic_class), theirs = single.counts(traffic_class);
         EXPECT_EQ(ours.received, theirs.received);
         EXPECT_EQ(ours.late, theirs.late);
         EXPECT_EQ(ours.faulty, theirs.faulty);
         EXPECT_EQ(ours.duplicate, theirs.duplicate);
         EXPECT_EQ(ours.faults, theirs.faults);
         EXPECT_LE(ours.reordered, theirs.reordered);
-        const record::ClassDelays our_delays = many.delays(traffic_class), their_delays = one.delays(traffic_class);
+        const record::ClassDelays our_delays = many.delays(traffic_class), their_delays = single.delays(traffic_class);
         EXPECT_EQ(buckets_of(our_delays.all), buckets_of(their_delays.all));
         EXPECT_EQ(our_delays.negative, their_delays.negative);
         EXPECT_EQ(buckets_of(*our_delays.variation), buckets_of(*their_delays.variation));
     }
     for (std::uint64_t index = 0; index < frame_count; ++index) {
-        ASSERT_EQ(many.arrivals().arrived(index), one.arrivals().arrived(index)) << index;
+        ASSERT_EQ(many.arrivals().arrived(index), single.arrivals().arrived(index)) << index;
     }
     for (std::uint64_t tag = 0; tag < 250; ++tag) {
-        EXPECT_EQ(many.tags().delay(tag), one.tags().delay(tag));
+        EXPECT_EQ(many.tags().delay(tag), single.tags().delay(tag));
     }
 }
 
@@ -182,9 +182,9 @@ std::vector<Arrived> scattered(std::uint64_t seed, bool copies_are_alike) {
         if (below(10) == 0) {
             continue;  // lost
         }
-        Arrived frame{.queue = random(), .time = Traffic::sent_at(index) + below(1000), .octets = traffic().frame(index)};
+        Arrived frame{.queue = random(), .time = Traffic::sent_at(index) + below(1000), .bytes = traffic().frame(index)};
         if (below(12) == 0) {
-            frame.octets[frame.octets.size() - 1] ^= std::byte{1};  // damaged
+            frame.bytes[frame.bytes.size() - 1] ^= std::byte{1};  // damaged
         }
         if (below(6) == 0) {
             Arrived copy = frame;
@@ -202,17 +202,17 @@ TEST(ManyQueues, RecordTogetherWhatOneQueueRecords) {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         const std::vector<Arrived> arrived = scattered(seed, false);
         const std::uint64_t senders = seed % 4 + 1;
-        Receivers one{1, senders}, many{seed % 3 + 2, senders};
+        Receivers single{1, senders}, many{seed % 3 + 2, senders};
         for (const Arrived& frame : arrived) {
-            for (Receivers* const receivers : {&one, &many}) {
+            for (Receivers* const receivers : {&single, &many}) {
                 receivers->put(frame);
                 receivers->poll(frame.queue);
             }
         }
-        EXPECT_GT(one.counts(TrafficClass::foreground).duplicate, 0U);
-        EXPECT_GT(one.counts(TrafficClass::foreground).late, 0U);
-        EXPECT_GT(one.counts(TrafficClass::foreground).reordered, 0U);
-        expect_same(many, one);
+        EXPECT_GT(single.counts(TrafficClass::foreground).duplicate, 0U);
+        EXPECT_GT(single.counts(TrafficClass::foreground).late, 0U);
+        EXPECT_GT(single.counts(TrafficClass::foreground).reordered, 0U);
+        expect_same(many, single);
     }
 }
 
@@ -220,14 +220,14 @@ TEST(ManyQueues, PolledAtTheSameTimeRecordWhatOneQueueRecords) {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         const std::vector<Arrived> arrived = scattered(seed, true);
         const std::uint64_t senders = seed % 4 + 1;
-        Receivers one{1, senders}, many{seed % 3 + 2, senders};
+        Receivers single{1, senders}, many{seed % 3 + 2, senders};
         for (const Arrived& frame : arrived) {
-            one.put(frame);
+            single.put(frame);
             many.put(frame);
         }
-        one.poll(0);
+        single.poll(0);
         many.poll_all_at_once();
-        expect_same(many, one);
+        expect_same(many, single);
     }
 }
 
@@ -236,8 +236,8 @@ TEST(ManyQueues, FramesOfSeveralSendersHaveNoOrderAmongThem) {
     Receivers receivers{2, 2};
     std::vector<Arrived> arrived;
     for (std::uint64_t index = 0; index < frame_count; index += 2) {
-        arrived.push_back({.queue = 0, .time = Traffic::sent_at(frame_count), .octets = traffic().frame(index + 1)});
-        arrived.push_back({.queue = 0, .time = Traffic::sent_at(frame_count), .octets = traffic().frame(index)});
+        arrived.push_back({.queue = 0, .time = Traffic::sent_at(frame_count), .bytes = traffic().frame(index + 1)});
+        arrived.push_back({.queue = 0, .time = Traffic::sent_at(frame_count), .bytes = traffic().frame(index)});
     }
     for (const Arrived& frame : arrived) {
         receivers.put(frame);
@@ -251,9 +251,9 @@ TEST(ManyQueues, AnOvertakingOnAnotherQueueIsNotSeenAndOnTheSameQueueIsTheGatewa
     // Frames 0, 2, 4 are foreground frames of sender 0. Frame 2 is last, on the queue of frame 4 or on another one.
     for (const auto& [queue_of_last, reordered] : {std::pair{std::size_t{0}, 1U}, std::pair{std::size_t{1}, 0U}}) {
         Receivers receivers{2, 2};
-        const std::vector<Arrived> arrived{{.queue = 0, .time = 9000, .octets = traffic().frame(0)},
-                                           {.queue = 0, .time = 9000, .octets = traffic().frame(4)},
-                                           {.queue = queue_of_last, .time = 9000, .octets = traffic().frame(2)}};
+        const std::vector<Arrived> arrived{{.queue = 0, .time = 9000, .bytes = traffic().frame(0)},
+                                           {.queue = 0, .time = 9000, .bytes = traffic().frame(4)},
+                                           {.queue = queue_of_last, .time = 9000, .bytes = traffic().frame(2)}};
         for (const Arrived& frame : arrived) {
             receivers.put(frame);
             receivers.poll(frame.queue);

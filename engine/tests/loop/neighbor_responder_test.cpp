@@ -8,17 +8,17 @@
 namespace gatemark::loop {
 namespace {
 
-using test::address_of, test::Octets;
+using test::address_of, test::Bytes;
 
 class NeighborResponderTest : public testing::Test {
 protected:
     using Responder = NeighborResponder<io::MemoryTransmitQueue>;
 
     NeighborResponderTest() {
-        queue_.set_template(0, Octets(neighbor_frame_octets(net::Family::ipv4, false), std::byte{0xee}));
-        queue_.set_template(1, Octets(neighbor_frame_octets(net::Family::ipv6, false), std::byte{0xee}));
+        queue_.set_template(0, Bytes(neighbor_frame_bytes(net::Family::ipv4, false), std::byte{0xee}));
+        queue_.set_template(1, Bytes(neighbor_frame_bytes(net::Family::ipv6, false), std::byte{0xee}));
     }
-    void put(const NeighborFrame& frame) { mailbox_.put(std::span{frame.data}.first(frame.octets)); }
+    void put(const NeighborFrame& frame) { mailbox_.put(std::span{frame.data}.first(frame.bytes)); }
     void poll_all() {
         while (responder_.poll()) {}
     }
@@ -29,7 +29,7 @@ protected:
         }
         return frames;
     }
-    static std::string hex_of(const NeighborFrame& frame) { return test::to_hex(std::span{frame.data}.first(frame.octets)); }
+    static std::string hex_of(const NeighborFrame& frame) { return test::to_hex(std::span{frame.data}.first(frame.bytes)); }
 
     const NeighborLink own_{.own_mac = *net::parse_mac("02:00:00:00:00:01"), .vlan_id = std::nullopt};
     const NeighborLink gateway_{.own_mac = *net::parse_mac("02:00:00:00:00:99"), .vlan_id = std::nullopt};
@@ -67,7 +67,7 @@ TEST_F(NeighborResponderTest, AnswersWhateverQueueAQuestionArrivedOn) {
         own_, responder_.hosts(), queue_, {&mailboxes[0], &mailboxes[1], &mailboxes[2], &mailboxes[3]}, {.arp = 0, .discovery = 1}};
     for (unsigned i = 0; i < 100; ++i) {
         const NeighborFrame question = write_question(gateway_, address_of("198.18.0." + std::to_string(i + 2)), address_of("198.18.0.1"));
-        mailboxes[i % mailboxes.size()].put(std::span{question.data}.first(question.octets));
+        mailboxes[i % mailboxes.size()].put(std::span{question.data}.first(question.bytes));
     }
     while (responder.poll()) {}
     EXPECT_EQ(wire_.frames.size(), 100U);

@@ -12,7 +12,7 @@ namespace {
 
 using frame::Fault;
 using frame::signature::Direction, frame::signature::TrafficClass;
-using test::Gateway, test::Octets, test::SlowPacket;
+using test::Gateway, test::Bytes, test::SlowPacket;
 
 constexpr std::uint64_t frame_count = 100;
 
@@ -32,7 +32,7 @@ protected:
             background_.push_back(test::make_stream(test::request_for(Gateway::router66), {}, TrafficClass::background, direction));
             arrivals_[number].reset(frame_count, record::Receivers::one);
         }
-        ReceiverPlan plan{.tag = test::trial_tag(), .directions = {}, .kept_frames_max = 2};
+        ReceiverPlan plan{.trial_id = test::trial_id(), .directions = {}, .kept_frames_max = 2};
         for (std::size_t number = 0; number < 2; ++number) {
             plan.directions[number] = {.active = true,
                                        .arrives_here = number == 0,
@@ -65,7 +65,7 @@ protected:
         return receiver_->delays(Direction::forward)->delays(static_cast<std::size_t>(traffic_class));
     }
 
-    [[nodiscard]] Octets sent(std::uint64_t index, Direction direction = Direction::forward) const {
+    [[nodiscard]] Bytes sent(std::uint64_t index, Direction direction = Direction::forward) const {
         const auto place = mix_.place_of(index);
         return test::sent_frame((place.foreground ? foreground_ : background_)[static_cast<std::size_t>(direction)], place.number_in_class,
                                 index);
@@ -73,8 +73,8 @@ protected:
     [[nodiscard]] SlowPacket arrived(std::uint64_t index) const {
         return test::forwarded(sent(index), mix_.place_of(index).foreground ? Gateway::siit64 : Gateway::router66);
     }
-    void receive(const Octets& octets) {
-        wire_.frames.push_back(octets);
+    void receive(const Bytes& bytes) {
+        wire_.frames.push_back(bytes);
         while (receiver_->poll()) {}
     }
     void receive(const SlowPacket& packet) { receive(test::write_packet(packet)); }
@@ -237,13 +237,13 @@ TEST_F(ReceiverTest, WhatIsNotOursIsCountedByKind) {
     receive(packet);
     packet.payload[0] ^= std::byte{1};  // the campaign
     receive(packet);
-    Octets arp = test::from_hex("ffffffffffff0200000000020806 0001080006040001 020000000002 c6120001 000000000000 c6120002");
+    Bytes arp = test::from_hex("ffffffffffff0200000000020806 0001080006040001 020000000002 c6120001 000000000000 c6120002");
     arp.resize(60);
     receive(arp);
-    Octets unreachable = test::from_hex("0200000000010200000000020800 45000038000000004001 0000 c6130001 c6130002 030d0000");
+    Bytes unreachable = test::from_hex("0200000000010200000000020800 45000038000000004001 0000 c6130001 c6130002 030d0000");
     unreachable.resize(70);
     receive(unreachable);
-    Octets later_fragment = test::from_hex("0200000000010200000000020800 45000038000000014011 0000 c6130001 c6130002 00000000");
+    Bytes later_fragment = test::from_hex("0200000000010200000000020800 45000038000000014011 0000 c6130001 c6130002 00000000");
     later_fragment.resize(70);
     receive(later_fragment);
     EXPECT_EQ(receiver_->foreign().other_trial, 1U);
@@ -261,7 +261,7 @@ TEST_F(ReceiverTest, WhatIsNotOursIsCountedByKind) {
 
 TEST(NeighborMailbox, IsBoundedAndCountsWhatItDrops) {
     NeighborMailbox mailbox;
-    const Octets small(60), large(NeighborMailbox::octets_max + 1);
+    const Bytes small(60), large(NeighborMailbox::bytes_max + 1);
     for (std::size_t i = 0; i < NeighborMailbox::capacity + 3; ++i) {
         mailbox.put(small);
     }
@@ -275,7 +275,7 @@ TEST(NeighborMailbox, IsBoundedAndCountsWhatItDrops) {
     mailbox.put(large);
     mailbox.put(small);
     EXPECT_EQ(mailbox.overflow(), 5U);
-    EXPECT_TRUE(mailbox.take([](const NeighborMailbox::Letter& letter) { EXPECT_EQ(letter.octets, 60U); }));
+    EXPECT_TRUE(mailbox.take([](const NeighborMailbox::Letter& letter) { EXPECT_EQ(letter.bytes, 60U); }));
 }
 
 }  // namespace

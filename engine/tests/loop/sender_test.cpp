@@ -48,22 +48,22 @@ protected:
                 .background = mix.m() != mix.n() ? &background_ : nullptr};
     }
 
-    /// Polls once and looks at what came out: no frame early, no burst too long, each frame octet for octet as its index says.
+    /// Polls once and looks at what came out: no frame early, no burst too long, each frame byte for byte as its index says.
     void poll(MemorySender& sender, const SenderPlan& plan, std::vector<std::uint64_t>& indexes) {
         const std::size_t before = wire_.frames.size();
         sender.poll();
         ASSERT_LE(wire_.frames.size() - before, burst_frames_max);
         for (std::size_t k = before; k < wire_.frames.size(); ++k) {
-            const auto& octets = wire_.frames[k];
-            const frame::Arrival arrival = frame::classify(octets, test::trial_tag());
+            const auto& bytes = wire_.frames[k];
+            const frame::Arrival arrival = frame::classify(bytes, test::trial_id());
             ASSERT_EQ(arrival.kind, frame::ArrivalKind::ours);
-            const std::uint64_t index = frame::signature::index(octets.data() + arrival.payload);
-            const auto written_at = load_big_endian<std::uint64_t>(octets.data() + arrival.payload + frame::signature::timestamp_offset);
+            const std::uint64_t index = frame::signature::index(bytes.data() + arrival.payload);
+            const auto written_at = load_big_endian<std::uint64_t>(bytes.data() + arrival.payload + frame::signature::timestamp_offset);
             ASSERT_GE(written_at, due_of(index)) << "early";
             ASSERT_LE(written_at, clock_.ticks);
             const auto place = plan.mix.place_of(index);
             const frame::Stream& stream = place.foreground ? foreground_ : background_;
-            ASSERT_EQ(test::to_hex(octets), test::to_hex(test::frame_in(stream.sent(), stream, place.number_in_class, index, written_at)));
+            ASSERT_EQ(test::to_hex(bytes), test::to_hex(test::frame_in(stream.sent(), stream, place.number_in_class, index, written_at)));
             indexes.push_back(index);
         }
     }
@@ -118,7 +118,7 @@ TEST_F(SenderTest, SendsEachFrameWhenItIsDueAndNoBurstsAtLowRates) {
     EXPECT_FALSE(sender.poll());
 }
 
-/// A processor that is taken away while a burst is written: every reading of the clock is later than the one before.
+/// A CPU that is taken away while a burst is written: every reading of the clock is later than the one before.
 struct StallingClock {
     mutable std::uint64_t ticks = start;
     [[nodiscard]] pace::Ticks now() const noexcept { return {std::exchange(ticks, ticks + 100)}; }
@@ -187,7 +187,7 @@ TEST_F(SenderTest, EitherClassMayBeAbsent) {
 
 TEST_F(SenderTest, SeveralSendersTogetherCoverAllFrames) {
     constexpr std::uint64_t frame_count = 1001, stride = 3;
-    std::vector<bool> seen(frame_count);
+    std::vector<bool> arrived(frame_count);
     for (std::uint64_t first = 0; first < stride; ++first) {
         wire_.frames.clear();
         clock_.ticks = 0;
@@ -200,11 +200,11 @@ TEST_F(SenderTest, SeveralSendersTogetherCoverAllFrames) {
         expect_each_once(indexes, frame_count, first, stride);
         EXPECT_GE(sender.counts().offered_end, frame_count);
         for (const std::uint64_t index : indexes) {
-            EXPECT_FALSE(seen[index]);
-            seen[index] = true;
+            EXPECT_FALSE(arrived[index]);
+            arrived[index] = true;
         }
     }
-    EXPECT_EQ(std::count(seen.begin(), seen.end(), true), static_cast<std::ptrdiff_t>(frame_count));
+    EXPECT_EQ(std::count(arrived.begin(), arrived.end(), true), static_cast<std::ptrdiff_t>(frame_count));
 }
 
 TEST_F(SenderTest, ASenderWithoutFramesIsFinishedAtOnce) {

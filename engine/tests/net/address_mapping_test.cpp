@@ -29,7 +29,7 @@ TEST(AddressMapping, EmbedsAsRfc6052Section24Shows) {
         EXPECT_EQ(text_or_none(mapping.to_ipv6(address_of("192.0.2.33"))), to_text(address_of(ipv6))) << prefix;
         EXPECT_EQ(text_or_none(mapping.to_ipv4(address_of(ipv6))), "192.0.2.33") << prefix;
         if (std::string{prefix}.ends_with("/96") == false) {
-            EXPECT_EQ(mapping.to_ipv6(address_of("255.255.255.255"))->octets[8], std::byte{0}) << prefix;  // bits 64 to 71
+            EXPECT_EQ(mapping.to_ipv6(address_of("255.255.255.255"))->bytes[8], std::byte{0}) << prefix;  // bits 64 to 71
         }
         EXPECT_FALSE(mapping.to_ipv4(address_of("2001:dead::1")));
     }

@@ -14,7 +14,7 @@ Result<AddressPool> make(const std::vector<std::string>& texts) {
 }
 
 std::optional<std::uint64_t> number_of(const AddressPool& pool, const std::string& text) {
-    return pool.number_of(parse_address(text).value().octets.data());
+    return pool.number_of(parse_address(text).value().bytes.data());
 }
 
 TEST(AddressPool, NumbersItsAddressesThrough) {
@@ -28,7 +28,7 @@ TEST(AddressPool, NumbersItsAddressesThrough) {
         EXPECT_EQ(number_of(pool, stranger), std::nullopt) << stranger;
     }
     for (std::uint64_t number = 0; number < pool.count(); ++number) {
-        EXPECT_EQ(pool.number_of(pool.at(number).octets.data()), number);
+        EXPECT_EQ(pool.number_of(pool.at(number).bytes.data()), number);
     }
 }
 

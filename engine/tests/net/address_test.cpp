@@ -9,15 +9,15 @@ TEST(Address, ReadsAndWritesBothFamilies) {
     const auto ipv4 = parse_address("198.18.0.2");
     ASSERT_TRUE(ipv4);
     EXPECT_EQ(ipv4->family, Family::ipv4);
-    EXPECT_EQ(std::to_integer<int>(ipv4->octets[0]), 198);
-    EXPECT_EQ(ipv4->octets[4], std::byte{0});
+    EXPECT_EQ(std::to_integer<int>(ipv4->bytes[0]), 198);
+    EXPECT_EQ(ipv4->bytes[4], std::byte{0});
     EXPECT_EQ(to_text(*ipv4), "198.18.0.2");
     const auto ipv6 = parse_address("2001:2:0:8000::2");
     ASSERT_TRUE(ipv6);
     EXPECT_EQ(ipv6->family, Family::ipv6);
-    EXPECT_EQ(std::to_integer<int>(ipv6->octets[6]), 0x80);
+    EXPECT_EQ(std::to_integer<int>(ipv6->bytes[6]), 0x80);
     EXPECT_EQ(to_text(*ipv6), "2001:2:0:8000::2");
-    EXPECT_EQ(parse_address("::"), (Address{.family = Family::ipv6, .octets = {}}));
+    EXPECT_EQ(parse_address("::"), (Address{.family = Family::ipv6, .bytes = {}}));
 }
 
 TEST(Address, AnythingElseIsNone) {

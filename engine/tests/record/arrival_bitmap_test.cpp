@@ -109,9 +109,9 @@ TEST(KeptFrames, KeepsTheFirstOfEachReasonAndNoMoreThanItsRoom) {
     for (int i = 0; i < 5; ++i) {
         kept.keep(0, small);
     }
-    std::multiset<std::pair<std::size_t, std::size_t>> found;
-    kept.visit([&](const KeptFrames::Kept& frame) { found.emplace(frame.reason, frame.octets); });
-    EXPECT_EQ(found, (std::multiset<std::pair<std::size_t, std::size_t>>{{0, 60}, {0, 60}, {2, KeptFrames::octets_max}}));
+    std::multiset<std::pair<std::size_t, std::size_t>> visited;
+    kept.visit([&](const KeptFrames::Kept& frame) { visited.emplace(frame.reason, frame.bytes); });
+    EXPECT_EQ(visited, (std::multiset<std::pair<std::size_t, std::size_t>>{{0, 60}, {0, 60}, {2, KeptFrames::bytes_max}}));
     kept.clear();
     kept.visit([](const KeptFrames::Kept&) { FAIL(); });
     KeptFrames none{1, 0};

@@ -31,9 +31,9 @@ void put(DelayWindow& window, DelayVariation& variation, std::uint64_t number) {
 std::vector<std::int64_t> truth() {
     std::vector<std::int64_t> differences;
     for (std::uint64_t number = 1; number < frames; ++number) {
-        const auto before = delay_of(number - 1), own = delay_of(number);
-        if (before && own) {
-            differences.push_back(static_cast<std::int64_t>(*own) - static_cast<std::int64_t>(*before));
+        const auto before = delay_of(number - 1), delay = delay_of(number);
+        if (before && delay) {
+            differences.push_back(static_cast<std::int64_t>(*delay) - static_cast<std::int64_t>(*before));
         }
     }
     std::sort(differences.begin(), differences.end());

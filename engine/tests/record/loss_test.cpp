@@ -39,17 +39,17 @@ LossFacts slow_losses(const ArrivalBitmap& arrivals, const pace::Mix& mix, const
     return facts;
 }
 
-void expect_same(const LossFacts& found, const LossFacts& slow) {
-    ASSERT_EQ(found.lost, slow.lost);
-    ASSERT_EQ(found.runs, slow.runs);
-    ASSERT_EQ(found.longest_run, slow.longest_run);
-    ASSERT_EQ(found.first_index, slow.first_index);
-    ASSERT_EQ(found.last_index, slow.last_index);
-    ASSERT_EQ(found.by_slice, slow.by_slice);
-    ASSERT_EQ(found.first_runs.size(), slow.first_runs.size());
+void expect_same(const LossFacts& losses, const LossFacts& slow) {
+    ASSERT_EQ(losses.lost, slow.lost);
+    ASSERT_EQ(losses.runs, slow.runs);
+    ASSERT_EQ(losses.longest_run, slow.longest_run);
+    ASSERT_EQ(losses.first_index, slow.first_index);
+    ASSERT_EQ(losses.last_index, slow.last_index);
+    ASSERT_EQ(losses.by_slice, slow.by_slice);
+    ASSERT_EQ(losses.first_runs.size(), slow.first_runs.size());
     for (std::size_t i = 0; i < slow.first_runs.size(); ++i) {
-        ASSERT_EQ(found.first_runs[i].index, slow.first_runs[i].index);
-        ASSERT_EQ(found.first_runs[i].length, slow.first_runs[i].length);
+        ASSERT_EQ(losses.first_runs[i].index, slow.first_runs[i].index);
+        ASSERT_EQ(losses.first_runs[i].length, slow.first_runs[i].length);
     }
 }
 
@@ -78,9 +78,9 @@ TEST(FindLosses, EqualsLookingAtOneFrameAfterTheOther) {
                 arrivals.mark(i);
             }
         }
-        const LossByClass found = find_losses(arrivals, mix, offered_end);
-        ASSERT_NO_FATAL_FAILURE(expect_same(found.foreground, slow_losses(arrivals, mix, offered_end, true))) << k;
-        ASSERT_NO_FATAL_FAILURE(expect_same(found.background, slow_losses(arrivals, mix, offered_end, false))) << k;
+        const LossByClass losses = find_losses(arrivals, mix, offered_end);
+        ASSERT_NO_FATAL_FAILURE(expect_same(losses.foreground, slow_losses(arrivals, mix, offered_end, true))) << k;
+        ASSERT_NO_FATAL_FAILURE(expect_same(losses.background, slow_losses(arrivals, mix, offered_end, false))) << k;
     }
 }
 
@@ -94,9 +94,9 @@ TEST(FindLosses, OneLostFrameIsFoundWhereverItLies) {
                     arrivals.mark(i);
                 }
             }
-            const LossFacts found = find_losses(arrivals, pace::Mix{1, 1}, std::array<std::uint64_t, 1>{frame_count}).foreground;
-            ASSERT_EQ(found.lost, lost < frame_count ? 1U : 0U) << frame_count;
-            ASSERT_EQ(found.first_index, lost < frame_count ? lost : 0U) << frame_count;
+            const LossFacts losses = find_losses(arrivals, pace::Mix{1, 1}, std::array<std::uint64_t, 1>{frame_count}).foreground;
+            ASSERT_EQ(losses.lost, lost < frame_count ? 1U : 0U) << frame_count;
+            ASSERT_EQ(losses.first_index, lost < frame_count ? lost : 0U) << frame_count;
         }
     }
 }
@@ -109,12 +109,12 @@ TEST(FindLosses, OneRunOfAClassGoesOnOverFramesOfTheOther) {
             arrivals.mark(i);
         }  // all background frames arrive, no foreground frame does
     }
-    const LossByClass found = find_losses(arrivals, pace::Mix{1, 2}, std::array<std::uint64_t, 1>{20});
-    EXPECT_EQ(found.foreground.lost, 10U);
-    EXPECT_EQ(found.foreground.runs, 1U);
-    EXPECT_EQ(found.foreground.longest_run, 10U);
-    EXPECT_EQ(found.foreground.last_index, 18U);
-    EXPECT_EQ(found.background.lost, 0U);
+    const LossByClass losses = find_losses(arrivals, pace::Mix{1, 2}, std::array<std::uint64_t, 1>{20});
+    EXPECT_EQ(losses.foreground.lost, 10U);
+    EXPECT_EQ(losses.foreground.runs, 1U);
+    EXPECT_EQ(losses.foreground.longest_run, 10U);
+    EXPECT_EQ(losses.foreground.last_index, 18U);
+    EXPECT_EQ(losses.background.lost, 0U);
 }
 
 TEST(FindLosses, ManyRunsAreCountedButFewAreKept) {
@@ -123,12 +123,12 @@ TEST(FindLosses, ManyRunsAreCountedButFewAreKept) {
     for (std::uint64_t i = 0; i < 1000; i += 2) {
         arrivals.mark(i);
     }
-    const LossByClass found = find_losses(arrivals, pace::Mix{1, 1}, std::array<std::uint64_t, 1>{1000});
-    EXPECT_EQ(found.foreground.runs, 500U);
-    EXPECT_EQ(found.foreground.first_runs.size(), LossFacts::runs_kept);
-    EXPECT_EQ(found.foreground.longest_run, 1U);
-    EXPECT_EQ(found.foreground.by_slice[0], 5U);
-    EXPECT_EQ(found.foreground.by_slice[99], 5U);
+    const LossByClass losses = find_losses(arrivals, pace::Mix{1, 1}, std::array<std::uint64_t, 1>{1000});
+    EXPECT_EQ(losses.foreground.runs, 500U);
+    EXPECT_EQ(losses.foreground.first_runs.size(), LossFacts::runs_kept);
+    EXPECT_EQ(losses.foreground.longest_run, 1U);
+    EXPECT_EQ(losses.foreground.by_slice[0], 5U);
+    EXPECT_EQ(losses.foreground.by_slice[99], 5U);
 }
 
 }  // namespace

@@ -15,24 +15,24 @@ namespace {
 
 /// Allocations of this program that no small object makes.
 std::atomic<unsigned> large_allocations{0};
-constexpr std::size_t large_octets = 64 * 1024;
+constexpr std::size_t large_bytes = 64 * 1024;
 
-void* take(std::size_t octets) {
-    large_allocations += octets >= large_octets ? 1 : 0;
-    void* const memory = std::malloc(octets);
+void* take(std::size_t bytes) {
+    large_allocations += bytes >= large_bytes ? 1 : 0;
+    void* const memory = std::malloc(bytes);
     return memory != nullptr ? memory : throw std::bad_alloc{};
 }
 
 }  // namespace
 
-void* operator new(std::size_t octets) { return take(octets); }
+void* operator new(std::size_t bytes) { return take(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 /// In place of the C library's, whose malloc() has one of its own.
-extern "C" void* mmap(void* address, std::size_t octets, int protection, int flags, int descriptor, off_t offset) noexcept {
-    large_allocations += octets >= large_octets ? 1 : 0;
-    return reinterpret_cast<void*>(syscall(SYS_mmap, address, octets, protection, flags, descriptor, offset));
+extern "C" void* mmap(void* address, std::size_t bytes, int protection, int flags, int descriptor, off_t offset) noexcept {
+    large_allocations += bytes >= large_bytes ? 1 : 0;
+    return reinterpret_cast<void*>(syscall(SYS_mmap, address, bytes, protection, flags, descriptor, offset));
 }
 
 namespace gatemark::record {

@@ -28,10 +28,10 @@ TEST(TagPlaces, AreFoundInAnyOrderAndNowhereElse) {
         }
         TagFinder finder{places};
         for (const std::uint64_t index : order) {
-            const auto found = finder.find(index);
-            ASSERT_EQ(found.has_value(), tagged.contains(index)) << index;
-            if (found) {
-                ASSERT_EQ(places.index_of(*found), index);
+            const auto tag = finder.find(index);
+            ASSERT_EQ(tag.has_value(), tagged.contains(index)) << index;
+            if (tag) {
+                ASSERT_EQ(places.index_of(*tag), index);
             }
         }
     }

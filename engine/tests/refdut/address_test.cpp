@@ -10,14 +10,14 @@
 namespace gatemark::refdut {
 namespace {
 
-Ipv6Number ipv6(const std::string& text) { return load_ipv6(test::address_of(text).octets.data()); }
-Ipv4Number ipv4(const std::string& text) { return load_big_endian<std::uint32_t>(test::address_of(text).octets.data()); }
+Ipv6Number ipv6(const std::string& text) { return load_ipv6(test::address_of(text).bytes.data()); }
+Ipv4Number ipv4(const std::string& text) { return load_big_endian<std::uint32_t>(test::address_of(text).bytes.data()); }
 std::string text(std::optional<Ipv6Number> number) {
     if (!number) {
         return "none";
     }
-    net::Address address{.family = net::Family::ipv6, .octets = {}};
-    store_ipv6(address.octets.data(), *number);
+    net::Address address{.family = net::Family::ipv6, .bytes = {}};
+    store_ipv6(address.bytes.data(), *number);
     return net::to_text(address);
 }
 
@@ -39,7 +39,7 @@ TEST(RefdutEmbedding, GivesTheExamplesOfRfc6052) {
     }
 }
 
-TEST(RefdutEmbedding, PutsEachOctetWhereTheTableOfRfc6052SaysAndTakesItBack) {
+TEST(RefdutEmbedding, PutsEachByteWhereTheTableOfRfc6052SaysAndTakesItBack) {
     const std::pair<unsigned, std::array<std::size_t, 4>> table[]{{32, {4, 5, 6, 7}},   {40, {5, 6, 7, 9}},    {48, {6, 7, 9, 10}},
                                                                   {56, {7, 9, 10, 11}}, {64, {9, 10, 11, 12}}, {96, {12, 13, 14, 15}}};
     std::mt19937 random{1};
@@ -48,12 +48,12 @@ TEST(RefdutEmbedding, PutsEachOctetWhereTheTableOfRfc6052SaysAndTakesItBack) {
         for (int i = 0; i < 1000; ++i) {
             const auto value = static_cast<Ipv4Number>(random());
             net::Address expected = test::address_of("2000::");
-            for (std::size_t octet = 0; octet < 4; ++octet) {
-                expected.octets[places[octet]] = static_cast<std::byte>(value >> (24 - 8 * octet));
+            for (std::size_t byte = 0; byte < 4; ++byte) {
+                expected.bytes[places[byte]] = static_cast<std::byte>(value >> (24 - 8 * byte));
             }
             ASSERT_EQ(text(embedding.embed(value)), net::to_text(expected)) << length;
-            expected.octets[8] = std::byte{0xff};  // what stands there, and behind, is not looked at
-            ASSERT_EQ(embedding.extract(load_ipv6(expected.octets.data())), length == 96 ? std::nullopt : std::optional{value});
+            expected.bytes[8] = std::byte{0xff};  // what stands there, and behind, is not looked at
+            ASSERT_EQ(embedding.extract(load_ipv6(expected.bytes.data())), length == 96 ? std::nullopt : std::optional{value});
         }
     }
 }

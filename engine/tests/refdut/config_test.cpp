@@ -101,7 +101,7 @@ delay = {kind = "periodic", values = ["10 us", "50 us"]}
 
 TEST(RefdutConfig, AllKeys) {
     const Settings settings = settings_of(all_keys);
-    EXPECT_TRUE(settings.seed == 7 && settings.control == "/run/x.sock" && settings.processor == 1U && !settings.huge_pages_allowed);
+    EXPECT_TRUE(settings.seed == 7 && settings.control == "/run/x.sock" && settings.cpu == 1U && !settings.huge_pages_allowed);
     EXPECT_EQ(settings.held_frames, 50'000U);
     const SideSettings& left = settings.sides[0];
     EXPECT_TRUE(left.port.kind == io::PortKind::af_packet && left.mtu == 2000 && left.ring_frames == 512 && left.vlan_id == 100);
@@ -111,7 +111,7 @@ TEST(RefdutConfig, AllKeys) {
     EXPECT_TRUE(translation.pref64 && translation.eam.size() == 1 && translation.pool.prefixes.size() == 2);
     EXPECT_TRUE(translation.pool.port_min == 2000 && translation.pool.port_max == 3000);
     EXPECT_TRUE(translation.dont_fragment_always && translation.lowest_ipv6_mtu == 1500);
-    EXPECT_EQ(translation.own.size(), 2U);
+    EXPECT_EQ(translation.assigned_addresses.size(), 2U);
     EXPECT_TRUE(settings.table.capacity == 1000 && settings.table.overflow == Overflow::evict_oldest);
     EXPECT_TRUE(settings.table.establishment_per_second == 500 && settings.table.establishment_burst == 5);
     EXPECT_EQ(settings.table.timeout_ns, 2'000'000'000U);
@@ -134,7 +134,7 @@ TEST(RefdutConfig, AllKeys) {
 
 TEST(RefdutConfig, Defaults) {
     const Settings settings = settings_of("mode = \"router\"\n" + sides);
-    EXPECT_TRUE(settings.seed == 1 && settings.control.empty() && !settings.processor && settings.huge_pages_allowed);
+    EXPECT_TRUE(settings.seed == 1 && settings.control.empty() && !settings.cpu && settings.huge_pages_allowed);
     EXPECT_EQ(settings.held_frames, 16'384U);
     EXPECT_TRUE(settings.sides[0].mtu == 1500 && settings.sides[0].ring_frames == 4096 && !settings.sides[0].vlan_id);
     EXPECT_EQ(settings.directions[0].shaper,
@@ -145,7 +145,7 @@ TEST(RefdutConfig, Defaults) {
 }
 
 TEST(RefdutConfig, TellsAllThatIsWrongAtOnce) {
-    const auto found = places(R"(
+    const auto problems = places(R"(
 mode = "nat45"
 sed = 1
 processor = -1
@@ -186,7 +186,7 @@ delay = {kind = "periodic", values = []}
                                             "right.port",
                                             "right.vlan",
                                             "sed"};
-    EXPECT_EQ(found, expected);
+    EXPECT_EQ(problems, expected);
 }
 
 TEST(RefdutConfig, NamesTheNearestKeyAndRefusesSettingsThatWouldDoNothing) {

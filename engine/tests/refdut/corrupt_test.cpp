@@ -15,7 +15,7 @@ namespace gatemark::refdut {
 namespace {
 
 using frame::Role, frame::signature::Direction, frame::signature::TrafficClass;
-using test::Octets;
+using test::Bytes;
 
 static_assert(field_names == frame::fault_names);
 
@@ -24,7 +24,7 @@ class Receiving {
 public:
     Receiving(const frame::Stream& stream, Direction direction, bool arrives_here, const state::ConnectionKeeper* keeper) {
         arrivals_.reset(frame_count);
-        loop::ReceiverPlan plan{.tag = test::trial_tag(), .directions = {}, .kept_frames_max = 1};
+        loop::ReceiverPlan plan{.trial_id = test::trial_id(), .directions = {}, .kept_frames_max = 1};
         plan.directions[static_cast<std::size_t>(direction)] = {.active = true,
                                                                 .arrives_here = arrives_here,
                                                                 .frame_count = frame_count,
@@ -36,17 +36,17 @@ public:
         receiver_ = std::make_unique<loop::Receiver<io::MemoryReceiveQueue>>(plan, queue_, mailbox_);
     }
     void receive(std::span<const std::byte> frame) {
-        wire_.frames.push_back(Octets(frame.begin(), frame.end()));
+        wire_.frames.push_back(Bytes(frame.begin(), frame.end()));
         while (receiver_->poll()) {}
     }
-    [[nodiscard]] Fields found() const {
-        Fields found;
+    [[nodiscard]] Fields reported() const {
+        Fields reported;
         for (std::size_t i = 0; i < frame::fault_count; ++i) {
             if (receiver_->counts(direction_, TrafficClass::foreground).faults[i] != 0) {
-                found.add(static_cast<Field>(i));
+                reported.add(static_cast<Field>(i));
             }
         }
-        return found;
+        return reported;
     }
     [[nodiscard]] std::uint64_t received() const { return receiver_->counts(direction_, TrafficClass::foreground).received; }
 
@@ -80,17 +80,17 @@ struct Case {
 };
 
 /// Sends `frame` through the gateway, corrupted, and holds what the Tester finds against what was announced. Returns the announcement.
-Fields pass(const Case& gateway, Field field, const Octets& sent) {
+Fields pass(const Case& gateway, Field field, const Bytes& sent) {
     Buffer buffer{sent};
     Notes notes;
     EXPECT_EQ(gateway.translator.translate(gateway.from, buffer.packet, 1, notes), Drop::none);
     EXPECT_TRUE(set_vlan(buffer.packet, gateway.received_vlan));
-    const Octets before(buffer.frame().begin(), buffer.frame().end());
+    const Bytes before(buffer.frame().begin(), buffer.frame().end());
     const Fields announced = corrupt(field, buffer.packet, notes, gateway.table);
     EXPECT_TRUE(buffer.is_sound());
     Receiving receiving{gateway.stream, gateway.direction, field != Field::wrong_port, gateway.keeper};
     receiving.receive(buffer.frame());
-    EXPECT_EQ(names_of(receiving.found()), names_of(announced)) << field_names[static_cast<std::size_t>(field)];
+    EXPECT_EQ(names_of(receiving.reported()), names_of(announced)) << field_names[static_cast<std::size_t>(field)];
     EXPECT_EQ(receiving.received(), announced.none() ? 1U : 0U);
     if (announced.none() || field == Field::wrong_port) {
         EXPECT_EQ(test::to_hex(buffer.frame()), test::to_hex(before));
@@ -101,7 +101,7 @@ Fields pass(const Case& gateway, Field field, const Octets& sent) {
 class RefdutCorrupt : public testing::TestWithParam<std::tuple<test::Gateway, std::size_t, bool>> {};
 
 TEST_P(RefdutCorrupt, EachFieldOfAStatelessGatewayIsFoundUnderItsName) {
-    const auto [gateway, larger_by, tagged] = GetParam();
+    const auto [gateway, larger_by, with_vlan] = GetParam();
     const bool crosses = gateway == test::Gateway::siit64 || gateway == test::Gateway::siit46;
     const bool to_ipv4 = gateway == test::Gateway::router44 || gateway == test::Gateway::siit64;
     TranslationConfig config;
@@ -111,8 +111,8 @@ TEST_P(RefdutCorrupt, EachFieldOfAStatelessGatewayIsFoundUnderItsName) {
         config.pref64 = prefix_of("64:ff9b::/96");
     }
     Translator translator{config, nullptr};
-    const test::Vlans vlans{.sent = tagged ? std::optional<std::uint16_t>{5} : std::nullopt,
-                            .received = tagged ? std::optional<std::uint16_t>{7} : std::nullopt};
+    const test::Vlans vlans{.sent = with_vlan ? std::optional<std::uint16_t>{5} : std::nullopt,
+                            .received = with_vlan ? std::optional<std::uint16_t>{7} : std::nullopt};
     const frame::Stream stream = test::make_stream(test::request_for(gateway, test::smallest_frame(gateway) + larger_by), vlans);
     for (std::size_t i = 0; i < field_count; ++i) {
         const auto field = static_cast<Field>(i);
@@ -230,7 +230,7 @@ TEST_P(RefdutCorruptNat, EachFieldOfARespondersFrameIsFoundUnderItsName) {
         const bool exists = !(of_ipv4 && !to_ipv4) && !(field == Field::flow_label && to_ipv4) && field != Field::identification &&
                             field != Field::untranslated_source && field != Field::mapping_changed;
         for (std::uint64_t k = 0; k < connection_count; k += 19) {
-            Octets sent = download.sent().frame;
+            Bytes sent = download.sent().frame;
             const state::ReplyWriter writer{download, state_, pool_};
             std::uint64_t connection = k, tuple = 0;
             writer.prepare({&connection, 1}, {&tuple, 1});

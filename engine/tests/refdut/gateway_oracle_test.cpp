@@ -184,7 +184,7 @@ std::vector<Arrival> random_arrivals(std::mt19937_64& random) {
     return arrivals;
 }
 
-MemoryForwardingPort::Octets frame_of(std::uint16_t number) {
+MemoryForwardingPort::Bytes frame_of(std::uint16_t number) {
     SlowPacket packet = udp_packet("198.18.0.2", "198.19.0.2", 5000, number);
     packet.link_destination = own_mac;
     return write_packet(packet);

@@ -24,7 +24,7 @@ protected:
         settings.sides[1].ipv4 = address_of("198.19.0.1");
         settings.sides[0].peer_mac = left_peer;
         settings.sides[1].peer_mac = right_peer;
-        settings.translation.own = {*settings.sides[0].ipv4, *settings.sides[0].ipv6, *settings.sides[1].ipv4};
+        settings.translation.assigned_addresses = {*settings.sides[0].ipv4, *settings.sides[0].ipv6, *settings.sides[1].ipv4};
     }
     ~RefdutGateway() override {
         if (gateway) {
@@ -37,7 +37,7 @@ protected:
         program = make_program(settings, {left_mac, right_mac}, second, nullptr);
         gateway.emplace(*program, left, right, second, StoppedClock{&now});
     }
-    [[nodiscard]] static MemoryForwardingPort::Octets frame(std::uint16_t number, bool reverse = false) {
+    [[nodiscard]] static MemoryForwardingPort::Bytes frame(std::uint16_t number, bool reverse = false) {
         SlowPacket packet =
             reverse ? udp_packet("198.19.0.2", "198.18.0.2", 5000, number) : udp_packet("198.18.0.2", "198.19.0.2", 5000, number);
         packet.link_destination = reverse ? right_mac : left_mac;
@@ -126,13 +126,13 @@ TEST_F(RefdutGateway, OnlyTestFramesTakePart) {
     to_gateway.link_destination = left_mac;
     SlowPacket elsewhere = udp_packet("198.18.0.2", "198.19.0.2", 5000, 9);
     elsewhere.link_destination = right_mac;
-    MemoryForwardingPort::Octets tcp = frame(3);
+    MemoryForwardingPort::Bytes tcp = frame(3);
     tcp[23] = std::byte{6};
     tcp[25] = static_cast<std::byte>(static_cast<unsigned>(tcp[25]) + 11);  // protocol 6 instead of 17: the checksum grows by 11
     left.arrive(write_packet(to_gateway));
     left.arrive(write_packet(elsewhere));
     left.arrive(tcp);
-    left.arrive(MemoryForwardingPort::Octets(10));
+    left.arrive(MemoryForwardingPort::Bytes(10));
     left.arrive(frame(4));
     poll_at(2 * second);
     const Snapshot taken = counts();

@@ -18,7 +18,7 @@ std::string passed(Translator& translator, Side from, const Golden& golden) {
     return test::to_hex(buffer.frame().subspan(14));
 }
 
-std::string text_of(const Golden& golden) { return test::to_hex(test::octets_of(golden)); }
+std::string text_of(const Golden& golden) { return test::to_hex(test::bytes_of(golden)); }
 
 TEST(RefdutGolden, BorderRelayBothWays) {
     TranslationConfig config;

@@ -10,11 +10,11 @@
 
 #include <random>
 
-/// Octets of any kind through everything that reads or changes them. The address sanitizer watches each octet around the frame.
+/// Bytes of any kind through everything that reads or changes them. The address sanitizer watches each byte around the frame.
 namespace gatemark::refdut {
 namespace {
 
-using test::Octets;
+using test::Bytes;
 
 class RefdutHostilePackets : public testing::TestWithParam<Mode> {
 protected:
@@ -36,7 +36,7 @@ protected:
 
     std::uint32_t random(std::uint32_t below) { return static_cast<std::uint32_t>(random_() % below); }
 
-    Octets some_frame() {
+    Bytes some_frame() {
         static constexpr std::array addresses4{"198.18.0.2", "198.19.0.2", "198.19.0.1", "10.0.0.7", "240.0.0.1"};
         static constexpr std::array addresses6{"2001:2::2", "64:ff9b::c613:2", "2001:2:0:8000::1", "64:ff9b::c612:2", "2001:2:0:8000::2"};
         const bool ipv4 = random(2) == 0;
@@ -49,42 +49,42 @@ protected:
         packet.udp_checksum_absent = random(10) == 0;
         if (ipv4 && random(4) == 0) {
             packet.options.resize(4 * random(11));
-            for (std::byte& octet : packet.options) {
-                octet = static_cast<std::byte>(random(256));
+            for (std::byte& byte : packet.options) {
+                byte = static_cast<std::byte>(random(256));
             }
         }
-        Octets octets = test::write_packet(packet);
+        Bytes bytes = test::write_packet(packet);
         if (!ipv4 && random(4) == 0) {  // an extension header, perhaps one too long
             const std::size_t ip = packet.vlan ? 18 : 14;
             static constexpr std::array<std::uint8_t, 4> kinds{0, 43, 60, 58};
-            Octets extension(8 * (1 + random(3)));
-            extension[0] = octets[ip + 6];
+            Bytes extension(8 * (1 + random(3)));
+            extension[0] = bytes[ip + 6];
             extension[1] = static_cast<std::byte>(random(4));
-            octets[ip + 6] = static_cast<std::byte>(kinds[random(4)]);
-            octets[ip + 5] = static_cast<std::byte>(octets.size() - ip - 40 + extension.size());
-            octets.insert(octets.begin() + static_cast<std::ptrdiff_t>(ip) + 40, extension.begin(), extension.end());
+            bytes[ip + 6] = static_cast<std::byte>(kinds[random(4)]);
+            bytes[ip + 5] = static_cast<std::byte>(bytes.size() - ip - 40 + extension.size());
+            bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(ip) + 40, extension.begin(), extension.end());
         }
-        return octets;
+        return bytes;
     }
 
-    void damage(Octets& octets) {
-        for (std::uint32_t i = random(4); i > 0 && !octets.empty(); --i) {
-            octets[random(static_cast<std::uint32_t>(std::min<std::size_t>(octets.size(), 80)))] = static_cast<std::byte>(random(256));
+    void damage(Bytes& bytes) {
+        for (std::uint32_t i = random(4); i > 0 && !bytes.empty(); --i) {
+            bytes[random(static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), 80)))] = static_cast<std::byte>(random(256));
         }
         if (random(4) == 0) {
-            octets.resize(random(static_cast<std::uint32_t>(octets.size() + 1)));
+            bytes.resize(random(static_cast<std::uint32_t>(bytes.size() + 1)));
         }
         if (random(10) == 0) {
-            octets.resize(octets.size() + random(30));
+            bytes.resize(bytes.size() + random(30));
         }
         // A header checksum that is right lets the damage through.
-        if (octets.size() >= 34 && octets[12] == std::byte{8} && random(2) == 0) {
-            const std::size_t header = 4 * (std::to_integer<std::size_t>(octets[14]) & 0x0f);
-            if (header >= 20 && 14 + header <= octets.size()) {
-                octets[24] = octets[25] = std::byte{0};
-                const std::uint16_t checksum = test::slow_checksum(std::span{octets}.subspan(14, header));
-                octets[24] = static_cast<std::byte>(checksum >> 8);
-                octets[25] = static_cast<std::byte>(checksum);
+        if (bytes.size() >= 34 && bytes[12] == std::byte{8} && random(2) == 0) {
+            const std::size_t header = 4 * (std::to_integer<std::size_t>(bytes[14]) & 0x0f);
+            if (header >= 20 && 14 + header <= bytes.size()) {
+                bytes[24] = bytes[25] = std::byte{0};
+                const std::uint16_t checksum = test::slow_checksum(std::span{bytes}.subspan(14, header));
+                bytes[24] = static_cast<std::byte>(checksum >> 8);
+                bytes[25] = static_cast<std::byte>(checksum);
             }
         }
     }
@@ -99,9 +99,9 @@ TEST_P(RefdutHostilePackets, AreTranslatedCorruptedOrDroppedWithinTheirBuffers) 
     std::array<std::uint64_t, drop_count> drops{};
     std::uint64_t corrupted = 0;
     for (std::uint64_t i = 0; i < 100'000; ++i) {
-        Octets octets = some_frame();
-        damage(octets);
-        Buffer buffer{octets, rooms[random(4)], rooms[random(4)]};
+        Bytes bytes = some_frame();
+        damage(bytes);
+        Buffer buffer{bytes, rooms[random(4)], rooms[random(4)]};
         Notes notes;
         const Drop drop = translator_->translate(random(2) == 0 ? Side::left : Side::right, buffer.packet, i * 1000, notes);
         ASSERT_TRUE(buffer.is_sound());
@@ -137,11 +137,11 @@ TEST_P(RefdutHostilePackets, OfNeighboursAreReadWithinTheirBuffers) {
         const bool ipv4 = random(2) == 0;
         const auto question = loop::write_question(tester, test::address_of(ipv4 ? "198.18.0.1" : "2001:2::1"),
                                                    test::address_of(ipv4 ? "198.18.0.2" : "2001:2::2"));
-        Octets octets(question.data.begin(), question.data.begin() + static_cast<std::ptrdiff_t>(question.octets));
-        damage(octets);
-        const Buffer buffer{octets, 0, 0};
+        Bytes bytes(question.data.begin(), question.data.begin() + static_cast<std::ptrdiff_t>(question.bytes));
+        damage(bytes);
+        const Buffer buffer{bytes, 0, 0};
         neighbours.take(buffer.frame(), taken);
-        ASSERT_LE(taken.answer_frame.octets, NeighbourFrame::octets_max);
+        ASSERT_LE(taken.answer_frame.bytes, NeighbourFrame::bytes_max);
     }
 }
 

@@ -20,7 +20,7 @@ struct StoppedClock {
 struct MemoryBuffer {
     static constexpr std::size_t room = 2304;
     std::vector<std::byte> memory;
-    std::size_t begin = 128, octets = 0;
+    std::size_t begin = 128, bytes = 0;
 };
 
 class MemoryForwardingPort {
@@ -28,20 +28,20 @@ public:
     using Buffer = MemoryBuffer*;
     struct View {
         std::byte* begin;
-        std::size_t octets, headroom, tailroom;
+        std::size_t bytes, headroom, tailroom;
     };
-    using Octets = std::vector<std::byte>;
+    using Bytes = std::vector<std::byte>;
 
     /// Arrives at the next poll.
-    void arrive(const Octets& frame) {
+    void arrive(const Bytes& frame) {
         auto buffer = std::make_unique<MemoryBuffer>();
         buffer->memory.resize(MemoryBuffer::room);
         std::ranges::copy(frame, buffer->memory.begin() + static_cast<std::ptrdiff_t>(buffer->begin));
-        buffer->octets = frame.size();
+        buffer->bytes = frame.size();
         arriving_.push_back(std::move(buffer));
     }
     /// All frames sent so far.
-    std::vector<Octets> sent;
+    std::vector<Bytes> sent;
     std::size_t accepts = SIZE_MAX;        ///< frames that the port takes from now on
     inline static std::size_t in_use = 0;  ///< buffers that are somewhere in the gateway
 
@@ -55,12 +55,11 @@ public:
         return count;
     }
     [[nodiscard]] static View frame(Buffer buffer) noexcept {
-        return {buffer->memory.data() + buffer->begin, buffer->octets, buffer->begin,
-                buffer->memory.size() - buffer->begin - buffer->octets};
+        return {buffer->memory.data() + buffer->begin, buffer->bytes, buffer->begin, buffer->memory.size() - buffer->begin - buffer->bytes};
     }
-    static void set_frame(Buffer buffer, const std::byte* begin, std::size_t octets) noexcept {
+    static void set_frame(Buffer buffer, const std::byte* begin, std::size_t bytes) noexcept {
         buffer->begin = static_cast<std::size_t>(begin - buffer->memory.data());
-        buffer->octets = octets;
+        buffer->bytes = bytes;
     }
     [[nodiscard]] static Buffer copy(Buffer buffer) noexcept {
         ++in_use;
@@ -70,7 +69,7 @@ public:
         const std::size_t count = std::min(burst.size(), accepts);
         for (const Buffer buffer : burst.first(count)) {
             const auto at = frame(buffer);
-            sent.emplace_back(at.begin, at.begin + at.octets);
+            sent.emplace_back(at.begin, at.begin + at.bytes);
         }
         accepts -= accepts == SIZE_MAX ? 0 : count;
         release(burst.first(count));

@@ -28,10 +28,10 @@ const NatEndpoint server = endpoint(0xc6130002, 80);
 TEST(RefdutNatTable, KeepsThePortWhereItIsFreeAndTakesTheNextWhereNot) {
     NatTable table{pool_of({"203.0.113.1/32"}, 1024, 2003), {.capacity = 10}};
     const auto port_of = [&](const NatEndpoint& from, const NatEndpoint& to) {
-        const auto found = table.from_inside(from, to, 0);
-        EXPECT_EQ(found.outcome, Outcome::created);
-        EXPECT_EQ(table.pool_of(found.connection).address, endpoint(0xcb007101, 0).address);
-        return table.pool_of(found.connection).port;
+        const auto lookup = table.from_inside(from, to, 0);
+        EXPECT_EQ(lookup.outcome, Outcome::created);
+        EXPECT_EQ(table.pool_of(lookup.connection).address, endpoint(0xcb007101, 0).address);
+        return table.pool_of(lookup.connection).port;
     };
     EXPECT_EQ(port_of(endpoint(1, 2002), server), 2002);
     EXPECT_EQ(port_of(endpoint(2, 2002), server), 2003);
@@ -44,11 +44,11 @@ TEST(RefdutNatTable, KeepsThePortWhereItIsFreeAndTakesTheNextWhereNot) {
 
 TEST(RefdutNatTable, FindsAConnectionFromOutsideByAllFourValues) {
     NatTable table{pool_of({"203.0.113.1/32"}), {.capacity = 10}};
-    const auto made = table.from_inside(inside(5), server, 0);
-    const NatEndpoint pool = table.pool_of(made.connection);
-    EXPECT_EQ(table.from_outside(server, pool, 0), made.connection);
-    EXPECT_EQ(table.inside_of(made.connection), inside(5));
-    EXPECT_EQ(table.remote_of(made.connection), server);
+    const auto lookup = table.from_inside(inside(5), server, 0);
+    const NatEndpoint pool = table.pool_of(lookup.connection);
+    EXPECT_EQ(table.from_outside(server, pool, 0), lookup.connection);
+    EXPECT_EQ(table.inside_of(lookup.connection), inside(5));
+    EXPECT_EQ(table.remote_of(lookup.connection), server);
     EXPECT_EQ(table.from_outside(endpoint(0xc6130002, 81), pool, 0), NatTable::none);
     EXPECT_EQ(table.from_outside(endpoint(0xc6130003, 80), pool, 0), NatTable::none);
     EXPECT_EQ(table.from_outside(server, endpoint(0xcb007101, 9), 0), NatTable::none);
@@ -59,9 +59,9 @@ TEST(RefdutNatTable, ThePoolIsExhaustedWhenEveryPortOfEveryAddressIsTaken) {
     NatTable table{pool_of({"203.0.113.0/31", "203.0.113.9/32"}, 5000, 5099), {.capacity = 1000}};
     std::set<std::pair<std::array<std::byte, 16>, std::uint16_t>> taken;
     for (std::uint32_t i = 0; i < 300; ++i) {
-        const auto found = table.from_inside(inside(i), server, 0);
-        ASSERT_EQ(found.outcome, Outcome::created);
-        const NatEndpoint pool = table.pool_of(found.connection);
+        const auto lookup = table.from_inside(inside(i), server, 0);
+        ASSERT_EQ(lookup.outcome, Outcome::created);
+        const NatEndpoint pool = table.pool_of(lookup.connection);
         EXPECT_TRUE(table.in_pool(pool.address));
         EXPECT_TRUE(taken.emplace(pool.address, pool.port).second);
     }
@@ -202,16 +202,16 @@ TEST(RefdutNatTable, AgreesWithAPlainMapOverALongRandomLife) {
         if (known != model.used.end() && !there) {
             model.used.erase(key);
         }
-        const auto found = table.from_inside(inside(key.from), remote(key.to), now);
+        const auto lookup = table.from_inside(inside(key.from), remote(key.to), now);
         if (there) {
-            ASSERT_EQ(found.outcome, Outcome::known) << i;
+            ASSERT_EQ(lookup.outcome, Outcome::known) << i;
         } else {
-            ASSERT_TRUE(found.outcome == Outcome::created || found.outcome == Outcome::dropped) << i;
+            ASSERT_TRUE(lookup.outcome == Outcome::created || lookup.outcome == Outcome::dropped) << i;
         }
-        if (found.connection != NatTable::none) {
-            ASSERT_EQ(table.inside_of(found.connection), inside(key.from));
-            ASSERT_EQ(table.remote_of(found.connection), remote(key.to));
-            ASSERT_EQ(table.from_outside(remote(key.to), table.pool_of(found.connection), now), found.connection);
+        if (lookup.connection != NatTable::none) {
+            ASSERT_EQ(table.inside_of(lookup.connection), inside(key.from));
+            ASSERT_EQ(table.remote_of(lookup.connection), remote(key.to));
+            ASSERT_EQ(table.from_outside(remote(key.to), table.pool_of(lookup.connection), now), lookup.connection);
             model.used[key] = now;
         }
         ASSERT_LE(table.size(), 300U);
@@ -231,9 +231,9 @@ TEST(RefdutNatTable, AgreesWithAPlainMapOverALongRandomLife) {
     EXPECT_EQ(table.size(), 0U);
 }
 
-TEST(RefdutNatTable, TakesLessThan150OctetsAConnection) {
+TEST(RefdutNatTable, TakesLessThan150BytesAConnection) {
     const NatTable table{pool_of({"203.0.113.0/28"}), {.capacity = 1'000'000}};
-    EXPECT_LT(table.memory_octets(), 150'000'000U);
+    EXPECT_LT(table.memory_bytes(), 150'000'000U);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST_P(RefdutNeighbours, AnswersForItsOwnAddressAndLearnsWhoAsked) {
         Neighbours neighbours{config_};
         EXPECT_EQ(neighbours.peer(), std::nullopt);
         const auto question = loop::write_question(tester_, test::address_of(target), test::address_of(asker));
-        const auto taken = take(neighbours, std::span{question.data}.first(question.octets));
+        const auto taken = take(neighbours, std::span{question.data}.first(question.bytes));
         EXPECT_TRUE(taken.consumed);
         ASSERT_TRUE(taken.answer);
         EXPECT_EQ(neighbours.peer(), tester_mac);
@@ -48,7 +48,7 @@ TEST_P(RefdutNeighbours, AnswersForItsOwnAddressAndLearnsWhoAsked) {
         ASSERT_TRUE(message.fact);
         EXPECT_EQ(message.fact->owner, test::address_of(target));
         EXPECT_EQ(message.fact->mac, gateway_mac);
-        EXPECT_EQ(taken.answer_frame.octets, question.octets);
+        EXPECT_EQ(taken.answer_frame.bytes, question.bytes);
     }
 }
 
@@ -56,7 +56,7 @@ TEST_P(RefdutNeighbours, LearnsFromQuestionsForOthersWithoutAnswering) {
     for (const auto& [target, asker] : {std::pair{"198.18.0.9", "198.18.0.2"}, std::pair{"2001:2::9", "2001:2::2"}}) {
         Neighbours neighbours{config_};
         const auto question = loop::write_question(tester_, test::address_of(target), test::address_of(asker));
-        EXPECT_FALSE(take(neighbours, std::span{question.data}.first(question.octets)).answer);
+        EXPECT_FALSE(take(neighbours, std::span{question.data}.first(question.bytes)).answer);
         EXPECT_EQ(neighbours.peer(), tester_mac);
         neighbours.forget();
         EXPECT_EQ(neighbours.peer(), std::nullopt);
@@ -72,7 +72,7 @@ TEST_P(RefdutNeighbours, ItsQuestionsAreUnderstoodAndItsAnswersLearned) {
         EXPECT_EQ(message.question->target, test::address_of(target));
         EXPECT_EQ(message.question->asker, test::address_of(own));
         const auto answer = loop::write_answer(tester_, *message.question);
-        EXPECT_FALSE(take(neighbours, std::span{answer.data}.first(answer.octets)).answer);
+        EXPECT_FALSE(take(neighbours, std::span{answer.data}.first(answer.bytes)).answer);
         EXPECT_EQ(neighbours.peer(), tester_mac);
     }
 }
@@ -80,13 +80,13 @@ TEST_P(RefdutNeighbours, ItsQuestionsAreUnderstoodAndItsAnswersLearned) {
 TEST_P(RefdutNeighbours, AnswersAProbeForDuplicatesToAllNodes) {
     Neighbours neighbours{config_};
     const auto question = loop::write_question(tester_, test::address_of("2001:2::1"), test::address_of("::"));
-    test::Octets probe(question.data.begin(), question.data.begin() + static_cast<std::ptrdiff_t>(question.octets));
+    test::Bytes probe(question.data.begin(), question.data.begin() + static_cast<std::ptrdiff_t>(question.bytes));
     EXPECT_FALSE(take(neighbours, probe).answer) << "with a link-layer address it is no probe";
     const std::size_t ip = GetParam() ? 18 : 14;
     probe.resize(ip + 40 + 24);
     probe[ip + 5] = std::byte{24};
     probe[ip + 42] = probe[ip + 43] = std::byte{0};
-    test::Octets summed(probe.begin() + static_cast<std::ptrdiff_t>(ip) + 8, probe.end());
+    test::Bytes summed(probe.begin() + static_cast<std::ptrdiff_t>(ip) + 8, probe.end());
     test::append_16(summed, 24 + 58);
     const std::uint16_t checksum = test::slow_checksum(summed);
     probe[ip + 42] = static_cast<std::byte>(checksum >> 8);
@@ -104,7 +104,7 @@ TEST_P(RefdutNeighbours, AGivenPeerIsKeptAndWritten) {
     config_.peer_mac = *net::parse_mac("02:00:00:00:00:07");
     Neighbours neighbours{config_};
     const auto question = loop::write_question(tester_, test::address_of("198.18.0.1"), test::address_of("198.18.0.2"));
-    EXPECT_TRUE(take(neighbours, std::span{question.data}.first(question.octets)).answer);
+    EXPECT_TRUE(take(neighbours, std::span{question.data}.first(question.bytes)).answer);
     EXPECT_EQ(neighbours.peer(), config_.peer_mac);
     Buffer buffer{test::from_hex("ffffffffffff eeeeeeeeeeee 0800 45")};
     EXPECT_TRUE(neighbours.address(buffer.packet));
@@ -135,12 +135,12 @@ TEST(RefdutRefusal, QuotesTheFrameToItsSender) {
         ErrorFrame error;
         write_refusal(refused.packet, test::address_of(own), error);
         const std::size_t header = ipv4 ? 20 : 40, quoted = ipv4 ? 28 : 1280 - 48;
-        ASSERT_EQ(error.octets, 18 + header + 8 + quoted);
-        const std::span<const std::byte> frame{error.data.data(), error.octets};
+        ASSERT_EQ(error.bytes, 18 + header + 8 + quoted);
+        const std::span<const std::byte> frame{error.data.data(), error.bytes};
         EXPECT_EQ(test::to_hex(frame.first(12)), test::to_hex(test::from_hex("020000000001 020000000002")));
         EXPECT_EQ(test::to_hex(frame.subspan(18 + header, 2)), ipv4 ? "030d" : "0103");
         EXPECT_EQ(test::to_hex(frame.subspan(18 + header + 8)), test::to_hex(refused.frame().subspan(18, quoted)));
-        test::Octets checked;
+        test::Bytes checked;
         if (ipv4) {
             EXPECT_EQ(test::slow_checksum(frame.subspan(18, 20)), 0);
         } else {
@@ -151,7 +151,7 @@ TEST(RefdutRefusal, QuotesTheFrameToItsSender) {
         test::append(checked, frame.subspan(18 + header));
         EXPECT_EQ(test::slow_checksum(checked), 0);
         write_refusal(refused.packet, test::address_of(ipv4 ? "2001:2::1" : "10.0.0.1"), error);
-        EXPECT_EQ(error.octets, 0U);
+        EXPECT_EQ(error.bytes, 0U);
     }
 }
 

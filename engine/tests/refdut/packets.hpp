@@ -10,27 +10,27 @@
 
 namespace gatemark::refdut {
 
-/// A frame in a heap buffer of exactly its size with the headroom and tailroom given, so that the address sanitizer sees each octet beyond.
+/// A frame in a heap buffer of exactly its size with the headroom and tailroom given, so that the address sanitizer sees each byte beyond.
 class Buffer {
 public:
     explicit Buffer(std::span<const std::byte> frame, std::size_t headroom = 64, std::size_t tailroom = 64)
-        : memory_{std::make_unique<std::byte[]>(headroom + frame.size() + tailroom)}, octets_{headroom + frame.size() + tailroom} {
-        std::fill_n(memory_.get(), octets_, std::byte{0xcc});
+        : memory_{std::make_unique<std::byte[]>(headroom + frame.size() + tailroom)}, bytes_{headroom + frame.size() + tailroom} {
+        std::fill_n(memory_.get(), bytes_, std::byte{0xcc});
         std::copy(frame.begin(), frame.end(), memory_.get() + headroom);
-        packet = {.begin = memory_.get() + headroom, .octets = frame.size(), .headroom = headroom, .tailroom = tailroom};
+        packet = {.begin = memory_.get() + headroom, .bytes = frame.size(), .headroom = headroom, .tailroom = tailroom};
     }
 
-    [[nodiscard]] std::span<const std::byte> frame() const { return {packet.begin, packet.octets}; }
+    [[nodiscard]] std::span<const std::byte> frame() const { return {packet.begin, packet.bytes}; }
     /// Whether the packet still lies in its buffer, with honest room around it.
     [[nodiscard]] bool is_sound() const {
-        return packet.begin == memory_.get() + packet.headroom && packet.headroom + packet.octets + packet.tailroom == octets_;
+        return packet.begin == memory_.get() + packet.headroom && packet.headroom + packet.bytes + packet.tailroom == bytes_;
     }
 
     Packet packet;
 
 private:
     std::unique_ptr<std::byte[]> memory_;
-    std::size_t octets_;
+    std::size_t bytes_;
 };
 
 inline net::Prefix prefix_of(const std::string& text) { return net::parse_prefix(text).value(); }
@@ -46,13 +46,13 @@ inline NatPool pool_of(std::initializer_list<std::string> prefixes, std::uint16_
 }
 
 inline test::SlowPacket udp_packet(const std::string& source, const std::string& destination, std::uint16_t source_port,
-                                   std::uint16_t destination_port, std::size_t data_octets = 18) {
+                                   std::uint16_t destination_port, std::size_t data_bytes = 18) {
     test::SlowPacket packet;
     packet.source = test::address_of(source);
     packet.destination = test::address_of(destination);
     packet.source_port = source_port;
     packet.destination_port = destination_port;
-    packet.payload = test::counting(data_octets);
+    packet.payload = test::counting(data_bytes);
     return packet;
 }
 

@@ -90,15 +90,15 @@ TEST(RefdutDelay, DrawsWhatWasAskedFor) {
     DelaySource none, fixed{{.kind = DelaySpec::Kind::fixed, .values_ns = {1000}}, 1, 1, 2'000'000'000};
     DelaySource periodic{{.kind = DelaySpec::Kind::periodic, .values_ns = {10, 20, 50}}, 1, 1, 1'000'000'000};
     DelaySource uniform{{.kind = DelaySpec::Kind::uniform, .values_ns = {100, 109}}, 1, 1, 1'000'000'000};
-    std::set<std::uint64_t> seen;
+    std::set<std::uint64_t> values;
     for (std::uint64_t i = 0; i < 1000; ++i) {
         EXPECT_EQ(none.next(), 0U);
         EXPECT_EQ(fixed.next(), 2000U);
         EXPECT_EQ(periodic.next(), (std::array<std::uint64_t, 3>{10, 20, 50}[i % 3]));
-        seen.insert(uniform.next());
+        values.insert(uniform.next());
     }
-    EXPECT_EQ(seen.size(), 10U);
-    EXPECT_TRUE(*seen.begin() == 100 && *seen.rbegin() == 109);
+    EXPECT_EQ(values.size(), 10U);
+    EXPECT_TRUE(*values.begin() == 100 && *values.rbegin() == 109);
     const std::uint64_t next = periodic.next();
     periodic.restart();
     EXPECT_EQ(next, 20U);

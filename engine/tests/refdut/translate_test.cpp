@@ -10,7 +10,7 @@
 namespace gatemark::refdut {
 namespace {
 
-using test::Octets, test::SlowPacket;
+using test::Bytes, test::SlowPacket;
 
 /// From the IP header on, without the UDP data.
 constexpr const char* rfc2544_in = test::rfc2544.headers;
@@ -23,8 +23,8 @@ constexpr const char* eam_out = test::eam_out.headers;
 constexpr const char* zero_ipv6 = test::zero_ipv6.headers;
 constexpr const char* zero_ipv4 = test::zero_ipv4.headers;
 
-Octets frame_of(const char* headers) {
-    Octets frame = test::from_hex("020000000002 020000000001");
+Bytes frame_of(const char* headers) {
+    Bytes frame = test::from_hex("020000000002 020000000001");
     test::append(frame, test::from_hex(headers[0] == '4' ? "0800" : "86dd"));
     test::append(frame, test::from_hex(headers));
     test::append(frame, test::from_hex(test::golden_data));
@@ -34,7 +34,7 @@ Octets frame_of(const char* headers) {
 struct Result {
     Drop drop = Drop::none;
     Notes notes;
-    Octets frame;
+    Bytes frame;
 };
 
 /// One gateway.
@@ -47,7 +47,7 @@ public:
         }
         translator = std::make_unique<Translator>(std::move(config), table.get());
     }
-    Result pass(Side from, const Octets& frame, std::uint64_t now_ns = 0) {
+    Result pass(Side from, const Bytes& frame, std::uint64_t now_ns = 0) {
         Buffer buffer{frame};
         Result result;
         result.drop = translator->translate(from, buffer.packet, now_ns, result.notes);
@@ -101,7 +101,7 @@ TEST(RefdutGoldenFrames, Nat64WithTheWellKnownPrefixAndWithAnother) {
 TEST(RefdutGoldenFrames, ExplicitMappingsInBothDirections) {
     Gateway gateway{siit_of({eam_of("198.18.0.0/24", "2001:2::/120"), eam_of("198.19.0.0/24", "2001:2:0:1000::/120")})};
     expect_frame(gateway, Side::left, eam_in, eam_out);
-    Octets back = frame_of("4500002e000000000a112496c6130002c6120002 00500401001a26ee");
+    Bytes back = frame_of("4500002e000000000a112496c6130002c6120002 00500401001a26ee");
     const Result result = gateway.pass(Side::right, back);
     EXPECT_EQ(test::to_hex(result.frame), test::to_hex(frame_of("60000000001a1109 20010002000010000000000000000002"
                                                                 "20010002000000000000000000000002 00500401001a630e")));
@@ -116,7 +116,7 @@ TEST(RefdutGoldenFrames, AChecksumThatBecomesZeroIsWrittenAsAllOnes) {
     EXPECT_EQ(test::to_hex(std::span{six.frame}.subspan(54, 8)), "f7570007001affff");
     Gateway router{{}};
     for (const char* headers : {zero_ipv4, zero_ipv6}) {
-        const Octets in = frame_of(headers);
+        const Bytes in = frame_of(headers);
         const Result kept = router.pass(Side::left, in);
         EXPECT_EQ(test::to_hex(std::span{kept.frame}.last(20)), test::to_hex(std::span{in}.last(20)));
     }
@@ -138,8 +138,8 @@ TEST(RefdutTranslator, AgreesWithTheSlowTranslatorOnAnyPacket) {
         SlowPacket packet = udp_packet(ipv4 ? "198.18.0.0" : "64:ff9b::c612:0", ipv4 ? "198.19.0.0" : "64:ff9b::c613:0",
                                        static_cast<std::uint16_t>(random()), static_cast<std::uint16_t>(random()),
                                        random() % 4 == 0 ? random() % 9000 : random() % 100);
-        packet.source.octets[ipv4 ? 3 : 15] = static_cast<std::byte>(random());
-        packet.destination.octets[ipv4 ? 3 : 15] = static_cast<std::byte>(random());
+        packet.source.bytes[ipv4 ? 3 : 15] = static_cast<std::byte>(random());
+        packet.destination.bytes[ipv4 ? 3 : 15] = static_cast<std::byte>(random());
         packet.hop_limit = static_cast<std::uint8_t>(4 + random() % 252);
         packet.traffic_class = static_cast<std::uint8_t>(random());
         packet.flow_label = ipv4 ? 0 : random() % 0x100000;
@@ -152,7 +152,7 @@ TEST(RefdutTranslator, AgreesWithTheSlowTranslatorOnAnyPacket) {
         const Result translated = siit.pass(Side::left, packet);
         ASSERT_EQ(translated.drop, Drop::none);
         ASSERT_TRUE(translated.notes.udp && translated.notes.crossed);
-        Octets frame = test::write_packet(expected);
+        Bytes frame = test::write_packet(expected);
         frame.resize(std::max<std::size_t>(frame.size(), ipv4 ? 0 : 60));  // padded, as the slow writer does not
         ASSERT_EQ(test::to_hex(translated.frame), test::to_hex(frame)) << i;
         const Result routed = router.pass(Side::left, packet);
@@ -167,9 +167,9 @@ TEST(RefdutTranslator, SetsDontFragmentByTheRuleAskedFor) {
         config.pref64 = prefix_of("64:ff9b::/96");
         config.dont_fragment_always = always;
         Gateway gateway{config};
-        for (const std::size_t ip_octets : {46U, 1260U, 1261U, 1500U}) {
-            const Result result = gateway.pass(Side::left, udp_packet("64:ff9b::c612:2", "64:ff9b::c613:2", 1, 2, ip_octets - 28));
-            EXPECT_EQ(test::read_packet(result.frame).dont_fragment, always || ip_octets > 1260) << ip_octets;
+        for (const std::size_t ip_bytes : {46U, 1260U, 1261U, 1500U}) {
+            const Result result = gateway.pass(Side::left, udp_packet("64:ff9b::c612:2", "64:ff9b::c613:2", 1, 2, ip_bytes - 28));
+            EXPECT_EQ(test::read_packet(result.frame).dont_fragment, always || ip_bytes > 1260) << ip_bytes;
         }
     }
 }
@@ -294,7 +294,7 @@ TEST(RefdutTranslator, NativeIpv6IsRoutedByEveryTranslatorButNat66) {
 
 TEST(RefdutTranslator, DropsWithTheReason) {
     TranslationConfig config = nat_of(Mode::nat64, "198.19.0.1/32", "64:ff9b::/96");
-    config.own = {test::address_of("2001:2::1"), test::address_of("198.19.0.1")};
+    config.assigned_addresses = {test::address_of("2001:2::1"), test::address_of("198.19.0.1")};
     Gateway gateway{config};
     const SlowPacket good = udp_packet("2001:2::2", "64:ff9b::c613:2", 5000, 80), reply = udp_packet("198.19.0.2", "198.19.0.1", 80, 5000);
     const auto changed = [](SlowPacket packet, auto&& change) {

@@ -33,13 +33,13 @@ TEST(StateTable, ForgetsEverythingHoweverOftenItIsReset) {
     }
 }
 
-TEST(StateTable, TakesEightOctetsAConnection) {
+TEST(StateTable, TakesEightBytesAConnection) {
     StateTable table;
     ASSERT_EQ(table.reset(4'000'000), std::nullopt);
-    EXPECT_LT(table.octets(), 8 * 4'000'000U + (2U << 20));
-    const std::size_t before = table.octets();
+    EXPECT_LT(table.bytes(), 8 * 4'000'000U + (2U << 20));
+    const std::size_t before = table.bytes();
     ASSERT_EQ(table.reset(10), std::nullopt);
-    EXPECT_EQ(table.octets(), before) << "memory is kept for the next trial";
+    EXPECT_EQ(table.bytes(), before) << "memory is kept for the next trial";
 }
 
 TEST(StateTable, RefusesWhatNoMemoryHolds) {
@@ -71,35 +71,37 @@ protected:
 };
 
 TEST_F(BehaviourTest, SeesPreservedPortsAndIndependentMapping) {
-    const Behaviour seen = of([](std::uint64_t, const enumerate::Tuple& tuple) { return Endpoint{tuple.source_host, tuple.source_port}; });
-    EXPECT_EQ(seen.examined, 8000U);
-    EXPECT_EQ(seen.port_preserved, 8000U);
-    EXPECT_EQ(seen.parity_preserved, 8000U);
-    EXPECT_EQ(seen.port_class_preserved, 8000U);
-    EXPECT_EQ(seen.public_addresses, 4U);
-    EXPECT_EQ(seen.public_ports, 100U);
-    EXPECT_EQ(seen.public_port_minimum, 1000U);
-    EXPECT_EQ(seen.public_port_maximum, 1099U);
-    EXPECT_EQ(seen.sources_compared, 400U);
-    EXPECT_EQ(seen.sources_endpoint_independent, 400U);
+    const Behaviour behaviour = of([](std::uint64_t, const enumerate::Tuple& tuple) {
+        return Endpoint{tuple.source_host, tuple.source_port};
+    });
+    EXPECT_EQ(behaviour.examined, 8000U);
+    EXPECT_EQ(behaviour.port_preserved, 8000U);
+    EXPECT_EQ(behaviour.parity_preserved, 8000U);
+    EXPECT_EQ(behaviour.port_class_preserved, 8000U);
+    EXPECT_EQ(behaviour.public_addresses, 4U);
+    EXPECT_EQ(behaviour.public_ports, 100U);
+    EXPECT_EQ(behaviour.public_port_minimum, 1000U);
+    EXPECT_EQ(behaviour.public_port_maximum, 1099U);
+    EXPECT_EQ(behaviour.sources_compared, 400U);
+    EXPECT_EQ(behaviour.sources_endpoint_independent, 400U);
 }
 
 TEST_F(BehaviourTest, SeesPortsChosenAnewForEachDestination) {
-    const Behaviour seen = of([](std::uint64_t k, const enumerate::Tuple& tuple) {
+    const Behaviour behaviour = of([](std::uint64_t k, const enumerate::Tuple& tuple) {
         return Endpoint{0, static_cast<std::uint16_t>(2000 + 2 * (k % 30'000) + tuple.source_port % 2)};
     });
-    EXPECT_EQ(seen.port_preserved, 0U);
-    EXPECT_EQ(seen.parity_preserved, 8000U);
-    EXPECT_EQ(seen.port_class_preserved, 8000U * 76 / 100) << "source ports 1000 to 1023 went up";
-    EXPECT_EQ(seen.public_addresses, 1U);
-    EXPECT_EQ(seen.sources_compared, 400U);
-    EXPECT_EQ(seen.sources_endpoint_independent, 0U);
+    EXPECT_EQ(behaviour.port_preserved, 0U);
+    EXPECT_EQ(behaviour.parity_preserved, 8000U);
+    EXPECT_EQ(behaviour.port_class_preserved, 8000U * 76 / 100) << "source ports 1000 to 1023 went up";
+    EXPECT_EQ(behaviour.public_addresses, 1U);
+    EXPECT_EQ(behaviour.sources_compared, 400U);
+    EXPECT_EQ(behaviour.sources_endpoint_independent, 0U);
 }
 
 TEST_F(BehaviourTest, SaysNothingOfAnEmptyTable) {
-    const Behaviour seen = of([](std::uint64_t, const enumerate::Tuple&) { return std::optional<Endpoint>{}; });
-    EXPECT_EQ(seen.examined + seen.public_addresses + seen.public_ports + seen.sources_compared, 0U);
-    EXPECT_EQ(seen.public_port_minimum, 0U);
+    const Behaviour behaviour = of([](std::uint64_t, const enumerate::Tuple&) { return std::optional<Endpoint>{}; });
+    EXPECT_EQ(behaviour.examined + behaviour.public_addresses + behaviour.public_ports + behaviour.sources_compared, 0U);
+    EXPECT_EQ(behaviour.public_port_minimum, 0U);
 }
 
 }  // namespace

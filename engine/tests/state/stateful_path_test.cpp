@@ -14,7 +14,7 @@ namespace {
 
 using frame::Fault, frame::Role;
 using frame::signature::Direction, frame::signature::TrafficClass;
-using test::Octets, test::SlowPacket;
+using test::Bytes, test::SlowPacket;
 
 enum class Mode : std::uint8_t { nat44, nat64, nat66, nat46 };
 enum class PortPolicy : std::uint8_t { preserved, counted_down };
@@ -25,7 +25,7 @@ struct Endpoint4 {
     net::Address address;
     std::uint16_t port = 0;
     friend bool operator<(const Endpoint4& a, const Endpoint4& b) {
-        return std::tie(a.address.octets, a.port) < std::tie(b.address.octets, b.port);
+        return std::tie(a.address.bytes, a.port) < std::tie(b.address.bytes, b.port);
     }
 };
 
@@ -37,14 +37,14 @@ public:
     SlowPacket outwards(std::span<const std::byte> sent) {
         const SlowPacket packet = test::read_packet(sent);
         SlowPacket result = across(packet);
-        const auto [found, is_new] =
+        const auto [entry, is_new] =
             public_.try_emplace({{packet.source, packet.source_port}, {packet.destination, packet.destination_port}});
         if (is_new) {
             const bool taken = private_.contains({{own_address(), packet.source_port}, {result.destination, result.destination_port}});
-            found->second = policy_ == PortPolicy::preserved && !taken ? packet.source_port : next_port_--;
+            entry->second = policy_ == PortPolicy::preserved && !taken ? packet.source_port : next_port_--;
         }
         result.source = own_address();
-        result.source_port = found->second;
+        result.source_port = entry->second;
         private_[{{result.source, result.source_port}, {result.destination, result.destination_port}}] = {packet.source,
                                                                                                           packet.source_port};
         return result;
@@ -85,7 +85,7 @@ protected:
         EXPECT_EQ(table_.reset(connection_count), std::nullopt);
         const auto family = nat_.own_address().family;
         pool_ = std::get<net::AddressPool>(
-            net::AddressPool::make({{nat_.own_address(), static_cast<unsigned>(8 * net::address_octets(family))}}, "pool"));
+            net::AddressPool::make({{nat_.own_address(), static_cast<unsigned>(8 * net::address_bytes(family))}}, "pool"));
     }
 
     [[nodiscard]] frame::HostSet inside() const {
@@ -130,7 +130,7 @@ protected:
             std::size_t queues = 1)
             : wires_(queues) {
             arrivals_.reset(frame_count);
-            loop::ReceiverPlan plan{.tag = test::trial_tag(), .directions = {}, .kept_frames_max = 1};
+            loop::ReceiverPlan plan{.trial_id = test::trial_id(), .directions = {}, .kept_frames_max = 1};
             plan.directions[static_cast<std::size_t>(direction)] = {.active = true,
                                                                     .arrives_here = true,
                                                                     .frame_count = frame_count,
@@ -177,13 +177,13 @@ protected:
         }
         return end.counts();
     }
-    [[nodiscard]] Octets reply(const frame::Stream& download, std::uint64_t number) const {
-        Octets octets = download.sent().frame;
+    [[nodiscard]] Bytes reply(const frame::Stream& download, std::uint64_t number) const {
+        Bytes bytes = download.sent().frame;
         const ReplyWriter writer{download, table_, pool_};
         std::uint64_t connection = number, tuple = 0;
         writer.prepare({&connection, 1}, {&tuple, 1});
-        writer.write(octets.data(), connection, tuple, number, {number});
-        return octets;
+        writer.write(bytes.data(), connection, tuple, number, {number});
+        return bytes;
     }
 
     Mode mode_;
@@ -276,7 +276,7 @@ TEST_P(StatefulPath, NamesEachFaultOfTheTranslatedSource) {
     };
     faulty(0, [](SlowPacket& packet) { packet.source_port = 0; });
     EXPECT_EQ(end.faults(Fault::source_port), 1U);
-    faulty(1, [](SlowPacket& packet) { packet.source.octets[3] ^= std::byte{1}; });
+    faulty(1, [](SlowPacket& packet) { packet.source.bytes[3] ^= std::byte{1}; });
     EXPECT_EQ(end.faults(Fault::source_address), 1U);
     faulty(2, [](SlowPacket& packet) { packet.destination_port ^= 1; });
     EXPECT_EQ(end.faults(Fault::destination_port), 1U);
@@ -330,17 +330,17 @@ TEST_P(StatefulPath, NamesWhoGotAFrameThatWasNotHis) {
     const frame::Stream download = stream(Role::responder, enumerate::ConnectionChoice::Mode::increasing);
     End end{download, Direction::reverse, connection_count, nullptr};
     const auto& connections = download.connections();
-    const enumerate::Tuple own = connections.tuple_of(0);
+    const enumerate::Tuple first = connections.tuple_of(0);
     std::uint64_t number = 0, owners = 0, strangers = 0;
     for (std::uint16_t port = 5000; port < 5005; ++port) {
-        enumerate::Tuple other = own;
+        enumerate::Tuple other = first;
         other.source_port = port;
-        if (other == own) {
+        if (other == first) {
             continue;
         }
         SlowPacket packet = nat_.inwards(reply(download, 0));
         packet.destination_port = port;
-        Octets octets = test::write_packet(packet);
+        Bytes bytes = test::write_packet(packet);
         end.receive(packet);
         (connections.connection_of(other) ? owners : strangers) += 1;
         ++number;
@@ -349,7 +349,7 @@ TEST_P(StatefulPath, NamesWhoGotAFrameThatWasNotHis) {
         EXPECT_EQ(end.faults(Fault::unknown_connection), strangers);
     }
     SlowPacket packet = nat_.inwards(reply(download, 1));
-    packet.destination.octets[packet.is_ipv4() ? 3 : 15] = std::byte{250};  // no host of ours
+    packet.destination.bytes[packet.is_ipv4() ? 3 : 15] = std::byte{250};  // no host of ours
     end.receive(packet);
     EXPECT_EQ(end.faults(Fault::unknown_connection), strangers + 1);
     EXPECT_EQ(end.faults(Fault::destination_address), 1U);

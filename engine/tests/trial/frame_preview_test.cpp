@@ -34,9 +34,9 @@ FramesRequest request_of(std::uint64_t count) {
 }
 
 TEST(FramePreview, ShowsWhatIsSentAndWhatMustArrive) {
-    const auto made = preview_frames(request_of(4));
-    ASSERT_TRUE(std::holds_alternative<std::vector<PreviewedFrame>>(made));
-    const auto& frames = std::get<std::vector<PreviewedFrame>>(made);
+    const auto result = preview_frames(request_of(4));
+    ASSERT_TRUE(std::holds_alternative<std::vector<PreviewedFrame>>(result));
+    const auto& frames = std::get<std::vector<PreviewedFrame>>(result);
     ASSERT_EQ(frames.size(), 7U) << "four of ten forward, all three of reverse";
     for (std::size_t i = 0; i < frames.size(); ++i) {
         const PreviewedFrame& frame = frames[i];
@@ -63,9 +63,9 @@ TEST(FramePreview, TellsTheProblemsOfItsTrial) {
     FramesRequest request = request_of(1);
     request.trial.directions[0].foreground->hop_limit = 1;
     request.trial.directions[1].frames_per_second = 0;
-    const auto made = preview_frames(request);
-    ASSERT_TRUE(std::holds_alternative<Errors>(made));
-    EXPECT_EQ(std::get<Errors>(made).size(), 2U);
+    const auto result = preview_frames(request);
+    ASSERT_TRUE(std::holds_alternative<Errors>(result));
+    EXPECT_EQ(std::get<Errors>(result).size(), 2U);
 }
 
 TEST(FramePreview, ShowsANatAsIfItKeptPortsAndTookTheFirstPublicAddress) {
@@ -86,10 +86,10 @@ TEST(FramePreview, ShowsANatAsIfItKeptPortsAndTookTheFirstPublicAddress) {
         (upload ? stream.source_ports : stream.destination_ports) = {frame::ValueMode::pseudorandom, 1024, 1033};
         (upload ? stream.destination_ports : stream.source_ports) = {frame::ValueMode::pseudorandom, 1, 10};
     }
-    const auto made = preview_frames(request);
-    ASSERT_TRUE(std::holds_alternative<std::vector<PreviewedFrame>>(made));
+    const auto result = preview_frames(request);
+    ASSERT_TRUE(std::holds_alternative<std::vector<PreviewedFrame>>(result));
     const net::Address public_address = test::address_of("203.0.113.8"), private_address = test::address_of("2001:2::2");
-    for (const PreviewedFrame& frame : std::get<std::vector<PreviewedFrame>>(made)) {
+    for (const PreviewedFrame& frame : std::get<std::vector<PreviewedFrame>>(result)) {
         const bool upload = frame.direction == Direction::forward;
         const test::SlowPacket sent = test::read_packet(frame.sent);
         EXPECT_EQ(upload ? sent.source : sent.destination, upload ? private_address : public_address);

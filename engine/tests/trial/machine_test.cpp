@@ -11,18 +11,18 @@ namespace gatemark::trial {
 namespace {
 
 using test::machine_of;
-using Processors = std::vector<unsigned>;
+using Cpus = std::vector<unsigned>;
 
 struct Choice {
     const char* name;
     Machine machine;
     PortNodes nodes;
     std::size_t most;
-    Processors left, right;
+    Cpus left, right;
 };
 
 const std::vector<Choice> choices{
-    {"one processor is shared", machine_of(1), {-1, -1}, 8, {0}, {0}},
+    {"one CPU is shared", machine_of(1), {-1, -1}, 8, {0}, {0}},
     {"two: the lowest is left to the control thread", machine_of(2), {-1, -1}, 8, {1}, {1}},
     {"four", machine_of(4), {-1, -1}, 8, {1, 2, 3}, {1, 2, 3}},
     {"four, and a port that has work for two", machine_of(4), {0, 0}, 2, {1, 2}, {1, 2}},
@@ -32,7 +32,7 @@ const std::vector<Choice> choices{
     {"forty, ports on a node each", machine_of(40, 2), {0, 1}, 8, {1, 2, 3, 4}, {20, 21, 22, 23}},
     {"forty, ports on a node each, the other way round", machine_of(40, 2), {1, 0}, 8, {20, 21, 22, 23}, {1, 2, 3, 4}},
     {"a virtual port goes where the other one is", machine_of(8, 2), {-1, 1}, 8, {4, 5, 6, 7}, {4, 5, 6, 7}},
-    {"a node without a processor for us", machine_of(4), {7, 7}, 8, {1, 2, 3}, {1, 2, 3}},
+    {"a node without a CPU for us", machine_of(4), {7, 7}, 8, {1, 2, 3}, {1, 2, 3}},
     {"one of two nodes without", machine_of(4), {0, 7}, 8, {1, 2, 3}, {1, 2, 3}},
     {"one core with two threads", machine_of(1, 1, 2), {-1, -1}, 8, {1}, {1}},
     {"two cores with two threads: one of each, the control thread's core last", machine_of(2, 1, 2), {-1, -1}, 8, {1, 2}, {1, 2}},
@@ -46,24 +46,24 @@ const std::vector<Choice> choices{
     {"isolated threads of one core", machine_of(4, 1, 2, {1, 2, 5, 6}), {0, 0}, 8, {1, 2}, {1, 2}},
 };
 
-TEST(ChooseProcessors, DoesSoOnEachMachine) {
+TEST(ChooseCpus, DoesSoOnEachMachine) {
     for (const Choice& choice : choices) {
-        const PortProcessors found = choose_processors(choice.machine, choice.nodes, choice.most);
-        EXPECT_EQ(found.left, choice.left) << choice.name;
-        EXPECT_EQ(found.right, choice.right) << choice.name;
+        const PortCpus chosen = choose_cpus(choice.machine, choice.nodes, choice.most);
+        EXPECT_EQ(chosen.left, choice.left) << choice.name;
+        EXPECT_EQ(chosen.right, choice.right) << choice.name;
     }
 }
 
-TEST(ChooseProcessors, NeverTwoThreadsOfACoreAndNeverMoreThanAsked) {
+TEST(ChooseCpus, NeverTwoThreadsOfACoreAndNeverMoreThanAsked) {
     for (const unsigned cores : {1U, 2U, 4U, 8U, 16U, 40U}) {
         for (const unsigned nodes : {1U, 2U}) {
             for (const unsigned threads : {1U, 2U}) {
                 for (const PortNodes& of_ports : {PortNodes{-1, -1}, PortNodes{0, 0}, PortNodes{0, 1}, PortNodes{1, 0}, PortNodes{1, -1}}) {
                     for (std::size_t most = 2; most <= 80; most += 3) {
                         const Machine machine = machine_of(cores, nodes, threads);
-                        const PortProcessors found = choose_processors(machine, of_ports, most);
-                        const Processors all = found.all();
-                        ASSERT_FALSE(found.left.empty() || found.right.empty());
+                        const PortCpus chosen = choose_cpus(machine, of_ports, most);
+                        const Cpus all = chosen.all();
+                        ASSERT_FALSE(chosen.left.empty() || chosen.right.empty());
                         EXPECT_LE(all.size(), most);
                         std::set<unsigned> used;
                         for (const unsigned number : all) {
@@ -78,30 +78,30 @@ TEST(ChooseProcessors, NeverTwoThreadsOfACoreAndNeverMoreThanAsked) {
     }
 }
 
-TEST(ChooseProcessors, WithoutAnyThereIsNone) { EXPECT_TRUE(choose_processors({}, {-1, -1}, 4).left.empty()); }
+TEST(ChooseCpus, WithoutAnyThereIsNone) { EXPECT_TRUE(choose_cpus({}, {-1, -1}, 4).left.empty()); }
 
 TEST(ShareOut, NamedOnesAreSplitWhereEachPortHasSome) {
     const Machine machine = machine_of(8, 2);
-    EXPECT_EQ(share_out(machine, {0, 1}, {6, 1, 2, 7}).left, (Processors{1, 2}));
-    EXPECT_EQ(share_out(machine, {0, 1}, {6, 1, 2, 7}).right, (Processors{6, 7}));
+    EXPECT_EQ(share_out(machine, {0, 1}, {6, 1, 2, 7}).left, (Cpus{1, 2}));
+    EXPECT_EQ(share_out(machine, {0, 1}, {6, 1, 2, 7}).right, (Cpus{6, 7}));
     for (const PortNodes& nodes : {PortNodes{0, 0}, PortNodes{-1, -1}, PortNodes{0, -1}, PortNodes{0, 2}}) {
-        EXPECT_EQ(share_out(machine, nodes, {6, 1}).left, (Processors{6, 1}));
+        EXPECT_EQ(share_out(machine, nodes, {6, 1}).left, (Cpus{6, 1}));
         EXPECT_FALSE(share_out(machine, nodes, {6, 1}).apart());
     }
-    EXPECT_EQ(share_out(machine, {0, 1}, {1, 2}).right, (Processors{1, 2})) << "none is near the right port";
+    EXPECT_EQ(share_out(machine, {0, 1}, {1, 2}).right, (Cpus{1, 2})) << "none is near the right port";
     const Machine four_nodes = machine_of(8, 4);
-    EXPECT_EQ(share_out(four_nodes, {0, 1}, {0, 2, 7}).left, (Processors{0, 2, 7})) << "one is on a third node";
+    EXPECT_EQ(share_out(four_nodes, {0, 1}, {0, 2, 7}).left, (Cpus{0, 2, 7})) << "one is on a third node";
 }
 
-TEST(ProcessorList, ReadsWhatTheKernelWrites) {
-    EXPECT_EQ(parse_processor_list("0-3,8"), (Processors{0, 1, 2, 3, 8}));
-    EXPECT_EQ(parse_processor_list("5"), (Processors{5}));
-    EXPECT_EQ(parse_processor_list("1,3-4\n"), (Processors{1, 3, 4}));
-    EXPECT_TRUE(parse_processor_list("").empty());
-    EXPECT_TRUE(parse_processor_list("none").empty());
+TEST(CpuList, ReadsWhatTheKernelWrites) {
+    EXPECT_EQ(parse_cpu_list("0-3,8"), (Cpus{0, 1, 2, 3, 8}));
+    EXPECT_EQ(parse_cpu_list("5"), (Cpus{5}));
+    EXPECT_EQ(parse_cpu_list("1,3-4\n"), (Cpus{1, 3, 4}));
+    EXPECT_TRUE(parse_cpu_list("").empty());
+    EXPECT_TRUE(parse_cpu_list("none").empty());
 }
 
-TEST(Machine, HasAProcessorForThisTest) { EXPECT_FALSE(read_machine().allowed().empty()); }
+TEST(Machine, HasACpuForThisTest) { EXPECT_FALSE(read_machine().allowed().empty()); }
 
 }  // namespace
 }  // namespace gatemark::trial

@@ -2,7 +2,7 @@
 
 #include "trial/machine.hpp"
 
-/// Machines to choose processors from.
+/// Machines to choose CPUs from.
 namespace gatemark::test {
 
 /// Numbered as Linux does on most machines: the first hardware threads of all cores, then the second ones; cores in order of their nodes.
@@ -11,11 +11,11 @@ namespace gatemark::test {
     trial::Machine machine;
     for (unsigned number = 0; number < cores * threads_per_core; ++number) {
         const unsigned core = number % cores;
-        machine.processors.push_back({.number = number, .core = core, .numa_node = static_cast<int>(core * nodes / cores)});
+        machine.cpus.push_back({.number = number, .core = core, .numa_node = static_cast<int>(core * nodes / cores)});
     }
     for (const unsigned number : isolated) {
-        machine.processors[number].isolated = true;
-        machine.processors[number].allowed = false;
+        machine.cpus[number].isolated = true;
+        machine.cpus[number].allowed = false;
     }
     return machine;
 }

@@ -53,10 +53,10 @@ using Places = std::vector<std::string>;
 TEST(TrialPlan, ComputesBothDirectionsForwardFirst) {
     LinkPlan links;
     links.sides[1].vlan_id = 100;
-    const auto made = make_trial_plan(request_with({direction_of(Direction::reverse, 9, 10), direction_of(Direction::forward)}), links);
-    ASSERT_TRUE(std::holds_alternative<TrialPlan>(made));
-    const auto& plan = std::get<TrialPlan>(made);
-    EXPECT_EQ(plan.tag, test::trial_tag());
+    const auto result = make_trial_plan(request_with({direction_of(Direction::reverse, 9, 10), direction_of(Direction::forward)}), links);
+    ASSERT_TRUE(std::holds_alternative<TrialPlan>(result));
+    const auto& plan = std::get<TrialPlan>(result);
+    EXPECT_EQ(plan.trial_id, test::trial_id());
     ASSERT_EQ(plan.directions.size(), 2U);
     const DirectionPlan &forward = plan.directions[0], &reverse = plan.directions[1];
     EXPECT_EQ(plan.direction(Direction::reverse), &reverse);
@@ -65,8 +65,8 @@ TEST(TrialPlan, ComputesBothDirectionsForwardFirst) {
     EXPECT_FALSE(forward.background);
     EXPECT_EQ(reverse.intended_foreground(), 900U);
     EXPECT_EQ(reverse.intended_background(), 100U);
-    EXPECT_EQ(forward.foreground->octet(), 0xa0);
-    EXPECT_EQ(reverse.background->octet(), 0xa3);
+    EXPECT_EQ(forward.foreground->id(), 0xa0);
+    EXPECT_EQ(reverse.background->id(), 0xa3);
     EXPECT_EQ(forward.foreground->expected_vlan(), 100);
     EXPECT_EQ(forward.foreground->sent().layout.ip, 14U);
     EXPECT_EQ(reverse.foreground->sent().layout.ip, 18U);
@@ -74,9 +74,9 @@ TEST(TrialPlan, ComputesBothDirectionsForwardFirst) {
 }
 
 TEST(TrialPlan, BackgroundAloneIsATrialToo) {
-    const auto made = make_trial_plan(request_with({direction_of(Direction::forward, 0, 1)}), {});
-    ASSERT_TRUE(std::holds_alternative<TrialPlan>(made));
-    EXPECT_EQ(std::get<TrialPlan>(made).directions[0].intended_background(), 1000U);
+    const auto result = make_trial_plan(request_with({direction_of(Direction::forward, 0, 1)}), {});
+    ASSERT_TRUE(std::holds_alternative<TrialPlan>(result));
+    EXPECT_EQ(std::get<TrialPlan>(result).directions[0].intended_background(), 1000U);
 }
 
 TEST(TrialPlan, CountsFramesIn128Bits) {
@@ -90,14 +90,14 @@ TEST(TrialPlan, AStepChangesTheNumberOfFramesAndWhereTagsAre) {
     TrialRequest request = request_with({direction_of(Direction::forward)});
     request.directions[0].step = RateStep{.after = 300ms, .frames_per_second = 100};
     request.delays.tags = TagsRequest{.first = 100500us, .count = 250};
-    auto made = make_trial_plan(request, {});
-    ASSERT_TRUE(std::holds_alternative<TrialPlan>(made));
-    EXPECT_EQ(std::get<TrialPlan>(made).directions[0].frame_count, 300U + 70U);
-    EXPECT_EQ(std::get<TrialPlan>(made).directions[0].tags->first, 101U) << "frame 100 is due at 100 ms";
+    auto result = make_trial_plan(request, {});
+    ASSERT_TRUE(std::holds_alternative<TrialPlan>(result));
+    EXPECT_EQ(std::get<TrialPlan>(result).directions[0].frame_count, 300U + 70U);
+    EXPECT_EQ(std::get<TrialPlan>(result).directions[0].tags->first, 101U) << "frame 100 is due at 100 ms";
     request.delays.tags->first = 305ms;
     request.delays.tags->count = 69;
-    made = make_trial_plan(request, {});
-    EXPECT_EQ(std::get<TrialPlan>(made).directions[0].tags->first, 301U) << "the one after the step is due at 310 ms";
+    result = make_trial_plan(request, {});
+    EXPECT_EQ(std::get<TrialPlan>(result).directions[0].tags->first, 301U) << "the one after the step is due at 310 ms";
     request.delays.tags->count = 70;
     request.directions[0].step->after = 1s;
     EXPECT_EQ(problems_of(request), (Places{"directions[0].step.after_ns"}));
@@ -212,9 +212,9 @@ TEST(TrialPlan, NumbersTheConnectionsAlikeInBothPhasesAndBothDirections) {
     for (const TrialRequest& request : {connection_trial(state::Phase::establish, {connection_direction(forward)}),
                                         connection_trial(state::Phase::use, {connection_direction(reverse), connection_direction(forward)}),
                                         connection_trial(state::Phase::use, {connection_direction(reverse)})}) {
-        const auto made = make_trial_plan(request, {});
-        ASSERT_TRUE(std::holds_alternative<TrialPlan>(made));
-        const auto& plan = std::get<TrialPlan>(made);
+        const auto result = make_trial_plan(request, {});
+        ASSERT_TRUE(std::holds_alternative<TrialPlan>(result));
+        const auto& plan = std::get<TrialPlan>(result);
         ASSERT_TRUE(plan.connections);
         EXPECT_EQ(plan.connections->upload(), forward);
         EXPECT_EQ(plan.connections->identity.ranges.source_ports, (enumerate::TupleRange{1024, 10}));
@@ -230,15 +230,15 @@ TEST(TrialPlan, NumbersTheConnectionsAlikeInBothPhasesAndBothDirections) {
 
 TEST(TrialPlan, EstablishesEachConnectionWithOneForegroundFrame) {
     auto request = connection_trial(state::Phase::establish, {connection_direction(Direction::forward)});
-    const auto made = make_trial_plan(request, {});
-    const frame::Stream& stream = *std::get<TrialPlan>(made).directions[0].foreground;
-    std::vector<bool> seen(100);
+    const auto result = make_trial_plan(request, {});
+    const frame::Stream& stream = *std::get<TrialPlan>(result).directions[0].foreground;
+    std::vector<bool> visited(100);
     for (std::uint64_t j = 0; j < 100; ++j) {
         const frame::FrameValues values = stream.values(j);
         EXPECT_EQ(values.connection, j);
         const std::size_t tuple = static_cast<std::size_t>(values.source_port - 1024) * 10 + values.destination_port - 1;
-        EXPECT_FALSE(seen.at(tuple));
-        seen[tuple] = true;
+        EXPECT_FALSE(visited.at(tuple));
+        visited[tuple] = true;
     }
     request.duration = 990ms;
     EXPECT_EQ(problems_of(request), Places{"directions[0]"}) << "99 frames";

@@ -1,4 +1,4 @@
-#include "io/wire_form.hpp"
+#include "io/wire_format.hpp"
 
 #include <rte_ether.h>
 #include <rte_mbuf.h>
@@ -14,9 +14,9 @@ namespace {
 void join_pieces(rte_mbuf& frame) noexcept {
     rte_mbuf* const rest = frame.next;
     for (const rte_mbuf* piece = rest; piece != nullptr; piece = piece->next) {
-        const auto octets = std::min(piece->data_len, rte_pktmbuf_tailroom(&frame));
-        std::copy_n(rte_pktmbuf_mtod(piece, const std::byte*), octets, rte_pktmbuf_mtod_offset(&frame, std::byte*, frame.data_len));
-        frame.data_len = static_cast<std::uint16_t>(frame.data_len + octets);
+        const auto bytes = std::min(piece->data_len, rte_pktmbuf_tailroom(&frame));
+        std::copy_n(rte_pktmbuf_mtod(piece, const std::byte*), bytes, rte_pktmbuf_mtod_offset(&frame, std::byte*, frame.data_len));
+        frame.data_len = static_cast<std::uint16_t>(frame.data_len + bytes);
     }
     frame.next = nullptr;
     frame.nb_segs = 1;
@@ -26,11 +26,11 @@ void join_pieces(rte_mbuf& frame) noexcept {
 
 }  // namespace
 
-void restore_wire_form(rte_mbuf& frame) noexcept {
+void restore_wire_format(rte_mbuf& frame) noexcept {
     join_pieces(frame);
     if ((frame.ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0) {
-        rte_mbuf* tagged = &frame;
-        (void)rte_vlan_insert(&tagged);  // there is room: nobody else holds a buffer of our receive pools
+        rte_mbuf* with_vlan = &frame;
+        (void)rte_vlan_insert(&with_vlan);  // there is room: nobody else holds a buffer of our receive pools
     }
 }
 
