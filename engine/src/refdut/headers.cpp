@@ -8,7 +8,8 @@ namespace {
 
 std::uint8_t byte(const Packet& packet, std::size_t at) noexcept { return std::to_integer<std::uint8_t>(packet.begin[at]); }
 
-/// Looks for a loose or strict source route that is not used up (RFC 791 section 3.1, RFC 7915 section 4.1).
+/// Looks for a loose or strict source route that is not used up (RFC 791 section 3.1, RFC 7915
+/// section 4.1).
 bool has_source_route(const Packet& packet, std::size_t at, std::size_t end) noexcept {
     constexpr std::uint8_t end_of_options = 0, no_operation = 1, loose = 131, strict = 137;
     while (at < end && byte(packet, at) != end_of_options) {
@@ -63,7 +64,8 @@ Drop read_ipv4(const Packet& packet, View& view) noexcept {
     return Drop::none;
 }
 
-/// Steps over the headers that a translator ignores (RFC 7915 section 5.1) up to the fragment header or what they lead to.
+/// Steps over the headers that a translator ignores (RFC 7915 section 5.1) up to the fragment
+/// header or the upper-layer protocol.
 Drop skip_extension_headers(const Packet& packet, View& view) noexcept {
     constexpr std::uint8_t hop_by_hop = 0, routing = 43, destination_options = 60;
     while (view.protocol == hop_by_hop || view.protocol == routing || view.protocol == destination_options) {

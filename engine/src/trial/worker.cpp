@@ -27,9 +27,10 @@ bool pin_to(unsigned cpu) noexcept {
     return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
 }
 
-/// Whether a thread that never sleeps may have a real-time class. Since Linux 6.12 it gives way for as long as tasks that were kept waiting
-/// for a second need, and no longer. Before, soft interrupts left to ksoftirqd, which carry frames to and from a veth, waited behind it.
-/// And it must not be throttled: a kernel with real-time groups stops it for 50 ms of every second, needed or not, unless
+/// Whether a thread that never sleeps may have a real-time class. Since Linux 6.12 it gives way to
+/// tasks that have been starved for a second, for only as long as they need. Earlier kernels starve
+/// the soft interrupts in ksoftirqd that carry frames to and from a veth. It must not be throttled
+/// either: a kernel with real-time groups stops it for 50 ms of every second, needed or not, unless
 /// kernel.sched_rt_runtime_us is -1.
 bool real_time_is_harmless() noexcept {
     utsname system{};
@@ -40,8 +41,9 @@ bool real_time_is_harmless() noexcept {
     return known && (major > 6 || (major == 6 && minor >= 12)) && runtime == -1;
 }
 
-/// Before other work on its CPU, as far as we may. A thread of the ordinary class waits up to a tick, 4 ms, for any other that wakes
-/// there, however nice it is: kernel threads alone made one second in two late by 1 to 4 ms (measured with perf sched_switch).
+/// Gives this thread precedence over other work on its CPU, as far as we may. A thread of the
+/// ordinary class waits up to a scheduler tick of 4 ms for any other that wakes up there, whatever
+/// the nice values; kernel threads alone cause that often.
 void prefer_this_thread(Precedence precedence) noexcept {
     const sched_param lowest{.sched_priority = 1};
     if (precedence == Precedence::alone && real_time_is_harmless() && pthread_setschedparam(pthread_self(), SCHED_RR, &lowest) == 0) {
@@ -72,11 +74,9 @@ void Worker::work() noexcept {
     pinned_.store(pin_to(cpu_), std::memory_order_release);
     prefer_this_thread(precedence_);
     const io::RegisteredThread registered;
-    const TaskList* list = nullptr;
     while (!stop_.load(std::memory_order_relaxed)) {
-        const TaskList* const wanted = wanted_.load(std::memory_order_acquire);
-        if (wanted != list) {
-            list = wanted;
+        const TaskList* const list = wanted_.load(std::memory_order_acquire);
+        if (running_.load(std::memory_order_relaxed) != list) {
             running_.store(list, std::memory_order_release);
         }
         bool busy = false;
