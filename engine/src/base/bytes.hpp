@@ -23,7 +23,7 @@ template <std::unsigned_integral T>
     }
 }
 
-/// Reads what stands at `from` as it is in memory; no alignment is asked for.
+/// Reads the value at `from` in the byte order of memory; `from` may be unaligned.
 template <std::unsigned_integral T>
 [[nodiscard]] inline T load_raw(const std::byte* from) noexcept {
     T value;

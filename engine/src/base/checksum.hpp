@@ -8,8 +8,9 @@
 
 namespace gatemark {
 
-/// A one's complement sum of 16-bit words as they lie in memory, not yet folded or complemented. RFC 1071 section 2 (B): the sum of
-/// byte-swapped words is the byte-swapped sum, so nothing is swapped on the way; what `fold` returns is stored raw.
+/// A one's complement sum of 16-bit words in the byte order of memory, not yet folded or
+/// complemented. RFC 1071 section 2 (B): the sum of byte-swapped words is the byte-swapped sum, so
+/// nothing needs to be swapped: what `fold` returns is stored as it is.
 using Sum = std::uint64_t;
 
 /// The sum of all words of `bytes`; an odd last byte is padded with zero (RFC 1071).
@@ -29,30 +30,34 @@ using Sum = std::uint64_t;
     return sum;
 }
 
-/// What one byte adds to a sum when it stands at an even (first of its word) or odd offset.
+/// What one byte adds to a sum at an even offset (the first of its word) or an odd one.
 [[nodiscard]] constexpr Sum sum_of_byte(std::uint8_t byte, std::size_t offset) noexcept {
     return static_cast<Sum>(byte) << (8 * (offset & 1));
 }
 
-/// Folds the carries back in until 16 bits are left. The upper half of x + rotate(x) is the sum of both halves, and the carry of the lower
-/// half is just the one to be added: half the instructions of masks and shifts.
+/// Folds the carries back in until 16 bits are left. The upper half of x + rotate(x) is the sum of
+/// both halves, and the carry out of the lower half is exactly the one to add. This takes half the
+/// instructions of masks and shifts.
 [[nodiscard]] constexpr std::uint16_t fold(Sum sum) noexcept {
     const auto half = static_cast<std::uint32_t>((sum + std::rotl(sum, 32)) >> 32);
     return static_cast<std::uint16_t>((half + std::rotl(half, 16)) >> 16);
 }
 
-/// The IPv4 header checksum of a header whose words sum to `sum`. 0x0000 is a legal value here (RFC 791): it is not replaced.
+/// The IPv4 header checksum of a header whose words sum to `sum`. 0x0000 is a legal value here (RFC
+/// 791) and is not replaced.
 [[nodiscard]] constexpr std::uint16_t header_checksum(Sum sum) noexcept { return static_cast<std::uint16_t>(~fold(sum)); }
 
-/// The UDP checksum: as above, but a computed zero is sent as all ones, over IPv4 (RFC 768) as over IPv6 (RFC 8200 section 8.1).
+/// The UDP checksum: as above, but a computed zero is sent as all ones, over IPv4 (RFC 768) as over
+/// IPv6 (RFC 8200 section 8.1).
 [[nodiscard]] constexpr std::uint16_t udp_checksum(Sum sum) noexcept {
     const std::uint16_t checksum = header_checksum(sum);
     return checksum == 0 ? std::uint16_t{0xffff} : checksum;
 }
 
-/// Whether what has this sum, its checksum field included and not all of it zero, is intact: the sum folds to all ones (RFC 1071 section
-/// 1), which is to say that 65535 divides it. 65535 divides just those numbers whose product with its inverse modulo 2^64 is their
-/// quotient; all other products are larger. 3 instructions in place of 8.
+/// Whether data that sum to `sum`, checksum field included, are intact (they must not be all zero):
+/// the sum folds to all ones (RFC 1071 section 1), so it is a multiple of 65535. Multiplied by the
+/// inverse of 65535 modulo 2^64, a multiple gives its quotient, and any other number something
+/// larger: one multiplication and one comparison instead of a fold.
 [[nodiscard]] constexpr bool is_intact(Sum sum) noexcept {
     constexpr std::uint64_t inverse_of_65535 = 0xfffe'fffe'fffe'ffff, largest_quotient = ~std::uint64_t{0} / 65535;
     static_assert(inverse_of_65535 * 65535 == 1);
@@ -61,7 +66,8 @@ using Sum = std::uint64_t;
 static_assert(is_intact(0xffff) && is_intact(0x1'fffe) && is_intact(0xffff'0000) && is_intact(0xffff'ffff'ffff'ffff));
 static_assert(!is_intact(1) && !is_intact(0xfffe) && !is_intact(0x1'0000) && !is_intact(0xffff'0001) && !is_intact(0xffff'ffff'ffff'fffe));
 
-/// RFC 1624 equation 3, whose worked example (section 4) tells it from the form of RFC 1141.
+/// RFC 1624 equation 3. Its worked example (section 4) distinguishes it from the equation of RFC
+/// 1141.
 [[nodiscard]] constexpr std::uint16_t checksum_after_change(std::uint16_t checksum, std::uint16_t old_word,
                                                             std::uint16_t new_word) noexcept {
     return static_cast<std::uint16_t>(~fold(Sum{static_cast<std::uint16_t>(~checksum)} + static_cast<std::uint16_t>(~old_word) + new_word));

@@ -7,8 +7,8 @@
 
 namespace gatemark {
 
-/// Exact division of any 64-bit number by a divisor chosen at run time, by one multiplication instead of a division
-/// (a 64-bit division costs 20-40 cycles, and every frame needs one or two).
+/// Exact division of any 64-bit number by a divisor chosen at run time, by one multiplication: a
+/// 64-bit division is slow, and every frame needs one or two.
 class Divider {
 public:
     struct Parts {
@@ -35,15 +35,16 @@ private:
     std::uint64_t divisor_, reciprocal_;
 };
 
-/// The same for values v and divisors d with (v + 1) * d <= 2^64, without a remainder to correct: 5 instructions in place of 12.
+/// The same for values v and divisors d with (v + 1) * d <= 2^64, without a remainder to correct.
 class ShortDivider {
 public:
     /// `divisor` is at least 1.
     explicit constexpr ShortDivider(std::uint64_t divisor = 1) noexcept : divisor_{divisor}, reciprocal_{~std::uint64_t{0} / divisor} {}
 
     [[nodiscard]] constexpr Divider::Parts divide(std::uint64_t value) const noexcept {
-        // The reciprocal is r = (2^64 - e) / d with 1 <= e <= d, so (v + 1) * r / 2^64 is below (v + 1) / d by (v + 1) * e / (d * 2^64):
-        // by something, but no more than 1 / d. Nothing whole lies between that and v / d.
+        // The reciprocal is r = (2^64 - e) / d with 1 <= e <= d, so (v + 1) * r / 2^64 is below (v
+        // + 1) / d by (v + 1) * e / (d * 2^64): by more than 0 and at most 1 / d. There is no
+        // integer between that and v / d.
         const auto quotient = static_cast<std::uint64_t>((static_cast<Wide>(value + 1) * reciprocal_) >> 64);
         return {quotient, value - quotient * divisor_};
     }

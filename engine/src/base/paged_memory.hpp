@@ -10,8 +10,8 @@
 
 namespace gatemark {
 
-/// Zeroed memory for a large table, straight from the kernel: huge pages where it has them, and touched beforehand if asked for, so that no
-/// frame waits for a page.
+/// Zeroed memory for a large table, straight from the kernel: huge pages where it has them, and
+/// touched in advance on request, so that no frame waits for a page fault.
 template <class T>
 class PagedMemory {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -20,7 +20,7 @@ public:
     enum class Touch : std::uint8_t { now, later };
 
     PagedMemory() = default;
-    /// Throws std::bad_alloc. Pages that are touched later may be wanting then.
+    /// Throws std::bad_alloc. Memory for pages that are touched later may be missing by then.
     explicit PagedMemory(std::size_t count, Touch touch = Touch::now) : count_{count} {
         if (count == 0) {
             return;

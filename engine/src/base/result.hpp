@@ -6,16 +6,16 @@
 
 namespace gatemark {
 
-/// One thing that is wrong: what happened, where, and how to fix it. Control path only.
+/// One problem: what is wrong, where, and how to fix it. Control path only.
 struct Error {
     std::string what, where, fix;
     friend bool operator==(const Error&, const Error&) = default;
 };
 
-/// All that is wrong with a request, reported at once, before the first frame.
+/// All problems of a request, reported together, before the first frame.
 using Errors = std::vector<Error>;
 
-/// A value or the one reason why there is none (GCC 12 has no std::expected).
+/// A value, or the reason why there is none (GCC 12 has no std::expected).
 template <class T>
 using Result = std::variant<T, Error>;
 

@@ -49,7 +49,7 @@ TEST(Checksum, OneByteAddsToTheHalfOfItsWord) {
 }
 
 TEST(Checksum, ChangeOfAWordEqualsComputingAnew) {
-    EXPECT_EQ(checksum_after_change(0xdd2f, 0x5555, 0x3285), 0x0000);  // RFC 1624 section 4; the form of RFC 1141 gives 0xffff
+    EXPECT_EQ(checksum_after_change(0xdd2f, 0x5555, 0x3285), 0x0000);  // RFC 1624 section 4; the equation of RFC 1141 gives 0xffff
     std::mt19937 random{2};
     for (int i = 0; i < 10'000; ++i) {
         Bytes bytes(20);
@@ -64,7 +64,8 @@ TEST(Checksum, ChangeOfAWordEqualsComputingAnew) {
     }
 }
 
-/// The words over which the UDP checksum of a packet with 18 counting bytes is taken, its field being zero.
+/// The words over which the UDP checksum of a packet with 18 counting bytes is taken, its field
+/// being zero.
 Bytes udp_words(const std::string& source, const std::string& destination, std::uint16_t source_port, std::uint16_t destination_port) {
     Bytes words;
     for (const std::string& text : {source, destination}) {
