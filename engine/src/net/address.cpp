@@ -31,7 +31,7 @@ bool Prefix::contains(const Address& other) const noexcept {
 std::optional<Address> parse_address(const std::string& text) {
     Address address;
     if (text.find('\0') != std::string::npos) {
-        return std::nullopt;  // inet_pton would stop there and take the start
+        return std::nullopt;  // inet_pton would stop there and accept what precedes it
     }
     if (inet_pton(AF_INET, text.c_str(), address.bytes.data()) == 1) {
         address.family = Family::ipv4;

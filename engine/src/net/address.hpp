@@ -12,7 +12,8 @@ enum class Family : std::uint8_t { ipv4, ipv6 };
 
 [[nodiscard]] constexpr std::size_t address_bytes(Family family) noexcept { return family == Family::ipv4 ? 4 : 16; }
 
-/// An IPv4 or IPv6 address in network order; an IPv4 address takes the first four bytes, the rest is zero.
+/// An IPv4 or IPv6 address in network order; an IPv4 address takes the first four bytes, the rest
+/// is zero.
 struct Address {
     Family family = Family::ipv4;
     std::array<std::byte, 16> bytes{};

@@ -6,8 +6,8 @@ namespace gatemark::net {
 
 namespace {
 
-/// Where the four bytes of an IPv4 address stand in an IPv4-embedded IPv6 address (RFC 6052 section 2.2). Byte 8, bits 64 to 71, stays
-/// zero.
+/// The positions of the four bytes of an IPv4 address in an IPv4-embedded IPv6 address (RFC 6052
+/// section 2.2). Byte 8, bits 64 to 71, stays zero.
 constexpr std::optional<std::array<std::size_t, 4>> embedded_positions(unsigned prefix_length) {
     switch (prefix_length) {
         case 32: return std::array<std::size_t, 4>{4, 5, 6, 7};
@@ -20,7 +20,8 @@ constexpr std::optional<std::array<std::size_t, 4>> embedded_positions(unsigned 
     }
 }
 
-/// Replaces the prefix `from` of `address` by `to` and carries over as many suffix bits as both families have room for; the rest is zero.
+/// Replaces the prefix `from` of `address` with `to` and keeps as many suffix bits as both families
+/// have room for; the rest is zero.
 Address with_prefix_replaced(const Address& address, const Prefix& from, const Prefix& to) {
     Address result = to.address;
     const unsigned suffix = std::min(static_cast<unsigned>(8 * address_bytes(from.address.family)) - from.length,

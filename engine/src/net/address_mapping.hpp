@@ -8,17 +8,19 @@
 
 namespace gatemark::net {
 
-/// One explicit address mapping of RFC 7757 section 3.1: the suffix bits below both prefixes are the same.
+/// One explicit address mapping of RFC 7757 section 3.1: the suffix bits below both prefixes are
+/// the same.
 struct ExplicitMapping {
     Prefix ipv4, ipv6;
 };
 
-/// How a stateless translator represents addresses of one family in the other: explicit address mappings first, the longest prefix
-/// winning (RFC 7757 section 3.3), else the IPv4-embedded form of RFC 6052 section 2.2.
+/// How a stateless translator represents addresses of one family in the other: by the explicit
+/// address mapping with the longest prefix (RFC 7757 section 3.3), else as IPv4-embedded IPv6
+/// addresses (RFC 6052 section 2.2).
 class AddressMapping {
 public:
-    /// Checks prefix length (32, 40, 48, 56, 64 or 96), byte 8 of the prefix being zero, and that no mapping's IPv4 suffix is longer than
-    /// its IPv6 suffix.
+    /// Checks that the prefix has 32, 40, 48, 56, 64 or 96 bits and a zero byte 8, and that no
+    /// mapping has an IPv4 suffix longer than its IPv6 suffix.
     [[nodiscard]] static Result<AddressMapping> make(std::optional<Prefix> embedding, std::vector<ExplicitMapping> explicit_mappings);
 
     /// None if the address has no representation in the other family.

@@ -9,14 +9,16 @@
 
 namespace gatemark::net {
 
-/// The public addresses of a gateway, numbered through: prefixes of one family, one after the other. A number of 40 bits stands for an
-/// address of either family, so a state table entry takes 8 bytes for IPv6 as for IPv4.
+/// The public addresses of a gateway, numbered consecutively: prefixes of one family, one after the
+/// other. A 40-bit number identifies an address of either family, so a state table entry takes 8
+/// bytes for IPv6 as well as for IPv4.
 class AddressPool {
 public:
     static constexpr std::uint64_t count_limit = std::uint64_t{1} << 40;
 
     AddressPool() = default;
-    /// Prefixes must be of one family, not overlap and hold at most `count_limit` addresses together.
+    /// Prefixes must be of one family, not overlap and hold at most `count_limit` addresses
+    /// together.
     [[nodiscard]] static Result<AddressPool> make(const std::vector<Prefix>& prefixes, const std::string& where);
 
     [[nodiscard]] Family family() const noexcept { return family_; }
@@ -32,7 +34,7 @@ public:
         }
         return std::nullopt;
     }
-    /// Writes address `number`, below count, and returns its share of a checksum.
+    /// Writes address `number` (below count) and returns its share of a checksum.
     Sum write(std::byte* field, std::uint64_t number) const noexcept {
         const Block* block = blocks_.data();
         while (number - block->number >= block->count) {
@@ -57,12 +59,12 @@ public:
     friend bool operator==(const AddressPool&, const AddressPool&) = default;
 
 private:
-    /// An address as numbers; IPv4 is the low half alone.
+    /// An address as two numbers; IPv4 uses the low half only.
     struct Halves {
         std::uint64_t high = 0, low = 0;
         friend bool operator==(const Halves&, const Halves&) = default;
     };
-    /// A prefix: its host part is 40 bits at most, so only the low half varies.
+    /// A prefix. Its host part has at most 40 bits, so only the low half varies.
     struct Block {
         Halves first;
         std::uint64_t count = 0, number = 0;

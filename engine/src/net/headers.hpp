@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Offsets and values of the headers that gatemark writes and reads, in bytes from the start of each header.
+/// Offsets and values of the headers that gatemark writes and reads, in bytes from the start of
+/// each header.
 namespace gatemark::net {
 
 namespace ethernet {
