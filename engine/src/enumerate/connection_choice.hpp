@@ -7,8 +7,9 @@
 
 namespace gatemark::enumerate {
 
-/// To which connection frame number j of a class belongs. Test phase 1 takes each once, in order; in test phase 2 the Initiator draws, and
-/// the Responder reads its state table in one of four orders (RFC 9693 section 4.10).
+/// Which connection frame number j of a class belongs to. Test phase 1 takes each connection once,
+/// in order. In test phase 2 the Initiator draws at random, and the Responder reads its state table
+/// in one of four orders (RFC 9693 section 4.10).
 class ConnectionChoice {
 public:
     enum class Mode : std::uint8_t { fixed, increasing, decreasing, pseudorandom };

@@ -7,8 +7,9 @@
 
 namespace gatemark::enumerate {
 
-/// The connections of a stateful test, numbered from 0 in the order in which they are established: connection k has the k-th four-tuple of
-/// an order over all tuples. With fewer connections than tuples it is the first ones of that order.
+/// The connections of a stateful test, numbered from 0 in the order in which they are established:
+/// connection k has the k-th four-tuple of an enumeration of all tuples. If there are fewer
+/// connections than tuples, they have the first ones of that enumeration.
 class ConnectionSet {
 public:
     /// `count` is 1 to the number of tuples, which is at most Permutation::count_limit.
@@ -18,7 +19,8 @@ public:
     [[nodiscard]] constexpr std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] constexpr const TupleSpace& space() const noexcept { return space_; }
     [[nodiscard]] constexpr Tuple tuple_of(std::uint64_t connection) const noexcept { return space_.tuple(sequence_.at(connection)); }
-    /// Puts the number of each connection's four-tuple in its stead: of a burst at once, as that is faster.
+    /// Replaces each connection with the number of its four-tuple: for a whole burst at once, which
+    /// is faster.
     void put_tuples(std::span<std::uint64_t> connections) const noexcept { sequence_.put_at(connections); }
     /// The connection with this four-tuple; none if no connection has it.
     [[nodiscard]] constexpr std::optional<std::uint64_t> connection_of(const Tuple& tuple) const noexcept {

@@ -4,10 +4,9 @@
 
 namespace gatemark::enumerate {
 
-// The same code for every CPU: the compiler makes one version for each of these, and the program takes the best at its start. The
-// rounds alone, tried outside the engine, took 23, 17 or 10 cycles a number with the vectors of any x86-64, of AVX2 or of AVX-512; all of
-// `put_at` takes 16 with the last, where `at` takes 33 (gatemark-bench, permute; Intel Xeon at 2.1 GHz). Sanitizers are not ready yet when
-// that choice is made.
+// One source for every CPU: the compiler makes a version for each of these architecture levels, and
+// the program chooses the best one when it starts (gatemark-bench, permute). Sanitizers are not
+// initialised yet when that choice is made, so they get a single version.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
 #define GATEMARK_FOR_EACH_CPU [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
 #else
@@ -27,11 +26,11 @@ void Permutation::mix(Halves& halves) const noexcept {
     }
 }
 
-/// Fewer are faster one by one.
-constexpr std::size_t worth_it = 16;
+/// Fewer numbers than this are faster one by one.
+constexpr std::size_t vectorised_min = 16;
 
 void Permutation::put_at(std::span<std::uint64_t> places) const noexcept {
-    for (std::size_t count = 0; places.size() >= worth_it; places = places.subspan(count)) {
+    for (std::size_t count = 0; places.size() >= vectorised_min; places = places.subspan(count)) {
         count = std::min(places.size(), lanes);
         Halves halves{};
         for (std::size_t i = 0; i < count; ++i) {

@@ -16,12 +16,14 @@ constexpr Number sum_below(Number a, Number b, Number limit) noexcept {
     return sum >= limit ? sum - limit : sum;
 }
 
-/// A keyed bijection of [0, count): every number once, in an order that looks random, without an array. Any number's place, and any place's
-/// number, is computed alone, so 1.6 billion connections need as much memory and set-up as ten.
+/// A keyed bijection of [0, count): every number once, in an order that looks random, without an
+/// array. The place of any number and the number at any place are computed on their own, so 1.6
+/// billion connections need no more memory or set-up time than ten.
 ///
-/// A Feistel network over Z_a x Z_b with a * b just above count (Black and Rogaway, "Ciphers with arbitrary finite domains"): the few
-/// values beyond count are walked on until they fall inside. With halves of a power of two up to three quarters of all numbers would be
-/// walked.
+/// A Feistel network over Z_a x Z_b with a * b just above count (Black and Rogaway, "Ciphers with
+/// arbitrary finite domains"): the few values at or above count are permuted again until they fall
+/// below it (cycle walking). If both halves were powers of two, up to three quarters of all values
+/// would need that.
 class Permutation {
 public:
     static constexpr std::uint64_t count_limit = std::uint64_t{1} << 40;
@@ -43,7 +45,7 @@ public:
         } while (i >= count_);
         return i;
     }
-    /// Puts the number at each place in its stead, as `at` does for one, several together.
+    /// Replaces each place with the number at it, as `at` does for one place, but several together.
     void put_at(std::span<std::uint64_t> places) const noexcept;
     /// The place of `number`, below count.
     [[nodiscard]] constexpr std::uint64_t place_of(std::uint64_t number) const noexcept {
@@ -54,7 +56,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t rounds = 4, lanes = 32;  // as many as frames in a burst
+    static constexpr std::size_t rounds = 4, lanes = 32;  // the frames of a burst
 
     struct Halves {
         std::array<std::uint32_t, lanes> left, right;
@@ -92,8 +94,9 @@ private:
         return left * right_count_.divisor() + right;
     }
 
-    /// A half turned into a value below `limit` that depends on the round's key. One multiplication less, with the halves of a wide product
-    /// folded, saved 6 ticks a number but failed the chi-square test of permutation_test.
+    /// Maps a half to a value below `limit` that depends on the round's key. Folding the halves of
+    /// one wide product would save a multiplication, but fails the chi-square test in
+    /// permutation_test.
     [[nodiscard]] constexpr std::uint32_t mixed(std::uint64_t half, std::size_t round, std::uint64_t limit) const noexcept {
         std::uint64_t x = (half + keys_[round]) * 0xbf58476d1ce4e5b9;
         x ^= x >> 32;

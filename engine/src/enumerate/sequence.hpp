@@ -8,7 +8,7 @@
 
 namespace gatemark::enumerate {
 
-/// In which order four-tuples are enumerated (RFC 9693 section 4.2).
+/// The order in which four-tuples are enumerated (RFC 9693 section 4.2).
 enum class Order : std::uint8_t { increasing, decreasing, pseudorandom };
 
 /// Every number of [0, count) exactly once, in one of three orders.
@@ -26,7 +26,7 @@ public:
         }
         return permutation_.at(i);
     }
-    /// Puts the number at each place in its stead, as `at` does for one.
+    /// Replaces each place with the number at it, as `at` does for one place.
     void put_at(std::span<std::uint64_t> places) const noexcept {
         if (order_ == Order::pseudorandom) {
             permutation_.put_at(places);

@@ -7,7 +7,7 @@
 
 namespace gatemark::enumerate {
 
-/// `count` values from `minimum` on; count is 1 to 65,536.
+/// `count` consecutive values, starting at `minimum`; count is 1 to 65,536.
 struct TupleRange {
     std::uint16_t minimum = 0;
     std::uint32_t count = 1;
@@ -21,7 +21,7 @@ struct TupleRange {
 struct TupleRanges {
     TupleRange source_ports{}, destination_ports{}, source_hosts{}, destination_hosts{};
 
-    /// Up to 2^64, which is why it is not 64 bits.
+    /// Up to 2^64, so 64 bits do not suffice.
     [[nodiscard]] constexpr Wide count() const noexcept {
         return static_cast<Wide>(source_ports.count) * destination_ports.count * source_hosts.count * destination_hosts.count;
     }
@@ -34,10 +34,11 @@ struct Tuple {
     friend bool operator==(const Tuple&, const Tuple&) = default;
 };
 
-/// Numbers all four-tuples of four ranges: mixed radix, the source port is the least significant digit.
+/// Numbers all four-tuples of four ranges in mixed radix; the source port is the least significant
+/// digit.
 class TupleSpace {
 public:
-    /// `ranges.count()` is at most 2^48, as many as ShortDivider divides by 2^16.
+    /// `ranges.count()` is at most 2^48, the limit of ShortDivider for divisors up to 2^16.
     constexpr explicit TupleSpace(const TupleRanges& ranges) noexcept
         : ranges_{ranges},
           source_ports_{ranges.source_ports.count},

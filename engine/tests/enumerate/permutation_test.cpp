@@ -35,7 +35,8 @@ TEST(Permutation, HasEveryNumberOnceAroundSquaresAndPowersOfTwo) {
     }
 }
 
-/// However many places there are, wherever they lie, and with numbers beyond the count to walk on from.
+/// For any number of places, anywhere, including values at or above the count, which are permuted
+/// again.
 TEST(Permutation, SeveralPlacesTogetherHaveTheNumbersOfEachAlone) {
     for (const std::uint64_t count :
          {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{7}, std::uint64_t{1000}, std::uint64_t{65'537}, std::uint64_t{999 * 999 + 1},
