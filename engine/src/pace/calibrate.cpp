@@ -11,10 +11,11 @@ namespace gatemark::pace {
 
 namespace {
 
-/// CLOCK_MONOTONIC is the machine's best idea of time; 50 ms of it fix the rate to about one in a million.
+/// CLOCK_MONOTONIC is the best time source of the machine; 50 ms of it give the rate to about one
+/// in a million.
 constexpr std::uint64_t calibration_ns = 50'000'000;
 
-/// The narrowest of some readings.
+/// The reading with the least uncertainty out of several.
 ClockReading read_both() {
     ClockReading best{0, 0, ~std::uint64_t{0}};
     const CycleClock clock;

@@ -12,11 +12,13 @@ struct ClockReading {
     std::uint64_t width;  ///< ticks within which both were read
 };
 
-/// Compares the CycleClock with the monotonic clock, from its construction on: other work may be done meanwhile.
+/// Compares the CycleClock with the monotonic clock, starting at construction; the caller may do
+/// other work in between.
 class Calibration {
 public:
     Calibration();
-    /// Ticks per second, good to a few in a million: waits until 50 ms have passed since the beginning.
+    /// Ticks per second, accurate to a few in a million. Waits until 50 ms have passed since
+    /// construction.
     [[nodiscard]] std::uint64_t ticks_per_second() const;
 
 private:
@@ -25,10 +27,10 @@ private:
 
 [[nodiscard]] inline std::uint64_t ticks_per_second() { return Calibration{}.ticks_per_second(); }
 
-/// What a reading of the CycleClock is good for.
+/// How precise a reading of the CycleClock is, and what it costs.
 struct ClockQuality {
-    Ticks resolution;                       ///< the smallest step seen between two readings in a row
-    std::uint64_t ticks_per_hundred_reads;  ///< what it costs to look
+    Ticks resolution;                       ///< the smallest difference between two successive readings
+    std::uint64_t ticks_per_hundred_reads;  ///< the cost of reading the clock
 };
 
 [[nodiscard]] ClockQuality clock_quality();

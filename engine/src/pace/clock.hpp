@@ -6,7 +6,7 @@
 
 namespace gatemark::pace {
 
-/// A point on, or a stretch of, the Tester's clock. Only `tick_scale.hpp` converts it.
+/// A point in time or a duration on the Tester's clock. Only `tick_scale.hpp` converts it.
 struct Ticks {
     std::uint64_t value = 0;
     friend constexpr auto operator<=>(Ticks, Ticks) = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 misreads <=> in templates
@@ -17,7 +17,7 @@ template <class C> concept TickClock = requires(const C& clock) {
     noexcept->std::same_as<Ticks>;
 };
 
-/// The CPU's counter that runs at a constant rate, the same on all cores of a socket.
+/// The CPU's constant-rate counter, which is the same on all cores of a socket.
 struct CycleClock {
     [[nodiscard]] Ticks now() const noexcept {
 #if defined(__x86_64__)

@@ -6,10 +6,11 @@
 
 namespace gatemark::pace {
 
-/// Foreground and background traffic in one direction: frame i is foreground iff i mod n < m (RFC 8219 section 5.3 shares).
+/// Foreground and background traffic in one direction: frame i is foreground iff i mod n < m (RFC
+/// 8219 section 5.3 shares).
 ///
-/// The pattern index i must not drive ports or addresses: with n = 10 and a cycle of 10 ports every background frame would hit the same
-/// port. So each frame also has its number j within its own class.
+/// Ports and addresses must not follow the index i: with n = 10 and a cycle of 10 ports every
+/// background frame would have the same port. So each frame also has a number j within its class.
 class Mix {
 public:
     struct Place {
@@ -26,7 +27,7 @@ public:
         const auto [cycle, position] = n_.divide(i);
         return position < m_ ? Place{true, cycle * m_ + position} : Place{false, cycle * (n_.divisor() - m_) + (position - m_)};
     }
-    /// How many of the frames 0 .. count-1 are foreground.
+    /// The number of foreground frames among frames 0 to count - 1.
     [[nodiscard]] constexpr std::uint64_t foreground_before(std::uint64_t count) const noexcept {
         const auto [cycle, position] = n_.divide(count);
         return cycle * m_ + (position < m_ ? position : m_);

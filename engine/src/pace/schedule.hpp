@@ -8,16 +8,18 @@
 
 namespace gatemark::pace {
 
-/// When the frames `first`, `first + stride`, `first + 2 * stride`, ... of a direction are due: start + floor(i * ticks_per_second / rate).
-/// The division's remainder is carried along, so the error stays below one tick for the whole trial; adding a rounded gap each time would
-/// drift by up to one tick a frame. `stride` is the number of senders that share the direction.
+/// When the frames `first`, `first + stride`, `first + 2 * stride`, ... of a direction are due:
+/// start + floor(i * ticks_per_second / rate). The remainder of the division is carried over, so
+/// the error stays below one tick for the whole trial; adding a rounded gap each time would drift
+/// by up to one tick per frame. `stride` is the number of senders that share the direction.
 class Schedule {
 public:
     constexpr Schedule(Ticks start, std::uint64_t ticks_per_second, std::uint64_t frames_per_second, std::uint64_t first = 0,
                        std::uint64_t stride = 1) noexcept
         : line_{start, ticks_per_second, frames_per_second, first, stride}, later_{line_} {}
 
-    /// A load that changes once: `frames_before` frames of this sender are due as `before` says, those after them as `after` says.
+    /// A load that changes once: the first `frames_before` frames of this sender follow `before`,
+    /// the others `after`.
     constexpr Schedule(const Schedule& before, std::uint64_t frames_before, const Schedule& after) noexcept
         : line_{frames_before == 0 ? after.line_ : before.line_},
           later_{after.line_},
@@ -69,15 +71,16 @@ private:
     std::uint64_t frames_left_ = endless;
 };
 
-/// The load of one direction, with the step that it may have (RFC 2544 section 26.5): frames before `frames_before` are due at the first
-/// rate from the start, frame `frames_before` + j at start + `after` + j / `later_rate`.
+/// The load of one direction, possibly with a step (RFC 2544 section 26.5): frames before frame
+/// `frames_before` are due at the first rate from the start on, frame `frames_before` + j at start
+/// + `after` + j / `later_rate`.
 struct Load {
     std::uint64_t frames_per_second = 1;
     std::uint64_t frames_before = std::numeric_limits<std::uint64_t>::max();
     Ticks after{};
     std::uint64_t later_rate = 1;
 
-    /// Of the sender that takes the frames first, first + stride, ...
+    /// The schedule of the sender that takes frames first, first + stride, ...
     [[nodiscard]] constexpr Schedule schedule(Ticks start, std::uint64_t ticks_per_second, std::uint64_t first = 0,
                                               std::uint64_t stride = 1) const noexcept {
         const Schedule before{start, ticks_per_second, frames_per_second, first, stride};
@@ -104,7 +107,7 @@ static_assert(follows_the_formula(2'500'000'001, 1'488'095, 0, 1));
 static_assert(follows_the_formula(2'500'000'001, 1'488'095, 3, 4));
 static_assert(follows_the_formula(1'000'000'000, 148'809'523, 1, 2));
 
-consteval bool steps_as_told(std::uint64_t frames_before, std::uint64_t first, std::uint64_t stride) {
+consteval bool steps_as_specified(std::uint64_t frames_before, std::uint64_t first, std::uint64_t stride) {
     constexpr std::uint64_t ticks_per_second = 2'500'000'001, rate = 1'488'095, later_rate = 818'452, after = 1'000'000;
     Schedule schedule = Load{rate, frames_before, {after}, later_rate}.schedule(Ticks{100}, ticks_per_second, first, stride);
     for (std::uint64_t i = first; i < 2000; i += stride) {
@@ -117,7 +120,7 @@ consteval bool steps_as_told(std::uint64_t frames_before, std::uint64_t first, s
     }
     return true;
 }
-static_assert(steps_as_told(595, 0, 1) && steps_as_told(595, 3, 4) && steps_as_told(596, 2, 3) && steps_as_told(0, 1, 2) &&
-              steps_as_told(2, 3, 4));
+static_assert(steps_as_specified(595, 0, 1) && steps_as_specified(595, 3, 4) && steps_as_specified(596, 2, 3) &&
+              steps_as_specified(0, 1, 2) && steps_as_specified(2, 3, 4));
 
 }  // namespace gatemark::pace

@@ -7,7 +7,8 @@
 
 namespace gatemark::pace {
 
-/// Converts between the ticks of a clock and time for people. Exact to one unit: the product is taken in 128 bits.
+/// Converts between clock ticks and human time. Exact to one unit, because the product has 128
+/// bits.
 class TickScale {
 public:
     explicit constexpr TickScale(std::uint64_t ticks_per_second) noexcept : ticks_per_second_{ticks_per_second} {}
