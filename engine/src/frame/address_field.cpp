@@ -13,7 +13,7 @@ std::optional<net::Address> represent(const net::Address& host, net::Family fami
     return mapping == nullptr ? std::nullopt : mapping->to(family, host);
 }
 
-/// The one byte in which two addresses differ; none if they differ in no byte or in several.
+/// The only byte in which two addresses differ; none if they differ in no byte or in several.
 std::optional<std::uint8_t> only_difference(const net::Address& a, const net::Address& b) {
     std::optional<std::uint8_t> difference;
     for (std::size_t i = 0; i < a.bytes.size(); ++i) {
@@ -88,7 +88,8 @@ std::vector<std::uint8_t> AddressField::varying_bytes() const {
     return places;
 }
 
-/// Finds where each varying byte of the hosts stands in the represented address, by changing one byte at a time.
+/// Finds the position of each varying byte of the hosts in the represented address, by changing one
+/// byte at a time.
 bool AddressField::find_positions(const HostSet& hosts, const net::AddressMapping* mapping) {
     const net::Family family = base_.family;
     const auto position_of = [&](std::uint16_t value_a, std::uint16_t value_b, std::uint8_t network_b) -> std::optional<std::uint8_t> {
@@ -125,8 +126,9 @@ bool AddressField::find_positions(const HostSet& hosts, const net::AddressMappin
     return true;
 }
 
-/// Holds the fast form to the slow, obvious one, for every host. RFC 6052 and routers treat every network alike, so some networks stand for
-/// all; explicit address mappings may pick out any of them.
+/// Compares the fast computation with the slow, obvious one, for every host. RFC 6052 and routers
+/// treat all networks alike, so a few networks represent all of them; explicit address mappings may
+/// single out any network.
 bool AddressField::reproduces(const HostSet& hosts, const net::AddressMapping* mapping) const {
     const bool any_may_differ = mapping != nullptr && mapping->has_explicit_mappings() && hosts.address.family != base_.family;
     const unsigned networks = hosts.many_networks ? 256 : 1, step = any_may_differ ? 1 : 85;  // 0, 85, 170, 255

@@ -12,12 +12,14 @@
 
 namespace gatemark::frame {
 
-/// An address in a frame header as a function of (value, network) of its host set, in the family of that header.
+/// An address in a frame header as a function of (value, network) of its host set, in the family of
+/// that header.
 ///
-/// Usually the representation of a host in the other family moves each varying byte to another place; then a frame's address is a fixed
-/// base with up to three bytes written over it, and its share of a checksum is known without reading memory back. Explicit address
-/// mappings may do more (one mapping a host, or prefixes that split an byte); then every host's representation is computed once, before
-/// the trial.
+/// Usually translation only moves each varying byte of a host's address to another position. A
+/// frame's address is then a fixed base with up to three bytes written over it, and its share of a
+/// checksum is known without reading memory back. Explicit address mappings may do more (one
+/// mapping per host, or prefixes that split a byte); then the representation of every host is
+/// computed once, before the trial.
 class AddressField {
 public:
     AddressField() = default;
@@ -26,7 +28,8 @@ public:
     [[nodiscard]] static Result<AddressField> make(const HostSet& hosts, net::Family family, const net::AddressMapping* mapping,
                                                    const std::string& where);
 
-    /// An address that is no function of a host but chosen by a stateful gateway: zero here, never written.
+    /// An address that does not follow from a host but is chosen by a stateful gateway: zero here,
+    /// never written.
     [[nodiscard]] static Result<AddressField> chosen_by_gateway(net::Family family) {
         AddressField field;
         field.base_.family = family;
@@ -35,13 +38,13 @@ public:
 
     [[nodiscard]] net::Family family() const noexcept { return base_.family; }
     [[nodiscard]] std::size_t bytes() const noexcept { return net::address_bytes(base_.family); }
-    /// The address without its varying bytes (they are zero): what a template holds.
+    /// The address with its varying bytes set to zero, as in a template.
     [[nodiscard]] const net::Address& base() const noexcept { return base_; }
     /// Whether `write` has anything to write.
     [[nodiscard]] bool varies() const noexcept { return table_ != nullptr || has_value_ || has_network_; }
 
-    /// Writes the varying bytes over a template's base address and returns what they add to the checksum sum (the field starts at an even
-    /// offset).
+    /// Writes the varying bytes over a template's base address and returns their share of the
+    /// checksum (the field starts at an even offset).
     Sum write(std::byte* field, std::uint16_t value, std::uint8_t network) const noexcept {
         if (table_ != nullptr) {
             return write_from_table(field, value);
@@ -65,10 +68,10 @@ public:
         return sum;
     }
 
-    /// Compares the address at `field` with the one that (value, network) gives, clears `same` if they differ, and returns what `write`
-    /// would.
+    /// Compares the address at `field` with the one that (value, network) gives, clears `same` if
+    /// they differ, and returns the same share of the checksum as `write`.
     Sum compare(const std::byte* field, std::uint16_t value, std::uint8_t network, bool& same) const noexcept {
-        if (!varies()) {  // a connection's often do not: 10 instructions in place of 33
+        if (!varies()) {  // often so for connections, and much cheaper
             same &= equal(field, base_.bytes.data());
             return 0;
         }
@@ -78,12 +81,13 @@ public:
         same &= equal(field, bytes);
         return sum;
     }
-    /// Where `write` writes a value of two bytes, if that is all it ever writes: a word of the checksum.
+    /// The offset at which `write` writes a value of two bytes, if that is all it ever writes and
+    /// the two bytes are a word of the checksum.
     [[nodiscard]] std::optional<std::size_t> only_word() const noexcept {
         const bool only = has_word_ && table_ == nullptr && !has_network_;
         return only ? std::optional<std::size_t>{high_} : std::nullopt;
     }
-    /// Places of the bytes that `write` writes.
+    /// Offsets of the bytes that `write` writes.
     [[nodiscard]] std::vector<std::uint8_t> varying_bytes() const;
 
     [[nodiscard]] net::Address at(std::uint16_t value, std::uint8_t network) const noexcept {
@@ -107,7 +111,7 @@ private:
                                                  : ((load_raw<std::uint64_t>(field) ^ load_raw<std::uint64_t>(bytes)) |
                                                     (load_raw<std::uint64_t>(field + 8) ^ load_raw<std::uint64_t>(bytes + 8))) == 0;
     }
-    /// Both bytes as they lie in memory.
+    /// Both bytes in the byte order of memory.
     [[nodiscard]] std::uint16_t word_of(std::uint16_t value, std::uint8_t network) const noexcept {
         return swap_bytes(static_cast<std::uint16_t>(value | (network_shares_high_ ? network << 8 : 0)));
     }
@@ -122,7 +126,7 @@ private:
     net::Address base_;
     std::uint8_t high_ = 0, low_ = 0, network_ = 0;
     bool has_value_ = false, has_network_ = false, network_shares_high_ = false;
-    bool has_word_ = false;  ///< the two bytes of the value are one word of the checksum: written and summed as such
+    bool has_word_ = false;  ///< the two bytes of the value form one word of the checksum
     std::uint16_t table_start_ = 0;
     std::shared_ptr<const Table> table_;
 };

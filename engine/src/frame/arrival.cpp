@@ -44,7 +44,8 @@ void classify_ipv4(std::span<const std::byte> frame, std::uint32_t trial_id, Arr
     } else if (protocol == net::protocol_icmp) {
         arrival.icmp_type = byte_at(frame, arrival.udp);
         arrival.icmp_code = byte_at(frame, arrival.udp + 1);
-        // RFC 792: destination unreachable, source quench, redirect, time exceeded, parameter problem
+        // RFC 792: destination unreachable, source quench, redirect, time exceeded, parameter
+        // problem
         const bool error = arrival.icmp_type == 3 || arrival.icmp_type == 4 || arrival.icmp_type == 5 || arrival.icmp_type == 11 ||
                            arrival.icmp_type == 12;
         arrival.kind = error ? ArrivalKind::icmp_error : ArrivalKind::foreign;
@@ -57,7 +58,7 @@ void classify_ipv6(std::span<const std::byte> frame, std::uint32_t trial_id, Arr
     }
     arrival.udp = arrival.ip + net::ipv6::header_bytes;
     std::uint8_t next = byte_at(frame, arrival.ip + net::ipv6::next_header);
-    if (next == net::protocol_hop_by_hop) {  // multicast listener reports start so; nothing of ours does
+    if (next == net::protocol_hop_by_hop) {  // multicast listener reports start this way; none of our frames does
         next = byte_at(frame, arrival.udp);
         arrival.kind = next == net::protocol_icmpv6 ? ArrivalKind::neighbour : ArrivalKind::foreign;
         return;

@@ -18,7 +18,7 @@ enum class ArrivalKind : std::uint8_t {
     foreign,      ///< anything else
 };
 
-/// What a received frame is, as far as its own bytes tell. Every offset lies within the frame.
+/// What a received frame is, judged by its bytes alone. Every offset lies within the frame.
 struct Arrival {
     ArrivalKind kind = ArrivalKind::foreign;
     net::Family family = net::Family::ipv4;
@@ -28,7 +28,7 @@ struct Arrival {
     std::size_t ip = 0, udp = 0, payload = 0;
 };
 
-/// Classifies a frame of any bytes whatsoever. `tag` is the current trial's.
+/// Classifies a frame of arbitrary bytes. `trial_id` is that of the current trial.
 [[nodiscard]] Arrival classify(std::span<const std::byte> frame, std::uint32_t trial_id) noexcept;
 
 }  // namespace gatemark::frame

@@ -9,8 +9,9 @@
 
 namespace gatemark::frame {
 
-/// The hosts that the Tester emulates on one side in one family: one address whose two bytes at `offset` take the values of `part`,
-/// and, as a destination, optionally one of 256 networks (RFC 2544 section 12: third byte of IPv4, bits 56 to 63 of IPv6).
+/// The hosts that the Tester emulates on one side in one family: one address whose two bytes at
+/// `offset` take the values of `part`, and, as a destination, optionally one of 256 networks (RFC
+/// 2544 section 12: third byte of IPv4, bits 56 to 63 of IPv6).
 struct HostSet {
     net::Address address{};
     std::size_t offset = 0;
@@ -19,7 +20,8 @@ struct HostSet {
 
     [[nodiscard]] bool varies() const noexcept { return part.mode != ValueMode::fixed; }
     [[nodiscard]] std::size_t network_byte() const noexcept { return address.family == net::Family::ipv4 ? 2 : 7; }
-    /// The host with these values. With IPv4 and offset 2 the network shares an byte with the part, whose upper byte is then zero.
+    /// The host with these values. With IPv4 and offset 2 the network shares a byte with the part,
+    /// whose upper byte is then zero.
     [[nodiscard]] net::Address host(std::uint16_t value, std::uint8_t network) const noexcept {
         net::Address result = address;
         if (varies()) {
@@ -32,13 +34,13 @@ struct HostSet {
         }
         return result;
     }
-    /// Whether `other` is one of these hosts: what ARP and neighbour discovery are answered for.
+    /// Whether `other` is one of these hosts, for which ARP and neighbour discovery are answered.
     [[nodiscard]] bool contains(const net::Address& other) const noexcept {
         if (other.family != address.family) {
             return false;
         }
         if (other == address) {
-            return true;  // the base address is the Tester's own: neighbours are asked from it
+            return true;  // the base address belongs to the Tester itself: it is the source of neighbour requests
         }
         const auto value = varies() ? static_cast<std::uint16_t>((std::to_integer<unsigned>(other.bytes[offset]) << 8) |
                                                                  std::to_integer<unsigned>(other.bytes[offset + 1]))

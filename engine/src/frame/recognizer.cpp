@@ -7,7 +7,7 @@ namespace gatemark::frame {
 
 namespace {
 
-/// One bit for every bit of the head that is alike in all frames of the stream.
+/// One bit for every bit of the head that is the same in all frames of the stream.
 std::vector<std::byte> mask_of(const Stream& stream, std::size_t head_bytes) {
     const Layout& layout = stream.expected().layout;
     std::vector<std::byte> mask(head_bytes, std::byte{0xff});

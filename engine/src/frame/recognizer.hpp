@@ -8,19 +8,21 @@
 
 namespace gatemark::frame {
 
-/// Tells at a glance whether a frame of a stream is, to the byte, what a correct gateway makes of it. It knows no reasons: whatever it
-/// does not recognize goes to `classify` and `verify`, which do, and which are the oracle of its tests. It may miss a right frame (one that
-/// is padded), never take a wrong one.
+/// Decides quickly whether a frame of a stream is, byte for byte, what a correct gateway makes of
+/// it. It gives no reasons: a frame that it does not recognise goes to `classify` and `verify`,
+/// which do, and which are the oracle of its tests. It may miss a correct frame (a padded one), but
+/// never accepts an incorrect one.
 ///
-/// Most of a frame is alike in all frames of a stream, so one comparison with a template under a mask replaces a check of each field, and
-/// since the rest is then known, both checksums follow from what varies: the packet is not summed. A received IPv4 frame of 64 bytes costs
-/// 276 instructions so, in place of 850 (bench/instructions.py, receive_ipv4: all of the receiver's poll).
+/// Most bytes are the same in all frames of a stream, so one comparison with a template under a
+/// mask replaces a check of each field. Since these bytes are then known, both checksums follow
+/// from what varies, and the packet is not summed (bench/instructions.py, receive_ipv4).
 class Recognizer {
 public:
     /// `stream` outlives this.
     explicit Recognizer(const Stream& stream);
 
-    /// Whether everything but what varies is right: headers, trial, stream and the rest of the data. Length and offsets are right then.
+    /// Whether everything that does not vary is correct: headers, trial, stream and the rest of the
+    /// data. Length and offsets are then correct as well.
     [[nodiscard]] bool matches_template(std::span<const std::byte> frame) const noexcept {
         if (frame.size() != bytes_) {
             return false;
@@ -36,12 +38,13 @@ public:
                (rest_bytes_ == 0 || std::memcmp(frame.data() + head_bytes_, rest_, rest_bytes_) == 0);
     }
 
-    /// The number that a frame with the right template claims to have in its direction.
+    /// The index that a frame which matches the template claims to have in its direction.
     [[nodiscard]] std::uint64_t index(const std::byte* frame) const noexcept { return signature::index(payload_of(frame)); }
     [[nodiscard]] std::uint64_t timestamp(const std::byte* frame) const noexcept { return signature::timestamp(payload_of(frame)); }
 
-    /// Whether what varies is right in a frame with the right template: addresses, ports and both checksums. The source of an Initiator's
-    /// frame is the gateway's choice; it only has to fit to the checksums.
+    /// Whether what varies is correct in a frame that matches the template: addresses, ports and
+    /// both checksums. The gateway chooses the source of an Initiator's frame; it only has to agree
+    /// with the checksums.
     [[nodiscard, gnu::always_inline]] bool matches_values(const std::byte* frame, const FrameValues& values) const noexcept {
         const std::byte* const udp = frame + udp_;
         const auto ports = load_raw<std::uint32_t>(udp);
@@ -57,22 +60,22 @@ public:
             return is_intact(datagram);
         }
         const std::byte* const ip = udp - net::ipv4::header_bytes;
-        // Not zero only where a translator chooses it.
+        // Zero unless a translator chooses it.
         const auto identification = load_raw<std::uint16_t>(ip + net::ipv4::identification);
         const Sum header = header_sum_ + addresses + identification + load_raw<std::uint16_t>(ip + net::ipv4::checksum);
         return is_intact(header) && is_intact(datagram);
     }
 
     [[nodiscard]] const Stream& stream() const noexcept { return *stream_; }
-    /// What `classify` says of a frame with the right template.
+    /// What `classify` says of a frame that matches the template.
     [[nodiscard]] const Arrival& arrival() const noexcept { return arrival_; }
 
 private:
-    /// 16 bytes, in one register on every CPU that DPDK runs on. Registers of 32, chosen at start-up, would save one of three
-    /// comparisons of the smallest frame: 4 of 276 instructions.
+    /// 16 bytes fit into one register on every CPU that DPDK supports. Registers of 32 bytes,
+    /// selected at start-up, would save only one of three comparisons of the smallest frame.
     using Block = std::uint64_t __attribute__((vector_size(16)));
     static constexpr std::size_t head_begin = net::ethernet::type;  ///< link-layer addresses belong to the hop
-    /// Headers and signature of the longest form: Ethernet, VLAN tag, IPv6, UDP.
+    /// The longest headers and the signature: Ethernet, VLAN tag, IPv6, UDP.
     static constexpr std::size_t head_bytes_max =
         net::ethernet::header_bytes + net::ethernet::vlan_tag_bytes + net::ipv6::header_bytes + net::udp::header_bytes + signature::bytes;
     static constexpr std::size_t blocks_max = (head_bytes_max - head_begin + sizeof(Block) - 1) / sizeof(Block);
@@ -82,8 +85,9 @@ private:
         std::memcpy(&block, from, sizeof block);
         return block;
     }
-    /// Compares addresses that vary in one word each or not at all, as most do: both words at once, an eighth of the instructions of
-    /// AddressField::compare. Returns what they add to a checksum, and sets bits of `differences` where others stand in the frame.
+    /// Compares addresses that vary in one word each or not at all, as most do: both words at once,
+    /// which is much cheaper than AddressField::compare. Returns their share of a checksum, and
+    /// sets bits of `differences` where the frame has other values.
     [[nodiscard]] Sum compare_hosts(const std::byte* frame, const FrameValues& values, std::uint32_t& differences) const noexcept {
         const std::uint32_t expected =
             swap_bytes((static_cast<std::uint32_t>(values.source_host) << 16) | values.destination_host) & host_mask_;
@@ -113,15 +117,15 @@ private:
     Sum header_sum_, udp_sum_;                    ///< of what does not vary
     std::size_t source_, destination_;            ///< offsets of the addresses
     std::size_t source_word_, destination_word_;  ///< offsets of their only words that vary
-    std::uint32_t host_mask_;                     ///< of both words as they lie in memory, zero where an address does not vary
+    std::uint32_t host_mask_;                     ///< of both words in the byte order of memory, zero where an address does not vary
     std::size_t bytes_;                           ///< of the whole frame, without FCS
     std::size_t head_bytes_;                      ///< up to the end of the signature
-    std::size_t rest_bytes_;                      ///< behind it
+    std::size_t rest_bytes_;                      ///< after it
     const std::byte* rest_;                       ///< in the stream's template
-    std::size_t last_block_;                      ///< offset of block 2, which ends with the head and may overlap the one before
-    std::size_t block_count_;                     ///< from the first byte on: blocks 0, 1, 3, 4 and so on, then block 2
-    std::uint32_t port_mask_ = 0xffff'ffff;       ///< as ports lie in memory
-    bool source_is_chosen_ = false;               ///< by the gateway: address and port
+    std::size_t last_block_;                      ///< offset of block 2, which ends with the head and may overlap the block before it
+    std::size_t block_count_;                     ///< in the order of their offsets: blocks 0, 1, 3, 4 and so on, then block 2
+    std::uint32_t port_mask_ = 0xffff'ffff;       ///< of both ports in the byte order of memory
+    bool source_is_chosen_ = false;               ///< the gateway chooses address and port
     std::array<Block, blocks_max> template_{}, mask_{};
 };
 

@@ -6,14 +6,15 @@
 
 #include <cstdint>
 
-/// Our mark in every test frame: the first 18 bytes of the UDP data, the most that a 64-byte IPv4 or 84-byte IPv6 frame leaves.
+/// The Tester's signature in every test frame: the first 18 bytes of the UDP data, which is all
+/// that a 64-byte IPv4 or an 84-byte IPv6 frame has.
 ///
 ///     0      4        5          10            18
-///     | tag  | stream |  index   |  timestamp  |
+///     | trial_id | stream |  index   |  timestamp  |
 ///
-/// `tag` is 20 bits of the campaign's seed and 12 bits of the trial number: a straggler of an earlier trial is never taken for a frame of
-/// this one. `stream` is the direction and the class. `index` is the number of the frame in its direction. `timestamp` is in ticks of the
-/// Tester's clock.
+/// `trial_id` has 20 bits from the campaign's seed and 12 bits of the trial number, so a straggler
+/// of an earlier trial is never taken for a frame of this one. `stream` identifies direction and
+/// class. `index` numbers the frames of a direction. `timestamp` is in ticks of the Tester's clock.
 namespace gatemark::frame::signature {
 
 constexpr std::size_t bytes = 18, trial_id_offset = 0, stream_offset = 4, index_offset = 5, timestamp_offset = 10;
@@ -28,12 +29,13 @@ constexpr std::uint64_t index_limit = std::uint64_t{1} << 40;
 enum class Direction : std::uint8_t { forward, reverse };
 enum class TrafficClass : std::uint8_t { foreground, background };
 
-/// 0xG0 | direction << 1 | class; the constant upper half keeps the byte from being zero.
+/// 0xa0 | direction << 1 | class; the constant upper half keeps the byte from being zero.
 [[nodiscard]] constexpr std::uint8_t stream_id(Direction direction, TrafficClass traffic_class) noexcept {
     return static_cast<std::uint8_t>(0xa0U | (static_cast<unsigned>(direction) << 1) | static_cast<unsigned>(traffic_class));
 }
 
-/// Writes stream and index, and returns their share of the UDP checksum (the UDP data starts at an even offset).
+/// Writes stream and index, and returns their share of the UDP checksum (the UDP data starts at an
+/// even offset).
 inline Sum write_stream_and_index(std::byte* payload, std::uint8_t stream, std::uint64_t index) noexcept {
     const std::uint64_t raw = swap_bytes((static_cast<std::uint64_t>(stream) << 56) | (index << 16));
     store_raw(payload + stream_offset, static_cast<std::uint32_t>(raw));
@@ -47,7 +49,7 @@ inline Sum write_timestamp(std::byte* payload, std::uint64_t ticks) noexcept {
     return (raw & 0xffff'ffff) + (raw >> 32);
 }
 
-/// The share of stream, index and timestamp in a checksum, as they stand in a frame.
+/// The share that stream, index and timestamp of a frame have in its checksum.
 [[nodiscard]] inline Sum sum_of_mark(const std::byte* payload) noexcept {
     const auto first = load_raw<std::uint64_t>(payload + stream_offset);  // stream, index and the first two bytes of the timestamp
     return (first & 0xffff'ffff) + (first >> 32) + load_raw<std::uint32_t>(payload + stream_offset + 8) +
@@ -61,7 +63,7 @@ inline Sum write_timestamp(std::byte* payload, std::uint64_t ticks) noexcept {
     return std::to_integer<std::uint8_t>(payload[stream_offset]);
 }
 [[nodiscard]] inline std::uint64_t index(const std::byte* payload) noexcept {
-    return load_big_endian<std::uint64_t>(payload + index_offset - 3) & (index_limit - 1);  // with the last three bytes before it
+    return load_big_endian<std::uint64_t>(payload + index_offset - 3) & (index_limit - 1);  // together with the three bytes before it
 }
 [[nodiscard]] inline std::uint64_t timestamp(const std::byte* payload) noexcept {
     return load_big_endian<std::uint64_t>(payload + timestamp_offset);

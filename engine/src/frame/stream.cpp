@@ -68,8 +68,8 @@ void build(FrameTemplate& frame_template, const LinkAddresses& link, const Heade
     store_big_endian(frame + layout.udp + net::udp::length, static_cast<std::uint16_t>(layout.udp_bytes()));
     write_payload(std::span{frame_template.frame}.subspan(layout.payload), trial_id, stream);
 
-    // Sums for the incremental checksums: what varies per frame (ports, stream and index, timestamp, varying address bytes) counts as zero
-    // here.
+    // Sums for the incremental checksums. What varies per frame (ports, stream and index,
+    // timestamp, varying address bytes) counts as zero here.
     std::vector<std::byte> constant = frame_template.frame;
     constant[layout.payload + signature::stream_offset] = std::byte{0};
     const std::span bytes{constant};
@@ -82,8 +82,8 @@ void build(FrameTemplate& frame_template, const LinkAddresses& link, const Heade
 std::optional<Error> problem_of(const StreamRequest& request, const std::string& where) {
     const std::size_t bytes_min = request.source.address.family == net::Family::ipv4 ? 64 : 84;
     if (request.frame_octets < bytes_min || request.frame_octets > 9236) {
-        return Error{std::to_string(request.frame_octets) + " octets is no frame size", where + ".frame_octets",
-                     "choose 64 to 9216 for IPv4 and 84 to 9236 for IPv6: 18 octets of UDP data are the least that carries the signature"};
+        return Error{std::to_string(request.frame_octets) + " octets is not a frame size", where + ".frame_octets",
+                     "choose 64 to 9216 for IPv4 and 84 to 9236 for IPv6: the signature needs 18 octets of UDP data"};
     }
     if (request.hop_limit <= request.hop_limit_decrement) {
         return Error{
@@ -91,6 +91,12 @@ std::optional<Error> problem_of(const StreamRequest& request, const std::string&
             where + ".hop_limit", "raise it above the gateway's decrement"};
     }
     return std::nullopt;
+}
+
+/// RFC 7915 section 5.1: an IPv4 packet translated from IPv6 has DF = 0 up to 1260 bytes, and DF =
+/// 1 above. RFC 6145 section 5.1: always DF = 1.
+DontFragment set_by_translator(const StreamRequest& request, const Layout& expected) noexcept {
+    return request.dont_fragment_always_set || expected.ip_bytes() > 1260 ? DontFragment::set : DontFragment::clear;
 }
 
 std::size_t bytes_when_translated(std::size_t frame_octets, net::Family from, net::Family to) noexcept {
@@ -151,7 +157,8 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     const auto fill = [&](FrameTemplate& frame_template, net::Family family, std::size_t frame_octets,
                           bool with_vlan) -> std::optional<Error> {
         frame_template.layout = Layout::make(family, frame_octets, with_vlan);
-        // What the gateway chooses is no function of the host: the translated source, and the Responder's way back to it.
+        // The gateway chooses the translated source, which is also the Responder's destination;
+        // neither follows from a host.
         const bool chosen_source = stream.role_ == Role::initiator && &frame_template == &stream.expected_;
         const bool chosen_destination = stream.role_ == Role::responder && &frame_template == &stream.sent_;
         auto source_field =
@@ -175,10 +182,7 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
         return *error;
     }
     const DontFragment asked = request.dont_fragment ? DontFragment::set : DontFragment::clear;
-    // RFC 7915 section 5.1: an IPv4 packet made from an IPv6 one has DF = 0 up to 1260 bytes, and DF = 1 above. RFC 6145 section 5.1:
-    // always DF = 1.
-    const bool set_by_translator = request.dont_fragment_always_set || stream.expected_.layout.ip_bytes() > 1260;
-    stream.expected_dont_fragment_ = sent_family == expected_family ? asked : set_by_translator ? DontFragment::set : DontFragment::clear;
+    stream.expected_dont_fragment_ = sent_family == expected_family ? asked : set_by_translator(request, stream.expected_.layout);
     build(stream.sent_, sent_link, {request.hop_limit, request.traffic_class, asked}, trial_id, stream.id_);
     build(stream.expected_, {.source = {}, .destination = {}, .vlan_id = received_vlan},
           {stream.expected_hop_limit_, request.traffic_class, stream.expected_dont_fragment_}, trial_id, stream.id_);

@@ -15,8 +15,8 @@
 
 namespace gatemark::frame {
 
-/// Who sends a stream. The source of an Initiator's frames is translated to whatever the gateway chooses; the Responder sends to what it
-/// learned (RFC 9693 section 4.1).
+/// Who sends a stream. The gateway chooses the translated source of an Initiator's frames; the
+/// Responder sends to the endpoint it has learned (RFC 9693 section 4.1).
 enum class Role : std::uint8_t { stateless, initiator, responder };
 
 /// The connections that a stream's frames belong to.
@@ -26,7 +26,7 @@ struct ConnectionTraffic {
     enumerate::ConnectionChoice::Mode choice = enumerate::ConnectionChoice::Mode::pseudorandom;
 };
 
-/// What a request says of one stream: what is sent, and what the gateway is to make of it.
+/// One stream as requested: what is sent, and what the gateway must make of it.
 struct StreamRequest {
     std::size_t frame_octets = 64;  ///< as sent, with FCS, without VLAN tag
     std::uint8_t hop_limit = 10, traffic_class = 0;
@@ -36,7 +36,7 @@ struct StreamRequest {
     bool as_sent = false;  ///< loop-back: nothing changes on the way
     std::uint8_t hop_limit_decrement = 1;
     std::optional<net::AddressMapping> mapping{};  ///< present when the families differ
-    bool dont_fragment_always_set = false;         ///< the translator follows RFC 6145, not RFC 7915: DF = 1 in every IPv4 packet it makes
+    bool dont_fragment_always_set = false;         ///< the translator follows RFC 6145, not RFC 7915: DF = 1 in every IPv4 packet it sends
     bool zero_checksum_for_ones = false;           ///< the translator writes UDP checksum 0x0000 where 0xffff is due
     std::optional<ConnectionTraffic> connections{};  ///< present for the foreground of a stateful gateway
 };
@@ -53,7 +53,7 @@ struct FrameValues {
     std::uint64_t connection = 0;  ///< stateful gateways only
 };
 
-/// Where the headers stand in a frame, and how long it is in a buffer (without FCS, with VLAN tag).
+/// The offsets of the headers in a frame, and its length in a buffer (without FCS, with VLAN tag).
 struct Layout {
     net::Family family = net::Family::ipv4;
     std::size_t ip = 0, udp = 0, payload = 0, end = 0;
@@ -69,7 +69,8 @@ struct Layout {
     }
 };
 
-/// One side of the gateway as one stream's frames look there: a header template and the fields that vary.
+/// The frames of one stream on one side of the gateway: a template of the whole frame and the
+/// fields that vary.
 struct FrameTemplate {
     Layout layout;
     AddressField source, destination;
@@ -81,21 +82,24 @@ struct FrameTemplate {
 /// What a correct gateway does with the fragmentation fields.
 enum class DontFragment : std::uint8_t { clear, set };
 
-/// One class of traffic in one direction: frame number j of the class, sent as frame number i of the direction, is a pure function of
-/// (seed, stream, j, i), on the sending side and, as a correct gateway forwards it, on the receiving side.
+/// One class of traffic in one direction: frame number j of the class, sent as frame number i of
+/// the direction, is a pure function of (seed, stream, j, i), on the sending side and, as a correct
+/// gateway forwards it, on the receiving side.
 class Stream {
 public:
-    /// `tag` is the trial's; `sent_link` and `received_vlan` belong to the ports.
+    /// `trial_id` is that of the trial; `sent_link` and `received_vlan` belong to the ports.
     [[nodiscard]] static Result<Stream> make(const StreamRequest& request, signature::Direction direction,
                                              signature::TrafficClass traffic_class, std::uint64_t seed, std::uint32_t trial_id,
                                              const LinkAddresses& sent_link, std::optional<std::uint16_t> received_vlan,
                                              const std::string& where);
 
-    /// Of a stateful gateway's Responder: the destination as the connection has it on the Initiator's side, not as it is sent.
+    /// For the Responder of a stateful gateway, the destination is that of the connection on the
+    /// Initiator's side, not the one that is sent.
     [[nodiscard]] FrameValues values(std::uint64_t j) const noexcept {
-        return draws_ ? drawn_values(j) : other_values(j);  // the usual case in line
+        return draws_ ? drawn_values(j) : other_values(j);  // the usual case is inlined
     }
-    /// Whether `drawn_values` are the values: no ports or hosts are taken in turn, there is one network, and there are no connections.
+    /// Whether all values are drawn (`drawn_values`): no ports or hosts are taken in turn, there is
+    /// one network, and there are no connections.
     [[nodiscard]] bool draws() const noexcept { return draws_; }
     [[nodiscard]] FrameValues drawn_values(std::uint64_t j) const noexcept {
         const std::uint64_t ports = port_words_.at(j), hosts = host_words_.at(j);
@@ -137,8 +141,9 @@ public:
     [[nodiscard]] std::uint8_t expected_hop_limit() const noexcept { return expected_hop_limit_; }
     [[nodiscard]] std::uint8_t traffic_class() const noexcept { return traffic_class_; }
     [[nodiscard]] DontFragment expected_dont_fragment() const noexcept { return expected_dont_fragment_; }
-    /// Whether the IPv4 identification must arrive as it was sent: a translator chooses its own (RFC 7915 section 5.1), and so may whoever
-    /// shares an address among hosts (RFC 6864 section 5.3).
+    /// Whether the IPv4 identification must arrive as it was sent: a translator chooses its own
+    /// (RFC 7915 section 5.1), and so may a NAT that shares an address among hosts (RFC 6864
+    /// section 5.3).
     [[nodiscard]] bool identification_kept() const noexcept {
         return sent_.layout.family == expected_.layout.family && role_ == Role::stateless;
     }
@@ -163,7 +168,8 @@ private:
     FrameTemplate sent_, expected_;
 };
 
-/// Completes a frame whose varying address bytes are written and sum to `addresses`: ports, index, timestamp and both checksums.
+/// Completes a frame whose varying address bytes are written and sum to `addresses`: ports, index,
+/// timestamp and both checksums.
 inline void complete_frame(const FrameTemplate& frame_template, std::byte* frame, Sum addresses, std::uint16_t source_port,
                            std::uint16_t destination_port, std::uint8_t stream, std::uint64_t index, pace::Ticks now) noexcept {
     const Layout& layout = frame_template.layout;
@@ -177,8 +183,8 @@ inline void complete_frame(const FrameTemplate& frame_template, std::byte* frame
     store_raw(frame + layout.udp + net::udp::checksum, udp_checksum(frame_template.udp_sum + addresses + ports + mark));
 }
 
-/// Writes what varies into a buffer that holds `form.frame`: addresses, ports, index, timestamp and both checksums; nothing else is
-/// touched.
+/// Writes what varies into a buffer that holds `frame_template.frame`: addresses, ports, index,
+/// timestamp and both checksums; nothing else is touched.
 inline void write_frame(const FrameTemplate& frame_template, std::byte* frame, const FrameValues& values, std::uint8_t stream,
                         std::uint64_t index, pace::Ticks now) noexcept {
     const Sum addresses =

@@ -18,7 +18,8 @@ struct ValueRange {
     friend bool operator==(const ValueRange&, const ValueRange&) = default;
 };
 
-/// The value of frame number j as a pure function of j and, for pseudorandom values, of 32 uniform bits (RFC 4814 section 3.2).
+/// The value of frame number j: a pure function of j and, for pseudorandom values, of 32 uniform
+/// bits (RFC 4814 section 3.2).
 class ValueSequence {
 public:
     ValueSequence() = default;
@@ -34,7 +35,7 @@ public:
         }
         return drawn(uniform);
     }
-    /// The same where `counts()` is false: a fixed value is drawn from a range of one.
+    /// The same if `counts()` is false: a fixed value is drawn from a range of one value.
     [[nodiscard]] constexpr std::uint16_t drawn(std::uint32_t uniform) const noexcept {
         return static_cast<std::uint16_t>(range_.minimum + scale_to(uniform, drawn_count_));
     }

@@ -33,9 +33,11 @@ void verify_ipv6(const std::byte* ip, const Stream& stream, Faults& faults) noex
     faults.add_if(byte_of(ip + net::ipv6::hop_limit) != stream.expected_hop_limit(), Fault::hop_limit);
 }
 
-/// The checksum over what truly arrived. A zero checksum means that there is none, and we always send one; it passes only from a translator
-/// that is known to write it for a checksum of all ones, which is when everything else sums to zero. Where a NAT follows that translator,
-/// the packet with the checksum of all ones is one in between that nobody sees, so any zero checksum passes.
+/// The checksum over what actually arrived. Zero means that there is no checksum, but we always
+/// send one. It passes only from a translator that is known to write zero for a checksum of all
+/// ones, that is, when everything else sums to zero. If a NAT follows that translator, the packet
+/// with that checksum is between the two, where the Tester cannot see it, so any zero checksum
+/// passes.
 bool udp_checksum_is_valid(std::span<const std::byte> frame, const Arrival& arrival, std::size_t udp_bytes, const Stream& stream) noexcept {
     if (has_zero_checksum(frame, arrival) && (!stream.zero_checksum_for_ones() || stream.role() == Role::initiator)) {
         return stream.zero_checksum_for_ones();
@@ -85,7 +87,8 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
     const std::size_t udp_bytes = layout.udp_bytes();
     const bool length_fits = load_big_endian<std::uint16_t>(udp + net::udp::length) == udp_bytes;
     faults.add_if(!length_fits, Fault::udp_length);
-    // Frames shorter than the Ethernet minimum arrive padded; any other bytes behind the packet were not put there by us.
+    // Frames shorter than the Ethernet minimum arrive padded; any other bytes after the packet are
+    // not ours.
     constexpr std::size_t padded_bytes = net::ethernet::frame_bytes_min;
     const std::size_t end = arrival.udp + udp_bytes;
     if (end > frame.size() || (frame.size() > end && frame.size() > padded_bytes)) {

@@ -9,7 +9,8 @@
 
 namespace gatemark::frame {
 
-/// Why a frame of ours is not what a correct gateway would have made of it. One counter a reason; a frame may have several.
+/// Why a test frame is not what a correct gateway would have made of it. Each reason has a counter;
+/// a frame may have several reasons.
 enum class Fault : std::uint8_t {
     family,
     fragment,
@@ -78,13 +79,15 @@ private:
     std::uint32_t bits_ = 0;
 };
 
-/// Compares every field of an arrived frame of ours with what a correct gateway makes of the frame that was sent (RFC 7915 sections 4 and
-/// 5, RFC 1812 section 5.2.1 for routers). `values` are those of the frame's number in its class. The source of an Initiator's frame is
-/// left out: only the state table can tell (state/connection_keeper.hpp).
+/// Compares every field of a received test frame with what a correct gateway makes of the frame
+/// that was sent (RFC 7915 sections 4 and 5, RFC 1812 section 5.2.1 for routers). `values` are
+/// those of the frame's number in its class. The source of an Initiator's frame is left out: only
+/// the state table knows it (state/connection_keeper.hpp).
 [[nodiscard]] Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream,
                             const FrameValues& values) noexcept;
 
-/// Whether a frame that `verify` found right has UDP checksum 0x0000 where 0xffff is due, as its stream's translator is known to write.
+/// Whether a frame that passed `verify` has UDP checksum 0x0000 where 0xffff is correct, as its
+/// stream's translator is known to write.
 [[nodiscard]] bool has_zero_checksum(std::span<const std::byte> frame, const Arrival& arrival) noexcept;
 
 }  // namespace gatemark::frame

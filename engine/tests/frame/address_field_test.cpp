@@ -9,7 +9,8 @@ namespace {
 
 using test::varying_host;
 
-/// Holds the fast form to translating each host anew, and its share of the checksum to summing the bytes.
+/// Compares the fast computation with a translation of each host, and its share of the checksum
+/// with the sum of the bytes.
 void expect_equals_slow_form(const HostSet& hosts, net::Family family, const net::AddressMapping* mapping, std::uint32_t step = 1) {
     const auto result = AddressField::make(hosts, family, mapping, "field");
     ASSERT_EQ(error_of(result), nullptr) << error_of(result)->what;

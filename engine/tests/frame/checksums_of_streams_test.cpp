@@ -10,7 +10,8 @@ using test::Gateway, test::Bytes;
 /// Sizes with odd ones, and those of RFC 2544 section 9.1 and RFC 5180 section 5.1.
 constexpr std::array<std::size_t, 18> sizes{64, 65, 66, 67, 84, 85, 128, 129, 256, 512, 768, 1024, 1280, 1281, 1518, 2048, 8192, 9216};
 
-/// The frame as sent, and as the slow gateway forwards it, must be what the engine writes in `sent` and in `expected`.
+/// The frame as sent, and as the slow gateway forwards it, must be what the engine writes in `sent`
+/// and in `expected`.
 void expect_equals_slow_frames(const Stream& stream, Gateway gateway, const test::Vlans& vlans, const StreamRequest& request) {
     for (const std::uint64_t j : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{77}, std::uint64_t{123'456'789'012}}) {
         const std::uint64_t index = 2 * j + 1;
@@ -71,8 +72,8 @@ TEST(StreamFrames, EveryModeOfPortsAndHosts) {
                             set->part.minimum = set->part.maximum = 0;
                         }
                     }
-                    // An IPv6 host's network bits are those of the translation prefix: only IPv4 destinations and routers have many
-                    // networks.
+                    // An IPv6 host's network bits are those of the translation prefix: only IPv4
+                    // destinations and routers have many networks.
                     request.destination.many_networks = many_networks && gateway != Gateway::siit46;
                     ASSERT_NO_FATAL_FAILURE(expect_equals_slow_frames(test::make_stream(request), gateway, {}, request));
                 }

@@ -50,7 +50,8 @@ void expect_headers(const FrameTemplate& frame_template, const Stream& stream, c
     ASSERT_EQ(frame.size(), 14 + expected.size());
     const std::size_t headers = expected.size() - 18 - 2;
     EXPECT_EQ(test::to_hex(std::span{frame}.subspan(14, headers)), test::to_hex(std::span{expected}.first(headers)));
-    // With the golden payload in place of ours and the sum corrected by the difference, the UDP checksum is the golden one.
+    // With the golden payload in place of ours and the sum corrected by the difference, the UDP
+    // checksum is the golden one.
     Sum sum = static_cast<std::uint16_t>(~load_raw<std::uint16_t>(frame.data() + 14 + headers));
     for (std::size_t i = 0; i < 18; i += 2) {
         sum += static_cast<std::uint16_t>(~load_raw<std::uint16_t>(frame.data() + frame_template.layout.payload + i));

@@ -11,7 +11,7 @@ namespace {
 
 using test::address_of;
 
-/// Holds `contains` to the list of all hosts, and to strangers near them.
+/// Compares `contains` with the list of all hosts, and tests other addresses close to them.
 void expect_contains_exactly_its_hosts(const HostSet& hosts) {
     std::set<std::string> texts;
     for (std::uint32_t value = hosts.part.minimum; value <= hosts.part.maximum; ++value) {

@@ -30,7 +30,8 @@ SlowPacket arrived(const Stream& stream, Gateway gateway, std::optional<std::uin
     return test::forwarded(test::sent_frame(stream, number, sent_as), gateway, vlan);
 }
 
-/// Hosts wherever they may stand in an address: on the words of the checksum or across them, with networks, or listed one by one.
+/// Hosts at any position in an address: aligned with the words of the checksum or across them, with
+/// networks, or listed one by one.
 std::vector<StreamRequest> requests_of_all_kinds() {
     std::vector<StreamRequest> requests;
     for (const Gateway gateway : test::all_gateways) {
@@ -107,7 +108,7 @@ TEST(Recognizer, TakesNoFrameThatVerificationRefuses) {
     EXPECT_EQ(correct_only, 0U);
 }
 
-/// Checksums are made to fit, so only what else is compared can tell.
+/// Checksums are corrected, so only the other comparisons can detect the change.
 TEST(Recognizer, AgreesWithVerificationOnWholePacketsChangedAtRandom) {
     std::mt19937_64 random{1};
     const auto any = [&](std::uint64_t below) { return random() % below; };
@@ -159,7 +160,7 @@ TEST(Recognizer, TakesAnySourceOfAnInitiatorsFrameThatFitsTheChecksums) {
         for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{1}, std::uint16_t{65535}}) {
             packet.source = test::address_of(source);
             packet.source_port = port;
-            packet.identification = port;  // who shares an address chooses this as well
+            packet.identification = port;  // a NAT that shares an address chooses this as well
             Bytes frame = test::write_packet(packet);
             EXPECT_TRUE(passes_verification(stream, frame) && recognized(stream, frame)) << source << " " << port;
             frame[stream.expected().layout.source_address()] ^= std::byte{1};

@@ -41,7 +41,8 @@ frame::StreamRequest request_for(Gateway gateway, std::size_t frame_octets) {
                ipv4_right = varying_host("198.19.0.0", 2, ValueMode::increasing, 2, 254);
     const auto ipv6_left = varying_host("2001:2::", 14, ValueMode::pseudorandom, 2, 254),
                ipv6_right = varying_host("2001:2:0:8000::", 14, ValueMode::decreasing, 2, 65535);
-    // An IPv6 host that a translator without explicit mappings can represent lies within its prefix.
+    // An IPv6 host that a translator without explicit mappings can represent lies within its
+    // prefix.
     const auto ipv6_translatable = varying_host("64:ff9b::c612:0", 14, ValueMode::pseudorandom, 2, 254);
     frame::StreamRequest request;
     request.frame_octets = frame_octets == 0 ? smallest_frame(gateway) : frame_octets;

@@ -3,7 +3,7 @@
 #include "frame/stream.hpp"
 #include "golden/slow_packet.hpp"
 
-/// Streams for tests: one request for each thing a gateway may be, and their frames.
+/// Streams for tests: a request for each kind of gateway, and their frames.
 namespace gatemark::test {
 
 constexpr std::uint64_t seed = 42;
@@ -20,8 +20,8 @@ inline constexpr std::array<Gateway, 4> all_gateways{Gateway::router44, Gateway:
 [[nodiscard]] net::AddressMapping mapping_of(const std::string& prefix,
                                              const std::vector<std::pair<std::string, std::string>>& explicit_mappings = {});
 
-/// Hosts that vary, ports that vary, the smallest frame; translation, if any, by RFC 6052 with prefix_96/96. Translators decrement by 3,
-/// routers by 1.
+/// Hosts that vary, ports that vary, the smallest frame; translation, if any, by RFC 6052 with
+/// prefix_96/96. Translators decrement by 3, routers by 1.
 [[nodiscard]] frame::StreamRequest request_for(Gateway gateway, std::size_t frame_octets = 0);
 [[nodiscard]] constexpr std::size_t smallest_frame(Gateway gateway) {
     return gateway == Gateway::router44 || gateway == Gateway::siit46 ? 64 : 84;
@@ -38,7 +38,8 @@ struct Vlans {
                              std::uint64_t index, std::uint64_t ticks = 0x0123456789abcdef);
 [[nodiscard]] Bytes sent_frame(const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index);
 
-/// What a correct gateway makes of `sent`, by the slow translator. The identification of translated IPv4 packets is 0xbeef.
+/// What a correct gateway makes of `sent`, by the slow translator. The identification of translated
+/// IPv4 packets is 0xbeef.
 [[nodiscard]] SlowPacket forwarded(std::span<const std::byte> sent, Gateway gateway,
                                    std::optional<std::uint16_t> received_vlan = std::nullopt);
 
