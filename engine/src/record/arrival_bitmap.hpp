@@ -11,19 +11,22 @@
 
 namespace gatemark::record {
 
-/// One bit for every frame of a direction: has it arrived? Exact counts of distinct frames and duplicates, and the place of every loss; a
-/// duplicate can never stand in for a lost frame. 60 s at 10 million frames/s take 75 MB.
+/// One bit for every frame of a direction: has it arrived? This gives exact counts of distinct
+/// frames and of duplicates, and the index of every lost frame; a duplicate can never make up for a
+/// loss. 60 s at 10 million frames/s take 75 MB.
 ///
-/// To clear so much memory and to look through it takes as long as all else that is done between two trials, so both are done meanwhile,
-/// block by block: when the first frame of a block arrives, it is emptied, and the one `look_behind` blocks before is looked at. It is
-/// nearly always full by then, although queues may be behind each other by some thousand frames, and still in the cache.
+/// Clearing and searching that much memory takes as long as everything else between two trials, so
+/// both are done during the trial, block by block: when the first frame of a block arrives, the
+/// block is cleared, and the one `look_behind` blocks earlier is examined. By then it is nearly
+/// always full, although one queue may lag another by thousands of frames, and it is still in the
+/// cache.
 class ArrivalBitmap {
 public:
     static constexpr std::uint64_t word_frames = 64, block_words = 64, block_frames = word_frames * block_words;
     static constexpr std::uint64_t full_word = ~std::uint64_t{0};
     static constexpr std::uint64_t look_behind = 64;
 
-    /// Keeps the memory it has, so a campaign's trials pay for it once. Throws std::bad_alloc.
+    /// Keeps its memory, so the trials of a campaign allocate once. Throws std::bad_alloc.
     void reset(std::uint64_t frame_count, Receivers receivers = Receivers::many) {
         const auto blocks = static_cast<std::size_t>((frame_count + block_frames - 1) / block_frames);
         frame_count_ = 0;
@@ -38,7 +41,7 @@ public:
         frame_count_ = frame_count;
     }
 
-    /// Marks frame `index` (below the frame count) and says whether it was new.
+    /// Marks frame `index` (below the frame count) and returns whether it was new.
     bool mark(std::uint64_t index) noexcept {
         if (receivers_ == Receivers::many) {
             return mark_shared(index);
@@ -50,39 +53,40 @@ public:
         return is_new;
     }
 
-    // To be asked after the receivers have left the trial.
+    // Valid after the receivers have left the trial.
     [[nodiscard]] bool arrived(std::uint64_t index) const noexcept {
         return (words_of(index / block_frames)[static_cast<std::size_t>(index / word_frames % block_words)] >> (index % word_frames) &
                 1U) != 0;
     }
-    /// The frames of a block; bits behind the last frame are zero.
+    /// The frames of a block; bits after the last frame are zero.
     [[nodiscard]] std::span<const std::uint64_t, block_words> words_of(std::uint64_t block) const noexcept {
         static constexpr std::array<std::uint64_t, block_words> none{};
         const bool is_of_trial = blocks_[static_cast<std::size_t>(block)].begun_in == trial_;
         return std::span<const std::uint64_t, block_words>{is_of_trial ? &words_[first_word(block)] : none.data(), block_words};
     }
-    /// Whether all frames of a block were seen to have arrived; if not, they may have.
-    [[nodiscard]] bool seen_full(std::uint64_t block) const noexcept { return blocks_[static_cast<std::size_t>(block)].full_in == trial_; }
+    /// Whether the block is known to be full; if not, it may be full all the same.
+    [[nodiscard]] bool known_full(std::uint64_t block) const noexcept { return blocks_[static_cast<std::size_t>(block)].full_in == trial_; }
     [[nodiscard]] std::uint64_t frame_count() const noexcept { return frame_count_; }
 
 private:
     struct Block {
-        std::uint64_t begun_in = 0;  ///< the trial whose frames the words hold; `being_emptied` while one receiver empties them
-        std::uint64_t full_in = 0;   ///< the trial in which it was seen full
+        std::uint64_t begun_in = 0;  ///< the trial whose frames the words hold; `being_cleared` while a receiver clears them
+        std::uint64_t full_in = 0;   ///< the trial in which it was found full
     };
-    static constexpr std::uint64_t being_emptied = ~std::uint64_t{0};
+    static constexpr std::uint64_t being_cleared = ~std::uint64_t{0};
 
-    /// Out of line, so that one receiver's way needs fewer registers.
+    /// Out of line, so that the path of a single receiver needs fewer registers.
     [[gnu::noinline]] bool mark_shared(std::uint64_t index) noexcept {
         const std::uint64_t bit = std::uint64_t{1} << (index % word_frames);
-        // Relaxed: only this word is shared; the counts are read after the workers have left the trial.
+        // Relaxed: only this word is shared; the counts are read after the workers have left the
+        // trial.
         return (std::atomic_ref{word_of(index)}.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
     }
 
     /// The word of a frame, in a block that has begun.
     [[gnu::always_inline]] std::uint64_t& word_of(std::uint64_t index) noexcept {
         const std::uint64_t block = index / block_frames;
-        // Acquire: who sees that the block is this trial's sees it emptied.
+        // Acquire: a thread that sees the block begun in this trial sees it cleared.
         if (std::atomic_ref{blocks_[static_cast<std::size_t>(block)].begun_in}.load(std::memory_order_acquire) != trial_) [[unlikely]] {
             begin(block);
         }
@@ -91,12 +95,12 @@ private:
 
     [[nodiscard]] static std::size_t first_word(std::uint64_t block) noexcept { return static_cast<std::size_t>(block * block_words); }
 
-    /// Empties a block for this trial; returns when it is empty, whichever receiver did it.
+    /// Clears a block for this trial; returns once it is clear, no matter which receiver did it.
     [[gnu::noinline, gnu::cold]] void begin(std::uint64_t block) noexcept {
         const std::atomic_ref begun_in{blocks_[static_cast<std::size_t>(block)].begun_in};
         std::uint64_t before = begun_in.load(std::memory_order_relaxed);
-        if (before == trial_ || before == being_emptied ||
-            !begun_in.compare_exchange_strong(before, being_emptied, std::memory_order_relaxed)) {
+        if (before == trial_ || before == being_cleared ||
+            !begun_in.compare_exchange_strong(before, being_cleared, std::memory_order_relaxed)) {
             while (begun_in.load(std::memory_order_acquire) != trial_) {}
             return;
         }
@@ -117,7 +121,7 @@ private:
             all &= std::atomic_ref{words_[first_word(block) + i]}.load(std::memory_order_relaxed);
         }
         if (all == full_word) {
-            earlier.full_in = trial_;  // no other receiver writes it: one alone began the later block
+            earlier.full_in = trial_;  // only the receiver that began the later block writes it
         }
     }
 

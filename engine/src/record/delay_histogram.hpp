@@ -10,8 +10,9 @@
 
 namespace gatemark::record {
 
-/// Delays of any number of frames in constant memory: 288 kB. Each octave of ticks has 1024 buckets, so the middle of a bucket is at most
-/// 0.049 % off each delay in it; minimum and maximum are exact. Below 2048 ticks every value has a bucket of its own.
+/// Delays of any number of frames in constant memory: 288 kB. Each octave of ticks has 1024
+/// buckets, so the middle of a bucket differs from each delay in it by at most 0.049 %; minimum and
+/// maximum are exact. Below 2048 ticks every value has a bucket of its own.
 class DelayHistogram {
 public:
     static constexpr unsigned bits = 10, delay_bits = 44;
@@ -26,7 +27,8 @@ public:
             bucket = bucket_count - 1;
         }
         ++counts_[bucket];
-        // Jumps that are hardly ever taken, in place of a choice and a store for every sample.
+        // Branches that are hardly ever taken instead of a conditional move and a store for every
+        // sample.
         if (delay < minimum_) [[unlikely]] {
             minimum_ = delay;
         }
@@ -49,7 +51,8 @@ public:
     [[nodiscard]] pace::Ticks minimum() const noexcept { return minimum_; }
     [[nodiscard]] pace::Ticks maximum() const noexcept { return maximum_; }
 
-    /// The sample of this rank, 1 <= rank <= samples(): the smallest value that so many samples do not exceed (RFC 2330 section 11.3).
+    /// The sample of this rank, 1 <= rank <= samples(): the smallest value that at least `rank`
+    /// samples do not exceed (RFC 2330 section 11.3).
     [[nodiscard]] pace::Ticks of_rank(std::uint64_t rank) const noexcept {
         for (std::size_t i = 0; i < bucket_count; ++i) {
             if (rank <= counts_[i]) {
@@ -60,8 +63,8 @@ public:
         return maximum_;
     }
 
-    /// Calls visit(delay, count) for each bucket with samples, lowest first. The delay is the bucket's middle, but never outside of what
-    /// was sampled.
+    /// Calls visit(delay, count) for each bucket with samples, lowest first. The delay is the
+    /// middle of the bucket, limited to the range of the samples.
     template <class Visit>
     void visit(Visit&& visit) const {
         for (std::size_t i = 0; i < bucket_count; ++i) {

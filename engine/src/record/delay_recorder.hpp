@@ -11,7 +11,7 @@ namespace gatemark::record {
 
 /// What all receivers of one direction share.
 struct DelayPlan {
-    pace::Ticks earliest{};                                               ///< no frame of the trial was sent before
+    pace::Ticks earliest{};                                               ///< no frame of the trial was sent before this
     pace::Ticks timeout{std::numeric_limits<std::uint64_t>::max() >> 1};  ///< a frame that takes longer is late
     std::array<DelayWindow*, 2> windows{};                                ///< by class; nullptr: no delay variation
     TaggedDelays* tags = nullptr;                                         ///< nullptr: no frame is tagged
@@ -19,10 +19,10 @@ struct DelayPlan {
 
 /// Delays of one class, as one receiver saw them.
 struct ClassDelays {
-    DelayHistogram all;               ///< of the correct frames that came in time
+    DelayHistogram all;               ///< of the correct frames that were in time
     std::uint64_t negative = 0;       ///< correct frames that seem to have arrived before they were sent: two clocks disagree
     std::uint64_t impossible = 0;     ///< correct frames that seem to have been sent before the trial: a time stamp was damaged
-    std::uint64_t negative_tags = 0;  ///< tagged ones among the negative
+    std::uint64_t negative_tags = 0;  ///< the tagged ones among them
     std::optional<DelayVariation> variation;
 
     void add(const ClassDelays& other) {
@@ -36,8 +36,9 @@ struct ClassDelays {
     }
 };
 
-/// Takes the delay of every correct frame of one class of a direction at one receiver. Samples that cannot be are counted and used for
-/// nothing: set to zero they would pass for the shortest delay and spoil the delay variation.
+/// Takes the delay of every correct frame of one class of a direction at one receiver. Impossible
+/// samples are counted but not used: as zeros they would pass for the shortest delay and spoil the
+/// delay variation.
 class ClassDelayRecorder {
 public:
     ClassDelayRecorder(const DelayPlan& plan, std::size_t class_number)
@@ -51,7 +52,7 @@ public:
         }
     }
 
-    /// Takes a frame that arrived for the first time; returns whether it came in time.
+    /// Takes a frame that arrived for the first time; returns whether it was in time.
     bool note(std::uint64_t index, std::uint64_t number_in_class, pace::Ticks sent, pace::Ticks arrived) noexcept {
         const pace::Ticks delay{arrived.value - sent.value};
         if (arrived < sent || sent < earliest_ || delay > timeout_) [[unlikely]] {

@@ -10,14 +10,16 @@
 
 namespace gatemark::record {
 
-/// Delays of the latest frames of one class of one direction, by their number: makes differences between neighbours in sending order,
-/// however they arrive (RFC 8219 section 7.3.2, RFC 5481 section 4.1). 8 MiB. A frame that arrives a million frames after its neighbour has
-/// none.
+/// Delays of the latest frames of one class of one direction, by their number. Computes the
+/// differences between neighbours in sending order, in whatever order they arrive (RFC 8219 section
+/// 7.3.2, RFC 5481 section 4.1). Takes 8 MiB. Frames that arrive more than a million frames apart
+/// have no difference.
 class DelayWindow {
 public:
     static constexpr std::uint64_t frames = std::uint64_t{1} << 20;
 
-    /// What the arrival of a frame completes: delay of this frame minus that of the frame before, of the frame after minus this one.
+    /// The differences that a frame completes: its delay minus that of the frame before it, and the
+    /// delay of the frame after it minus its own.
     struct Differences {
         std::optional<std::int64_t> to_before, to_after;
     };
@@ -43,8 +45,8 @@ public:
     }
 
 private:
-    /// 20 bits that tell the number from others with the same place, and are never zero; 1 bit: the pair with the frame before was taken;
-    /// 43 bits of delay.
+    /// 20 bits, never zero, that distinguish the number from others with the same slot; 1 bit: the
+    /// pair with the frame before is taken; 43 bits of delay.
     using Slot = std::uint64_t;
     static constexpr unsigned delay_bits = 43;
     static constexpr Slot taken = Slot{1} << delay_bits;
@@ -64,8 +66,9 @@ private:
         const bool is_this = value >> (delay_bits + 1) == number / frames + 1;
         return is_this ? std::optional{pace::Ticks{value & delay_mask}} : std::nullopt;
     }
-    /// One receiver sees each pair once, with the later of its frames. Of two that each see the other's frame, one gets the pair. Both
-    /// loads above follow both stores in the total order of sequentially consistent operations, so at least one sees it.
+    /// A single receiver sees each pair once, at the later of its two frames. If two receivers each
+    /// see the other's frame, one of them gets the pair. Both loads above follow both stores in the
+    /// total order of sequentially consistent operations, so at least one of them sees it.
     [[nodiscard]] bool claim(std::uint64_t number, Slot untaken) noexcept {
         return receivers_ == Receivers::one || claim_shared(number, untaken);
     }
@@ -81,7 +84,8 @@ private:
 };
 static_assert((std::uint64_t{1} << 36) / DelayWindow::frames + 1 < (std::uint64_t{1} << 20), "the frames of the longest trial fit");
 
-/// Differences of delays, which may have either sign; exact extremes, percentiles as good as the histograms'.
+/// Differences of delays, of either sign. Extremes are exact, percentiles as good as those of the
+/// histograms.
 class DelayVariation {
 public:
     void add(std::int64_t difference) noexcept {

@@ -9,7 +9,8 @@
 
 namespace gatemark::record {
 
-/// The first few frames of each reason, whole, for a person to look at. All memory is taken before the trial.
+/// The first few frames of each reason, complete, for a person to examine. All memory is allocated
+/// before the trial.
 class KeptFrames {
 public:
     static constexpr std::size_t bytes_max = 2048;

@@ -9,8 +9,8 @@
 
 namespace gatemark::record {
 
-/// How late bursts were handed over: our own error, told beside every result. Bucket b counts bursts whose oldest frame was less than 2^b
-/// ticks late.
+/// How late bursts were handed over: the Tester's own error, reported with every result. Bucket b
+/// counts bursts whose oldest frame was less than 2^b ticks late.
 class LatenessHistogram {
 public:
     static constexpr std::size_t buckets = 44;

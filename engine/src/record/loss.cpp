@@ -37,8 +37,9 @@ public:
         add_to_slices(index, length);
     }
 
-    /// Adds the lost ones among 64 frames from `first` of a direction that has no other class. Where every other frame is lost, this takes
-    /// a tenth of the time of one run after the other (bench/record_bench.cpp).
+    /// Adds the `missing` frames among 64 frames from `first` on, in a direction that has no other
+    /// class. If every other frame is lost, this is much faster than one run after another
+    /// (bench/record_bench.cpp).
     void add_word(std::uint64_t first, std::uint64_t missing) {
         if (facts_.runs <= LossFacts::runs_kept || missing == ~std::uint64_t{0} || slice_end(first) < first + 64) {
             add_runs(first, missing);
@@ -53,7 +54,7 @@ public:
         const auto at_start = static_cast<std::uint64_t>(std::countr_one(missing));
         const auto at_end = static_cast<std::uint64_t>(std::countl_one(missing));
         facts_.longest_run = std::max({facts_.longest_run, longest_in(missing), continues ? run_length_ + at_start : 0});
-        run_length_ = at_end;  // of use only if it is not zero
+        run_length_ = at_end;  // used only if it is not zero
         last_number_ = facts_.last_index = first + 63 - static_cast<std::uint64_t>(std::countl_zero(missing));
     }
 
@@ -85,7 +86,7 @@ private:
         }
     }
 
-    /// Makes `slice_` the one of `index`, and returns the first index that lies beyond it.
+    /// Moves `slice_` to that of `index`, and returns the first index after it.
     std::uint64_t slice_end(std::uint64_t index) {
         while (index >= slice_end_) {
             ++slice_;
@@ -106,7 +107,7 @@ private:
     std::uint64_t slice_end_ = end_of(0);
 };
 
-/// Tells which of the frames that did not arrive were offered, and of which class they are.
+/// Determines which of the missing frames were offered, and their class.
 class LossFinder {
 public:
     LossFinder(LossByClass& losses, std::uint64_t frame_count, const pace::Mix& mix, std::span<const std::uint64_t> offered_end)
@@ -115,10 +116,10 @@ public:
         end_ = std::min(frame_count, some_offered_end);
         all_offered_end_ = std::min(frame_count, all_offered_end);
     }
-    /// No frame from here on was lost.
+    /// No frame from this index on was lost.
     [[nodiscard]] std::uint64_t end() const { return end_; }
 
-    /// Takes the `missing` ones among 64 frames from `first`.
+    /// Takes the `missing` frames among 64 frames from `first` on.
     void take(std::uint64_t first, std::uint64_t missing) {
         if (mix_.m() == mix_.n() && first + ArrivalBitmap::word_frames <= all_offered_end_) {
             foreground_.add_word(first, missing);
@@ -147,7 +148,7 @@ LossByClass find_losses(const ArrivalBitmap& arrivals, const pace::Mix& mix, std
     LossFinder finder{losses, arrivals.frame_count(), mix, offered_end};
     for (std::uint64_t first_of_block = 0; first_of_block < finder.end(); first_of_block += ArrivalBitmap::block_frames) {
         const std::uint64_t block = first_of_block / ArrivalBitmap::block_frames;
-        if (arrivals.seen_full(block)) {
+        if (arrivals.known_full(block)) {
             continue;
         }
         std::uint64_t first = first_of_block;

@@ -25,9 +25,10 @@ struct LossByClass {
     LossFacts foreground, background;
 };
 
-/// Reads the losses of a direction off its bitmap. Its frames were sent by `offered_end.size()` senders in turn; sender s offered its
-/// frames with an index below offered_end[s]; a frame that was never offered was not lost. A run is a series of consecutive frames of
-/// one class that were all lost.
+/// Derives the losses of a direction from its bitmap. Its frames were sent by `offered_end.size()`
+/// senders in turn; sender s offered its frames with an index below offered_end[s]; a frame that
+/// was never offered was not lost. A run is a series of consecutive frames of one class that were
+/// all lost.
 [[nodiscard]] LossByClass find_losses(const ArrivalBitmap& arrivals, const pace::Mix& mix, std::span<const std::uint64_t> offered_end);
 
 }  // namespace gatemark::record

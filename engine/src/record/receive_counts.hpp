@@ -10,17 +10,18 @@
 
 namespace gatemark::record {
 
-/// What one receiver saw of one class of one direction.
+/// What one receiver counted of one class of one direction.
 struct ClassCounts {
     static constexpr std::size_t senders_max = 64;
 
-    std::uint64_t received = 0;       ///< distinct frames that arrived correct and in time
-    std::uint64_t late = 0;           ///< distinct frames that arrived correct, but later after they were sent than the trial allows
-    std::uint64_t faulty = 0;         ///< distinct frames that arrived wrong
-    std::uint64_t duplicate = 0;      ///< arrivals of a frame that had arrived before
-    std::uint64_t zero_checksum = 0;  ///< correct ones among them with the zero checksum that their translator is known for
-    /// Arrivals with an index below one that the same sender sent and this receiver saw earlier (RFC 4737 section 3.3). Frames of two
-    /// senders leave by two queues of a port in no order that is known; so an overtaking there says nothing about the gateway.
+    std::uint64_t received = 0;       ///< distinct correct frames that arrived in time
+    std::uint64_t late = 0;           ///< distinct correct frames that took longer than the trial allows
+    std::uint64_t faulty = 0;         ///< distinct frames that arrived with a fault
+    std::uint64_t duplicate = 0;      ///< further arrivals of a frame that had already arrived
+    std::uint64_t zero_checksum = 0;  ///< the received ones with the zero checksum that their translator is known for
+    /// Arrivals with an index below an earlier arrival from the same sender at this receiver (RFC
+    /// 4737 section 3.3). The order in which frames of two senders leave the two queues of a port
+    /// is unknown, so reordering between them says nothing about the gateway.
     std::uint64_t reordered = 0;
     std::uint64_t reordering_extent_max = 0;
     std::array<std::uint64_t, senders_max> highest_index{};  ///< by sender
@@ -49,7 +50,7 @@ struct ClassCounts {
     }
 };
 
-/// What one receiver saw that was not a frame of this trial.
+/// What one receiver counted that was not a frame of this trial.
 struct ForeignCounts {
     std::uint64_t other_trial = 0, neighbour = 0, fragment = 0, foreign = 0;
     std::vector<std::uint32_t> icmp = std::vector<std::uint32_t>(65536);  ///< by (ICMPv6 ? 0x8000 : 0) | type << 8 | code, types below 128

@@ -4,8 +4,8 @@
 
 namespace gatemark::record {
 
-/// How many receivers record a direction at the same time. One needs no atomic operations of reading and writing, which take some 20 cycles
-/// each on an Intel Xeon (bench/record_bench.cpp).
+/// How many receivers record a direction at the same time. A single one needs no atomic
+/// read-modify-write operations, which are expensive (bench/record_bench.cpp).
 enum class Receivers : std::uint8_t { one, many };
 
 }  // namespace gatemark::record

@@ -11,15 +11,16 @@
 
 namespace gatemark::record {
 
-/// Which frames of a direction carry a tag (RFC 8219 section 7.2): number k of `count` is frame first + floor(k * (frames - first) /
-/// count), so they are spread evenly over the time after `first`. Nothing marks them in the frame; both ends compute it.
+/// Which frames of a direction carry a tag (RFC 8219 section 7.2): number k of `count` is frame
+/// first + floor(k * (frames - first) / count), so they are spread evenly over the time after
+/// `first`. Nothing in the frame marks them; both ends compute which they are.
 struct TagPlaces {
     std::uint64_t first = 0, frames = 1, count = 1;  ///< count <= frames - first
 
     [[nodiscard]] constexpr std::uint64_t index_of(std::uint64_t k) const noexcept {
         return first + static_cast<std::uint64_t>(static_cast<Wide>(k) * (frames - first) / count);
     }
-    /// The lowest k whose frame is not before `index`; `count` if there is none.
+    /// The lowest k whose frame is at or after `index`; `count` if there is none.
     [[nodiscard]] constexpr std::uint64_t not_before(std::uint64_t index) const noexcept {
         if (index <= first) {
             return 0;
@@ -29,7 +30,8 @@ struct TagPlaces {
     }
 };
 
-/// Finds out whether a frame is tagged, at the price of two comparisons for a frame that is not and came near the one before it.
+/// Finds out whether a frame is tagged. For an untagged frame close to the one before it, this
+/// takes two comparisons.
 class TagFinder {
 public:
     explicit TagFinder(const TagPlaces& places) noexcept : places_{places} { move_to(0); }
@@ -54,7 +56,8 @@ private:
     std::uint64_t k_ = 0, before_ = 0, at_ = 0;  ///< frames between `before_` and `at_` carry no tag
 };
 
-/// The delay of every tagged frame of a direction, exact. Several receivers may write, each tag once.
+/// The exact delay of every tagged frame of a direction. Several receivers may write, each tag
+/// once.
 class TaggedDelays {
 public:
     static constexpr std::uint64_t missing = std::numeric_limits<std::uint64_t>::max();
@@ -65,7 +68,7 @@ public:
     }
     [[nodiscard]] const TagPlaces& places() const noexcept { return places_; }
     void note(std::uint64_t k, pace::Ticks delay) noexcept { delays_[static_cast<std::size_t>(k)] = delay.value; }
-    /// nullopt: the frame was lost, wrong or too late, or its delay makes no sense.
+    /// nullopt if the frame was lost, faulty or too late, or if its delay makes no sense.
     [[nodiscard]] std::optional<pace::Ticks> delay(std::uint64_t k) const noexcept {
         const std::uint64_t value = delays_[static_cast<std::size_t>(k)];
         return value == missing ? std::nullopt : std::optional{pace::Ticks{value}};
@@ -76,14 +79,15 @@ private:
     std::vector<std::uint64_t> delays_;
 };
 
-/// Typical and worst case latency of tags (RFC 8219 section 7.2): median and 99.9th percentile over all of them (RFC 2330 section 11.3), a
-/// missing one above every delay. nullopt where the percentile falls on a missing one.
+/// Typical and worst case latency (RFC 8219 section 7.2): median and 99.9th percentile over all
+/// tags (RFC 2330 section 11.3), where a missing tag ranks above every delay. nullopt if the
+/// percentile falls on a missing tag.
 struct TagFacts {
     std::uint64_t count = 0, received = 0;
     std::optional<pace::Ticks> median, p999;
 };
 
-/// Takes the delays of the tags that arrived, in any order, out of `count` tags.
+/// `delays` are those of the tags that arrived, in any order, out of `count` tags.
 [[nodiscard]] inline TagFacts tag_facts(std::vector<std::uint64_t> delays, std::uint64_t count) {
     std::sort(delays.begin(), delays.end());
     TagFacts facts{.count = count, .received = delays.size(), .median = {}, .p999 = {}};

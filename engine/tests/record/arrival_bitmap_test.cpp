@@ -29,7 +29,8 @@ TEST_P(ArrivalBitmapOf, SaysOnceThatAFrameIsNew) {
     EXPECT_EQ(bitmap.frame_count(), 64U);
 }
 
-/// Frames of the trial before must not be taken for ones of this trial, wherever it has frames or none.
+/// Frames of the previous trial must not be taken for frames of this one, whether this one has
+/// frames there or not.
 TEST_P(ArrivalBitmapOf, ATrialBeginsWithoutAnyFrameOfTheTrialsBefore) {
     constexpr std::uint64_t frames = 3 * ArrivalBitmap::block_frames + 100;
     ArrivalBitmap bitmap;
@@ -44,7 +45,7 @@ TEST_P(ArrivalBitmapOf, ATrialBeginsWithoutAnyFrameOfTheTrialsBefore) {
     }
 }
 
-/// A block that is seen full is not looked at again, so it must be full, and of this trial.
+/// A block that is known to be full is not read again, so it must be full, and of this trial.
 TEST_P(ArrivalBitmapOf, ABlockIsSeenFullOnlyIfAllItsFramesHaveArrived) {
     constexpr std::uint64_t frames = ArrivalBitmap::block_frames, blocks = ArrivalBitmap::look_behind + 3;
     ArrivalBitmap bitmap;
@@ -57,12 +58,12 @@ TEST_P(ArrivalBitmapOf, ABlockIsSeenFullOnlyIfAllItsFramesHaveArrived) {
             }
         }
         for (std::uint64_t block = 0; block < blocks; ++block) {
-            EXPECT_EQ(bitmap.seen_full(block), block < 3 && block != lost / frames) << lost;
+            EXPECT_EQ(bitmap.known_full(block), block < 3 && block != lost / frames) << lost;
         }
     }
     bitmap.reset(blocks * frames, GetParam());
     bitmap.mark(ArrivalBitmap::look_behind * frames);
-    EXPECT_FALSE(bitmap.seen_full(0)) << "it was full in the trial before";
+    EXPECT_FALSE(bitmap.known_full(0)) << "it was full in the trial before";
 }
 
 TEST_P(ArrivalBitmapOf, ABlockThatIsFullTooLateIsLookedThroughAfterwards) {
@@ -73,11 +74,12 @@ TEST_P(ArrivalBitmapOf, ABlockThatIsFullTooLateIsLookedThroughAfterwards) {
     for (std::uint64_t i = all; i-- > 0;) {
         bitmap.mark(i);
     }
-    EXPECT_FALSE(bitmap.seen_full(0));
+    EXPECT_FALSE(bitmap.known_full(0));
     EXPECT_EQ(std::ranges::count(bitmap.words_of(0), ArrivalBitmap::full_word), static_cast<long>(ArrivalBitmap::block_words));
 }
 
-/// Both empty and fill the same blocks, each from its end of the trial: blocks begin under both at once, and trial after trial anew.
+/// Both threads clear and fill the same blocks, each from its end of the trial, so both begin
+/// blocks at the same time, in one trial after another.
 TEST(ArrivalBitmap, TwoReceiversMarkEachFrameOnce) {
     ArrivalBitmap bitmap;
     constexpr std::uint64_t frames = 2 * ArrivalBitmap::look_behind * ArrivalBitmap::block_frames;

@@ -63,7 +63,7 @@ TEST(FindLosses, EqualsLookingAtOneFrameAfterTheOther) {
         ArrivalBitmap arrivals;
         arrivals.reset(frame_count);
         const std::uint32_t loss_percent = std::array<std::uint32_t, 4>{0, 2, 50, 100}[random() % 4];
-        const std::uint64_t lost_in_turn = random() % 3 == 0 ? 1 + random() % 130 : 1;  // so many at once
+        const std::uint64_t lost_in_turn = random() % 3 == 0 ? 1 + random() % 130 : 1;  // the length of a run
         const std::uint64_t outage_start = random() % frame_count, outage_end = outage_start + random() % 200;
         std::vector<std::uint64_t> offered_end;
         const std::size_t senders = 1 + random() % 4;
