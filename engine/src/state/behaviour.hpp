@@ -7,7 +7,7 @@
 
 namespace gatemark::state {
 
-/// What a filled state table says about the gateway, for nothing: no frame is sent for it.
+/// What a filled state table says about the gateway. It costs no extra frames.
 struct Behaviour {
     std::uint64_t established = 0, examined = 0;
     std::uint64_t port_preserved = 0, parity_preserved = 0, port_class_preserved = 0;  ///< of the entries examined
@@ -16,8 +16,9 @@ struct Behaviour {
     std::uint64_t sources_compared = 0, sources_endpoint_independent = 0;
 };
 
-/// Looks at up to 4,194,304 entries, evenly spaced, for ports and addresses (RFC 4787 section 4.2), and at the connections of up to 4096
-/// Initiator endpoints for Endpoint-Independent Mapping (RFC 4787 section 4.1).
+/// Looks at up to 4,194,304 entries, evenly spaced, for ports and addresses (RFC 4787 section 4.2),
+/// and at the connections of up to 4096 Initiator endpoints for Endpoint-Independent Mapping (RFC
+/// 4787 section 4.1).
 [[nodiscard]] Behaviour observe(const enumerate::ConnectionSet& connections, const StateTable& table);
 
 }  // namespace gatemark::state

@@ -9,20 +9,23 @@
 
 namespace gatemark::state {
 
-/// Test phase 1 fills the state table; test phase 2 sends through a full one (RFC 9693 sections 4.2 and 4.7).
+/// Test phase 1 fills the state table; test phase 2 sends through a full one (RFC 9693 sections 4.2
+/// and 4.7).
 enum class Phase : std::uint8_t { establish, use };
 
-/// Learns the translated source of the Initiator's frames, and says what is wrong with it. Nothing is assumed of it but that it is a public
-/// address with a port: preserved ports, parity or one endpoint for all destinations are the gateway's own affair.
+/// Learns the translated source of the Initiator's frames and reports what is wrong with it. The
+/// only assumption is that it is an address of the pool with a port: whether ports or their parity
+/// are preserved, or one endpoint serves all destinations, is up to the gateway.
 class ConnectionKeeper {
 public:
     ConnectionKeeper(Phase phase, StateTable& table, const net::AddressPool& pool) noexcept : phase_{phase}, table_{table}, pool_{pool} {}
 
-    /// Asks for the entry of a connection that `take` will look at soon.
+    /// Prefetches the entry of a connection that `take` will read soon.
     void prefetch(std::uint64_t connection) const noexcept { table_.prefetch(connection); }
 
-    /// The faults of an arrived frame's source; `others` are those of the rest of the frame. A frame without any fault is recorded, and one
-    /// whose only fault is a changed mapping: the Responder answers to where the connection is now.
+    /// The faults of an arrived frame's source; `others` are those of the rest of the frame. The
+    /// source is recorded for a frame without faults and for one whose only fault is a changed
+    /// mapping, so the Responder sends to where the connection is now.
     frame::Faults take(std::span<const std::byte> bytes, const frame::Arrival& arrival, const frame::Stream& stream,
                        const frame::FrameValues& values, frame::Faults others) const noexcept {
         frame::Faults faults;
@@ -61,8 +64,8 @@ private:
     const net::AddressPool& pool_;
 };
 
-/// Whose frame it was: one of the Responder's that came out at the wrong endpoint of the Initiator belongs to another connection, or to
-/// none.
+/// Which fault a Responder's frame has that arrived at the wrong endpoint of the Initiator: the
+/// endpoint belongs to another connection, or to none.
 [[nodiscard]] inline frame::Fault misdelivery(std::span<const std::byte> bytes, const frame::Arrival& arrival, const frame::Stream& stream,
                                               const frame::FrameValues& values) noexcept {
     net::Address destination{.family = arrival.family, .bytes = {}};

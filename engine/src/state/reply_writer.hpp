@@ -6,15 +6,17 @@
 
 namespace gatemark::state {
 
-/// Writes the Responder's frames: each goes to the public endpoint that the state table has for its connection.
+/// Writes the Responder's frames: each goes to the public endpoint that the state table has for its
+/// connection.
 class ReplyWriter {
 public:
-    /// The table is full: phase 2 is never started otherwise.
+    /// The table must be full: phase 2 never starts otherwise.
     ReplyWriter(const frame::Stream& stream, const StateTable& table, const net::AddressPool& pool) noexcept
         : stream_{&stream}, table_{&table}, pool_{&pool} {}
 
-    /// Puts the connection of each frame in the stead of its number, and beside it the number of its four-tuple. Entries are scattered over
-    /// gigabytes: a burst's are asked for before the first one is needed.
+    /// Replaces each frame's number with its connection, and writes the number of the connection's
+    /// four-tuple to `tuples`. Entries are scattered over gigabytes, so those of a whole burst are
+    /// prefetched before the first one is needed.
     void prepare(std::span<std::uint64_t> numbers, std::span<std::uint64_t> tuples) const noexcept {
         for (std::size_t i = 0; i < numbers.size(); ++i) {
             numbers[i] = tuples[i] = stream_->connection_of(numbers[i]);

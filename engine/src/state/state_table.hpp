@@ -10,33 +10,35 @@
 
 namespace gatemark::state {
 
-/// Where a connection comes from as the Responder sees it: a public address by its number in the pool, and a port.
+/// The source of a connection as the Responder sees it: a public address, by its number in the
+/// pool, and a port.
 struct Endpoint {
     std::uint64_t address = 0;
     std::uint16_t port = 0;
     friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-/// What the Responder learned in test phase 1: the translated source of each connection (RFC 9693 section 4.10). Entry k belongs to
-/// connection k, which is known from the frame, so the destination need not be stored. 8 bytes a connection, for both families: 8 bits of
-/// generation, 40 of the address's number, 16 of the port. One atomic store writes an entry, so any number of receivers and senders share
-/// it without a lock.
+/// What the Responder learned in test phase 1: the translated source of each connection (RFC 9693
+/// section 4.10). Entry k belongs to connection k, which is known from the frame, so the
+/// destination need not be stored. 8 bytes a connection, for both families: 8 bits of generation,
+/// 40 of the address's number, 16 of the port. One atomic store writes an entry, so any number of
+/// receivers and senders share it without a lock.
 class StateTable {
 public:
-    /// Forgets everything and makes room for `count` connections. Memory is kept from trial to trial and touched beforehand, so no worker
-    /// waits for a page.
+    /// Forgets everything and makes room for `count` connections. Memory is kept from trial to
+    /// trial and touched in advance, so no worker waits for a page fault.
     [[nodiscard]] std::optional<Error> reset(std::uint64_t count);
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] std::size_t bytes() const noexcept { return entries_.bytes(); }
 
     void write(std::uint64_t connection, const Endpoint& endpoint) noexcept {
-        // Relaxed: an entry is whole in itself; nothing else is published with it.
+        // Relaxed: an entry is complete in itself; nothing else is published with it.
         std::atomic_ref<std::uint64_t>{entries_[connection]}.store(
             std::uint64_t{generation_} << 56 | endpoint.address << 16 | endpoint.port, std::memory_order_relaxed);
     }
     [[nodiscard]] std::optional<Endpoint> read(std::uint64_t connection) const noexcept {
-        // std::atomic_ref takes no constants.
+        // std::atomic_ref does not accept const objects.
         const std::uint64_t entry = __atomic_load_n(&entries_[connection], __ATOMIC_RELAXED);
         if (entry >> 56 != generation_) {
             return std::nullopt;

@@ -8,7 +8,8 @@
 #include <map>
 #include <memory>
 
-/// The Tester's two ends with a NAT between them that is written apart from the engine: it knows packets, not connection numbers.
+/// The Tester's two ends with a NAT between them that is written apart from the engine: it knows
+/// packets, not connection numbers.
 namespace gatemark::state {
 namespace {
 
@@ -29,7 +30,8 @@ struct Endpoint4 {
     }
 };
 
-/// Endpoint-dependent mapping: a public port for each four-tuple, kept where it is free, or counted down from 65,535.
+/// Endpoint-dependent mapping: a public port for each four-tuple, kept where it is free, or counted
+/// down from 65,535.
 class SlowNat {
 public:
     SlowNat(Mode mode, PortPolicy policy) : mode_{mode}, policy_{policy} {}
@@ -101,7 +103,8 @@ protected:
         }
         return test::varying_host("64:ff9b::c613:0", 14, frame::ValueMode::pseudorandom, 2, 6);
     }
-    /// 8 hosts x 5 source ports to 5 hosts x 2 ports: 400 four-tuples, of which 200 are connections.
+    /// 8 hosts x 5 source ports to 5 hosts x 2 ports: 400 four-tuples, of which 200 are
+    /// connections.
     [[nodiscard]] frame::Stream stream(Role role, enumerate::ConnectionChoice::Mode choice, bool zero_checksum_for_ones = false) const {
         const bool initiator = role == Role::initiator;
         const frame::ValueRange inner{frame::ValueMode::pseudorandom, 5000, 5004}, outer{frame::ValueMode::pseudorandom, 80, 81};
@@ -208,7 +211,8 @@ TEST_P(StatefulPath, EveryConnectionIsEstablishedOnceAndAnsweredWhereItCameFrom)
     EXPECT_EQ(end.counts().faulty, 0U);
 }
 
-/// The NAT spreads what it forwards over the queues of the Tester's ports without rule, and forwards some frames twice.
+/// The NAT spreads what it forwards over the queues of the Tester's ports without rule, and
+/// forwards some frames twice.
 TEST_P(StatefulPath, OnAnyNumberOfQueuesTheTableIsThatOfOneQueue) {
     using Choice = enumerate::ConnectionChoice::Mode;
     establish();
