@@ -8,8 +8,9 @@
 
 namespace gatemark::loop {
 
-/// Carries neighbour discovery frames from a receiver to the neighbour responder of its port, off the fast path: one writer, one reader,
-/// bounded; so a port has one for each of its receivers. A frame that finds no room is dropped and counted; the gateway asks again.
+/// Carries neighbour discovery frames from a receiver to the neighbour responder of its port, off
+/// the fast path. Bounded, with one writer and one reader, so a port has a mailbox for each of its
+/// receivers. A frame that finds it full is dropped and counted; the gateway will ask again.
 class NeighborMailbox {
 public:
     static constexpr std::size_t capacity = 256, bytes_max = 128;

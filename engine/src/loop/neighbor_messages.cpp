@@ -14,7 +14,7 @@ namespace {
 namespace arp = net::arp;
 namespace icmpv6 = net::icmpv6;
 
-constexpr std::uint8_t neighbor_hop_limit = 255;  // RFC 4861 section 7.1: anything else came from off the link
+constexpr std::uint8_t neighbor_hop_limit = 255;  // RFC 4861 section 7.1: any other value means that a router forwarded it
 
 net::MacAddress mac_at(const std::byte* from) noexcept {
     net::MacAddress mac;
@@ -49,8 +49,8 @@ std::size_t option_bytes(std::span<const std::byte> message, std::size_t at) noe
     return std::size_t{8} * std::to_integer<std::size_t>(message[at + 1]);
 }
 
-/// Whether the options that start at `message[icmpv6::option]` fill the message. A length of zero makes the whole message invalid (RFC 4861
-/// section 4.6).
+/// Whether the options that start at `message[icmpv6::option]` fill the message. A length of zero
+/// makes the whole message invalid (RFC 4861 section 4.6).
 bool options_are_whole(std::span<const std::byte> message) noexcept {
     std::size_t at = icmpv6::option;
     while (at + 8 <= message.size() && option_bytes(message, at) != 0) {
@@ -59,7 +59,7 @@ bool options_are_whole(std::span<const std::byte> message) noexcept {
     return at == message.size();
 }
 
-/// The link-layer address in the options, which are whole.
+/// The link-layer address in the options, which `options_are_whole` has checked.
 std::optional<net::MacAddress> link_layer_option(std::span<const std::byte> message, std::uint8_t wanted) noexcept {
     for (std::size_t at = icmpv6::option; at + 8 <= message.size();) {
         const std::size_t bytes = option_bytes(message, at);
@@ -178,7 +178,8 @@ NeighborFrame write_question(const NeighborLink& link, const net::Address& targe
         write_arp(write_link(frame, link, broadcast, target.family), arp::request, link.own_mac, source, net::MacAddress{}, target);
         return frame;
     }
-    // The solicited-node group ff02::1:ffXX:XXXX and its link-layer address (RFC 4291 section 2.7.1, RFC 2464 section 7).
+    // The solicited-node group ff02::1:ffXX:XXXX and its link-layer address (RFC 4291 section
+    // 2.7.1, RFC 2464 section 7).
     net::Address group{.family = net::Family::ipv6, .bytes = {}};
     constexpr std::array<std::uint8_t, 13> group_prefix{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x01, 0xff};
     std::transform(group_prefix.begin(), group_prefix.end(), group.bytes.begin(),
@@ -199,7 +200,7 @@ NeighborFrame write_answer(const NeighborLink& link, const NeighborQuestion& que
         return frame;
     }
     constexpr std::uint8_t solicited = 0x40, override_entry = 0x20;
-    const bool probe = is_unspecified(question.asker);  // RFC 4861 section 7.2.4: then all nodes are told, unsolicited
+    const bool probe = is_unspecified(question.asker);  // RFC 4861 section 7.2.4: the answer then goes to all nodes, unsolicited
     net::Address destination = question.asker;
     net::MacAddress destination_mac = question.asker_mac;
     if (probe) {

@@ -14,9 +14,9 @@
 
 namespace gatemark::loop {
 
-/// Answers ARP requests and neighbour solicitations for every emulated host of one port, always, also while the port is loaded; asks for
-/// the gateway's address and teaches the gateway ours when the control thread wants it. It shares its transmit queue with a sender, so both
-/// run on one worker.
+/// Answers ARP requests and neighbour solicitations for every emulated host of one port at all
+/// times, also under load. Asks for the gateway's address and sends learning frames when the
+/// control thread wants it. It shares its transmit queue with a sender, so both run on one worker.
 template <io::TransmitsFrames Queue>
 class NeighborResponder final : public Task {
 public:
@@ -49,13 +49,15 @@ public:
         return busy;
     }
 
-    /// Control thread: has these questions sent, a few each poll. Answers are looked up with `mac_of`.
+    /// For the control thread: sends these questions, a few in each poll. `mac_of` looks the
+    /// answers up.
     void ask_for(std::vector<Question> questions) {
         const std::lock_guard lock{mutex_};
         questions_.insert(questions_.end(), questions.begin(), questions.end());
         questions_waiting_.store(!questions_.empty(), std::memory_order_release);
     }
-    /// Control thread: the last link-layer address told for `owner` since `forget`, if any.
+    /// For the control thread: the latest link-layer address announced for `owner` since `forget`,
+    /// if any.
     [[nodiscard]] std::optional<net::MacAddress> mac_of(const net::Address& owner) {
         const std::lock_guard lock{mutex_};
         const auto known = std::find_if(facts_.begin(), facts_.end(), [&](const NeighborFact& fact) { return fact.owner == owner; });
@@ -78,7 +80,7 @@ private:
             send(write_answer(link_, *message.question), message.question->target.family);
         }
         if (message.fact && !emulates(message.fact->owner)) {
-            const std::lock_guard lock{mutex_};  // the control thread holds it for moments only, and neighbours are not the fast path
+            const std::lock_guard lock{mutex_};  // the control thread holds it only briefly, and this is not the fast path
             const auto known =
                 std::find_if(facts_.begin(), facts_.end(), [&](const NeighborFact& fact) { return fact.owner == message.fact->owner; });
             if (known != facts_.end()) {
@@ -93,7 +95,7 @@ private:
         const std::lock_guard lock{mutex_};
         for (unsigned i = 0; i < questions_a_poll && !questions_.empty(); ++i) {
             if (!send(write_question(link_, questions_.back().target, questions_.back().source), questions_.back().target.family)) {
-                return;  // no room now: next poll
+                return;  // no room now: try again in the next poll
             }
             questions_.pop_back();
         }

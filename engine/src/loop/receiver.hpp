@@ -21,10 +21,10 @@
 
 namespace gatemark::loop {
 
-/// What a receiver must know of one direction to recompute any of its frames.
+/// What a receiver must know about one direction to recompute any of its frames.
 struct ExpectedDirection {
     bool active = false;
-    bool arrives_here = false;  ///< a frame that arrives at the port it was sent from was not forwarded
+    bool arrives_here = false;  ///< otherwise a frame that arrives has not been forwarded
     std::uint64_t frame_count = 0;
     pace::Mix mix{1, 1};
     std::array<const frame::Stream*, 2> streams{};  ///< foreground, background
@@ -33,7 +33,7 @@ struct ExpectedDirection {
     record::DelayPlan delays{};
     const state::ConnectionKeeper* keeper = nullptr;  ///< of a stateful gateway's Initiator only
 
-    /// One sender is the usual case and needs no division.
+    /// A single sender is the usual case and needs no division.
     [[nodiscard]] std::uint64_t sender_of(std::uint64_t index) const noexcept {
         return senders.divisor() == 1 ? 0 : senders.remainder(index);
     }
@@ -45,7 +45,7 @@ struct ReceiverPlan {
     std::size_t kept_frames_max = 4;
 };
 
-/// Reasons under which frames are kept: every fault, then what was not ours.
+/// Reasons for which frames are kept: every fault, then frames that are not ours.
 enum class KeptReason : std::size_t { icmp_error = frame::fault_count, fragment, foreign, count };
 
 [[nodiscard]] constexpr const char* kept_reason_name(std::size_t reason) noexcept {
@@ -57,11 +57,13 @@ enum class KeptReason : std::size_t { icmp_error = frame::fault_count, fragment,
     }
 }
 
-/// Classifies every frame of one queue and verifies every test frame against what a correct gateway must have made of it. A frame has
-/// arrived when the poll that returned it was over, or when the port's hardware says so.
+/// Classifies every frame of one queue and compares every test frame with what a correct gateway
+/// must have made of it. The time of arrival is the end of the poll that returned the frame, or the
+/// port's hardware time stamp.
 ///
-/// Nearly all frames are right, and a Recognizer tells so at once; the others take the long way, which finds out what is wrong. A burst is
-/// looked at before any frame of it is recorded: meanwhile entries of the state table, asked for by then, come from memory.
+/// Nearly all frames are correct, and a Recognizer accepts them quickly; the others take the slow
+/// path, which determines what is wrong. A whole burst is examined before any of its frames is
+/// recorded, so that prefetched entries of the state table have time to arrive from memory.
 template <io::ReceivesFrames Queue, pace::TickClock Clock = pace::CycleClock>
 class Receiver final : public Task {
 public:
@@ -125,7 +127,7 @@ public:
     }
 
     [[nodiscard]] std::uint64_t received_so_far() const noexcept { return received_so_far_.load(std::memory_order_relaxed); }
-    /// To be read after the worker has left the trial.
+    /// Valid after the worker has left the trial.
     [[nodiscard]] const record::ClassCounts& counts(frame::signature::Direction direction,
                                                     frame::signature::TrafficClass traffic_class) const noexcept {
         return counts_[static_cast<std::size_t>(direction)][static_cast<std::size_t>(traffic_class)];
@@ -160,17 +162,17 @@ private:
     struct ArrivingStream {
         frame::Recognizer recognizer;
         Records records;
-        bool has_connections;  ///< a stateful gateway's
-        bool learns;           ///< an Initiator's: the state table learns from its frames
+        bool has_connections;  ///< of a stateful gateway
+        bool learns;           ///< of an Initiator: the state table learns from its frames
     };
-    /// A frame that is right, but for what only the state table knows.
+    /// A frame that is correct as far as can be told without the state table.
     struct RecognizedFrame {
         const ArrivingStream* stream = nullptr;  ///< nullptr: not recognized
         std::uint64_t index = 0, number_in_class = 0;
         frame::FrameValues values{};  ///< of an Initiator's frame only
     };
 
-    /// Returns the stream whose frame it is, nullptr if it is none that is right.
+    /// Returns the stream that the frame is a correct frame of, or nullptr.
     [[gnu::always_inline]] static const ArrivingStream* recognize(std::span<const ArrivingStream> arriving,
                                                                   std::span<const std::byte> bytes, RecognizedFrame& recognized) noexcept {
         for (const ArrivingStream& arriving_stream : arriving) {
@@ -198,13 +200,14 @@ private:
         return place.foreground == (records.class_number == 0);
     }
 
-    /// Out of line, so that the usual case needs no more registers than there are.
+    /// Out of line, to keep the register pressure of the usual case low.
     [[gnu::noinline]] static bool matches_other_values(const ArrivingStream& arriving_stream, const std::byte* bytes,
                                                        std::uint64_t number) noexcept {
         return arriving_stream.recognizer.matches_values(bytes, arriving_stream.recognizer.stream().other_values(number));
     }
 
-    /// What `recognize` left out for frames of connections: four-tuples are found for all frames of a burst together, as that is faster.
+    /// The part that `recognize` leaves out for frames of connections: the four-tuples of a whole
+    /// burst are computed together, which is faster.
     [[gnu::noinline]] void compare_four_tuples(const ArrivingStream& arriving_stream, std::size_t count) noexcept {
         const frame::Stream& stream = arriving_stream.recognizer.stream();
         std::size_t tuple_count = 0;
@@ -245,7 +248,7 @@ private:
         return faults;
     }
 
-    /// The long way: any bytes whatsoever.
+    /// The slow path, for arbitrary bytes.
     [[gnu::noinline]] void take(std::span<const std::byte> bytes, pace::Ticks now) noexcept {
         const frame::Arrival arrival = frame::classify(bytes, plan_.trial_id);
         if (arrival.kind == frame::ArrivalKind::ours) {
@@ -280,7 +283,7 @@ private:
             note_faults(counts, faults, bytes);
         }
         if (!direction.arrives_here) {
-            return;  // it was not forwarded: its frame has not arrived
+            return;  // it was not forwarded, so it does not count as arrived
         }
         const pace::Ticks sent{frame::signature::timestamp(bytes.data() + arrival.payload)};
         if (record(records_of(direction_number, class_number), index, place.number_in_class, faults, sent, now) &&
@@ -289,8 +292,9 @@ private:
         }
     }
 
-    /// Records a verified frame that arrived where it should; returns whether it counts as received. In line, as is the comparison of
-    /// values: of the usual frame's 320 instructions calls would make 359 (bench/instructions.py, receive_ipv4).
+    /// Records a verified frame that arrived where it should; returns whether it counts as
+    /// received. Inlined, like the comparison of values, because calls are expensive here
+    /// (bench/instructions.py, receive_ipv4).
     [[gnu::always_inline]] bool record(const Records& records, std::uint64_t index, std::uint64_t number_in_class,
                                        const frame::Faults& faults, pace::Ticks sent, pace::Ticks now) noexcept {
         record::ClassCounts& counts = *records.counts;

@@ -18,7 +18,7 @@ namespace gatemark::loop {
 /// Facts about one sender after its trial.
 struct SendCounts {
     std::uint64_t offered_foreground = 0, offered_background = 0;  ///< frames that the port accepted
-    std::uint64_t refused = 0;                                     ///< times that the port took less than it was given
+    std::uint64_t refused = 0;                                     ///< times that the port accepted less than it was given
     std::uint64_t offered_end = 0;                                 ///< every frame of this sender with a lower index was offered
     pace::Ticks last_handover{};                                   ///< when the last burst was handed to the port
     bool gave_up = false;
@@ -36,16 +36,18 @@ struct SenderPlan {
     std::size_t foreground_slot = 0, background_slot = 1;  ///< template slots of the queue
 };
 
-/// What the control thread sees of any sender. Flags and counts are relaxed while the worker runs.
+/// What the control thread sees of any sender. Counts are relaxed atomics while the worker runs.
 class SendingTask : public Task {
 public:
     [[nodiscard]] bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
     [[nodiscard]] std::uint64_t offered_so_far() const noexcept { return offered_so_far_.load(std::memory_order_relaxed); }
-    /// To be read after the worker has left the trial.
+    /// Valid after the worker has left the trial.
     [[nodiscard]] const SendCounts& counts() const noexcept { return counts_; }
-    /// Offers nothing more from the next poll on; also by the control thread, where another sender spoiled the trial.
+    /// Offers nothing more from the next poll on. The control thread may call it too, when another
+    /// sender has spoiled the trial.
     void stop() noexcept { finished_.store(true, std::memory_order_release); }
-    /// Gives buffers back that the port never took; by the worker, or after it has left.
+    /// Releases buffers that the port never took. For the worker, or after the worker has left the
+    /// trial.
     virtual void release_rest() noexcept = 0;
 
 protected:
@@ -54,13 +56,14 @@ protected:
     std::atomic<bool> finished_{false};
 };
 
-/// Writes the foreground of a sender whose frames are a function of their number alone.
+/// Writes the foreground of a sender whose frames depend on their number alone.
 class StreamWriter {
 public:
     explicit StreamWriter(const frame::Stream* stream) noexcept : stream_{stream} {}
 
-    /// Before any frame of a burst is written: puts the connection of each frame of an Initiator in the stead of its number, and beside it
-    /// the number of its four-tuple.
+    /// Called before the frames of a burst are written. For an Initiator, replaces each frame's
+    /// number with its connection, and writes the number of the connection's four-tuple to
+    /// `tuples`.
     void prepare(std::span<std::uint64_t> numbers, std::span<std::uint64_t> tuples) const noexcept {
         if (stream_->role() != frame::Role::initiator) {
             return;
@@ -71,8 +74,8 @@ public:
         stream_->connections().put_tuples(tuples);
     }
     void write(std::byte* bytes, std::uint64_t number, std::uint64_t tuple, std::uint64_t index, pace::Ticks now) const noexcept {
-        // `values` calls a function for what is not drawn; an Initiator's in line: 330 instructions a frame in place of 356
-        // (bench/instructions.py, send_phase_1).
+        // Stream::values calls a function unless all values are drawn; this also inlines those of
+        // an Initiator (bench/instructions.py, send_phase_1).
         const bool initiates = stream_->role() == frame::Role::initiator;
         const frame::FrameValues values = stream_->draws() ? stream_->drawn_values(number)
                                           : initiates      ? stream_->values_of(number, stream_->connections().space().tuple(tuple))
@@ -84,9 +87,10 @@ private:
     const frame::Stream* stream_;
 };
 
-/// Offers the frames of one direction, each poll those that are due: one frame at low rates, a longer burst only as far as this core needs
-/// it to keep up, so there is no burst size to choose. Frames that the port has no room for are offered again, late, and told as such. Does
-/// not allocate, lock, log or throw: whatever went wrong is in the counts.
+/// Offers the frames of one direction; each poll offers those that are due. That is one frame at
+/// low rates, and a longer burst only where this core needs it to keep up, so there is no burst
+/// size to choose. Frames that the port has no room for are offered again later, and the lateness
+/// is recorded. Does not allocate, lock, log or throw: whatever goes wrong shows in the counts.
 template <io::TransmitsFrames Queue, pace::TickClock Clock, class Foreground = StreamWriter>
 class Sender final : public SendingTask {
 public:
@@ -116,7 +120,8 @@ public:
     }
 
 private:
-    /// Takes as many buffers as frames are due and writes what varies; returns false if none is due or none is free.
+    /// Acquires a buffer for each frame that is due and writes what varies; returns false if no
+    /// frame is due or buffers are short.
     bool prepare(pace::Ticks now) noexcept {
         if (next_ >= plan_.frame_count) {
             stop();
@@ -142,7 +147,7 @@ private:
         return true;
     }
 
-    /// All or nothing: frames without a buffer stay due.
+    /// All or nothing: if buffers are short, all the frames stay due.
     bool take_buffers(std::size_t foreground, std::size_t background) noexcept {
         const auto foreground_span = std::span{taken_}.first(foreground);
         const auto background_span = std::span{taken_}.subspan(foreground, background);
@@ -185,7 +190,8 @@ private:
         sent_ = 0;
     }
 
-    /// Looks at the clock again: a stall since the burst was found due counts as lateness of this burst, also if it is the last.
+    /// Reads the clock again, so that a stall since `prepare` counts as lateness of this burst,
+    /// even if it is the last one.
     void hand_over() noexcept {
         const pace::Ticks now = clock_.now();
         const pace::Ticks lateness{now.value - due_[sent_].value};
@@ -211,7 +217,7 @@ private:
         }
     }
 
-    /// A Tester that is this late cannot save the trial any more: stop, say so, and save everybody's time.
+    /// A Tester that is this late cannot complete a valid trial: stop now, and report it.
     void give_up_if_hopeless(pace::Ticks lateness) noexcept {
         if (lateness > plan_.give_up_lateness) {
             counts_.gave_up = true;
@@ -230,7 +236,7 @@ private:
     std::array<typename Queue::Buffer, burst_frames_max> taken_{}, buffers_{};
     std::array<pace::Ticks, burst_frames_max> due_{};
     std::array<pace::Mix::Place, burst_frames_max> places_{};
-    std::array<std::uint64_t, burst_frames_max> numbers_{}, tuples_{};  ///< of the foreground, as its writer prepared them
+    std::array<std::uint64_t, burst_frames_max> numbers_{}, tuples_{};  ///< of the foreground, as prepared by its writer
 };
 
 }  // namespace gatemark::loop

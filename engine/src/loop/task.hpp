@@ -2,8 +2,9 @@
 
 namespace gatemark::loop {
 
-/// One sender, receiver or neighbour responder on one queue of one port. A worker polls its tasks in turn; one virtual call a burst is
-/// free, inside `poll` everything is composed at compile time.
+/// One sender, receiver or neighbour responder on one queue of one port. A worker polls its tasks
+/// in turn; one virtual call per burst costs nothing, and inside `poll` everything is composed at
+/// compile time.
 struct Task {
     virtual ~Task() = default;
     /// Does a bounded amount of work (a burst or two); returns whether there was any.

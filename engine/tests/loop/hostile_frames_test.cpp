@@ -14,8 +14,8 @@ namespace {
 
 using test::Gateway, test::Bytes;
 
-/// Everything that reads received bytes, fed from heap buffers of exactly the frame's size, so that the address sanitizer sees each byte
-/// read behind it.
+/// Everything that reads received bytes, fed from heap buffers of exactly the frame's size, so that
+/// the address sanitizer detects any read beyond it.
 class HostileFrames : public testing::Test {
 protected:
     static constexpr std::uint64_t frame_count = 1000;

@@ -9,8 +9,9 @@
 #include <random>
 #include <thread>
 
-/// Frames of one direction arrive on any of several queues, lost, twice, wrong and out of order: what the receivers of all queues recorded
-/// together is what one receiver of all frames records.
+/// Frames of one direction arrive on any of several queues, with losses, duplicates, faults and
+/// reordering: the receivers of all queues together record what a single receiver of all frames
+/// records.
 namespace gatemark::loop {
 namespace {
 
@@ -172,8 +173,9 @@ void expect_same(const Receivers& many, const Receivers& single) {
     }
 }
 
-/// What a gateway and a card that scatter without rule make of the traffic, in order of arrival. The second copy of a frame is as late as
-/// the first if `copies_are_alike`, so that it does not matter which of them is seen first.
+/// The traffic after a gateway and a card that scatter it randomly, in order of arrival. If
+/// `copies_are_alike`, the second copy of a frame is as late as the first, so that it does not
+/// matter which is received first.
 std::vector<Arrived> scattered(std::uint64_t seed, bool copies_are_alike) {
     std::mt19937_64 random{seed};
     const auto below = [&](std::uint64_t limit) { return random() % limit; };
@@ -248,7 +250,8 @@ TEST(ManyQueues, FramesOfSeveralSendersHaveNoOrderAmongThem) {
 }
 
 TEST(ManyQueues, AnOvertakingOnAnotherQueueIsNotSeenAndOnTheSameQueueIsTheGateways) {
-    // Frames 0, 2, 4 are foreground frames of sender 0. Frame 2 is last, on the queue of frame 4 or on another one.
+    // Frames 0, 2, 4 are foreground frames of sender 0. Frame 2 is last, on the queue of frame 4 or
+    // on another one.
     for (const auto& [queue_of_last, reordered] : {std::pair{std::size_t{0}, 1U}, std::pair{std::size_t{1}, 0U}}) {
         Receivers receivers{2, 2};
         const std::vector<Arrived> arrived{{.queue = 0, .time = 9000, .bytes = traffic().frame(0)},

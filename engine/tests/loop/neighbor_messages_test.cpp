@@ -149,7 +149,7 @@ TEST(NeighborDiscovery, AdvertisementIsAFact) {
     EXPECT_EQ(read_neighbor_message(icmpv6_frame(gateway, own_address, advertisement)).fact->mac, gateway_mac);
 }
 
-/// RFC 4861 sections 4.6, 7.1.1 and 7.1.2: what must be discarded without a word.
+/// RFC 4861 sections 4.6, 7.1.1 and 7.1.2: what must be silently discarded.
 TEST(NeighborDiscovery, InvalidMessagesAreNothing) {
     const auto is_nothing = [](const Bytes& frame) {
         const NeighborMessage message = read_neighbor_message(frame);

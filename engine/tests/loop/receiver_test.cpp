@@ -21,8 +21,8 @@ struct FakeClock {
     [[nodiscard]] pace::Ticks now() const noexcept { return {*ticks}; }
 };
 
-/// A receiver on the right: forward frames arrive here, reverse frames were sent here. Three of four frames are foreground, through a SIIT;
-/// the rest is native IPv6.
+/// A receiver on the right: forward frames arrive here, reverse frames were sent here. Three of
+/// four frames are foreground, through a SIIT; the rest is native IPv6.
 class ReceiverTest : public testing::Test {
 protected:
     ReceiverTest() {
@@ -45,7 +45,8 @@ protected:
         receiver_ = std::make_unique<MemoryReceiver>(plan, queue_, mailbox_, FakeClock{&now_});
     }
 
-    /// The trial began at 1000, frames that take more than 500 are late, every frame from 20 on carries a tag.
+    /// The trial began at 1000, frames that take more than 500 are late, every frame from 20 on
+    /// carries a tag.
     record::DelayPlan delay_plan() {
         tags_.reset({.first = 20, .frames = frame_count, .count = frame_count - 20});
         for (record::DelayWindow& window : windows_) {

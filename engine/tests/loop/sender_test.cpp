@@ -48,7 +48,8 @@ protected:
                 .background = mix.m() != mix.n() ? &background_ : nullptr};
     }
 
-    /// Polls once and looks at what came out: no frame early, no burst too long, each frame byte for byte as its index says.
+    /// Polls once and checks the output: no frame is early, no burst too long, and each frame is
+    /// byte for byte what its index determines.
     void poll(MemorySender& sender, const SenderPlan& plan, std::vector<std::uint64_t>& indexes) {
         const std::size_t before = wire_.frames.size();
         sender.poll();
@@ -118,7 +119,8 @@ TEST_F(SenderTest, SendsEachFrameWhenItIsDueAndNoBurstsAtLowRates) {
     EXPECT_FALSE(sender.poll());
 }
 
-/// A CPU that is taken away while a burst is written: every reading of the clock is later than the one before.
+/// A CPU that is taken away while a burst is written: every reading of the clock is later than the
+/// one before.
 struct StallingClock {
     mutable std::uint64_t ticks = start;
     [[nodiscard]] pace::Ticks now() const noexcept { return {std::exchange(ticks, ticks + 100)}; }
