@@ -29,12 +29,12 @@ namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
-/// rte_eal_init works once: a second call fails, also after rte_eal_cleanup.
+/// rte_eal_init works only once per process: a second call fails even after rte_eal_cleanup.
 bool environment_was_started = false;
-/// Number that DPDK gave to our heap as if it were a socket; -1: there is none.
+/// The socket number that DPDK assigned to our heap; -1 if there is none.
 int transparent_heap = -1;
 
-/// "0,2-3" style list of the CPUs that this thread may use.
+/// The CPUs that this thread may use, as a list such as "0,2-3".
 std::string cpu_list(const cpu_set_t& allowed) {
     std::string list;
     for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
@@ -49,7 +49,7 @@ std::string cpu_list(const cpu_set_t& allowed) {
     return list;
 }
 
-/// A pool of huge pages may be visible and yet out of reach (cgroup limit): ask for one page.
+/// Huge pages may be visible but out of reach (cgroup limit), so try to map one.
 bool may_map_huge_page() {
     void* const page = mmap(nullptr, 2 * mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
     if (page == MAP_FAILED) {
@@ -59,7 +59,8 @@ bool may_map_huge_page() {
     return true;
 }
 
-/// Standard output carries the engine's protocol, but rte_eal_init prints its usage there when it fails.
+/// Standard output carries the engine's protocol, but rte_eal_init prints its usage there when it
+/// fails.
 class QuietStandardOutput {
 public:
     QuietStandardOutput() : kept_{fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)} {
@@ -95,9 +96,9 @@ void raise_locked_memory_limit() {
     setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
-/// Gives DPDK a heap of transparent huge pages, from which pools are taken where it has no huge pages of its own; -1 if that fails. DPDK's
-/// own heap is then a file in memory (memfd) in pages of 4 KiB: the pools of a pair of ring ports took 124 ms of page faults, from this
-/// heap about 70 ms, and frames share far fewer entries of the TLB.
+/// Gives DPDK a heap of transparent huge pages, for pools when DPDK has no huge pages of its own;
+/// -1 if that fails. DPDK's own heap is then a memfd with pages of 4 KiB: filling pools takes
+/// longer, because of page faults, and frames need far more TLB entries.
 int make_transparent_heap(std::size_t memory_mib) {
     constexpr std::size_t huge_page_bytes = 2 * mib;
     const char* const name = "gatemark";
@@ -107,7 +108,7 @@ int make_transparent_heap(std::size_t memory_mib) {
         return -1;
     }
     const auto address = (reinterpret_cast<std::uintptr_t>(mapped) + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
-    auto* const memory = reinterpret_cast<void*>(address);  // stays for the life of the process, as DPDK's own
+    auto* const memory = reinterpret_cast<void*>(address);  // stays for the life of the process, like DPDK's own heap
     if (madvise(memory, bytes, MADV_HUGEPAGE) != 0 || rte_malloc_heap_create(name) != 0 ||
         rte_malloc_heap_memory_add(name, memory, bytes, nullptr, static_cast<unsigned>(bytes / huge_page_bytes), huge_page_bytes) != 0) {
         munmap(mapped, bytes + huge_page_bytes);
@@ -118,7 +119,8 @@ int make_transparent_heap(std::size_t memory_mib) {
 
 std::vector<std::string> arguments(const EnvironmentOptions& options, bool huge_pages, const cpu_set_t& allowed) {
     std::vector<std::string> list{"gatemark-engine", "--no-telemetry", "--log-level=warning", "--lcores", "0@(" + cpu_list(allowed) + ")"};
-    // Nothing shared, no files: any number of engines run side by side. DPDK refuses --in-memory together with --no-huge.
+    // Nothing shared and no files, so any number of engines can run side by side. DPDK refuses
+    // --in-memory together with --no-huge.
     if (huge_pages) {
         list.emplace_back("--in-memory");
     } else {
@@ -158,7 +160,7 @@ void load_drivers() {
     std::error_code ignored;
     for (const auto& file : std::filesystem::directory_iterator{RTE_EAL_PMD_PATH, ignored}) {
         if (file.path().extension() == ".so") {
-            (void)dlopen(file.path().c_str(), RTLD_NOW);  // what cannot be loaded is told when DPDK tries
+            (void)dlopen(file.path().c_str(), RTLD_NOW);  // DPDK reports what cannot be loaded
         }
     }
 }
@@ -173,7 +175,8 @@ Result<DpdkEnvironment> DpdkEnvironment::start(const EnvironmentOptions& options
     pthread_getaffinity_np(pthread_self(), sizeof(allowed), &allowed);
     const bool huge_pages = options.huge_pages_allowed && free_huge_pages_mib() >= options.memory_mib && may_map_huge_page();
     raise_locked_memory_limit();
-    // DPDK's own stream copies each message to syslog; a stream of our own keeps them on standard error alone.
+    // DPDK's default log stream copies each message to syslog; this one writes to standard error
+    // only.
     rte_openlog_stream(stderr);
 
     std::vector<std::string> list = arguments(options, huge_pages, allowed);

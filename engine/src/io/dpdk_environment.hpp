@@ -9,15 +9,17 @@
 namespace gatemark::io {
 
 struct EnvironmentOptions {
-    /// Only these PCI devices are touched; none: the PCI bus is left alone.
+    /// Only these PCI devices are touched; with none, the PCI bus is left alone.
     std::vector<std::string> pci_addresses;
     bool huge_pages_allowed = true;
-    /// For all pools and rings together. Without huge pages it is address space that is only filled when used.
+    /// For all pools and rings together. Without huge pages this is address space that is filled
+    /// only when used.
     std::size_t memory_mib = 1024;
 };
 
-/// DPDK's environment (EAL), once in the life of the process. Needs no rights of its own, writes no files (an empty run-time directory
-/// stays), prints nothing on standard output: warnings go to standard error. The CPUs of the calling thread stay as they are.
+/// DPDK's environment (EAL), once in the life of the process. Needs no privileges, leaves no files
+/// but an empty run-time directory, and prints nothing to standard output; warnings go to standard
+/// error. The CPU affinity of the calling thread stays as it is.
 class DpdkEnvironment {
 public:
     [[nodiscard]] static Result<DpdkEnvironment> start(const EnvironmentOptions& options);
@@ -26,7 +28,7 @@ public:
     DpdkEnvironment& operator=(DpdkEnvironment&&) = delete;
     DpdkEnvironment(const DpdkEnvironment&) = delete;
     DpdkEnvironment& operator=(const DpdkEnvironment&) = delete;
-    /// Ports and pools must be gone by now.
+    /// Ports and pools must be closed before this.
     ~DpdkEnvironment();
 
     [[nodiscard]] bool uses_huge_pages() const { return uses_huge_pages_; }
@@ -38,29 +40,31 @@ private:
     bool owns_ = true;
 };
 
-/// Makes the calling thread known to DPDK, which gives it its own cache of every pool; without it each burst takes the
-/// pool's shared ring. To be held for the life of a worker thread, and created after the thread was pinned.
+/// Registers the calling thread with DPDK, which gives it a cache of its own in every pool; without
+/// it each burst uses the shared ring of the pool. Hold it for the life of a worker thread, and
+/// create it after the thread has been pinned.
 class RegisteredThread {
 public:
     RegisteredThread();
     RegisteredThread(const RegisteredThread&) = delete;
     RegisteredThread& operator=(const RegisteredThread&) = delete;
     ~RegisteredThread();
-    /// False if DPDK has no slot left: the thread works, but slower.
+    /// False if DPDK has no slot left: the thread then works, but more slowly.
     [[nodiscard]] bool registered() const { return registered_; }
 
 private:
     bool registered_;
 };
 
-/// Where pools for a port on `socket` are to be taken from: its memory, or transparent huge pages where DPDK has no huge pages.
+/// The socket whose memory pools for a port on `socket` come from: that socket, or our heap of
+/// transparent huge pages if DPDK has no huge pages.
 [[nodiscard]] int pool_socket(int socket);
 
-/// Loads all drivers of DPDK, which `DpdkEnvironment::start` does otherwise: 60 ms that may pass while the process waits for something
-/// else.
+/// Loads all drivers of DPDK, which `DpdkEnvironment::start` would do otherwise. It takes a while,
+/// which the process may otherwise spend waiting.
 void load_drivers();
 
-/// Memory in huge pages that nobody uses, in MiB; 0 where there is none.
+/// Free memory in huge pages, in MiB; 0 if there is none.
 [[nodiscard]] std::size_t free_huge_pages_mib();
 
 }  // namespace gatemark::io

@@ -21,10 +21,11 @@ namespace gatemark::io {
 namespace {
 
 constexpr unsigned pool_cache_frames = 256;
-/// The AF_XDP driver keeps this many buffers of its own in the fill and completion rings of a queue.
+/// The AF_XDP driver keeps this many buffers in the fill and completion rings of a queue.
 constexpr unsigned af_xdp_spare_frames = 3 * 2048;
 
-/// One pool a queue: buffers for the ring, for bursts in the workers' hands and for every worker's cache.
+/// The pool of one queue: buffers for the ring, for the bursts that workers hold, and for every
+/// worker's cache.
 unsigned receive_pool_frames(PortKind kind, unsigned ring_frames) {
     const bool xdp = kind == PortKind::af_xdp;
     return ring_frames * (xdp ? 2 : 1) + (xdp ? af_xdp_spare_frames : 0) + 8 * pool_cache_frames;
@@ -38,7 +39,8 @@ constexpr std::uint64_t spread_by = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP;
 rte_eth_conf device_configuration(const PortOptions& options, const rte_eth_dev_info& information) {
     rte_eth_conf configuration{};
     const std::uint32_t overhead = information.max_rx_pktlen > RTE_ETHER_MTU + RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN ? 0 : RTE_ETHER_MTU;
-    // The packet socket driver names 1518 bytes as its limit although the size of its ring slots decides.
+    // The packet socket driver reports a limit of 1518 bytes, but the size of its ring slots
+    // decides.
     configuration.rxmode.mtu = overhead != 0 ? std::min(options.mtu, overhead) : options.mtu;
     if (options.queues > 1 && (information.flow_type_rss_offloads & spread_by) != 0) {
         configuration.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
@@ -48,7 +50,7 @@ rte_eth_conf device_configuration(const PortOptions& options, const rte_eth_dev_
     return configuration;
 }
 
-/// Frees the frames that nobody received.
+/// Frees the frames that were never received.
 void drain(rte_ring& ring) {
     void* frame = nullptr;
     while (rte_ring_dequeue(&ring, &frame) == 0) {
@@ -59,7 +61,7 @@ void drain(rte_ring& ring) {
 std::optional<Error> what_the_device_lacks(const PortOptions& options, const rte_eth_dev_info& information) {
     const unsigned queues_max = std::min(information.max_rx_queues, information.max_tx_queues);
     if (options.queues > queues_max) {
-        return Error{.what = std::to_string(options.queues) + " queues asked for, but the driver has " + std::to_string(queues_max),
+        return Error{.what = std::to_string(options.queues) + " queues requested, but the driver has " + std::to_string(queues_max),
                      .where = where_of(options),
                      .fix = "set queues to " + std::to_string(queues_max) + " or less"};
     }
@@ -76,7 +78,8 @@ std::optional<Error> what_the_device_lacks(const PortOptions& options, const rte
 
 }  // namespace
 
-/// Takes a device that exists to a started port; the port being built closes what was done if a step fails.
+/// Turns an existing device into a started port. If a step fails, the destructor of the port being
+/// built undoes the others.
 class PortOpener {
 public:
     static Result<DpdkPort> start(const PortOptions& options, std::uint16_t port_id, std::shared_ptr<OwnedRings> rings,
@@ -157,7 +160,8 @@ private:
         if (const int status = rte_eth_dev_start(port_.port_id_); status != 0) {
             return failed("starting", status, "read the engine's messages");
         }
-        rte_eth_promiscuous_enable(port_.port_id_);   // emulated hosts have any address; drivers without a filter refuse, rightly
+        rte_eth_promiscuous_enable(
+            port_.port_id_);  // emulated hosts have arbitrary addresses; drivers without a filter refuse, which is fine
         rte_eth_allmulticast_enable(port_.port_id_);  // neighbour discovery
         if ((information_.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0) {
             auto clock = ReceiveClock::start(port_clock_reader(port_.port_id_));
@@ -203,7 +207,7 @@ private:
 
     std::optional<Error> open_receivers() {
         const PacketRing ring{.slots = std::bit_ceil(port_.options_.ring_frames), .slot_bytes = packet_slot_bytes(port_.options_.mtu)};
-        // Distinct for every port of this namespace; the kernel refuses a group whose members differ.
+        // Unique for every port in this namespace; the kernel refuses a group whose members differ.
         const auto group = port_.options_.queues == 1 ? 0U : (static_cast<unsigned>(getpid()) * 2 + port_.port_id_) % 65535 + 1;
         for (unsigned queue = 0; queue < port_.options_.queues; ++queue) {
             auto receiver =
@@ -293,7 +297,7 @@ DpdkPort::~DpdkPort() {
     }
     for (rte_mempool* pool : pools_) {
         rte_mempool_free(pool);
-    }  // only now does no ring hold a buffer any more
+    }  // from here on no ring holds a buffer
 }
 
 int DpdkPort::socket() const { return options_.socket >= 0 ? options_.socket : rte_eth_dev_socket_id(port_id_); }
@@ -310,7 +314,8 @@ PortFacts DpdkPort::facts() const {
         std::memcpy(facts.mac.data(), address.addr_bytes, facts.mac.size());
     }
     if (rte_is_zero_ether_addr(&address) != 0) {
-        // Rings and null ports have no address. A locally administered one keeps the frames of the two sides apart.
+        // Rings and null ports have no address. A locally administered address distinguishes the
+        // frames of the two sides.
         facts.mac = {std::byte{0x02}, std::byte{0x00}, std::byte{0x00},
                      std::byte{0x00}, std::byte{0x00}, static_cast<std::byte>(port_id_ + 1)};
     }
@@ -320,11 +325,11 @@ PortFacts DpdkPort::facts() const {
         facts.link_up = link.link_status == RTE_ETH_LINK_UP;
         facts.link_mbps = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed;
     }
-    if (is_kernel_interface(options_.name.kind)) {  // drivers keep "up" from the start on, whatever the interface does
+    if (is_kernel_interface(options_.name.kind)) {  // drivers report "up" from the start, whatever the state of the interface
         const auto interface = find_kernel_interface(options_.name.argument);
         const auto* const kernel_interface = std::get_if<KernelInterface>(&interface);
         facts.link_up = facts.link_up && kernel_interface != nullptr && kernel_interface->up && kernel_interface->running;
-        if (options_.name.kind == PortKind::af_packet) {  // the driver only carries the number of the port
+        if (options_.name.kind == PortKind::af_packet) {  // the driver only provides a port number
             facts.driver = "packet sockets (sendmmsg, TPACKET_V2)";
             facts.mac = kernel_interface != nullptr ? packet_port_address(*kernel_interface) : facts.mac;
             facts.link_mbps = 0;
@@ -424,7 +429,7 @@ std::vector<std::string> pci_addresses(const std::vector<PortName>& names) {
 
 std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, std::size_t frame_pools) {
     constexpr std::size_t mib = std::size_t{1} << 20;
-    constexpr std::size_t base = 64 * mib;        // DPDK's own, driver queues
+    constexpr std::size_t base = 64 * mib;        // DPDK itself, driver queues
     constexpr std::size_t buffer_overhead = 384;  // mbuf, mempool header, padding
     std::size_t bytes = base;
     for (const PortOptions& port : ports) {

@@ -22,22 +22,25 @@ struct rte_ring;
 namespace gatemark::io {
 
 struct PortOptions {
-    /// "left" or "right": for messages, and to name what the port owns.
+    /// "left" or "right": for messages, and for the names of what the port owns.
     std::string side;
     PortName name;
     /// Queues in each direction.
     unsigned queues = 1;
-    /// Frames that a receive or transmit ring holds; rounded up to a power of two where the driver wants one.
+    /// Frames that a receive or transmit ring holds; rounded up to a power of two where the driver
+    /// wants one.
     unsigned ring_frames = 4096;
-    /// Receive buffers of a queue beyond those, for whoever holds frames for a while.
+    /// Receive buffers of a queue beyond those, for a program that holds frames for a while.
     unsigned extra_frames = 0;
-    /// Largest IP packet, bytes.
+    /// Largest IP packet, in bytes.
     unsigned mtu = 1500;
-    /// NUMA node of the pools; -1: the port's own.
+    /// NUMA node of the pools; -1: that of the port.
     int socket = -1;
-    /// How long to wait for the link. Only PCI and memif ports need to wait; the others have it at once or never.
+    /// How long to wait for the link. Only PCI and memif ports need to wait; the others have a link
+    /// at once or never.
     std::chrono::milliseconds link_timeout{10'000};
-    /// False: a port without a link is opened as well, for a memif whose other end comes and goes.
+    /// If false, a port without a link is opened as well, for a memif whose other end comes and
+    /// goes.
     bool needs_link = true;
 };
 
@@ -46,20 +49,21 @@ struct PortFacts {
     net::MacAddress mac{};
     int numa_node = -1;
     bool link_up = false;
-    /// 0 if the driver does not know. Drivers of virtual ports name a fixed figure.
+    /// 0 if the driver does not know. Drivers of virtual ports report a fixed value.
     std::uint32_t link_mbps = 0;
     unsigned mtu = 0;
-    /// Whether the hardware says when a frame arrived, and not our poll.
+    /// Whether the hardware, not our poll, determines when a frame arrived.
     bool stamps_arrivals = false;
 };
 
-/// Rings that join two ports, freed with the last of the two.
+/// Rings that join two ports, freed with the second of them.
 struct RingDeleter {
     void operator()(rte_ring* ring) const;
 };
 using OwnedRings = std::vector<std::unique_ptr<rte_ring, RingDeleter>>;
 
-/// One opened, started DPDK port with the pools of its buffers. Closed on destruction; no worker may use its queues by then.
+/// An open, started DPDK port with its buffer pools. Closed on destruction; no worker may use its
+/// queues then.
 class DpdkPort {
 public:
     DpdkPort(DpdkPort&& other) noexcept;
@@ -70,13 +74,15 @@ public:
 
     [[nodiscard]] std::uint16_t port_id() const { return port_id_; }
     [[nodiscard]] const PortOptions& options() const { return options_; }
-    /// Asks the driver anew for the state of the link.
+    /// Asks the driver for the current state of the link.
     [[nodiscard]] PortFacts facts() const;
-    /// Frames that the transmit ring may hold back; a FramePool needs as many buffers, plus those in use.
+    /// Frames that the transmit ring may hold back; a FramePool needs as many buffers, plus those
+    /// in use.
     [[nodiscard]] unsigned transmit_ring_frames() const { return transmit_ring_frames_; }
-    /// Takes over a pool whose buffers this port sends: it must live until the port is closed, as rings may hold some to the end.
+    /// Takes over a pool whose buffers this port sends: it must live until the port is closed,
+    /// because rings may hold some of them until then.
     void adopt_pool(rte_mempool* pool) { pools_.push_back(pool); }
-    /// NUMA node for pools of this port, as DPDK wants it.
+    /// The DPDK socket id for pools of this port.
     [[nodiscard]] int socket() const;
     /// Packet or XDP sockets that the driver opened.
     [[nodiscard]] const std::vector<LinkSocket>& kernel_sockets() const { return kernel_sockets_; }
@@ -91,7 +97,7 @@ public:
     /// nullptr where the hardware does not say when frames arrive.
     [[nodiscard]] ReceiveClock* receive_clock() const { return receive_clock_.get(); }
     [[nodiscard]] const TimestampField& timestamp_field() const { return timestamp_field_; }
-    /// Takes the times of arrival from `field` of the buffers from now on.
+    /// From now on takes the times of arrival from `field` of the buffers.
     void stamp_arrivals(std::unique_ptr<ReceiveClock> clock, TimestampField field) {
         receive_clock_ = std::move(clock);
         timestamp_field_ = field;
@@ -122,19 +128,23 @@ private:
     std::shared_ptr<OwnedRings> rings_;
 };
 
-/// Opens any port but `ring`. DpdkEnvironment must run; a PCI device must have been named to it.
+/// Opens any port except `ring`. DpdkEnvironment must be running; a PCI device must have been named
+/// when it was started.
 [[nodiscard]] Result<DpdkPort> open_port(const PortOptions& options);
 
-/// Two ports joined by rings, one for each queue and direction: what left's queue q sends, right's queue q receives, and back.
+/// Opens two ports joined by rings, one for each queue and direction: queue q of either port
+/// receives what queue q of the other sends.
 [[nodiscard]] Result<std::pair<DpdkPort, DpdkPort>> open_ring_pair(const PortOptions& left, const PortOptions& right);
 
-/// PCI addresses among the names, for EnvironmentOptions.
+/// The PCI addresses among the names, for EnvironmentOptions.
 [[nodiscard]] std::vector<std::string> pci_addresses(const std::vector<PortName>& names);
 
-/// A generous figure for EnvironmentOptions::memory_mib: receive pools of these ports plus `frame_pools` pools to send from, each side.
+/// A generous value for EnvironmentOptions::memory_mib: the receive pools of these ports plus
+/// `frame_pools` pools per queue to send from.
 [[nodiscard]] std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, std::size_t frame_pools);
 
-/// Bytes of a receive or transmit buffer for frames of this MTU, headroom excluded: link header, two VLAN tags and FCS beside the packet.
+/// Size of a receive or transmit buffer for frames of this MTU, without headroom: the packet, link
+/// header, two VLAN tags and FCS.
 [[nodiscard]] constexpr unsigned frame_bytes_max(unsigned mtu) { return mtu + 14 + 2 * 4 + 4; }
 
 }  // namespace gatemark::io

@@ -27,8 +27,8 @@ public:
           port_id_{port.port_id()},
           queue_{static_cast<std::uint16_t>(queue)} {}
 
-    /// Model of TransmitsFrames. Buffers hold the slot's template, except for what was written into them when they were
-    /// sent before: each send writes all fields that vary.
+    /// Model of TransmitsFrames. A buffer holds the slot's template, except for fields that were
+    /// written when it was last sent; each send writes all fields that vary.
     [[nodiscard]] std::size_t acquire(std::size_t slot, std::span<Buffer> burst) noexcept { return pools_[slot].acquire(burst); }
 
     [[nodiscard]] static std::byte* bytes(Buffer buffer) noexcept { return rte_pktmbuf_mtod(buffer, std::byte*); }
@@ -65,7 +65,7 @@ public:
           port_id_{port.port_id()},
           queue_{static_cast<std::uint16_t>(queue)} {}
 
-    /// Model of ReceivesFrames. Every frame lies in one piece, with its VLAN tags as on the wire.
+    /// Model of ReceivesFrames. Every frame is contiguous, with its VLAN tags as on the wire.
     [[nodiscard]] std::size_t receive(std::span<Buffer> burst) noexcept {
         if (packet_receiver_ != nullptr) {
             return packet_receiver_->receive(burst);
@@ -90,7 +90,8 @@ public:
         return {rte_pktmbuf_mtod(buffer, const std::byte*), rte_pktmbuf_data_len(buffer)};
     }
 
-    /// By the hardware's stamp where the port has any; a frame without one then arrived at time 0, before all frames were sent.
+    /// The hardware time stamp if the port has them; a frame without one then counts as arrived at
+    /// time 0, before any frame was sent.
     [[nodiscard]] pace::Ticks arrival(Buffer buffer, pace::Ticks polled) const noexcept {
         if (clock_ == nullptr) [[likely]] {
             return polled;

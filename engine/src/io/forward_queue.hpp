@@ -9,14 +9,15 @@
 
 namespace gatemark::io {
 
-/// A frame in its buffer, with the free bytes before and behind it.
+/// A frame in its buffer, with the free bytes before and after it.
 struct FrameInBuffer {
     std::byte* begin;
     std::size_t bytes, headroom, tailroom;
 };
 
-/// One queue of one port, for one thread that changes received frames and sends them out again, here or on another port. Buffers come from
-/// the receive pool of the port that a frame arrived at; the pool must have as many more as frames are held (PortOptions::extra_frames).
+/// One queue of one port, for one thread that changes received frames and sends them out again,
+/// here or on another port. Buffers come from the receive pool of the port that a frame arrived at,
+/// so the pool needs an extra buffer for every frame that may be held (PortOptions::extra_frames).
 /// Not for `ring` ports, whose buffers belong to the sender at the other end.
 class ForwardQueue {
 public:
@@ -29,7 +30,7 @@ public:
           port_id_{port.port_id()},
           queue_{static_cast<std::uint16_t>(queue)} {}
 
-    /// Every frame lies in one piece, with its VLAN tags as on the wire.
+    /// Every frame is contiguous, with its VLAN tags as on the wire.
     [[nodiscard]] std::size_t receive(std::span<Buffer> burst) noexcept { return receive_.receive(burst); }
 
     [[nodiscard]] static FrameInBuffer frame(Buffer buffer) noexcept {
@@ -38,14 +39,15 @@ public:
                 .headroom = rte_pktmbuf_headroom(buffer),
                 .tailroom = rte_pktmbuf_tailroom(buffer)};
     }
-    /// Says where in the buffer the frame now is. Also needed for a frame that is sent as it came: it takes the driver's notes off.
+    /// Sets the position of the frame in the buffer. Also needed for a frame that is sent
+    /// unchanged, because it clears the driver's offload flags.
     static void set_frame(Buffer buffer, const std::byte* begin, std::size_t bytes) noexcept {
         buffer->data_off = static_cast<std::uint16_t>(begin - static_cast<const std::byte*>(buffer->buf_addr));
         buffer->data_len = static_cast<std::uint16_t>(bytes);
         buffer->pkt_len = static_cast<std::uint32_t>(bytes);
         buffer->ol_flags = 0;
     }
-    /// Another buffer of the same pool with the same frame, or nullptr if there is none left.
+    /// Another buffer of the same pool with the same frame, or nullptr if the pool is empty.
     [[nodiscard]] static Buffer copy(Buffer buffer) noexcept {
         rte_mbuf* const other = rte_pktmbuf_alloc(buffer->pool);
         if (other != nullptr) {
@@ -69,8 +71,8 @@ public:
     }
     void release(std::span<Buffer> burst) noexcept { rte_pktmbuf_free_bulk(burst.data(), static_cast<unsigned>(burst.size())); }
 
-    /// Stops the port, which gives back the buffers of its rings. For ports that send each other's buffers: both rest, then they are
-    /// closed.
+    /// Stops the port, which returns the buffers of its rings. For ports that send each other's
+    /// buffers: stop both, then close them.
     static void rest(DpdkPort& port) { rte_eth_dev_stop(port.port_id()); }
 
 private:

@@ -10,13 +10,14 @@ namespace gatemark::io {
 namespace {
 
 constexpr unsigned cache_frames = 256;
-/// Caches of the few threads that may free buffers of one pool (sender, receivers at the far end of a ring), each up to 1.5 times full.
+/// Caches of the few threads that may free buffers of one pool (sender, receivers at the far end of
+/// a ring), each filled up to 1.5 times its size.
 constexpr unsigned spare_frames = 8 * cache_frames;
 
 int register_generation_field() {
     constexpr rte_mbuf_dynfield field{
         .name = "gatemark_generation", .size = sizeof(std::uint32_t), .align = alignof(std::uint32_t), .flags = 0};
-    return rte_mbuf_dynfield_register(&field);  // the same answer each time
+    return rte_mbuf_dynfield_register(&field);  // returns the same field each time
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ Result<FramePool> FramePool::create(DpdkPort& port, const std::string& name, std
     port.adopt_pool(pool);
     const PortKind kind = port.options().name.kind;
     FramePool frame_pool{pool, pool->size, bytes_max, offset, kind == PortKind::pci || kind == PortKind::vdev};
-    frame_pool.outdated_count_ = frame_pool.size_;  // generation 1 is the first that fits; memory starts as zero
+    frame_pool.outdated_count_ = frame_pool.size_;  // memory starts as zero, so the first generation is 1
     return frame_pool;
 }
 

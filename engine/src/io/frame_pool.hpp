@@ -16,24 +16,29 @@
 
 namespace gatemark::io {
 
-/// Buffers that all hold one template frame, for one sender. They are filled when the template is set, not when a frame is sent:
-/// a send writes only what varies. A buffer that is on its way in a ring is never touched; it carries the number of the
-/// template it holds (its generation), and is filled anew when it comes back and that number is old.
+/// Buffers that all hold one template frame, for one sender. They are filled when the template is
+/// set, not when a frame is sent: a send writes only what varies. A buffer in a ring is never
+/// touched; it carries the number of the template it holds (its generation), and is refilled when
+/// it comes back with an old number.
 ///
-/// The generation is a dynamic field in the second cache line of the mbuf, which freeing a buffer touches anyway; the private
-/// area would be one line more. While every buffer is known to be up to date it is not even looked at.
-/// Whoever gets the frames (driver, or our own receiver through a ring) may read and free them, not change them. The drivers of virtual
-/// ports were checked to leave the mbuf alone. For the others lengths and flags are set again at each acquire (7 cycles a frame).
+/// The generation is a dynamic field in the second cache line of the mbuf, which freeing a buffer
+/// touches anyway; the private area would be in another line. It is not even read while every
+/// buffer is known to be up to date. Consumers of the frames (the driver, or our own receiver
+/// through a ring) may read and free them, but not change them. Tests check that the drivers of
+/// virtual ports leave the mbuf alone; for other drivers, lengths and flags are set again at each
+/// acquire.
 class FramePool {
 public:
-    /// Buffers for frames of up to `bytes_max` bytes: as many as the port's transmit ring holds back, one receiver's ring, and caches.
+    /// Buffers for frames of up to `bytes_max` bytes: as many as the port's transmit ring, a
+    /// receiver's ring and the caches may hold.
     [[nodiscard]] static Result<FramePool> create(DpdkPort& port, const std::string& name, std::size_t bytes_max);
 
-    /// Fills every buffer that is not under way with `frame` (without FCS). To be called while the sender rests, at best by its own
-    /// thread: buffers in another thread's cache are filled later, one by one.
+    /// Fills every free buffer with `frame` (without FCS). Call it while the sender is idle,
+    /// preferably in the sender's thread: buffers in another thread's cache are filled later, one
+    /// by one.
     void set_template(std::span<const std::byte> frame);
 
-    /// All that is asked for, or what there is left.
+    /// Returns how many buffers it got: all, or those that are left.
     [[nodiscard]] std::size_t acquire(std::span<rte_mbuf*> burst) noexcept {
         const auto wanted = static_cast<unsigned>(burst.size());
         std::size_t got = wanted;
@@ -52,7 +57,7 @@ public:
     }
 
     [[nodiscard]] std::size_t size() const { return size_; }
-    /// Buffers of an older template that have not come back yet.
+    /// Buffers with an older template that have not come back yet.
     [[nodiscard]] std::size_t outdated_count() const { return outdated_count_; }
 
 private:
@@ -63,7 +68,8 @@ private:
         return *RTE_MBUF_DYNFIELD(&buffer, generation_offset_, std::uint32_t*);
     }
 
-    /// What a driver or a receiver may have changed in the first cache line. The free path restores refcnt, nb_segs and next.
+    /// Restores what a driver or a receiver may have changed in the first cache line. Freeing
+    /// restores refcnt, nb_segs and next.
     void make_sendable(rte_mbuf& buffer) const noexcept {
         buffer.data_off = RTE_PKTMBUF_HEADROOM;
         buffer.ol_flags = 0;

@@ -75,7 +75,7 @@ void DropReader::add_driver_counts(OwnDrops& drops) const {
     drops.rx_no_buffer = statistics.rx_nombuf;
     drops.rx_errors = statistics.ierrors;
     const PortKind kind = port_.options().name.kind;
-    // These two count frames that they refused, which are still the sender's, and so not lost.
+    // Both count frames that they refused; the sender still has those, so they are not lost.
     const bool counts_refusals = kind == PortKind::af_xdp || kind == PortKind::tap;
     if (!counts_refusals) {
         drops.tx_errors = statistics.oerrors;
@@ -88,7 +88,8 @@ void DropReader::add_socket_counts(OwnDrops& drops) {
             packet_socket_drops_ += packet_socket_drops(socket.descriptor);
         } else {
             const xdp_statistics statistics = xdp_socket_statistics(socket.descriptor);
-            // rx_dropped is the driver's imissed, and contains rx_fill_ring_empty_descs; only a full receive ring is told by nobody else.
+            // rx_dropped is the driver's imissed and contains rx_fill_ring_empty_descs;
+            // only a full receive ring is counted nowhere else.
             drops.rx_missed += port_.xdp_socket(0) != nullptr ? statistics.rx_dropped : 0;
             drops.socket_drops += statistics.rx_ring_full;
             drops.tx_errors += statistics.tx_invalid_descs;
@@ -106,13 +107,13 @@ void DropReader::add_interface_counts(OwnDrops& drops) const {
     const std::uint64_t received = interface.rx_dropped + interface.rx_fifo;
     const std::uint64_t sent = interface.tx_dropped + interface.tx_fifo;
     if (kind == PortKind::tap) {
-        // The interface is the gateway's end: what it could not send, we did not read in time; what it could not receive, it had no room
-        // for.
+        // The interface is the gateway's end: what it could not send we did not read in time, and
+        // what it could not receive it had no room for.
         drops.interface_rx_dropped = sent;
         drops.peer_queue_drops = received;
         return;
     }
-    // A veth counts once more what the XDP socket refused.
+    // A veth also counts what the XDP socket refused.
     const std::uint64_t counted_already = kind == PortKind::af_xdp ? drops.socket_drops + drops.rx_missed : 0;
     drops.interface_rx_dropped = received - std::min(received, counted_already);
     (is_veth_ ? drops.peer_queue_drops : drops.interface_tx_dropped) = sent;

@@ -6,25 +6,27 @@
 
 namespace gatemark::io {
 
-/// Frames lost on the Tester's side of the wire, and, apart from them, those that the gateway's end of a veth had no room for.
-/// Totals; the caller subtracts. One frame is counted in one place.
+/// Frames lost on the Tester's side of the wire and, separately, those that the gateway's end of a
+/// veth had no room for. These are totals; the caller subtracts. Each frame is counted once.
 struct OwnDrops {
-    /// Driver: the receive ring was full; no buffer; damaged on arrival; accepted for sending and then lost.
+    /// By the driver: receive ring full; no buffer; damaged on arrival; accepted for sending and
+    /// then lost.
     std::uint64_t rx_missed = 0, rx_no_buffer = 0, rx_errors = 0, tx_errors = 0;
-    /// Packet or XDP sockets whose ring was full.
+    /// By packet or XDP sockets whose ring was full.
     std::uint64_t socket_drops = 0;
-    /// Counters of the kernel's interface.
+    /// By the kernel's interface.
     std::uint64_t interface_rx_dropped = 0, interface_tx_dropped = 0;
     /// Not ours: the input queue of the veth's other end was full.
     std::uint64_t peer_queue_drops = 0;
 };
 
-/// Reads what the driver, its sockets and the interface count. One reader for each port, as reading a packet socket resets it.
+/// Reads the counters of the driver, its sockets and the interface. Use one reader per port,
+/// because reading a packet socket's counter resets it.
 class DropReader {
 public:
     /// `port` must outlive the reader.
     explicit DropReader(const DpdkPort& port);
-    /// Totals since the reader was made. Control path: some system calls.
+    /// Totals since the reader was created. Control path only: it makes system calls.
     [[nodiscard]] OwnDrops read();
 
 private:

@@ -22,7 +22,7 @@
 namespace gatemark::io {
 namespace {
 
-/// A socket for the ioctls about interfaces, closed at the end of the scope.
+/// A socket for ioctls on interfaces, closed at the end of the scope.
 class ControlSocket {
 public:
     ControlSocket() : descriptor_{socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)} {}
@@ -116,7 +116,8 @@ InterfaceCounters read_interface_counters(const std::string& name) {
         if (colon == std::string::npos || line.compare(start, colon - start, name) != 0) {
             continue;
         }
-        // receive: bytes frames errors dropped fifo frame compressed multicast; transmit: bytes frames errors dropped fifo ...
+        // receive: bytes frames errors dropped fifo frame compressed multicast; transmit: bytes
+        // frames errors dropped fifo ...
         std::istringstream columns{line.substr(colon + 1)};
         std::array<std::uint64_t, 13> values{};
         for (std::uint64_t& value : values) {
@@ -147,9 +148,10 @@ std::vector<LinkSocket> own_link_sockets() {
 }
 
 void lift_send_limit(int descriptor) {
-    // Each frame under way is charged to the socket until the other side's kernel has taken it in. At the default of 212,992 bytes
-    // a veth stops after about 280 frames, before the gateway's input queue of 1000 is full: the gateway would never drop, and the
-    // Tester would look slow.
+    // Each frame in flight is charged to the socket until the kernel on the other side has
+    // processed it. With the default of 212,992 bytes a veth stops after about 280 frames, before
+    // the gateway's input queue of 1000 is full: the gateway would never drop, and the Tester would
+    // look slow.
     const int bytes = std::numeric_limits<int>::max() / 2;
     if (setsockopt(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) != 0) {
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));

@@ -7,35 +7,37 @@
 #include <string>
 #include <vector>
 
-/// What this kernel says about one of its interfaces and about this process's packet and XDP sockets. Control path only.
+/// What the kernel reports about an interface and about this process's packet and XDP sockets.
+/// Control path only.
 namespace gatemark::io {
 
 struct KernelInterface {
     std::string name;
     int index = 0;
-    /// Administratively up; and whether there is a carrier as well.
+    /// Administratively up, and with a carrier as well.
     bool up = false, running = false;
     unsigned mtu = 0;
     net::MacAddress mac{};
-    /// Kernel driver, such as "veth"; empty if it does not say.
+    /// Kernel driver, such as "veth"; empty if unknown.
     std::string driver;
-    /// Queues that both receive and send; 0 if the driver does not say.
+    /// Queues that both receive and send; 0 if unknown.
     unsigned queues = 0;
 };
 
-/// Facts about `name`; an Error if there is no such interface in this network namespace.
+/// Facts about interface `name`, or an Error if this network namespace has no such interface.
 [[nodiscard]] Result<KernelInterface> find_kernel_interface(const std::string& name);
 
-/// The address under which a packet socket on this interface sends and is answered to.
+/// The MAC address that a port on this interface sends from and receives at.
 ///
-/// A packet socket gets a copy; the frame itself goes on into this kernel's own IP input. If it is addressed to the interface, a route is
-/// looked up for each, on the CPU that delivered it, the gateway's in a test bed of namespaces: 256,000 instead of 328,000 frames/s
-/// are received (docs/explanation/kernel-ports.md), 0.86 microseconds a frame. So on a veth, which delivers whatever the address, the
-/// port has another address than the interface: the kernel drops a frame for another host at once. Elsewhere it has the interface's own,
-/// as switches and hypervisors may let no other pass.
+/// A packet socket gets a copy of each frame; the frame itself goes on into the kernel's IP input.
+/// If it is addressed to the interface, the kernel looks a route up, on the CPU that delivered it,
+/// which in a test bed of namespaces is the gateway's (docs/explanation/kernel-ports.md has the
+/// cost). So on a veth, which delivers frames to any address, the port uses another address than
+/// the interface, and the kernel drops the frame at once, as it is for another host. Elsewhere the
+/// port uses the interface's address, because switches and hypervisors may pass no other.
 [[nodiscard]] net::MacAddress packet_port_address(const KernelInterface& interface);
 
-/// Columns of /proc/self/net/dev, totals since the interface was made.
+/// Columns of /proc/self/net/dev, totals since the interface was created.
 struct InterfaceCounters {
     std::uint64_t rx_dropped = 0, rx_fifo = 0, tx_dropped = 0, tx_fifo = 0;
 };
@@ -43,21 +45,21 @@ struct InterfaceCounters {
 
 enum class LinkSocketFamily { packet, xdp };
 
-/// A packet or XDP socket of this process, opened by whichever library; the descriptor is borrowed.
+/// A packet or XDP socket of this process, whichever library opened it; the descriptor is borrowed.
 struct LinkSocket {
     int descriptor;
     LinkSocketFamily family;
     friend bool operator==(const LinkSocket&, const LinkSocket&) = default;
 };
 
-/// All of them. Comparing the lists before and after a port is opened tells which are the port's (the kernel does not say which
-/// interface an XDP socket is bound to).
+/// All of them. Comparing the lists from before and after a port is opened shows which belong to
+/// the port (the kernel does not report the interface of an XDP socket).
 [[nodiscard]] std::vector<LinkSocket> own_link_sockets();
 
-/// Lets a packet socket have any number of bytes under way, see the comment in kernel_interface.cpp.
+/// Lifts the limit on bytes in flight of a packet socket; see the comment in kernel_interface.cpp.
 void lift_send_limit(int descriptor);
 
-/// 0, or the errno with which this process was refused a raw packet socket.
+/// 0 if this process may open a raw packet socket, else the errno.
 [[nodiscard]] int try_packet_socket();
 
 }  // namespace gatemark::io

@@ -12,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-/// Ports made of memory, for tests without DPDK. One thread only; they allocate, so they say nothing about speed.
+/// Ports made of memory, for tests without DPDK. One thread only; they allocate, so they say
+/// nothing about speed.
 namespace gatemark::io {
 
 using MemoryFrame = std::vector<std::byte>;

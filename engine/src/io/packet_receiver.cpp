@@ -23,7 +23,7 @@ namespace gatemark::io {
 namespace {
 
 constexpr unsigned block_bytes_min = 64 * 1024;
-/// The two addresses that stand before a VLAN tag.
+/// The two addresses before a VLAN tag.
 constexpr std::size_t before_tag_bytes = net::ethernet::type;
 
 template <class T>
@@ -44,7 +44,7 @@ Result<std::unique_ptr<PacketReceiver>> PacketReceiver::open(const std::string& 
     }
     // Whole blocks only: a smaller ring is rounded up to the slots of one block.
     ring.slots = std::max(ring.slots, block_bytes(ring) / ring.slot_bytes);
-    // Protocol 0 until the ring stands: nothing may arrive before it is ready.
+    // Protocol 0 until the ring is set up: nothing may arrive before that.
     std::unique_ptr<PacketReceiver> receiver{new PacketReceiver{socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ring, pool}};
     if (const int reason = receiver->set_up(std::get<KernelInterface>(kernel_interface).index, group); reason != 0) {
         return Error{.what = std::string{"could not open a packet socket to receive: "} + std::strerror(reason),
@@ -112,7 +112,7 @@ void PacketReceiver::take(unsigned number, rte_mbuf& buffer) noexcept {
     const std::size_t tag_bytes = with_vlan ? net::ethernet::vlan_tag_bytes : 0;
     const std::size_t bytes = std::min<std::size_t>(header.tp_snaplen, rte_pktmbuf_tailroom(&buffer) - tag_bytes);
     auto* const to = rte_pktmbuf_mtod(&buffer, std::byte*);
-    if (with_vlan) {  // the kernel takes tags out of the frame: put it back
+    if (with_vlan) {  // the kernel removed the tag from the frame: put it back
         std::memcpy(to, frame, before_tag_bytes);
         const std::uint16_t type = (header.tp_status & TP_STATUS_VLAN_TPID_VALID) != 0 ? header.tp_vlan_tpid : net::ethernet::type_vlan;
         store_big_endian(to + before_tag_bytes, type);
@@ -123,7 +123,7 @@ void PacketReceiver::take(unsigned number, rte_mbuf& buffer) noexcept {
     }
     buffer.data_len = static_cast<std::uint16_t>(bytes + tag_bytes);
     buffer.pkt_len = buffer.data_len;
-    // Pairs with the kernel's look at the slot before it writes the next frame there.
+    // Pairs with the kernel's read of the slot before it writes the next frame there.
     std::atomic_ref<std::uint32_t>{header.tp_status}.store(TP_STATUS_KERNEL, std::memory_order_release);
 }
 

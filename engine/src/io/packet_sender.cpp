@@ -67,12 +67,13 @@ std::size_t PacketSender::send_batch(std::span<rte_mbuf*> batch) noexcept {
             continue;
         }
         accepted += static_cast<std::size_t>(std::max(sent, 0));
-        // The frame after the last one sent failed. sendmmsg() tells the reason only if that was the first frame.
+        // The frame after the last one sent failed. sendmmsg() reports the reason only if that was
+        // the first frame.
         const bool may_be_dropped = sent > 0 || errno == ENOBUFS;
         if (!other_end_drops_ || !may_be_dropped) {
             break;
-        }            // EAGAIN, ENOBUFS: no room; ENETDOWN, ENXIO: link_up tells
-        ++accepted;  // handed over and lost there: the veth counted it; sending it again would count it twice
+        }            // EAGAIN, ENOBUFS: no room; ENETDOWN, ENXIO: link_up reports it
+        ++accepted;  // handed over and lost there: the veth has counted it, and sending it again would count it twice
     }
     return accepted;
 }

@@ -15,23 +15,29 @@ struct rte_mbuf;
 
 namespace gatemark::io {
 
-/// Sends the frames of an af_packet port by sendmmsg() on a socket of its own, instead of the driver.
+/// Sends the frames of an af_packet port by sendmmsg() on a socket of its own, instead of the
+/// driver.
 ///
-/// In the driver's ring a frame that the device drops goes back to "to be sent" (Linux 6.6 and later): a veth whose other end is full drops
-/// the frame, counts it, and the next kick sends it again. The gateway's overload would look like a slow Tester, frames would wait in the
-/// ring for the next trial, and `tx_dropped` would count frames that were not lost. The driver's poll() may also wait for ever.
+/// In the driver's ring a frame that the device drops becomes "to be sent" again (Linux 6.6 and
+/// later): a veth whose other end is full drops the frame and counts it, and the next kick sends it
+/// again. An overloaded gateway would look like a slow Tester, frames would stay in the ring until
+/// the next trial, and `tx_dropped` would count frames that were not lost. The driver's poll() may
+/// also wait for ever.
 ///
-/// A frame given to sendmmsg() is sent, lost at the other end and counted there once, or refused; nothing is left behind.
+/// A frame given to sendmmsg() is sent, lost at the other end and counted there once, or refused;
+/// nothing is left behind.
 class PacketSender {
 public:
-    /// `other_end_drops`: a refusal by the device means that the veth's other end lost the frame, as a wire would have delivered it there.
+    /// `other_end_drops`: a refusal by the device means that the veth's other end lost the frame,
+    /// as a wire would have delivered it there.
     [[nodiscard]] static Result<std::unique_ptr<PacketSender>> open(const std::string& interface, bool other_end_drops);
 
     PacketSender(const PacketSender&) = delete;
     PacketSender& operator=(const PacketSender&) = delete;
     ~PacketSender();
 
-    /// Frees the buffers of the frames accepted, a prefix of `burst`, and returns their number. Never waits.
+    /// Frees the buffers of the frames accepted, a prefix of `burst`, and returns their number.
+    /// Never waits.
     [[nodiscard]] std::size_t send(std::span<rte_mbuf*> burst) noexcept;
 
 private:

@@ -6,13 +6,16 @@
 #include <cstddef>
 #include <span>
 
-/// What `loop` needs of a port; models are io/dpdk_queue.hpp (real ports) and io/memory_port.hpp (tests without DPDK).
+/// What `loop` requires of a port. Models are io/dpdk_queue.hpp (real ports) and io/memory_port.hpp
+/// (tests without DPDK).
 namespace gatemark::io {
 
 /// A queue that sends frames out of buffers filled in advance.
-/// - acquire(slot, burst) fills a prefix of `burst` with buffers that hold the template of `slot` and that nobody else reads
-///   any more; returns how many. Fewer than asked means that buffers are short: the Tester's fault, to be counted as such.
-/// - send(burst) hands over a prefix and returns its length. The rest stays with the caller: send it again or release it.
+/// - acquire(slot, burst) fills a prefix of `burst` with buffers that hold the template of `slot`
+///   and that nothing else uses any more; returns how many. Fewer than requested means that buffers
+///   are short: the Tester's fault, and counted as such.
+/// - send(burst) hands over a prefix and returns its length. The rest stays with the caller: send
+///   it again or release it.
 template <class Q>
 concept TransmitsFrames = requires(Q& queue, std::span<typename Q::Buffer> burst, std::size_t slot, typename Q::Buffer buffer) {
     { queue.acquire(slot, burst) }
@@ -25,8 +28,9 @@ concept TransmitsFrames = requires(Q& queue, std::span<typename Q::Buffer> burst
     noexcept;
 };
 
-/// A queue that receives whole frames, as on the wire without FCS; VLAN tags are left in the frame. `arrival` says when one arrived, which
-/// is the time of the poll that returned it unless the hardware knows better.
+/// A queue that receives whole frames, as on the wire without FCS; VLAN tags are left in the frame.
+/// `arrival` returns when a frame arrived: the time of the poll that returned it, unless the
+/// hardware knows better.
 template <class Q> concept ReceivesFrames = requires(Q& queue, std::span<typename Q::Buffer> burst, typename Q::Buffer buffer) {
     { queue.receive(burst) }
     noexcept->std::same_as<std::size_t>;

@@ -13,10 +13,12 @@
 namespace gatemark::io {
 namespace {
 
-/// What the kernel writes in front of each frame in a ring slot (TPACKET2_HDRLEN, alignment, room for the link header).
+/// What the kernel writes in front of each frame in a ring slot (TPACKET2_HDRLEN, alignment, room
+/// for the link header).
 constexpr unsigned packet_slot_header_bytes = 96;
 constexpr unsigned packet_slot_bytes_min = 2048;
-/// Largest MTU of the other end of a veth with which Linux 6.18 attaches an XDP program: a page holds the frame, headroom and notes.
+/// The largest MTU of a veth's other end with which Linux 6.18 attaches an XDP program: frame,
+/// headroom and metadata must fit into a page.
 constexpr unsigned veth_xdp_mtu_max = 3506;
 constexpr unsigned memif_ring_exponent_max = 14;
 
@@ -70,7 +72,7 @@ std::optional<Error> what_is_wrong_with_the_interface(const PortOptions& options
     if (options.name.kind == PortKind::af_xdp && interface.queues != 0 && interface.queues < options.queues) {
         const std::string wanted = std::to_string(options.queues), had = std::to_string(interface.queues);
         const std::string numbers = interface.driver == "veth" ? " rx " + wanted + " tx " + wanted : " combined " + wanted;
-        return Error{.what = wanted + " queues asked for, but the interface has " + had,
+        return Error{.what = wanted + " queues requested, but the interface has " + had,
                      .where = where_of(options),
                      .fix = "ethtool -L " + name + numbers + ", or set queues to " + had};
     }
@@ -101,9 +103,11 @@ Device virtual_device(const PortOptions& options) {
     };
     const std::string& argument = options.name.argument;
     switch (options.name.kind) {
-        // io/packet_sender.hpp and io/packet_receiver.hpp do the work, and say why; the port needs a device that has its number.
+        // io/packet_sender.hpp and io/packet_receiver.hpp do the work and explain why; the port
+        // needs a device for its port number.
         case PortKind::af_packet: return device("net_null", ",no-rx=1");
-        // On a veth io/xdp_socket.hpp does the work, and says why. Busy polling costs a system call at each poll that finds nothing.
+        // On a veth io/xdp_socket.hpp does the work and explains why. Busy polling would cost a
+        // system call for each empty poll.
         case PortKind::af_xdp:
             if (is_veth(argument)) {
                 return device("net_null", ",no-rx=1");
@@ -116,7 +120,7 @@ Device virtual_device(const PortOptions& options) {
         case PortKind::pcap: return device("net_pcap", pcap_arguments(options));
         case PortKind::vdev: return Device{.name = argument.substr(0, argument.find(',')), .arguments = argument};
         case PortKind::pci:
-        case PortKind::ring: break;  // not made by name
+        case PortKind::ring: break;  // not created by name
     }
     return Device{};
 }
@@ -126,7 +130,7 @@ std::optional<Error> what_prevents_opening(const PortOptions& options) {
         case PortKind::af_packet:
         case PortKind::af_xdp: return what_is_wrong_with_the_interface(options);
         case PortKind::ring:
-            return Error{.what = "ring joins both sides and cannot stand on one alone",
+            return Error{.what = "ring joins both sides and cannot be used on one side only",
                          .where = where_of(options),
                          .fix = "set the other port to ring as well"};
         case PortKind::pcap:

@@ -6,7 +6,8 @@
 #include <optional>
 #include <string>
 
-/// How each kind of port is called in DPDK's own language, and what must be so before it is opened. Used by dpdk_port.cpp only.
+/// The DPDK device arguments of each kind of port, and the checks before it is opened. Used by
+/// dpdk_port.cpp only.
 namespace gatemark::io {
 
 struct Device {
@@ -17,13 +18,15 @@ struct Device {
 
 [[nodiscard]] Device virtual_device(const PortOptions& options);
 
-/// What can be told better than by the driver: no such interface, interface down, missing rights, MTU.
+/// Problems that we can explain better than the driver: no such interface, interface down, missing
+/// privileges, MTU.
 [[nodiscard]] std::optional<Error> what_prevents_opening(const PortOptions& options);
 
 [[nodiscard]] std::string device_remedy(const PortOptions& options);
 [[nodiscard]] std::string queue_remedy(const PortOptions& options);
 
-/// Bytes of one slot of a packet socket's ring: a power of two that holds the frame and the kernel's header of it.
+/// Size of a slot in a packet socket's ring: a power of two that holds the frame and the kernel's
+/// header.
 [[nodiscard]] unsigned packet_slot_bytes(unsigned mtu);
 
 /// Data room of a receive buffer, headroom included.

@@ -39,7 +39,8 @@ bool is_interface_name(std::string_view text) {
                text, [](char c) { return c == '/' || c == ',' || c == ':' || c == '=' || std::isspace(static_cast<unsigned char>(c)); });
 }
 
-/// The option that may follow the first comma must be one of `allowed`; whatever stands before it is a path.
+/// The option that may follow the first comma must be one of `allowed`; whatever stands before it
+/// is a path.
 bool is_path_with_option(std::string_view text, std::initializer_list<std::string_view> allowed, bool value_follows) {
     const std::size_t comma = text.find(',');
     const std::string_view path = text.substr(0, comma);

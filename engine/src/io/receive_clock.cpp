@@ -48,7 +48,7 @@ void ReceiveClock::follow() {
     if (!now || now->port <= base_.port) {
         return;
     }
-    constexpr std::uint64_t stretch_min = 200'000'000;  // ticks of the Tester: about 100 ms
+    constexpr std::uint64_t stretch_min = 200'000'000;  // Tester ticks: about 100 ms
     double rate = rate_.load(std::memory_order_relaxed);
     if (now->tester - base_.tester >= stretch_min) {
         rate = static_cast<double>(now->tester - base_.tester) / static_cast<double>(now->port - base_.port);

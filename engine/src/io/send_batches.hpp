@@ -8,8 +8,8 @@
 
 namespace gatemark::io {
 
-/// Hands a burst to send_batch(frames) in batches, until one is not accepted whole. Frees the buffers of the frames accepted, a prefix of
-/// `burst`, and returns their number.
+/// Hands a burst to send_batch(frames) in batches, until one is not accepted completely. Frees the
+/// buffers of the frames accepted, a prefix of `burst`, and returns their number.
 template <class SendBatch>
 [[nodiscard]] std::size_t send_in_batches(std::span<rte_mbuf*> burst, std::size_t batch_frames_max, const SendBatch& send_batch) noexcept {
     std::size_t accepted = 0;

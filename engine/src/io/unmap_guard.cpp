@@ -13,13 +13,14 @@ namespace {
 
 thread_local bool polls_here = false;
 
-/// A thread that was kept from running for so long has more to fear than a missing page.
+/// A thread that has not run for this long has worse problems than a missing page.
 constexpr std::chrono::seconds patience{30};
 
 void wait_for_the_polling_thread() {
     const std::uint64_t before = UnmapGuard::rounds.load(std::memory_order_acquire);
     const auto deadline = std::chrono::steady_clock::now() + patience;
-    // The round that ends next may have begun before the memory was marked as gone; it ends before anything is unmapped.
+    // The round that ends next may have begun before the memory was marked as gone; it ends before
+    // anything is unmapped.
     while (before != 0 && UnmapGuard::rounds.load(std::memory_order_acquire) == before && std::chrono::steady_clock::now() < deadline) {
         std::this_thread::sleep_for(std::chrono::microseconds{10});
     }
@@ -39,7 +40,7 @@ UnmapGuard::~UnmapGuard() {
 
 }  // namespace gatemark::io
 
-/// In place of the C library's, for this program and all libraries that it loads.
+/// Replaces the C library's munmap() in this program and all libraries that it loads.
 extern "C" [[gnu::visibility("default")]] int munmap(void* address, std::size_t bytes) noexcept {
     if (!gatemark::io::polls_here) {
         gatemark::io::wait_for_the_polling_thread();

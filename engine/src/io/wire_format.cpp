@@ -30,7 +30,7 @@ void restore_wire_format(rte_mbuf& frame) noexcept {
     join_pieces(frame);
     if ((frame.ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0) {
         rte_mbuf* with_vlan = &frame;
-        (void)rte_vlan_insert(&with_vlan);  // there is room: nobody else holds a buffer of our receive pools
+        (void)rte_vlan_insert(&with_vlan);  // cannot fail: only we hold buffers of our receive pools, and they have headroom
     }
 }
 

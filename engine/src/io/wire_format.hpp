@@ -4,8 +4,10 @@ struct rte_mbuf;
 
 namespace gatemark::io {
 
-/// Puts a frame that a driver split, or took the VLAN tag out of, into one piece as on the wire. Of a frame too long for its first buffer
-/// the beginning is left, which is longer than any frame expected: so it is seen to be wrong, and not taken for lost.
+/// Restores a frame as it was on the wire, if the driver split it or removed its VLAN tag:
+/// contiguous, with the tag. Of a frame that is too long for its first buffer only the beginning
+/// remains. That is still longer than any expected frame, so the frame is counted as faulty, not as
+/// lost.
 void restore_wire_format(rte_mbuf& frame) noexcept;
 
 }  // namespace gatemark::io

@@ -39,7 +39,7 @@ int load_program(int map) {
     const std::array program{
         bpf_insn{.code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_2, .src_reg = BPF_REG_1, .off = queue, .imm = 0},
         bpf_insn{.code = BPF_LD | BPF_IMM | BPF_DW, .dst_reg = BPF_REG_1, .src_reg = BPF_PSEUDO_MAP_FD, .off = 0, .imm = map},
-        bpf_insn{},  // second half of the one before
+        bpf_insn{},  // second half of the instruction before
         bpf_insn{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .src_reg = 0, .off = 0, .imm = XDP_PASS},
         bpf_insn{.code = BPF_JMP | BPF_CALL, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = BPF_FUNC_redirect_map},
         bpf_insn{.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0},
@@ -52,7 +52,8 @@ int load_program(int map) {
     return bpf(BPF_PROG_LOAD, attributes);
 }
 
-/// A link goes with its descriptor, also when the process is killed: an interface is never left with a program.
+/// A link disappears with its descriptor, even if the process is killed, so no interface is left
+/// with a program.
 int attach_to(int interface_index, int program) {
     bpf_attr attributes{};
     attributes.link_create.prog_fd = static_cast<std::uint32_t>(program);

@@ -25,10 +25,11 @@ namespace {
 constexpr unsigned receive_headroom_bytes = 256;
 constexpr unsigned chunk_bytes_min = 2048;
 constexpr unsigned received_bytes_min = chunk_bytes_min - receive_headroom_bytes;
-/// Frames that may be under way to where the other side takes them in (ip_rcv() for a router): as many as no gateway should delay before
-/// that, as it would look like a slow Tester. A place costs 8 bytes.
+/// Frames that may be in flight before the other side processes them (ip_rcv() for a router). The
+/// limit must never be reached, or a slow gateway would look like a slow Tester. Each place costs 8
+/// bytes.
 constexpr unsigned frames_under_way_max = 1U << 20;
-/// The kernel frees the queue of a socket that was closed by and by.
+/// The kernel frees the queue of a closed socket asynchronously.
 constexpr std::chrono::seconds release_time_max{1};
 constexpr std::uint64_t no_address = ~std::uint64_t{0};
 
@@ -112,7 +113,8 @@ int XdpSocket::set_up(int interface_index, unsigned queue) {
     area.addr = reinterpret_cast<std::uintptr_t>(memory);
     area.len = bytes;
     area.chunk_size = chunk_bytes_;
-    // So the kernel refuses, and counts, a frame that is too long for a buffer (receive_data_room()).
+    // This way the kernel refuses, and counts, a frame that is too long for a buffer
+    // (receive_data_room()).
     area.headroom = chunk_bytes_ - receive_headroom_bytes - received_bytes_max_;
     if (!set_option(descriptor_, XDP_UMEM_REG, &area, sizeof(area))) {
         return errno;
@@ -181,7 +183,8 @@ std::size_t XdpSocket::send(std::span<rte_mbuf*> burst) noexcept {
 }
 
 std::size_t XdpSocket::send_batch(std::span<rte_mbuf*> batch) noexcept {
-    // In copy mode a chunk is ours again when the kick returns, long before its completion: only their number matters.
+    // In copy mode a chunk is ours again when the kick returns, long before its completion, so only
+    // the number of completions matters.
     const std::uint32_t completed = completion_.produced();
     completion_.consume_until(completed);
     const std::uint32_t first = transmit_.produced();
@@ -208,7 +211,8 @@ std::size_t XdpSocket::send_batch(std::span<rte_mbuf*> batch) noexcept {
 
 bool XdpSocket::kick_until_empty() noexcept {
     const std::uint32_t end = transmit_.produced();
-    // EBUSY: the other end dropped a frame, which ends the kick; the ring tells of that frame at the next one.
+    // EBUSY: the other end dropped a frame, which ends the kick; the next kick continues after that
+    // frame.
     for (unsigned kick = 0; kick <= 2 * batch_frames_max && transmit_.consumed() != end; ++kick) {
         const std::uint32_t before = transmit_.consumed();
         const bool failed = sendto(descriptor_, nullptr, 0, MSG_DONTWAIT, nullptr, 0) < 0;
@@ -220,8 +224,8 @@ bool XdpSocket::kick_until_empty() noexcept {
 }
 
 void XdpSocket::withdraw_left_frames() noexcept {
-    // The kernel may have read the producer's counter, so it cannot be taken back. It passes over descriptors that are invalid, and counts
-    // them (tx_errors).
+    // The kernel may already have read the producer counter, so frames cannot be taken back. It
+    // skips invalid descriptors, and counts them (tx_errors).
     for (std::uint32_t i = transmit_.consumed(); i != transmit_.produced(); ++i) {
         transmit_.at(i).addr = no_address;
     }

@@ -16,19 +16,21 @@ struct xdp_desc;
 
 namespace gatemark::io {
 
-/// Sends and receives the frames of one queue of an af_xdp port on a veth by an AF_XDP socket of its own in copy mode, instead of DPDK's
-/// driver.
+/// Sends and receives the frames of one queue of an af_xdp port on a veth by an AF_XDP socket of
+/// its own in copy mode, instead of DPDK's driver.
 ///
-/// Whatever is accepted is sent, or lost at the veth's other end and counted there, and nothing is left in the ring: the kernel takes
-/// frames out of it only within our kick, and has copied each one when the kick returns. DPDK's driver counts a frame as sent that waits in
-/// its ring, lets 280 be under way at most, so that a gateway's input queue of 1000 never fills, and its ring falls into disorder when
-/// frames are dropped (docs/explanation/kernel-ports.md). The kernel does less for a frame than at sendmmsg(): no message to read, no
-/// headers to look into.
+/// An accepted frame is sent, or lost at the veth's other end and counted there, and nothing stays
+/// in the ring: the kernel takes frames from it only during our kick, and has copied each one when
+/// the kick returns. DPDK's driver counts frames as sent that wait in its ring, allows at most 280
+/// in flight, so that a gateway's input queue of 1000 never fills, and its ring becomes
+/// inconsistent when frames are dropped (docs/explanation/kernel-ports.md). The kernel does less
+/// per frame than for sendmmsg(): no message to read, no headers to parse.
 ///
 /// One thread may send while another one receives.
 class XdpSocket {
 public:
-    /// `pool` gives the buffers for received frames, of at most `frame_bytes`; `ring_frames` is a power of two.
+    /// `pool` gives the buffers for received frames, of at most `frame_bytes`; `ring_frames` is a
+    /// power of two.
     [[nodiscard]] static Result<std::unique_ptr<XdpSocket>> open(const std::string& interface, unsigned queue, unsigned ring_frames,
                                                                  unsigned frame_bytes, rte_mempool* pool);
 
@@ -38,16 +40,19 @@ public:
 
     [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
-    /// Frees the buffers of the frames accepted, a prefix of `burst`, and returns their number. Never waits.
+    /// Frees the buffers of the frames accepted, a prefix of `burst`, and returns their number.
+    /// Never waits.
     [[nodiscard]] std::size_t send(std::span<rte_mbuf*> burst) noexcept;
-    /// Copies frames out of the ring and returns their number. Frames that find no buffer stay in the ring.
+    /// Copies frames out of the ring and returns their number. Frames that find no buffer stay in
+    /// the ring.
     [[nodiscard]] std::size_t receive(std::span<rte_mbuf*> burst) noexcept;
 
 private:
-    /// What the kernel takes from the ring in one kick.
+    /// The most frames that the kernel takes from the ring in one kick.
     static constexpr unsigned batch_frames_max = 32;
 
-    /// One of the four rings that an AF_XDP socket shares with the kernel. We write one of its two counters, the kernel the other.
+    /// One of the four rings that an AF_XDP socket shares with the kernel. We write one of its two
+    /// counters, the kernel writes the other.
     template <class Entry>
     struct Ring {
         std::uint32_t* producer = nullptr;
@@ -65,7 +70,7 @@ private:
     };
 
     XdpSocket(int descriptor, unsigned ring_frames, unsigned frame_bytes, rte_mempool* pool);
-    /// What setting the socket up fails with, or 0.
+    /// Sets the socket up; returns the errno of what failed, or 0.
     [[nodiscard]] int set_up(int interface_index, unsigned queue);
     [[nodiscard]] int make_rings();
     [[nodiscard]] bool bind_to(const sockaddr_xdp& address) const;
@@ -73,9 +78,9 @@ private:
     [[nodiscard]] bool map_ring(Ring<Entry>& ring, const Offsets& offsets, std::uint64_t page_offset);
 
     [[nodiscard]] std::size_t send_batch(std::span<rte_mbuf*> batch) noexcept;
-    /// Lets the kernel take what the transmit ring holds; false if it left some.
+    /// Has the kernel take what the transmit ring holds; false if some frames are left.
     [[nodiscard]] bool kick_until_empty() noexcept;
-    /// Makes what the kernel left in the transmit ring invalid, so that it is never sent.
+    /// Invalidates what the kernel left in the transmit ring, so that it is never sent.
     void withdraw_left_frames() noexcept;
 
     int descriptor_;
@@ -83,14 +88,15 @@ private:
     rte_mempool* pool_;
     /// `ring_frames_` chunks to receive into, then `batch_frames_max` to send from.
     std::byte* memory_ = nullptr;
-    std::uint32_t sent_ = 0;  ///< frames that the kernel took; their completions come when the other side has taken them in
+    std::uint32_t sent_ = 0;  ///< frames that the kernel took; they complete when the other side has processed them
     Ring<xdp_desc> transmit_;
     Ring<std::uint64_t> completion_;
-    alignas(64) Ring<xdp_desc> receive_;  // another thread's
+    alignas(64) Ring<xdp_desc> receive_;  // used by another thread
     Ring<std::uint64_t> fill_;
 };
 
-/// Has the kernel hand all frames that arrive at an interface to its queues' AF_XDP sockets, for as long as this lives (or the process).
+/// Has the kernel redirect all frames that arrive at an interface to the AF_XDP sockets of its
+/// queues, for the lifetime of this object.
 class XdpRedirect {
 public:
     [[nodiscard]] static Result<std::unique_ptr<XdpRedirect>> attach(const std::string& interface, std::span<const int> sockets);
@@ -101,7 +107,7 @@ public:
 
 private:
     XdpRedirect() = default;
-    /// What attaching fails with, or 0.
+    /// Attaches the program; returns the errno of what failed, or 0.
     [[nodiscard]] int set_up(int interface_index, std::span<const int> sockets);
 
     int map_ = -1, program_ = -1, link_ = -1;

@@ -19,7 +19,7 @@ TEST_P(KernelDrops, EveryFrameThatAFullReceiveRingLostIsCounted) {
     PortOptions left = left_options(GetParam());
     left.ring_frames = 4096;
     ASSERT_NO_FATAL_FAILURE(open_ports(left, right_options(GetParam())));
-    const std::uint64_t sent = send_frames(sender(), 10'000);  // nobody reads meanwhile
+    const std::uint64_t sent = send_frames(sender(), 10'000);  // and reads none of them
     const std::uint64_t received = receive_until_silence(receiver());
     const OwnDrops at_sender = sender_drops(), at_receiver = receiver_drops();
     std::cout << "sent " << sent << " received " << received << "\n  sender: " << text_of(at_sender)
@@ -34,7 +34,8 @@ TEST_P(KernelDrops, EveryFrameThatAFullReceiveRingLostIsCounted) {
 }
 
 TEST_P(KernelDrops, FramesThatTheOtherEndOfAVethHadNoRoomForAreCountedOnce) {
-    // With GRO frames wait there in a queue of 256. A thread empties it, which has to wait for ours: on the same CPU, and idle there.
+    // With GRO frames wait there in a queue of 256. A thread empties it, which has to wait for
+    // ours: on the same CPU, and idle there.
     const std::string thread = ("napi/" + veth().right).substr(0, 15);  // a kernel may cut it there, or let the number of the queue follow
     const std::string slow = "ethtool -K " + veth().left + " tso off >/dev/null && ethtool -K " + veth().right +
                              " gro on >/dev/null && echo 1 > /sys/class/net/" + veth().right + "/threaded && found=$(pgrep ^" + thread +

@@ -74,7 +74,7 @@ TEST_F(KernelInterfaces, ThatAreDownOrTooSmallAreErrors) {
     xdp.queues = 2;
     const auto too_few_queues = open_port(xdp);
     ASSERT_NE(error_of(too_few_queues), nullptr);
-    EXPECT_EQ(error_of(too_few_queues)->what, "2 queues asked for, but the interface has 1");
+    EXPECT_EQ(error_of(too_few_queues)->what, "2 queues requested, but the interface has 1");
     EXPECT_EQ(error_of(too_few_queues)->where, "left port af_xdp:" + veth().left);
     const std::string remedy = error_of(too_few_queues)->fix.substr(0, error_of(too_few_queues)->fix.find(','));
     EXPECT_EQ(remedy, "ethtool -L " + veth().left + " rx 2 tx 2");

@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::port_options;
 
-/// A port's clock that runs at 156.25 MHz and 80 parts in a million too fast, from a value of its own.
+/// A port's clock that runs at 156.25 MHz, 80 ppm too fast, with an arbitrary start value.
 std::uint64_t port_ticks(std::uint64_t tester) {
     return 5'000'000 + static_cast<std::uint64_t>(static_cast<double>(tester) * 0.0625 * 1.00008);
 }
@@ -35,7 +35,8 @@ TEST(ReceiveClock, FollowsAClockOfAnotherRate) {
         clock->follow();
         const std::uint64_t now = pace::CycleClock{}.now().value;
         const auto told = clock->to_tester(port_ticks(now));
-        // One tick of the port is 16 of ours; the readings of both clocks may be off by their width.
+        // One tick of the port is 16 of ours; the readings of both clocks may be off by their
+        // width.
         EXPECT_NEAR(static_cast<double>(told.value) - static_cast<double>(now), 0,
                     200 + 2 * static_cast<double>(clock->uncertainty().value));
     }

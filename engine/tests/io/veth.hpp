@@ -33,7 +33,8 @@ protected:
     void SetUp() override;
     /// Gives both ends another MTU.
     void set_mtu(unsigned mtu) const;
-    /// Opens ports of a kind on both ends, waits until nothing arrives any more, and begins to count drops. Fails the test if it cannot.
+    /// Opens ports of a kind on both ends, waits until nothing arrives any more, and begins to
+    /// count drops. Fails the test if it cannot.
     void open_ports(const std::string& kind);
     void open_ports(const PortOptions& left, const PortOptions& right);
     [[nodiscard]] PortOptions left_options(const std::string& kind) const { return port_options("left", kind + ":" + veth_->left); }
