@@ -8,7 +8,8 @@ namespace gatemark::trial {
 
 namespace {
 
-/// What a stateful gateway chooses is shown as if it took the first address of its pool and kept every port.
+/// Shows a stateful gateway's choices as if it used the first address of its pool and kept every
+/// port.
 std::vector<std::byte> frame_in(const frame::FrameTemplate& frame_template, const frame::Stream& stream, std::uint64_t number_in_class,
                                 std::uint64_t index, const TrialPlan& plan) {
     std::vector<std::byte> frame = frame_template.frame;

@@ -7,7 +7,7 @@
 
 namespace gatemark::trial {
 
-/// One frame that a trial would send, and as a correct gateway would deliver it.
+/// One frame as a trial would send it, and as a correct gateway would deliver it.
 struct PreviewedFrame {
     Direction direction = Direction::forward;
     std::uint64_t index = 0;
@@ -16,7 +16,8 @@ struct PreviewedFrame {
     std::vector<std::byte> sent, expected;
 };
 
-/// The first `request.count` frames of every direction. Frames are a pure function of seed, stream and index: no port is needed.
+/// The first `request.count` frames of every direction. Frames are a pure function of seed, stream
+/// and index: no port is needed.
 [[nodiscard]] std::variant<std::vector<PreviewedFrame>, Errors> preview_frames(const FramesRequest& request);
 
 }  // namespace gatemark::trial

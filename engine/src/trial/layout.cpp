@@ -38,7 +38,8 @@ QueueChoice choose_queues(const std::optional<unsigned>& asked, const io::PortOf
     return {queues, why + (offer.remark.empty() ? "" : "; " + offer.remark)};
 }
 
-/// Joined ports have the same number: what is asked of either, else what both can have.
+/// Joined ports have the same number of queues: the one requested for either, else what both
+/// support.
 void join(std::array<QueueChoice, 2>& choices, const LayoutRequest& request) {
     const bool left_follows = !request.queues[0] && (request.queues[1] || choices[1].queues < choices[0].queues);
     const bool right_follows = !request.queues[1] && (request.queues[0] || choices[0].queues < choices[1].queues);
@@ -49,7 +50,8 @@ void join(std::array<QueueChoice, 2>& choices, const LayoutRequest& request) {
     }
 }
 
-/// How many workers can have something to do. A port that spreads has as many queues as that; any other its own.
+/// How many workers can have something to do. A port that spreads frames gets that many queues, any
+/// other port the number it has.
 std::size_t workers_max(const LayoutRequest& request, const std::array<io::PortOffer, 2>& offers) {
     std::size_t tasks = 0;
     for (std::size_t i = 0; i < 2; ++i) {
@@ -69,15 +71,15 @@ void explain_cpus(Layout& layout, const LayoutRequest& request, const Machine& m
     if (!request.cores.empty()) {
         why.push_back("CPUs " + listed(request.cores) + " were named");
     } else {
-        why.push_back(isolated ? "only isolated CPUs are taken, because there are some"
+        why.push_back(isolated ? "only isolated CPUs are used, because there are some"
                                : "no CPU is isolated: other work may stop a worker");
         if (any([&](const Cpu& p) { return p.core != p.number; })) {
-            why.emplace_back("one hardware thread of a core is taken: two that poll would have half of it each");
+            why.emplace_back("one hardware thread of each core is used: two that poll would get half of it each");
         }
     }
     if (cpus.apart()) {
         why.push_back("the ports are on NUMA nodes " + std::to_string(nodes[0]) + " and " + std::to_string(nodes[1]) +
-                      ": each has workers on its own");
+                      ": each port has workers on its own node");
     }
     for (const unsigned number : all) {
         const Cpu* const cpu = machine.find(number);
@@ -96,7 +98,7 @@ void explain_cpus(Layout& layout, const LayoutRequest& request, const Machine& m
         }
     }
     if (!leaves_one(layout.workers, machine)) {
-        why.emplace_back("no CPU is left to the control thread: workers share theirs with everything else");
+        why.emplace_back("no CPU is left for the control thread: the workers share theirs with everything else");
     }
     if (request.cores.size() > layout.workers.size()) {
         why.push_back("only " + counted(layout.workers.size(), "worker") + " of " + std::to_string(request.cores.size()) +
@@ -118,8 +120,9 @@ std::vector<WorkerLayout> lay_out(unsigned left_queues, unsigned right_queues, c
     for (const unsigned cpu : cpus.all()) {
         workers.push_back({cpu, {}});
     }
-    // Forward frames are sent on the left and received on the right: first the tasks of that direction, then those of the other, dealt out
-    // like cards. Any run of cards is dealt evenly, so each direction is, each kind of task, and all of them together.
+    // Forward frames are sent on the left and received on the right. The tasks of that direction
+    // come first, then those of the other, and they are dealt out like cards. Any run of cards is
+    // dealt evenly, and so is each direction, each kind of task, and all of them together.
     std::array<std::size_t, 2> dealt{};
     for (const auto& [side, kind] : {std::pair{Side::left, TaskKind::send}, std::pair{Side::right, TaskKind::receive},
                                      std::pair{Side::left, TaskKind::receive}, std::pair{Side::right, TaskKind::send}}) {
@@ -177,7 +180,7 @@ std::variant<Layout, Errors> decide_layout(const LayoutRequest& request, const s
     }
     if (layout.queues[0] > 1 || layout.queues[1] > 1) {
         layout.why.emplace_back(
-            "frames that leave by two queues, or arrive on two, have no order that is known: reordering is counted within each pair of "
+            "the order of frames that leave by or arrive on different queues is unknown: reordering is counted within each pair of "
             "queues");
     }
     explain_cpus(layout, request, machine, cpus, nodes);

@@ -61,7 +61,7 @@ Numbers numbers_of(const std::vector<Cpu>& cpus) {
     return numbers;
 }
 
-/// Whether the kernel lets a thread of ours go there; a container may forbid what is isolated.
+/// Whether the kernel lets us pin a thread there; a container may forbid isolated CPUs.
 bool may_be_pinned_to(unsigned cpu, const cpu_set_t& now) {
     cpu_set_t only;
     CPU_ZERO(&only);

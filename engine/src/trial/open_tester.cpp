@@ -114,8 +114,9 @@ void start_workers(TesterParts& parts, Precedence precedence, Errors& errors) {
     }
 }
 
-/// Keeps this thread, and those that DPDK and a trial start from here on, on the CPUs that are left. A thread that wakes up behind a
-/// worker of a real-time class waits a second for 50 ms of its CPU (Linux 6.18), and the end of a trial with it.
+/// Keeps this thread, and the threads that DPDK and trials start from now on, on the CPUs that are
+/// left. A thread that wakes up on the CPU of a real-time worker waits a second for 50 ms of it
+/// (Linux 6.18), and delays the end of the trial.
 void leave_to_workers(const std::vector<WorkerLayout>& workers, const Machine& machine) {
     cpu_set_t left;
     CPU_ZERO(&left);
@@ -175,7 +176,7 @@ std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& re
     if (const Error* error = error_of(environment)) {
         return Errors{*error};
     }
-    // The drivers may offer less than was thought, never more: the memory asked for is enough.
+    // The drivers may offer less than expected but never more, so the memory requested is enough.
     offers = {io::with_driver_limits(left->name, offers[0]), io::with_driver_limits(right->name, offers[1])};
     decided = decide_layout(layout_request, offers, machine);
     take_queues();

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-/// Facts about one trial, no opinions.
+/// Facts about one trial, without judgement.
 namespace gatemark::trial {
 
 struct ClassReport {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-/// What the other half of gatemark may ask for, already typed; `control` reads it from JSON.
+/// The requests of the other half of gatemark, as types; `control` reads them from JSON.
 namespace gatemark::trial {
 
 enum class Side : std::uint8_t { left, right };
@@ -29,7 +29,7 @@ using frame::signature::Direction;
 
 struct SideRequest {
     std::string port;
-    std::optional<unsigned> queues;  ///< nothing: chosen by `decide_layout`
+    std::optional<unsigned> queues;  ///< if absent, `decide_layout` chooses
     unsigned ring_frames = 4096, mtu = 1500;
     std::optional<std::uint16_t> vlan_id;
     std::vector<frame::HostSet> answer_for;
@@ -37,16 +37,16 @@ struct SideRequest {
     std::optional<net::MacAddress> gateway_mac;
 };
 
-/// What the layout of the tasks depends on, beside the machine.
+/// What the layout of the tasks depends on, apart from the machine.
 struct LayoutRequest {
     std::array<std::string, 2> ports{};               ///< by Side
-    std::array<std::optional<unsigned>, 2> queues{};  ///< nothing: chosen by `decide_layout`
-    std::vector<unsigned> cores{};                    ///< empty: chosen by `decide_layout`
+    std::array<std::optional<unsigned>, 2> queues{};  ///< if absent, `decide_layout` chooses
+    std::vector<unsigned> cores{};                    ///< if empty, `decide_layout` chooses
 };
 
 struct OpenRequest {
     SideRequest left, right;
-    std::vector<unsigned> cores{};  ///< empty: chosen by `decide_layout`
+    std::vector<unsigned> cores{};  ///< if empty, `decide_layout` chooses
     bool huge_pages_allowed = true;
 };
 
@@ -56,12 +56,13 @@ struct ResolveRequest {
     std::chrono::nanoseconds timeout{};
 };
 
-/// RFC 2544 section 23: after a routing update, after learning frames, for residual frames, for the DUT to restabilise.
+/// RFC 2544 section 23: after a routing update, after learning frames, for residual frames, for the
+/// DUT to restabilise.
 struct Waits {
     std::chrono::nanoseconds settle{}, learn{}, drain{}, rest{};
 };
 
-/// From `after` on the load is another one (RFC 2544 section 26.5).
+/// From `after` on the load is different (RFC 2544 section 26.5).
 struct RateStep {
     std::chrono::nanoseconds after{};
     std::uint64_t frames_per_second = 1;
@@ -75,7 +76,8 @@ struct DirectionRequest {
     std::optional<frame::StreamRequest> foreground, background;
 };
 
-/// A trial as one phase of a stateful test (RFC 9693 section 4). The four-tuples are those of the Initiator's foreground stream.
+/// A trial as one phase of a stateful test (RFC 9693 section 4). The four-tuples are those of the
+/// Initiator's foreground stream.
 struct ConnectionsRequest {
     state::Phase phase = state::Phase::establish;
     Side initiator = Side::left;
@@ -110,7 +112,7 @@ struct TrialRequest {
     std::vector<DirectionRequest> directions;
 };
 
-/// A look at the frames a trial would send; needs no port.
+/// A preview of the frames that a trial would send; needs no port.
 struct FramesRequest {
     std::uint64_t count = 1;
     TrialRequest trial;

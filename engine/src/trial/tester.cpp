@@ -13,7 +13,7 @@ LinkPlan TesterParts::links() {
     LinkPlan plan;
     for (std::size_t i = 0; i < 2; ++i) {
         const TesterSide& tester_side = *sides[i];
-        // Without a gateway the far end of the wire is the other port: loop-back.
+        // Without a gateway, the other port is at the far end of the wire: loop-back.
         plan.sides[i] = {.source = tester_side.link.own_mac,
                          .destination = tester_side.gateway_mac.value_or(sides[1 - i]->link.own_mac),
                          .vlan_id = tester_side.link.vlan_id};
@@ -76,7 +76,7 @@ std::variant<net::MacAddress, Errors> Tester::resolve(const ResolveRequest& requ
 
 namespace {
 
-/// Test phase 1 begins with an empty state table; test phase 2 never with one that is not full.
+/// Test phase 1 begins with an empty state table, and test phase 2 only with a full one.
 std::optional<Error> prepare(ConnectionMemory& memory, const ConnectionPlan& plan) {
     if (plan.phase == state::Phase::establish) {
         memory.plan.reset();

@@ -24,14 +24,15 @@ struct OpenedFacts {
     bool huge_pages = false;
 };
 
-/// How `Tester::open` would lay out the tasks. Opens nothing, so what only a driver knows is not in it; it says so.
+/// How `Tester::open` would lay out the tasks. Opens nothing, so it does not include what only a
+/// driver knows, and says so.
 [[nodiscard]] std::variant<Layout, Errors> preview_layout(const LayoutRequest& request, const Machine& machine);
 
-/// The opened Tester: two ports, their queues, the workers that poll them. Neighbours are answered from its beginning to its end, between
-/// trials as well.
+/// The opened Tester: two ports, their queues, and the workers that poll them. It answers
+/// neighbours for its whole life, between trials as well.
 class Tester {
 public:
-    /// From then on the calling thread keeps to the CPUs that the workers leave.
+    /// From then on the calling thread runs on the CPUs that the workers leave.
     [[nodiscard]] static std::variant<std::unique_ptr<Tester>, Errors> open(const OpenRequest& request, const Machine& machine,
                                                                             std::uint64_t ticks_per_second);
     ~Tester();
@@ -39,12 +40,13 @@ public:
     Tester& operator=(const Tester&) = delete;
 
     [[nodiscard]] OpenedFacts facts() const;
-    /// Asks for the gateway's link-layer address and keeps it for the port (RFC 826, RFC 4861 section 7.2).
+    /// Resolves the gateway's link-layer address and remembers it for the port (RFC 826, RFC 4861
+    /// section 7.2).
     [[nodiscard]] std::variant<net::MacAddress, Errors> resolve(const ResolveRequest& request, Watcher& watcher);
     [[nodiscard]] std::variant<TrialReport, Errors> run(const TrialRequest& request, Watcher& watcher);
     /// What the state table says about the gateway, after a trial that established connections.
     [[nodiscard]] std::variant<state::Behaviour, Errors> behaviour() const;
-    /// Connections of the last trial that established any; 0 before the first.
+    /// Connections of the last trial that established any; 0 before the first such trial.
     [[nodiscard]] std::uint64_t connection_count() const;
 
 private:

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-/// The inside of `Tester`, shared by the files that open it and run trials on it.
+/// The internals of `Tester`, shared by the files that open it and run trials on it.
 namespace gatemark::trial {
 
 /// Template slots of every transmit queue.
@@ -28,11 +28,11 @@ struct QueuePair {
     std::vector<io::FramePool> pools;  ///< by Slot
     std::unique_ptr<io::TransmitQueue> transmit;
     std::unique_ptr<io::ReceiveQueue> receive;
-    std::unique_ptr<loop::NeighborMailbox> mailbox;  ///< one for each receiver, as its letters have one writer
-    std::unique_ptr<IdleReceiver> idle_receiver;     ///< between trials: only neighbours are heard
+    std::unique_ptr<loop::NeighborMailbox> mailbox;  ///< one for each receiver, because a mailbox has one writer
+    std::unique_ptr<IdleReceiver> idle_receiver;     ///< between trials, for neighbour messages only
 };
 
-/// Where a port's gateway is: how trials learn and address it.
+/// The gateway at a port: its address, and the address that we ask from.
 struct KnownGateway {
     net::Address gateway, source;
 };
@@ -50,14 +50,15 @@ struct TesterSide {
     std::vector<KnownGateway> gateways;  ///< one a family at most
 };
 
-/// What the Responder learned, kept from one trial to the next: test phase 1 fills it, test phase 2 reads it.
+/// What the Responder learned, kept between trials: test phase 1 fills it, test phase 2 reads it.
 struct ConnectionMemory {
     state::StateTable table;
     std::optional<ConnectionPlan> plan;  ///< of the trial that filled it
     std::uint64_t established = 0;
 };
 
-/// What is recorded of the frames of one direction; kept from trial to trial for its memory.
+/// What is recorded of the frames of one direction; reused from trial to trial because of its
+/// memory.
 struct DirectionMemory {
     record::ArrivalBitmap arrivals;
     std::array<record::DelayWindow, 2> windows;  ///< by class
@@ -70,10 +71,10 @@ struct TesterParts {
     [[nodiscard]] TesterSide& side(Side which) { return *sides[static_cast<std::size_t>(which)]; }
     [[nodiscard]] DirectionMemory& memory(Direction direction) { return memories[static_cast<std::size_t>(direction)]; }
     [[nodiscard]] LinkPlan links();
-    /// Has every worker poll its list, and returns when none polls another one.
+    /// Has every worker poll its list, and returns when none polls its previous one.
     void hand_out(const std::vector<TaskList>& lists);
 
-    io::DpdkEnvironment environment;  // first in, last out
+    io::DpdkEnvironment environment;  // created first, destroyed last
     pace::TickScale scale;
     pace::CycleClock clock;
     std::array<std::unique_ptr<TesterSide>, 2> sides;
@@ -81,7 +82,7 @@ struct TesterParts {
     Layout layout;
     std::vector<TaskList> idle_lists;              ///< by worker
     std::array<DirectionMemory, 2> memories;       ///< by Direction
-    std::vector<std::unique_ptr<Worker>> workers;  // last in, first out
+    std::vector<std::unique_ptr<Worker>> workers;  // created last, destroyed first
 };
 
 }  // namespace gatemark::trial

@@ -10,13 +10,13 @@ namespace {
 
 using frame::signature::TrafficClass;
 
-/// One bit a frame is kept; beyond 8 GiB of bits a trial is a mistake.
+/// One bit per frame is kept; a trial that needs more than 8 GiB of bits is a mistake.
 constexpr std::uint64_t frame_count_limit = std::uint64_t{1} << 36;
 
 void check_hosts(const frame::HostSet& hosts, const std::string& where, Errors& errors) {
     if (hosts.varies() && hosts.offset + 2 > net::address_bytes(hosts.address.family)) {
-        errors.push_back({"the varying part of the address lies outside it", where + ".offset",
-                          "choose an offset of 0 to 2 for IPv4, 0 to 14 for IPv6"});
+        errors.push_back(
+            {"the varying part is outside the address", where + ".offset", "choose an offset of 0 to 2 for IPv4, 0 to 14 for IPv6"});
     }
     if (hosts.part.minimum > hosts.part.maximum) {
         errors.push_back({"minimum is above maximum", where, "swap them"});
@@ -40,7 +40,8 @@ void check_ports(const frame::ValueRange& ports, const std::string& where, Error
 /// The range of one digit of a four-tuple.
 enumerate::TupleRange tuple_range(const frame::ValueRange& range) { return {.minimum = range.minimum, .count = range.count()}; }
 
-/// What the Responder's foreground must look like beside the Initiator's: source and destination change places.
+/// Checks the Responder's foreground against the Initiator's: source and destination must be
+/// swapped.
 bool is_mirror_image(const frame::StreamRequest& a, const frame::StreamRequest& b) {
     const auto same_ports = [](const frame::ValueRange& mine, const frame::ValueRange& other) {
         return mine.minimum == other.minimum && mine.maximum == other.maximum;
@@ -49,7 +50,8 @@ bool is_mirror_image(const frame::StreamRequest& a, const frame::StreamRequest& 
            same_ports(a.destination_ports, b.source_ports);
 }
 
-/// Checks the connections and numbers them; what is asked of the streams' hosts and ports was checked with the streams.
+/// Checks the connections and numbers them; the hosts and ports of the streams have been checked
+/// already.
 std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors& errors) {
     const ConnectionsRequest& request = *trial.connections;
     const Direction upload = request.initiator == Side::left ? Direction::forward : Direction::reverse;
@@ -62,13 +64,13 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
     const std::size_t before = errors.size();
     if (request.phase == state::Phase::establish && (initiator == nullptr || trial.directions.size() != 1)) {
         errors.push_back(
-            {"connections are established in the Initiator's direction alone", "directions", "send that direction, with foreground"});
+            {"connections are established in the Initiator's direction only", "directions", "send that direction, with foreground"});
     }
     if (initiator == nullptr && responder == nullptr) {
-        errors.push_back({"no direction has foreground frames, which connections are made of", "directions", "give a foreground stream"});
+        errors.push_back({"no direction has foreground frames, which connections consist of", "directions", "give a foreground stream"});
     }
     if (initiator != nullptr && responder != nullptr && !is_mirror_image(*initiator, *responder)) {
-        errors.push_back({"the Responder's stream is no mirror image of the Initiator's", "connections", "exchange hosts and ports"});
+        errors.push_back({"the Responder's stream is not the mirror image of the Initiator's", "connections", "exchange hosts and ports"});
     }
     auto pool = net::AddressPool::make(request.pool, "connections.pool");
     if (const Error* error = error_of(pool)) {
@@ -112,7 +114,7 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
     return errors.size() == before ? std::optional{plan} : std::nullopt;
 }
 
-/// What a stream's frames have to do with the connections; only foreground has any.
+/// The connections that a stream's frames belong to; only foreground has any.
 std::optional<frame::ConnectionTraffic> traffic_of(const ConnectionPlan& plan, const ConnectionsRequest& request, Direction direction) {
     using Mode = enumerate::ConnectionChoice::Mode;
     if (direction != plan.upload()) {
@@ -163,7 +165,7 @@ std::optional<frame::Stream> plan_stream(const std::optional<frame::StreamReques
     return std::get<frame::Stream>(std::move(stream));
 }
 
-/// Frames of a whole trial, before the step of its load and after it.
+/// The frames of a whole trial, before the load step and after it.
 std::uint64_t frame_count(std::chrono::nanoseconds duration, const DirectionRequest& direction) {
     if (!direction.step || duration <= direction.step->after) {
         return frame_count_of(duration, direction.frames_per_second);
@@ -236,7 +238,7 @@ std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, con
             continue;
         }
         if (direction.foreground_n == 0 || direction.foreground_m > direction.foreground_n) {
-            errors.push_back({"m of n frames cannot be foreground with m above n or n of 0", where, "choose 0 <= m <= n and n >= 1"});
+            errors.push_back({"the share m/n of foreground frames needs m <= n and n >= 1", where, "choose 0 <= m <= n and n >= 1"});
             continue;
         }
         DirectionPlan& direction_plan = plan.directions.emplace_back();
@@ -250,7 +252,7 @@ std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, con
                               "choose a duration and rate of 1 to 2^36 frames"});
         }
         if (direction.step && (direction.step->after >= request.duration || direction.step->after.count() == 0)) {
-            errors.push_back({"the load steps outside of the trial", where + ".step.after_ns", "choose a time before duration_ns"});
+            errors.push_back({"the load changes outside the trial", where + ".step.after_ns", "choose a time before duration_ns"});
         }
         if (request.delays.tags) {
             direction_plan.tags = plan_tags(*request.delays.tags, direction, direction_plan.frame_count, where, errors);

@@ -26,7 +26,7 @@ struct DirectionPlan {
     [[nodiscard]] std::uint64_t intended_background() const noexcept { return frame_count - intended_foreground(); }
 };
 
-/// Which connections a state table was filled with: a phase that uses it must mean the same ones.
+/// Which connections a state table was filled with: a trial that uses it must have the same ones.
 struct ConnectionIdentity {
     enumerate::TupleRanges ranges;
     enumerate::Order order = enumerate::Order::pseudorandom;
@@ -46,7 +46,8 @@ struct ConnectionPlan {
     [[nodiscard]] enumerate::ConnectionSet set() const noexcept;
 };
 
-/// All of a trial that can be computed before its first frame. Making one is the last place where a trial may fail.
+/// Everything about a trial that can be computed before its first frame. Making a plan is the last
+/// step that may fail.
 struct TrialPlan {
     std::uint32_t trial_id = 0;
     std::optional<ConnectionPlan> connections;
@@ -62,15 +63,16 @@ struct TrialPlan {
     }
 };
 
-/// What a trial must know of the ports: own and gateway's link-layer addresses, VLAN tags.
+/// What a trial must know about the ports: the link-layer addresses of Tester and gateway, and VLAN
+/// tags.
 struct LinkPlan {
     std::array<frame::LinkAddresses, 2> sides;  ///< by Side
 };
 
-/// All problems at once.
+/// Returns all problems at once.
 [[nodiscard]] std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, const LinkPlan& links);
 
-/// Frames that `duration` at `frames_per_second` holds: floor(duration * rate), in 128 bits.
+/// The number of frames in `duration` at `frames_per_second`: floor(duration * rate), in 128 bits.
 [[nodiscard]] std::uint64_t frame_count_of(std::chrono::nanoseconds duration, std::uint64_t frames_per_second) noexcept;
 
 }  // namespace gatemark::trial

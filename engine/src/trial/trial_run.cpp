@@ -11,12 +11,15 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// From handing the tasks to the workers to the first frame: every worker polls its new list by then.
+/// The time from handing the tasks to the workers to the first frame; every worker polls its new
+/// list by then.
 constexpr auto start_delay = 2ms;
-/// How often the control thread looks whether all is sent, near the end of the trial and before. Each look takes the CPU that the
-/// gateway may be working on: a gateway in a namespace showed it in the hundredth of its frames that took longest.
+/// How often the control thread checks whether everything is sent: near the end of the trial, and
+/// before. Each check takes time from a CPU that the gateway may be working on, which shows in the
+/// 99th percentile of the delays of a gateway in a namespace.
 constexpr auto look_interval = 2ms, long_look_interval = 100ms;
-/// Learning frames are sent for this many hosts a family; more would overflow a gateway's neighbour table.
+/// Learning frames are sent for at most this many hosts per family; more would overflow a gateway's
+/// neighbour table.
 constexpr std::uint32_t taught_hosts_max = 4096;
 
 io::OwnDrops difference(const io::OwnDrops& after, const io::OwnDrops& before) {
@@ -42,7 +45,7 @@ TrialRun::TrialRun(TesterParts& parts, const TrialRequest& request, const TrialP
 }
 
 TrialReport TrialRun::execute() {
-    const auto begun = SteadyClock::now();  // memory and templates are made ready while the gateway settles
+    const auto begun = SteadyClock::now();  // memory and templates are prepared while the gateway settles
     reset_memories();
     make_receivers();
     set_templates();
@@ -59,7 +62,7 @@ TrialReport TrialRun::execute() {
         }
     }
     parts_.hand_out(parts_.idle_lists);
-    const auto rest_begun = SteadyClock::now();  // and the report is made while it rests
+    const auto rest_begun = SteadyClock::now();  // the report is made while it rests
     for (const PlacedSender& sender : senders_) {
         sender.sender->release_rest();
     }
@@ -231,8 +234,8 @@ bool TrialRun::pass(const char* phase, std::chrono::nanoseconds time, SteadyCloc
     return !report_.cancelled;
 }
 
-/// Learning frames (RFC 2544 section 23 b and appendix C.2.4.1): the gateway is asked from every emulated host, so it learns where each one
-/// is before the first test frame waits for it.
+/// Learning frames (RFC 2544 section 23 b and appendix C.2.4.1): the gateway is asked from every
+/// emulated host, so it learns where each one is before the first test frame waits for it.
 void TrialRun::teach() {
     for (const auto& side : parts_.sides) {
         std::vector<Responder::Question> questions;
@@ -346,7 +349,7 @@ void TrialRun::fill_class(ClassReport& report, const DirectionPlan& plan, Traffi
     }
 }
 
-/// Tags stand in frames of both classes; each class has its own.
+/// Frames of both classes carry tags; this selects those of one class.
 record::TagFacts TrialRun::tags_of(const DirectionPlan& plan, TrafficClass traffic_class) const {
     const record::TaggedDelays& tags = parts_.memory(plan.direction).tags;
     std::vector<std::uint64_t> delays;
@@ -373,7 +376,8 @@ void TrialRun::fill_port(PortReport& report, Side side) const {
     }
 }
 
-/// A connection is established once its frame has arrived right: exactly then it has an entry in the state table.
+/// A connection is established once its frame has arrived without a fault: only then has it an
+/// entry in the state table.
 void TrialRun::fill_connections() {
     if (!plan_.connections) {
         return;

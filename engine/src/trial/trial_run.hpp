@@ -8,7 +8,8 @@
 
 namespace gatemark::trial {
 
-/// One trial from its waits to its report (RFC 2544 section 23). Phases: settle, learn, send, drain, rest.
+/// One trial from its waits to its report (RFC 2544 section 23). Phases: settle, learn, send,
+/// drain, rest.
 class TrialRun {
 public:
     /// `parts`, `request`, `plan` and `watcher` outlive the run.
@@ -35,18 +36,20 @@ private:
     [[nodiscard]] std::unique_ptr<loop::SendingTask> make_sender(const loop::SenderPlan& plan, io::TransmitQueue& queue);
     void set_templates();
     [[nodiscard]] std::vector<TaskList> task_lists() const;
-    /// Waits until `time` has passed since `start`, reporting progress; returns false once the trial is cancelled. What was done since
-    /// `start` passes in this wait, which is never shorter than it is named.
+    /// Waits until `time` has passed since `start`, reporting progress; returns false once the
+    /// trial is cancelled. Work done since `start` counts towards the wait, which is never shorter
+    /// than `time`.
     bool pass(const char* phase, std::chrono::nanoseconds time, std::chrono::steady_clock::time_point start);
     void teach();
-    /// How long to wait before looking again while frames are sent, given the time until the last one is due.
+    /// How long to wait before the next check while frames are sent, given the time until the last
+    /// one is due.
     [[nodiscard]] std::chrono::nanoseconds until_next_look(std::chrono::nanoseconds left) const;
-    /// Keeps the clocks of ports that stamp frames in step with ours.
+    /// Follows the clocks of ports that stamp frames.
     void follow_clocks();
     void send();
     [[nodiscard]] Progress progress(const char* phase, std::chrono::nanoseconds elapsed) const;
     [[nodiscard]] bool all_sent() const;
-    /// Whether a sender was so late that the trial is spoiled; nobody sends on then.
+    /// Whether a sender was so late that the trial is spoiled; all senders then stop.
     [[nodiscard]] bool one_gave_up() const;
 
     void fill_direction(DirectionReport& report, const DirectionPlan& plan) const;

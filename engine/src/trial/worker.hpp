@@ -8,19 +8,21 @@
 
 namespace gatemark::trial {
 
-/// The tasks that a worker polls in turn. An idle list is polled now and then, a busy one without pause.
+/// The tasks that a worker polls in turn. An idle list is polled from time to time, a busy one
+/// without pause.
 struct TaskList {
     std::vector<loop::Task*> tasks;
     bool idle = true;
 };
 
-/// What a worker may do to the other work of its CPU.
+/// How a worker treats other work on its CPU.
 enum class Precedence {
-    shared,  ///< before it, as a nice value makes it
-    alone,   ///< instead of it: only where a CPU is left over for everything else
+    shared,  ///< has precedence, by its nice value
+    alone,   ///< displaces it: only if a CPU is left for everything else
 };
 
-/// A thread on one CPU that polls a list of tasks until it is given another one. Lists are handed over whole, between two rounds.
+/// A thread on one CPU that polls a list of tasks until it is given another list. It changes lists
+/// between two rounds.
 class Worker {
 public:
     /// `idle` must outlive the worker, as must any list it is given.
@@ -30,9 +32,10 @@ public:
     Worker& operator=(const Worker&) = delete;
 
     [[nodiscard]] unsigned cpu() const noexcept { return cpu_; }
-    /// Asks for another list; returns at once. Whoever hands lists to several workers asks all, then waits for each.
+    /// Requests another list and returns at once. To hand lists to several workers, ask all of
+    /// them, then wait for each.
     void ask(const TaskList& list) noexcept { wanted_.store(&list, std::memory_order_release); }
-    /// Waits until the worker polls the list it was asked for last: nothing of the list before is in use any more.
+    /// Waits until the worker polls the latest list; nothing of earlier lists is then in use.
     void wait() const noexcept;
     /// False if the thread could not be pinned to its CPU.
     [[nodiscard]] bool pinned() const noexcept { return pinned_.load(std::memory_order_acquire); }

@@ -188,9 +188,9 @@ TEST(DecideLayout, SaysWhyAndWhatItCosts) {
     EXPECT_TRUE(has(far, "left port: 1 queue, it has one")) << far;
     EXPECT_TRUE(has(far, "CPU 6 is not on the NUMA node of a port")) << far;
     EXPECT_FALSE(has(far, "reordering")) << far;
-    EXPECT_TRUE(has(why_of(asking(chosen, Cpus{0, 1}), {single, single}, machine_of(2)), "no CPU is left to the control thread"));
+    EXPECT_TRUE(has(why_of(asking(chosen, Cpus{0, 1}), {single, single}, machine_of(2)), "no CPU is left for the control thread"));
     EXPECT_TRUE(has(why_of(asking(chosen, cpus(6)), {single, single}, machine_of(8)), "only 4 workers of 6 have a task"));
-    EXPECT_TRUE(has(why_of(asking(chosen), {single, single}, machine_of(8, 1, 1, {3})), "only isolated CPUs are taken"));
+    EXPECT_TRUE(has(why_of(asking(chosen), {single, single}, machine_of(8, 1, 1, {3})), "only isolated CPUs are used"));
     EXPECT_TRUE(has(why_of(asking(chosen), {on_node(single, 0), on_node(single, 1)}, machine_of(8, 2)), "NUMA nodes 0 and 1"));
 }
 

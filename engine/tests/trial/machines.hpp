@@ -5,7 +5,8 @@
 /// Machines to choose CPUs from.
 namespace gatemark::test {
 
-/// Numbered as Linux does on most machines: the first hardware threads of all cores, then the second ones; cores in order of their nodes.
+/// Numbered as Linux does on most machines: the first hardware threads of all cores, then the
+/// second ones; cores in order of their nodes.
 [[nodiscard]] inline trial::Machine machine_of(unsigned cores, unsigned nodes = 1, unsigned threads_per_core = 1,
                                                const std::vector<unsigned>& isolated = {}) {
     trial::Machine machine;
