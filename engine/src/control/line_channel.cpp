@@ -52,7 +52,7 @@ void LineChannel::write(const std::string& line) {
         if (put > 0) {
             done += static_cast<std::size_t>(put);
         } else if (errno != EINTR) {
-            closed_ = true;  // nobody reads any more
+            closed_ = true;  // the reader is gone
             return;
         }
     }

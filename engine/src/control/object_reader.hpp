@@ -14,8 +14,9 @@ namespace gatemark::control {
 
 using Json = nlohmann::json;
 
-/// Reads one JSON object strictly: every problem goes to `errors` with its path, and keys that nobody asked for are problems too.
-/// Values that are missing or wrong are replaced by a harmless one, so that reading can go on and find the next problem.
+/// Reads one JSON object strictly: every problem is added to `errors` with its path, and unknown
+/// keys are problems too. A missing or invalid value is replaced by a harmless one, so that reading
+/// continues and finds further problems.
 class ObjectReader {
 public:
     ObjectReader(const Json& value, std::string where, Errors& errors) : value_{value}, where_{std::move(where)}, errors_{errors} {
@@ -23,7 +24,7 @@ public:
             problem("", "is not an object", "send {...}");
         }
     }
-    // NOLINTNEXTLINE(bugprone-exception-escape): only a lack of memory throws here, and then the process may end
+    // NOLINTNEXTLINE(bugprone-exception-escape): only running out of memory throws here
     ~ObjectReader() {
         if (!value_.is_object()) {
             return;

@@ -66,7 +66,7 @@ std::optional<std::uint16_t> read_vlan(ObjectReader& reader, const std::string& 
 net::MacAddress read_mac(ObjectReader& reader, const std::string& key) {
     const auto mac = net::parse_mac(reader.text(key));
     if (!mac) {
-        reader.problem(key, "is no MAC address", "send six bytes such as 02:00:00:00:00:01");
+        reader.problem(key, "is not a MAC address", "send six bytes such as 02:00:00:00:00:01");
     }
     return mac.value_or(net::MacAddress{});
 }
@@ -103,7 +103,7 @@ std::vector<unsigned> read_cores(ObjectReader& reader) {
         if (core.is_number_unsigned() && core.get<std::uint64_t>() < 4096) {
             cores.push_back(core.get<unsigned>());
         } else {
-            reader.problem("cores", "holds something that is no CPU number", "send whole numbers");
+            reader.problem("cores", "holds something that is not a CPU number", "send whole numbers");
         }
     }
     return cores;
@@ -133,7 +133,7 @@ std::optional<net::AddressMapping> read_mapping(ObjectReader& reader, const std:
     if (reader.optional("prefix") != nullptr) {
         embedding = net::parse_prefix(reader.text("prefix"));
         if (!embedding) {
-            reader.problem("prefix", "is no IPv6 prefix with all bits below its length zero", "send one such as 2001:db8::/96");
+            reader.problem("prefix", "is not an IPv6 prefix with all bits below its length zero", "send one such as 2001:db8::/96");
         }
     }
     std::vector<net::ExplicitMapping> mappings;
@@ -236,13 +236,13 @@ std::optional<trial::ConnectionsRequest> read_connections(ObjectReader& parent, 
         if (prefix) {
             request.pool.push_back(*prefix);
         } else {
-            reader.problem("pool", "holds something that is no prefix", "send prefixes such as 198.19.0.1/32");
+            reader.problem("pool", "holds something that is not a prefix", "send prefixes such as 198.19.0.1/32");
         }
     }
     return request;
 }
 
-/// What is left out is not recorded.
+/// Whatever is left out is not recorded.
 trial::DelaysRequest read_delays(ObjectReader& parent, Errors& errors) {
     trial::DelaysRequest request;
     const Json* const value = parent.optional("delays");

@@ -5,7 +5,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-/// From JSON to typed requests (protocol/README.md). Every problem is added to `errors`; with any, the value is not to be used.
+/// From JSON to typed requests (protocol/README.md). Every problem is added to `errors`; if there
+/// is any, the value must not be used.
 namespace gatemark::control {
 
 [[nodiscard]] trial::OpenRequest read_open_request(const nlohmann::json& message, Errors& errors);

@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 constexpr int protocol_version = 3;
 
-/// Looks out for `cancel` and for the client's end while a trial runs.
+/// Watches for `cancel` and for the end of the client while a trial runs.
 class ClientWatcher final : public trial::Watcher {
 public:
     ClientWatcher(LineChannel& channel, Json id) : channel_{channel}, id_(std::move(id)) {}
@@ -29,7 +29,7 @@ public:
             return !channel_.ended();
         }
         const Json message = Json::parse(*line, nullptr, false);
-        // `value` would throw if "request" were no string.
+        // `value` would throw if "request" were not a string.
         return !(message.is_object() && message.contains("request") && message["request"] == "cancel");
     }
     void report(const trial::Progress& progress) override {
@@ -52,7 +52,7 @@ bool counter_is_invariant() {
         }
     }
 #if defined(__aarch64__)
-    return true;  // the generic timer is, by the architecture
+    return true;  // guaranteed by the architecture for the generic timer
 #else
     return false;
 #endif
@@ -79,11 +79,11 @@ void Server::answer_line(const std::string& line) {
     Errors errors;
     if (!message.is_object() || !message.contains("id") || !message["id"].is_number_integer() || !message.contains("request") ||
         !message["request"].is_string()) {
-        errors.push_back({"a line is no request", "", "send one JSON object a line with `request` and an integer `id`"});
+        errors.push_back({"a line is not a request", "", "send one JSON object per line with `request` and an integer `id`"});
     } else {
         answer["id"] = message["id"];
         if (message["request"] == "cancel") {
-            return;  // the trial it meant has ended already
+            return;  // its trial has already ended
         }
         errors = handle(message["request"].get<std::string>(), message, answer);
     }

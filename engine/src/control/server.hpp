@@ -12,7 +12,8 @@
 
 namespace gatemark::control {
 
-/// Answers requests, one at a time, until it is told to close or the client goes away (protocol/README.md).
+/// Answers requests, one at a time, until a `close` request or the end of the client
+/// (protocol/README.md).
 class Server {
 public:
     Server(LineChannel& channel, std::uint64_t ticks_per_second);
@@ -34,7 +35,7 @@ private:
 
     LineChannel& channel_;
     std::uint64_t ticks_per_second_;
-    const trial::Machine machine_ = trial::read_machine();  ///< before this thread leaves CPUs to workers
+    const trial::Machine machine_ = trial::read_machine();  ///< read before this thread leaves CPUs to the workers
     std::unique_ptr<trial::Tester> tester_;
     bool closing_ = false;
 };

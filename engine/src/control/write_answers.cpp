@@ -52,7 +52,7 @@ Json class_json(const trial::ClassReport& report, bool with_histograms, const pa
 
 Json direction_json(const trial::DirectionReport& report, bool with_histograms, const pace::TickScale& scale) {
     Json histogram = Json::array();
-    // Below 64 ticks, about 30 ns, a burst is on time as far as a clock reading can tell.
+    // Lateness below 64 ticks, about 30 ns, is within the precision of the clock readings.
     constexpr std::size_t first_bucket = 6;
     std::uint64_t bursts = 0;
     for (std::size_t bucket = 0; bucket < record::LatenessHistogram::buckets; ++bucket) {

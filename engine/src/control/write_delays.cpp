@@ -27,7 +27,7 @@ Json or_null(const std::optional<pace::Ticks>& ticks, const pace::TickScale& sca
     return ticks ? Json(nanoseconds(*ticks, scale)) : Json{};
 }
 
-/// The used buckets, lowest first; those that are the same to the nanosecond are one.
+/// The buckets in use, lowest first; buckets that are equal to the nanosecond are merged.
 template <class Recorded>
 Json histogram_json(const Recorded& recorded, const pace::TickScale& scale) {
     std::vector<std::pair<std::int64_t, std::uint64_t>> buckets;

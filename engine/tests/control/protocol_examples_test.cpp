@@ -98,7 +98,8 @@ TEST(ProtocolExamples, TheFramesAnswerIsWhatTheFramesRequestGives) {
 }
 
 TEST(ProtocolExamples, AnswersHaveTheKeysThatTheEngineWrites) {
-    // Every key that the engine writes is in the example, and the other way round; numbers may differ.
+    // Every key that the engine writes is in the example, and the other way round; numbers may
+    // differ.
     trial::TrialReport report;
     report.with_histograms = true;
     report.directions.resize(1);

@@ -134,7 +134,8 @@ TEST(ReadHosts, FixedHostsAreTakenAsTheyStand) {
     EXPECT_TRUE(request.left.answer_for[0].many_networks);
 }
 
-/// Replaces one value after the other, at every depth, by values of every type: reading must tell problems, never throw or crash.
+/// Replaces one value after the other, at every depth, by values of every type: reading must report
+/// problems, and never throw or crash.
 void with_each_value_replaced(Json& root, Json& part, const std::function<void()>& visit) {
     const Json replacements = Json::parse(R"([null,true,-1,0,1,2,1.5,18446744073709551615,"","x",[],[null],{},{"a":1},"1.2.3.4\u0000/5"])");
     for (auto& value : part) {

@@ -14,7 +14,8 @@ namespace {
 using Json = nlohmann::json;
 using namespace std::chrono_literals;
 
-/// The whole engine behind its pipes, with a pair of rings as its wire: what one port sends the other receives.
+/// The whole engine behind its pipes, with a pair of rings as its wire: what one port sends the
+/// other receives.
 class RingTrial : public testing::Test {
 protected:
     static void SetUpTestSuite() {

@@ -119,7 +119,7 @@ TEST(Server, HostileLinesGetAnErrorAndTheNextRequestItsAnswer) {
                                    R"({"request":"\u0000","id":1})"};
     const std::size_t hostile = lines.size();
     lines.emplace_back("");                                // no line at all: no answer
-    lines.emplace_back(R"({"request":"cancel","id":9})");  // comes too late: no answer of its own
+    lines.emplace_back(R"({"request":"cancel","id":9})");  // too late: gets no answer
     lines.emplace_back(R"({"request":"hello","id":10})");
     const auto answers = answers_to(lines);
     ASSERT_EQ(answers.size(), hostile + 1);
