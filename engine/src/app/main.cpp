@@ -12,8 +12,8 @@
 
 namespace {
 
-/// What a trial frees stays ours for the next one: half of the engine's work between two short trials was in pages given back and asked for
-/// again (perf; its histograms are of 288 kB each).
+/// Keeps what a trial frees for the next one: otherwise returning pages and requesting them again,
+/// for histograms of 288 kB each, would be half of the work between two short trials.
 void keep_freed_memory() {
     constexpr int mib = 1 << 20;
     mallopt(M_MMAP_THRESHOLD, 32 * mib);
@@ -22,7 +22,8 @@ void keep_freed_memory() {
 
 }  // namespace
 
-/// The engine's process: JSON lines on standard input and output (protocol/README.md), words on standard error.
+/// The engine's process: JSON lines on standard input and output (protocol/README.md), messages for
+/// people on standard error.
 int main(int argument_count, char** arguments) {
     if (argument_count == 2 && std::strcmp(arguments[1], "--version") == 0) {
         std::puts("gatemark-engine " GATEMARK_VERSION);
@@ -39,13 +40,14 @@ int main(int argument_count, char** arguments) {
     std::signal(SIGPIPE, SIG_IGN);     // a client that went away is noticed by the channel
     std::signal(SIGINT, SIG_IGN);      // Ctrl-C in a terminal reaches us too; the parent decides and sends `cancel`
 
-    // DPDK and its drivers may print; only the protocol may reach the client.
+    // DPDK and its drivers may print to standard output, but only the protocol may reach the
+    // client.
     const int output = dup(STDOUT_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
 
     keep_freed_memory();
     const gatemark::pace::Calibration calibration;
-    gatemark::io::load_drivers();  // while the calibration needs its time
+    gatemark::io::load_drivers();  // while the calibration waits
     gatemark::control::LineChannel channel{STDIN_FILENO, output};
     gatemark::control::Server{channel, calibration.ticks_per_second()}.serve();
     return 0;
