@@ -10,7 +10,7 @@ namespace {
 
 constexpr Ipv6Number all_ones = ~Ipv6Number{0};
 
-/// The number with `count` ones at its top.
+/// The number whose highest `count` bits are set.
 constexpr Ipv6Number top_ones(unsigned count) noexcept { return count == 0 ? Ipv6Number{0} : all_ones << (128 - count); }
 
 Ipv4Number ipv4_of(const net::Address& address) noexcept { return load_big_endian<std::uint32_t>(address.bytes.data()); }
@@ -29,7 +29,8 @@ void store_ipv6(std::byte* bytes, Ipv6Number number) noexcept {
 EmbeddingPrefix::EmbeddingPrefix(const net::Prefix& prefix) noexcept
     : prefix_{load_ipv6(prefix.address.bytes.data()) & top_ones(prefix.length)}, length_{prefix.length} {}
 
-// Bits 64 to 71 stay zero, so up to length 64 the IPv4 address has one part above them (64 - length bits) and one below.
+// Bits 64 to 71 stay zero, so up to length 64 the IPv4 address has one part above them (64 - length
+// bits) and one below.
 
 Ipv6Number EmbeddingPrefix::embed(Ipv4Number ipv4) const noexcept {
     if (length_ == 96) {

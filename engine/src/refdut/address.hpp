@@ -9,26 +9,27 @@
 
 namespace gatemark::refdut {
 
-/// An IPv6 address as a number, first byte highest.
+/// An IPv6 address as a number; the first byte is the most significant.
 using Ipv6Number = Wide;
 using Ipv4Number = std::uint32_t;
 
 [[nodiscard]] Ipv6Number load_ipv6(const std::byte* bytes) noexcept;
 void store_ipv6(std::byte* bytes, Ipv6Number number) noexcept;
 
-/// One explicit address mapping (RFC 7757 section 3.1): the bits behind both prefixes are the same.
+/// One explicit address mapping (RFC 7757 section 3.1): the bits after both prefixes are the same.
 struct EamEntry {
     net::Prefix ipv4, ipv6;
 };
 
-/// IPv4 addresses embedded in an IPv6 prefix (RFC 6052 section 2.2): 32, 40, 48, 56, 64 or 96 bits, byte 8 of the address is zero.
+/// IPv4 addresses embedded in an IPv6 prefix (RFC 6052 section 2.2): 32, 40, 48, 56, 64 or 96 bits,
+/// byte 8 of the address is zero.
 class EmbeddingPrefix {
 public:
-    /// `prefix` is IPv6 and of one of the lengths above.
+    /// `prefix` is an IPv6 prefix of one of these lengths.
     explicit EmbeddingPrefix(const net::Prefix& prefix) noexcept;
 
     [[nodiscard]] Ipv6Number embed(Ipv4Number ipv4) const noexcept;
-    /// None if the address is not of this prefix. Byte 8 and the suffix are not looked at.
+    /// None if the address does not have this prefix. Byte 8 and the suffix are ignored.
     [[nodiscard]] std::optional<Ipv4Number> extract(Ipv6Number ipv6) const noexcept;
 
 private:
@@ -36,7 +37,8 @@ private:
     unsigned length_;
 };
 
-/// How addresses of one family are represented in the other: the explicit mapping with the longest prefix, else the embedded form.
+/// How addresses of one family are represented in the other: by the explicit mapping with the
+/// longest prefix, else embedded.
 class AddressMap {
 public:
     AddressMap() = default;
@@ -44,14 +46,15 @@ public:
 
     [[nodiscard]] std::optional<Ipv6Number> to_ipv6(Ipv4Number ipv4) const noexcept;
     [[nodiscard]] std::optional<Ipv4Number> to_ipv4(Ipv6Number ipv6) const noexcept;
-    /// Whether the address stands for an IPv4 one by the prefix alone: no IPv6 host can have it.
+    /// Whether the address represents an IPv4 address by its prefix alone, so that no IPv6 host can
+    /// have it.
     [[nodiscard]] bool only_embedded(Ipv6Number ipv6) const noexcept;
 
 private:
     struct Entry {
         Ipv4Number ipv4, ipv4_mask;
         Ipv6Number ipv6, ipv6_mask;
-        unsigned suffix_bits, shift;  ///< the IPv4 suffix is `suffix_bits` long and stands `shift` bits above the end of the IPv6 address
+        unsigned suffix_bits, shift;  ///< the IPv4 suffix has `suffix_bits` bits and is `shift` bits above the end of the IPv6 address
     };
     [[nodiscard]] const Entry* entry_of(Ipv6Number ipv6) const noexcept;
 

@@ -21,7 +21,7 @@ void check_pref64(const TranslationConfig& config, Errors& errors) {
         errors.push_back({"mode " + std::string{mode_names[static_cast<std::size_t>(config.mode)]} + " embeds no addresses",
                           "translation.prefix", "leave it out, or set mode to siit, nat64 or nat46"});
     } else if (prefix.address.family != net::Family::ipv6 || std::find(lengths.begin(), lengths.end(), prefix.length) == lengths.end()) {
-        errors.push_back({text(prefix) + " is no translation prefix", "translation.prefix",
+        errors.push_back({text(prefix) + " is not a translation prefix", "translation.prefix",
                           "an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits (RFC 6052 section 2.2)"});
     } else if (prefix.address.bytes[8] != std::byte{0}) {
         errors.push_back(
@@ -88,7 +88,7 @@ void check_pool(const TranslationConfig& config, Errors& errors) {
             {"has more than " + std::to_string(PortPool::addresses_max) + " addresses", "translation.pool", "use longer prefixes"});
     }
     if (config.pool.port_min == 0 || config.pool.port_min > config.pool.port_max) {
-        errors.push_back({"is no range of ports", "translation.pool_ports", "write the lower port first, 1 to 65535"});
+        errors.push_back({"is not a range of ports", "translation.pool_ports", "write the lower port first, 1 to 65535"});
     }
 }
 
@@ -103,8 +103,8 @@ Errors check(const TranslationConfig& config) {
         errors.push_back({"0 is no hop", "translation.hop_limit_decrement", "1 or more"});
     }
     if (config.lowest_ipv6_mtu < 1280) {
-        errors.push_back({std::to_string(config.lowest_ipv6_mtu) + " octets is below the least MTU of IPv6", "translation.lowest_ipv6_mtu",
-                          "1280 or more (RFC 8200 section 5)"});
+        errors.push_back({std::to_string(config.lowest_ipv6_mtu) + " octets is below the minimum MTU of IPv6",
+                          "translation.lowest_ipv6_mtu", "1280 or more (RFC 8200 section 5)"});
     }
     return errors;
 }
@@ -112,15 +112,15 @@ Errors check(const TranslationConfig& config) {
 Errors check(const NatLimits& limits) {
     Errors errors;
     if (limits.capacity == 0 || limits.capacity > NatTable::capacity_max) {
-        errors.push_back(
-            {std::to_string(limits.capacity) + " connections is no table", "table.size", "1 to " + std::to_string(NatTable::capacity_max)});
+        errors.push_back({std::to_string(limits.capacity) + " connections is not a table size", "table.size",
+                          "1 to " + std::to_string(NatTable::capacity_max)});
     }
     if (limits.establishment_per_second > rate_max) {
         errors.push_back(
             {"is above " + std::to_string(rate_max) + " connections/s", "table.establishment_rate", "leave it out for no limit"});
     }
     if (limits.establishment_burst == 0 || limits.establishment_burst > rate_max) {
-        errors.push_back({std::to_string(limits.establishment_burst) + " connections is no burst", "table.establishment_burst",
+        errors.push_back({std::to_string(limits.establishment_burst) + " connections is not a burst", "table.establishment_burst",
                           "1 to " + std::to_string(rate_max)});
     }
     if (limits.timeout_ns > timeout_ns_max) {

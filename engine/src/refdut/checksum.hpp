@@ -7,11 +7,12 @@
 
 namespace gatemark::refdut {
 
-/// A one's complement sum of big-endian 16-bit words (RFC 1071), not yet folded. 32-bit words may be added as they are: 2^16 counts as 1.
+/// A one's complement sum of big-endian 16-bit words (RFC 1071), not yet folded. 32-bit words may
+/// be added as they are, because 2^16 counts as 1.
 class OnesSum {
 public:
     constexpr void add(std::uint32_t word) noexcept { sum_ += word; }
-    /// Adds what takes the word away from a sum that holds it (RFC 1624 equation 3: ~m).
+    /// Removes a word from a sum that contains it (RFC 1624 equation 3: ~m).
     constexpr void take_away(std::uint32_t word) noexcept { sum_ += ~word; }
 
     void add(const std::byte* bytes, std::size_t count) noexcept {
@@ -49,13 +50,15 @@ private:
 /// The checksum of bytes that sum to `sum`, the checksum field being zero in them.
 [[nodiscard]] constexpr std::uint16_t checksum_of(const OnesSum& sum) noexcept { return static_cast<std::uint16_t>(~sum.folded()); }
 
-/// The checksum after a change (RFC 1624 equation 3): HC' = ~(~HC + ~m + m'), where `change` is the sum of all ~m and m'.
+/// The checksum after a change (RFC 1624 equation 3): HC' = ~(~HC + ~m + m'), where `change` is the
+/// sum of all ~m and m'.
 [[nodiscard]] constexpr std::uint16_t updated(std::uint16_t checksum, OnesSum change) noexcept {
     change.add(static_cast<std::uint16_t>(~checksum));
     return checksum_of(change);
 }
 
-/// UDP sends a checksum of zero as all ones: zero means that there is none (RFC 768; RFC 8200 section 8.1).
+/// UDP sends a checksum of zero as all ones, because zero means that there is none (RFC 768; RFC
+/// 8200 section 8.1).
 [[nodiscard]] constexpr std::uint16_t as_udp(std::uint16_t checksum) noexcept { return checksum == 0 ? std::uint16_t{0xffff} : checksum; }
 
 }  // namespace gatemark::refdut

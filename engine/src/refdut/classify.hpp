@@ -11,9 +11,9 @@
 
 namespace gatemark::refdut {
 
-/// Whether a frame is a test frame: UDP over IPv4 or IPv6 whose destination is neither the gateway itself (the addresses of a NAT's pool
-/// are its users') nor multicast, broadcast or link-local. Looks at few bytes only; whether the frame is in order is the
-/// translator's business.
+/// Whether a frame is a test frame: UDP over IPv4 or IPv6 whose destination is neither the gateway
+/// itself (the addresses of a NAT's pool are its users') nor multicast, broadcast or link-local.
+/// Reads only a few bytes; the translator checks whether the frame is valid.
 class TestFrames {
 public:
     TestFrames(std::vector<net::Address> assigned, const NatTable* table) : assigned_{std::move(assigned)}, table_{table} {}

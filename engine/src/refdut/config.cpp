@@ -102,7 +102,7 @@ void read_translation(TableReader& file, TranslationConfig& translation, Errors&
             translation.pool.prefixes.push_back(*prefix);
         } else {
             errors.push_back(
-                {"is not a prefix", reader.where("pool", i), "write \"198.19.0.1/32\"; the bits behind the prefix must be zero"});
+                {"is not a prefix", reader.where("pool", i), "write \"198.19.0.1/32\"; the bits after the prefix must be zero"});
         }
     }
     read_ports(reader, translation.pool);
@@ -116,7 +116,7 @@ void read_translation(TableReader& file, TranslationConfig& translation, Errors&
     set_if(translation.lowest_ipv6_mtu, reader.integer("lowest_ipv6_mtu", 1280, 65535));
     for (const std::string_view key : {"dont_fragment_rule", "lowest_ipv6_mtu"}) {
         if (reader.has(key) && !uses_address_map(translation.mode)) {
-            reader.wrong(key, "this mode makes no IPv4 of IPv6, nor the reverse", "leave it out, or set mode to siit, nat64 or nat46");
+            reader.wrong(key, "this mode does not translate between IPv4 and IPv6", "leave it out, or set mode to siit, nat64 or nat46");
         }
     }
     reader.finish();
@@ -137,13 +137,13 @@ void read_table(TableReader& file, Mode mode, NatLimits& limits, Errors& errors)
     set_if(limits.establishment_per_second, reader.integer("establishment_rate", 1, rate_max));
     limits.establishment_burst = reader.integer("establishment_burst", 1, rate_max).value_or(100);
     if (reader.has("establishment_burst") && !reader.has("establishment_rate")) {
-        reader.wrong("establishment_burst", "there is no rate that it could exceed", "set establishment_rate, or leave it out");
+        reader.wrong("establishment_burst", "there is no rate for it to exceed", "set establishment_rate, or leave it out");
     }
     set_if(limits.timeout_ns, reader.duration("udp_timeout"));
     reader.finish();
 }
 
-/// The selector of a table that may hold more keys, which the caller reads.
+/// The selector in a table that may have more keys, which the caller reads.
 std::optional<SelectorSpec> read_selector(TableReader& reader) {
     SelectorSpec spec;
     const int kinds = static_cast<int>(reader.has("every")) + static_cast<int>(reader.has("probability")) +
@@ -277,7 +277,7 @@ DirectionSettings read_direction(TableReader& file, std::string_view name, Error
     read_selectors(reader, "reorder", errors, [&](TableReader& entry, const std::optional<SelectorSpec>& selector) {
         const auto by = entry.integer("by", 1, 1000);
         if (!entry.has("by")) {
-            entry.missing("by", "so many later frames leave before the selected one: by = 1");
+            entry.missing("by", "the number of later frames that leave before the selected one: by = 1");
         } else if (selector && by) {
             spec.reorder.push_back({.selector = *selector, .by = static_cast<std::uint32_t>(*by)});
         }
@@ -384,7 +384,7 @@ std::variant<Settings, Errors> read_settings(const std::string& path) {
     std::ostringstream text;
     text << file.rdbuf();
     if (!file) {
-        return Errors{{.what = "cannot be read", .where = path, .fix = "name a file that is there and may be read"}};
+        return Errors{{.what = "cannot be read", .where = path, .fix = "name a file that exists and can be read"}};
     }
     auto settings = parse_settings(text.str());
     if (auto* const errors = std::get_if<Errors>(&settings)) {
@@ -400,7 +400,7 @@ Errors what_needs_a_restart(const Settings& running, const Settings& wanted) {
     const auto same = [&](bool is_same, const std::string& where) {
         if (!is_same) {
             errors.push_back(
-                {.what = "cannot be changed while the gateway runs", .where = where, .fix = "keep it, or start the gateway anew"});
+                {.what = "cannot be changed while the gateway runs", .where = where, .fix = "keep it, or restart the gateway"});
         }
     };
     for (std::size_t i = 0; i < 2; ++i) {

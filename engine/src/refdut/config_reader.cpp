@@ -22,7 +22,7 @@ constexpr std::array units{Unit{"ns", 1},
                            Unit{"min", std::uint64_t{60} * 1'000'000'000},
                            Unit{"h", std::uint64_t{3600} * 1'000'000'000}};
 
-/// Insertions, deletions and replacements that make one word of the other.
+/// The number of insertions, deletions and replacements that turn one word into the other.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -203,7 +203,7 @@ std::optional<net::Prefix> TableReader::prefix(std::string_view key) {
     }
     const auto prefix = net::parse_prefix(*value);
     if (!prefix) {
-        wrong(key, "\"" + *value + "\" is not a prefix", "write 198.19.0.0/24 or 2001:2::/64; the bits behind the prefix must be zero");
+        wrong(key, "\"" + *value + "\" is not a prefix", "write 198.19.0.0/24 or 2001:2::/64; the bits after the prefix must be zero");
     }
     return prefix;
 }

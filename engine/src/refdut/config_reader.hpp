@@ -15,25 +15,27 @@
 
 namespace gatemark::refdut {
 
-/// "100 us", "1.5 ms", "2 s", "5 min", "1 h", "7 ns": in nanoseconds, exact. A plain "0" is a duration as well.
+/// "100 us", "1.5 ms", "2 s", "5 min", "1 h", "7 ns": in nanoseconds, exact. A plain "0" is a valid
+/// duration, too.
 [[nodiscard]] std::optional<std::uint64_t> parse_duration(std::string_view text);
 
-/// Reads the keys of one table of a TOML file. What is wrong goes into a list, with the key as its place, and the reader goes on, so that
-/// everything that is wrong is told at once. Keys that nobody asked for are errors (`finish`).
+/// Reads the keys of one table of a TOML file. Problems go into a list, with the key as their
+/// place, and reading continues, so that all of them are reported at once. Unknown keys are errors
+/// (`finish`).
 class TableReader {
 public:
     /// `path` is the name of the table in messages; empty for the file itself.
     TableReader(const toml::table& table, std::string path, Errors& errors) : table_{table}, path_{std::move(path)}, errors_{errors} {}
 
     [[nodiscard]] bool has(std::string_view key) const { return table_.contains(key); }
-    /// None if the key is missing, or wrong and told.
+    /// None if the key is missing, or if it is invalid and has been reported.
     [[nodiscard]] std::optional<std::string> text(std::string_view key);
     [[nodiscard]] std::optional<std::uint64_t> integer(std::string_view key, std::uint64_t minimum, std::uint64_t maximum);
     [[nodiscard]] std::optional<double> probability(std::string_view key);
     [[nodiscard]] std::optional<bool> boolean(std::string_view key);
     /// Nanoseconds, a day at most.
     [[nodiscard]] std::optional<std::uint64_t> duration(std::string_view key);
-    /// Position of the word among `words`.
+    /// Index of the word in `words`.
     [[nodiscard]] std::optional<std::size_t> choice(std::string_view key, std::span<const std::string_view> words);
     [[nodiscard]] std::optional<net::Address> address(std::string_view key, net::Family family);
     [[nodiscard]] std::optional<net::MacAddress> mac(std::string_view key);
@@ -52,7 +54,7 @@ public:
     [[nodiscard]] std::string where(std::string_view key) const;
     [[nodiscard]] std::string where(std::string_view key, std::size_t i) const { return where(key) + "[" + std::to_string(i) + "]"; }
     [[nodiscard]] Errors& errors() { return errors_; }
-    /// Unknown keys are errors that name the nearest known key. Known are those that were asked for.
+    /// Unknown keys are errors that name the nearest known key. A key is known if it was asked for.
     void finish();
 
 private:

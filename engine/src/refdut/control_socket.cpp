@@ -61,7 +61,7 @@ bool write_all(int descriptor, const std::string& text) {
 Result<std::unique_ptr<ControlSocket>> ControlSocket::open(const std::string& path) {
     const auto address = address_of(path);
     if (!address) {
-        return socket_error(path, "the path is empty or longer than a socket's may be", "choose one of 1 to 107 characters");
+        return socket_error(path, "the path is empty or too long for a socket", "choose one of 1 to 107 characters");
     }
     if (!remove_dead_socket(path)) {
         return socket_error(path, "another program listens here", "stop it, or choose another path");
@@ -114,7 +114,7 @@ void ControlSocket::serve(const std::function<std::string(const std::string&)>& 
         if (descriptor < 0) {
             break;
         }
-        // A client that does not read must not stop the others for long.
+        // A client that does not read must not block the others for long.
         const timeval limit{.tv_sec = 1, .tv_usec = 0};
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
         clients_.push_back({.descriptor = descriptor, .pending = {}});
@@ -159,7 +159,7 @@ Result<std::string> ask_socket(const std::string& path, const std::string& line)
     const auto address = address_of(path);
     const int descriptor = address ? connect_to(*address) : -1;
     if (descriptor < 0) {
-        return socket_error(path, std::string{"nobody answers: "} + std::strerror(address ? errno : ENAMETOOLONG),
+        return socket_error(path, std::string{"nothing answers: "} + std::strerror(address ? errno : ENAMETOOLONG),
                             "start gatemark-refdut with this path as `control`");
     }
     std::string answer;

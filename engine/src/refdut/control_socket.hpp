@@ -9,10 +9,11 @@
 
 namespace gatemark::refdut {
 
-/// A Unix stream socket that takes lines and answers each with one line; any number of clients, one request at a time.
+/// A Unix stream socket that takes lines and answers each with one line; any number of clients, one
+/// request at a time.
 class ControlSocket {
 public:
-    /// Replaces a socket that nobody listens at any more.
+    /// Replaces a socket that no process listens on.
     [[nodiscard]] static Result<std::unique_ptr<ControlSocket>> open(const std::string& path);
     ControlSocket(const ControlSocket&) = delete;
     ControlSocket& operator=(const ControlSocket&) = delete;
@@ -20,7 +21,7 @@ public:
 
     /// Descriptors to wait for.
     [[nodiscard]] std::vector<int> descriptors() const;
-    /// Handles what has come without waiting; `answer` makes the answer to one line.
+    /// Handles what has arrived, without waiting; `answer` returns the answer to one line.
     void serve(const std::function<std::string(const std::string&)>& answer);
 
 private:
@@ -37,10 +38,10 @@ private:
     std::vector<Client> clients_;
 };
 
-/// Removes a socket that a program which crashed has left behind. False if somebody listens there.
+/// Removes a socket that a crashed program has left behind. False if a process listens on it.
 [[nodiscard]] bool remove_dead_socket(const std::string& path);
 
-/// Sends one line to the socket and returns the answer's line.
+/// Sends one line to the socket and returns the line that answers it.
 [[nodiscard]] Result<std::string> ask_socket(const std::string& path, const std::string& line);
 
 }  // namespace gatemark::refdut

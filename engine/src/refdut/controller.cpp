@@ -35,7 +35,7 @@ void Controller::start(RealWorker& worker) {
 std::string Controller::answer(const std::string& line) {
     const json request = json::parse(line, nullptr, false);
     if (!request.is_object() || !request.contains("command") || !request["command"].is_string()) {
-        return refuse("is no command", line.substr(0, 80), "send one JSON object a line, such as {\"command\":\"counts\"}").dump();
+        return refuse("is no command", line.substr(0, 80), "send one JSON object per line, such as {\"command\":\"counts\"}").dump();
     }
     return execute(request).dump();
 }
@@ -52,7 +52,7 @@ json Controller::execute(const json& request) {
         const bool given = only("duration_ns") && request["duration_ns"].is_number_unsigned();
         const std::uint64_t duration = given ? request["duration_ns"].get<std::uint64_t>() : 0;
         if (!given || duration > reset_ns_max) {
-            return refuse("has no duration", "reset", "give \"duration_ns\", nanoseconds, an hour at most");
+            return refuse("has no duration", "reset", "give \"duration_ns\", in nanoseconds, at most an hour");
         }
         Command order{.kind = Command::Kind::reset, .duration_ns = duration};
         worker_->run(order);

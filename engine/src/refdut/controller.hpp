@@ -20,7 +20,8 @@ using RealWorker = Worker<RealGateway, Command>;
 /// Answers the control socket's lines: one JSON object in, one out.
 class Controller {
 public:
-    /// `file` is what `reload` reads again. `program` is what the gateway follows. Ports, gateway and worker outlive the controller.
+    /// `file` is what `reload` reads again. `program` is what the gateway follows. Ports, gateway
+    /// and worker outlive the controller.
     Controller(std::string file, std::unique_ptr<Program> program, std::array<net::MacAddress, 2> own_macs, const pace::TickScale& scale,
                const std::array<const io::DpdkPort*, 2>& ports);
 

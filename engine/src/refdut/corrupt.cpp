@@ -10,10 +10,11 @@ namespace gatemark::refdut {
 
 namespace {
 
-/// The Tester's mark is the first 18 bytes of the UDP data; bytes 5 to 9 are the number of the frame.
+/// The Tester's signature is the first 18 bytes of the UDP data; bytes 5 to 9 are the index of the
+/// frame.
 constexpr std::size_t mark_bytes = 18, index_at = 5, index_bytes = 5;
 
-/// Changes fields of one packet and makes the checksums right again.
+/// Changes fields of one packet and corrects the checksums.
 class Editor {
 public:
     Editor(Packet& packet, const View& view) noexcept : packet_{packet}, view_{view} {}
@@ -48,7 +49,8 @@ public:
     void set_endpoints(const Endpoints& to) noexcept { write_endpoints(packet_, view_, to); }
     [[nodiscard]] Endpoints endpoints() const noexcept { return endpoints_of(packet_, view_); }
 
-    /// An address that is no host's and no pool's: of 240.0.0.0/8 (reserved, RFC 1112 section 4) or 100::/16 (RFC 6666).
+    /// An address that belongs to no host and no pool: of 240.0.0.0/8 (reserved, RFC 1112 section
+    /// 4) or 100::/16 (RFC 6666).
     [[nodiscard]] AddressBytes nobody(AddressBytes address) const noexcept {
         const auto first = static_cast<std::byte>(ipv4() ? 240 : 1);
         address[0] = address[0] == first ? first | std::byte{2} : first;
@@ -178,7 +180,7 @@ Fields corrupt_ip(Field field, Editor& editor) noexcept {
 Fields corrupt_endpoint(Field field, const Notes& notes, Editor& editor) noexcept {
     Endpoints to = editor.endpoints();
     const bool inward = notes.treatment == Treatment::inward;
-    // Where a port other than the right one might be somebody else's, only port 0 surely is nobody's.
+    // If another port might belong to another connection, only port 0 certainly belongs to none.
     const auto wrong_port = [](std::uint16_t port, bool nobodys) { return nobodys ? std::uint16_t{0} : std::uint16_t(port ^ 0x8000U); };
     Fields fields{field};
     switch (field) {
@@ -215,7 +217,7 @@ Fields corrupt_udp_length(Editor& editor) noexcept {
     if (length <= udp_bytes) {
         return {};
     }
-    // The datagram without its last byte is sound in itself.
+    // The datagram without its last byte is consistent.
     const auto shorter = static_cast<std::uint16_t>(length - 1);
     const auto last = std::to_integer<std::uint32_t>(*editor.udp(shorter));
     OnesSum change;
@@ -246,7 +248,8 @@ Fields corrupt_udp(Field field, Editor& editor) noexcept {
             if (length <= at) {
                 return {};
             }
-            // An even offset, so the byte is the upper half of its word; the lower half may be beyond the end.
+            // An even offset, so the byte is the upper half of its word; the lower half may be
+            // beyond the end.
             OnesSum change;
             change.take_away(std::to_integer<std::uint32_t>(*editor.udp(at)) << 8);
             *editor.udp(at) ^= std::byte{1};

@@ -85,25 +85,34 @@ private:
     std::uint32_t bits_ = 0;
 };
 
-/// Damages one field of a UDP frame right after `Translator::translate` has made it (`notes` are of that call), before the next frame is
-/// translated, and after the VLAN tag of the leaving side was set. All checksums over the field are made right again, unless the checksum
-/// is the field. Returns the reasons that the Tester is to count: the field alone, or with it those that cannot be kept apart from it.
-/// Empty, and nothing changed, if this frame has no such field. `table` is that of the translator (NAT modes).
+/// Damages one field of a UDP frame right after `Translator::translate` has made it (`notes` are of
+/// that call), before the next frame is translated, and after the VLAN tag of the outgoing side has
+/// been set. All checksums over the field are corrected, unless the checksum is the field. Returns
+/// the reasons that the Tester must count: the field, and those that inevitably come with it.
+/// Returns none, and changes nothing, if this frame has no such field. `table` is that of the
+/// translator (NAT modes).
 ///
-/// - `wrong_port` changes nothing: the frame is to leave on the side that it came from, with the VLAN tag of the side where it belongs.
+/// - `wrong_port` changes nothing: the caller sends the frame back to the side that it came from,
+///   with the VLAN tag of the correct side.
 /// - `index` and `wrong_port`: the Tester counts the reason, and the frame as lost, not as faulty.
-/// - `fragment` in IPv6 adds a fragment header that the payload length leaves out; else the Tester would also count `length`.
-/// - `destination_address` of an inward frame comes with `unknown_connection`, and so does `destination_port`.
-/// - `unknown_connection` comes with `destination_address`; `wrong_owner` with `destination_address`, `destination_port` or both.
+/// - `fragment` in IPv6 adds a fragment header that the payload length leaves out; else the Tester
+///   would also count `length`.
+/// - `destination_address` of an inward frame comes with `unknown_connection`, and so does
+///   `destination_port`.
+/// - `unknown_connection` comes with `destination_address`; `wrong_owner` with
+///   `destination_address`, `destination_port` or both.
 /// - `untranslated_source` comes with `family` where the NAT changes the family.
-/// - `mapping_changed` gives the connection another pool port for good, as a NAT that forgot its mapping; frames that are under way to the
-///   old one are dropped (no_state). Never with the frame that establishes the connection: that the Tester could not see.
+/// - `mapping_changed` gives the connection another pool port permanently, like a NAT that forgot
+///   its mapping; frames in flight to the old one are dropped (no_state). It never applies to the
+///   frame that establishes the connection, because the Tester could not detect it.
 ///
-/// No such field: frames that are no whole UDP datagram, and those that a full table let pass untranslated (all fields); `ipv4_header`,
-/// `ipv4_header_checksum`, `dont_fragment` in IPv6; `flow_label` in IPv4; `identification` but in IPv4 frames that are routed;
-/// `udp_checksum` of a frame without; `payload` with 18 bytes of UDP data or less, `index` with less; `untranslated_source`,
-/// `mapping_changed` but in outward frames; `wrong_owner`, `unknown_connection` but in inward ones, `wrong_owner` also if no other
-/// connection has the same remote endpoint; and what the buffer has no room for (`family`, `fragment`, `vlan`).
+/// These have no such field: frames that are not a complete UDP datagram, and those that a full
+/// table lets pass untranslated (all fields); `ipv4_header`, `ipv4_header_checksum`,
+/// `dont_fragment` in IPv6; `flow_label` in IPv4; `identification` but in IPv4 frames that are
+/// routed; `udp_checksum` of a frame without; `payload` with 18 bytes of UDP data or less, `index`
+/// with less; `untranslated_source`, `mapping_changed` but in outward frames; `wrong_owner`,
+/// `unknown_connection` but in inward ones, `wrong_owner` also if no other connection has the same
+/// remote endpoint; and what the buffer has no room for (`family`, `fragment`, `vlan`).
 [[nodiscard]] Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table) noexcept;
 
 }  // namespace gatemark::refdut

@@ -12,31 +12,32 @@ namespace gatemark::refdut {
 
 /// Why the gateway itself drops a test frame; the translator's reasons (`Drop`) come before these.
 enum class OwnDrop : std::uint8_t {
-    queue_full,     ///< capacity: as many frames wait as may
+    queue_full,     ///< the shaper's queue is full
     recovery,       ///< lost after an overload
     reset,          ///< the gateway resets
     no_neighbour,   ///< the link-layer address of the far side is not known
     too_long,       ///< longer than the MTU of the side where it would leave
     no_room,        ///< the buffer has no room for the VLAN tag
     hold_full,      ///< more frames held than `held_frames`: the gateway's own fault
-    transmit_full,  ///< the port took no more frames: the gateway's own fault, or nobody receives
+    transmit_full,  ///< the port accepted no more frames: the gateway's own fault, or there is no receiver
 };
 constexpr std::size_t own_drop_count = 8;
 constexpr std::array<std::string_view, own_drop_count> own_drop_names{"queue_full", "recovery", "reset",     "no_neighbour",
                                                                       "too_long",   "no_room",  "hold_full", "transmit_full"};
 
-/// Of one direction. For test frames: test_frames = forwarded + lost + all drops + held, at any moment.
+/// Of one direction. For test frames: test_frames = forwarded + lost + all drops + held, at any
+/// moment.
 struct DirectionCounts {
     std::uint64_t received = 0;        ///< frames of any kind that arrived on the direction's side
-    std::uint64_t test_frames = 0;     ///< UDP, and to be forwarded
+    std::uint64_t test_frames = 0;     ///< UDP frames to be forwarded
     std::uint64_t forwarded = 0;       ///< test frames handed to a port, copies not counted
     std::uint64_t lost = 0;            ///< by the selectors of `loss`
     std::uint64_t held = 0;            ///< waiting or delayed at this moment
     std::uint64_t duplicated = 0;      ///< copies handed to the port
     std::uint64_t reordered = 0;       ///< forwarded after `by` later frames, as asked for
-    std::uint64_t reorder_short = 0;   ///< selected, but fewer later frames came in time
-    std::uint64_t copies_failed = 0;   ///< selected for duplication, but no buffer was left, or the port took no copy
-    std::uint64_t not_applicable = 0;  ///< selected for a damage that the frame has no field for
+    std::uint64_t reorder_short = 0;   ///< selected, but too few later frames came in time
+    std::uint64_t copies_failed = 0;   ///< selected for duplication, but no buffer was left, or the port refused the copy
+    std::uint64_t not_applicable = 0;  ///< selected for damage to a field that the frame does not have
     std::uint64_t carried_over = 0;    ///< left, but arrived before the counts were reset: in no other count
     std::uint64_t late = 0;            ///< handed to the port more than 10 us after they were due
     std::uint64_t late_max = 0;        ///< ticks

@@ -15,7 +15,7 @@ struct DelaySpec {
     friend bool operator==(const DelaySpec&, const DelaySpec&) = default;
 };
 
-/// The delay of one frame after the other; the same seed gives the same delays again.
+/// The delay of one frame after another; the same seed gives the same delays.
 class DelaySource {
 public:
     DelaySource() = default;

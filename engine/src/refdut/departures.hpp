@@ -18,14 +18,14 @@ template <class Buffer>
 struct Leaving {
     enum class Kind : std::uint8_t {
         test,       ///< a test frame
-        copy,       ///< a second one of the test frame before it
+        copy,       ///< a copy of the test frame before it
         reordered,  ///< a test frame that waited until others had left
         cut_short,  ///< the same, but too few others came
     };
     Buffer buffer{};
     std::uint64_t arrival = 0, due = 0;  ///< ticks
     std::uint32_t epoch = 0;             ///< of the counts
-    std::uint32_t by = 0;                ///< so many later frames are to leave before it
+    std::uint32_t by = 0;                ///< how many later frames must leave before it
     Kind kind = Kind::test;
     Field field{};
     Fields reasons{};  ///< damaged if not empty
@@ -36,8 +36,8 @@ struct DepartureTimes {
     std::uint64_t reorder_wait_ticks = 0;  ///< how long a frame waits to be overtaken
 };
 
-/// The way out of one direction: frames held until they are due, those that others are to overtake, bursts to the port, and the counts of
-/// what was handed over.
+/// The output of one direction: frames held until they are due, frames that others must overtake,
+/// bursts to the port, and the counts of what was handed over.
 template <ForwardsFrames Port, class Clock>
 class Departures {
 public:
@@ -45,7 +45,7 @@ public:
     using Frame = Leaving<Buffer>;
     using Kind = typename Frame::Kind;
 
-    /// `back` is the port that the frames came from, for frames damaged as wrong_port.
+    /// `back` is the port that the frames came from, for those damaged by wrong_port.
     Departures(std::size_t held_frames, Port& out, Port& back, DirectionCounts& counts, const Clock& clock, DepartureTimes times)
         : queue_{held_frames}, ports_{&out, &back}, counts_{counts}, clock_{clock}, times_{times} {
         overtaken_.reserve(overtaken_max);
@@ -69,7 +69,7 @@ public:
         queue_.push(frame.due, frame);
     }
 
-    /// Lets go what is due.
+    /// Releases the frames that are due.
     void depart(std::uint64_t now) noexcept {
         Frame frame;
         while (!queue_.empty() && queue_.pop_due(now, frame)) {
@@ -88,7 +88,7 @@ public:
         }
     }
 
-    /// Hands over what has left.
+    /// Hands the released frames to the port.
     void flush() noexcept {
         for (std::size_t i = 0; i < ports_.size(); ++i) {
             if (batches_[i].size > 0) {
@@ -97,7 +97,7 @@ public:
         }
     }
 
-    /// All frames that are held are lost in a reset.
+    /// A reset: all frames that are held are lost.
     void drop_held() noexcept {
         Frame frame;
         while (queue_.pop_due(~std::uint64_t{0}, frame)) {
@@ -140,7 +140,8 @@ private:
         }
     }
 
-    /// One frame has left: who waited for that leaves right behind it, which itself counts for nobody.
+    /// One frame has left: frames that waited for it leave directly after it. These do not count
+    /// for other waiting frames.
     void count_overtaking() noexcept {
         for (std::size_t i = 0; i < overtaken_.size();) {
             if (--overtaken_[i].by > 0) {

@@ -8,8 +8,9 @@
 
 namespace gatemark::refdut {
 
-/// What the gateway needs of a port: io/forward_queue.hpp, or memory in tests. A buffer that was received belongs to the gateway until it
-/// is sent on any port or released; `copy` may return nothing (nullptr).
+/// What the gateway requires of a port. Models are io/forward_queue.hpp and, in tests, memory. A
+/// buffer that was received belongs to the gateway until it is sent on any port or released; `copy`
+/// may return nothing (nullptr).
 template <class Q>
 concept ForwardsFrames = requires(Q& queue, std::span<typename Q::Buffer> burst, typename Q::Buffer buffer, const std::byte* begin,
                                   std::size_t bytes) {

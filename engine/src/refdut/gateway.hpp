@@ -17,16 +17,18 @@ namespace gatemark::refdut {
 struct Command {
     enum class Kind : std::uint8_t { counts, reset_counts, load, clear, reset };
     Kind kind = Kind::counts;
-    Program* program = nullptr;     ///< of load: lives until the next one was loaded
+    Program* program = nullptr;     ///< of load: lives until the next one has been loaded
     std::uint64_t duration_ns = 0;  ///< of reset
     Snapshot snapshot{};            ///< of counts
 };
 
-/// The gateway: two ports, one thread. Nothing here allocates, locks or throws, but for `execute`.
+/// The gateway: two ports, one thread. Nothing here allocates, locks or throws, except `execute`.
 ///
-/// A frame has arrived at the time read after the poll that returned it; all frames of one poll have arrived at once. Test frames then
-/// pass, in this order: reset, capacity and queue, translation, length, neighbour, the selectors (impairment.hpp), delay. They are handed
-/// to the port at service end plus delay, or as soon as the loop comes round. All other frames leave at once.
+/// The time of arrival is read after the poll that returned the frame; all frames of one poll
+/// arrive at the same time. Test frames then pass, in this order: reset, capacity and queue,
+/// translation, length, neighbour, the selectors (impairment.hpp), delay. They are handed to the
+/// port when service ends plus the delay, or as soon after that as the loop gets there. All other
+/// frames leave at once.
 template <ForwardsFrames Port, pace::TickClock Clock = pace::CycleClock>
 class Gateway {
 public:
@@ -63,7 +65,7 @@ public:
         }
     }
 
-    /// To be called between two polls, by the thread that polls.
+    /// Call it between two polls, in the thread that polls.
     void execute(Command& command) {
         switch (command.kind) {
             case Command::Kind::counts: command.snapshot = snapshot(); break;
@@ -95,7 +97,7 @@ private:
     }
     [[nodiscard]] static constexpr std::size_t number(Side side) noexcept { return static_cast<std::size_t>(side); }
     void release(Side side, Buffer buffer) noexcept { ports_[number(side)]->release(std::span{&buffer, 1}); }
-    /// Sends one frame at once. False, and the frame is gone, if the port took it not.
+    /// Sends one frame at once. If the port does not accept it, releases it and returns false.
     bool send_now(Side side, Buffer buffer) noexcept {
         if (ports_[number(side)]->send(std::span{&buffer, 1}) == 1) {
             return true;
@@ -201,7 +203,7 @@ private:
         departures_[direction].take(frame, arrival_, way.keep_order);
     }
 
-    /// Makes the frame one that leaves on the other side; false if it was dropped.
+    /// Turns the frame into one that leaves on the other side; false if it was dropped.
     [[nodiscard]] bool translate(Side side, Buffer buffer, Packet& packet, DirectionCounts& counts, Notes& notes) noexcept {
         const Side out = other(side);
         Neighbours& beyond = program_->neighbours[number(out)];
@@ -240,7 +242,7 @@ private:
         Program::Way& way = program_->ways[direction];
         Out& departures = departures_[direction];
         const Fate fate = way.impairments.next(arrival_ns_ - *first_test_frame_[direction], [&](Field field) {
-            // A frame that goes back needs somebody there to take it.
+            // A frame that goes back needs a known neighbour there.
             return field == Field::wrong_port && !program_->neighbours[direction].address(packet)
                        ? Fields{}
                        : corrupt(field, packet, notes, program_->table.get());
@@ -271,7 +273,8 @@ private:
         }
     }
 
-    /// Puts `bytes` into the buffer in place of what it holds and sends it; false, and the buffer is gone, if the port did not take it.
+    /// Replaces the contents of the buffer with `bytes` and sends it. If the port does not accept
+    /// it, releases it and returns false.
     bool send_written(Side side, Buffer buffer, std::span<const std::byte> bytes) noexcept {
         const auto frame = Port::frame(buffer);
         if (bytes.size() > frame.bytes + frame.tailroom) {
@@ -283,8 +286,9 @@ private:
         return send_now(side, buffer);
     }
 
-    /// Asks on side `out` who has the frame's destination, in the frame's own buffer. False, and the buffer still there, if it is too early
-    /// to ask again or nothing to ask with.
+    /// Sends a neighbour request for the frame's destination on side `out`, in the frame's buffer.
+    /// False, and the buffer is untouched, if it is too early to ask again or this side has no
+    /// address to ask from.
     [[nodiscard]] bool ask(Side out, Buffer buffer, const Packet& packet) noexcept {
         if (arrival_ < next_question_[number(out)]) {
             return false;
@@ -304,8 +308,9 @@ private:
         return true;
     }
 
-    /// Tells the sender of a frame that it was refused, in the frame's own buffer, at most once a millisecond (RFC 4443 section 2.4 (f)).
-    /// False, and the buffer still there, if nothing is to be sent.
+    /// Tells the sender of a frame that it was refused, in the frame's buffer, at most once per
+    /// millisecond (RFC 4443 section 2.4 (f)). False, and the buffer is untouched, if there is
+    /// nothing to send.
     [[nodiscard]] bool send_error(Side side, Buffer buffer, const Packet& refused) noexcept {
         const SideSettings& side_settings = program_->settings.sides[number(side)];
         if (arrival_ < next_error_) {
@@ -338,7 +343,7 @@ private:
         return taken;
     }
 
-    /// Selectors and delays start anew as well; frames still held are in none of the new counts.
+    /// Selectors and delays restart as well; frames still held are in none of the new counts.
     void reset_counts() noexcept {
         counts_ = {};
         first_test_frame_ = {};
@@ -366,8 +371,8 @@ private:
         reset_counts();
     }
 
-    /// Everything that the gateway knows or holds is gone, and whatever arrives within `duration_ns` is dropped. Neighbours stay known: to
-    /// learn them again would take a time of its own.
+    /// The gateway forgets everything that it knows or holds, and drops whatever arrives within
+    /// `duration_ns`. Neighbours stay known, because learning them again would take extra time.
     void reset(std::uint64_t duration_ns) noexcept {
         for (std::size_t i = 0; i < 2; ++i) {
             departures_[i].drop_held();
@@ -388,7 +393,7 @@ private:
     Program* program_;
     std::uint64_t start_, counts_since_, last_poll_ = start_;
     std::uint64_t reset_until_ = 0;
-    // Of the burst at hand.
+    // Of the current burst.
     std::array<Buffer, burst_frames_max> burst_{};
     std::uint64_t arrival_ = 0, arrival_ns_ = 0;
     bool resetting_ = false;

@@ -8,8 +8,9 @@
 
 namespace gatemark::refdut {
 
-/// An open-addressing index from the hash of a key to the number of the record that holds the key: 8 bytes a slot, linear probing, at most
-/// three quarters full, deletion by moving back what follows, so that nothing slows down over time.
+/// An open-addressing index from the hash of a key to the number of the record that holds the key:
+/// 8 bytes a slot, linear probing, at most three quarters full, deletion by moving back what
+/// follows, so that lookups do not slow down over time.
 class HashIndex {
 public:
     static constexpr std::uint32_t none = 0xffff'ffff;
@@ -39,14 +40,15 @@ public:
         }
         slots_[at] = {.hash = hash, .number_plus_one = number + 1};
     }
-    /// The number must be there.
+    /// The number must be present.
     void erase(std::uint32_t hash, std::uint32_t number) noexcept {
         std::uint32_t hole = hash & mask_;
         while (slots_[hole].number_plus_one != number + 1) {
             hole = (hole + 1) & mask_;
         }
         for (std::uint32_t at = (hole + 1) & mask_; slots_[at].number_plus_one != 0; at = (at + 1) & mask_) {
-            // What stands at `at` may move into the hole if that lies between its home and `at`.
+            // The entry at `at` may move into the hole if the hole is between its home slot and
+            // `at`.
             if (((at - slots_[at].hash) & mask_) >= ((at - hole) & mask_)) {
                 slots_[hole] = slots_[at];
                 hole = at;
@@ -56,7 +58,7 @@ public:
     }
     void clear() noexcept { std::memset(&slots_[0], 0, slots_.bytes()); }
     void prefetch(std::uint32_t hash) const noexcept { __builtin_prefetch(&slots_[hash & mask_]); }
-    /// A number with this hash, most likely the one that `find` will look at, or `none`.
+    /// A number with this hash, most likely the one that `find` will return, or `none`.
     [[nodiscard]] std::uint32_t guess(std::uint32_t hash) const noexcept {
         return find(hash, [](std::uint32_t) { return true; });
     }

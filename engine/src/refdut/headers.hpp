@@ -32,11 +32,11 @@ constexpr std::size_t source = 0, destination = 2, length = 4, checksum = 6;
 }
 constexpr std::size_t udp_bytes = 8;
 
-/// Where the parts of a frame are. All lie within the frame.
+/// The offsets of the parts of a frame. All lie within the frame.
 struct View {
     net::Family family = net::Family::ipv4;
     std::size_t ip = 0;         ///< offset of the IP header
-    std::size_t ip_bytes = 0;   ///< of the IP packet, as its header says; Ethernet padding may follow
+    std::size_t ip_bytes = 0;   ///< of the IP packet, according to its header; Ethernet padding may follow
     std::size_t upper = 0;      ///< offset of what follows the IP header, options and extension headers
     std::uint8_t protocol = 0;  ///< of what follows
     bool fragment = false;      ///< any fragment, also the first
@@ -51,7 +51,8 @@ struct View {
     [[nodiscard]] std::size_t address_bytes() const noexcept { return net::address_bytes(family); }
 };
 
-/// Reads a frame of any bytes whatsoever. Drop::none, not_ip, truncated or bad_header_checksum; `view` is complete with none only.
+/// Reads a frame of arbitrary bytes. Returns Drop::none, not_ip, truncated or bad_header_checksum;
+/// `view` is complete only with none.
 [[nodiscard]] Drop read_headers(const Packet& packet, View& view) noexcept;
 
 }  // namespace gatemark::refdut

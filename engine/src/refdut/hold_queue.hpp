@@ -9,9 +9,9 @@
 
 namespace gatemark::refdut {
 
-/// Frames that wait for their departure, taken out in order of time; those due at the same time in the order they were put in. A push that
-/// is due after all others, which with a constant delay is each one, goes into a ring; only the rest pays for a heap. Takes all its memory
-/// at the start.
+/// Frames that wait for their departure, taken out in order of time, and in insertion order if due
+/// at the same time. A frame that is due after all others, as every frame with a constant delay is,
+/// goes into a ring; only the rest need a heap. All memory is allocated at the start.
 template <class Item>
 class HoldQueue {
 public:
@@ -22,10 +22,11 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return ring_size() + heap_.size(); }
     [[nodiscard]] bool empty() const noexcept { return head_ == tail_ && heap_.empty(); }
     [[nodiscard]] bool full() const noexcept { return size() >= capacity_; }
-    /// When the frame that was put in last of the ring is due: nothing in the queue is due later. 0 if there is none.
+    /// When the last frame of the ring is due; nothing in the queue is due later. 0 if there is
+    /// none.
     [[nodiscard]] std::uint64_t last_due() const noexcept { return head_ == tail_ ? 0 : ring_[(tail_ - 1) & mask_].due; }
 
-    /// Only if not full.
+    /// The queue must not be full.
     void push(std::uint64_t due, const Item& item) noexcept {
         const Held held{.due = due, .number = next_number_++, .item = item};
         if (due >= last_due()) {

@@ -4,7 +4,7 @@ namespace gatemark::refdut {
 
 namespace {
 
-/// Pseudorandom sequences of one stage; no list in a file is as long.
+/// Pseudorandom sequences reserved for one stage; no list in a file is this long.
 constexpr std::uint64_t purposes_a_stage = 1'000'000;
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace gatemark::refdut {
 
 struct ReorderSpec {
     SelectorSpec selector;
-    std::uint32_t by = 1;  ///< so many later frames leave before it
+    std::uint32_t by = 1;  ///< how many later frames leave before it
     friend bool operator==(const ReorderSpec&, const ReorderSpec&) = default;
 };
 struct CorruptSpec {
@@ -26,24 +26,26 @@ struct ImpairmentSpec {
     friend bool operator==(const ImpairmentSpec&, const ImpairmentSpec&) = default;
 };
 
-/// What becomes of one frame: one thing at most, so that each can be counted by itself.
+/// What happens to one frame: at most one thing, so that each can be counted on its own.
 struct Fate {
     enum class Kind : std::uint8_t { forward, lose, corrupt, duplicate, reorder };
     Kind kind = Kind::forward;
     Field field{};         ///< of corrupt
-    Fields reasons{};      ///< of corrupt: what the Tester will count
+    Fields reasons{};      ///< of corrupt: the reasons that the Tester will count
     std::uint32_t by = 0;  ///< of reorder
 };
 
-/// Decides for each test frame that the gateway would forward. The stages are asked in the order loss, corrupt (in the order of the file),
-/// duplicate, reorder (in the order of the file); each is asked about the frames only that the stages before it have left alone.
+/// Decides for each test frame that the gateway would forward. The stages are asked in the order
+/// loss, corrupt (in the order of the file), duplicate, reorder (in the order of the file); each
+/// stage is asked only about frames that the stages before it have left alone.
 class Impairments {
 public:
     Impairments() = default;
     Impairments(const ImpairmentSpec& spec, std::uint64_t seed, std::uint64_t purpose);
 
-    /// `damage(field)` damages the frame and returns the reasons the Tester will count; none if this frame has no such field, which then is
-    /// counted by `not_applicable` and the frame goes on to the next stage.
+    /// `damage(field)` damages the frame and returns the reasons the Tester will count; none if
+    /// this frame has no such field, in which case the frame is counted as `not_applicable` and
+    /// goes on to the next stage.
     template <class Damage>
     [[nodiscard]] Fate next(std::uint64_t elapsed_ns, Damage&& damage) noexcept {
         if (loss_.takes(elapsed_ns)) {

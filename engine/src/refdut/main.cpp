@@ -27,7 +27,7 @@ constexpr const char* usage =
     "       gatemark-refdut --version\n";
 
 int check_or_run(const std::string& file, bool run) {
-    // DPDK and its drivers may print; standard output is for the one line that says ready.
+    // DPDK and its drivers may print; standard output is reserved for the line that says ready.
     const int output = dup(STDOUT_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     const auto settings = refdut::read_settings(file);
@@ -62,7 +62,7 @@ std::optional<json> request_of(const std::string& command, const std::optional<s
 int ask(const std::string& socket, const std::string& command, const std::optional<std::string>& argument) {
     const auto request = request_of(command, argument);
     if (!request) {
-        std::fprintf(stderr, "error: %s: the argument is missing or wrong\n\nhint: load FILE, reset \"500 ms\"; others take none\n",
+        std::fprintf(stderr, "error: %s: the argument is missing or invalid\n\nhint: load FILE, reset \"500 ms\"; others take none\n",
                      command.c_str());
         return exit_usage;
     }

@@ -18,7 +18,7 @@ constexpr std::size_t examined_when_full = 256, owners_examined = 4096;
 NatTable::Storage::Storage(std::uint64_t capacity_)
     : capacity{capacity_},
       records(capacity_),
-      mappings(capacity_ + 1),  // a changed mapping is made before the old one goes
+      mappings(capacity_ + 1),  // a changed mapping is created before the old one is removed
       by_inside{capacity_},
       by_outside{capacity_},
       mapping_by_inside{capacity_} {}
@@ -121,7 +121,7 @@ NatEndpoint NatTable::remote_of(Connection connection) const noexcept {
     return {.address = record.remote, .port = record.remote_port};
 }
 
-/// A token bucket in whole numbers: exact for any rate. True if a connection may be made.
+/// A token bucket in integers: exact for any rate. True if a connection may be created.
 bool NatTable::refill_tokens(std::uint64_t now_ns) noexcept {
     const std::uint64_t rate = limits_.establishment_per_second;
     if (rate == 0) {
@@ -209,7 +209,7 @@ void NatTable::remove(Connection connection) noexcept {
     --size_;
 }
 
-/// The mapping of an inside endpoint, made if there is none; nil if the pool has no port for it.
+/// The mapping of an inside endpoint, created if there is none; nil if the pool has no port for it.
 std::uint32_t NatTable::mapping_of(const NatEndpoint& inside) noexcept {
     const std::uint32_t known = storage_.mapping_by_inside.find(hash_of_mapping(inside), [&](std::uint32_t number) {
         const Mapping& mapping = storage_.mappings[number];
@@ -310,7 +310,8 @@ void NatTable::unlink_age(const Record& record) noexcept {
     (record.newer == nil ? newest_ : storage_.records[record.newer].older) = record.older;
 }
 
-/// Puts the connection where it is examined next: in the slot of time in which it expires if it is not used any more.
+/// Puts the connection where it is examined next: into the time slot in which it expires if it is
+/// not used again.
 void NatTable::link_wheel(Connection connection, std::uint64_t now) noexcept {
     if (timeout_ticks_ == 0) {
         return;

@@ -24,8 +24,9 @@ struct NatLimits {
     std::uint64_t capacity = 1'000'000;  ///< connections, at most NatTable::capacity_max
     Overflow overflow = Overflow::refuse;
     std::uint64_t establishment_per_second = 0;  ///< new connections a second; 0: no limit
-    /// New connections at once after a pause, at least 1. With 1 a frame that comes a nanosecond early is turned away: choose it above
-    /// the sender's jitter. In T seconds burst + rate * T connections are established.
+    /// New connections at once after a pause, at least 1. With 1 a frame that comes a nanosecond
+    /// early is turned away: choose it above the sender's jitter. In T seconds burst + rate * T
+    /// connections are established.
     std::uint64_t establishment_burst = 1;
     std::uint64_t timeout_ns = 300'000'000'000;  ///< since the last frame in either direction (200 us late at most); 0: never
 };
@@ -42,12 +43,14 @@ struct NatEndpoint {
     friend bool operator==(const NatEndpoint&, const NatEndpoint&) = default;
 };
 
-/// The connections of a NAT. A connection is a four-tuple: inside endpoint and remote endpoint. All connections of an inside endpoint share
-/// one pool endpoint (Endpoint-Independent Mapping, RFC 4787 section 4.1), with the inside port if that is free, else the next free one. A
-/// pool address is chosen by the inside address (paired, RFC 4787 section 4.1) and left only if all its ports are taken. From outside only
-/// the remote endpoint of a known connection is let in (Address and Port-Dependent Filtering, RFC 4787 section 5), so the number of
-/// connections is exactly that of the four-tuples which are answered.
-/// All memory is taken when the table is made and when its capacity grows. One thread at a time.
+/// The connections of a NAT. A connection is a four-tuple: inside endpoint and remote endpoint. All
+/// connections of an inside endpoint share one pool endpoint (Endpoint-Independent Mapping, RFC
+/// 4787 section 4.1), with the inside port if that is free, else the next free one. A pool address
+/// is chosen by the inside address (paired, RFC 4787 section 4.1) and left only if all its ports
+/// are taken. From outside only the remote endpoint of a known connection is let in (Address and
+/// Port-Dependent Filtering, RFC 4787 section 5), so the number of connections is exactly that of
+/// the four-tuples which are answered. All memory is taken when the table is made and when its
+/// capacity grows. One thread at a time.
 class NatTable {
 public:
     using Connection = std::uint32_t;
@@ -60,36 +63,39 @@ public:
         Connection connection = none;  ///< of known and created
     };
 
-    /// `pool` has at least one address; limits and ports are within their ranges (see `check` in translate.hpp).
+    /// `pool` has at least one address; limits and ports are within their ranges (see `check` in
+    /// translate.hpp).
     NatTable(const NatPool& pool, const NatLimits& limits);
 
-    /// The connection of a frame from inside; makes it if it is not there and may be made.
+    /// The connection of a frame from inside; creates it if it does not exist and is allowed.
     [[nodiscard]] Lookup from_inside(const NatEndpoint& inside, const NatEndpoint& remote, std::uint64_t now_ns) noexcept;
     /// The connection that a frame from outside belongs to, or `none`.
     [[nodiscard]] Connection from_outside(const NatEndpoint& remote, const NatEndpoint& pool, std::uint64_t now_ns) noexcept;
     [[nodiscard]] bool in_pool(const std::array<std::byte, 16>& address) const noexcept { return pool_.number_of(address).has_value(); }
 
-    /// Where a connection will be looked for. A burst fetches the memory of all its frames before the first is translated: with a table
-    /// beyond the caches that is most of a frame's time.
+    /// Where a connection will be searched for. The memory for all frames of a burst is prefetched
+    /// before the first one is translated: with a table larger than the caches, waiting for it is
+    /// most of a frame's time.
     struct Clue {
         enum class Where : std::uint8_t { nowhere, inside, outside } where = Where::nowhere;
         std::uint32_t hash = 0;
     };
-    /// First for all frames, each of which also fetches the index;
+    /// First for all frames; this also prefetches the index;
     [[nodiscard]] Clue clue_from_inside(const NatEndpoint& inside, const NatEndpoint& remote) const noexcept;
     [[nodiscard]] Clue clue_from_outside(const NatEndpoint& remote, const NatEndpoint& pool) const noexcept;
     /// then for all frames again.
     void fetch(const Clue& clue) const noexcept;
 
-    // Of a connection that was just found.
+    // For a connection that was just found.
     [[nodiscard]] NatEndpoint inside_of(Connection connection) const noexcept;
     [[nodiscard]] NatEndpoint pool_of(Connection connection) const noexcept;
     [[nodiscard]] NatEndpoint remote_of(Connection connection) const noexcept;
 
-    /// Faults, for corrupt.hpp: gives the connection another pool port from now on, as a NAT that lost its mapping would. False if the pool
-    /// has no other.
+    /// For corrupt.hpp: from now on gives the connection another pool port, like a NAT that lost
+    /// its mapping. False if the pool has no other.
     [[nodiscard]] bool change_mapping(Connection connection) noexcept;
-    /// Another connection with the same remote endpoint, looked for among the 4096 established next before and after it.
+    /// Another connection with the same remote endpoint, from the 4096 that were established before
+    /// it and after it.
     [[nodiscard]] Connection another_owner(Connection connection) const noexcept;
 
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
@@ -97,16 +103,18 @@ public:
     [[nodiscard]] const NatCounters& counters() const noexcept { return counters_; }
     void reset_counters() noexcept { counters_ = {}; }
 
-    /// Deletes connections whose timeout is over, `budget` examined at most. To be called now and then: a frame never finds an expired
-    /// connection, but `size` counts it until it is examined (1/1024 of the timeout and 200 us late at most, if the budget suffices).
+    /// Deletes expired connections, examining at most `budget`. Call it regularly: a frame never
+    /// finds an expired connection, but `size` counts it until it is examined (1/1024 of the
+    /// timeout and 200 us late at most, if the budget suffices).
     void expire(std::uint64_t now_ns, std::size_t budget = SIZE_MAX) noexcept;
-    /// Deletes everything; counted as cleared. Takes some milliseconds for each million of capacity.
+    /// Deletes everything and counts it as cleared. Takes some milliseconds per million of
+    /// capacity.
     void clear() noexcept;
-    /// Takes effect at once; connections stay, but with evict_oldest those beyond a smaller capacity go. Not for the frame path: growing
-    /// takes memory and time.
+    /// Takes effect at once. Connections stay, except that evict_oldest removes those beyond a
+    /// smaller capacity. Not for the frame path: growing takes memory and time.
     void set_limits(const NatLimits& limits, std::uint64_t now_ns);
 
-    /// Of memory taken (not all of it touched).
+    /// Of allocated memory (not all of it is touched).
     [[nodiscard]] std::size_t memory_bytes() const noexcept;
 
 private:

@@ -32,7 +32,7 @@ bool equals(const std::optional<net::Address>& address, const std::byte* bytes) 
     return address && std::memcmp(address->bytes.data(), bytes, net::address_bytes(address->family)) == 0;
 }
 
-/// Writes the Ethernet header and returns its length; every byte behind it is zero.
+/// Writes the Ethernet header and returns its length; every byte after it is zero.
 std::size_t start(NeighbourFrame& frame, const NeighbourConfig& config, const net::MacAddress& to, std::uint16_t type) noexcept {
     frame.data.fill(std::byte{0});
     std::memcpy(frame.data.data(), to.data(), mac_bytes);
@@ -61,7 +61,8 @@ NeighbourFrame write_arp(const NeighbourConfig& config, std::uint16_t operation,
     return frame;
 }
 
-/// A solicitation or advertisement for `target` from the own address; `kind` and `flags` are the first byte and those of the flags.
+/// A solicitation or advertisement for `target` from this side's address; `kind` and `flags` are
+/// the first byte and those of the flags.
 NeighbourFrame write_discovery(const NeighbourConfig& config, std::uint8_t kind, std::uint8_t flags, std::uint8_t option,
                                const net::MacAddress& to_mac, const std::byte* to, const std::byte* target) noexcept {
     NeighbourFrame frame;
@@ -89,7 +90,7 @@ NeighbourFrame write_discovery(const NeighbourConfig& config, std::uint8_t kind,
     return frame;
 }
 
-/// The link-layer address option of this type, if the options are sound (RFC 4861 section 4.6).
+/// The link-layer address option of this type, if the options are valid (RFC 4861 section 4.6).
 std::optional<net::MacAddress> mac_option(std::span<const std::byte> options, std::uint8_t type) noexcept {
     std::optional<net::MacAddress> mac;
     while (options.size() >= 2) {
@@ -181,7 +182,7 @@ void Neighbours::take_icmpv6(std::span<const std::byte> packet, Taken& taken) no
     const bool probe = std::memcmp(ip + ipv6_at::source, unspecified.data(), 16) == 0;
     const auto mac = mac_option(message.subspan(options_at), option_source);
     if (probe && mac) {
-        return;  // RFC 4861 section 7.1.1: whoever has no address yet does not say where it is
+        return;  // RFC 4861 section 7.1.1: a node without an address does not announce where it is
     }
     if (mac) {
         learn(*mac);
@@ -190,7 +191,7 @@ void Neighbours::take_icmpv6(std::span<const std::byte> packet, Taken& taken) no
         return;
     }
     constexpr std::uint8_t from_router = 0x80, solicited = 0x40, overrides = 0x20;
-    if (probe) {  // somebody wants this address for itself: the answer goes to all nodes (RFC 4861 section 7.2.4)
+    if (probe) {  // duplicate address detection: the answer goes to all nodes (RFC 4861 section 7.2.4)
         constexpr std::array<std::byte, 16> all_nodes{std::byte{0xff}, std::byte{2}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
                                                       std::byte{1}};
         constexpr net::MacAddress all_nodes_mac{std::byte{0x33}, std::byte{0x33}, {}, {}, {}, std::byte{1}};
@@ -213,7 +214,8 @@ NeighbourFrame Neighbours::question(const net::Address& target) const noexcept {
         broadcast.fill(std::byte{0xff});
         return write_arp(config_, arp_request, broadcast, {}, target.bytes.data());
     }
-    // The solicited-node multicast address (RFC 4291 section 2.7.1) and its link-layer address (RFC 2464 section 7).
+    // The solicited-node multicast address (RFC 4291 section 2.7.1) and its link-layer address (RFC
+    // 2464 section 7).
     std::array<std::byte, 16> group{std::byte{0xff}, std::byte{2}};
     group[11] = std::byte{1};
     group[12] = std::byte{0xff};

@@ -18,7 +18,7 @@ Wide as_number(const PortPool::Bytes& address) noexcept {
     return static_cast<Wide>(load_big_endian<std::uint64_t>(address.data())) << 64 | load_big_endian<std::uint64_t>(address.data() + 8);
 }
 
-/// An IPv4 address stands in the first four bytes.
+/// An IPv4 address is in the first four bytes.
 unsigned host_shift(const net::Prefix& prefix) noexcept { return prefix.address.family == net::Family::ipv4 ? 96 : 0; }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct NatPool {
     std::uint16_t port_min = 1024, port_max = 65535;
 };
 
-/// Which ports of which pool address are taken. Addresses have numbers.
+/// Which ports of which pool address are taken. Addresses are numbered.
 class PortPool {
 public:
     static constexpr std::size_t addresses_max = 65536;
@@ -32,7 +32,8 @@ public:
     struct Place {
         std::uint16_t address, port;  ///< address by number
     };
-    /// Takes the first free port from `first.port` on, starting again at the lowest, of `first.address`, else of the next addresses.
+    /// Takes the first free port of `first.address`, from `first.port` on and then from the lowest;
+    /// else one of the next addresses.
     [[nodiscard]] std::optional<Place> take(Place first) noexcept;
     void release(Place place) noexcept;
     void release_all() noexcept;

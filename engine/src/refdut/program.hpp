@@ -9,7 +9,8 @@
 
 namespace gatemark::refdut {
 
-/// Settings at work: what the worker follows, made by the control thread and handed over whole. From then on the worker alone changes it.
+/// Settings in operation: what the worker follows, created by the control thread and handed over as
+/// a whole. From then on only the worker changes it.
 struct Program {
     struct Way {
         Shaper shaper;
@@ -25,11 +26,11 @@ struct Program {
     TestFrames test_frames;
     std::array<Way, 2> ways;                 ///< forward, reverse
     std::array<Neighbours, 2> neighbours;    ///< by Side
-    std::array<bool, 2> keeps_neighbours{};  ///< the link is as before: what was learned stays known
+    std::array<bool, 2> keeps_neighbours{};  ///< if the link is unchanged, what was learned stays known
 };
 
-/// May throw std::bad_alloc: tables can be large. `before` is the program to be replaced, or nullptr: its table is taken over if the
-/// translation is the same.
+/// May throw std::bad_alloc: tables can be large. `before` is the program to be replaced, or
+/// nullptr: its table is taken over if the translation is the same.
 [[nodiscard]] std::unique_ptr<Program> make_program(const Settings& settings, const std::array<net::MacAddress, 2>& own_macs,
                                                     std::uint64_t ticks_per_second, const Program* before);
 

@@ -13,8 +13,9 @@ std::uint32_t ports_word(const Endpoints& endpoints) noexcept {
     return static_cast<std::uint32_t>(endpoints.source_port) << 16 | endpoints.destination_port;
 }
 
-/// Writes the new ports, and the checksum as it becomes with them and the new addresses. Length and protocol count the same in both
-/// families' pseudo-headers, so they do not change the sum.
+/// Writes the new ports and updates the checksum for them and the new addresses. Length and
+/// protocol contribute the same to the pseudo-headers of both families, so they do not change the
+/// sum.
 void write_udp(Packet& packet, const View& view, net::Family to_family, const Endpoints& to) noexcept {
     std::byte* const udp = packet.at(view.upper);
     const std::size_t old_bytes = view.address_bytes(), new_bytes = net::address_bytes(to_family);
@@ -117,7 +118,7 @@ void make_ipv6(Packet& packet, const View& view, const Endpoints& to, std::uint8
     if (header > ipv6_bytes) {
         close_gap(packet, view.ip, header - ipv6_bytes);
     } else if (!open_gap(packet, view.ip, ipv6_bytes - header)) {
-        return;  // cannot be: there is room
+        return;  // cannot happen: there is room
     }
     std::byte* const ip = packet.at(view.ip);
     store_big_endian(ip - 2, type_ipv6);

@@ -10,7 +10,7 @@ namespace gatemark::refdut {
 
 using AddressBytes = std::array<std::byte, 16>;  ///< as in net::Address: IPv4 takes the first four
 
-/// The addresses and ports that a UDP packet is to have.
+/// The new addresses and ports of a UDP packet.
 struct Endpoints {
     AddressBytes source{}, destination{};
     std::uint16_t source_port = 0, destination_port = 0;
@@ -22,13 +22,15 @@ struct Endpoints {
 
 /// Lowers TTL or hop limit, which must be larger than `by`.
 void lower_hop_limit(Packet& packet, const View& view, std::uint8_t by) noexcept;
-/// Writes addresses and ports of a UDP packet whose family stays. A UDP checksum of zero (none) stays zero (RFC 3022 section 4.1).
+/// Writes addresses and ports of a UDP packet that keeps its family. A UDP checksum of zero (none)
+/// stays zero (RFC 3022 section 4.1).
 void write_endpoints(Packet& packet, const View& view, const Endpoints& to) noexcept;
 
 /// Whether the buffer has room for the packet as IPv6.
 [[nodiscard]] bool has_room_for_ipv6(const Packet& packet, const View& view) noexcept;
-/// Makes an IPv6 packet of a UDP packet in IPv4 (RFC 7915 section 4.1): traffic class copied, flow label 0, no options, Ethernet padding
-/// gone. A UDP checksum of zero is computed. There is room for it.
+/// Turns a UDP packet in IPv4 into IPv6 (RFC 7915 section 4.1): traffic class copied, flow label 0,
+/// no options, Ethernet padding removed. A UDP checksum of zero is replaced by a computed one.
+/// There must be room.
 void make_ipv6(Packet& packet, const View& view, const Endpoints& to, std::uint8_t hop_limit) noexcept;
 
 struct Ipv4Fields {
@@ -36,7 +38,7 @@ struct Ipv4Fields {
     std::uint16_t identification = 0;
     bool dont_fragment = false;
 };
-/// Makes an IPv4 packet of a UDP packet in IPv6 (RFC 7915 section 5.1), padded to the Ethernet minimum.
+/// Turns a UDP packet in IPv6 into IPv4 (RFC 7915 section 5.1), padded to the Ethernet minimum.
 void make_ipv4(Packet& packet, const View& view, const Endpoints& to, const Ipv4Fields& fields) noexcept;
 
 }  // namespace gatemark::refdut

@@ -23,7 +23,7 @@ namespace gatemark::refdut {
 namespace {
 
 constexpr int exit_error = 1, exit_configuration = 2;
-/// Buffers in the workers' hands and on their way out, beside those that are held.
+/// Buffers that the worker processes or sends, apart from those that are held.
 constexpr unsigned spare_frames = 4096;
 
 io::PortOptions options_of(const Settings& settings, std::size_t side) {
@@ -33,11 +33,12 @@ io::PortOptions options_of(const Settings& settings, std::size_t side) {
             .ring_frames = wanted.ring_frames,
             .extra_frames = static_cast<unsigned>(2 * settings.held_frames) + spare_frames,
             .mtu = wanted.mtu,
-            // The Tester opens its end later, and may come and go.
+            // The Tester opens its end later, and may close and open it again.
             .needs_link = wanted.port.kind != io::PortKind::memif};
 }
 
-/// The socket of a gateway that crashed would keep this one from listening; if somebody listens there, opening the port tells.
+/// The socket of a crashed gateway would keep this one from listening; if another process listens
+/// on it, opening the port reports that.
 void remove_dead_memif(const io::PortName& name) {
     constexpr std::string_view server = ",role=server";
     if (name.kind == io::PortKind::memif && name.argument.ends_with(server)) {
@@ -45,7 +46,8 @@ void remove_dead_memif(const io::PortName& name) {
     }
 }
 
-/// SIGTERM and SIGINT as a descriptor to wait for; they are kept from all threads started after this.
+/// SIGTERM and SIGINT as a descriptor to wait for; they are blocked in all threads started after
+/// this.
 int block_signals() {
     sigset_t set;
     sigemptyset(&set);
@@ -88,7 +90,7 @@ void print_ready(int output, const Settings& settings, const std::vector<io::Dpd
     dprintf(output, "%s\n", ready.dump().c_str());
 }
 
-/// With ports and socket open: makes the gateway and runs it to its end.
+/// With ports and socket open, creates the gateway and runs it until it ends.
 int run_opened(const std::string& file, const Settings& settings, int output, int signals, std::vector<io::DpdkPort>& ports,
                ControlSocket* control, bool huge_pages) {
     const std::array<net::MacAddress, 2> macs{settings.sides[0].mac.value_or(ports[0].facts().mac),
@@ -160,7 +162,8 @@ int run_gateway(const std::string& file, const Settings& settings, int output) {
         print_errors(
             {{"no memory for a table of " + std::to_string(settings.table.capacity) + " connections", "table.size", "use a smaller one"}});
     }
-    // Either port may hold buffers of the other's pool: both rest before either is closed.
+    // Either port may hold buffers of the other's pool, so both are stopped before either is
+    // closed.
     for (io::DpdkPort& port : ports) {
         io::ForwardQueue::rest(port);
     }

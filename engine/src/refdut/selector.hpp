@@ -22,13 +22,15 @@ struct SelectorSpec {
     friend bool operator==(const SelectorSpec&, const SelectorSpec&) = default;
 };
 
-/// One selector at work. It counts the frames that it is asked about; the same seed makes the same choice again.
+/// One selector in operation. It counts the frames that it is asked about; the same seed makes the
+/// same choices.
 class Selector {
 public:
-    /// `purpose` keeps the pseudorandom numbers of all selectors of a gateway apart.
+    /// `purpose` separates the pseudorandom numbers of all selectors of a gateway.
     Selector(const SelectorSpec& spec, std::uint64_t seed, std::uint64_t purpose) noexcept;
 
-    /// Asked once for each frame, in order of arrival; `elapsed_ns` is the time since the direction's first test frame.
+    /// Called once for each frame, in order of arrival; `elapsed_ns` is the time since the
+    /// direction's first test frame.
     [[nodiscard]] bool takes(std::uint64_t elapsed_ns) noexcept {
         switch (spec_.kind) {
             case SelectorSpec::Kind::every: return ++asked_ % spec_.count == 0;

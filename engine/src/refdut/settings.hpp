@@ -15,7 +15,7 @@
 
 namespace gatemark::refdut {
 
-/// One side and its port. Cannot be changed while the gateway runs, but for addresses and peer.
+/// One side and its port. Cannot be changed while the gateway runs, except addresses and peer.
 struct SideSettings {
     io::PortName port{.kind = io::PortKind::null, .text = "", .argument = ""};
     unsigned mtu = 1500;          ///< bytes; longer packets are dropped
@@ -23,7 +23,7 @@ struct SideSettings {
     std::optional<std::uint16_t> vlan_id;
     std::optional<net::Address> ipv4, ipv6;
     std::optional<net::MacAddress> mac;       ///< instead of the port's own
-    std::optional<net::MacAddress> peer_mac;  ///< nothing is learned then
+    std::optional<net::MacAddress> peer_mac;  ///< if given, nothing is learned
 };
 
 /// What happens to the frames of one direction.
@@ -34,12 +34,12 @@ struct DirectionSettings {
     ImpairmentSpec impairments;
 };
 
-/// All of a configuration file. Immutable: a reload makes a new one.
+/// A whole configuration file. Immutable: a reload creates a new one.
 struct Settings {
     std::uint64_t seed = 1;
     std::string control;                ///< path of the control socket; empty: none
     std::optional<unsigned> cpu;        ///< of the worker
-    std::uint64_t held_frames = 16384;  ///< that one direction can hold (waiting, delayed): their buffers are made at the start
+    std::uint64_t held_frames = 16384;  ///< that one direction can hold (waiting or delayed); their buffers are allocated at the start
     bool held_frames_given = false;     ///< by the file; else chosen to fit the queues
     bool huge_pages_allowed = true;
     std::array<SideSettings, 2> sides;  ///< by Side

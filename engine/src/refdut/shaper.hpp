@@ -8,16 +8,17 @@ namespace gatemark::refdut {
 
 struct ShaperSpec {
     std::uint64_t frames_per_second = 0;  ///< 0: no limit
-    std::uint64_t queue_frames = 1000;    ///< that may wait, beside the one in service
+    std::uint64_t queue_frames = 1000;    ///< that may wait, in addition to the one in service
     std::uint64_t recovery_ns = 0;
     std::uint64_t recovery_loss = 2;  ///< every n-th frame is lost while recovering, at least 1
     friend bool operator==(const ShaperSpec&, const ShaperSpec&) = default;
 };
 
-/// A deterministic server: each frame takes 1/capacity, in order of arrival, and waits for those before it. A frame that finds `queue`
-/// frames waiting is dropped. A constant load r above the capacity C therefore loses its first frame once (r - C) * T is more than the
-/// queue. After a drop every `recovery_loss`-th accepted frame is lost until `recovery` is over; it takes its place in the queue and its
-/// service nevertheless, so that these losses do not end an overload.
+/// A deterministic server: each frame takes 1/capacity, in order of arrival, and waits for those
+/// before it. A frame that finds `queue` frames waiting is dropped. A constant load r above the
+/// capacity C therefore loses its first frame once (r - C) * T is more than the queue. After a drop
+/// every `recovery_loss`-th accepted frame is lost until `recovery` is over; it takes its place in
+/// the queue and its service all the same, so that these losses do not end an overload.
 ///
 /// Times are ticks of any clock; service times are exact fractions of a tick, so nothing drifts.
 class Shaper {
@@ -41,7 +42,7 @@ public:
         }
         return serve(now_ticks);
     }
-    /// Whoever waits or is served is forgotten, and so is the recovery.
+    /// Forgets the frames in the queue and in service, and the recovery.
     void clear() noexcept { busy_frames_ = 0, recovering_ = false; }
 
 private:
@@ -54,7 +55,7 @@ private:
         if (in_gateway == 0) {
             busy_since_ = now_ticks;
             busy_frames_ = 0;
-        } else if (in_gateway > spec_.queue_frames) {  // one of them is in service, the others wait
+        } else if (in_gateway > spec_.queue_frames) {  // one of them is being served, the others wait
             recovering_ = recovery_ticks_ > 0;
             last_drop_ = now_ticks;
             return {.verdict = Verdict::queue_full, .end_ticks = 0};
@@ -77,7 +78,7 @@ private:
 
     ShaperSpec spec_;
     std::uint64_t ticks_per_second_ = 1, recovery_ticks_ = 0;
-    std::uint64_t busy_since_ = 0, busy_frames_ = 0;  ///< the server has worked without a pause since then, on so many frames
+    std::uint64_t busy_since_ = 0, busy_frames_ = 0;  ///< the server has been busy since then, with this many frames
     bool recovering_ = false;
     std::uint64_t last_drop_ = 0, recovery_frames_ = 0;
 };

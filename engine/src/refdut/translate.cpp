@@ -16,8 +16,8 @@ net::Family outside_family(Mode mode) noexcept {
     return mode == Mode::nat46 || mode == Mode::nat66 ? net::Family::ipv6 : net::Family::ipv4;
 }
 
-/// Multicast, broadcast, unspecified, loopback and link-local addresses stay on their link (RFC 1812 section 5.3.7, RFC 4291
-/// section 2.5.6).
+/// Multicast, broadcast, unspecified, loopback and link-local addresses stay on their link (RFC
+/// 1812 section 5.3.7, RFC 4291 section 2.5.6).
 bool stays_on_link(const std::byte* address, net::Family family) noexcept {
     const auto word = load_big_endian<std::uint32_t>(address);
     if (family == net::Family::ipv4) {
@@ -59,7 +59,7 @@ bool can_cross(const Packet& packet, const View& view, std::uint32_t lowest_ipv6
         return false;
     }
     if (view.family == net::Family::ipv6) {
-        return has_udp_checksum(packet, view);  // UDP over IPv6 has one (RFC 8200 section 8.1)
+        return has_udp_checksum(packet, view);  // UDP over IPv6 must have a checksum (RFC 8200 section 8.1)
     }
     const bool may_be_fragmented = (load_big_endian<std::uint16_t>(packet.at(view.ip + ipv4_at::flags)) & flag_dont_fragment) == 0;
     const bool would_be_fragmented = may_be_fragmented && ipv6_bytes + view.end() - view.upper > lowest_ipv6_mtu;
@@ -104,7 +104,8 @@ Drop Translator::translate(Side from, Packet& packet, std::uint64_t now_ns, Note
     if (table_ != nullptr && from_inside && view.family == inside_family_) {
         return translate_outward(packet, view, now_ns, notes);
     }
-    // A translator knows no way for IPv4 but its own; IPv6 that is not to be translated is background.
+    // A translator has no route for untranslated IPv4; IPv6 that it does not translate is
+    // background.
     return table_ != nullptr && view.family == net::Family::ipv4 && config_.mode != Mode::nat66 ? Drop::no_mapping : route(packet, view);
 }
 

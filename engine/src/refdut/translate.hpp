@@ -15,8 +15,8 @@
 
 namespace gatemark::refdut {
 
-/// `router` forwards both families. `siit` translates by the family of the arriving frame, both ways. The NAT modes name the inside's
-/// family, then the outside's.
+/// `router` forwards both families. `siit` translates by the family of the arriving frame, both
+/// ways. The NAT modes name the inside's family, then the outside's.
 enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46 };
 constexpr std::array<std::string_view, 6> mode_names{"router", "siit", "nat44", "nat64", "nat66", "nat46"};
 
@@ -33,14 +33,16 @@ struct TranslationConfig {
     std::vector<EamEntry> eam;          ///< RFC 7757; siit, nat64, nat46
     NatPool pool;                       ///< of the outside's family; NAT modes
     bool dont_fragment_always = false;  ///< RFC 6145 section 5.1, instead of RFC 7915 section 5.1
-    /// An IPv4 packet without DF that is longer than this as IPv6 would have to be fragmented (RFC 7915 section 4). This gateway fragments
-    /// nothing: such a packet is dropped as unsupported, a shorter one is translated whole.
+    /// An IPv4 packet without DF that is longer than this as IPv6 would have to be fragmented (RFC
+    /// 7915 section 4). This gateway does not fragment: such a packet is dropped as unsupported, a
+    /// shorter one is translated unfragmented.
     std::uint32_t lowest_ipv6_mtu = 65535;
     std::vector<net::Address>
         assigned_addresses;  ///< the gateway's own addresses: what is sent to them is not forwarded (but the pool comes first)
 };
 
-/// All that is wrong with a configuration; `where` is the key in the tables [translation] and [table] of the gateway's file.
+/// All problems of a configuration; `where` is the key in the tables [translation] and [table] of
+/// the gateway's file.
 [[nodiscard]] Errors check(const TranslationConfig& config);
 [[nodiscard]] Errors check(const NatLimits& limits);
 
@@ -55,26 +57,29 @@ enum class Treatment : std::uint8_t {
 
 struct Notes {
     Treatment treatment = Treatment::routed;
-    bool udp = false;             ///< a whole UDP datagram (no fragment): also set for frames that are dropped once that is known
+    bool udp = false;             ///< a complete UDP datagram (no fragment); also set for frames that are dropped after that is known
     bool new_connection = false;  ///< this frame established it
-    bool error_wanted = false;    ///< dropped, not changed at all, and its sender is to hear of it (overflow behaviour refuse)
+    bool error_wanted = false;    ///< dropped unchanged, and its sender must be told (overflow behaviour refuse)
     bool crossed = false;         ///< the family was changed
     NatTable::Connection connection = NatTable::none;  ///< outward and inward; valid until the next frame
 };
 
-/// Forwards frames as a router, a stateless translator (RFC 7915, 6052, 7757) or a NAT (RFC 3022, 6146, 4787). UDP only, but for the router
-/// and native IPv6 through a translator, where any protocol passes. No byte outside the packet is read or written, whatever the frame
-/// says.
+/// Forwards frames as a router, a stateless translator (RFC 7915, 6052, 7757) or a NAT (RFC 3022,
+/// 6146, 4787). Only UDP, except for the router and for native IPv6 through a translator, where any
+/// protocol passes. No byte outside the packet is read or written, whatever its length fields say.
 class Translator {
 public:
-    /// `config` has passed `check`; `table` is there for NAT modes, and outlives the translator.
+    /// `config` has passed `check`; `table` is not nullptr in NAT modes, and outlives the
+    /// translator.
     Translator(TranslationConfig config, NatTable* table);
 
-    /// Changes the frame in place into what leaves on the other side, but for Ethernet addresses and VLAN tag; a frame that is dropped may
-    /// be half changed. Checksums are updated incrementally (RFC 1624), so a wrong UDP checksum stays wrong. `now_ns` never goes back.
+    /// Changes the frame in place into what leaves on the other side, except Ethernet addresses and
+    /// VLAN tag; a frame that is dropped may be partly changed. Checksums are updated incrementally
+    /// (RFC 1624), so an invalid UDP checksum stays invalid. `now_ns` never decreases.
     [[nodiscard]] Drop translate(Side from, Packet& packet, std::uint64_t now_ns, Notes& notes) noexcept;
 
-    /// Fetches what the table knows of a burst of frames, `packet_at(i)` for i below `count` (burst_max at most); then each is translated.
+    /// Prefetches the table's records for a burst of frames, `packet_at(i)` for i below `count` (at
+    /// most burst_max), before they are translated.
     template <class PacketAt>
     void look_ahead(Side from, std::size_t count, PacketAt&& packet_at) const noexcept {
         if (table_ == nullptr || count < 2) {
@@ -99,7 +104,7 @@ private:
     [[nodiscard]] Drop translate_stateless(Packet& packet, const View& view, Notes& notes) noexcept;
     [[nodiscard]] Drop translate_outward(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
     [[nodiscard]] Drop translate_inward(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
-    /// Makes the packet one of the other family.
+    /// Turns the packet into one of the other family.
     void cross(Packet& packet, const View& view, const Endpoints& to) noexcept;
     void finish_nat(Packet& packet, const View& view, const Endpoints& to) noexcept;
     [[nodiscard]] bool is_own(const Packet& packet, const View& view) const noexcept;
@@ -108,7 +113,7 @@ private:
     AddressMap map_;
     NatTable* table_;
     net::Family inside_family_, outside_family_;
-    std::uint16_t identification_ = 0;  ///< of the next IPv4 packet that is made from an IPv6 one
+    std::uint16_t identification_ = 0;  ///< of the next IPv4 packet that is translated from IPv6
 };
 
 }  // namespace gatemark::refdut

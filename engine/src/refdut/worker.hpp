@@ -16,9 +16,10 @@
 
 namespace gatemark::refdut {
 
-/// The thread that polls the gateway, without pause. It stays in the ordinary scheduling class: a real-time loop here and another one of a
-/// Tester on the second core would leave nothing to a machine of two. Its nice value is lowered if that is allowed; what the scheduler
-/// takes from it nevertheless shows as the longest gap between two polls.
+/// The thread that polls the gateway without pause. It stays in the ordinary scheduling class,
+/// because real-time loops here and in a Tester would leave nothing to other work on a machine with
+/// two cores. Its nice value is lowered if that is permitted; the time that the scheduler takes
+/// from it shows as the longest gap between two polls.
 template <class Gateway, class Command>
 class Worker {
 public:
@@ -34,7 +35,7 @@ public:
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
 
-    /// Executes the command between two polls and waits for that. One caller at a time.
+    /// Has the command executed between two polls, and waits for that. One caller at a time.
     void run(Command& command) {
         command_.store(&command, std::memory_order_release);
         while (command_.load(std::memory_order_acquire) != nullptr) {

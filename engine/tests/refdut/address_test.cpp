@@ -52,7 +52,7 @@ TEST(RefdutEmbedding, PutsEachByteWhereTheTableOfRfc6052SaysAndTakesItBack) {
                 expected.bytes[places[byte]] = static_cast<std::byte>(value >> (24 - 8 * byte));
             }
             ASSERT_EQ(text(embedding.embed(value)), net::to_text(expected)) << length;
-            expected.bytes[8] = std::byte{0xff};  // what stands there, and behind, is not looked at
+            expected.bytes[8] = std::byte{0xff};  // this byte and the following ones are ignored
             ASSERT_EQ(embedding.extract(load_ipv6(expected.bytes.data())), length == 96 ? std::nullopt : std::optional{value});
         }
     }

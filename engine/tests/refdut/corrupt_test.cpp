@@ -10,7 +10,8 @@
 
 #include <memory>
 
-/// Every corruption against the Tester's own verification: exactly the reasons that are announced are found.
+/// Every corruption against the Tester's own verification: the Tester finds exactly the reasons
+/// that were announced.
 namespace gatemark::refdut {
 namespace {
 
@@ -79,7 +80,8 @@ struct Case {
     std::optional<std::uint16_t> received_vlan;
 };
 
-/// Sends `frame` through the gateway, corrupted, and holds what the Tester finds against what was announced. Returns the announcement.
+/// Sends `frame` through the gateway, corrupted, and compares what the Tester finds with what was
+/// announced. Returns the announced reasons.
 Fields pass(const Case& gateway, Field field, const Bytes& sent) {
     Buffer buffer{sent};
     Notes notes;
@@ -212,7 +214,7 @@ TEST_P(RefdutCorruptNat, EachFieldOfAnInitiatorsFrameIsFoundUnderItsName) {
         }
         for (std::uint64_t k = 0; k < connection_count; k += 19) {
             ASSERT_EQ(names_of(pass(gateway, field, test::sent_frame(upload, k, k))), names_of(expected)) << field_names[i];
-            // The next frame of the connection is sound: also where the mapping was changed.
+            // The next frame of the connection is correct, even after the mapping was changed.
             ASSERT_TRUE(pass(gateway, Field::unknown_connection, test::sent_frame(upload, k, k)).none()) << field_names[i];
         }
     }

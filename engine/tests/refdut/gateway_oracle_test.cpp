@@ -6,8 +6,8 @@
 
 #include <random>
 
-/// Random mixtures of everything that a direction can do to frames, against a slow account of the same rules: which frames leave, in which
-/// order, and what is counted.
+/// Random combinations of everything that a direction can do to frames, compared with a slow
+/// account of the same rules: which frames leave, in which order, and what is counted.
 namespace gatemark::refdut {
 namespace {
 
@@ -23,7 +23,7 @@ struct Arrival {
     std::uint16_t number;
 };
 
-/// What left, in order; a second copy of a frame is marked by 10000.
+/// What left, in order; 10000 is added to the number of a copy.
 struct Account {
     std::vector<unsigned> out;
     std::uint64_t forwarded = 0, lost = 0, queue_full = 0, duplicated = 0, corrupted = 0, reordered = 0, reorder_short = 0;
@@ -46,7 +46,7 @@ struct Plan {
     bool copy = false;
 };
 
-/// In the order in which they leave, each frame held back until `by` others have overtaken it.
+/// Lets the frames leave in order, each one held back until `by` others have overtaken it.
 void send_in_order(const std::vector<Plan>& plans, Account& account) {
     std::vector<Plan> waiting;
     for (const Plan& plan : plans) {
@@ -190,7 +190,7 @@ MemoryForwardingPort::Bytes frame_of(std::uint16_t number) {
     return write_packet(packet);
 }
 
-/// The frames of `port`, second ones marked as in Account.
+/// The frames of `port`, with copies marked as in Account.
 std::vector<unsigned> numbers_of(const MemoryForwardingPort& port) {
     std::vector<unsigned> numbers;
     for (const auto& sent : port.sent) {
@@ -225,7 +225,7 @@ TEST(RefdutGatewayOracle, RandomMixturesLeaveAndAreCountedAsTheRulesSay) {
             gateway.poll();
             check_balance();
         }
-        now += second;  // who waits to be overtaken gives up
+        now += second;  // frames that wait to be overtaken leave
         gateway.poll();
         check_balance();
 

@@ -10,7 +10,8 @@
 
 #include <random>
 
-/// Bytes of any kind through everything that reads or changes them. The address sanitizer watches each byte around the frame.
+/// Bytes of any kind through everything that reads or changes them. The address sanitizer watches
+/// each byte around the frame.
 namespace gatemark::refdut {
 namespace {
 
@@ -77,7 +78,7 @@ protected:
         if (random(10) == 0) {
             bytes.resize(bytes.size() + random(30));
         }
-        // A header checksum that is right lets the damage through.
+        // A correct header checksum lets the damage through.
         if (bytes.size() >= 34 && bytes[12] == std::byte{8} && random(2) == 0) {
             const std::size_t header = 4 * (std::to_integer<std::size_t>(bytes[14]) & 0x0f);
             if (header >= 20 && 14 + header <= bytes.size()) {

@@ -106,7 +106,7 @@ TEST(RefdutNatTable, EstablishesAtTheRateAskedFor) {
     EXPECT_EQ(created, 5U + 1999);
     EXPECT_EQ(table.counters().rate_limited, 6000 - created);
     EXPECT_EQ(table.from_inside(inside(0), server, start + 2 * second).outcome, Outcome::known) << "known ones cost nothing";
-    // Exactly at the rate nothing is turned away, however long it lasts.
+    // Exactly at the rate nothing is refused, however long it lasts.
     table.set_limits({.capacity = 100'000, .establishment_per_second = 3, .establishment_burst = 2}, start + 10 * second);
     for (std::uint32_t i = 0; i < 300; ++i) {
         ASSERT_EQ(table.from_inside(inside(++number), server, start + 20 * second + (i * second + 2) / 3).outcome, Outcome::created) << i;
@@ -124,7 +124,7 @@ TEST(RefdutNatTable, AConnectionExpiresWhenItWasNotUsedInEitherDirection) {
     }
     table.expire(7 * second - ms);
     EXPECT_EQ(table.size(), 30U);
-    table.expire(7 * second + 4 * ms);  // 2 s / 1024 later at most
+    table.expire(7 * second + 4 * ms);  // at most 2 s / 1024 later
     EXPECT_EQ(table.size(), 20U);
     EXPECT_EQ(table.counters().expired, 10U);
     // A frame never finds an expired connection, examined or not.

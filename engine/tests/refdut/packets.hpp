@@ -10,7 +10,8 @@
 
 namespace gatemark::refdut {
 
-/// A frame in a heap buffer of exactly its size with the headroom and tailroom given, so that the address sanitizer sees each byte beyond.
+/// A frame in a heap buffer of exactly its size with the headroom and tailroom given, so that the
+/// address sanitizer sees each byte beyond.
 class Buffer {
 public:
     explicit Buffer(std::span<const std::byte> frame, std::size_t headroom = 64, std::size_t tailroom = 64)
@@ -21,7 +22,7 @@ public:
     }
 
     [[nodiscard]] std::span<const std::byte> frame() const { return {packet.begin, packet.bytes}; }
-    /// Whether the packet still lies in its buffer, with honest room around it.
+    /// Whether the packet is still within its buffer, with correct headroom and tailroom.
     [[nodiscard]] bool is_sound() const {
         return packet.begin == memory_.get() + packet.headroom && packet.headroom + packet.bytes + packet.tailroom == bytes_;
     }

@@ -10,7 +10,7 @@ namespace gatemark::refdut {
 namespace {
 
 using Verdict = Shaper::Verdict;
-constexpr std::uint64_t second = 1'000'000'000;  // these tests tick in nanoseconds, but for one
+constexpr std::uint64_t second = 1'000'000'000;  // all tests but one tick in nanoseconds
 
 TEST(RefdutShaper, WithoutCapacityServesAtOnce) {
     Shaper shaper{{}, second};
@@ -20,7 +20,8 @@ TEST(RefdutShaper, WithoutCapacityServesAtOnce) {
     }
 }
 
-/// The truth that measurements are held against: frame i arrives at i/r and is the first to be lost when (r - C) * t exceeds the queue.
+/// The known truth that measurements are compared with: frame i arrives at i/r and is the first to
+/// be lost when (r - C) * t exceeds the queue.
 TEST(RefdutShaper, ConstantOverloadLosesItsFirstFrameWhenTheQueueIsFull) {
     for (const std::uint64_t capacity : {1'000U, 33'333U, 100'000U, 977'777U}) {
         for (const std::uint64_t queue : {0U, 1U, 100U, 5'000U}) {

@@ -317,7 +317,8 @@ TEST(RefdutTranslator, DropsWithTheReason) {
     EXPECT_EQ(drop(Side::right, changed(reply, [](SlowPacket& p) { p.destination = test::address_of("198.19.0.7"); })), Drop::no_mapping);
     EXPECT_EQ(drop(Side::left, test::from_hex("ffffffffffff020000000001080600010800")), Drop::not_ip);
     EXPECT_EQ(drop(Side::left, test::from_hex("ffffffffffff02000000000108")), Drop::truncated);
-    // RFC 7915 section 4.1: an unexpired source route is not translated, other options are left out.
+    // RFC 7915 section 4.1: an unexpired source route is not translated, other options are left
+    // out.
     Gateway siit{siit_of({eam_of("198.18.0.0/24", "2001:2::/120"), eam_of("198.19.0.0/24", "2001:2:0:1000::/120")})};
     SlowPacket options = udp_packet("198.18.0.2", "198.19.0.2", 5, 6);
     options.options = test::from_hex("0101018307040a00000100000000");
