@@ -2,7 +2,7 @@
 #include "streams.hpp"
 #include "tick_counter.hpp"
 
-/// Which connection a frame belongs to; and the proof that 2^32 connections are enumerated each once.
+/// Which connection a frame belongs to, and a proof that 2^32 connections are enumerated once each.
 namespace gatemark::bench {
 
 namespace {
@@ -32,7 +32,7 @@ void permute(benchmark::State& state) {
     }
 }
 
-/// As a sender does it, for a burst at once.
+/// As in a sender: for a whole burst at once.
 void permute_burst(benchmark::State& state) {
     const auto count = static_cast<std::uint64_t>(state.range(0));
     const enumerate::Permutation permutation{count, 1};
@@ -40,7 +40,7 @@ void permute_burst(benchmark::State& state) {
     std::array<std::uint64_t, burst_frames> places{};
     for (auto unused : state) {
         for (std::uint64_t& place : places) {
-            place = place + 1 < count ? place + 1 : 0;  // from where the last burst led
+            place = place + 1 < count ? place + 1 : 0;  // depends on the last burst
         }
         permutation.put_at(places);
         benchmark::DoNotOptimize(places);
@@ -62,7 +62,8 @@ void enumerate_tuples(benchmark::State& state, enumerate::Order order) {
     }
 }
 
-/// Every number below 2^32 exactly once, by a bitmap of 512 MiB; fails loudly if not. A minute; not part of `make bench`.
+/// Checks with a bitmap of 512 MiB that every number below 2^32 comes exactly once. Not part of
+/// `make bench`: it takes a minute.
 void proof_of_bijection(benchmark::State& state) {
     const std::uint64_t count = std::uint64_t{1} << 32;
     std::vector<std::uint64_t> visited(count / 64);

@@ -6,8 +6,9 @@
 
 #include <cstdio>
 
-/// The hot path without a port, for callgrind: it counts instructions, which no noise touches. Everything is seeded and the clock is made
-/// of numbers, so two runs execute the same instructions. instructions.py runs this and compares.
+/// The hot path without a port, for callgrind, which counts instructions and so is free of noise.
+/// Everything is seeded and the clock is simulated, so two runs execute the same instructions.
+/// instructions.py runs this program and compares.
 namespace gatemark::bench {
 
 namespace {
@@ -15,13 +16,14 @@ namespace {
 constexpr std::uint64_t frames_counted = 8192;
 constexpr std::uint64_t connections = 4096;
 
-/// Keeps a result alive.
+/// Keeps the compiler from removing a result.
 template <class Value>
 void keep(const Value& value) {
     asm volatile("" : : "g"(&value) : "memory");
 }
 
-/// Does `work` for frames_counted frames twice: first to touch what is touched once, then counted. Callgrind writes the count under `name`.
+/// Does `work` for frames_counted frames twice: first to touch what is touched once, then counted.
+/// Callgrind writes the count under `name`.
 template <class Work>
 void count(const char* name, Work&& work) {
     work();
@@ -40,7 +42,7 @@ void count_each(const char* name, Each&& each) {
     });
 }
 
-/// Each reading is later; delays are up to 65535 ticks.
+/// Each reading gives another delay, of up to 65535 ticks.
 struct CountingClock {
     static constexpr std::uint64_t written = std::uint64_t{1} << 40;
     [[nodiscard]] pace::Ticks now() const noexcept { return {written + (++readings * 977 & 0xffff)}; }
@@ -152,7 +154,7 @@ void count_all() {
 
 }  // namespace gatemark::bench
 
-/// With an argument: only says what it was made with, and of how many frames it tells.
+/// With an argument, only prints how it was built and how many frames each count is for.
 int main(int argc, char** /*argv*/) {
     if (argc > 1) {
         std::printf("g++ %s %s\n%llu\n", __VERSION__, GATEMARK_BUILD, static_cast<unsigned long long>(gatemark::bench::frames_counted));

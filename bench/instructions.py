@@ -2,9 +2,9 @@
 """Instructions per frame of the hot path, counted by callgrind and compared with instructions.toml.
 
 Cycles on a shared machine scatter by tens of percent; instructions do not scatter at all. So this is the check that
-tells whether a change made the path of a frame dearer. It does not know caches or branches: `make bench` does.
+tells whether a change made the path of a frame more expensive. It does not know caches or branches: `make bench` does.
 
-Both ways fail: dearer, because speed was lost; cheaper, because the next loss of as much would go unseen.
+Both ways fail: more expensive, because speed was lost; cheaper, because the next loss of the same size would go unseen.
 `bench/instructions.py --renew` writes what it finds: in the commit that changes it, with the reason in its message.
 """
 
@@ -25,7 +25,7 @@ BASELINE = ROOT / "bench" / "instructions.toml"
 
 TOLERANCE = 0.02
 """Larger changes of a case, as a share of its count, are told. Two runs of one program are equal to the instruction;
-this leaves room for a few instructions that move when unrelated code is inlined anew."""
+this leaves room for a few instructions that move when unrelated code is inlined differently."""
 
 
 def main() -> int:
@@ -98,7 +98,7 @@ def compare(before: dict[str, float], now: dict[str, float]) -> int:
     for name in before.keys() & now.keys():
         change = now[name] / before[name] - 1
         if abs(change) > TOLERANCE:
-            word = "dearer" if change > 0 else "cheaper"
+            word = "more expensive" if change > 0 else "cheaper"
             figures = f"{now[name]:.1f} instructions per frame, {before[name]:.1f} before"
             wrong.append(f"{name}: {figures}: {word} by {abs(change):.1%}")
     if wrong:

@@ -3,7 +3,8 @@
 #include "memory_queues.hpp"
 #include "tick_counter.hpp"
 
-/// Whole senders and receivers on any queue, polled as fast as they go by the thread of the benchmark.
+/// Complete senders and receivers on any queue, polled by the benchmark's thread as fast as
+/// possible.
 namespace gatemark::bench {
 
 template <class Queue, class Foreground>

@@ -7,10 +7,11 @@
 
 #include <memory>
 
-/// Queues that cost next to nothing, so that what is measured is the loop alone; and the plans of senders and receivers.
+/// Queues that cost almost nothing, so that only the loop is measured, and plans for senders and
+/// receivers.
 namespace gatemark::bench {
 
-/// Frames of one stream in memory, received over and over, each time for the first time.
+/// Frames of one stream in memory, received again and again, each time as if for the first time.
 class StoredQueue {
 public:
     using Buffer = const std::vector<std::byte>*;
@@ -37,7 +38,7 @@ private:
     std::size_t next_ = 0;
 };
 
-/// Takes what it is given; has as many buffers as a burst.
+/// Accepts everything; has as many buffers as a burst.
 class DiscardingQueue {
 public:
     using Buffer = std::byte*;
@@ -66,7 +67,7 @@ inline loop::SenderPlan flat_out(const frame::Stream& stream, std::uint64_t fram
             .foreground = &stream};
 }
 
-/// A receiver of one stream with all that its plan points to.
+/// A receiver of one stream with everything that its plan points to.
 struct ReceiverParts {
     ReceiverParts(const frame::Stream& stream, std::uint64_t frame_count) {
         arrivals.reset(frame_count, record::Receivers::one);

@@ -2,7 +2,8 @@
 #include "ports.hpp"
 #include "state/reply_writer.hpp"
 
-/// Whole senders and receivers of the engine on DPDK's null port, one thread, as fast as they go.
+/// Complete senders and receivers of the engine on DPDK's null port, in one thread, as fast as
+/// possible.
 namespace gatemark::bench {
 
 namespace {
@@ -32,7 +33,8 @@ void respond_on_null(benchmark::State& state, Choice order) {
     send_to_port(state, stream, state::ReplyWriter{stream, full_table(count), pool});
 }
 
-/// A port whose receive buffers all hold a frame of the stream, so that a driver that delivers them as they are delivers a trial's frames.
+/// A port whose receive buffers all hold a frame of the stream, so that a driver that delivers them
+/// as they are delivers a trial's frames.
 class EndlessQueue : public io::ReceiveQueue {
 public:
     explicit EndlessQueue(const frame::Stream& stream) : io::ReceiveQueue{endless_port(), 0} {
@@ -51,7 +53,8 @@ public:
     void arrive_in(record::ArrivalBitmap& arrivals) { arrivals_ = &arrivals; }
     [[nodiscard]] std::uint64_t frame_count() const { return frame_count_; }
 
-    /// Each time for the first time: the bitmap of a few hundred bytes is emptied for every burst.
+    /// Each time as if for the first time: the bitmap of a few hundred bytes is cleared for every
+    /// burst.
     std::size_t receive(std::span<Buffer> wanted) noexcept {
         arrivals_->reset(frame_count_, record::Receivers::one);
         return io::ReceiveQueue::receive(wanted);
@@ -70,7 +73,8 @@ void receive_on_null(benchmark::State& state) {
     receive(state, queue, parts);
 }
 
-/// One sender and one receiver, polled in turn: a frame sent and a frame received count as one, as in a forwarder.
+/// One sender and one receiver, polled in turn: a frame sent and a frame received count as one, as
+/// in a forwarder.
 void send_and_receive_on_null(benchmark::State& state) {
     const frame::Stream stream = stream_for(net::Family::ipv4, Varying::ports_and_hosts);
     EndlessQueue queue{stream};

@@ -13,8 +13,8 @@
 #include <iostream>
 #include <thread>
 
-/// How well frames are paced: a real sender on a worker of the engine and on the null port, whose every handover is noted. Prints a line of
-/// JSON for the CPU's own gaps and one for each rate.
+/// How well frames are paced: a real sender on a worker of the engine and the null port, with every
+/// handover recorded. Prints a line of JSON for the gaps of the CPU itself and one for each rate.
 namespace gatemark::bench {
 
 namespace {
@@ -41,7 +41,7 @@ double share_within(const record::DelayHistogram& histogram, pace::Ticks limit) 
     return static_cast<double>(within) / static_cast<double>(histogram.samples());
 }
 
-/// The null port, with a note of when each frame was handed over.
+/// The null port, which records when each frame was handed over.
 class NotingQueue : public io::TransmitQueue {
 public:
     NotingQueue(std::span<io::FramePool> pools, const pace::Schedule& schedule)
@@ -83,7 +83,7 @@ private:
     std::uint64_t last_due_ = 0, last_handover_ = 0;
 };
 
-/// Does nothing but look at the clock, and notes where it jumps: what the CPU was taken away for.
+/// Only reads the clock and records where it jumps: for how long the CPU was taken away.
 class GapTask final : public loop::Task {
 public:
     GapTask(pace::Ticks shortest, pace::Ticks end) : shortest_{shortest}, end_{end} {}
@@ -169,7 +169,8 @@ unsigned last_cpu() {
 
 }  // namespace
 
-/// Arguments: milliseconds of each rate (0: the CPU's gaps only), milliseconds of looking for gaps.
+/// Arguments: milliseconds for each rate (0: only the gaps of the CPU), milliseconds of watching
+/// for gaps.
 int run_pacing(std::chrono::milliseconds each, std::chrono::milliseconds gaps) {
     const pace::TickScale scale{pace::ticks_per_second()};
     null_port();

@@ -35,7 +35,8 @@ inline std::pair<io::DpdkPort, io::DpdkPort>& ring_ports() {
     return ports;
 }
 
-/// The pools of a sender with one template, made once for each length of frame: a port keeps its pools until it is closed.
+/// The pools of a sender with one template, made once for each length of frame: a port keeps its
+/// pools until it is closed.
 inline std::span<io::FramePool> pools_for(io::DpdkPort& port, const std::vector<std::byte>& frame) {
     static std::map<std::pair<std::uint16_t, std::size_t>, std::vector<io::FramePool>> pools_by_port;
     std::vector<io::FramePool>& pools = pools_by_port[{port.port_id(), frame.size()}];

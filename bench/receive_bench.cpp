@@ -1,11 +1,12 @@
 #include "loops.hpp"
 
-/// The whole receiver on frames that lie in memory: what it costs beyond its port.
+/// The whole receiver on frames in memory: what it costs apart from its port.
 namespace gatemark::bench {
 
 namespace {
 
-/// Costs what a reading costs, but frames that were written at `written` have delays of up to 60 microseconds.
+/// Costs what a reading costs, but frames that were written at `written` have delays of up to 60
+/// microseconds.
 struct NearClock {
     static constexpr std::uint64_t written = std::uint64_t{1} << 40;
     [[nodiscard]] pace::Ticks now() const noexcept { return {written + (pace::CycleClock{}.now().value & 0x1ffff)}; }

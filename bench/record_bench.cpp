@@ -8,14 +8,15 @@
 #include <array>
 #include <utility>
 
-/// What is kept of each frame: bitmap, delay histogram, tags, delay variation, lateness. With two threads, both write to the same one.
+/// What is recorded for each frame: bitmap, delay histogram, tags, delay variation, lateness. With
+/// two threads, both write to the same recorder.
 namespace gatemark::bench {
 
 namespace {
 
 constexpr std::uint64_t batch = 1024;
 
-/// Delays of 20 to 150 microseconds, as a loaded gateway has them.
+/// Delays of 20 to 150 microseconds, like those of a loaded gateway.
 pace::Ticks delay_at(std::uint64_t i) { return {0xc000 + (mix_bits(i) & 0x3ffff)}; }
 
 record::Receivers receivers_of(const benchmark::State& state) {
@@ -43,7 +44,7 @@ void for_frames(benchmark::State& state, Each&& each) {
 
 void mark_bitmap(benchmark::State& state) {
     static record::ArrivalBitmap bitmap;
-    constexpr std::uint64_t frames = std::uint64_t{1} << 28;  // 32 MiB, as a trial of 27 s at 10 million frames/s has it
+    constexpr std::uint64_t frames = std::uint64_t{1} << 28;  // 32 MiB, as for a trial of 27 s at 10 million frames/s
     if (state.thread_index() == 0) {
         bitmap.reset(frames, receivers_of(state));
     }
@@ -86,8 +87,8 @@ void add_lateness(benchmark::State& state) {
     benchmark::DoNotOptimize(lateness);
 }
 
-/// Reads the losses of a trial off its bitmap, of which so many percent of the frames are lost, each for itself or as a gateway's queue
-/// that runs over loses them: eight in a row.
+/// Derives the losses of a trial from its bitmap, where a percentage of the frames is lost, either
+/// singly or, as when a gateway's queue overflows, eight in a row.
 void find_losses(benchmark::State& state) {
     constexpr std::uint64_t frames = 16'000'000;
     const auto percent = static_cast<std::uint64_t>(state.range(0)), in_a_row = static_cast<std::uint64_t>(state.range(1));
@@ -105,7 +106,7 @@ void find_losses(benchmark::State& state) {
     }
 }
 
-BENCHMARK(make_delay);  // what the cases below spend on the delay itself
+BENCHMARK(make_delay);  // what the cases below spend on computing the delay
 BENCHMARK(mark_bitmap)->Threads(1)->Threads(2)->UseRealTime();
 BENCHMARK(add_delay);
 BENCHMARK(put_delay_variation)->Threads(1)->Threads(2)->UseRealTime();

@@ -4,8 +4,8 @@
 
 #include <deque>
 
-/// Trials on two ports joined by rings, all tasks polled by one thread as one worker of the engine does: every frame is written, sent,
-/// received, verified and recorded.
+/// Trials on two ports joined by rings, all tasks polled by one thread as one worker of the engine
+/// does: every frame is written, sent, received, verified and recorded.
 namespace gatemark::bench {
 
 namespace {

@@ -12,7 +12,8 @@
 #include <variant>
 #include <vector>
 
-/// What is measured: streams, the frames that arrive of them, state tables. Seeds are fixed, so each run does the same work.
+/// What is measured: streams, their frames as they arrive, and state tables. Seeds are fixed, so
+/// each run does the same work.
 namespace gatemark::bench {
 
 constexpr std::uint32_t trial_id = 0x12345678;
@@ -52,13 +53,14 @@ inline frame::Stream make_stream(const frame::StreamRequest& request, frame::sig
         frame::Stream::make(request, direction, frame::signature::TrafficClass::foreground, 1, trial_id, {}, std::nullopt, "bench"));
 }
 
-/// A stream that arrives as it was sent. `frame_octets` with FCS; 0: the smallest frame that carries the signature.
+/// A stream that arrives as it was sent. `frame_octets` includes the FCS; 0 means the smallest
+/// frame that carries the signature.
 inline frame::Stream stream_for(net::Family family, Varying varying, std::size_t frame_octets = 0,
                                 frame::signature::Direction direction = frame::signature::Direction::forward) {
     return make_stream(stream_request(family, varying, frame_octets == 0 ? smallest_frame(family) : frame_octets), direction);
 }
 
-/// 40,000 source ports and as many destination ports as it takes.
+/// 40,000 source ports and as many destination ports as needed.
 inline enumerate::TupleRanges ranges_for(std::uint64_t count) {
     const auto destinations = static_cast<std::uint32_t>((count + 39'999) / 40'000);
     return {.source_ports = {1024, 40'000}, .destination_ports = {1, destinations}, .source_hosts = {}, .destination_hosts = {}};
@@ -81,12 +83,13 @@ inline net::AddressPool public_pool() {
     return std::get<net::AddressPool>(net::AddressPool::make({net::parse_prefix("192.0.2.0/24").value()}, "bench"));
 }
 
-/// Where the NAT shows a connection.
+/// The public endpoint of a connection.
 [[nodiscard]] constexpr state::Endpoint endpoint_of(std::uint64_t connection) {
     return {.address = connection & 0xff, .port = static_cast<std::uint16_t>(1024 + connection % 60'000)};
 }
 
-/// A full state table of so many connections, filled once: that takes longer than a benchmark.
+/// A full state table of `count` connections, filled only once, because that takes longer than a
+/// benchmark.
 inline state::StateTable& full_table(std::uint64_t count) {
     static std::map<std::uint64_t, state::StateTable> tables;
     state::StateTable& table = tables[count];
@@ -101,7 +104,7 @@ inline state::StateTable& full_table(std::uint64_t count) {
     return table;
 }
 
-/// Writes frame `number` as a correct gateway hands it over.
+/// Writes frame `number` as a correct gateway delivers it.
 inline void write_as_received(const frame::Stream& stream, std::byte* bytes, std::uint64_t number, pace::Ticks sent) {
     const frame::FrameValues values = stream.values(number);
     const frame::FrameTemplate& frame_template = stream.expected();

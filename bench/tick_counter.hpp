@@ -10,7 +10,8 @@
 
 namespace gatemark::bench {
 
-/// Keeps the calling thread on the last CPU that the program may use; further threads on those before it.
+/// Keeps the calling thread on the last CPU that the program may use; further threads on those
+/// before it.
 inline void pin_from_last(int place) {
     static const cpu_set_t allowed = [] {
         cpu_set_t set;

@@ -7,8 +7,9 @@
 #include "refdut/worker.hpp"
 #include "state/reply_writer.hpp"
 
-/// Every template of the path of a frame, instantiated whole over ports made of memory: clang-tidy and the compiler for another CPU see
-/// only what is instantiated, and in the engine that is done with DPDK's headers, which the compiler for another CPU lacks.
+/// Every template of the path of a frame, instantiated whole over ports made of memory: clang-tidy
+/// and the compiler for another CPU see only what is instantiated, and in the engine that is done
+/// with DPDK's headers, which the compiler for another CPU lacks.
 namespace gatemark {
 
 template class loop::Sender<io::MemoryTransmitQueue, pace::CycleClock, loop::StreamWriter>;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-/// Bytes for tests, and the Internet checksum as RFC 1071 section 1 says it: slow and plain.
+/// Bytes for tests, and the Internet checksum as defined in RFC 1071 section 1, slow and simple.
 namespace gatemark::test {
 
 using Bytes = std::vector<std::byte>;

@@ -6,8 +6,9 @@
 #include <functional>
 #include <optional>
 
-/// A UDP packet in a frame as plain values, written and read field by field, and what a correct gateway makes of it. Written apart from the
-/// engine: it shares nothing with it but the address type, so it can judge the engine's fast forms.
+/// A UDP packet in a frame as plain values, written and read field by field, and what a correct
+/// gateway makes of it. Independent of the engine: the two share only the address type, so this can
+/// judge the engine's fast code.
 namespace gatemark::test {
 
 struct SlowPacket {
@@ -16,7 +17,7 @@ struct SlowPacket {
     net::Address source, destination;  ///< both of one family
     std::uint8_t hop_limit = 10, traffic_class = 0;
     std::uint32_t flow_label = 0;      ///< IPv6
-    std::uint16_t identification = 0;  ///< IPv4, as all up to `options`
+    std::uint16_t identification = 0;  ///< IPv4, like all fields up to `options`
     bool dont_fragment = false, more_fragments = false, reserved_bit = false;
     Bytes options;                 ///< a multiple of four bytes
     bool fragment_header = false;  ///< IPv6: an atomic fragment (RFC 6946)
@@ -36,9 +37,11 @@ struct SlowPacket {
 
 using AddressFunction = std::function<net::Address(const net::Address&)>;
 
-/// As a router forwards it (RFC 1812 section 5.2.1, RFC 8200 section 3): hop limit less `decrement`, all else kept.
+/// As a router forwards it (RFC 1812 section 5.2.1, RFC 8200 section 3): hop limit less
+/// `decrement`, all else kept.
 [[nodiscard]] SlowPacket routed(SlowPacket packet, unsigned decrement);
-/// As a stateless translator forwards it (RFC 7915 sections 4.1 and 5.1). The identification of an IPv4 result is `identification`.
+/// As a stateless translator forwards it (RFC 7915 sections 4.1 and 5.1). The identification of an
+/// IPv4 result is `identification`.
 [[nodiscard]] SlowPacket translated(const SlowPacket& packet, unsigned decrement, const AddressFunction& address,
                                     std::uint16_t identification = 0);
 

@@ -4,8 +4,9 @@
 
 #include <cstdint>
 
-/// Published frames, byte by byte: what the Tester sends and expects, and what the reference gateway makes of them, is held against the
-/// same ones. With bytes 00 to 11 (hexadecimal) as UDP data.
+/// Published frames, byte by byte: what the Tester sends and expects, and what the reference
+/// gateway makes of them, is compared with the same ones. With bytes 00 to 11 (hexadecimal) as UDP
+/// data.
 namespace gatemark::test {
 
 struct Golden {
@@ -48,8 +49,8 @@ inline constexpr Golden eam_in{
     10,          "60000000001a110a 20010002000000000000000000000002 20010002000010000000000000000002 04010050001a630e"};
 inline constexpr Golden eam_out{"198.18.0.2", "198.19.0.2", 1025, 80, 9, "4500002e0000000009112596c6120002c6130002 04010050001a26ee"};
 
-// A MAP-T border relay (RFC 7599) towards one port of one customer is a stateless translator with an explicit mapping for the customer's
-// address and a prefix of 64 bits for the rest.
+// A MAP-T border relay (RFC 7599) towards one port of one customer is a stateless translator with
+// an explicit mapping for the customer's address and a prefix of 64 bits for the rest.
 inline constexpr const char* relay_prefix = "2001:db8:ffff::/64";
 inline constexpr const char *customer_ipv4 = "192.0.2.18", *customer_ipv6 = "2001:db8:12:3400:0:c000:212:34";
 inline constexpr Golden relay_up_in{customer_ipv6,

@@ -1,4 +1,4 @@
-// How many buffers were got, or frames taken, must not be ignored.
+// The number of buffers acquired, or of frames accepted, must not be ignored.
 #include "io/memory_port.hpp"
 
 #ifdef MUST_NOT_COMPILE

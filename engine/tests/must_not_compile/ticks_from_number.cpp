@@ -1,4 +1,4 @@
-// A bare number is no Ticks by itself: what it counts must be said.
+// A bare number does not convert to Ticks: the unit must be stated.
 #include "pace/clock.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-// Ticks of the Tester's clock and time for people never meet outside pace/tick_scale.hpp.
+// Only pace/tick_scale.hpp combines ticks of the Tester's clock with human time.
 #include "pace/tick_scale.hpp"
 
 namespace {
