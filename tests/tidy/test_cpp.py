@@ -60,3 +60,16 @@ def test_cpp_functions_are_short() -> None:
         for number, length in long_functions(path.read_text(encoding="utf-8"))
     }
     assert long == {}
+
+
+COMMENT_COLUMNS_MAX = 100
+
+
+def test_comments_fit_a_screen() -> None:
+    wide = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in cpp_files()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if line.lstrip().startswith("//") and len(line) > COMMENT_COLUMNS_MAX
+    ]
+    assert wide == []
