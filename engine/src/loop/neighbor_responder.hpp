@@ -38,7 +38,7 @@ public:
         bool busy = false;
         for (NeighborMailbox* const mailbox : mailboxes_) {
             for (unsigned i = 0;
-                 i < letters_a_poll && mailbox->take([this](const NeighborMailbox::Letter& letter) { read(letter.frame()); }); ++i) {
+                 i < letters_per_poll && mailbox->take([this](const NeighborMailbox::Letter& letter) { read(letter.frame()); }); ++i) {
                 busy = true;
             }
         }
@@ -71,7 +71,7 @@ public:
     [[nodiscard]] const std::vector<frame::HostSet>& hosts() const noexcept { return hosts_; }
 
 private:
-    static constexpr unsigned letters_a_poll = 8, questions_a_poll = 16;
+    static constexpr unsigned letters_per_poll = 8, questions_per_poll = 16;
     static constexpr std::size_t facts_max = 16;
 
     void read(std::span<const std::byte> frame) noexcept {
@@ -93,7 +93,7 @@ private:
 
     void ask() noexcept {
         const std::lock_guard lock{mutex_};
-        for (unsigned i = 0; i < questions_a_poll && !questions_.empty(); ++i) {
+        for (unsigned i = 0; i < questions_per_poll && !questions_.empty(); ++i) {
             if (!send(write_question(link_, questions_.back().target, questions_.back().source), questions_.back().target.family)) {
                 return;  // no room now: try again in the next poll
             }

@@ -56,7 +56,7 @@ public:
     bool note(std::uint64_t index, std::uint64_t number_in_class, pace::Ticks sent, pace::Ticks arrived) noexcept {
         const pace::Ticks delay{arrived.value - sent.value};
         if (arrived < sent || sent < earliest_ || delay > timeout_) [[unlikely]] {
-            return note_odd(index, sent, arrived);
+            return note_unusual(index, sent, arrived);
         }
         delays_.all.add(delay);
         if (tags_ != nullptr) {
@@ -77,7 +77,7 @@ public:
     [[nodiscard]] const ClassDelays& delays() const noexcept { return delays_; }
 
 private:
-    bool note_odd(std::uint64_t index, pace::Ticks sent, pace::Ticks arrived) noexcept {
+    bool note_unusual(std::uint64_t index, pace::Ticks sent, pace::Ticks arrived) noexcept {
         if (arrived < sent) {
             ++delays_.negative;
             delays_.negative_tags += tags_ != nullptr && finder_.find(index) ? 1 : 0;

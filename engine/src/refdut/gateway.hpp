@@ -60,8 +60,8 @@ public:
             departures.depart(then);
             departures.flush();
         }
-        if (++counts_.polls % polls_an_expiry == 0 && program_->table != nullptr) {
-            program_->table->expire(ns_since_start(now), connections_an_expiry);
+        if (++counts_.polls % polls_per_expiry == 0 && program_->table != nullptr) {
+            program_->table->expire(ns_since_start(now), connections_per_expiry);
         }
     }
 
@@ -84,8 +84,8 @@ private:
     using Out = Departures<Port, Clock>;
     using Frame = Leaving<Buffer>;
     static constexpr std::size_t burst_frames_max = 32;
-    static constexpr std::uint64_t polls_an_expiry = 64;
-    static constexpr std::size_t connections_an_expiry = 64;
+    static constexpr std::uint64_t polls_per_expiry = 64;
+    static constexpr std::size_t connections_per_expiry = 64;
     static constexpr std::chrono::nanoseconds late_after{10'000}, reorder_wait{100'000'000}, question_pause{10'000'000},
         error_pause{1'000'000};
 

@@ -48,7 +48,7 @@ TEST(Checksum, OneByteAddsToTheHalfOfItsWord) {
     }
 }
 
-TEST(Checksum, ChangeOfAWordEqualsComputingAnew) {
+TEST(Checksum, ChangeOfAWordEqualsRecomputation) {
     EXPECT_EQ(checksum_after_change(0xdd2f, 0x5555, 0x3285), 0x0000);  // RFC 1624 section 4; the equation of RFC 1141 gives 0xffff
     std::mt19937 random{2};
     for (int i = 0; i < 10'000; ++i) {

@@ -81,7 +81,7 @@ TEST(LineChannel, ALineWithoutEndIsNotKeptForEver) {
     writer.join();
 }
 
-TEST(LineChannel, NobodyReadingAnyMoreEndsIt) {
+TEST(LineChannel, EndsWhenTheReaderIsGone) {
     test::Pipe in, out;
     LineChannel channel{in.reading(), out.writing()};
     out.close_reading();

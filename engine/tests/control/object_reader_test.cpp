@@ -31,7 +31,7 @@ TEST(ObjectReader, ReadsWhatIsThere) {
     EXPECT_TRUE(errors.empty());
 }
 
-TEST(ObjectReader, TellsEveryWrongTypeAndEveryUnknownKey) {
+TEST(ObjectReader, ReportsEveryWrongTypeAndEveryUnknownKey) {
     const Json json = Json::parse(R"({"a":-1,"b":1.0,"c":"1","d":11,"e":1,"f":1,"g":{},"unknown":1,"also unknown":2})");
     Errors errors;
     {

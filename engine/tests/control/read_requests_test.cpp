@@ -31,7 +31,7 @@ std::vector<std::string> sorted_places(const Errors& errors) {
 
 using Places = std::vector<std::string>;
 
-TEST(ReadTrialRequest, TakesEveryValueOver) {
+TEST(ReadTrialRequest, AcceptsEveryValue) {
     Errors errors;
     const trial::TrialRequest request = read_trial_request(example("trial_request"), errors);
     ASSERT_TRUE(errors.empty());
@@ -91,7 +91,7 @@ TEST(ReadTrialRequest, AllProblemsComeAtOnce) {
                       "directions[1].direction", "duration_ns", "give_up_lateness_ns", "speed", "waits.learn_ns", "waits.lern_ns"}));
 }
 
-TEST(ReadOpenRequest, TakesEveryValueOverAndTellsAllProblems) {
+TEST(ReadOpenRequest, AcceptsEveryValueAndReportsAllProblems) {
     Errors errors;
     const trial::OpenRequest request = read_open_request(example("open_request"), errors);
     ASSERT_TRUE(errors.empty());
@@ -114,7 +114,7 @@ TEST(ReadOpenRequest, TakesEveryValueOverAndTellsAllProblems) {
               (Places{"cores", "cores", "huge_pages", "left.queues", "left.vlan_id", "right.gateway_mac", "right.mtu"}));
 }
 
-TEST(ReadResolveRequest, TakesEveryValueOver) {
+TEST(ReadResolveRequest, AcceptsEveryValue) {
     Errors errors;
     const trial::ResolveRequest request = read_resolve_request(example("resolve_request"), errors);
     ASSERT_TRUE(errors.empty());
@@ -170,7 +170,7 @@ TEST(ReadRequests, SurviveEveryValueOfEveryType) {
     }
 }
 
-TEST(ReadRequests, WhatCanBeReadCanBePlannedOrToldWhyNot) {
+TEST(ReadRequests, WhatCanBeReadIsPlannedOrRefusedWithReasons) {
     Json message = example("trial_request");
     unsigned planned = 0, refused = 0;
     with_each_value_replaced(message, message, [&] {

@@ -80,7 +80,7 @@ TEST(Server, ShowsFramesWithoutAPort) {
     EXPECT_EQ(answers[0]["frames"][0]["sent"].get<std::string>().size(), 160U);
 }
 
-TEST(Server, ClosesWhenToldTo) {
+TEST(Server, ClosesOnRequest) {
     const auto answers = answers_to({R"({"request":"close","id":-7})", R"({"request":"hello","id":8})"});
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0], (Json{{"answer", "ok"}, {"id", -7}}));
@@ -131,7 +131,7 @@ TEST(Server, HostileLinesGetAnErrorAndTheNextRequestItsAnswer) {
     EXPECT_EQ(answers.back()["answer"], "ok");
 }
 
-TEST(Server, TellsEveryProblemOfARequestAtOnce) {
+TEST(Server, ReportsEveryProblemOfARequestAtOnce) {
     Json message = Json::parse(example("frames_request"));
     message["count"] = 0;
     message["left_mac"] = "x";

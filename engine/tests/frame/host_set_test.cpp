@@ -64,7 +64,7 @@ TEST(HostSet, PlacesValueAndNetwork) {
     EXPECT_EQ(test::fixed_host("198.19.3.4").host(0, 9), address_of("198.19.3.4"));
 }
 
-TEST(HostSet, KnowsNobodyOfTheOtherFamily) { EXPECT_FALSE(test::fixed_host("198.18.0.2").contains(address_of("c612:2::"))); }
+TEST(HostSet, ContainsNoHostOfTheOtherFamily) { EXPECT_FALSE(test::fixed_host("198.18.0.2").contains(address_of("c612:2::"))); }
 
 }  // namespace
 }  // namespace gatemark::frame

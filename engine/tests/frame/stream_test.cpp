@@ -75,7 +75,7 @@ TEST(Stream, PortsAndHostsTakeTheirWholeRanges) {
     EXPECT_EQ(networks.size(), 256U);
 }
 
-TEST(Signature, TellsTrialsAndStreamsApart) {
+TEST(Signature, DistinguishesTrialsAndStreams) {
     using namespace signature;
     EXPECT_NE(trial_id_of(42, 1), trial_id_of(42, 2));
     EXPECT_TRUE(same_campaign(trial_id_of(42, 1), trial_id_of(42, 2)));

@@ -30,7 +30,7 @@ TEST(MemoryPort, MovesFramesThatStartAsTheTemplate) {
     transmit.release(burst);
 }
 
-TEST(MemoryPort, RefusesWhatItIsToldToRefuse) {
+TEST(MemoryPort, RefusesWhatItMustRefuse) {
     MemoryWire wire{.frames = {}, .capacity = 3};
     MemoryTransmitQueue transmit{wire, 5};
     transmit.set_template(0, template_frame);

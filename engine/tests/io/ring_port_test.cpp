@@ -186,7 +186,7 @@ TEST_F(RingPort, OfASplitFrameTooLongForABufferTheBeginningArrives) {
     EXPECT_LT(room, buffers.size() * 1500);
 }
 
-TEST_F(RingPort, TellsFacts) {
+TEST_F(RingPort, ReportsFacts) {
     const PortFacts left = ports_->first.facts(), right = ports_->second.facts();
     EXPECT_EQ(left.driver, "net_ring");
     EXPECT_EQ(left.port, "ring");

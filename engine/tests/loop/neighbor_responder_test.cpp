@@ -44,7 +44,7 @@ protected:
                          {.arp = 0, .discovery = 1}};
 };
 
-TEST_F(NeighborResponderTest, AnswersForEveryHostAndForNobodyElse) {
+TEST_F(NeighborResponderTest, AnswersForItsHostsOnly) {
     for (const char* const target :
          {"198.18.0.2", "198.18.0.254", "198.18.0.1", "198.18.0.255", "198.18.1.2", "2001:2::2", "2001:2::fe", "2001:2::1", "2001:2::ff"}) {
         put(write_question(gateway_, address_of(target),

@@ -216,7 +216,7 @@ TEST_F(SenderTest, ASenderWithoutFramesIsFinishedAtOnce) {
     EXPECT_EQ(sender.counts().offered_end, 2U);
 }
 
-TEST_F(SenderTest, CatchesUpInBurstsOf32AndTellsItsLateness) {
+TEST_F(SenderTest, CatchesUpInBurstsOf32AndReportsItsLateness) {
     MemorySender sender{plan(100), queue_, clock_};
     clock_.ticks = start + 500'000;
     for (const std::size_t burst : {32U, 32U, 32U, 4U}) {
@@ -229,7 +229,7 @@ TEST_F(SenderTest, CatchesUpInBurstsOf32AndTellsItsLateness) {
     EXPECT_EQ(sender.counts().lateness.bursts(19), 4U);  // 2^18 <= lateness < 2^19
 }
 
-TEST_F(SenderTest, GivesUpWhenHopelesslyLateAndTellsWhatItOffered) {
+TEST_F(SenderTest, GivesUpWhenHopelesslyLateAndReportsWhatItOffered) {
     SenderPlan work = plan(1000);
     work.give_up_lateness = {10'000};
     MemorySender sender{work, queue_, clock_};

@@ -42,7 +42,7 @@ TEST(AddressPool, HoldsIpv6AddressesInFortyBits) {
     EXPECT_EQ(to_text(pool.at(std::uint64_t{1} << 39)), "2001:2:0:8001:ffff:ff7f:ffff:ffff");
 }
 
-TEST(AddressPool, TellsWhatAnAddressAddsToAChecksum) {
+TEST(AddressPool, ReturnsTheShareOfAnAddressInAChecksum) {
     for (const auto& pool : {std::get<AddressPool>(make({"203.0.113.0/24"})), std::get<AddressPool>(make({"2001:db8:ffff:fff0::/120"}))}) {
         for (std::uint64_t number = 0; number < pool.count(); ++number) {
             std::array<std::byte, 16> field{};

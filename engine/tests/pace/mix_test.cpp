@@ -24,7 +24,7 @@ TEST(Mix, FrameIsForegroundIffItsRemainderIsBelowM) {
     }
 }
 
-TEST(Mix, HoldsFarOutAsWell) {
+TEST(Mix, HoldsForLargeIndexesAsWell) {
     const Mix mix{9, 10};
     constexpr std::uint64_t far = (std::uint64_t{1} << 36) + 9;  // remainder of 2^36 by 10 is 6
     EXPECT_EQ(mix.place_of(far - 6).foreground, (far - 6) % 10 < 9);

@@ -144,7 +144,7 @@ TEST(RefdutConfig, Defaults) {
     EXPECT_EQ(queued.held_frames, 116'384U);
 }
 
-TEST(RefdutConfig, TellsAllThatIsWrongAtOnce) {
+TEST(RefdutConfig, ReportsAllProblemsAtOnce) {
     const auto problems = places(R"(
 mode = "nat45"
 sed = 1

@@ -167,7 +167,7 @@ TEST_F(RefdutGateway, AResetDropsWhatIsHeldAndWhatArrives) {
     EXPECT_TRUE(forward.balanced());
 }
 
-TEST_F(RefdutGateway, ResetCountsStartsSelectorsAnewAndForgetsFramesUnderWay) {
+TEST_F(RefdutGateway, ResetCountsRestartsSelectorsAndForgetsFramesInFlight) {
     settings.directions[0].delay = {.kind = DelaySpec::Kind::fixed, .values_ns = {ms}};
     settings.directions[0].impairments.loss = {{.kind = SelectorSpec::Kind::first, .count = 1}};
     start();

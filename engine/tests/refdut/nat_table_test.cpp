@@ -70,7 +70,7 @@ TEST(RefdutNatTable, ThePoolIsExhaustedWhenEveryPortOfEveryAddressIsTaken) {
     EXPECT_EQ(table.counters().pool_exhausted, 1U);
 }
 
-TEST(RefdutNatTable, AFullTableDoesWhatItIsToldTo) {
+TEST(RefdutNatTable, AFullTableFollowsItsOverflowBehaviour) {
     for (const auto& [overflow, outcome] :
          {std::pair{Overflow::refuse, Outcome::refused}, std::pair{Overflow::drop, Outcome::dropped},
           std::pair{Overflow::evict_oldest, Outcome::created}, std::pair{Overflow::forward_untranslated, Outcome::untranslated}}) {

@@ -53,7 +53,7 @@ TEST(RefdutShaper, ServesExactlyItsCapacityForAsLongAsItIsBusy) {
 }
 
 /// Against a list of service ends, for random arrivals.
-TEST(RefdutShaper, HoldsToASlowQueue) {
+TEST(RefdutShaper, AgreesWithASlowQueue) {
     std::mt19937_64 random{1};
     for (int round = 0; round < 50; ++round) {
         constexpr std::uint64_t service = 10'000;

@@ -247,7 +247,7 @@ TEST_P(RefdutNat, TranslatesOutwardsAndBack) {
     }
 }
 
-TEST_P(RefdutNat, AFullTableDoesWhatItIsToldTo) {
+TEST_P(RefdutNat, AFullTableFollowsItsOverflowBehaviour) {
     const NatCase& nat = GetParam();
     const bool crosses = nat.mode == Mode::nat64 || nat.mode == Mode::nat46;
     for (const Overflow overflow : {Overflow::refuse, Overflow::drop, Overflow::evict_oldest, Overflow::forward_untranslated}) {

@@ -86,7 +86,7 @@ TEST_F(BehaviourTest, SeesPreservedPortsAndIndependentMapping) {
     EXPECT_EQ(behaviour.sources_endpoint_independent, 400U);
 }
 
-TEST_F(BehaviourTest, SeesPortsChosenAnewForEachDestination) {
+TEST_F(BehaviourTest, NoticesANewPortForEachDestination) {
     const Behaviour behaviour = of([](std::uint64_t k, const enumerate::Tuple& tuple) {
         return Endpoint{0, static_cast<std::uint16_t>(2000 + 2 * (k % 30'000) + tuple.source_port % 2)};
     });

@@ -59,7 +59,7 @@ TEST(FramePreview, ShowsWhatIsSentAndWhatMustArrive) {
     }
 }
 
-TEST(FramePreview, TellsTheProblemsOfItsTrial) {
+TEST(FramePreview, ReportsTheProblemsOfItsTrial) {
     FramesRequest request = request_of(1);
     request.trial.directions[0].foreground->hop_limit = 1;
     request.trial.directions[1].frames_per_second = 0;

@@ -158,7 +158,7 @@ const std::vector<Decision> decisions{
     {"a node each, one small", on_node(spreading, 0), on_node(spreading, 1), asking(chosen, Cpus{1, 2, 20}), machine_of(40, 2), {2, 1}, 3},
 };
 
-TEST(DecideLayout, DoesSoForEachRequest) {
+TEST(DecideLayout, DecidesAsExpectedForEachRequest) {
     for (const Decision& decision : decisions) {
         const auto decided = decide_layout(decision.request, {decision.left, decision.right}, decision.machine);
         ASSERT_TRUE(std::holds_alternative<Layout>(decided)) << decision.name;

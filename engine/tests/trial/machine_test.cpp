@@ -46,7 +46,7 @@ const std::vector<Choice> choices{
     {"isolated threads of one core", machine_of(4, 1, 2, {1, 2, 5, 6}), {0, 0}, 8, {1, 2}, {1, 2}},
 };
 
-TEST(ChooseCpus, DoesSoOnEachMachine) {
+TEST(ChooseCpus, ChoosesAsExpectedOnEachMachine) {
     for (const Choice& choice : choices) {
         const PortCpus chosen = choose_cpus(choice.machine, choice.nodes, choice.most);
         EXPECT_EQ(chosen.left, choice.left) << choice.name;
