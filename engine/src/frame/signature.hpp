@@ -9,7 +9,7 @@
 /// The Tester's signature in every test frame: the first 18 bytes of the UDP data, which is all
 /// that a 64-byte IPv4 or an 84-byte IPv6 frame has.
 ///
-///     0      4        5          10            18
+///     0          4        5          10            18
 ///     | trial_id | stream |  index   |  timestamp  |
 ///
 /// `trial_id` has 20 bits from the campaign's seed and 12 bits of the trial number, so a straggler
