@@ -63,10 +63,12 @@ void count_frames(const char* written, const char* verified, const frame::Stream
 }
 
 template <class Foreground>
-void count_sender(const char* name, const frame::Stream& stream, Foreground foreground) {
+void count_sender(const char* name, const frame::Stream& stream, Foreground foreground, std::optional<pace::Bursts> bursts = std::nullopt) {
     DiscardingQueue queue{stream};
     const CountingClock clock;
-    loop::Sender<DiscardingQueue, CountingClock, Foreground> sender{flat_out(stream), queue, clock, foreground};
+    loop::SenderPlan plan = flat_out(stream);
+    plan.schedule = pace::Schedule{{.frames_per_second = 1'000'000'000, .bursts = bursts}, {}, 1'000'000'000};
+    loop::Sender<DiscardingQueue, CountingClock, Foreground> sender{plan, queue, clock, foreground};
     count(name, [&] {
         for (std::uint64_t i = 0; i < frames_counted; i += burst_frames) {
             sender.poll();
@@ -138,6 +140,7 @@ void count_all() {
     count_frames("write_ipv4", "verify_ipv4", ipv4);
     count_frames("write_ipv6", "verify_ipv6", ipv6);
     count_sender("send_ipv4", ipv4, loop::StreamWriter{&ipv4});
+    count_sender("send_ipv4_bursts", ipv4, loop::StreamWriter{&ipv4}, pace::Bursts{.frames = 16, .frames_per_second = 1'000'000'000});
     count_sender("send_ipv6", ipv6, loop::StreamWriter{&ipv6});
     const frame::Stream initiator = connection_stream(frame::Role::initiator, connections, Choice::increasing);
     count_sender("send_phase_1", initiator, loop::StreamWriter{&initiator});

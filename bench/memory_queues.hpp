@@ -61,7 +61,7 @@ private:
 /// Everything is due at once, so every poll takes a full burst.
 inline loop::SenderPlan flat_out(const frame::Stream& stream, std::uint64_t frame_count = std::uint64_t{1} << 40) {
     return {.frame_count = frame_count,
-            .schedule = pace::Schedule{{}, 1'000'000'000, 1'000'000'000},
+            .schedule = pace::Schedule{{.frames_per_second = 1'000'000'000}, {}, 1'000'000'000},
             .mix = pace::Mix{1, 1},
             .give_up_lateness = {~std::uint64_t{0}},
             .foreground = &stream};

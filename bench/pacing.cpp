@@ -45,13 +45,13 @@ double share_within(const record::DelayHistogram& histogram, pace::Ticks limit) 
 class NotingQueue : public io::TransmitQueue {
 public:
     NotingQueue(std::span<io::FramePool> pools, const pace::Schedule& schedule)
-        : io::TransmitQueue{null_port(), 0, pools}, due_{schedule} {}
+        : io::TransmitQueue{null_port(), 0, pools}, schedule_{schedule}, next_{schedule.begin()} {}
 
     std::size_t send(std::span<Buffer> given) noexcept {
         const std::uint64_t now = pace::CycleClock{}.now().value;
         const std::size_t accepted = io::TransmitQueue::send(given);
-        for (std::size_t i = 0; i < accepted; ++i, due_.advance()) {
-            const std::uint64_t due = due_.due().value;
+        for (std::size_t i = 0; i < accepted; ++i, schedule_.advance(next_)) {
+            const std::uint64_t due = next_.due().value;
             late_.add({now - due});
             if (last_due_ != 0) {
                 gap_error_.add({distance(now - last_handover_, due - last_due_)});
@@ -77,7 +77,8 @@ public:
     }
 
 private:
-    pace::Schedule due_;
+    pace::Schedule schedule_;
+    pace::Schedule::Position next_;
     record::DelayHistogram late_, gap_error_;
     std::array<std::uint64_t, burst_frames + 1> bursts_{};
     std::uint64_t last_due_ = 0, last_handover_ = 0;
@@ -143,11 +144,10 @@ json measure_rate(trial::Worker& worker, const trial::TaskList& idle, const pace
                   std::chrono::milliseconds duration) {
     const frame::Stream stream = stream_for(net::Family::ipv4, Varying::ports_and_hosts);
     const auto pools = pools_for(null_port(), stream.sent().frame);
-    const pace::Schedule schedule{in(20ms, scale), scale.ticks_per_second(), rate};
-    NotingQueue queue{pools, schedule};
-    const pace::CycleClock clock;
     loop::SenderPlan plan = flat_out(stream, rate * static_cast<std::uint64_t>(duration.count()) / 1000);
-    plan.schedule = schedule;
+    plan.schedule = pace::Schedule{{.frames_per_second = rate}, in(20ms, scale), scale.ticks_per_second()};
+    NotingQueue queue{pools, plan.schedule};
+    const pace::CycleClock clock;
     const auto sender = std::make_unique<loop::Sender<NotingQueue, pace::CycleClock>>(plan, queue, clock);
     run(worker, *sender, idle);
     json facts = queue.facts(scale);

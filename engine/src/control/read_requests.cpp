@@ -207,6 +207,11 @@ trial::DirectionRequest read_direction(const Json& value, const std::string& whe
         direction.step = trial::RateStep{.after = read_time(step, "after_ns", 1),
                                          .frames_per_second = step.integer("frames_per_second", 1, frames_per_second_max)};
     }
+    if (const Json* const load_bursts = reader.optional("bursts")) {
+        ObjectReader bursts{*load_bursts, reader.path("bursts"), errors};
+        direction.bursts = pace::Bursts{.frames = bursts.integer("frames", 1, 1'000'000),
+                                        .frames_per_second = bursts.integer("frames_per_second", 1, frames_per_second_max)};
+    }
     direction.foreground_m = static_cast<std::uint32_t>(reader.integer("foreground_m", 0, 65536));
     direction.foreground_n = static_cast<std::uint32_t>(reader.integer("foreground_n", 1, 65536));
     direction.foreground = read_stream(reader, "foreground", errors);

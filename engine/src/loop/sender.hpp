@@ -95,7 +95,13 @@ template <io::TransmitsFrames Queue, pace::TickClock Clock, class Foreground = S
 class Sender final : public SendingTask {
 public:
     Sender(const SenderPlan& plan, Queue& queue, const Clock& clock, Foreground foreground)
-        : plan_{plan}, queue_{queue}, clock_{clock}, foreground_{foreground}, background_{plan.background}, next_{plan.first} {
+        : plan_{plan},
+          queue_{queue},
+          clock_{clock},
+          foreground_{foreground},
+          background_{plan.background},
+          position_{plan.schedule.begin()},
+          next_{plan.first} {
         counts_.offered_end = plan.first;
     }
     /// For a writer that needs nothing but the stream.
@@ -128,12 +134,12 @@ private:
             return false;
         }
         std::size_t due = 0, foreground = 0;
-        pace::Schedule schedule = plan_.schedule;
-        for (; due < burst_frames_max && next_ + due * plan_.stride < plan_.frame_count && schedule.due() <= now; ++due) {
-            due_[due] = schedule.due();
+        pace::Schedule::Position position = position_;
+        for (; due < burst_frames_max && next_ + due * plan_.stride < plan_.frame_count && position.due() <= now; ++due) {
+            due_[due] = position.due();
             places_[due] = plan_.mix.place_of(next_ + due * plan_.stride);
             foreground += places_[due].foreground ? 1 : 0;
-            schedule.advance();
+            plan_.schedule.advance(position);
         }
         if (due == 0) {
             return false;
@@ -142,7 +148,7 @@ private:
             give_up_if_hopeless({now.value - due_[0].value});
             return false;
         }
-        plan_.schedule = schedule;
+        position_ = position;
         write(due, foreground, now);
         return true;
     }
@@ -230,6 +236,7 @@ private:
     const Clock& clock_;
     Foreground foreground_;
     StreamWriter background_;
+    pace::Schedule::Position position_;  ///< of frame `next_`
     std::uint64_t next_;
     std::size_t ready_ = 0, sent_ = 0;
     std::uint32_t foreground_mask_ = 0;

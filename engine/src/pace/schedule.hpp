@@ -5,103 +5,141 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 namespace gatemark::pace {
 
-/// When the frames `first`, `first + stride`, `first + 2 * stride`, ... of a direction are due:
-/// start + floor(i * ticks_per_second / rate). The remainder of the division is carried over, so
-/// the error stays below one tick for the whole trial; adding a rounded gap each time would drift
-/// by up to one tick per frame. `stride` is the number of senders that share the direction.
+/// A load that changes once (RFC 2544 section 26.5): frame `frames_before` + j is due at `after` +
+/// j / `frames_per_second`.
+struct Step {
+    std::uint64_t frames_before = 0;
+    Ticks after{};
+    std::uint64_t frames_per_second = 1;
+};
+
+/// Bursty traffic (RFC 2544 section 21): `frames` frames leave at `frames_per_second`, then nothing
+/// until the next burst. Each burst starts when its first frame would be due without bursts, so the
+/// load is the same in the long run.
+struct Bursts {
+    std::uint64_t frames = 1, frames_per_second = 1;
+};
+
+/// The load of one direction; it has a step or bursts or neither, but not both.
+struct Load {
+    std::uint64_t frames_per_second = 1;
+    std::optional<Step> step{};
+    std::optional<Bursts> bursts{};
+};
+
+/// When the frames `first`, `first + stride`, `first + 2 * stride`, ... of a direction are due.
+/// `stride` is the number of senders that share the direction.
+///
+/// A load is a sequence of segments, and the frames of a segment are evenly spaced: frame j of a
+/// segment is due at its start + floor(j * ticks_per_second / rate). The remainder of the division
+/// is carried over, so the error stays below one tick for the whole trial; adding a rounded gap
+/// each time would drift by up to one tick per frame.
 class Schedule {
 public:
-    constexpr Schedule(Ticks start, std::uint64_t ticks_per_second, std::uint64_t frames_per_second, std::uint64_t first = 0,
+    constexpr Schedule(const Load& load, Ticks start, std::uint64_t ticks_per_second, std::uint64_t first = 0,
                        std::uint64_t stride = 1) noexcept
-        : line_{start, ticks_per_second, frames_per_second, first, stride}, later_{line_} {}
+        : load_{load}, start_{start}, ticks_per_second_{ticks_per_second}, first_{first}, stride_{stride} {}
 
-    /// A load that changes once: the first `frames_before` frames of this sender follow `before`,
-    /// the others `after`.
-    constexpr Schedule(const Schedule& before, std::uint64_t frames_before, const Schedule& after) noexcept
-        : line_{frames_before == 0 ? after.line_ : before.line_},
-          later_{after.line_},
-          frames_left_{frames_before == 0 ? endless : frames_before} {}
+    /// One frame of the sender. It is apart from the schedule so that a sender can look ahead and
+    /// then stay where it was.
+    class Position {
+    public:
+        [[nodiscard]] constexpr Ticks due() const noexcept { return due_; }
 
-    [[nodiscard]] constexpr Ticks due() const noexcept { return line_.due; }
-    constexpr void advance() noexcept {
-        if (--frames_left_ == 0) [[unlikely]] {
-            line_ = later_;
-            frames_left_ = endless;
-        } else {
-            line_.advance();
+    private:
+        friend class Schedule;
+        Ticks due_{};
+        std::uint64_t gap_ = 0, gap_remainder_ = 0, rate_ = 1, carried_ = 0;
+        std::uint64_t frames_left_ = 0;   ///< of this sender in this segment
+        std::uint64_t next_segment_ = 0;  ///< this sender's first frame after it
+    };
+
+    [[nodiscard]] constexpr Position begin() const noexcept { return at(first_); }
+
+    constexpr void advance(Position& position) const noexcept {
+        if (--position.frames_left_ == 0) [[unlikely]] {
+            position = at(position.next_segment_);
+            return;
+        }
+        position.due_.value += position.gap_;
+        position.carried_ += position.gap_remainder_;
+        if (position.carried_ >= position.rate_) {
+            position.carried_ -= position.rate_;
+            ++position.due_.value;
         }
     }
 
 private:
-    static constexpr std::uint64_t endless = std::numeric_limits<std::uint64_t>::max();
-
-    struct Line {
-        constexpr Line(Ticks start, std::uint64_t ticks_per_second, std::uint64_t frames_per_second, std::uint64_t first,
-                       std::uint64_t stride) noexcept
-            : due{start.value + scaled(first, ticks_per_second, frames_per_second).quotient},
-              gap{scaled(stride, ticks_per_second, frames_per_second).quotient},
-              gap_remainder{scaled(stride, ticks_per_second, frames_per_second).remainder},
-              rate{frames_per_second},
-              carried{scaled(first, ticks_per_second, frames_per_second).remainder} {}
-
-        constexpr void advance() noexcept {
-            due.value += gap;
-            carried += gap_remainder;
-            if (carried >= rate) {
-                carried -= rate;
-                ++due.value;
-            }
-        }
-
-        Ticks due;
-        std::uint64_t gap, gap_remainder, rate, carried;
+    /// Frames `begin` to `end` - 1.
+    struct Segment {
+        std::uint64_t begin, end;
+        Ticks start;
+        std::uint64_t frames_per_second;
     };
     struct Division {
         std::uint64_t quotient, remainder;
     };
-    static constexpr Division scaled(std::uint64_t index, std::uint64_t ticks_per_second, std::uint64_t rate) noexcept {
-        const Wide product = static_cast<Wide>(index) * ticks_per_second;
+
+    /// How long `frames` frames take at `rate`, in ticks.
+    [[nodiscard]] constexpr Division ticks_of(std::uint64_t frames, std::uint64_t rate) const noexcept {
+        const Wide product = static_cast<Wide>(frames) * ticks_per_second_;
         return {static_cast<std::uint64_t>(product / rate), static_cast<std::uint64_t>(product % rate)};
     }
 
-    Line line_, later_;
-    std::uint64_t frames_left_ = endless;
-};
-
-/// The load of one direction, possibly with a step (RFC 2544 section 26.5): frames before frame
-/// `frames_before` are due at the first rate from the start on, frame `frames_before` + j at start
-/// + `after` + j / `later_rate`.
-struct Load {
-    std::uint64_t frames_per_second = 1;
-    std::uint64_t frames_before = std::numeric_limits<std::uint64_t>::max();
-    Ticks after{};
-    std::uint64_t later_rate = 1;
-
-    /// The schedule of the sender that takes frames first, first + stride, ...
-    [[nodiscard]] constexpr Schedule schedule(Ticks start, std::uint64_t ticks_per_second, std::uint64_t first = 0,
-                                              std::uint64_t stride = 1) const noexcept {
-        const Schedule before{start, ticks_per_second, frames_per_second, first, stride};
-        if (frames_before == std::numeric_limits<std::uint64_t>::max()) {
-            return before;
+    [[nodiscard]] constexpr Segment segment_of(std::uint64_t frame) const noexcept {
+        constexpr std::uint64_t endless = std::numeric_limits<std::uint64_t>::max();
+        if (load_.bursts) {
+            const std::uint64_t begin = frame - frame % load_.bursts->frames;
+            const Ticks start{start_.value + ticks_of(begin, load_.frames_per_second).quotient};
+            return {begin, begin + load_.bursts->frames, start, load_.bursts->frames_per_second};
         }
-        const std::uint64_t own_before = first >= frames_before ? 0 : (frames_before - first + stride - 1) / stride;
-        const Ticks step{start.value + after.value};
-        return {before, own_before, Schedule{step, ticks_per_second, later_rate, first + own_before * stride - frames_before, stride}};
+        if (load_.step && frame >= load_.step->frames_before) {
+            return {load_.step->frames_before, endless, {start_.value + load_.step->after.value}, load_.step->frames_per_second};
+        }
+        return {0, load_.step ? load_.step->frames_before : endless, start_, load_.frames_per_second};
     }
+
+    [[nodiscard]] constexpr Position at(std::uint64_t frame) const noexcept {
+        const Segment segment = segment_of(frame);
+        const Division since_start = ticks_of(frame - segment.begin, segment.frames_per_second);
+        const Division gap = ticks_of(stride_, segment.frames_per_second);
+        Position position;
+        position.due_.value = segment.start.value + since_start.quotient;
+        position.gap_ = gap.quotient;
+        position.gap_remainder_ = gap.remainder;
+        position.rate_ = segment.frames_per_second;
+        position.carried_ = since_start.remainder;
+        position.frames_left_ = (segment.end - frame - 1) / stride_ + 1;
+        position.next_segment_ = frame + position.frames_left_ * stride_;
+        return position;
+    }
+
+    Load load_;
+    Ticks start_;
+    std::uint64_t ticks_per_second_, first_, stride_;
 };
 
-consteval bool follows_the_formula(std::uint64_t ticks_per_second, std::uint64_t rate, std::uint64_t first, std::uint64_t stride) {
-    Schedule schedule{Ticks{100}, ticks_per_second, rate, first, stride};
+/// Whether the frames of a sender are due when `due_of` says so.
+template <class DueOf>
+consteval bool follows(const Load& load, std::uint64_t ticks_per_second, std::uint64_t first, std::uint64_t stride, DueOf due_of) {
+    const Schedule schedule{load, Ticks{100}, ticks_per_second, first, stride};
+    Schedule::Position position = schedule.begin();
     for (std::uint64_t i = first; i < 2000; i += stride) {
-        if (schedule.due().value != 100 + i * ticks_per_second / rate) {
+        if (position.due().value != 100 + due_of(i)) {
             return false;
         }
-        schedule.advance();
+        schedule.advance(position);
     }
     return true;
+}
+
+consteval bool follows_the_formula(std::uint64_t ticks_per_second, std::uint64_t rate, std::uint64_t first, std::uint64_t stride) {
+    return follows({.frames_per_second = rate}, ticks_per_second, first, stride,
+                   [&](std::uint64_t i) { return i * ticks_per_second / rate; });
 }
 static_assert(follows_the_formula(2'500'000'001, 1'488'095, 0, 1));
 static_assert(follows_the_formula(2'500'000'001, 1'488'095, 3, 4));
@@ -109,18 +147,24 @@ static_assert(follows_the_formula(1'000'000'000, 148'809'523, 1, 2));
 
 consteval bool steps_as_specified(std::uint64_t frames_before, std::uint64_t first, std::uint64_t stride) {
     constexpr std::uint64_t ticks_per_second = 2'500'000'001, rate = 1'488'095, later_rate = 818'452, after = 1'000'000;
-    Schedule schedule = Load{rate, frames_before, {after}, later_rate}.schedule(Ticks{100}, ticks_per_second, first, stride);
-    for (std::uint64_t i = first; i < 2000; i += stride) {
-        const std::uint64_t due =
-            i < frames_before ? 100 + i * ticks_per_second / rate : 100 + after + (i - frames_before) * ticks_per_second / later_rate;
-        if (schedule.due().value != due) {
-            return false;
-        }
-        schedule.advance();
-    }
-    return true;
+    const Load load{.frames_per_second = rate,
+                    .step = Step{.frames_before = frames_before, .after = {after}, .frames_per_second = later_rate}};
+    return follows(load, ticks_per_second, first, stride, [&](std::uint64_t i) {
+        return i < frames_before ? i * ticks_per_second / rate : after + (i - frames_before) * ticks_per_second / later_rate;
+    });
 }
 static_assert(steps_as_specified(595, 0, 1) && steps_as_specified(595, 3, 4) && steps_as_specified(596, 2, 3) &&
               steps_as_specified(0, 1, 2) && steps_as_specified(2, 3, 4));
+
+consteval bool bursts_as_specified(std::uint64_t frames, std::uint64_t first, std::uint64_t stride) {
+    constexpr std::uint64_t ticks_per_second = 2'500'000'001, rate = 148'809, burst_rate = 1'488'095;
+    const Load load{.frames_per_second = rate, .bursts = Bursts{.frames = frames, .frames_per_second = burst_rate}};
+    return follows(load, ticks_per_second, first, stride, [&](std::uint64_t i) {
+        return i / frames * frames * ticks_per_second / rate + i % frames * ticks_per_second / burst_rate;
+    });
+}
+static_assert(bursts_as_specified(16, 0, 1) && bursts_as_specified(16, 3, 4) && bursts_as_specified(16, 2, 3) &&
+              bursts_as_specified(7, 6, 16) && bursts_as_specified(16, 0, 16) && bursts_as_specified(16, 20, 1) &&
+              bursts_as_specified(1, 0, 1) && bursts_as_specified(1, 1, 2) && bursts_as_specified(3000, 1, 2));
 
 }  // namespace gatemark::pace

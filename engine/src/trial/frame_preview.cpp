@@ -48,11 +48,11 @@ std::variant<std::vector<PreviewedFrame>, Errors> preview_frames(const FramesReq
         for (std::uint64_t index = 0; index < std::min(request.count, direction.frame_count); ++index) {
             const auto place = direction.mix.place_of(index);
             const frame::Stream& stream = place.foreground ? *direction.foreground : *direction.background;
-            const pace::Schedule schedule = direction.load(nanoseconds).schedule({}, nanoseconds.ticks_per_second(), index);
+            const pace::Schedule schedule{direction.load(nanoseconds), {}, nanoseconds.ticks_per_second(), index};
             frames.push_back({.direction = direction.direction,
                               .index = index,
                               .foreground = place.foreground,
-                              .due = std::chrono::nanoseconds{static_cast<std::int64_t>(schedule.due().value)},
+                              .due = std::chrono::nanoseconds{static_cast<std::int64_t>(schedule.begin().due().value)},
                               .sent = frame_in(stream.sent(), stream, place.number_in_class, index, trial_plan),
                               .expected = frame_in(stream.expected(), stream, place.number_in_class, index, trial_plan)});
         }

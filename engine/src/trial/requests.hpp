@@ -1,6 +1,7 @@
 #pragma once
 
 #include "frame/stream.hpp"
+#include "pace/schedule.hpp"
 #include "state/connection_keeper.hpp"
 
 #include <array>
@@ -72,6 +73,7 @@ struct DirectionRequest {
     Direction direction = Direction::forward;
     std::uint64_t frames_per_second = 1;
     std::optional<RateStep> step{};
+    std::optional<pace::Bursts> bursts{};
     std::uint32_t foreground_m = 1, foreground_n = 1;
     std::optional<frame::StreamRequest> foreground, background;
 };

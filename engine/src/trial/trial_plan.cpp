@@ -174,16 +174,40 @@ std::uint64_t frame_count(std::chrono::nanoseconds duration, const DirectionRequ
            frame_count_of(duration - direction.step->after, direction.step->frames_per_second);
 }
 
-/// The first frame that is due at `time` or later.
+/// The first frame that is due at `time` or later, on a clock of nanoseconds.
 std::uint64_t first_frame_from(std::chrono::nanoseconds time, const DirectionRequest& direction) {
     const auto not_before = [](std::chrono::nanoseconds stretch, std::uint64_t rate) {
         return static_cast<std::uint64_t>((static_cast<Wide>(stretch.count()) * rate + 999'999'999) / 1'000'000'000);
     };
+    if (direction.bursts) {
+        const pace::Bursts& bursts = *direction.bursts;
+        const std::uint64_t next_burst = (not_before(time, direction.frames_per_second) + bursts.frames - 1) / bursts.frames;
+        if (next_burst == 0) {
+            return 0;
+        }
+        const std::uint64_t begin = (next_burst - 1) * bursts.frames;
+        const auto start = static_cast<std::int64_t>(static_cast<Wide>(begin) * 1'000'000'000 / direction.frames_per_second);
+        return begin + std::min(bursts.frames, not_before(time - std::chrono::nanoseconds{start}, bursts.frames_per_second));
+    }
     if (!direction.step || time <= direction.step->after) {
         return not_before(time, direction.frames_per_second);
     }
     return frame_count_of(direction.step->after, direction.frames_per_second) +
            not_before(time - direction.step->after, direction.step->frames_per_second);
+}
+
+void check_step_and_bursts(const DirectionRequest& direction, std::chrono::nanoseconds duration, const std::string& where, Errors& errors) {
+    if (direction.step && (direction.step->after >= duration || direction.step->after.count() == 0)) {
+        errors.push_back({"the load changes outside the trial", where + ".step.after_ns", "choose a time before duration_ns"});
+    }
+    if (direction.step && direction.bursts) {
+        errors.push_back({"a load with a step cannot have bursts", where + ".bursts", "leave out the step or the bursts"});
+    }
+    if (direction.bursts && direction.bursts->frames_per_second < direction.frames_per_second) {
+        errors.push_back({"within a burst frames would leave at " + std::to_string(direction.bursts->frames_per_second) +
+                              " frames/s, slower than the load of " + std::to_string(direction.frames_per_second) + " frames/s",
+                          where + ".bursts.frames_per_second", "choose a rate that is at least the load"});
+    }
 }
 
 std::optional<record::TagPlaces> plan_tags(const TagsRequest& tags, const DirectionRequest& direction, std::uint64_t frame_count,
@@ -208,13 +232,13 @@ std::uint64_t frame_count_of(std::chrono::nanoseconds duration, std::uint64_t fr
 }
 
 pace::Load DirectionPlan::load(const pace::TickScale& scale) const noexcept {
-    if (!step) {
-        return {.frames_per_second = frames_per_second};
+    pace::Load load{.frames_per_second = frames_per_second, .bursts = bursts};
+    if (step) {
+        load.step = pace::Step{.frames_before = frame_count_of(step->after, frames_per_second),
+                               .after = scale.ticks(step->after),
+                               .frames_per_second = step->frames_per_second};
     }
-    return {.frames_per_second = frames_per_second,
-            .frames_before = frame_count_of(step->after, frames_per_second),
-            .after = scale.ticks(step->after),
-            .later_rate = step->frames_per_second};
+    return load;
 }
 
 std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, const LinkPlan& links) {
@@ -245,15 +269,14 @@ std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, con
         direction_plan.direction = direction.direction;
         direction_plan.frames_per_second = direction.frames_per_second;
         direction_plan.step = direction.step;
+        direction_plan.bursts = direction.bursts;
         direction_plan.frame_count = frame_count(request.duration, direction);
         direction_plan.mix = pace::Mix{direction.foreground_m, direction.foreground_n};
         if (direction_plan.frame_count == 0 || direction_plan.frame_count > frame_count_limit) {
             errors.push_back({"the trial would have " + std::to_string(direction_plan.frame_count) + " frames", where,
                               "choose a duration and rate of 1 to 2^36 frames"});
         }
-        if (direction.step && (direction.step->after >= request.duration || direction.step->after.count() == 0)) {
-            errors.push_back({"the load changes outside the trial", where + ".step.after_ns", "choose a time before duration_ns"});
-        }
+        check_step_and_bursts(direction, request.duration, where, errors);
         if (request.delays.tags) {
             direction_plan.tags = plan_tags(*request.delays.tags, direction, direction_plan.frame_count, where, errors);
         }

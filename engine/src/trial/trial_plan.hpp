@@ -17,6 +17,7 @@ struct DirectionPlan {
     Direction direction = Direction::forward;
     std::uint64_t frames_per_second = 1, frame_count = 0;
     std::optional<RateStep> step;
+    std::optional<pace::Bursts> bursts;
     std::optional<record::TagPlaces> tags;
     pace::Mix mix{1, 1};
     std::optional<frame::Stream> foreground, background;

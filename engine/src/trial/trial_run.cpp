@@ -144,7 +144,7 @@ void TrialRun::make_senders(pace::Ticks start) {
                 .frame_count = direction.frame_count,
                 .first = queue,
                 .stride = queues.size(),
-                .schedule = direction.load(parts_.scale).schedule(start, parts_.scale.ticks_per_second(), queue, queues.size()),
+                .schedule = pace::Schedule{direction.load(parts_.scale), start, parts_.scale.ticks_per_second(), queue, queues.size()},
                 .mix = direction.mix,
                 .give_up_lateness = parts_.scale.ticks(request_.give_up_lateness),
                 .foreground = direction.foreground ? &*direction.foreground : nullptr,

@@ -91,6 +91,32 @@ TEST(ReadTrialRequest, AllProblemsComeAtOnce) {
                       "directions[1].direction", "duration_ns", "give_up_lateness_ns", "speed", "waits.learn_ns", "waits.lern_ns"}));
 }
 
+TEST(ReadTrialRequest, ADirectionMayHaveBursts) {
+    Json message = example("trial_request");
+    Errors errors;
+    const trial::TrialRequest request = read_trial_request(message, errors);
+    EXPECT_FALSE(request.directions[0].bursts);
+    for (const char* const text : {R"({"frames":1,"frames_per_second":1000000})", R"({"frames":1000000,"frames_per_second":1000000000})"}) {
+        const Json bursts = message["directions"][1]["bursts"] = Json::parse(text);
+        const auto read = read_trial_request(message, errors).directions[1].bursts;
+        ASSERT_TRUE(read && errors.empty());
+        EXPECT_EQ(read->frames, bursts["frames"].get<std::uint64_t>());
+        EXPECT_EQ(read->frames_per_second, bursts["frames_per_second"].get<std::uint64_t>());
+    }
+    const std::string where = "directions[1].bursts";
+    for (const auto& [text, places] :
+         {std::pair{R"({"frames":0,"frames_per_second":0})", Places{where + ".frames", where + ".frames_per_second"}},
+          std::pair{R"({"frames":1000001,"frames_per_second":1000000001})", Places{where + ".frames", where + ".frames_per_second"}},
+          std::pair{R"({"frames":64,"after_ns":1})", Places{where + ".after_ns", where + ".frames_per_second"}},
+          std::pair{R"({"frames":6.5,"frames_per_second":1000000})", Places{where + ".frames"}},
+          std::pair{"64", Places{where, where + ".frames", where + ".frames_per_second"}}}) {
+        message["directions"][1]["bursts"] = Json::parse(text);
+        errors.clear();
+        (void)read_trial_request(message, errors);
+        EXPECT_EQ(sorted_places(errors), places) << text;
+    }
+}
+
 TEST(ReadOpenRequest, AcceptsEveryValueAndReportsAllProblems) {
     Errors errors;
     const trial::OpenRequest request = read_open_request(example("open_request"), errors);

@@ -49,7 +49,7 @@ protected:
             if (json["answer"] != "progress") {
                 return json;
             }
-            ++progress_;
+            progress_.push_back(std::move(json));
         }
         return {{"answer", "none within a minute"}};
     }
@@ -115,7 +115,7 @@ protected:
     static inline Pipes* pipes_ = nullptr;
     static inline std::thread* server_ = nullptr;
     static inline LineChannel* client_ = nullptr;
-    static inline unsigned progress_ = 0;
+    static inline std::vector<Json> progress_;
 };
 
 TEST_F(RingTrial, NoWaitIsShorterThanItIsNamed) {
@@ -138,11 +138,11 @@ TEST_F(RingTrial, NoWaitIsShorterThanItIsNamed) {
 }
 
 TEST_F(RingTrial, EveryFrameThatWasOfferedComesBack) {
-    progress_ = 0;
+    progress_.clear();
     const Json report = ask(trial(500ms, "as_sent"));
     ASSERT_EQ(report["answer"], "ok") << report;
     EXPECT_FALSE(report["cancelled"]);
-    EXPECT_GE(progress_, 3U);
+    EXPECT_GE(progress_.size(), 3U);
     ASSERT_EQ(report["directions"].size(), 2U);
     for (const Json& direction : report["directions"]) {
         EXPECT_FALSE(direction["gave_up"]);
@@ -214,6 +214,34 @@ TEST_F(RingTrial, TheLoadStepsDown) {
     for (const Json& direction : report["directions"]) {
         EXPECT_EQ(direction["foreground"]["received"].get<int>() + direction["background"]["received"].get<int>(), 1000 + 600);
         EXPECT_GE(direction["sending_ns"].get<std::int64_t>(), 399'000'000);
+    }
+}
+
+TEST_F(RingTrial, TheLoadLeavesInBursts) {
+    constexpr std::int64_t frames_per_second = 4000, last_due_ns = 750'000'000 + 999 * 10'000;
+    Json request = trial(1s, "as_sent");
+    request["progress_ns"] = 10'000'000;
+    for (Json& direction : request["directions"]) {
+        direction["frames_per_second"] = frames_per_second;
+        direction["bursts"] = Json::parse(R"({"frames":1000,"frames_per_second":100000})");
+    }
+    progress_.clear();
+    const Json report = ask(request);
+    ASSERT_EQ(report["answer"], "ok") << report;
+    for (const Json& direction : report["directions"]) {
+        EXPECT_EQ(direction["foreground"]["received"], 3000);
+        EXPECT_EQ(direction["background"]["received"], 1000);
+        const auto sending_ns = direction["sending_ns"].get<std::int64_t>();
+        EXPECT_GE(sending_ns, last_due_ns - 1);
+        EXPECT_LE(sending_ns, last_due_ns + 1 + direction["lateness_max_ns"].get<std::int64_t>());
+    }
+    for (const std::size_t i : {0U, 1U}) {
+        std::int64_t ahead_max = 0;
+        for (const Json& progress : progress_) {
+            const std::int64_t evenly = progress["elapsed_ns"].get<std::int64_t>() * frames_per_second / 1'000'000'000;
+            ahead_max = std::max(ahead_max, progress["directions"][i]["received"].get<std::int64_t>() - evenly);
+        }
+        EXPECT_GE(ahead_max, 400) << "more frames have arrived than an even load would have sent";
     }
 }
 

@@ -41,7 +41,7 @@ protected:
         return {.frame_count = frame_count,
                 .first = first,
                 .stride = stride,
-                .schedule = pace::Schedule{{start}, ticks_per_second, frames_per_second, first, stride},
+                .schedule = pace::Schedule{{.frames_per_second = frames_per_second}, {start}, ticks_per_second, first, stride},
                 .mix = mix,
                 .give_up_lateness = {1'000'000'000},
                 .foreground = mix.m() != 0 ? &foreground_ : nullptr,

@@ -11,36 +11,72 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// floor(frames * ticks_per_second / rate)
+std::uint64_t ticks_of(std::uint64_t frames, std::uint64_t ticks_per_second, std::uint64_t rate) {
+    return static_cast<std::uint64_t>(static_cast<Wide>(frames) * ticks_per_second / rate);
+}
+
 TEST(Schedule, StaysOnTheFormulaForMillionsOfFrames) {
     std::mt19937_64 random{5};
     for (int k = 0; k < 40; ++k) {
         const std::uint64_t ticks_per_second = 24'000'000 + random() % 5'000'000'000,
                             rate = 1 + random() % (k % 2 == 0 ? 1000 : 148'809'523), stride = 1 + random() % 8, first = random() % stride;
-        Schedule schedule{Ticks{1000}, ticks_per_second, rate, first, stride};
+        const Schedule schedule{{.frames_per_second = rate}, Ticks{1000}, ticks_per_second, first, stride};
+        Schedule::Position position = schedule.begin();
         for (std::uint64_t i = first; i < 100'000; i += stride) {
-            ASSERT_EQ(schedule.due().value, 1000 + static_cast<std::uint64_t>(static_cast<Wide>(i) * ticks_per_second / rate))
-                << ticks_per_second << " " << rate;
-            schedule.advance();
+            ASSERT_EQ(position.due().value, 1000 + ticks_of(i, ticks_per_second, rate)) << ticks_per_second << " " << rate;
+            schedule.advance(position);
+        }
+    }
+}
+
+TEST(Schedule, BurstsStayOnTheFormulaWhateverTheStride) {
+    std::mt19937_64 random{6};
+    for (int k = 0; k < 60; ++k) {
+        const std::uint64_t ticks_per_second = 24'000'000 + random() % 5'000'000'000, rate = 1 + random() % 1'488'095;
+        const Bursts bursts{.frames = 1 + random() % (k % 3 == 0 ? 4 : 1000), .frames_per_second = rate + random() % 148'809'523};
+        const std::uint64_t stride = 1 + random() % 8, first = (k % 2 == 0 ? 0 : random() % (std::uint64_t{1} << 36)) + random() % stride;
+        const Schedule schedule{{.frames_per_second = rate, .bursts = bursts}, Ticks{1000}, ticks_per_second, first, stride};
+        Schedule::Position position = schedule.begin();
+        for (std::uint64_t i = first, before = 0; i < first + 50'000; i += stride) {
+            const std::uint64_t begin = i - i % bursts.frames;
+            ASSERT_EQ(position.due().value,
+                      1000 + ticks_of(begin, ticks_per_second, rate) + ticks_of(i - begin, ticks_per_second, bursts.frames_per_second))
+                << "frame " << i << ", stride " << stride << ", bursts of " << bursts.frames;
+            ASSERT_GE(position.due().value, before);
+            ASSERT_LE(position.due().value, 1000 + ticks_of(i, ticks_per_second, rate)) << "later than without bursts";
+            before = position.due().value;
+            schedule.advance(position);
         }
     }
 }
 
 TEST(Schedule, SendersOfOneDirectionTogetherAreOneSchedule) {
-    Schedule whole{Ticks{5}, 2'600'000'000, 1'488'095};
-    std::array<Schedule, 3> parts{Schedule{Ticks{5}, 2'600'000'000, 1'488'095, 0, 3}, Schedule{Ticks{5}, 2'600'000'000, 1'488'095, 1, 3},
-                                  Schedule{Ticks{5}, 2'600'000'000, 1'488'095, 2, 3}};
-    for (std::uint64_t i = 0; i < 30'000; ++i) {
-        ASSERT_EQ(parts[i % 3].due(), whole.due()) << i;
-        parts[i % 3].advance();
-        whole.advance();
+    constexpr std::uint64_t rate = 1'488'095, ticks_per_second = 2'600'000'000;
+    const Step step{.frames_before = 10'001, .after = {20'000'000}, .frames_per_second = 700'001};
+    for (const Load& load : {Load{.frames_per_second = rate}, Load{.frames_per_second = rate, .step = step},
+                             Load{.frames_per_second = rate, .bursts = Bursts{.frames = 64, .frames_per_second = 2 * rate}},
+                             Load{.frames_per_second = rate, .bursts = Bursts{.frames = 2, .frames_per_second = rate}}}) {
+        const Schedule whole{load, Ticks{5}, ticks_per_second};
+        Schedule::Position next = whole.begin();
+        const std::array<Schedule, 3> parts{Schedule{load, Ticks{5}, ticks_per_second, 0, 3},
+                                            Schedule{load, Ticks{5}, ticks_per_second, 1, 3},
+                                            Schedule{load, Ticks{5}, ticks_per_second, 2, 3}};
+        std::array<Schedule::Position, 3> positions{parts[0].begin(), parts[1].begin(), parts[2].begin()};
+        for (std::uint64_t i = 0; i < 30'000; ++i) {
+            ASSERT_EQ(positions[i % 3].due(), next.due()) << i;
+            parts[i % 3].advance(positions[i % 3]);
+            whole.advance(next);
+        }
     }
 }
 
 TEST(Schedule, MoreFramesThanTicksAreDueTogether) {
-    Schedule schedule{Ticks{0}, 10, 100};
+    const Schedule schedule{{.frames_per_second = 100}, Ticks{0}, 10};
+    Schedule::Position position = schedule.begin();
     for (std::uint64_t i = 0; i < 100; ++i) {
-        EXPECT_EQ(schedule.due().value, i / 10);
-        schedule.advance();
+        EXPECT_EQ(position.due().value, i / 10);
+        schedule.advance(position);
     }
 }
 

@@ -59,6 +59,19 @@ TEST(FramePreview, ShowsWhatIsSentAndWhatMustArrive) {
     }
 }
 
+TEST(FramePreview, FramesOfABurstAreDueCloseTogether) {
+    FramesRequest request = request_of(4);
+    request.trial.directions.pop_back();
+    request.trial.directions[0].bursts = pace::Bursts{.frames = 3, .frames_per_second = 30'000};
+    const auto result = preview_frames(request);
+    ASSERT_TRUE(std::holds_alternative<std::vector<PreviewedFrame>>(result));
+    std::vector<std::chrono::nanoseconds> due;
+    for (const PreviewedFrame& frame : std::get<std::vector<PreviewedFrame>>(result)) {
+        due.push_back(frame.due);
+    }
+    EXPECT_EQ(due, (std::vector<std::chrono::nanoseconds>{0ns, 33'333ns, 66'666ns, 3ms}));
+}
+
 TEST(FramePreview, ReportsTheProblemsOfItsTrial) {
     FramesRequest request = request_of(1);
     request.trial.directions[0].foreground->hop_limit = 1;

@@ -106,6 +106,37 @@ TEST(TrialPlan, AStepChangesTheNumberOfFramesAndWhereTagsAre) {
     EXPECT_EQ(problems_of(request), (Places{"directions[0]"}));
 }
 
+TEST(TrialPlan, BurstsChangeNoNumberOfFramesButWhereTagsAre) {
+    TrialRequest request = request_with({direction_of(Direction::forward)});
+    for (const std::uint64_t frames : {1U, 3U, 7U, 64U, 5000U}) {
+        request.directions[0].bursts = pace::Bursts{.frames = frames, .frames_per_second = 1'700};
+        const pace::Schedule schedule{{.frames_per_second = 1000, .bursts = request.directions[0].bursts}, {}, 1'000'000'000};
+        pace::Schedule::Position position = schedule.begin();
+        std::uint64_t expected = 0;
+        for (std::chrono::nanoseconds first = 0ns; first < 500ms; first += 123'457ns) {
+            for (; position.due().value < static_cast<std::uint64_t>(first.count()); ++expected) {
+                schedule.advance(position);
+            }
+            request.delays.tags = TagsRequest{.first = first, .count = 1};
+            const auto result = make_trial_plan(request, {});
+            ASSERT_TRUE(std::holds_alternative<TrialPlan>(result));
+            ASSERT_EQ(std::get<TrialPlan>(result).directions[0].frame_count, 1000U);
+            ASSERT_EQ(std::get<TrialPlan>(result).directions[0].tags->first, expected) << first.count() << " ns, bursts of " << frames;
+        }
+    }
+}
+
+TEST(TrialPlan, BurstsAreNotSlowerThanTheLoadAndHaveNoStep) {
+    TrialRequest request = request_with({direction_of(Direction::forward)});
+    request.directions[0].bursts = pace::Bursts{.frames = 10, .frames_per_second = 1000};
+    EXPECT_EQ(problems_of(request), Places{});
+    request.directions[0].bursts->frames_per_second = 999;
+    EXPECT_EQ(problems_of(request), (Places{"directions[0].bursts.frames_per_second"}));
+    request.directions[0].bursts->frames_per_second = 2000;
+    request.directions[0].step = RateStep{.after = 300ms, .frames_per_second = 100};
+    EXPECT_EQ(problems_of(request), (Places{"directions[0].bursts"}));
+}
+
 TEST(TrialPlan, DirectionsMustBeOneOrTwoAndDifferent) {
     EXPECT_EQ(problems_of(request_with({})), (Places{"directions"}));
     EXPECT_EQ(problems_of(request_with({direction_of(Direction::forward), direction_of(Direction::forward)})), (Places{"directions[1]"}));
