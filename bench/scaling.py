@@ -43,7 +43,7 @@ from bench.machine import ProcessorTime
 from bench.output import columns, command_line, write_json
 from bench.testpmd import Testpmd, version
 from gatemark.campaign.plan import cells_of
-from gatemark.config.load import campaign_from_dict
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.dut.steering import keeping_off, usable_processors
 from gatemark.engine.client import EngineClient

@@ -17,8 +17,9 @@ from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.load import campaign_from_dict
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
+from gatemark.procedures.throughput.result import ThroughputResult
 
 CAPACITY = 1_200_000
 MAXIMUM = 1_488_095
@@ -75,15 +76,17 @@ def search_time(gateway: str, search: str) -> SearchTime:
         results = run_campaign(
             campaign, make_plan(campaign), engine, journal, testbed=engine.gateway, on_event=watch
         )  # fmt: skip
-    found = results[0].repetitions[0]
+    (result,) = results
+    assert isinstance(result, ThroughputResult), "the campaign measures nothing else"
+    (search_result,) = result.repetitions
     return SearchTime(
         gateway=gateway,
         search=search,
         traffic_s=round(sum(lengths) / 1e9, 3),
         trials=len(lengths),
         full_length_trials=lengths.count(campaign.trial.duration_ns),
-        lower_bound=found.lower_bound,
-        upper_bound=found.upper_bound,
+        lower_bound=search_result.lower_bound,
+        upper_bound=search_result.upper_bound,
     )
 
 

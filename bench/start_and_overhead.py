@@ -26,8 +26,9 @@ from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import cells_of, make_plan
 from gatemark.campaign.trials import Repetition, Trials
-from gatemark.config.load import campaign_from_dict
-from gatemark.config.model import Campaign, SideName
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.config.model import Campaign
+from gatemark.technology import SideName
 from gatemark.dut.machine import unthrottled_real_time
 from gatemark.dut.steering import usable_processors
 from gatemark.engine.process import start_engine
@@ -106,7 +107,7 @@ def overheads_ms(ports: str, waits: dict[str, str], *, trials: int) -> list[floa
             campaign=tester.campaign, engine=tester.engine, testbed=tester.testbed, on_event=lambda _: None
         )  # fmt: skip
         run = make_plan(tester.campaign).runs[0]
-        step = Measure(frames_per_second=RATE, duration_ns=TRIAL_NS, purpose="loss")
+        step = Measure(frames_per_second=RATE, duration_ns=TRIAL_NS, purpose="load")
         named_ns = TRIAL_NS + tester.campaign.trial.waits_ns
         steps = Repetition(Trials(maker, journal), run, 0)
         for _ in range(trials):

@@ -13,8 +13,8 @@ The public names are those of `__all__`; everything else may change.
 
 from __future__ import annotations
 
+from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import make_plan
-from gatemark.config.load import load_campaign
 from gatemark.errors import GatemarkError
 from gatemark.session import CampaignResult, measure, open_result
 

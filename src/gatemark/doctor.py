@@ -23,7 +23,8 @@ from gatemark.dut.steering import plan_cores, usable_processors
 from gatemark.errors import ConfigError, GatemarkError, TestBedError
 
 if TYPE_CHECKING:
-    from gatemark.config.model import Campaign, SideModel
+    from gatemark.config.model import Campaign
+    from gatemark.config.tables import SideModel
 
 Status = Literal["ok", "warning", "failed"]
 

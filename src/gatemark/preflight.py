@@ -12,7 +12,8 @@ from gatemark.doctor import Finding, completed, failed
 from gatemark.errors import GatemarkError
 
 if TYPE_CHECKING:
-    from gatemark.config.model import Campaign, Direction
+    from gatemark.config.model import Campaign
+    from gatemark.config.tables import Direction
     from gatemark.trial.cell import Cell
     from gatemark.trial.record import TrialRecord
     from gatemark.trial.report import DirectionResult, TrialReport

@@ -17,24 +17,24 @@ from pathlib import Path
 from typing import Any
 
 from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFinished
-from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.file import campaign_from_dict, load_campaign
+from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import Plan, make_plan
+from gatemark.campaign.result_document import build_document
 from gatemark.campaign.runner import run_campaign, run_single_trial
-from gatemark.config.load import campaign_from_dict, load_campaign
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription, TestBed
 from gatemark.errors import ConfigError, GatemarkError, ResultError, TestBedError
-from gatemark.procedures.result import RunResult
-from gatemark.results import provenance as origin
-from gatemark.results.document import build_document
-from gatemark.results.schema import ResultDocument, RunPart
-from gatemark.results.stateful import reports_of
+from gatemark.results import this_machine
+from gatemark.results.document import ResultDocument
+from gatemark.results.provenance import Provenance, Session, engine_facts, port_fact
+from gatemark.results.quantity import to_csv
+from gatemark.results.run import RunResult
 from gatemark.results.store import ResultFolder, default_folder
-from gatemark.results.table import to_csv
-from gatemark.results.tester_parts import SELF_TEST_FILE, clock_of, self_test_of
+from gatemark.results.tester_parts import SELF_TEST_FILE, clock_of
 from gatemark.results.toml_text import to_toml
 from gatemark.selftest.own_delay import self_test_for
-from gatemark.stored import part_of, read_document, write_report
+from gatemark.stored import part_of, read_document, self_test_of, trial_rows, write_report
 from gatemark.tester import Equipment, Tester, open_tester, prepare, stop_signals
 from gatemark.trial.cell import Cell
 from gatemark.trial.record import TrialRecord
@@ -52,7 +52,7 @@ class CampaignResult:
     document: ResultDocument
 
     @property
-    def runs(self) -> tuple[RunPart, ...]:
+    def runs(self) -> tuple[RunResult, ...]:
         """One result per cell of the matrix."""
         return self.document.runs
 
@@ -214,7 +214,7 @@ def _measure_in(
 
     def watch(event: Event) -> None:
         if isinstance(event, RunFinished):
-            finished[event.result.run.number] = event.result
+            finished[event.run.number] = event.result
         if isinstance(event, TrialFinished) and not event.replayed:
             _keep_bad_frames(folder, event.record)
         if on_event is not None:
@@ -257,45 +257,44 @@ class _Session:
     campaign: Campaign
     gateway: GatewayDescription
     plan: Plan
-    record: origin.Provenance
+    record: Provenance
 
 
 def _store(folder: ResultFolder, session: _Session, results: list[RunResult]) -> ResultDocument:
     """Write result.json, result.csv, the end of the session and the report."""
     record = session.record
-    ended = record.sessions[-1].model_copy(update={"finished_at": origin.now_iso()})
+    ended = record.sessions[-1].model_copy(update={"finished_at": this_machine.now_iso()})
     folder.write_text(
         "provenance.json", record.model_copy(update={"sessions": (*record.sessions[:-1], ended)}).to_text()
     )
-    trials = read_journal(folder.journal_file)
-    clock, own = clock_of(record), self_test_of(folder)
+    rows = trial_rows(folder)
     document = build_document(
         session.campaign,
         session.gateway,
         results,
-        trials,
+        (row.validity for row in rows),
         runs_planned=len(session.plan.runs),
-        clock=clock,
-        self_test=own,
+        clock=clock_of(record),
+        self_test=self_test_of(folder),
     )
     folder.write_text("result.json", document.to_text())
-    folder.write_text("result.csv", to_csv(document))
-    write_report([part_of(folder, trials)], folder.report_file)
+    folder.write_text("result.csv", to_csv(document.rows()))
+    write_report([part_of(folder, rows)], folder.report_file)
     return document
 
 
-def _start_provenance(folder: ResultFolder, tester: Tester, *, resumed: bool) -> origin.Provenance:
+def _start_provenance(folder: ResultFolder, tester: Tester, *, resumed: bool) -> Provenance:
     """Write provenance.json at the start of a session; earlier sessions of the folder are kept in it."""
-    earlier: tuple[origin.Session, ...] = ()
+    earlier: tuple[Session, ...] = ()
     if resumed and folder.has("provenance.json"):
-        earlier = origin.Provenance.model_validate(folder.read_json("provenance.json")).sessions
-    session = origin.Session(started_at=origin.now_iso(), finished_at=None, resumed=resumed)
-    record = origin.Provenance(
-        machine=origin.machine_facts(),
-        software=origin.software_facts(),
-        engine=origin.engine_facts(tester.hello, tester.opened),
-        left=origin.port_fact(tester.opened["left"]),
-        right=origin.port_fact(tester.opened["right"]),
+        earlier = Provenance.model_validate(folder.read_json("provenance.json")).sessions
+    session = Session(started_at=this_machine.now_iso(), finished_at=None, resumed=resumed)
+    record = Provenance(
+        machine=this_machine.machine_facts(),
+        software=this_machine.software_facts(),
+        engine=engine_facts(tester.hello, tester.opened),
+        left=port_fact(tester.opened["left"]),
+        right=port_fact(tester.opened["right"]),
         seed=tester.campaign.seed,
         campaign_sha256=_digest(folder),
         tester_processors=tuple(tester.testbed.tester_cores),
@@ -331,7 +330,7 @@ def _same_gateway(folder: ResultFolder, gateway: GatewayDescription) -> None:
 def _keep_bad_frames(folder: ResultFolder, record: TrialRecord) -> None:
     """Keep the first bad frames of a trial, those of its attempts at test phase 1 as well."""
     kept: dict[tuple[str, str], list[bytes]] = {}
-    for report in reports_of(record):
+    for report in record.reports():
         for frame in report.kept_frames:
             kept.setdefault((frame.side, frame.reason), []).append(bytes.fromhex(frame.octets))
     if kept:

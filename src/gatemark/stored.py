@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -11,17 +11,18 @@ from pydantic import ValidationError
 
 from gatemark.campaign.journal import records_of
 from gatemark.errors import ResultError
-from gatemark.report.html import render
-from gatemark.report.model import DirectionRow, ReportPart, TrialRow
+from gatemark.procedures.registry import PublishedDocument, by_procedure
+from gatemark.report import counters
+from gatemark.report.headline import refusal
+from gatemark.report.model import UNBOUNDED_NS, DirectionRow, ReportPart, TrialRow
+from gatemark.report.page import CampaignReport, Chapter, render
+from gatemark.report.table import Section
+from gatemark.results.document import RESULT_SCHEMA, ResultDocument
 from gatemark.results.provenance import Provenance
-from gatemark.results.schema import RESULT_SCHEMA, ResultDocument
-from gatemark.results.stateful import reports_of
 from gatemark.results.store import ResultFolder
+from gatemark.results.tester_parts import SELF_TEST_FILE, SelfTestPart, self_test_part
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import DirectionResult
-
-UNBOUNDED_NS = 2**63
-"""Stands for "no upper edge" in a lateness histogram."""
 
 
 def read_document(folder: ResultFolder) -> ResultDocument:
@@ -34,7 +35,7 @@ def read_document(folder: ResultFolder) -> ResultDocument:
             fix="use the version of gatemark that wrote it",
         )
     try:
-        return ResultDocument.model_validate(data)
+        return PublishedDocument.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         raise ResultError(
@@ -44,8 +45,27 @@ def read_document(folder: ResultFolder) -> ResultDocument:
         ) from error
 
 
-def part_of(folder: ResultFolder, records: Iterable[TrialRecord] | None = None) -> ReportPart:
-    """Everything that the report shows of one folder; `records` are those of its journal if they were read already."""
+def self_test_of(folder: ResultFolder) -> SelfTestPart | None:
+    """Read the self-test that lies in a result folder; None if there is none. Raises ResultError if it is damaged."""
+    if not folder.has(SELF_TEST_FILE):
+        return None
+    try:
+        return self_test_part(folder.read_json(SELF_TEST_FILE))
+    except (KeyError, TypeError, ValidationError) as error:
+        raise ResultError(
+            what=f"{SELF_TEST_FILE} is damaged or of another version", where=str(folder.path), fix="delete that file"
+        ) from error
+
+
+def trial_rows(folder: ResultFolder) -> tuple[TrialRow, ...]:
+    """Read the journal of a folder once, a trial at a time, as the report shows it."""
+    if not folder.journal_file.exists():
+        return ()
+    return tuple(trial_row(record) for record in records_of(folder.journal_file))
+
+
+def part_of(folder: ResultFolder, trials: Sequence[TrialRow] | None = None) -> ReportPart:
+    """Everything that the report shows of one folder; `trials` are those of its journal if they were read already."""
     provenance = None
     if folder.has("provenance.json"):
         try:
@@ -54,13 +74,33 @@ def part_of(folder: ResultFolder, records: Iterable[TrialRecord] | None = None) 
             raise ResultError(
                 what="provenance.json is damaged", where=str(folder.path), fix="restore the file, or measure again"
             ) from error
-    if records is None:
-        records = records_of(folder.journal_file) if folder.journal_file.exists() else ()
     return ReportPart(
         document=read_document(folder),
         provenance=provenance,
-        trials=tuple(trial_row(record) for record in records),
+        trials=trial_rows(folder) if trials is None else tuple(trials),
         campaign_text=folder.read_text("campaign.toml"),
+    )
+
+
+def sections_of(document: ResultDocument) -> tuple[Section, ...]:
+    """Return what each procedure says about its runs, as tables."""
+    return tuple(procedure.report.section(document, runs) for procedure, runs in by_procedure(document))
+
+
+def report_of(part: ReportPart) -> CampaignReport:
+    """Return one campaign with what its procedures say about it."""
+    sentences: dict[int, str] = {}
+    chapters = []
+    for procedure, runs in by_procedure(part.document):
+        for run in runs:
+            told = procedure.report.sentence(part, run) if run.refused is None else refusal(part.document, run)
+            sentences[run.number] = told
+        section = procedure.report.section(part.document, runs)
+        chapters.append(Chapter(section=section, plots=tuple(procedure.report.plots(part, runs))))
+    return CampaignReport(
+        part=part,
+        sentences=tuple(sentences[run.number] for run in part.document.runs),
+        chapters=tuple(chapters),
     )
 
 
@@ -68,7 +108,8 @@ def write_report(parts: Sequence[ReportPart], target: Path) -> Path:
     """Write report.html of one or several campaigns, stateful gateways first."""
     title = parts[0].document.name if len(parts) == 1 else "Gateways compared"
     ordered = sorted(parts, key=lambda part: not part.is_stateful)
-    return ResultFolder(path=target.parent).write_text(target.name, render(ordered, title=title))
+    page = render([report_of(part) for part in ordered], title=title)
+    return ResultFolder(path=target.parent).write_text(target.name, page)
 
 
 def trial_row(record: TrialRecord) -> TrialRow:
@@ -83,7 +124,7 @@ def trial_row(record: TrialRecord) -> TrialRow:
         reasons = record.verdict.reasons
     edges: Counter[int] = Counter()
     faults: Counter[str] = Counter()
-    for direction in (direction for report in reports_of(record) for direction in report.directions):
+    for direction in (direction for report in record.reports() for direction in report.directions):
         for bucket in direction.lateness_histogram:
             edges[UNBOUNDED_NS if bucket.below_ns is None else min(bucket.below_ns, UNBOUNDED_NS)] += bucket.bursts
         for _, counts in direction.classes:
@@ -98,10 +139,14 @@ def trial_row(record: TrialRecord) -> TrialRow:
         frames_per_second=order.step.frames_per_second,
         duration_ns=order.step.duration_ns,
         outcome=outcome,
+        validity=record.validity,
         reasons=reasons,
         directions=tuple(_direction_row(direction) for direction in record.report.directions),
         lateness_histogram=tuple(sorted(edges.items())),
         faults=dict(faults),
+        counters=counters.count(
+            record.reports(), testbed_drops=record.testbed_drops, gateway_drops=record.gateway_drops
+        ),
         phase=_phase(record),
         connections=None if facts is None else order.connections,
         phase_one_attempts=0 if facts is None else len(facts.phase_one),
@@ -113,7 +158,7 @@ def _phase(record: TrialRecord) -> str:
     facts = record.connections
     if facts is None:
         return ""
-    if record.order.step.purpose == "tear_down":
+    if record.order.step.tears_down:
         return "tear-down" if record.order.connections else "tear-down, empty table"
     if not facts.phase_one or record.report == facts.phase_one[-1].report:
         return "phase 1 only"

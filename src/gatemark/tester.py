@@ -20,7 +20,7 @@ from gatemark.dut.steering import keeping_off, stepping_back
 from gatemark.engine.client import Engine
 from gatemark.engine.process import start_engine
 from gatemark.errors import Interrupted
-from gatemark.results import provenance as origin
+from gatemark.results import provenance, this_machine
 from gatemark.trial.request import open_request, resolve_requests
 
 
@@ -72,11 +72,11 @@ def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: 
             stack.enter_context(keeping_off({worker["processor"] for worker in opened["workers"]}))
             if testbed.namespace is not None:  # the gateway works on this machine
                 stack.enter_context(stepping_back())
-            rate, source = origin.medium_rate(
+            rate, source = this_machine.medium_rate(
                 bed=ported.bed,
                 stated=ported.line.rate,
-                left=origin.port_fact(opened["left"]),
-                right=origin.port_fact(opened["right"]),
+                left=provenance.port_fact(opened["left"]),
+                right=provenance.port_fact(opened["right"]),
             )
             known = ported.model_copy(update={"line": ported.line.model_copy(update={"rate": rate})})
             yield Tester(

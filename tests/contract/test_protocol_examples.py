@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.errors import EngineError
 from gatemark.technology import TECHNOLOGIES, TechnologyName

@@ -11,23 +11,32 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from pydantic import BaseModel
 
+from gatemark.campaign.file import load_campaign, schema_text
 from gatemark.campaign.plan import make_plan
 from gatemark.cli.common import with_recipe_of
 from gatemark.cli.main import COMMANDS, main
-from gatemark.config.load import load_campaign
-from gatemark.config.model import Campaign, FrameSizesModel
-from gatemark.config.schema import campaign_schema
+from gatemark.config.model import Campaign
 from gatemark.config.sizes import measured_octets, size_family
+from gatemark.config.tables import FrameSizesModel
 from gatemark.dut import base
 from gatemark.dut.loopback import LoopbackTestBed
 from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.simulated import SimulatedDevice
+from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
+from gatemark.procedures.registry import PROCEDURES, PublishedDocument
+from gatemark.report.counters import COUNTERS, JOURNAL_ONLY, SHOWN_ELSEWHERE
+from gatemark.results.part import Figure
 from gatemark.results.provenance import Provenance
-from gatemark.results.schema import json_schema
+from gatemark.results.quantity import COLUMNS
+from gatemark.results.run import RunResult
+from gatemark.results.search import RateResult
+from gatemark.search.goal import SearchResult
 from gatemark.session import measure
 from gatemark.simulated import simulated_equipment
+from gatemark.stats.summary import Summary
 from gatemark.tester import Equipment
 
 ROOT = Path(__file__).parents[2]
@@ -65,16 +74,8 @@ SECTIONS = {
     "TrialModel": "`[trial]`",
     "ValidityModel": "`[validity]`",
     "LineModel": "`[line]`",
-    "ThroughputModel": "`[throughput]`",
-    "FrameLossModel": "`[frame_loss]`",
-    "DelayModel": "`[delay]`",
-    "BackToBackModel": "`[back_to_back]`",
-    "SystemRecoveryModel": "`[system_recovery]`",
-    "ResetModel": "`[reset]`",
     "ConnectionsModel": "`[connections]`",
-    "ConnectionEstablishmentRateModel": "`[connection_establishment_rate]`",
-    "ConnectionTearDownRateModel": "`[connection_tear_down_rate]`",
-    "ConnectionTrackingTableCapacityModel": "`[connection_tracking_table_capacity]`",
+    **{row.table.__name__: f"`[{row.table.key}]`" for row in PROCEDURES.values()},
 }
 """Table of the campaign file: heading of its section in campaign-file.md."""
 
@@ -92,7 +93,7 @@ def rows_of(text: str) -> dict[str, str]:
 
 
 def campaign_tables() -> dict[str, dict[str, Any]]:
-    schema = campaign_schema()
+    schema = json.loads(schema_text())
     return {"Campaign": schema, **schema["$defs"]}
 
 
@@ -134,23 +135,103 @@ def test_every_command_and_option_is_documented(command: str) -> None:
     assert options == set(option_names(command))
 
 
-def keys_in(schema: Any) -> Iterator[str]:
-    """Return the names of all properties anywhere in a JSON Schema."""
-    if isinstance(schema, dict):
-        yield from schema.get("properties", {})
-        for value in schema.values():
-            yield from keys_in(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from keys_in(value)
+RESULT_KEYS = (REFERENCE / "result-keys.md").read_text(encoding="utf-8")
+REPEATED = {"Summary", "Figure", "SearchResult"}
+"""Objects that occur in many places and have one section for all of them."""
 
 
-@pytest.mark.parametrize(
-    "schema", [json_schema(), Provenance.model_json_schema(by_alias=True)], ids=["result", "provenance"]
-)
-def test_every_key_of_the_results_is_documented(schema: dict[str, Any]) -> None:
-    named = set(re.findall(r"`([^`\s]+)`", (REFERENCE / "result-keys.md").read_text(encoding="utf-8")))
-    assert sorted(set(keys_in(schema)) - named) == []
+def published(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema(by_alias=True, mode="serialization")
+
+
+def paths_in(schema: dict[str, Any], defs: dict[str, Any], at: str = "") -> Iterator[tuple[str, bool]]:
+    """Yield every key below a schema as a path, such as "points[].losses[].lost", and whether it may be null."""
+    for key, field in schema.get("properties", {}).items():
+        path = f"{at}.{key}" if at else key
+        yield path, {"type": "null"} in field.get("anyOf", [])
+        for inner in (field, *field.get("anyOf", [])):
+            yield from paths_below(inner, defs, path)
+
+
+def paths_below(schema: dict[str, Any], defs: dict[str, Any], at: str) -> Iterator[tuple[str, bool]]:
+    if "items" in schema:
+        yield from paths_below(schema["items"], defs, f"{at}[]")
+    name = schema.get("$ref", "").rpartition("/")[2]
+    if name and name not in REPEATED:
+        yield from paths_in(defs[name], defs, at)
+
+
+def keys_of(model: type[BaseModel], at: str = "", *, without: type[BaseModel] | None = None) -> dict[str, bool]:
+    schema = published(model)
+    known = {} if without is None else keys_of(without, at)
+    return {path: null for path, null in paths_in(schema, schema.get("$defs", {}), at) if path not in known}
+
+
+def result_sections() -> Iterator[Any]:
+    """Yield the heading of each section of result-keys.md, its keys, and where headings below it begin."""
+    search = SearchResult.__name__
+    values = {
+        **keys_of(Summary, "summary"),
+        **keys_of(Figure, "figure"),
+        **dict(paths_in(published(RateResult)["$defs"][search], {}, "search")),
+    }
+    yield pytest.param("result.json: the envelope", keys_of(PublishedDocument), "", id="envelope")
+    yield pytest.param("result.json: values over the repetitions", values, "", id="values")
+    yield pytest.param("result.json: every run", keys_of(RunResult, "runs[]"), "runs[]", id="every run")
+    rates = keys_of(RateResult, "runs[]", without=RunResult)
+    yield pytest.param("result.json: runs that search for a rate", rates, "runs[]", id="rates")
+    for model in dict.fromkeys(row.result for row in PROCEDURES.values()):
+        names = [name for name, row in PROCEDURES.items() if row.result is model]
+        keys = keys_of(model, "runs[]", without=RateResult if issubclass(model, RateResult) else RunResult)
+        yield pytest.param(", ".join(f"`{name}`" for name in names), keys, "runs[]", id=names[0])
+    yield pytest.param("provenance.json", keys_of(Provenance), "", id="provenance")
+
+
+RESULT_SECTIONS = list(result_sections())
+
+
+def documented_keys(heading: str, at: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the keys of a section as paths, with the cells of their rows; a heading below says to which list or object
+    its rows belong.
+    """
+    text = re.split(r"(?m)^## (.+)$", re.sub(r"(?ms)^```.*?^```$", "", RESULT_KEYS))
+    section = dict(zip(text[1::2], text[2::2], strict=True))[heading]
+    parts = re.split(r"(?m)^### `(.+)`$", f"### `{at}`\n{section}" if at else section)
+    below = [("", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]
+    for place, rows in below:
+        for line in rows.splitlines():
+            if line.startswith("| `"):
+                cells = [cell.strip() for cell in line.split("|")[1:-1]]
+                key = cells[0].strip("`")
+                yield f"{place.removesuffix('[]') if not key else place}.{key}".strip("."), cells
+
+
+@pytest.mark.parametrize(("heading", "keys", "at"), RESULT_SECTIONS)
+def test_every_key_of_the_results_has_one_row(heading: str, keys: dict[str, bool], at: str) -> None:
+    rows = list(documented_keys(heading, at))
+    assert sorted(path for path, _ in rows) == sorted(keys)
+    for path, cells in rows:
+        _, unit, meaning, null = cells
+        assert meaning, path
+        assert bool(null) == keys[path], f"{path}: the last column says when it is null"
+        assert unit == "ns" or not path.endswith("_ns"), path
+
+
+def test_every_section_of_the_result_keys_is_known() -> None:
+    headings = re.findall(r"(?m)^## (.+)$", RESULT_KEYS)
+    assert sorted(headings) == sorted(["result.csv", *(str(section.values[0]) for section in RESULT_SECTIONS)])
+
+
+def test_every_column_of_the_tidy_table_is_documented() -> None:
+    section = sections_of(RESULT_KEYS)["result.csv"]
+    columns, quantities = section.split("The quantities;")
+    assert list(rows_of(columns)) == [*COLUMNS, "cores"]
+    assert set(rows_of(quantities)) == set(PROCEDURES)
+
+
+def documented_quantities() -> set[tuple[str, ...]]:
+    rows = re.findall(r"(?m)^\| `(\w+)` \| ([^|]+) \| (\S+) \| (higher|lower) \| ", RESULT_KEYS)
+    return {tuple(row) for row in rows}
 
 
 def keys_of_json(value: Any) -> Iterator[str]:
@@ -171,6 +252,42 @@ def test_every_counter_of_a_trial_is_documented() -> None:
     listed = re.search(r"fault_names\{(.*?)\}", source, re.DOTALL)
     assert listed is not None
     assert sorted(set(re.findall(r'"(\w+)"', listed.group(1))) - named) == []
+
+
+COUNTER_SECTIONS = {
+    "record": "The line",
+    "direction": "A direction",
+    "counts": "A class",
+    "loss": "`loss`",
+    "delay": "`delay`",
+    "port": "`ports`",
+    "foreign": "`foreign`",
+}
+"""Part of a trial's record: heading of its section in counters.md."""
+
+
+KINDS_OF_DROPS = {
+    f"port.{name}"
+    for name in (
+        "rx_missed", "rx_no_buffer", "rx_errors", "tx_errors", "socket_drops", "interface_rx_dropped",
+        "interface_tx_dropped",
+    )
+}  # fmt: skip
+"""Names under `own_drops`, in the same table."""
+
+
+def test_every_counter_is_documented_with_the_place_where_it_is_shown() -> None:
+    places = {
+        **dict.fromkeys(COUNTERS, "table of counters"),
+        **SHOWN_ELSEWHERE,
+        **{place: f"no: {why}" for place, why in JOURNAL_ONLY.items()},
+    }
+    sections = sections_of((REFERENCE / "counters.md").read_text(encoding="utf-8"))
+    rows = {part: rows_of(sections[heading]) for part, heading in COUNTER_SECTIONS.items()}
+    shown = {f"{part}.{key}": row for part, found in rows.items() for key, row in found.items()}
+    assert {place for place, row in shown.items() if not row.endswith("| |")} - set(places) <= KINDS_OF_DROPS
+    for place, words in places.items():
+        assert shown[place].endswith(f"| {words} |"), place
 
 
 def whole_files(kind: str) -> Iterator[Any]:
@@ -252,17 +369,17 @@ def test_examples_run_against_the_simulated_engine(file: Path, tmp_path: Path) -
     result = measure(campaign, output=tmp_path / "out", equipment=equipment_without_hardware(device))
     assert result.document.status == "complete"
     assert len(result.runs) == len(make_plan(complete).runs)
+    quantities = [row.quantity for row in result.document.rows() if row.quantity.unit]
+    assert {(one.procedure, one.name, one.unit, str(one.better)) for one in quantities} <= documented_quantities()
     for run in result.runs:
         assert run.limited_by != "tester"
-        if run.rate_per_direction is not None:
-            truth = min(234_567 if run.direction == "reverse" else 123_456, run.goal.maximum or 10**9)
-            assert 0 <= truth - run.rate_per_direction.median <= (run.goal.resolution or 0)
-        if run.connections_per_second is not None:
-            truth = min(54_321, run.goal.maximum or 10**9)
-            assert 0 <= truth - run.connections_per_second.median <= (run.goal.resolution or 0)
-        if run.capacity is not None:
-            assert run.capacity.capacity is not None
-            assert run.capacity.capacity.median == complete.gateway.table.size
+        if isinstance(run, RateResult) and run.rate is not None:
+            frames = 234_567 if run.direction == "reverse" else 123_456
+            truth = min(frames if run.unit == "frames/s" else 54_321, run.goal.maximum or 10**9)
+            assert 0 <= truth - run.rate.median <= run.repetitions[0].resolution
+        if isinstance(run, CapacityResult):
+            assert run.capacity is not None
+            assert run.capacity.median == complete.gateway.table.size
 
 
 def links() -> Iterator[Any]:
@@ -277,6 +394,19 @@ def links() -> Iterator[Any]:
 @pytest.mark.parametrize(("path", "link"), list(links()))
 def test_relative_links_lead_somewhere(path: Path, link: str) -> None:
     assert (path.parent / link.partition("#")[0]).exists()
+
+
+WRITTEN = {"bad-frames/", "build/bench.json", "results/"}
+"""Paths of what gatemark and its benchmark write."""
+PATH_ROOTS = (ROOT, ROOT / "src" / "gatemark", ROOT / "engine", ROOT / "engine" / "src")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_sources_that_the_documentation_names_exist(path: Path) -> None:
+    text = re.sub(r"(?ms)^```.*?^```$", "", path.read_text(encoding="utf-8"))
+    named = set(re.findall(r"`((?:[a-z_]+/)+(?:\w+\.(?:py|hpp|cpp|toml|json|md))?)`", text)) - WRITTEN
+    roots = (path.parent, *PATH_ROOTS)
+    assert [name for name in sorted(named) if not any((root / name).exists() for root in roots)] == []
 
 
 def test_every_page_is_linked_from_the_index() -> None:
@@ -315,5 +445,6 @@ def test_every_rfc_section_that_the_code_cites_is_in_the_map() -> None:
 
 
 def test_the_schema_files_are_those_of_the_code() -> None:
-    stored = json.loads((REFERENCE / "campaign-file.schema.json").read_text(encoding="utf-8"))
-    assert stored == campaign_schema()
+    assert (REFERENCE / "campaign-file.schema.json").read_text(encoding="utf-8") == schema_text()
+    stored = json.loads((REFERENCE / "result.schema.json").read_text(encoding="utf-8"))
+    assert stored == PublishedDocument.model_json_schema(by_alias=True, mode="serialization")

@@ -11,10 +11,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from tests.trial_facts import blank, measured
 
+from gatemark.procedures.connection_establishment_rate.run import ALPHAS, choose_alpha, search_rate
+from gatemark.procedures.connection_tracking_table_capacity.run import CapacityGoal, search_capacity
 from gatemark.procedures.measured import Measured
-from gatemark.procedures.stateful.connection_establishment import measure_establishment_rate
-from gatemark.procedures.stateful.connection_tracking_table_capacity import CapacityGoal, measure_capacity
-from gatemark.procedures.stateful.connection_validation import ALPHAS, choose_alpha
 from gatemark.search.goal import Goal, Measure, Observation, Outcome, SearchResult, sending_ns
 from gatemark.trial.record import ConnectionFacts, PhaseOne
 from gatemark.trial.report import Counts, DirectionResult, LossFacts, TrialReport
@@ -142,7 +141,7 @@ def test_the_establishment_rate_is_bracketed_or_the_tester_is_named(goal: Goal, 
         rate=data.draw(st.integers(0, goal.maximum * 5 // 4)),
         tester_limit=data.draw(st.one_of(st.none(), st.integers(0, goal.maximum))),
     )
-    found = measure_establishment_rate(goal, gateway.measure)
+    found = search_rate(goal, gateway.measure)
     check_rate(goal, found, gateway.asked)
     limit = gateway.tester_limit
     reach = gateway.rate if limit is None else min(gateway.rate, limit)
@@ -168,12 +167,12 @@ def test_every_prefix_of_an_establishment_search_replays(goal: Goal, share: Frac
         return Gateway(rate=int(share * goal.maximum), noise=noise)
 
     once, again = gateway(), gateway()
-    found = measure_establishment_rate(goal, once.measure)
+    found = search_rate(goal, once.measure)
     check_rate(goal, found, once.asked)
     replayed = [again.measure(step) for step in once.asked]
     assert again.asked == once.asked
     held = iter(replayed)
-    assert measure_establishment_rate(goal, lambda _: next(held)) == found
+    assert search_rate(goal, lambda _: next(held)) == found
 
 
 @settings(max_examples=200, deadline=None)
@@ -189,7 +188,7 @@ def test_the_alpha_that_does_not_matter_is_the_largest_that_does_not(
     goal = rate_goal(maximum=1_000_000, resolution=1000)
     reply_rate = None if reply_share is None else int(reply_share * rate)
     gateway = Gateway(rate=rate, reply_rate=reply_rate, noise=noise, seed=seed)
-    reference = [measure_establishment_rate(goal, gateway.measure) for _ in range(5)]
+    reference = [search_rate(goal, gateway.measure) for _ in range(5)]
     floor = min(result.lower_bound or 0 for result in reference) - goal.resolution
     chosen = choose_alpha(goal, reference, gateway.measure)
     shares = [tried.alpha for tried in chosen.tried]
@@ -242,17 +241,17 @@ gateways = st.builds(
     gateway=Gateway(rate=600_000, capacity=41_943, behaviour="refused", noise=0.1),
 )
 def test_the_capacity_is_found_within_its_error(goal: CapacityGoal, gateway: Gateway) -> None:
-    found = measure_capacity(goal, gateway.measure)
+    found = search_capacity(goal, gateway.measure)
     truth = gateway.capacity
     tried = [(step.connections, step.frames_per_second) for step in gateway.asked]
     assert len(tried) == len(set(tried))
     assert all(step.alpha == goal.rates.alpha for step in gateway.asked)
     match found.kind:
         case "found":
-            assert found.capacity is not None and found.upper_bound is not None
-            assert found.capacity <= truth < found.upper_bound <= found.capacity + goal.resolution
+            assert found.lower_bound is not None and found.upper_bound is not None
+            assert found.lower_bound <= truth < found.upper_bound <= found.lower_bound + goal.resolution
         case "maximum_passed":
-            assert found.capacity == goal.maximum <= truth
+            assert found.lower_bound == goal.maximum <= truth
         case "nothing_passes":
             assert truth < goal.start
             assert found.upper_bound == goal.start
@@ -270,7 +269,7 @@ def test_the_capacity_is_found_within_its_error(goal: CapacityGoal, gateway: Gat
 @given(goal=capacity_goals(), gateway=gateways)
 def test_a_size_that_passes_at_the_safe_rate_costs_one_trial(goal: CapacityGoal, gateway: Gateway) -> None:
     gateway.noise, gateway.slower = 0.0, 1.0
-    found = measure_capacity(goal, gateway.measure)
+    found = search_capacity(goal, gateway.measure)
     per_size = Counter(step.connections for step in gateway.asked)
     for step in found.steps[1:]:
         ceiling = step.rate if step.stored else None
@@ -289,7 +288,7 @@ def test_a_size_that_passes_at_the_safe_rate_costs_one_trial(goal: CapacityGoal,
 def test_which_connections_were_evicted(evicts: Literal["oldest", "newest", "spread"], truth: int, seed: int) -> None:
     goal = capacity_goal(start=100, maximum=100_000, resolution=truth // 10)
     gateway = Gateway(rate=100_000, capacity=truth, behaviour="evicted", evicts=evicts, seed=seed)
-    found = measure_capacity(goal, gateway.measure)
+    found = search_capacity(goal, gateway.measure)
     assume(found.upper_bound is not None and found.upper_bound - truth > 20)
     assert found.lost_connections == evicts
 
@@ -300,8 +299,8 @@ def test_a_tester_at_its_limit_is_never_taken_for_a_full_table(
     goal: CapacityGoal, gateway: Gateway, limit: int
 ) -> None:
     gateway.tester_limit = limit
-    found = measure_capacity(goal, gateway.measure)
-    assert found.capacity is None or found.capacity <= gateway.capacity
+    found = search_capacity(goal, gateway.measure)
+    assert found.lower_bound is None or found.lower_bound <= gateway.capacity
     assert found.upper_bound is None or found.upper_bound > gateway.capacity
     if found.kind == "nothing_passes":
         assert found.upper_bound == goal.start
@@ -316,7 +315,7 @@ def test_every_prefix_of_a_capacity_search_replays(goal: CapacityGoal, gateway: 
         held.append(gateway.measure(step))
         return held[-1]
 
-    found = measure_capacity(goal, recording)
+    found = search_capacity(goal, recording)
     cut, whole, made = int(share * len(held)), list(gateway.asked), 0
 
     def replaying(step: Measure) -> Measured:
@@ -328,5 +327,5 @@ def test_every_prefix_of_a_capacity_search_replays(goal: CapacityGoal, gateway: 
         gateway.asked = whole[: made - 1]
         return gateway.measure(step)
 
-    assert measure_capacity(goal, replaying) == found
+    assert search_capacity(goal, replaying) == found
     assert made == len(held)

@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import TestBedError
-from gatemark.procedures.result import RunResult
+from gatemark.results.run import RunResult
 
 
 def campaign(alpha: str, mix: str) -> Campaign:
@@ -95,6 +95,8 @@ def test_a_killed_campaign_resumes_to_the_same_result(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trials.jsonl"
         whole = measure(wanted, device, path)
+        if not isinstance(whole, str):
+            assert [type(result).model_validate_json(result.model_dump_json()) for result in whole] == list(whole)
         reports = [record.report for record in read_journal(path)]
         for cut in cuts:
             content = path.read_bytes()

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.campaign.runner import run_single_trial
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.tester import Equipment, Tester, open_tester, prepare

@@ -24,8 +24,8 @@ from loopback_product import (
     embed,
 )
 
-from gatemark.config.model import Family, OneWay, SideName, Variation
-from gatemark.technology import TECHNOLOGIES
+from gatemark.config.tables import OneWay, Variation
+from gatemark.technology import TECHNOLOGIES, Family, SideName
 
 TRANSLATION_OCTETS = 20
 

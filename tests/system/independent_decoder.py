@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
-from gatemark.config.model import Family
+from gatemark.technology import Family
 
 FCS_OCTETS, ETHERNET_OCTETS, TAG_OCTETS = 4, 14, 4
 HEADER_OCTETS: dict[Family, int] = {"ipv4": 20, "ipv6": 40}

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Any, get_args
 
-from gatemark.config.load import campaign_from_dict
-from gatemark.config.model import Campaign, Family, SideName, Variation
-from gatemark.technology import TECHNOLOGIES, TechnologyName
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.config.model import Campaign
+from gatemark.config.tables import Variation
+from gatemark.technology import TECHNOLOGIES, Family, SideName, TechnologyName
 
 STATELESS: tuple[TechnologyName, ...] = tuple(row.name for row in TECHNOLOGIES.values() if not row.is_stateful)
 TRANSLATORS = tuple(name for name in STATELESS if TECHNOLOGIES[name].is_translation)

@@ -7,7 +7,7 @@ from typing import Any
 
 from beds import PATIENT, QUICK, OpenBed
 
-from gatemark.config.load import campaign_from_dict
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 
 CONNECTIONS = {"count": 2000, "rate": "20k", "timeout": "200ms", "gap": "100ms"}

@@ -12,8 +12,9 @@ from hdrh.histogram import HdrHistogram
 from stateful_beds import stateful_campaign
 
 from gatemark.config.model import Campaign
-from gatemark.results.schema import RunPart
-from gatemark.session import CampaignResult, measure
+from gatemark.procedures.delay.result import DelayResult
+from gatemark.procedures.reset.result import ResetResult
+from gatemark.session import measure
 
 MISSING = [tool for tool in ("ip", "nft", "conntrack", "tayga", "ethtool") if shutil.which(tool) is None]
 if os.geteuid() != 0:
@@ -33,31 +34,26 @@ def delay_campaign(recipe: str) -> Campaign:
     return document.model_copy(update={"frame_loss": None})
 
 
-def the_run(result: CampaignResult) -> RunPart:
-    """Return the only run."""
-    (run,) = result.runs
-    return run
-
-
 @pytest.mark.parametrize("recipe", ["linux-router6", "tayga-siit64", "nft-nat44", "tayga-nat64"])
 def test_every_delay_of_a_real_gateway_is_measured(recipe: str, tmp_path: Path) -> None:
     result = measure(delay_campaign(recipe), output=tmp_path / "result")
-    (point,) = the_run(result).delays
+    (run,) = result.runs
+    assert isinstance(run, DelayResult)
+    (point,) = run.points
     assert point.frames_per_second == LOAD
     if not point.repetitions:
         pytest.skip("this machine was too busy for a valid trial")
     assert {one.direction for one in point.series} == {"forward", "reverse"}
     for one in point.series:
-        assert one.offered == LOAD
-        assert one.samples == one.offered - one.lost
-        assert (one.negative, one.impossible) == (0, 0)
+        assert one.offered == (LOAD,)
+        assert one.samples == (LOAD - one.undelivered[0],)
+        assert (one.negative, one.impossible) == ((0,), (0,))
         assert one.latency is not None
         assert one.latency.tags == (1000,)
-        names = ("minimum_ns", "p50_ns", "maximum_ns")
-        minimum, p50, maximum = (getattr(one.delay, name).values[0] for name in names)
+        minimum, p50, maximum = (one.delay_ns[key].values[0] for key in ("minimum", "p50", "maximum"))
         assert MICROSECOND < minimum <= p50 <= maximum < SECOND
         histogram = HdrHistogram.decode(one.hdr)
-        assert histogram.get_total_count() == one.samples
+        assert histogram.get_total_count() == one.samples[0]
         assert histogram.get_value_at_percentile(50) == pytest.approx(p50, rel=0.002)
     own = result.document.self_test
     assert own is not None, "the Tester's own part was not measured"
@@ -77,11 +73,12 @@ def test_a_reset_is_seen_and_the_gateway_is_what_it_was(recipe: str, tmp_path: P
         traffic={"direction": "forward"},
         repetitions=1,
     ).model_copy(update={"frame_loss": None})
-    run = the_run(measure(campaign, output=tmp_path / "result"))
-    if run.reset is None:
+    (run,) = measure(campaign, output=tmp_path / "result").runs
+    assert isinstance(run, ResetResult)
+    if not run.series:
         assert run.refused or run.limited_by == "tester"
         pytest.skip("this machine was too busy for a valid trial")
-    (series,) = run.reset.series
+    (series,) = run.series
     assert series.outcomes == ("recovered",)
-    (lost,) = series.lost
-    assert lost > 0
+    (undelivered,) = series.undelivered
+    assert undelivered > 0

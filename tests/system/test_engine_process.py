@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from machine import missing, run
 
-from gatemark.config.load import campaign_from_dict
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.dut.steering import usable_processors
 from gatemark.engine.client import EngineClient

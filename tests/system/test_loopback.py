@@ -18,9 +18,11 @@ from loopback_product import VLANS, Combination, prefixes, shapes, values
 from machine import missing, ordinary_engine
 
 from gatemark.campaign.plan import cells_of
-from gatemark.config.model import Campaign, OneWay, SideName
+from gatemark.config.model import Campaign
+from gatemark.config.tables import OneWay
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import start_engine
+from gatemark.technology import SideName
 from gatemark.trial.cell import Cell
 from gatemark.trial.report import TrialReport, read_report
 from gatemark.trial.request import frames_request, open_request, trial_request

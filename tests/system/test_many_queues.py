@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from machine import missing
 
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.dut.steering import usable_processors
 from gatemark.engine.client import EngineClient

@@ -22,9 +22,9 @@ from gatemark.calibrate.base import campaign_of, gateway_of
 from gatemark.calibrate.links import Links, ReferenceTestBed, open_links
 from gatemark.calibrate.model import Check
 from gatemark.calibrate.run import OWN_DROPS
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.campaign.runner import run_single_trial
-from gatemark.config.load import campaign_from_dict
 from gatemark.dut.steering import plan_cores, usable_processors
 from gatemark.refdut.document import Flow, Selector, Table
 from gatemark.refdut.process import RefDut, find_refdut

@@ -13,10 +13,13 @@ from beds import PATIENT, QUICK
 from stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.events import Event
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import read_journal
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError, TestBedError
+from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
+from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
+from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.results.store import ResultFolder
 from gatemark.session import CampaignResult, measure
 from gatemark.trial.record import TrialRecord
@@ -150,8 +153,8 @@ def test_capacity_is_what_the_table_was_set_to(size: int, hash_size: int, tmp_pa
     )
     result, records = measured(campaign, tmp_path / "result")
     (run,) = result.runs
-    assert run.capacity is not None
-    (search,) = run.capacity.repetitions
+    assert isinstance(run, CapacityResult)
+    (search,) = run.repetitions
     assert (search.kind, search.lower_bound, search.upper_bound) == ("found", size, size + 1)
     over = [r for r in records if r.connections and (r.order.connections or 0) > size and r.verdict is not None]
     assert over and not any(record.verdict and record.verdict.passed for record in over)
@@ -175,7 +178,8 @@ def test_tear_down_deletes_every_connection_and_is_timed(tmp_path: Path) -> None
             times[record.order.connections].append(record.connections.tear_down_ns)
     assert len(times[0]) == len(times[20_000]) == 3
     assert min(times[0]) > 0 and max(times[20_000]) < 5_000_000_000
-    assert run.tear_down is not None
+    assert isinstance(run, TearDownResult)
+    assert (len(run.full_ns.values), len(run.empty_ns.values)) == (3, 3)
 
 
 PLANTED = {
@@ -216,7 +220,8 @@ def test_a_gateway_that_loses_connections_has_no_establishment_rate(tmp_path: Pa
     )
     result, _ = measured(campaign, tmp_path / "result")
     (run,) = result.runs
-    assert run.rate_per_direction is None
+    assert isinstance(run, EstablishmentResult)
+    assert run.rate is None
     assert run.limited_by == "gateway"
 
 

@@ -1,4 +1,4 @@
-"""What a reader relies on: the arrows between modules, the length of files and functions, no loose ends."""
+"""What a reader relies on: the arrows between modules, the length of functions, no loose ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "gatemark"
 ENGINE = ROOT / "engine" / "src"
 
-FILE_LINES_MAX = 450
 FUNCTION_LINES_MAX = 70
 
 ARROWS: dict[str, set[str]] = {
@@ -23,26 +22,25 @@ ARROWS: dict[str, set[str]] = {
     "bed_kinds": set(),
     "stats": set(),
     "search": set(),
-    "config": {"bed_kinds", "errors", "technology", "units"},
-    "trial": {"config", "errors", "search.goal", "units"},
-    "procedures": {"search", "trial", "stats", "config.types", "units"},
     "programs": {"errors"},
+    "config": {"bed_kinds", "errors", "technology", "units"},
+    "trial": {"config", "errors", "search", "technology", "units"},
+    "results": {"bed_kinds", "errors", "search", "stats", "technology", "units"},
+    "report": {"results", "stats", "technology", "trial", "units"},
+    "procedures": {"config", "errors", "report", "results", "search", "stats", "trial", "units"},
     "engine": {"errors", "programs", "units"},
     "dut": {"bed_kinds", "config", "errors", "technology"},
-    "campaign": {"config", "engine.client", "errors", "procedures", "search", "trial", "units"},
-    "results": {
-        "bed_kinds", "campaign.deviations", "config", "dut.base", "errors", "procedures.delay_result",
-        "procedures.event_result", "procedures.result", "stats", "technology", "trial.record", "trial.report",
-        "units",
-    },
-    "report": {"results.provenance", "results.schema", "stats", "technology", "units"},
     "refdut": {"errors", "programs", "technology"},
+    "campaign": {
+        "config", "dut", "engine.client", "errors", "procedures", "results", "search", "technology", "trial", "units",
+    },
     "selftest": {
-        "campaign", "config", "dut", "errors", "results.provenance", "search", "technology", "tester", "trial",
+        "campaign", "config", "dut", "errors", "procedures.loads", "results.this_machine", "search", "technology",
+        "tester", "trial",
     },
     "calibrate": {
-        "campaign", "config", "dut", "engine.process", "errors", "procedures", "refdut", "results.provenance",
-        "results.store", "search", "session", "technology", "tester", "trial.record", "units",
+        "campaign", "config", "dut", "engine.process", "errors", "procedures", "refdut", "results", "session",
+        "technology", "tester", "trial", "units",
     },
 }  # fmt: skip
 """Package: what it may import besides itself. Single modules at the top of the package put these together."""
@@ -51,12 +49,12 @@ ASSEMBLY = {"", "demo", "doctor", "preflight", "session", "simulated", "stored",
 """Modules that wire the packages to each other; only `cli` may import every one of them."""
 
 PURE = (
-    "units", "errors", "technology", "bed_kinds", "stats", "search", "trial", "procedures", "config.model",
+    "units", "errors", "technology", "bed_kinds", "stats", "search", "trial", "procedures", "report", "config.model",
     "config.tables", "config.types", "config.check", "config.complete", "config.hosts", "config.merge", "config.sizes",
-    "config.defaults", "config.check_delays", "config.delay_tables", "config.load_types", "config.problems",
-    "config.table", "config.schema", "config.stateful", "config.complete_stateful", "campaign.plan", "campaign.loads",
-    "campaign.estimate", "campaign.deviations", "campaign.delay_deviations", "campaign.stateful_loads",
-    "campaign.stateful_estimate",
+    "config.defaults", "config.load_types", "config.problems", "config.table", "config.stateful",
+    "config.complete_stateful", "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts",
+    "results.connections", "results.document", "results.outcome", "results.part", "results.provenance",
+    "results.quantity", "results.reasons", "results.run", "results.search", "results.tester_parts",
 )  # fmt: skip
 """Modules without effects; everything that they import of gatemark must be in this list too."""
 
@@ -184,12 +182,6 @@ def written_files() -> list[Path]:
         found += [path for path in (ROOT / place).rglob("*") if path.is_file()]
     hidden = re.compile(r"/(\.[a-z_]*cache|__pycache__|\.hypothesis|_engine|[^/]*\.egg-info)/")
     return sorted(path for path in found if path.suffix in suffixes and not hidden.search(str(path)))
-
-
-def test_files_are_short() -> None:
-    sources = [path for path in written_files() if path.suffix in (".py", ".cpp", ".hpp")]
-    lines = {path: path.read_text(encoding="utf-8").count("\n") for path in sources}
-    assert {str(path.relative_to(ROOT)): count for path, count in lines.items() if count > FILE_LINES_MAX} == {}
 
 
 def test_python_functions_are_short() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gatemark.config.load import campaign_from_dict
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.technology import TECHNOLOGIES, TechnologyName
 

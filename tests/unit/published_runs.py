@@ -6,21 +6,29 @@ import tomllib
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from conftest import EAM, SIDES
 
-from gatemark.config.model import Campaign, Direction
+from gatemark.campaign.facts import run_facts
+from gatemark.campaign.result_document import build_document
+from gatemark.config.model import Campaign
 from gatemark.config.sizes import FrameSizes
+from gatemark.config.tables import Direction
 from gatemark.config.types import Mix
 from gatemark.dut.base import GatewayDescription
-from gatemark.procedures.delay_result import DELAYS, DelayPoint, DelaySeries
-from gatemark.procedures.result import Capacity, CapacityStep, RunResult, TearDown
-from gatemark.results.document import build_document
-from gatemark.results.schema import ResultDocument
-from gatemark.search.goal import Goal, SearchResult
+from gatemark.procedures.connection_tracking_table_capacity.result import CapacitySearch, CapacityStep
+from gatemark.procedures.delay.result import DelayPoint, DelaySeries, DelayVariation, Latency
+from gatemark.procedures.registry import PROCEDURES, CampaignFile, PublishedDocument
+from gatemark.results.document import ResultDocument
+from gatemark.results.part import Figure, OneWay
+from gatemark.results.run import RunResult
+from gatemark.results.search import SearchGoal
+from gatemark.search.goal import SearchResult
+from gatemark.stats.percentiles import DELAY_FIGURES
 from gatemark.technology import TECHNOLOGIES, TechnologyName
-from gatemark.trial.cell import Cell, Procedure, Run
+from gatemark.trial.cell import Cell, Run
+from gatemark.units import parse_duration
 
 PUBLISHED: dict[str, list[dict[str, Any]]] = tomllib.loads(
     (Path(__file__).parent / "data" / "published.toml").read_text(encoding="utf-8")
@@ -49,7 +57,7 @@ def campaign_of(technology: TechnologyName, *, name: str = "published", **tables
         tables = {"connections": {"count": 4_000_000, "source_ports": "1-40000"}, **tables}
     if row.is_translation:
         gateway |= {"prefix": "2001:2:0:6400::/96", "eam": [] if row.is_stateful else EAM}
-    return Campaign.model_validate(
+    return CampaignFile.model_validate(
         {
             "name": name,
             "gateway": gateway,
@@ -63,7 +71,7 @@ def campaign_of(technology: TechnologyName, *, name: str = "published", **tables
 
 def run_of(
     campaign: Campaign,
-    procedure: Procedure,
+    procedure: str,
     *,
     number: int = 1,
     connections: int | None = None,
@@ -77,12 +85,17 @@ def run_of(
     return Run(number=number, procedure=procedure, cell=cell)
 
 
-def document_of(campaign: Campaign, results: Sequence[RunResult], processors: int | None = None) -> ResultDocument:
+def result_of(campaign: Campaign, run: Run, **fields: Any) -> RunResult:
+    """Return the result of a run that the gateway limited."""
+    return PROCEDURES[run.procedure].result(**{**run_facts(campaign, run, ()), "limited_by": "gateway", **fields})
+
+
+def document_of(campaign: Campaign, results: Sequence[RunResult], cores: int | None = None) -> ResultDocument:
     """Return what `result.json` would hold."""
     description = GatewayDescription(name=campaign.technology.name, version="", configuration="as published")
-    found = build_document(campaign, description, results, (), runs_planned=len(results))
-    read = ResultDocument.model_validate_json(found.to_text())
-    return read.model_copy(update={"gateway": read.gateway.model_copy(update={"processors": processors})})
+    written = build_document(campaign, description, results, (), runs_planned=len(results))
+    read = PublishedDocument.model_validate_json(written.to_text())
+    return read.model_copy(update={"gateway": read.gateway.model_copy(update={"cores": cores})})
 
 
 def rate_documents(table: dict[str, Any]) -> list[ResultDocument]:
@@ -93,8 +106,8 @@ def rate_documents(table: dict[str, Any]) -> list[ResultDocument]:
         campaign = _rate_campaign(table, place, name=str(column))
         results.append(_rate_result(campaign, table, place, number=place + 1 if shared else 1))
         if not shared:
-            processors = column if table["over"] == "processors" else None
-            documents.append(document_of(campaign, [results[-1]], processors))
+            cores = column if table["over"] == "cores" else None
+            documents.append(document_of(campaign, [results[-1]], cores))
     return [document_of(_rate_campaign(table, None), results)] if shared else documents
 
 
@@ -132,10 +145,11 @@ def _rate_result(campaign: Campaign, table: dict[str, Any], place: int, *, numbe
         times,
     )
     timed = procedure == "throughput"
-    goal = Goal(
-        maximum=20_000_000, minimum=1, resolution=100, search_duration_ns=60 * SECOND if timed else None,
-        trial_duration_ns=60 * SECOND if timed else None, connections=None if timed else connections,
+    goal = SearchGoal(
+        search="binary", maximum=20_000_000, minimum=1, duration_ns=60 * SECOND if timed else None,
+        search_duration_ns=60 * SECOND if timed else None,
         loss_tolerance=Fraction(table.get("loss_tolerance", "0%").rstrip("%")) / 100,
+        frame_timeout_ns=parse_duration(table["frame_timeout"]) if "frame_timeout" in table else None,
     )  # fmt: skip
     octets = column if over == "octets" else 84
     run = run_of(campaign, procedure, number=number, connections=connections, octets=octets, direction=direction)
@@ -143,9 +157,10 @@ def _rate_result(campaign: Campaign, table: dict[str, Any], place: int, *, numbe
         SearchResult(kind="found", lower_bound=r, upper_bound=r + 100, resolution=100, highest_load=r + 100)
         for r in rates
     )
-    alpha = Fraction(table["alpha"][place]) if "alpha" in table else Fraction(1)
-    validated = alpha if procedure.startswith("validated") else None
-    return RunResult(run=run, limited_by="gateway", goal=goal, repetitions=searches, alpha=validated)
+    fields: dict[str, Any] = {"goal": goal, "repetitions": searches}
+    if procedure.startswith("validated"):
+        fields["alpha"] = Fraction(table["alpha"][place]) if "alpha" in table else Fraction(1)
+    return result_of(campaign, run, **fields)
 
 
 def _whole(value: int, divisor: int) -> int:
@@ -163,8 +178,7 @@ def tear_down_document(table: dict[str, Any]) -> ResultDocument:
             for minimum, median, maximum in (table["full_ms"][number - 1], table["empty_ms"][number - 1])
         )
         run = run_of(campaign, "connection_tear_down_rate", number=number, connections=count)
-        times = TearDown(connections=count, full_ns=full, empty_ns=empty)
-        results.append(RunResult(run=run, limited_by="gateway", tear_down=times))
+        results.append(result_of(campaign, run, full_ns=Figure.of(full), empty_ns=Figure.of(empty)))
     return document_of(campaign, results)
 
 
@@ -176,24 +190,22 @@ def capacity_document(table: dict[str, Any]) -> ResultDocument:
     ]
     searches = []
     for r0, rs, capacity in zip(*columns, strict=True):
-        sizes = (
-            (table["c0"], r0, True),
-            (2 * table["c0"], r0, True),
-            (table["cs"], rs, True),
-            (table["ct"], None, False),
+        tried: tuple[tuple[Literal["start", "exponential", "binary"], int, int | None], ...] = (
+            ("start", table["c0"], r0),
+            ("exponential", 2 * table["c0"], r0),
+            ("exponential", table["cs"], rs),
+            ("exponential", table["ct"], None),
+            ("binary", capacity, rs),
+            ("binary", capacity + 1, None),
         )
         steps = tuple(
-            CapacityStep(
-                search="exponential" if place else "start", connections=size, rate=rate, stop_rate=1, stored=stored
-            )
-            for place, (size, rate, stored) in enumerate(sizes)
+            CapacityStep(search=stage, connections=size, rate=rate, stop_rate=1) for stage, size, rate in tried
         )
-        searches.append(
-            Capacity(kind="found", capacity=capacity, upper_bound=capacity + 1, steps=steps, overflow="refused")
-        )
+        searches.append(CapacitySearch(kind="found", c0=table["c0"], start=None, steps=steps, overflow="refused"))
     campaign = campaign_of("nat44", connection_tracking_table_capacity={"start": table["c0"], "maximum": 10**7})
     run = run_of(campaign, "connection_tracking_table_capacity")
-    return document_of(campaign, [RunResult(run=run, limited_by="gateway", capacities=tuple(searches))])
+    goal = {"alpha": 1, "beta": "1/5", "gamma": "2/5", "resolution": 1, "rate_resolution": None, "maximum": 10**7}
+    return document_of(campaign, [result_of(campaign, run, **goal, repetitions=tuple(searches))])
 
 
 def delay_document(table: dict[str, Any]) -> ResultDocument:
@@ -201,26 +213,36 @@ def delay_document(table: dict[str, Any]) -> ResultDocument:
     campaign = campaign_of(table["technology"], delay={"load": table["load"]})
     series = tuple(_series(table, direction) for direction in ("forward", "reverse"))
     point = DelayPoint(
-        frames_per_second=table["load"], share=None, measured=table["repetitions"], tester_limited=0, series=series
-    )
-    connections = 4_000_000 if campaign.is_stateful else None
-    result = RunResult(run=run_of(campaign, "delay", connections=connections), limited_by="gateway", delays=(point,))
-    return document_of(campaign, [result])
+        frames_per_second=table["load"], share=None, throughput=None, throughput_limited_by=None,
+        repetitions=table["repetitions"], tester_limited=0, series=series,
+    )  # fmt: skip
+    run = run_of(campaign, "delay", connections=4_000_000 if campaign.is_stateful else None)
+    return document_of(campaign, [result_of(campaign, run, duration_ns=60 * SECOND, points=(point,))])
 
 
-def _series(table: dict[str, Any], direction: str) -> DelaySeries:
+def _series(table: dict[str, Any], direction: OneWay) -> DelaySeries:
     times, printed = table["repetitions"], table[direction]
-    found: dict[str, Any] = {
-        name: values_with(low, Fraction(middle), high, times) for name, (low, middle, high) in printed.items()
+    figures = {
+        name: Figure.of(values_with(low, Fraction(middle), high, times))
+        for name, (low, middle, high) in printed.items()
     }
-    names = {"typical_ns": "typical_latency_ns", "worst_case_ns": "worst_case_latency_ns", "pdv_ns": "pdv_ns"}
-    measured = {names[name]: values for name, values in found.items()}
-    if "typical_ns" in found:
-        measured |= {"tags": (50_000,) * times, "tags_lost": (0,) * times}
-    counts = dict.fromkeys(("lost", "negative", "impossible", "lateness_max_ns"), (0,) * times)
-    counts |= {
-        "offered": (10**6,) * times,
-        "samples": (10**6,) * times,
-    }
-    delays = dict.fromkeys(DELAYS, (20_000,) * times)
-    return DelaySeries(direction=direction, kind="foreground", **counts, **delays, **measured)
+    whole = Figure.of((20_000,) * times)
+    latency = pdv = None
+    if "typical_ns" in figures:
+        tags = {"first_tag_ns": 60 * SECOND, "tags": (50_000,) * times, "tags_lost": (0,) * times}
+        latency = Latency(**tags, **figures)
+    if "pdv_ns" in figures:
+        pdv = DelayVariation(**figures, p999_offered_ns=whole)
+    nothing = dict.fromkeys(("undelivered", "negative", "impossible", "lateness_max_ns"), (0,) * times)
+    return DelaySeries(
+        direction=direction,
+        class_="foreground",
+        offered=(10**6,) * times,
+        samples=(10**6,) * times,
+        **nothing,
+        delay_ns=dict.fromkeys(DELAY_FIGURES, whole),
+        latency=latency,
+        pdv=pdv,
+        ipdv=None,
+        hdr="",
+    )

@@ -12,7 +12,7 @@ from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedEngine
 from gatemark.engine.simulated_device import SimulatedDevice
-from gatemark.procedures.result import RunResult
+from gatemark.results.run import RunResult
 
 
 def measure(

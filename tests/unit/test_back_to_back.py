@@ -10,20 +10,19 @@ import pytest
 import simulated_campaigns
 from conftest import NatCampaign
 
-from gatemark.campaign.event_runs import SELF_TEST
 from gatemark.campaign.events import Event, TrialFinished
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.loads import burst_goal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.delay_tables import BackToBackModel
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
-from gatemark.procedures.back_to_back import lateness_max_ns
-from gatemark.procedures.event_result import BackToBack, BurstSearch
-from gatemark.procedures.result import RunResult
+from gatemark.procedures.back_to_back.result import BackToBackResult
+from gatemark.procedures.back_to_back.run import burst_goal, lateness_max_ns
+from gatemark.procedures.back_to_back.table import BackToBackTable
+from gatemark.procedures.base_load import SELF_TEST
+from gatemark.results.run import FrameSizes, Mix
 from gatemark.search.burst import BurstGoal, BurstKind, BurstResult
 from gatemark.search.goal import sending_ns
 from gatemark.units import frames_in
@@ -52,9 +51,11 @@ def campaign(*, mix: str = "1/1", direction: str = "forward", **tables: Any) -> 
     return loaded
 
 
-def measure(path: Path, device: SimulatedDevice, wanted: Campaign, *, events: list[Event] | None = None) -> RunResult:
+def measure(
+    path: Path, device: SimulatedDevice, wanted: Campaign, *, events: list[Event] | None = None
+) -> BackToBackResult:
     results = simulated_campaigns.measure(path, device, wanted, events=events)
-    return next(found for found in results if found.run.procedure == "back_to_back")
+    return next(result for result in results if isinstance(result, BackToBackResult))
 
 
 @pytest.fixture
@@ -62,16 +63,24 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "trials.jsonl"
 
 
-def bursts(
-    *frames: int, kind: BurstKind = "found", ceiling: int = 100_000, search: BurstSearch = "binary"
-) -> BackToBack:
-    return BackToBack(
-        searches=tuple(BurstResult(kind=kind, frames=one, upper_frames=one + 10, trials=5) for one in frames),
+def bursts(*frames: int, kind: BurstKind = "found", ceiling: int = 100_000) -> BackToBackResult:
+    return BackToBackResult(
+        number=1,
+        direction="forward",
+        frame_sizes=FrameSizes(ipv4=84, ipv6=None),
+        mix=Mix(m=1, n=1),
+        theoretical_maximum=None,
+        limited_by="gateway",
+        connections=None,
+        zero_checksum=None,
+        trials=5 * len(frames),
+        invalid_trials=0,
+        bursts=tuple(BurstResult(kind=kind, frames=one, upper_frames=one + 10, trials=5) for one in frames),
         ceiling_frames=ceiling,
         resolution_frames=10,
         line_rate=10_000,
         throughput=6000,
-        search=search,
+        search="binary",
         verifications=0,
         wait_ns=2_000 * MS,
     )
@@ -81,13 +90,14 @@ class TestFigures:
     def test_times_of_the_buffer(self) -> None:
         found = bursts(1000, 1001)
         assert found.average == Fraction(2001, 2)
-        assert (found.minimum, found.maximum) == (1000, 1001)
-        assert found.implied_seconds == Fraction(2001, 20_000)
-        assert found.corrected_seconds == Fraction(2001, 20_000) * Fraction(4, 10)
-        assert found.standard_deviation == pytest.approx(0.5**0.5)
+        assert found.average_frames == 1000.5
+        assert (found.minimum_frames, found.maximum_frames) == (1000, 1001)
+        assert found.implied_ns == 100_050_000
+        assert found.corrected_ns == 40_020_000
+        assert found.standard_deviation_frames == pytest.approx(0.5**0.5)
 
     def test_one_search_has_no_deviation(self) -> None:
-        assert bursts(1000).standard_deviation is None
+        assert bursts(1000).standard_deviation_frames is None
         assert bursts(1000).average == 1000
 
     @pytest.mark.parametrize(
@@ -99,8 +109,12 @@ class TestFigures:
             bursts(),
         ],
     )
-    def test_what_is_no_result_has_no_figures(self, found: BackToBack) -> None:
-        for name in ("average", "minimum", "maximum", "standard_deviation", "implied_seconds", "corrected_seconds"):
+    def test_what_is_no_result_has_no_figures(self, found: BackToBackResult) -> None:
+        assert found.average is None
+        for name in (
+            "average_frames", "minimum_frames", "maximum_frames", "standard_deviation_frames", "implied_ns",
+            "corrected_ns",
+        ):  # fmt: skip
             assert getattr(found, name) is None
 
     def test_a_burst_that_ends_before_the_ceiling_is_one(self) -> None:
@@ -109,16 +123,16 @@ class TestFigures:
 
 
 class TestGoal:
-    def model(self, **keys: Any) -> BackToBackModel:
-        return BackToBackModel.model_validate(keys)
+    def table(self, **keys: Any) -> BackToBackTable:
+        return BackToBackTable.model_validate(keys)
 
     def test_lengths_are_frames_at_line_rate(self) -> None:
-        goal = burst_goal(self.model(), 1_488_095)
+        goal = burst_goal(self.table(), 1_488_095)
         assert goal == BurstGoal(ceiling=44_642_850, resolution=446_428, verifications=0)
-        assert burst_goal(self.model(search="loss_verification", resolution=7), 1000) == BurstGoal(
+        assert burst_goal(self.table(search="loss_verification", resolution=7), 1000) == BurstGoal(
             ceiling=30_000, resolution=7, verifications=1
         )
-        assert burst_goal(self.model(ceiling="1us"), 1000) == BurstGoal(ceiling=1, resolution=1)
+        assert burst_goal(self.table(ceiling="1us"), 1000) == BurstGoal(ceiling=1, resolution=1)
 
     @pytest.mark.parametrize("line", [1, 7, 1_488_095, 14_880_952, 148_809_523, 999_999_999])
     @pytest.mark.parametrize("frames", [1, 2, 999, 1_000_003])
@@ -136,17 +150,16 @@ class TestCampaign:
 
     def test_the_longest_burst_is_found_in_every_search(self, path: Path) -> None:
         result = measure(path, SimulatedDevice(capacity_forward=6000, buffer_frames=800), campaign())
-        found = result.back_to_back
-        assert found is not None and result.refused is None
+        assert result.refused is None
         assert result.limited_by == "gateway"
-        assert len(found.searches) == 3
-        for search in found.searches:
+        assert len(result.bursts) == 3
+        for search in result.bursts:
             assert search.kind == "found"
             assert search.frames <= self.truth(6000, 800) < (search.upper_frames or 0) <= search.frames + 10
-        assert (found.line_rate, found.ceiling_frames, found.resolution_frames) == (LINE, 20_000, 10)
-        assert 6000 <= found.throughput <= 6000 + 800 // 10
-        assert found.corrected_seconds is not None
-        assert float(found.corrected_seconds) == pytest.approx(800 / LINE, rel=0.05)
+        assert (result.line_rate, result.ceiling_frames, result.resolution_frames) == (LINE, 20_000, 10)
+        assert result.throughput is not None
+        assert 6000 <= result.throughput <= 6000 + 800 // 10
+        assert result.corrected_ns == pytest.approx(800 / LINE * 1e9, rel=0.05)
 
     def test_a_burst_is_sent_at_line_rate_and_waited_for(self, path: Path) -> None:
         asked: list[dict[str, Any]] = []
@@ -168,13 +181,12 @@ class TestCampaign:
         table = {"ceiling": "2s", "resolution": 10, "bursts": 1, "search": "loss_verification"}
         events: list[Event] = []
         device = SimulatedDevice(capacity_forward=6000, buffer_frames=800)
-        found = measure(path, device, campaign(back_to_back=table), events=events).back_to_back
-        assert found is not None
-        assert found.verifications == 1
+        result = measure(path, device, campaign(back_to_back=table), events=events)
+        assert result.verifications == 1
         failed = [
             event.record.order.step.duration_ns
             for event in events
-            if isinstance(event, TrialFinished) and event.record.order.step.purpose == "back_to_back"
+            if isinstance(event, TrialFinished) and event.record.order.step.is_burst
             if event.record.verdict is not None and not event.record.verdict.passed
         ]
         assert failed and failed[::2] == failed[1::2]
@@ -182,15 +194,13 @@ class TestCampaign:
     def test_a_buffer_beyond_the_ceiling_is_no_result(self, path: Path) -> None:
         result = measure(path, SimulatedDevice(capacity_forward=6000, buffer_frames=9000), campaign())
         assert result.limited_by == "maximum"
-        assert result.back_to_back is not None
-        assert result.back_to_back.near_ceiling and result.back_to_back.average is None
-        assert result.back_to_back.burst_frames == (20_000, 20_000, 20_000)
+        assert result.near_ceiling and result.average is None
+        assert result.burst_frames == (20_000, 20_000, 20_000)
 
     def test_one_lossy_direction_fails_a_burst(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, capacity_reverse=6000, buffer_frames=800)
-        found = measure(path, device, campaign(direction="bidirectional")).back_to_back
-        assert found is not None
-        assert found.searches[0].frames <= self.truth(6000, 800) < (found.searches[0].upper_frames or 0)
+        result = measure(path, device, campaign(direction="bidirectional"))
+        assert result.bursts[0].frames <= self.truth(6000, 800) < (result.bursts[0].upper_frames or 0)
 
     def test_frames_of_a_stateful_gateway_are_those_of_phase_two(self, path: Path, nat_campaign: NatCampaign) -> None:
         wanted = nat_campaign(
@@ -201,7 +211,7 @@ class TestCampaign:
             back_to_back={"ceiling": "2s", "resolution": 10, "bursts": 1},
         )
         result = measure(path, SimulatedDevice(capacity_forward=5000, buffer_frames=100), wanted)
-        assert result.back_to_back is not None and result.back_to_back.is_valid
+        assert result.is_valid
 
     def test_an_interrupted_campaign_goes_on_where_it_stopped(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=6000, buffer_frames=800)
@@ -213,16 +223,15 @@ class TestCampaign:
 
 
 class TestRefused:
-    def refused(self, path: Path, device: SimulatedDevice, **tables: Any) -> RunResult:
+    def refused(self, path: Path, device: SimulatedDevice, **tables: Any) -> BackToBackResult:
         result = measure(path, device, campaign(**tables))
         assert result.refused is not None
-        if result.back_to_back is not None:
-            assert result.back_to_back.average is None
+        assert result.average is None
         return result
 
     def test_a_gateway_that_forwards_the_line_rate(self, path: Path) -> None:
         result = self.refused(path, SimulatedDevice(capacity_forward=LINE))
-        assert (result.limited_by, result.back_to_back) == ("gateway", None)
+        assert (result.limited_by, result.bursts) == ("gateway", ())
         assert "the throughput is the line rate of 10000 frames/s" in (result.refused or "")
 
     def test_a_throughput_that_is_not_known(self, path: Path) -> None:
@@ -287,8 +296,8 @@ def test_progress_tells_bursts_in_frames(path: Path) -> None:
     engine = SimulatedEngine(SimulatedDevice(capacity_forward=6000, buffer_frames=800))
     with Journal(path) as journal:
         run_campaign(wanted, make_plan(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
-    lines = [line for line in state.lines if "back_to_back" in line]
+    lines = [line for line in state.lines if "burst of" in line]
     assert lines[0].endswith(
-        "burst of 20,000 frames at 10.00k frames/s (back_to_back): failed (forward foreground: 7200 of 20000 frames"
-        " were lost)"
+        "burst of 20,000 frames at 10.00k frames/s (search):"
+        " failed (forward foreground: 7200 of 20000 frames were lost)"
     )

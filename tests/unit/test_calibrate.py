@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.calibration_evidence import PATH, SECOND, SELF, delays, run_of, searched, series, throughput_check
+from tests.unit.calibration_evidence import SECOND, SELF, delays, throughput, throughput_check
 
 from gatemark.calibrate import truth
 from gatemark.calibrate.base import PortNames, campaign_of, gateway_of
@@ -24,8 +24,8 @@ from gatemark.calibrate.model import (
 )
 from gatemark.calibrate.run import is_kept, reference_of
 from gatemark.calibrate.table import Circumstances, passed, rows_of, to_json, to_markdown
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import make_plan
-from gatemark.config.load import campaign_from_dict
 from gatemark.errors import ConfigError
 
 PORTS = PortNames(tester_left="memif:/t/l", tester_right="memif:/t/r", gateway_left="memif:/t/l,role=server",
@@ -167,13 +167,12 @@ def test_a_rate_may_be_off_by_resolution_and_unsteadiness(off: int, gap_ns: int,
     check = throughput_check()
     assert check.forward.capacity == 20_000
     true = int(truth.throughput(20_000, check.forward.queue or 0, SECOND))
-    run = run_of("throughput", limited_by="gateway", repetitions=(searched(true + off),))
-    seen = Evidence(results=(run,), trials=(), reference=Reference(poll_gap_max_ns=gap_ns))
+    seen = Evidence(results=(throughput(true + off),), trials=(), reference=Reference(poll_gap_max_ns=gap_ns))
     assert [one.passed for one in check.compare(seen)] == [is_passed]
 
 
 def test_the_own_error_is_the_worst_of_the_path_without_delay() -> None:
-    seen = Evidence(results=(delays(series(**PATH)),), trials=(), reference=Reference())
+    seen = Evidence(results=(delays(),), trials=(), reference=Reference())
     assert self_error_of(seen) == SELF
     assert SELF.spread_ns == 4_000
 
@@ -186,8 +185,8 @@ def test_a_delay_may_be_off_by_a_microsecond_and_the_own_error(
     typical: int, worst: int, is_passed: tuple[bool, bool]
 ) -> None:
     check = next(one for one in all_checks() if one.name == "delay-fixed-50us")
-    found = series(**PATH, typical_latency_ns=typical, worst_case_latency_ns=worst, pdv_ns=6_000)
-    seen = Evidence(results=(delays(found),), trials=(), reference=Reference(), self_error=SELF)
+    result = delays(typical_ns=typical, worst_case_ns=worst, pdv_ns=6_000)
+    seen = Evidence(results=(result,), trials=(), reference=Reference(), self_error=SELF)
     compared = {one.quantity: one.passed for one in check.compare(seen)}
     assert (compared["TL"], compared["WCL"]) == is_passed
     assert compared["PDV"] and compared["IPDV median"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.unit.calibration_evidence import PATH, SECOND, delays, run_of, searched, series, throughput_check
+from tests.unit.calibration_evidence import PATH, SECOND, delays, throughput, throughput_check
 
 from gatemark.calibrate import truth
 from gatemark.calibrate.checks import all_checks, chosen_checks
@@ -43,8 +43,7 @@ def calibration(tmp_path: Path, *answers: Evidence | Exception) -> FakeCalibrati
 
 def evidence(off: int = 0, **reference: int) -> Evidence:
     true = int(truth.throughput(20_000, throughput_check().forward.queue or 0, SECOND))
-    run = run_of("throughput", limited_by="gateway", repetitions=(searched(true + off),))
-    return Evidence(results=(run,), trials=(), reference=Reference(**reference))
+    return Evidence(results=(throughput(true + off),), trials=(), reference=Reference(**reference))
 
 
 @pytest.mark.parametrize(("answers", "status", "attempts"), [
@@ -64,9 +63,9 @@ def test_a_check_is_made_again_only_where_the_gateway_did_not_keep_its_truth(
 
 def test_delays_are_not_compared_without_a_steady_path(tmp_path: Path) -> None:
     (own, check) = chosen_checks(["delay-fixed-50us"])
-    busy = series(**{**PATH, "p999_ns": PATH["p50_ns"] + SPREAD_NS_MAX + 1})
-    found = series(**PATH, typical_latency_ns=55_000, worst_case_latency_ns=55_000, pdv_ns=6_000)
-    unsteady, steady = (Evidence(results=(delays(one),), trials=(), reference=Reference()) for one in (busy, found))
+    busy = delays({**PATH, "p99.9": PATH["p50"] + SPREAD_NS_MAX + 1})
+    calm = delays(typical_ns=55_000, worst_case_ns=55_000, pdv_ns=6_000)
+    unsteady, steady = (Evidence(results=(run,), trials=(), reference=Reference()) for run in (busy, calm))
     results = calibration(tmp_path, unsteady).run([own, check])
     assert [result.status for result in results] == ["no result", "no result"]
     assert "too busy" in results[0].problem
@@ -74,8 +73,7 @@ def test_delays_are_not_compared_without_a_steady_path(tmp_path: Path) -> None:
 
 
 def test_a_tester_at_its_limit_is_no_result(tmp_path: Path) -> None:
-    run = run_of("throughput", limited_by="tester", repetitions=(searched(100),))
-    seen = Evidence(results=(run,), trials=(), reference=Reference())
+    seen = Evidence(results=(throughput(100, limited_by="tester"),), trials=(), reference=Reference())
     assert "the Tester was the limit" in limit_of_tester(seen)
     (result,) = calibration(tmp_path, seen).run([throughput_check()])
     assert result.status == "no result"
@@ -95,8 +93,8 @@ def test_checks_are_made_again_after_all_others(tmp_path: Path) -> None:
 
 def test_delays_wait_for_a_known_path_of_the_tester(tmp_path: Path) -> None:
     (own, check) = chosen_checks(["delay-fixed-50us"])
-    found = series(**PATH, typical_latency_ns=55_000, worst_case_latency_ns=55_000, pdv_ns=6_000)
-    steady = Evidence(results=(delays(found),), trials=(), reference=Reference())
+    result = delays(typical_ns=55_000, worst_case_ns=55_000, pdv_ns=6_000)
+    steady = Evidence(results=(result,), trials=(), reference=Reference())
     gone = TestBedError(what="gone", where="gateway")
     results = calibration(tmp_path, gone, steady).run([own, check])
     assert [result.status for result in results] == ["passed", "failed"], "the delays were compared in the second round"

@@ -11,17 +11,17 @@ import pytest
 
 from gatemark.campaign import runner
 from gatemark.campaign.events import Event, RepetitionFinished, RunFinished, RunStarted, TrialFinished, TrialStarted
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.campaign.trials import SHORT_ATTEMPTS, Patience
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.dut.base import FoundTestBed
 from gatemark.engine.client import JsonObject, ProgressCallback
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError, EngineError, Interrupted, ResultError, TestBedError
-from gatemark.procedures.result import RunResult, searches_limited_by
+from gatemark.results.search import limited_by
 from gatemark.search.goal import Measure, Observation, Outcome
 from gatemark.search.scan import Scan, next_step
 from gatemark.trial.record import TrialRecord
@@ -53,7 +53,7 @@ def run(
     events: list[Event] | None = None,
     engine: SimulatedEngine | None = None,
     testbed: Any = None,
-) -> tuple[RunResult, ...]:
+) -> tuple[Any, ...]:
     loaded = wanted or campaign()
     with Journal(path) as journal:
         return run_campaign(
@@ -82,10 +82,10 @@ class TestThroughput:
     def test_the_capacity_is_found_within_the_resolution(self, path: Path) -> None:
         (result,) = run(path, SimulatedDevice(capacity_forward=432_100))
         assert result.limited_by == "gateway"
-        assert result.summary is not None
-        assert result.summary.count == 2
-        assert 431_100 < result.summary.median <= 432_100
-        assert result.at_least is None
+        assert result.rate is not None
+        assert result.rate.count == 2
+        assert 431_100 < result.rate.median <= 432_100
+        assert result.rate_per_direction == result.rate
 
     def test_the_slower_direction_decides(self, path: Path) -> None:
         (result,) = run(path, SimulatedDevice(capacity_forward=900_000, capacity_reverse=200_000))
@@ -97,9 +97,9 @@ class TestThroughput:
         device = SimulatedDevice(capacity_forward=800_000, tester_limit=300_000, tester_fault=fault)
         (result,) = run(path, device, campaign(throughput={**THROUGHPUT, "search": search}))
         assert result.limited_by == "tester"
-        assert result.summary is None
-        assert result.at_least is not None
-        assert 299_000 <= result.at_least.median <= 300_000
+        assert result.rate is None
+        assert all(299_000 <= bound <= 300_000 for bound in result.lower_bounds)
+        assert result.lower_bound == result.proven == min(result.lower_bounds)
         assert result.tester_limited_at is not None
         assert 300_000 < result.tester_limited_at <= 301_001
 
@@ -137,22 +137,22 @@ class TestThroughput:
         (result,) = run(path, SimulatedDevice(capacity_forward=2_000_000))
         passed = result.repetitions[0]
         failed = replace(passed, kind="found", lower_bound=998_000, upper_bound=999_000)
-        mixed = replace(result, repetitions=(passed, failed), limited_by=searches_limited_by((passed, failed)))
-        assert (mixed.limited_by, mixed.summary) == ("maximum", None)
-        assert mixed.at_least is not None
-        assert min(mixed.lower_bounds) == 998_000
-        assert result.summary is not None
+        mixed = result.model_copy(update={"repetitions": (passed, failed)})
+        assert limited_by([passed.kind, failed.kind]) == "maximum"
+        assert mixed.rate is None
+        assert mixed.lower_bound == mixed.proven == 998_000
+        assert result.rate is not None
 
     def test_nothing_passes(self, path: Path) -> None:
         (result,) = run(path, SimulatedDevice(capacity_forward=0))
         assert [repetition.kind for repetition in result.repetitions] == ["nothing_passes"] * 2
-        assert result.summary is not None
-        assert result.summary.median == 0
+        assert (result.limited_by, result.lower_bounds) == ("gateway", (0, 0))
+        assert result.rate is None
 
     def test_shares_of_the_line(self, path: Path) -> None:
         wanted = campaign(throughput={"maximum": "50%", "resolution": "1%"}, line={"rate": "1G"})
         (result,) = run(path, SimulatedDevice(capacity_forward=10**9), wanted)
-        assert (result.theoretical_maximum, result.lower_bounds[0]) == (1_488_095, 744_047)
+        assert (result.theoretical_maximum.frames_per_second, result.lower_bounds[0]) == (1_488_095, 744_047)
 
     def test_a_share_of_an_unknown_line_is_refused(self, path: Path) -> None:
         with pytest.raises(ConfigError, match=r"line\.rate"):
@@ -163,16 +163,15 @@ class TestFrameLoss:
     def test_a_list_of_rates_is_measured_whole(self, path: Path) -> None:
         wanted = campaign(frame_loss={"rates": ["100k", "400k", "200k"]})
         (result,) = run(path, SimulatedDevice(capacity_forward=100_000, capacity_reverse=300_000), wanted)
-        ratios = {
-            (point.frames_per_second, loss.direction): loss.loss_ratio.median
+        percent = {
+            (point.frames_per_second, loss.direction): loss.loss_percent.median
             for point in result.points
             for loss in point.losses
-            if loss.loss_ratio is not None
         }
-        assert ratios == {
-            (400_000, "forward"): 0.75,
-            (400_000, "reverse"): 0.25,
-            (200_000, "forward"): 0.5,
+        assert percent == {
+            (400_000, "forward"): 75,
+            (400_000, "reverse"): 25,
+            (200_000, "forward"): 50,
             (200_000, "reverse"): 0,
             (100_000, "forward"): 0,
             (100_000, "reverse"): 0,
@@ -187,8 +186,8 @@ class TestFrameLoss:
     def test_a_load_beyond_the_tester_is_not_measurable(self, path: Path) -> None:
         wanted = campaign(frame_loss={"maximum": "1M"})
         (result,) = run(path, SimulatedDevice(capacity_forward=650_000, tester_limit=800_000), wanted)
-        assert [point.measurable for point in result.points] == [False, False, True, True, True, True]
-        assert (result.limited_by, result.tester_limited_at) == ("tester", 900_000)
+        assert [bool(point.losses) for point in result.points] == [False, False, True, True, True, True]
+        assert (result.limited_by, result.lowest_tester_limit) == ("tester", 900_000)
 
     def test_a_load_beyond_the_tester_breaks_the_succession(self) -> None:
         scan = Scan(rates=(5, 4, 3, 2, 1), duration_ns=1, ends_when_lossless=True)
@@ -228,10 +227,11 @@ class TestEvents:
     def test_their_order_and_content(self, path: Path) -> None:
         events: list[Event] = []
         results = run(path, SimulatedDevice(capacity_forward=432_100), events=events)
-        assert isinstance(events[0], RunStarted)
-        assert events[-1] == RunFinished(result=results[0])
+        (wanted,) = make_plan(campaign()).runs
+        assert events[0] == RunStarted(run=wanted, repetitions=2)
+        assert events[-1] == RunFinished(run=wanted, result=results[0])
         repetitions = [event for event in events if isinstance(event, RepetitionFinished)]
-        assert [len(event.result.repetitions) for event in repetitions] == [1, 2]
+        assert [event.repetition for event in repetitions] == [0, 1]
         started = [event for event in events if isinstance(event, TrialStarted)]
         finished = [event for event in events if isinstance(event, TrialFinished)]
         assert [e.order for e in started] == [e.record.order for e in finished]

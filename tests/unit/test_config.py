@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from gatemark.config.load import campaign_from_dict, load_campaign
-from gatemark.config.model import Campaign, EamEntry, RecipeFacts, SideModel
-from gatemark.config.schema import campaign_schema_text
+from gatemark.campaign.file import campaign_from_dict, load_campaign, schema_text
+from gatemark.config.model import Campaign, RecipeFacts
+from gatemark.config.tables import EamEntry, SideModel
 from gatemark.errors import ConfigError
 from gatemark.units import LineShare
 
@@ -423,7 +423,7 @@ def test_search_trials_are_never_longer_than_trials() -> None:
 
 def test_the_published_schema_is_the_one_of_the_code() -> None:
     published = ROOT / "docs" / "reference" / "campaign-file.schema.json"
-    assert published.read_text(encoding="utf-8") == campaign_schema_text(), "run: gatemark schema > " + published.name
+    assert published.read_text(encoding="utf-8") == schema_text(), "run: gatemark schema > " + published.name
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.name)
@@ -431,5 +431,5 @@ def test_the_examples_follow_the_schema(file: Path) -> None:
     import jsonschema
 
     document = tomllib.loads(file.read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(json.loads(campaign_schema_text())).validate(document)
+    jsonschema.Draft202012Validator(json.loads(schema_text())).validate(document)
     load_campaign(file)

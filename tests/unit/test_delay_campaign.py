@@ -11,19 +11,18 @@ from conftest import NatCampaign
 from hdrh.histogram import HdrHistogram
 from simulated_campaigns import measure
 
-from gatemark.campaign.delay_runs import delay_form
 from gatemark.campaign.events import Event, RunStarted, TrialFinished
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.delay_tables import DelayModel
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
-from gatemark.procedures.delay import DelayLoad
-from gatemark.procedures.delay_result import DelaySeries
-from gatemark.procedures.result import RunResult
+from gatemark.procedures.delay.plots import decoded
+from gatemark.procedures.delay.result import DelayPoint, DelayResult, DelaySeries
+from gatemark.procedures.delay.run import delay_form
+from gatemark.procedures.delay.table import DelayTable
 from gatemark.trial.form import Tags
 
 MICROSECOND = 1000
@@ -52,9 +51,20 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "trials.jsonl"
 
 
-def only_series(result: RunResult, direction: str = "forward", kind: str = "foreground") -> DelaySeries:
-    (point,) = result.delays
-    return next(one for one in point.series if (one.direction, one.kind) == (direction, kind))
+def only_series(result: DelayResult, direction: str = "forward", class_: str = "foreground") -> DelaySeries:
+    (point,) = result.points
+    return next(one for one in point.series if (one.direction, one.class_) == (direction, class_))
+
+
+def delay_values(series: DelaySeries) -> dict[str, tuple[int | float | None, ...]]:
+    return {key: figure.values for key, figure in series.delay_ns.items()}
+
+
+def load(frames_per_second: int) -> DelayPoint:
+    return DelayPoint(
+        frames_per_second=frames_per_second, share=None, throughput=None, throughput_limited_by=None, repetitions=0,
+        tester_limited=0, series=(),
+    )  # fmt: skip
 
 
 class TestFigures:
@@ -65,23 +75,30 @@ class TestFigures:
         for direction in ("forward", "reverse"):
             found = only_series(result, direction)
             assert found.offered == found.samples == (20_000, 20_000)
-            assert found.lost == found.negative == found.impossible == found.tags_lost == (0, 0)
-            assert found.minimum_ns == (10_000, 10_000)
-            assert found.p50_ns == (20_000, 20_000)
-            assert found.p90_ns == found.p99999_ns == found.maximum_ns == (40_000, 40_000)
-            assert found.pdv_ns == (30_000, 30_000)
-            assert found.ipdv_minimum_ns == (-30_000, -30_000)
-            assert found.ipdv_median_ns == (20_000, 20_000)  # the first step is missing, so half of all are this one
-            assert found.ipdv_maximum_ns == (20_000, 20_000)
-            assert found.ipdv_pairs == (19_999, 19_999)
-            assert found.ipdv_skipped == (0, 0)
-            assert found.tags == (1000, 1000)
-            assert found.worst_case_latency_ns == (20_000, 20_000)
-            assert found.typical_latency_ns == (
-                15_000,
-                15_000,
-            )  # every tenth frame: the first delay and the third in turn
-            assert found.histogram == ((10_000, 5000), (20_000, 5000), (30_000, 5000), (40_000, 5000))
+            assert found.undelivered == found.negative == found.impossible == (0, 0)
+            delays = delay_values(found)
+            assert delays["minimum"] == (10_000, 10_000)
+            assert delays["p50"] == (20_000, 20_000)
+            assert delays["p90"] == delays["p99.999"] == delays["maximum"] == (40_000, 40_000)
+            assert found.pdv is not None
+            assert found.pdv.pdv_ns.values == (30_000, 30_000)
+            assert found.pdv.p999_offered_ns.values == (40_000, 40_000)
+            steps = found.ipdv
+            assert steps is not None
+            assert steps.minimum_ns.values == (-30_000, -30_000)
+            assert steps.median_ns.values == (20_000, 20_000)  # the first step is missing, so half of all are this one
+            assert steps.maximum_ns.values == (20_000, 20_000)
+            assert steps.pairs == (19_999, 19_999)
+            assert steps.skipped == (0, 0)
+            latency = found.latency
+            assert latency is not None
+            assert latency.tags == (1000, 1000)
+            assert latency.tags_lost == (0, 0)
+            assert latency.worst_case_ns.values == (20_000, 20_000)
+            assert latency.typical_ns.values == (15_000, 15_000)  # every tenth frame: the first and third delay in turn
+            histogram = decoded(found.hdr)
+            assert [count for _, count in histogram] == [5000] * 4
+            assert [ns for ns, _ in histogram] == pytest.approx([10_000, 20_000, 30_000, 40_000], rel=1e-3)
 
     def test_the_string_holds_the_histogram(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, delays_ns=PATTERN)
@@ -93,8 +110,8 @@ class TestFigures:
     def test_background_has_figures_of_its_own(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, delays_ns=(7000, 9000))
         (result,) = measure(path, device, campaign(mix="1/2", delay={"load": 10_000, **SHORT}))
-        (point,) = result.delays
-        assert [(one.direction, one.kind) for one in point.series] == [
+        (point,) = result.points
+        assert [(one.direction, one.class_) for one in point.series] == [
             ("forward", "foreground"),
             ("forward", "background"),
             ("reverse", "foreground"),
@@ -102,29 +119,33 @@ class TestFigures:
         ]
         for one in point.series:
             assert one.offered == (10_000, 10_000)
-            assert one.pdv_ns == (2000, 2000)
-        tags = [one.tags for one in point.series[:2]]
+            assert one.pdv is not None
+            assert one.pdv.pdv_ns.values == (2000, 2000)
+        tags = [one.latency.tags for one in point.series[:2] if one.latency is not None]
         assert [sum(counts) for counts in zip(*tags, strict=True)] == [1000, 1000]
 
     def test_what_is_not_asked_for_is_not_there(self, path: Path) -> None:
         wanted = campaign(delay={"metrics": "pdv", "load": 1000, "duration": "1s"})
         (result,) = measure(path, SimulatedDevice(capacity_forward=10**6), wanted)
         found = only_series(result)
-        assert found.typical_latency_ns == found.tags == found.ipdv_median_ns == found.ipdv_histogram == ()
-        assert found.typical_latency is None
+        assert found.latency is None
+        assert found.ipdv is None
         assert found.pdv is not None
+        assert found.pdv.pdv_ns.summary is not None
 
     def test_repetitions_are_summed_up_never_merged(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, delays_ns=(10_000,), delay_spread_ns=5000)
         (result,) = measure(path, device, campaign(delay={"load": 1000, **SHORT}))
         found = only_series(result)
-        first, second = found.p50_ns
+        first, second = delay_values(found)["p50"]
         assert first != second
-        assert found.typical_latency is not None
+        assert found.latency is not None
+        typical = found.latency.typical_ns.summary
+        assert typical is not None
         assert first is not None and second is not None
-        assert found.typical_latency.median * 2 == first + second
-        assert (found.typical_latency.p1, found.typical_latency.p99) == (min(first, second), max(first, second))
-        assert found.histogram == ((first, 2000),)
+        assert typical.median * 2 == first + second
+        assert (typical.p1, typical.p99) == (min(first, second), max(first, second))
+        assert decoded(found.hdr) == [(pytest.approx(first, rel=1e-3), 2000)]
 
 
 class TestHonesty:
@@ -132,14 +153,16 @@ class TestHonesty:
         device = SimulatedDevice(capacity_forward=10**6, delays_ns=PATTERN, faults={"hop_limit": 500})
         (result,) = measure(path, device, campaign(delay={"load": 10_000, **SHORT}))
         found = only_series(result)
-        assert found.lost == (40, 40)
+        assert found.undelivered == (40, 40)
         assert found.samples == (19_960, 19_960)
-        assert found.pdv_ns == (None, None)  # the 19,980th of 20,000 frames is one without a delay
-        assert found.pdv is None
-        assert found.p999_ns == (40_000, 40_000)
-        assert found.tags_lost[0] > 0
-        assert found.worst_case_latency_ns == (None, None)
-        assert found.typical_latency_ns == (20_000, 20_000)
+        assert found.pdv is not None and found.latency is not None
+        assert found.pdv.pdv_ns.values == (None, None)  # the 19,980th of 20,000 frames is one without a delay
+        assert found.pdv.p999_offered_ns.values == (None, None)
+        assert found.pdv.pdv_ns.summary is None
+        assert delay_values(found)["p99.9"] == (40_000, 40_000)
+        assert found.latency.tags_lost[0] > 0
+        assert found.latency.worst_case_ns.values == (None, None)
+        assert found.latency.typical_ns.values == (20_000, 20_000)
 
     def test_delays_below_zero_are_counted_and_in_no_figure(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, delays_ns=(-500, 10_000, 20_000))
@@ -147,29 +170,29 @@ class TestHonesty:
         found = only_series(result)
         assert found.negative == (2000, 2000)
         assert found.samples == (4000, 4000)
-        assert found.lost == (0, 0)
-        assert found.minimum_ns == (10_000, 10_000)
-        assert found.tags_lost == (300, 300)
-        assert found.worst_case_latency is None
-        assert found.pdv is None
-        assert found.ipdv_pairs[0] + found.ipdv_skipped[0] == 5999
+        assert found.undelivered == (0, 0)
+        assert delay_values(found)["minimum"] == (10_000, 10_000)
+        assert found.latency is not None and found.pdv is not None and found.ipdv is not None
+        assert found.latency.tags_lost == (300, 300)
+        assert found.latency.worst_case_ns.summary is None
+        assert found.pdv.pdv_ns.summary is None
+        assert found.ipdv.pairs[0] + found.ipdv.skipped[0] == 5999
 
     @pytest.mark.parametrize("fault", ["late", "drops", "short"])
     def test_a_load_that_the_tester_cannot_offer_has_no_delays(self, path: Path, fault: Any) -> None:
         device = SimulatedDevice(capacity_forward=10**6, tester_limit=5000, tester_fault=fault)
         (result,) = measure(path, device, campaign(delay={"load": [10_000, 1000], **SHORT, "tags": 500}))
-        high, low = result.delays
+        high, low = result.points
         assert result.limited_by == "tester"
-        assert result.tester_limited_at == 10_000
-        assert (high.frames_per_second, high.measured, high.tester_limited, high.series) == (10_000, 0, 2, ())
-        assert (low.frames_per_second, low.measured, low.tester_limited) == (1000, 2, 0)
-        assert not high.measurable
+        assert result.lowest_tester_limit == 10_000
+        assert (high.frames_per_second, high.repetitions, high.tester_limited, high.series) == (10_000, 0, 2, ())
+        assert (low.frames_per_second, low.repetitions, low.tester_limited) == (1000, 2, 0)
 
     def test_repetitions_of_the_tester_are_left_out(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, hiccup_every=1)
         (result,) = measure(path, device, campaign(delay={"load": 1000, **SHORT}, validity={"retries": 0}))
-        (point,) = result.delays
-        assert (point.measured, point.tester_limited) == (0, 2)
+        (point,) = result.points
+        assert (point.repetitions, point.tester_limited) == (0, 2)
 
 
 class TestLoads:
@@ -179,27 +202,28 @@ class TestLoads:
         wanted = campaign(throughput=THROUGHPUT, delay={"load": ["100%", "50%", "110%"], **SHORT})
         throughput, delays = measure(path, device, wanted, events=events)
         lowest = min(throughput.lower_bounds)
-        loads = [point.frames_per_second for point in delays.delays]
+        loads = [point.frames_per_second for point in delays.points]
         assert loads == [lowest, lowest // 2, lowest * 11 // 10]
-        assert [point.share for point in delays.delays] == [1, Fraction(1, 2), Fraction(11, 10)]
-        assert {point.throughput for point in delays.delays} == {lowest}
-        assert {point.throughput_limited_by for point in delays.delays} == {"gateway"}
-        started = [event.rates for event in events if isinstance(event, RunStarted)]
-        assert started[1] == tuple(loads)
+        assert [point.share for point in delays.points] == [1, Fraction(1, 2), Fraction(11, 10)]
+        assert {point.throughput for point in delays.points} == {lowest}
+        assert {point.throughput_limited_by for point in delays.points} == {"gateway"}
+        assert [event.run.procedure for event in events if isinstance(event, RunStarted)] == ["throughput", "delay"]
+        steps = [event.record.order.step for event in events if isinstance(event, TrialFinished)]
+        assert [step.frames_per_second for step in steps if step.purpose == "load"] == loads * 2
         purposes = [event.record.order.step.purpose for event in events if isinstance(event, TrialFinished)]
-        assert purposes.count("delay") == 6
+        assert purposes.count("load") == 6
 
     def test_a_throughput_that_the_tester_limits_is_named(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, tester_limit=50_000)
         _, delays = measure(path, device, campaign(throughput=THROUGHPUT, delay=SHORT))
-        (point,) = delays.delays
+        (point,) = delays.points
         assert 49_000 <= point.frames_per_second <= 50_000
         assert point.throughput_limited_by == "tester"
         assert delays.limited_by == "gateway"  # the load itself was offered validly
 
     def test_without_a_throughput_there_is_no_load(self, path: Path) -> None:
         _, delays = measure(path, SimulatedDevice(capacity_forward=0), campaign(throughput=THROUGHPUT, delay=SHORT))
-        assert delays.delays == ()
+        assert delays.points == ()
         assert delays.limited_by == "gateway"
         assert delays.refused is not None and "no load passed" in delays.refused
 
@@ -210,11 +234,11 @@ class TestLoads:
         assert delays.refused is not None and "Tester" in delays.refused
 
     def test_no_more_tags_than_frames(self) -> None:
-        model = DelayModel.model_validate({"duration": "2s", "first_tag": "1s", "tags": 1000})
-        assert delay_form(model, DelayLoad(frames_per_second=300)).tags == Tags(first_ns=10**9, count=300)
-        assert delay_form(model, DelayLoad(frames_per_second=2000)).tags == Tags(first_ns=10**9, count=1000)
-        only_pdv = DelayModel.model_validate({"metrics": ["pdv"]})
-        form = delay_form(only_pdv, DelayLoad(frames_per_second=300))
+        table = DelayTable.model_validate({"duration": "2s", "first_tag": "1s", "tags": 1000})
+        assert delay_form(table, load(300)).tags == Tags(first_ns=10**9, count=300)
+        assert delay_form(table, load(2000)).tags == Tags(first_ns=10**9, count=1000)
+        only_pdv = DelayTable.model_validate({"metrics": ["pdv"]})
+        form = delay_form(only_pdv, load(300))
         assert (form.tags, form.variation, form.histogram) == (None, False, True)
 
 
@@ -244,9 +268,10 @@ class TestStateful:
         events: list[Event] = []
         *_, result = measure(path, device, wanted, events=events)
         found = only_series(result, "reverse")
-        assert found.pdv_ns == (30_000, 30_000)
-        assert found.tags == (1000, 1000)
-        assert found.ipdv_maximum_ns == (20_000, 20_000)
+        assert found.latency is not None and found.pdv is not None and found.ipdv is not None
+        assert found.pdv.pdv_ns.values == (30_000, 30_000)
+        assert found.latency.tags == (1000, 1000)
+        assert found.ipdv.maximum_ns.values == (20_000, 20_000)
         record = next(event.record for event in reversed(events) if isinstance(event, TrialFinished))
         assert record.connections is not None
         assert record.connections.phase_one[-1].report.directions[0].foreground.delay.tags is None
@@ -263,7 +288,7 @@ class TestProgress:
     def test_a_trial_is_told_with_its_delays(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, delays_ns=(10_000, 20_000))
         lines = self.lines(path, device, campaign(delay={"load": 10_000, **SHORT}))
-        assert lines[1] == "  trial 1: 10.00k frames/s for 2s (delay): passed; delay median 10us, 99.9 % 20us"
+        assert lines[1] == "  trial 1: 10.00k frames/s for 2s (load): passed; delay median 10us, 99.9 % 20us"
 
     def test_what_has_no_delay_is_told_as_well(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=9000, delays_ns=(10_000, -3))

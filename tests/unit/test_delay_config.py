@@ -10,8 +10,8 @@ from conftest import CONTROL, NatCampaign
 
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import estimate
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import make_plan
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
 
@@ -181,7 +181,7 @@ class TestPlan:
 
 class TestDeviations:
     def named(self, **tables: Any) -> str:
-        return "\n".join(deviations(campaign(**tables)))
+        return "\n".join(deviation.sentence for deviation in deviations(campaign(**tables)))
 
     def test_the_defaults_have_none_of_their_own(self) -> None:
         text = self.named(throughput={}, delay={}, back_to_back={}, system_recovery={}, line={"rate": "1G"})

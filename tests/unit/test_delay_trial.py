@@ -11,8 +11,8 @@ from conftest import NatCampaign
 from tests.trial_facts import blank, changed
 
 from gatemark.campaign.engine_trial import EngineTrials
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
-from gatemark.config.load import campaign_from_dict
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import EngineError, TestBedError
 from gatemark.stats.hdr import hdr_string

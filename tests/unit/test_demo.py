@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gatemark.campaign.estimate import estimate
+from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import make_plan
 from gatemark.cli.demo import demo
-from gatemark.config.load import load_campaign
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import tuple_space
 from gatemark.demo import DEMOS, demo_file

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from gatemark.config.model import Campaign, GatewayControlModel, GatewayTableModel
+from gatemark.config.model import Campaign
+from gatemark.config.tables import GatewayControlModel, GatewayTableModel
 from gatemark.dut import machine, naming
 from gatemark.dut.commands import COMMAND_SECONDS_MAX, run_command
 from gatemark.dut.control import GatewayControl

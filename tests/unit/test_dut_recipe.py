@@ -6,7 +6,8 @@ from typing import get_args
 import pytest
 
 from gatemark.config.merge import merge_recipe
-from gatemark.config.model import Campaign, GatewayAction, GatewayTableModel
+from gatemark.config.model import Campaign
+from gatemark.config.tables import GatewayAction, GatewayTableModel
 from gatemark.dut.plumbing import gateway_end, machine_settings, sysctl_script
 from gatemark.dut.recipe import Recipe, built_in_recipes, load_recipe, substitute
 from gatemark.errors import ConfigError

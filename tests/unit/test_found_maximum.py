@@ -19,24 +19,24 @@ def test_without_a_line_the_maximum_is_found(path: Path, search: str) -> None:
     wanted = campaign(throughput={"search": search, "resolution": "1%"})
     (result,) = run(path, SimulatedDevice(capacity_forward=432_100), wanted)
     assert result.limited_by == "gateway"
-    assert [found.highest_load for found in result.repetitions] == [640_000, 640_000]
-    assert [found.resolution for found in result.repetitions] == [6400, 6400]
-    assert result.resolution == 6400
+    assert [repetition.highest_load for repetition in result.repetitions] == [640_000, 640_000]
+    assert [repetition.resolution for repetition in result.repetitions] == [6400, 6400]
     assert all(425_700 < bound <= 432_100 for bound in result.lower_bounds)
-    records = read_journal(path)
-    tried = [record.order.step.frames_per_second for record in records if record.order.repetition == 0]
+    tried = [record.order.step.frames_per_second for record in read_journal(path) if record.order.repetition == 0]
     assert tried[:7] == [10_000 << step for step in range(7)]
     assert max(tried) == 640_000
-    again = [record.order.step.frames_per_second for record in records if record.order.repetition == 1]
+    again = [record.order.step.frames_per_second for record in read_journal(path) if record.order.repetition == 1]
     assert again[0] == max(again) == 640_000
     assert len(again) < len(tried)
+    assert result.goal.maximum is None
+    assert type(result).model_validate_json(result.model_dump_json()) == result
 
 
 def test_a_search_that_doubles_ends_at_the_testers_limit(path: Path) -> None:
     device = SimulatedDevice(capacity_forward=800_000, tester_limit=300_000)
     (result,) = run(path, device, campaign(throughput={"resolution": "1%"}))
     assert result.limited_by == "tester"
-    assert [found.highest_load for found in result.repetitions] == [320_000, 320_000]
+    assert [repetition.highest_load for repetition in result.repetitions] == [320_000, 320_000]
 
 
 def test_a_line_rate_is_tried_first(path: Path) -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatemark.config.hosts import HostSet, embedded_ipv4, unmapped_host
-from gatemark.config.model import EamEntry, Family
+from gatemark.config.tables import EamEntry
+from gatemark.technology import Family
 
 
 def host_set(

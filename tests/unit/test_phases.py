@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,13 +19,13 @@ from gatemark.engine.client import JsonObject, ProgressCallback
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.search.goal import Measure, Purpose, bounds_of, sending_ns
-from gatemark.trial.cell import Procedure, Run
+from gatemark.trial.cell import Run
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 
 NatCampaign = Callable[..., Campaign]
 FAST = SimulatedDevice(capacity_forward=1_000_000)
-TABLES: dict[Procedure, dict[str, Any]] = {
+TABLES: dict[str, dict[str, Any]] = {
     "throughput": {"throughput": {"maximum": "1M"}},
     "connection_establishment_rate": {"connection_establishment_rate": {"maximum": "1M"}},
     "validated_connection_establishment_rate": {"connection_establishment_rate": {"maximum": "1M"}},
@@ -60,7 +61,7 @@ class Bench:
         self,
         campaign: Campaign,
         device: SimulatedDevice,
-        procedure: Procedure,
+        procedure: str,
         *,
         instead: SimulatedGateway | None = None,
         **more: Any,
@@ -81,20 +82,34 @@ class Bench:
         return self.stateful.make(order, loss_tolerance=Fraction(0), needs_link=False)
 
     def frames(self, *, rate: int = 10_000, load: int = 1000, number: int = 1) -> Judged:
-        return self.make(measure(load, purpose="loss"), rate=rate, number=number)
+        return self.make(measure(load, purpose="load"), rate=rate, number=number)
 
     def establish(self, rate: int, *, count: int = 1000, alpha: Fraction | None = None, number: int = 1) -> Judged:
-        return self.make(measure(rate, count=count, alpha=alpha), number=number)
+        step = measure(rate, count=count, alpha=alpha)
+        measures_capacity = self.run.procedure == "connection_tracking_table_capacity"
+        return self.make(replace(step, may_collapse=measures_capacity), number=number)
 
     def started(self) -> list[tuple[str, int | None]]:
         return [(event.phase, event.per_second) for event in self.events if isinstance(event, PhaseStarted)]
 
 
 def measure(
-    load: int, *, purpose: Purpose = "search", count: int | None = None, alpha: Fraction | None = None
+    load: int,
+    *,
+    purpose: Purpose = "search",
+    count: int | None = None,
+    alpha: Fraction | None = None,
+    tears_down: bool = False,
 ) -> Measure:
     duration_ns = 10**9 if count is None else sending_ns(count, load)
-    return Measure(frames_per_second=load, duration_ns=duration_ns, purpose=purpose, connections=count, alpha=alpha)
+    return Measure(
+        frames_per_second=load,
+        duration_ns=duration_ns,
+        purpose=purpose,
+        connections=count,
+        alpha=alpha,
+        tears_down=tears_down,
+    )
 
 
 def reasons(made: Judged) -> str:
@@ -103,7 +118,7 @@ def reasons(made: Judged) -> str:
 
 @pytest.fixture
 def bench(nat_campaign: NatCampaign) -> Callable[..., Bench]:
-    def make(device: SimulatedDevice = FAST, procedure: Procedure = "frame_loss", **more: Any) -> Bench:
+    def make(device: SimulatedDevice = FAST, procedure: str = "frame_loss", **more: Any) -> Bench:
         tables = {key: more.pop(key) for key in ("gateway", "connections") if key in more}
         return Bench(nat_campaign(**tables, **TABLES.get(procedure, {})), device, procedure, **more)
 
@@ -210,7 +225,7 @@ class TestFrames:
             trial_number=1,
             repetition=0,
             attempt=0,
-            step=measure(1000, purpose="loss"),
+            step=measure(1000, purpose="load"),
             connections_per_second=500,
         )
         record = maker.make(order, loss_tolerance=Fraction(1, 5), bounds=bounds_of(()), needs_link=False)
@@ -318,9 +333,10 @@ class TestTearDown:
     def test_full_and_empty_tables_are_timed(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, tear_down_empty_ns=5000, tear_down_connection_ns=3)
         lab = bench(device, "connection_tear_down_rate")
-        full = lab.make(measure(10_000, purpose="tear_down", count=1000), rate=10_000)
+        full = lab.make(measure(10_000, purpose="event", tears_down=True, count=1000), rate=10_000)
         empty = lab.make(
-            Measure(frames_per_second=10_000, duration_ns=0, purpose="tear_down", connections=0), rate=10_000
+            Measure(frames_per_second=10_000, duration_ns=0, purpose="event", tears_down=True, connections=0),
+            rate=10_000,
         )
         assert lab.started() == [("phase 1", 10_000), ("tear-down", None), ("tear-down", None)]
         for made, took_ns in ((full, 8000), (empty, 5000)):
@@ -339,14 +355,14 @@ class TestTearDown:
                 return 1
 
         lab = bench(procedure="connection_tear_down_rate", instead=Stubborn(FAST))
-        made = lab.make(measure(10_000, purpose="tear_down", count=1000), rate=10_000)
+        made = lab.make(measure(10_000, purpose="event", tears_down=True, count=1000), rate=10_000)
         assert made.verdict is not None
         assert made.verdict.reasons == ("the gateway still holds 1000 connections after the tear-down",)
 
     def test_an_unfilled_table_is_not_timed(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, drops_every_nth_connection=2)
         lab = bench(device, "connection_tear_down_rate", connections={"retries": 1})
-        made = lab.make(measure(10_000, purpose="tear_down", count=1000), rate=10_000)
+        made = lab.make(measure(10_000, purpose="event", tears_down=True, count=1000), rate=10_000)
         assert made.verdict is None
         assert made.connections is not None
         assert made.connections.tear_down_ns is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -21,19 +22,27 @@ from stateful_documents import (
     cells,
     document,
     page_of,
+    rate_run,
     run,
+    sentence,
     tear_down_run,
     terminal_of,
 )
 
-from gatemark.report import stateful, statements, words
-from gatemark.report.scale_up import scale_up_tables
-from gatemark.report.shares import share_rows
-from gatemark.results.delay_parts import DelaySeriesPart
-from gatemark.results.parts import SummaryPart
-from gatemark.results.schema import ResultDocument, RunPart
+from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
+from gatemark.procedures.delay.result import DelayResult, DelaySeries
+from gatemark.procedures.throughput.result import ThroughputResult
+from gatemark.report import words
+from gatemark.report.comparison import scale_up_tables, share_rows
+from gatemark.report.headline import headlines
+from gatemark.report.table import Table
+from gatemark.results.document import ResultDocument
+from gatemark.results.run import RunResult
+from gatemark.results.search import RateResult
+from gatemark.stats.summary import Summary
+from gatemark.stored import sections_of
 
-Table = dict[str, Any]
+Vector = dict[str, Any]
 
 
 def tables(kind: str, key: str | None = None, over: str | None = None) -> pytest.MarkDecorator:
@@ -67,19 +76,33 @@ def check_derived(shown: Sequence[str], printed: Sequence[str], slack: Sequence[
         assert abs(number(text) - number(expected)) <= tolerance, (text, expected)
 
 
-def found_in(run: RunPart, unit: str) -> SummaryPart:
+def found_in(run: RunResult, unit: str) -> Summary:
     """The summary whose figures the paper prints."""
-    both = run.rate_sum_of_directions if unit == "sum" else None
-    found = both or run.rate_per_direction or run.connections_per_second
-    assert found is not None
-    return found
+    assert isinstance(run, RateResult)
+    both = run.rate_sum_of_directions if unit == "sum" and isinstance(run, ThroughputResult) else None
+    summary = both or run.rate
+    assert summary is not None
+    return summary
 
 
-def runs_of(documents: Sequence[ResultDocument]) -> list[RunPart]:
-    return [run for one in documents for run in one.runs]
+def runs_of(documents: Sequence[ResultDocument]) -> list[RunResult]:
+    return [run for whole in documents for run in whole.runs]
 
 
-def input_error(table: Table) -> list[float]:
+def table_of(whole: ResultDocument) -> Table:
+    """The only table of the only procedure of a campaign."""
+    ((table,),) = (section.tables for section in sections_of(whole))
+    return table
+
+
+def lines(cell: str) -> tuple[str, str, str]:
+    """A cell of a median and its spread, as three figures."""
+    median, spread = cell.split("\n")
+    low, high = spread.split(f" {words.DASH} ")
+    return median, low, high
+
+
+def input_error(table: Vector) -> list[float]:
     """By how much the last printed digit of each median may change it, as a ratio."""
     digits = table.get("digit", [1] * len(table["columns"]))
     exact = "digit" not in table
@@ -87,7 +110,7 @@ def input_error(table: Table) -> list[float]:
 
 
 @tables("rates")
-def test_median_and_percentiles_are_the_published_ones(table: Table) -> None:
+def test_median_and_percentiles_are_the_published_ones(table: Vector) -> None:
     documents = rate_documents(table)
     found = [found_in(run, table["unit"]) for run in runs_of(documents)]
     assert [one.median for one in found] == table["median"]
@@ -107,25 +130,25 @@ def test_the_page_shows_median_spread_and_dispersion(source: str) -> None:
         assert words.format_percent(found.dispersion_percent) in text
 
 
-@tables("rates", "step", over="processors")
-def test_ratios_over_processors(table: Table) -> None:
+@tables("rates", "step", over="cores")
+def test_ratios_over_cores(table: Vector) -> None:
     (found,) = scale_up_tables(rate_documents(table))
-    assert found.processors == tuple(table["columns"])
+    assert [column.heading for column in found.columns] == ["cores", *(str(cores) for cores in table["columns"])]
     (row,) = found.rows
-    assert row.steps == (words.DASH, *table["step"])
+    assert [cell.split("\n")[2] for cell in row[1:]] == [words.DASH, *table["step"]]
 
 
 @tables("rates", "step", over="connections")
-def test_ratios_over_connections(table: Table) -> None:
+def test_ratios_over_connections(table: Vector) -> None:
     (found,) = rate_documents(table)
     assert cells(found, "Median / previous median") == (words.DASH, *table["step"])
 
 
 @tables("rates", "scale_up")
-def test_relative_scale_up(table: Table) -> None:
+def test_relative_scale_up(table: Vector) -> None:
     documents = rate_documents(table)
     (found,) = scale_up_tables(documents)
-    first, *shown = [ratio for _, ratio in found.rows[0].cells]
+    first, *shown = [cell.split("\n")[1] for cell in found.rows[0][1:]]
     assert first == "1.000"
     error = input_error(table)
     slack = [float(text) * (own + error[0]) for text, own in zip(table["scale_up"], error[1:], strict=True)]
@@ -135,7 +158,7 @@ def test_relative_scale_up(table: Table) -> None:
 
 
 @tables("rates", "dispersion")
-def test_dispersion(table: Table) -> None:
+def test_dispersion(table: Vector) -> None:
     documents = rate_documents(table)
     found = [found_in(run, table["unit"]).dispersion_percent for run in runs_of(documents)]
     shown = [words.format_percent(one) for one in found]
@@ -144,23 +167,23 @@ def test_dispersion(table: Table) -> None:
 
 
 @tables("rates", "relative")
-def test_share_of_the_first_column(table: Table) -> None:
+def test_share_of_the_first_column(table: Vector) -> None:
     documents = rate_documents(table)
-    rows = share_rows(documents)
-    assert [(row.campaign, row.reference) for row in rows] == [
+    rows = list(share_rows(documents))
+    assert [(campaign, reference) for campaign, *_, reference in rows] == [
         (str(column), str(table["columns"][0])) for column in table["columns"][1:]
     ]
-    shown = [row.share for row in rows]
+    shown = [row[4] for row in rows]
     check_derived(shown, table["relative"], [0] * len(shown))
     for text in (Words(page_of(*documents)).text, terminal_of(*documents)):
         assert all(one in text for one in shown)
 
 
 @tables("shares")
-def test_share_of_plain_forwarding_by_as_many_processors(table: Table) -> None:
+def test_share_of_plain_forwarding_by_as_many_cores(table: Vector) -> None:
     by_source = {one["source"]: one for one in PUBLISHED["rates"]}
     routers, gateways = (rate_documents(by_source[table[name]]) for name in ("of", "what"))
-    rows = [row for row in share_rows([*gateways, *routers]) if row.campaign.isdecimal()]
+    rows = [row for row in share_rows([*gateways, *routers]) if row[0].isdecimal()]
     assert len(rows) == len(gateways)
     slack = [
         float(printed) * (own + other)
@@ -168,11 +191,11 @@ def test_share_of_plain_forwarding_by_as_many_processors(table: Table) -> None:
             table["printed"], input_error(by_source[table["what"]]), input_error(by_source[table["of"]]), strict=True
         )
     ]
-    check_derived([row.share for row in rows], table["printed"], slack)
+    check_derived([row[4] for row in rows], table["printed"], slack)
 
 
 @tables("rates", "load")
-def test_connections_for_each_place_of_the_hash_table(table: Table) -> None:
+def test_connections_for_each_place_of_the_hash_table(table: Vector) -> None:
     shown: list[str] = []
     for place, column in enumerate(table["columns"]):
         found = column_document(table, place)
@@ -185,26 +208,27 @@ def test_connections_for_each_place_of_the_hash_table(table: Table) -> None:
 
 
 @tables("tear_downs")
-def test_tear_down(table: Table) -> None:
+def test_tear_down(table: Vector) -> None:
     found = tear_down_document(table)
-    rows = stateful.tear_down_rows(found)
-    net_s = [
-        (run.tear_down.net_ns / 10**9, printed)
-        for run, printed in zip(found.runs, table["net_s"], strict=True)
-        if run.tear_down is not None and printed
-    ]
-    assert all(abs(shown - float(printed)) <= 0.501 * last_digit(printed) for shown, printed in net_s)
-    for row, printed in zip(rows, table["rate"], strict=True):
-        assert abs(number(row.rate) - number(printed)) <= 0.51 * table.get("rate_digit", 1)
-        assert row.rate.startswith("(") or not printed.startswith("(")
+    shown_net, rates = zip(*((row[3], row[4]) for row in table_of(found).rows), strict=True)
+    net_ns = [result.net_ns for result in found.runs if isinstance(result, TearDownResult)]
+    assert len(net_ns) == len(rates) == len(table["columns"])
+    for net, shown, printed in zip(net_ns, shown_net, table["net_s"], strict=True):
+        assert net is not None
+        assert shown == words.format_long_time(net)
+        assert not printed or abs(net / 10**9 - float(printed)) <= 0.501 * last_digit(printed)
+    for rate, printed in zip(rates, table["rate"], strict=True):
+        assert abs(number(rate) - number(printed)) <= 0.51 * table.get("rate_digit", 1)
+        assert rate.startswith("(") or not printed.startswith("(")
     for text in (Words(page_of(found)).text, terminal_of(found)):
-        assert all(row.rate in text for row in rows)
-    assert ("in parentheses: uncertain" in terminal_of(found)) == any(row.rate.startswith("(") for row in rows)
+        assert all(rate in text for rate in rates)
+    doubted = any(rate.startswith("(") for rate in rates)
+    assert ("In parentheses: uncertain" in terminal_of(found).replace("\n", " ")) == doubted
 
 
 @tables("capacities")
-def test_capacity(table: Table) -> None:
-    (found,) = stateful.capacity_tables(capacity_document(table))
+def test_capacity(table: Vector) -> None:
+    found = table_of(capacity_document(table))
     assert len(found.rows) == table["repetitions"] + 3
     columns = [
         tuple(number(text) for text in (c0, r0, cs, rs, ct, c))
@@ -216,20 +240,22 @@ def test_capacity(table: Table) -> None:
     assert columns == [expected[1], expected[0], expected[2]]
 
 
-def delay_figures(series: DelaySeriesPart) -> dict[str, SummaryPart | None]:
-    found: dict[str, SummaryPart | None] = {}
+def delay_figures(series: DelaySeries) -> dict[str, Summary | None]:
+    figures: dict[str, Summary | None] = {}
     if series.latency is not None:
-        found |= {"typical_ns": series.latency.typical_ns.summary}
-        found |= {"worst_case_ns": series.latency.worst_case_ns.summary}
+        figures |= {"typical_ns": series.latency.typical_ns.summary}
+        figures |= {"worst_case_ns": series.latency.worst_case_ns.summary}
     if series.pdv is not None:
-        found |= {"pdv_ns": series.pdv.pdv_ns.summary}
-    return found
+        figures |= {"pdv_ns": series.pdv.pdv_ns.summary}
+    return figures
 
 
 @tables("delays")
-def test_delays(table: Table) -> None:
+def test_delays(table: Vector) -> None:
     found_document = delay_document(table)
-    (point,) = found_document.runs[0].delays
+    (result,) = found_document.runs
+    assert isinstance(result, DelayResult)
+    (point,) = result.points
     text = Words(page_of(found_document)).text
     assert point.frames_per_second == table["load"]
     for series in point.series:
@@ -249,23 +275,24 @@ def test_delays(table: Table) -> None:
 
 def test_times_are_written_as_the_papers_write_them() -> None:
     found = document([tear_down_run(4 * MILLION, (1350, 1365, 1390), (290, 300, 310))])
-    row = stateful.tear_down_rows(found)[0]
-    assert row.full == ("1.37 s", "1.35 s", "1.39 s")
-    assert row.empty == ("300 ms", "290 ms", "310 ms")
-    assert row.net == "1.07 s"
+    ((count, full, empty, net, rate, repetitions),) = table_of(found).rows
+    assert (count, repetitions) == ("4,000,000", "3")
+    assert lines(full) == ("1.37 s", "1.35 s", "1.39 s")
+    assert lines(empty) == ("300 ms", "290 ms", "310 ms")
+    assert (net, rate) == ("1.07 s", "3,755,869")
     assert words.format_long_time(-2_000_000) == "\u22122 ms"
     assert words.format_long_time(1_178_350_000_000) == "1,178.35 s"
 
 
 def test_a_difference_that_is_none_has_no_rate() -> None:
     found = document([tear_down_run(1000, (1, 2, 3), (1, 2, 3))])
-    assert stateful.tear_down_rows(found)[0].rate == "no difference"
-    assert "not deleted more slowly" in statements.statement(found, found.runs[0], "").sentence
+    assert table_of(found).rows[0][4] == "no difference"
+    assert "not deleted more slowly" in sentence(found)
 
 
 def test_the_capacity_table_has_the_columns_of_the_rfc() -> None:
     found = document([capacity_run((4_194_300, 4_194_301, 4_194_302))])
-    table = stateful.capacity_tables(found)[0]
+    table = table_of(found)
     assert table.title == "alpha 1, beta 0.2, gamma 0.4, E 1 connections, e 100,000 connections/s"
     row = ("1", "1,000,000", "2,437,500", "4,000,000", "2,250,945", "8,000,000", "\u2013", "4,194,300")
     assert table.rows[0][:-1] == row
@@ -274,50 +301,59 @@ def test_the_capacity_table_has_the_columns_of_the_rfc() -> None:
     assert (median[0], median[2], median[7]) == ("median", "2,562,500", "4,194,301")
     assert (least[2], most[2]) == ("2,437,500", "2,687,500")
     assert (least[7], most[7]) == ("4,194,300", "4,194,302")
-    said = statements.statement(found, found.runs[0], "")
-    assert (said.figure, said.unit) == ("4,194,301", "connections")
-    assert "capacity: 4,194,301 connections, median of 3 repetitions" in said.sentence
-    assert "Beyond it new connections were refused (3 of 3 searches)." in said.sentence
+    (large,) = headlines(found)
+    assert (large.figure, large.unit) == ("4,194,301", "connections")
+    assert "capacity: 4,194,301 connections, median of 3 repetitions" in sentence(found)
+    assert "Beyond it new connections were refused (3 of 3 searches)." in sentence(found)
     assert "4,194,301" in terminal_of(found)
     assert "new connections were refused" in Words(page_of(found)).text
 
 
 def test_eviction_is_told_with_the_connections_that_were_lost() -> None:
     found = document([capacity_run((1000, 1000), "evicted", lost="oldest")])
-    said = statements.statement(found, found.runs[0], "").sentence
+    said = sentence(found)
     assert "new connections were accepted and established ones lost (2 of 2 searches)" in said
     assert "In the validation the oldest connections were lost (2 of 2 searches)." in said
-    assert "the oldest connections were lost" in stateful.capacity_tables(found)[0].rows[0][-1]
+    assert "the oldest connections were lost" in table_of(found).rows[0][-1]
 
 
 def test_a_capacity_that_is_only_a_lower_bound_is_told_so() -> None:
     least = document([capacity_run((8 * MILLION,), None, limited_by="maximum")])
-    assert "capacity: at least 8,000,000 connections" in statements.statement(least, least.runs[0], "").sentence
+    assert "capacity: at least 8,000,000 connections" in sentence(least)
     spoilt = document([capacity_run((1000, 2000), limited_by="tester")])
-    said = statements.statement(spoilt, spoilt.runs[0], "")
-    assert said.figure == "Tester-limited"
-    assert "not measured: Tester-limited (gateway ≥ 1,000)" in said.sentence
+    assert [large.figure for large in headlines(spoilt)] == ["Tester-limited"]
+    assert "not measured: Tester-limited (gateway ≥ 1,000)" in sentence(spoilt)
 
 
-def test_a_scale_up_needs_one_gateway_at_different_numbers_of_processors() -> None:
-    one, four = (document([run("throughput", (number,))], processors=number) for number in (1, 4))
-    assert len(scale_up_tables([one, four])) == 1
-    assert scale_up_tables([one]) == ()
-    assert scale_up_tables([one, one, four]) == ()
-    assert scale_up_tables([four, document([run("throughput", (1,))], processors=2)]) == ()
-    assert scale_up_tables([one, document([run("throughput", (1,))], processors=4, name="another")]) == ()
-    assert scale_up_tables([document([run("throughput", (1,))])] * 2) == ()
+def test_a_scale_up_needs_one_gateway_with_different_numbers_of_cores() -> None:
+    def tables_of(*documents: ResultDocument) -> int:
+        return len(list(scale_up_tables(documents)))
+
+    single, four = (document([run("throughput", (number,))], cores=number) for number in (1, 4))
+    assert tables_of(single, four) == 1
+    assert tables_of(single) == 0
+    assert tables_of(single, single, four) == 0
+    assert tables_of(four, document([run("throughput", (1,))], cores=2)) == 0
+    assert tables_of(single, document([run("throughput", (1,))], cores=4, name="another")) == 0
+    assert tables_of(*[document([run("throughput", (1,))])] * 2) == 0
 
 
-def named(name: str, *runs: RunPart, **of_gateway: Any) -> ResultDocument:
+def named(name: str, *runs: RunResult, **of_gateway: Any) -> ResultDocument:
     return document(runs, **of_gateway).model_copy(update={"name": name})
+
+
+def shares(*documents: ResultDocument) -> list[tuple[str, str, str]]:
+    """Campaign, share and reference of each row."""
+    return [(row[0], row[4], row[5]) for row in share_rows(documents)]
 
 
 def test_only_equal_measurements_that_the_gateway_limited_are_compared() -> None:
     first = named("first", run("throughput", (1000,)))
-    assert [row.share for row in share_rows([first, named("second", run("throughput", (500,)))])] == ["50.00 %"]
-    tolerant = run("throughput", (500,)).goal.model_copy(update={"loss_tolerance": "1/10000"})
-    timed = run("throughput", (500,)).goal.model_copy(update={"frame_timeout_ns": 10**8})
+    assert shares(first, named("second", run("throughput", (500,)))) == [("second", "50.00 %", "first")]
+    goal = rate_run("throughput", (500,)).goal
+    tolerant = goal.model_copy(update={"loss_tolerance": Fraction(1, 10_000)})
+    more_tolerant = goal.model_copy(update={"loss_tolerance": Fraction(1, 100)})
+    timed = goal.model_copy(update={"frame_timeout_ns": 10**8})
     for other in (
         run("throughput", (500,), changes={"goal": tolerant}),
         run("throughput", (500,), changes={"goal": timed}),
@@ -327,13 +363,18 @@ def test_only_equal_measurements_that_the_gateway_limited_are_compared() -> None
         run("throughput", (500,), direction="reverse"),
         run("connection_establishment_rate", (500,)),
     ):
-        assert share_rows([first, named("second", other)]) == ()
-    assert share_rows([first, named("second", run("throughput", (500,)), processors=2)]) == ()
-    assert share_rows([first, named("second", run("throughput", (500,)), technology="nat44")]) == ()
+        assert shares(first, named("second", other)) == []
+    assert shares(first, named("second", run("throughput", (500,)), cores=2)) == []
+    assert shares(first, named("second", run("throughput", (500,)), technology="nat44")) == []
+    lossy, lossier = (
+        named(name, run("throughput", (500,), changes={"goal": goal}))
+        for name, goal in (("lossy", tolerant), ("lossier", more_tolerant))
+    )
+    assert shares(lossy, lossier) == []
+    assert shares(lossy, lossy.model_copy(update={"name": "again"})) == [("again", "100.00 %", "lossy")]
 
 
 def test_a_router_is_the_reference_of_a_translator_wherever_it_stands() -> None:
     router = named("router", run("throughput", (2000,), count=None), technology="router44")
     gateways = [named("one", run("throughput", (1000,))), named("two", run("throughput", (500,)))]
-    found = [(row.campaign, row.share, row.reference) for row in share_rows([*gateways, router])]
-    assert found == [("one", "50.00 %", "router"), ("two", "25.00 %", "router")]
+    assert shares(*gateways, router) == [("one", "50.00 %", "router"), ("two", "25.00 %", "router")]

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,12 +14,16 @@ import pytest
 from rich.console import Console
 
 from gatemark.engine.simulated import SimulatedDevice
-from gatemark.report import plots, statements, words
-from gatemark.report.text import print_result
+from gatemark.procedures.frame_loss.result import FrameLossResult, worst_loss
+from gatemark.procedures.throughput.result import ThroughputResult
+from gatemark.report import words
+from gatemark.report.plots import lateness_plot, overview_plot, plot_against
+from gatemark.report.summary import print_result
+from gatemark.report.trial_plots import search_plot
 from gatemark.results.store import ResultFolder
 from gatemark.session import CampaignResult, measure, rebuild_report
 from gatemark.simulated import simulated_equipment
-from gatemark.stored import part_of
+from gatemark.stored import part_of, report_of, sections_of
 
 WriteCampaign = Callable[..., Path]
 DEVICE = SimulatedDevice(capacity_forward=412_345, noise=0.01, hiccup_every=9)
@@ -67,7 +71,7 @@ def show(result: CampaignResult) -> Shown:
     assert "<script" not in page
     assert "url(http" not in page
     console = Console(width=150, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    print_result([result.document], report="report.html", console=console)
+    print_result([(result.document, sections_of(result.document))], report="report.html", console=console)
     console.file.close()
     return Shown(
         result=result, words=" ".join(" ".join(parser.words).split()), page=page, terminal=console.export_text()
@@ -84,7 +88,7 @@ def shown(write_campaign: WriteCampaign, tmp_path: Path) -> Callable[..., Shown]
 
 def test_a_gateway_limit_is_told_with_everything_that_rfc_2544_asks(shown: Callable[..., Shown]) -> None:
     seen = shown(DEVICE, octets="[64, 1024]", repetitions=2, extra='[line]\nrate = "10G"\n')
-    first = statements.statement(seen.result.document, seen.result.runs[0], "").sentence
+    first = report_of(part_of(ResultFolder.open(seen.result.folder))).sentences[0]
     for part in (
         "per direction, bidirectional",
         "sum of both directions",
@@ -124,7 +128,7 @@ def test_a_tester_limit_is_no_throughput(shown: Callable[..., Shown]) -> None:
     limit = f"Tester-limited at {run.tester_limited_at:,} (gateway ≥ {run.lower_bound:,})"
     assert limit in seen.words
     assert "not measured" in seen.terminal
-    assert "No plot of throughput" in seen.words
+    assert "Throughput against frame size" not in seen.words
     assert not re.search(r"Throughput: [\d≥]", seen.words)
 
 
@@ -144,16 +148,21 @@ def test_the_chosen_maximum_is_told_as_at_least(shown: Callable[..., Shown]) -> 
 
 
 def test_a_rate_and_a_lower_bound_have_no_median(shown: Callable[..., Shown]) -> None:
-    whole = shown(SimulatedDevice(capacity_forward=5_000_000)).result.document
-    run = whole.runs[0].model_copy(
-        update={"rate_per_direction": None, "rate_sum_of_directions": None, "lower_bound": 998_000}
-    )
-    assert words.found_summary(run) is None
-    assert words.rate_cell(run) == "≥ 998,000"
-    assert words.limit_text(run) == "the chosen maximum in some repetitions; the gateway may do more"
-    said = statements.statement(whole, run, "no line rate").sentence
-    assert "at least 998,000 frames/s" in said
-    assert "In some repetitions the chosen maximum passed" in said
+    seen = shown(SimulatedDevice(capacity_forward=5_000_000))
+    whole, run = seen.result.document, seen.result.runs[0]
+    assert isinstance(run, ThroughputResult)
+    measured = run.repetitions[0]
+    fell = replace(measured, kind="found", lower_bound=998_000, upper_bound=999_000)
+    mixed = run.model_copy(update={"repetitions": (measured, fell)})
+    assert (mixed.rate_per_direction, mixed.rate_sum_of_directions) == (None, None)
+    (rate,) = mixed.quantities()
+    assert (rate.median, rate.p1, rate.p99, rate.lower_bound) == (None, None, None, 998_000)
+    assert words.rate_cell(rate) == "≥ 998,000"
+    assert words.limit_text(rate) == "the chosen maximum in some repetitions; the gateway may do more"
+    part = replace(part_of(ResultFolder.open(seen.result.folder)), document=whole.model_copy(update={"runs": (mixed,)}))
+    (said,) = report_of(part).sentences
+    assert said.startswith("Throughput: ≥ 998,000 frames/s per direction, bidirectional;")
+    assert said.endswith("Some repetitions ended at the chosen maximum.")
 
 
 def test_a_tolerated_loss_is_not_called_throughput(shown: Callable[..., Shown]) -> None:
@@ -161,16 +170,20 @@ def test_a_tolerated_loss_is_not_called_throughput(shown: Callable[..., Shown]) 
     assert "not RFC 2544 throughput" in seen.words
     assert "loss tolerance 0.01 %" in seen.words
     assert "No compliance with RFC 2544 is claimed" in seen.words
+    assert "Rate with loss tolerated, frames/s in one direction" in seen.terminal
+    assert "0.01 %" in seen.terminal
+    assert "hroughput" not in seen.terminal
 
 
 def test_frame_loss_is_told_per_load_direction_and_class(shown: Callable[..., Shown]) -> None:
     seen = shown(DEVICE, frame_loss=True, mix="9/10")
     loss = seen.result.runs[1]
+    assert isinstance(loss, FrameLossResult)
     assert [point.frames_per_second for point in loss.points] == [900_000, 700_000, 500_000, 300_000, 100_000]
-    kinds = {(part.direction, part.class_) for part in loss.points[0].directions}
+    kinds = {(part.direction, part.class_) for part in loss.points[0].losses}
     assert len(kinds) == 4
-    assert words.worst_loss(loss.points[-1].directions) == 0
-    assert words.worst_loss(loss.points[0].directions) == pytest.approx(54, abs=2)
+    assert worst_loss(loss.points[-1].losses) == 0
+    assert worst_loss(loss.points[0].losses) == pytest.approx(54, abs=2)
     assert "Frame loss: up to" in seen.words
     assert "forward, background" in seen.words
     with (seen.result.folder / "result.csv").open(encoding="utf-8") as file:
@@ -203,14 +216,15 @@ def test_the_campaign_file_is_text_and_not_markup(shown: Callable[..., Shown]) -
 def test_plots_are_deterministic_and_name_what_they_show(shown: Callable[..., Shown]) -> None:
     seen = shown(DEVICE)
     trials = part_of(ResultFolder.open(seen.result.folder)).trials
-    drawn = plots.search_plot(trials)
+    drawn = search_plot(trials, unit="frames/s in one direction")
     assert drawn is not None
-    assert drawn == plots.search_plot(trials)
+    assert drawn == search_plot(trials, unit="frames/s in one direction")
     assert drawn.startswith('<svg role="img" aria-label="search path"')
     assert "invalid (neither)" in drawn
-    assert plots.search_plot([]) is None
-    assert plots.throughput_plot([]) is None
-    assert plots.lateness_plot([(1000, 0)]) is None
+    assert search_plot([], unit="frames/s in one direction") is None
+    assert plot_against([], "frame_size", name="nothing", places_min=1) is None
+    assert overview_plot([], name="nothing") is None
+    assert lateness_plot([(1000, 0)], str) is None
 
 
 @pytest.mark.parametrize(
@@ -229,10 +243,17 @@ def test_percentages_in_words(value: float | None, text: str) -> None:
 def test_no_figure_is_cut_at_any_width(shown: Callable[..., Shown], width: int) -> None:
     seen = shown(DEVICE, octets="[1024]")
     console = Console(width=width, file=io.StringIO(), highlight=False)
-    print_result([seen.result.document], report=None, console=console)
+    print_result([(seen.result.document, sections_of(seen.result.document))], report=None, console=console)
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    rate = seen.result.runs[0].rate_per_direction
+    run = seen.result.runs[0]
+    assert isinstance(run, ThroughputResult)
+    rate = run.rate_per_direction
     assert rate is not None
-    for part in ("1024 / 1044", f"{rate.p1:,} \u2013 {rate.p99:,}", "0 % loss", "gateway"):
+    for part in (
+        "1024 / 1044",
+        f"{rate.p1:,} \u2013 {rate.p99:,}",
+        f"{run.lower_bound:,} / {run.upper_bound:,}",
+        "gateway",
+    ):
         assert part in text
     assert "…" not in text

@@ -12,7 +12,6 @@ from delay_documents import (
     both,
     bursts,
     delay_run,
-    event_run,
     everything,
     point,
     recovery,
@@ -25,30 +24,36 @@ from delay_documents import (
     stateless,
     trial,
 )
-from stateful_documents import Columns, Words, page_of, run, terminal_of
+from stateful_documents import Columns, Words, page_of, part_of, run, sentence, terminal_of
 
-from gatemark.report import delay_plots, statements, words
-from gatemark.report.delay import delay_section
-from gatemark.report.delay_statements import delay_meaning
-from gatemark.report.plain_table import PlainTable
-from gatemark.report.sections import sections_of
+from gatemark.procedures.delay import plots as delay_plots
+from gatemark.procedures.delay import report as delay_report
+from gatemark.report import trial_plots, words
+from gatemark.report.headline import Headline, headlines
 from gatemark.report.self_error import ceiling_cell
-from gatemark.results.schema import ResultDocument
+from gatemark.report.table import Section, Table
+from gatemark.results.document import ResultDocument
+from gatemark.stored import sections_of
 
 MS = 1000 * US
 
 
-def table(found: ResultDocument, title: str) -> PlainTable:
+def table(found: ResultDocument, title: str) -> Table:
     return next(one for section in sections_of(found) for one in section.tables if one.title.startswith(title))
 
 
-def cell(found: PlainTable, heading: str, row: int = 0) -> str:
+def delay_section(document: ResultDocument) -> Section:
+    return next(section for section in sections_of(document) if section.title == "Delays")
+
+
+def headline(document: ResultDocument) -> Headline:
+    (shown,) = headlines(document)
+    return shown
+
+
+def cell(found: Table, heading: str, row: int = 0) -> str:
     place = next(number for number, one in enumerate(found.columns) if one.heading.startswith(heading))
     return found.rows[row][place]
-
-
-def sentence(found: ResultDocument) -> str:
-    return statements.statement(found, found.runs[0], "").sentence
 
 
 @pytest.mark.parametrize(
@@ -94,8 +99,8 @@ def test_latency_has_all_its_columns() -> None:
 
 def test_a_lost_worst_case_is_named_and_not_left_out() -> None:
     lossy = series(
-        worst_case_latency_ns=(None, 990_000, None), tags_lost=(51, 7, 400), pdv_ns=(None, 800_000, None),
-        lost=(1200, 300, 9000), samples=(998_800, 999_700, 991_000),
+        latency={"worst_case_ns": (None, 990_000, None), "tags_lost": (51, 7, 400)}, pdv_ns=(None, 800_000, None),
+        undelivered=(1200, 300, 9000), samples=(998_800, 999_700, 991_000),
     )  # fmt: skip
     found = stateless([delay_run([point(400_000, [lossy])], direction="forward")])
     assert cell(table(found, "Latency"), "worst case") == (
@@ -104,14 +109,14 @@ def test_a_lost_worst_case_is_named_and_not_left_out() -> None:
     pdv = table(found, "Packet delay variation")
     assert cell(pdv, "PDV") == "not measurable in 2 of 3 repetitions: 10,500 of 3,000,000 frames without a delay"
     assert cell(pdv, "D 99.9 %") == "not measurable"
-    assert cell(pdv, "frames lost") == "10,500\nof 3,000,000"
+    assert cell(pdv, "frames\nundelivered") == "10,500\nof 3,000,000"
     assert "worst case latency not measurable forward (458 tags lost)" in sentence(found)
     assert "not measurable in 2 of 3 repetitions" in Words(page_of(found)).text
 
 
 def test_a_single_repetition_says_how_many_tags_were_lost() -> None:
-    lossy = series(repetitions=1, worst_case_latency_ns=(None,), tags_lost=(51,), tags=(50_000,))
-    found = stateless([delay_run([point(400_000, [lossy], measured=1)], direction="forward")])
+    lossy = series(repetitions=1, latency={"worst_case_ns": (None,), "tags_lost": (51,)})
+    found = stateless([delay_run([point(400_000, [lossy], repetitions=1)], direction="forward")])
     assert cell(table(found, "Latency"), "worst case") == "not measurable: 51 of 50,000 tags lost"
 
 
@@ -120,7 +125,6 @@ def test_impossible_delays_are_counted_and_named() -> None:
     found = stateless([delay_run([point(400_000, [odd])], direction="forward")])
     assert cell(table(found, "Packet delay variation"), "negative") == "3"
     section = delay_section(found)
-    assert section is not None
     notes = " ".join(section.notes)
     assert "of 3,000,000 frames 3 arrived, by the clock, before they were sent and 1 took longer than" in notes
     assert "3 arrived, by the clock, before they were sent" in Words(page_of(found)).text
@@ -152,7 +156,7 @@ def test_the_clock_is_told_beside_the_delays() -> None:
 def test_what_a_delay_means_is_stated(stamps: str, part: str) -> None:
     clock = CLOCK.model_copy(update={"timestamps": stamps})
     found = stateless([delay_run([point(400_000, both(22_900))])], clock=clock)
-    assert part in delay_meaning(found)
+    assert part in delay_report.delay_meaning(found)
     assert "RFC 1242 section 3.8" in Words(page_of(found)).text
 
 
@@ -170,34 +174,34 @@ def test_self_latency_is_taken_at_the_nearest_load_that_is_not_below() -> None:
 
 
 def test_a_load_that_the_tester_cannot_offer_has_no_delay() -> None:
-    points = [point(900_000, [], measured=0, tester_limited=3), point(400_000, both(22_900), measured=3)]
+    points = [point(900_000, [], repetitions=0, tester_limited=3), point(400_000, both(22_900), repetitions=3)]
     found = stateless([delay_run(points, limited_by="tester")])
     latency = table(found, "Latency")
     assert cell(latency, "repe-") == "not offered"
     assert cell(latency, "typical") == ""
     assert "At 400,000 frames/s" in sentence(found)
+    assert headline(found).label.startswith("typical latency, at 400,000 frames/s")
     assert "1 of 2 loads could not be offered by the Tester" in sentence(found)
 
 
 def test_no_load_could_be_offered() -> None:
-    found = stateless([delay_run([point(900_000, [], measured=0, tester_limited=3)], limited_by="tester")])
+    found = stateless([delay_run([point(900_000, [], repetitions=0, tester_limited=3)], limited_by="tester")])
     assert sentence(found).startswith("Delays not measured: the Tester could not offer 900,000 frames/s")
-    assert statements.statement(found, found.runs[0], "").figure == "Tester-limited"
+    assert headline(found).figure == "Tester-limited"
     section = delay_section(found)
-    assert section is not None
     assert section.tables == ()
     assert page_of(found)
 
 
 def test_a_refused_run_has_its_reason_and_no_figure() -> None:
     reason = "in the throughput search of a repetition no load passed"
-    found = stateless([delay_run([], refused=reason), event_run("reset", number=2, refused=f"{reason}.")])
+    found = stateless([delay_run([], refused=reason), reset(number=2, refused=f"{reason}.")])
     assert sentence(found).startswith(f"Delay not measured: {reason}; UDP")
     text = Words(page_of(found)).text
-    assert f"not measured, {reason}." in text
-    assert f"not made, {reason}." in text
+    for number in (1, 2):
+        assert f"Run {number}, 64 / 84 octets, per direction, bidirectional: not made, {reason}." in text
     assert f"{reason}.." not in text
-    assert statements.headlines(found.runs, [statements.statement(found, one, "") for one in found.runs]) == ()
+    assert headlines(found) == ()
 
 
 def test_loads_that_are_no_full_throughput_say_so() -> None:
@@ -209,17 +213,13 @@ def test_loads_that_are_no_full_throughput_say_so() -> None:
 
 
 def test_each_metric_that_was_not_measured_has_no_table() -> None:
-    plain = series(
-        tags=(), tags_lost=(), typical_latency_ns=(), worst_case_latency_ns=(), ipdv_minimum_ns=(),
-        ipdv_median_ns=(), ipdv_maximum_ns=(), ipdv_pairs=(), ipdv_skipped=(),
-    )  # fmt: skip
+    plain = series().model_copy(update={"latency": None, "ipdv": None})
     found = stateless([delay_run([point(400_000, [plain])], direction="forward")])
     section = delay_section(found)
-    assert section is not None
     assert [one.title.split(" (")[0] for one in section.tables] == [
         "Packet delay variation", "Delay of all frames that came back correct",
     ]  # fmt: skip
-    assert statements.statement(found, found.runs[0], "").label.startswith("PDV at 400,000 frames/s")
+    assert headline(found).label.startswith("PDV, at 400,000 frames/s")
 
 
 def test_inter_packet_delay_variation_keeps_its_sign() -> None:
@@ -237,7 +237,7 @@ def test_all_percentiles_are_in_one_row() -> None:
 
 
 def test_bursts_have_buffer_times_and_the_spread_of_the_searches() -> None:
-    found = stateless([event_run("back_to_back", back_to_back=bursts(40_120, 41_000, 39_888))])
+    found = stateless([bursts(40_120, 41_000, 39_888)])
     shown = table(found, "Back-to-back")
     assert cell(shown, "average") == "40,336"
     assert cell(shown, "minimum") == "39,888 \u2013 41,000"
@@ -249,34 +249,45 @@ def test_bursts_have_buffer_times_and_the_spread_of_the_searches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "lengths", "words_of_it"),
+    ("kind", "limited_by", "lengths", "words_of_it"),
     [
-        ("found", (446_000, 40_000), "no result: the search ended at its ceiling of 446,000 frames"),
-        ("tester_limited", (40_000,), "no result: Tester-limited at 446,000 frames"),
+        ("found", "maximum", (446_000, 40_000), "no result: the search ended at its ceiling of 446,000 frames"),
+        ("tester_limited", "tester", (40_000,), "no result: Tester-limited at 446,000 frames"),
     ],
 )
 def test_bursts_without_a_limit_of_the_gateway_have_no_average(
-    kind: str, lengths: tuple[int, ...], words_of_it: str
+    kind: str, limited_by: str, lengths: tuple[int, ...], words_of_it: str
 ) -> None:
-    found = stateless([event_run("back_to_back", back_to_back=bursts(*lengths, kind=kind))])
+    found = stateless([bursts(*lengths, kind=kind, limited_by=limited_by)])
     assert cell(table(found, "Back-to-back"), "average") == words_of_it
     assert "Back-to-back frames not measured" in sentence(found)
 
 
 def test_recovery_is_told_per_direction() -> None:
     ways = (recovery_series((98_000_000, 101_500_000)), recovery_series((0, None), "reverse"))
-    found = stateless([event_run("system_recovery", recovery=recovery(*ways, measured=2))])
+    found = stateless([recovery(*ways, repetitions=2)])
     shown = table(found, "System recovery")
     assert cell(shown, "recovery time, ms") == "99.75\n98.00 \u2013 101.5"
     assert cell(shown, "recovery time, ms", 1) == "not known: frames were lost to the end of the observation (1 of 2)"
     assert cell(shown, "overload") == "110,000\n60s"
     assert cell(shown, "then") == "55,000\n60s"
-    assert statements.statement(found, found.runs[0], "").figure == "not known"
+    assert headline(found).figure == "not known"
+
+
+def test_a_time_of_the_repetitions_that_the_tester_could_make_is_shown() -> None:
+    times = recovery_series((98_000_000, 101_500_000))
+    document = stateless([recovery(times, repetitions=2, tester_limited=1, limited_by="tester")])
+    shown = headline(document)
+    assert (shown.figure, shown.unit, shown.limited_by) == ("99.75", "ms", "tester")
+    assert cell(table(document, "System recovery"), "repe-") == "2 of 3"
+    assert (
+        "Run 1, system recovery: the Tester was the limit in at least one repetition." in Words(page_of(document)).text
+    )
 
 
 def test_reset_has_both_methods_and_names_losses_of_another_cause() -> None:
     early = reset_series((141_900, 139_000), "reverse", first_loss_ns=(1000, 16 * 10**9))
-    found = stateless([event_run("reset", reset=reset(reset_series((141_000, 139_500)), early))])
+    found = stateless([reset(reset_series((141_000, 139_500)), early)])
     shown = table(found, "Reset")
     assert cell(shown, "reset time by loss").startswith("1,402\n1,395")
     assert cell(shown, "by the gap").startswith("1,403\n")
@@ -290,10 +301,12 @@ def test_rates_that_reach_the_self_test_are_marked() -> None:
     changes = {"connections": None}
     rates = [run("throughput", (400_000,), direction="bidirectional", changes=changes)]
     below, above = stateless(rates, self_test=self_test(900_000)), stateless(rates, self_test=self_test(401_000))
-    assert ceiling_cell(below, below.runs[0]) == "899,000"
+    assert ceiling_cell(below, below.runs[0], "frames/s") == "899,000"
     assert "899,000" in Words(page_of(below)).text
-    assert "not below" not in Words(page_of(below)).text + terminal_of(below)
-    assert "not below the Tester\u2019s own self-test" in Words(page_of(above)).text
+    for mark in ("not below", "not above"):
+        assert mark not in Words(page_of(below)).text + terminal_of(below)
+    assert "400,000 not above the rate" in Words(page_of(above)).text
+    assert "is not below the Tester's own self-test (400,000)" in Words(page_of(above)).text
     assert "is not below the Tester's own self-test (400,000)" in terminal_of(above, width=300)
 
 
@@ -315,12 +328,12 @@ def test_the_ceiling_of_a_size_is_that_of_the_next_larger_one() -> None:
     larger = stateless(
         [run("throughput", (1,), changes={"connections": None, "frame_sizes": sized((500, 520))})], self_test=own
     )
-    assert ceiling_cell(larger, larger.runs[0]).endswith("octets")
+    assert ceiling_cell(larger, larger.runs[0], "frames/s").endswith("octets")
 
 
 def test_without_a_self_test_no_ceiling_is_claimed() -> None:
     found = stateless([run("throughput", (400_000,), changes={"connections": None})])
-    assert ceiling_cell(found, found.runs[0]) == "not measured"
+    assert ceiling_cell(found, found.runs[0], "frames/s") == "not measured"
     assert "What the Tester reaches without a gateway was not measured" in Words(page_of(found)).text
 
 
@@ -349,20 +362,21 @@ def test_no_figure_is_cut_at_any_width(width: int) -> None:
 
 def test_plots_need_data() -> None:
     one_load = delay_run([point(400_000, both(22_900))])
-    assert delay_plots.latency_load_plot(one_load) is None
-    assert delay_plots.latency_size_plot([one_load]) is None
-    bare = delay_run([point(400_000, [series(hdr="", ipdv_histogram=())])], direction="forward")
-    assert delay_plots.delay_histogram_plot(bare, bare.delays[0]) is None
-    assert delay_plots.ipdv_histogram_plot(bare, bare.delays[0]) is None
+    captions = [drawn.caption for drawn in delay_report.plots(part_of(stateless([one_load])), [one_load])]
+    assert not [caption for caption in captions if "against" in caption]
+    assert len(captions) == 3
+    bare = delay_run([point(400_000, [series(hdr="", ipdv={"histogram": ()})])], direction="forward")
+    assert delay_plots.delay_histogram_plot(bare, bare.points[0]) is None
+    assert delay_plots.ipdv_histogram_plot(bare, bare.points[0]) is None
     assert delay_plots.percentile_plot(bare) is None
-    assert delay_plots.loss_over_time_plot(trial(1, 1, "loss", 1000, [0] * 100)) is None
+    assert trial_plots.loss_over_time_plot(trial(1, 1, "loss", 1000, [0] * 100)) is None
 
 
 def test_a_histogram_of_one_delay_can_be_drawn() -> None:
     from gatemark.stats.hdr import hdr_string
 
     same = delay_run([point(400_000, [series(hdr=hdr_string([(22_900, 1000)]))])], direction="forward")
-    assert delay_plots.delay_histogram_plot(same, same.delays[0]) is not None
+    assert delay_plots.delay_histogram_plot(same, same.points[0]) is not None
     assert delay_plots.percentile_plot(same) is not None
 
 
@@ -373,7 +387,7 @@ def test_slices_of_a_falling_load_are_laid_out_by_time() -> None:
         direction="forward", intended=frames, offered=frames, received=0, faulty=0, duplicate=0, lost=frames,
         lateness_max_ns=0, loss_by_slice=(1,) * 100,
     )  # fmt: skip
-    edges = delay_plots.slice_edges(row, whole, event_run("system_recovery", recovery=recovery()).recovery)
+    edges = trial_plots.slice_edges(row, whole, (60 * 10**9, 55_000))
     assert edges[0] == 0
     assert edges[-1] == pytest.approx(120)
     steps = [later - earlier for earlier, later in pairwise(edges)]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 from stateful_documents import (
     PRESERVED,
@@ -12,46 +15,64 @@ from stateful_documents import (
     cells,
     document,
     page_of,
+    part_of,
     run,
+    search,
+    sentence,
     series_of,
+    tear_down_run,
     terminal_of,
 )
 
-from gatemark.report import observed, plots, stateful, statements, words
-from gatemark.report.model import DirectionRow, ReportPart, TrialRow
-from gatemark.results.parts import SummaryPart
-from gatemark.results.schema import (
-    AlphaTriedPart,
-    BehaviourPart,
-    GatewayCountsPart,
-    LossPart,
-    LossPointPart,
-)
-from gatemark.results.table import to_csv
-from gatemark.stats.summary import summarise
+from gatemark.procedures.connection_establishment_rate.result import AlphaTried
+from gatemark.procedures.frame_loss.result import ClassLoss, LossPoint
+from gatemark.report import observed, words
+from gatemark.report.comparison import share_rows
+from gatemark.report.headline import headlines
+from gatemark.report.model import DirectionRow, TrialRow
+from gatemark.report.plots import plot_against
+from gatemark.report.series import series_tables
+from gatemark.results.connections import Behaviour, GatewayCounts
+from gatemark.results.document import ResultDocument
+from gatemark.results.quantity import to_csv
+from gatemark.stored import report_of
+from gatemark.trial.validity import Validity
+
+
+def headline(whole: ResultDocument) -> tuple[str, str]:
+    """The only figure that is shown large, and its unit."""
+    (shown,) = headlines(whole)
+    return shown.figure, shown.unit
+
+
+def connections_plot(whole: ResultDocument) -> str | None:
+    """The plot of all rates over the numbers of connections."""
+    rates = [row for row in whole.rows() if row.quantity.is_headline and row.quantity.unit.endswith("/s")]
+    return plot_against(rates, "connections", name="rates against number of connections")
 
 
 def test_an_establishment_rate_is_never_called_throughput() -> None:
     found = document([run("connection_establishment_rate", (97_997, 98_680, 99_071))])
-    said = statements.statement(found, found.runs[0], "no line")
+    said = sentence(found)
     expected = (
-        "Maximum connection establishment rate: 98,680 connections/s, 4,000,000 connections, median of 3 repetitions"
+        "Maximum connection establishment rate: 98,680 connections/s with 4,000,000 connections,"
+        " median of 3 repetitions, 1st to 99th percentile 97,997 \u2013 99,071"
     )
-    assert said.sentence.startswith(expected)
-    assert "UDP only (RFC 9693 section 8)" in said.sentence
-    assert "stateful NAT64, IPv6 inside (left), IPv4 outside (right)" in said.sentence
-    assert (said.figure, said.unit) == ("98,680", "connections/s")
+    assert said.startswith(expected)
+    assert "UDP only (RFC 9693 section 8)" in said
+    assert "stateful NAT64, IPv6 inside (left), IPv4 outside (right)" in said
+    assert headline(found) == ("98,680", "connections/s")
     for text in (Words(page_of(found)).text, terminal_of(found)):
         assert "98,680" in text
         assert "hroughput" not in text
 
 
 def test_a_validated_rate_has_its_alpha() -> None:
-    tried = (AlphaTriedPart(alpha="1", lower_bound=300_000), AlphaTriedPart(alpha="1/2", lower_bound=479_296))
+    tried = (AlphaTried(alpha="1", lower_bound=300_000), AlphaTried(alpha="1/2", lower_bound=479_296))
     changes = {"alpha": "1/2", "alphas_tried": tried}
     found = document([run("validated_connection_establishment_rate", (479_296,), changes=changes)])
     assert cells(found, "Alpha") == ("0.5",)
-    said = statements.statement(found, found.runs[0], "").sentence
+    said = sentence(found)
     assert "Validated maximum connection establishment rate (alpha 0.5): 479,296 connections/s" in said
     assert "1: 300,000 connections/s; 0.5: 479,296 connections/s. 0.5 was chosen." in Words(page_of(found)).text
 
@@ -87,26 +108,27 @@ def test_technologies_in_words(technology: str, inside: str | None, expected: st
 
 
 def test_a_tester_limit_is_no_rate_of_connections() -> None:
-    changes = {"limited_by": "tester", "connections_per_second": None, "tester_limited_at": 300_000}
-    found = document([run("connection_establishment_rate", (250_000,), changes=changes)])
+    limited = search(250_000, "tester_limited", tester_limited_at=300_000)
+    changes = {"limited_by": "tester", "repetitions": (limited,)}
+    found = document([run("connection_establishment_rate", changes=changes)])
     assert cells(found, "Median") == ("not measured",)
     assert cells(found, "Limited by") == ("Tester-limited at 300,000 (gateway ≥ 250,000)",)
-    assert statements.statement(found, found.runs[0], "").figure == "Tester-limited"
-    assert plots.connections_plot(found.runs) is None
+    assert headline(found) == ("Tester-limited", "")
+    assert "250,000" not in [word.strip(".,") for word in sentence(found).split(" (gateway ≥ ")[0].split()]
+    assert connections_plot(found) is None
 
 
 def test_one_table_joins_all_rates_of_a_number_of_connections() -> None:
-    table = stateful.series_tables(all_kinds())
-    assert len(table) == 1
-    assert table[0].counts == ("400,000", "4,000,000")
-    assert [block.title for block in table[0].blocks] == [
-        "", "Connection establishment rate", "Validated connection establishment rate", "Throughput in phase 2",
-        "Throughput in phase 2",
-    ]  # fmt: skip
-    assert [block.unit for block in table[0].blocks[3:]] == [
-        "frames/s per direction, bidirectional",
-        "frames/s, upload (Initiator only)",
+    (table,) = series_tables(all_kinds())
+    assert [column.heading for column in table.columns] == ["number of sessions", "400,000", "4,000,000"]
+    assert [row[0] for row in table.rows if len(row) == 1] == [
+        "Connection establishment rate, connections/s",
+        "Validated connection establishment rate, connections/s",
+        "Throughput in phase 2, frames/s per direction, bidirectional",
+        "Throughput in phase 2, frames/s, upload (Initiator only)",
     ]
+    assert {table.rows[place][0] for place in table.strong_rows} == {"Median"}
+    assert len(table.strong_rows) == 4
     assert cells(all_kinds(), "Phase 1, connections/s") == ("60,000 \u2013 120,000",) * 2
 
 
@@ -116,29 +138,34 @@ def test_a_rate_that_was_measured_for_some_numbers_only_leaves_dashes() -> None:
         run("connection_establishment_rate", (80_000,), count=10_000),
         run("throughput", (50_000,), count=10_000, direction="bidirectional"),
     ]
-    throughput = stateful.series_tables(document(runs))[0].blocks[2]
-    assert next(row.cells for row in throughput.rows if row.label == "Median") == ("\u2013", "50,000")
-    assert "Median / previous median" not in [row.label for row in throughput.rows]
+    (table,) = series_tables(document(runs))
+    heading = ("Throughput in phase 2, frames/s per direction, bidirectional",)
+    throughput = table.rows[table.rows.index(heading) + 1 :]
+    assert next(row[1:] for row in throughput if row[0] == "Median") == ("\u2013", "50,000")
+    assert "Median / previous median" not in [row[0] for row in throughput]
 
 
 def test_the_page_shows_everything_once_and_loads_nothing() -> None:
     trial = TrialRow(
         trial_number=1, run=3, repetition=1, attempt=1, purpose="search", frames_per_second=497_654,
-        duration_ns=60 * SECOND, outcome="passed", reasons=(), phase="phase 2", connections=400_000,
+        duration_ns=60 * SECOND, outcome="passed", validity=Validity(valid=True), reasons=(), phase="phase 2",
+        connections=400_000,
         phase_one_attempts=2, directions=(
             DirectionRow(direction="forward", intended=9, offered=9, received=9, faulty=0, duplicate=0, lost=0,
                          lateness_max_ns=5),
         ),
     )  # fmt: skip
     empty = TrialRow(
-        trial_number=2, run=5, repetition=1, attempt=1, purpose="tear_down", frames_per_second=60_000, duration_ns=0,
-        outcome="passed", reasons=(), phase="tear-down, empty table", connections=0, directions=(),
+        trial_number=2, run=5, repetition=1, attempt=1, purpose="event", frames_per_second=60_000, duration_ns=0,
+        outcome="passed", validity=Validity(valid=True), reasons=(), phase="tear-down, empty table", connections=0,
+        directions=(),
     )  # fmt: skip
     page = page_of(all_kinds(), trials=(trial, empty))
     assert "src=" not in page
     text = Words(page).text
     for part in (
-        "gateway under test, 64-octet IPv4 / 84-octet IPv6 frames (RFC 9693 section 6)",
+        "gateway under test 1.0, stateful NAT64, IPv6 inside (left), IPv4 outside (right).",
+        "64-octet IPv4 / 84-octet IPv6 frames (RFC 9693 section 6)",
         "Rates against number of connections",
         "Connection tear-down rate",
         "Connection tracking table capacity",
@@ -150,7 +177,8 @@ def test_the_page_shows_everything_once_and_loads_nothing() -> None:
         "phase 1 timeout 500ms, gap between the phases 500ms",
         "phase 2 400,000 2 497,654",
         "tear-down, empty table 0",
-        "maximum connection establishment rate: binary, from 1 to 12,000,000 connections/s",
+        "connection establishment rate: binary, from 1 to 12,000,000 connections/s; loss tolerance 0 %",
+        "throughput: binary, from 1 to 12,000,000 frames/s; loss tolerance 0 %",
     ):
         assert part in text, part
     assert text.count("Rates against number of connections") == 1
@@ -167,17 +195,23 @@ def test_no_figure_is_cut_at_any_width(width: int) -> None:
     assert max(len(line) for line in text.splitlines()) <= width
 
 
-def test_many_numbers_of_connections_become_rows() -> None:
+def test_many_numbers_of_connections_become_several_tables() -> None:
     counts = [10**5 * number for number in range(1, 12)]
-    page = page_of(series_of([600_000 - count // 10 for count in counts], counts))
-    table = page[page.index("RFC 9693 section 6)</caption>") :]
-    heading = table[: table.index("</thead>")]
-    assert "Minimum (p1)" in heading
-    assert heading.count("1,100,000") == 0
+    found = series_of([600_000 - count // 10 for count in counts], counts)
+    tables = list(series_tables(found))
+    shown = [[column.heading for column in table.columns[1:]] for table in tables]
+    assert [len(headings) for headings in shown] == [8, 3]
+    assert [heading for headings in shown for heading in headings] == [f"{count:,}" for count in counts]
+    assert [row[0] for row in tables[0].rows] == [row[0] for row in tables[1].rows]
+    ratios = [next(row[1:] for row in table.rows if row[0] == "Median / previous median") for table in tables]
+    assert ratios[0][0] == "\u2013"
+    assert ratios[1] == ("0.98", "0.98", "0.98")  # the first of them is to the last column of the table before
+    page = page_of(found)
+    assert page.count("RFC 9693 section 6)</caption>") == 2
     assert all(len(set(rows)) == 1 for rows in Columns(page).tables)
 
 
-def behaviour(**changes: int) -> BehaviourPart:
+def behaviour(**changes: int) -> Behaviour:
     return PRESERVED.model_copy(update=changes)
 
 
@@ -192,7 +226,7 @@ def behaviour(**changes: int) -> BehaviourPart:
         (behaviour(sources_compared=0), "was not seen"),
     ],
 )
-def test_mapping_in_words(seen: BehaviourPart, expected: str) -> None:
+def test_mapping_in_words(seen: Behaviour, expected: str) -> None:
     assert expected in observed.mapping_sentence(seen)
 
 
@@ -205,7 +239,7 @@ def test_ports_in_words() -> None:
 
 
 def test_counts_that_differ_are_told_with_their_numbers() -> None:
-    counts = GatewayCountsPart(
+    counts = GatewayCounts(
         phase_one=10,
         phase_one_equal=7,
         phase_one_minimum=1000,
@@ -236,34 +270,40 @@ def test_several_gateways_are_compared_at_the_top() -> None:
     router = document([plain], name="router", technology="router44", inside=None, table=None)
     text = Words(page_of(nat, router)).text
     top = text[: text.index("Goal and campaign file")]
-    assert "Connection establishment rate, connections/s. Each gateway has its own chapter below." in top
+    assert "All gateways" in top
+    assert "Connection establishment rate, connections/s" in top
+    assert "Throughput, frames/s in one direction" in top
     assert "98,680" in top
     assert "7,000,000" in top
     assert all(len(set(rows)) == 1 for rows in Columns(page_of(nat, router)).tables)
 
 
 def test_the_plot_has_a_line_for_each_rate() -> None:
-    drawn = plots.connections_plot(all_kinds().runs)
+    drawn = connections_plot(all_kinds())
     assert drawn is not None
     for label in (
-        "establishment, connections/s", "validated establishment, connections/s", "bidirectional throughput, frames/s",
-        "upload throughput, frames/s", "number of connections", "400k",
-    ):  # fmt: skip
+        "connection establishment rate, connections/s, forward",
+        "validated connection establishment rate, connections/s, forward",
+        "throughput, frames/s, bidirectional",
+        "throughput, frames/s, forward",
+        "connection tear-down rate, connections/s, forward",
+        "number of connections",
+        "400k",
+    ):
         assert label in drawn
-    assert drawn == plots.connections_plot(all_kinds().runs)
-    assert plots.connections_plot([run("throughput", (1000,))]) is None
+    assert drawn == connections_plot(all_kinds())
+    assert connections_plot(document([run("throughput", (1000,))])) is None
 
 
 def test_frame_loss_in_phase_two_has_its_number_of_connections() -> None:
-    lost = LossPart.model_validate(
-        {
-            "direction": "reverse", "class": "foreground", "offered": 200, "forwarded": 150, "faulty": 0,
-            "loss_percent": SummaryPart.of(summarise([25])),
-        }
+    lost = ClassLoss(
+        direction="reverse", class_="foreground", offered=(200,), undelivered=(50,), lost=(50,), faulty=(0,),
+        duplicate=(0,), reordered=(0,), longest_run=(50,),
     )  # fmt: skip
-    point = LossPointPart(frames_per_second=1000, repetitions=1, tester_limited=0, directions=(lost,))
-    found = document([run("frame_loss", count=10_000, direction="bidirectional", changes={"points": (point,)})])
-    said = statements.statement(found, found.runs[0], "").sentence
+    point = LossPoint(frames_per_second=1000, repetitions=1, tester_limited=0, losses=(lost,))
+    changes = {"points": (point,), "duration_ns": SECOND, "maximum": 1000}
+    found = document([run("frame_loss", count=10_000, direction="bidirectional", changes=changes)])
+    said = sentence(found)
     assert "Frame loss: up to 25.00 % at 1,000 frames/s" in said
     assert "10,000 connections" in said
     page = page_of(found)
@@ -274,15 +314,35 @@ def test_frame_loss_in_phase_two_has_its_number_of_connections() -> None:
 
 def test_headlines_are_the_ends_of_a_series() -> None:
     found = series_of((600_000, 500_000, 400_000), (1000, 10_000, 100_000))
-    part = ReportPart(document=found, provenance=None, trials=(), campaign_text="")
-    assert [said.figure for said in part.headlines] == ["600,000", "400,000"]
-    assert len(part.statements) == 3
+    assert [large.figure for large in headlines(found)] == ["600,000", "400,000"]
+    assert len(report_of(part_of(found)).sentences) == 3
 
 
 def test_the_csv_has_units_and_numbers_of_connections() -> None:
-    rows = to_csv(all_kinds()).splitlines()
-    assert any("connection_establishment_rate,forward,,64,84,1,1,400000,,,486577,483153,490001" in row for row in rows)
-    assert any("validated_connection_establishment_rate" in row and ",4000000,1," in row for row in rows)
-    assert sum("connections/s deleted" in row for row in rows) == 2
-    assert sum("ns to delete none" in row for row in rows) == 2
-    assert any("connections held" in row and "4194300.5" in row for row in rows)
+    rows = list(csv.DictReader(io.StringIO(to_csv(all_kinds().rows()))))
+    (rate,) = (row for row in rows if row["procedure"] == "connection_establishment_rate" and row["run"] == "1")
+    assert (rate["direction"], rate["class"]) == ("forward", "")
+    assert (rate["frame_size_ipv4"], rate["frame_size_ipv6"]) == ("64", "84")
+    assert (rate["foreground_m"], rate["foreground_n"], rate["connections"]) == ("1", "1", "400000")
+    assert (rate["median"], rate["p1"], rate["p99"], rate["unit"]) == ("486577", "483153", "490001", "connections/s")
+    validated = [row for row in rows if row["procedure"] == "validated_connection_establishment_rate"]
+    assert [(row["connections"], row["alpha"]) for row in validated] == [("400000", "1"), ("4000000", "1")]
+    named = [(row["quantity"], row["unit"], row["repetitions"]) for row in rows]
+    assert named.count(("connection tear-down rate", "connections/s", "3")) == 2
+    assert named.count(("time to delete all connections", "ns", "3")) == 2
+    assert named.count(("time to delete no connection", "ns", "3")) == 2
+    (capacity,) = (row for row in rows if row["quantity"] == "connection tracking table capacity")
+    assert (capacity["median"], capacity["unit"], capacity["connections"]) == ("4194300.5", "connections", "")
+
+
+def test_an_uncertain_rate_is_shown_large_in_parentheses_and_not_compared() -> None:
+    uncertain = tear_down_run(400_000, (430, 445, 480), (290, 300, 310))
+    found = document([uncertain])
+    assert headline(found) == ("(2,758,621)", "connections/s")
+    assert "Uncertain: the spreads of both times exceed a tenth of their difference" in sentence(found)
+    rates = [row for row in found.rows() if row.quantity.is_headline]
+    assert plot_against(rates, "connections", name="", places_min=1) is None
+    certain = document([tear_down_run(400_000, (4450, 4450, 4450), (300, 300, 300))])
+    assert headline(certain) == ("96,386", "connections/s")
+    assert list(share_rows([certain, found])) == []
+    assert len(list(share_rows([certain, certain.model_copy(update={"name": "again"})]))) == 1

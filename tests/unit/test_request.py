@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.trial.request import frames_request, open_request, resolve_requests, trial_request
 

@@ -7,26 +7,30 @@ from typing import Any
 
 import pytest
 from conftest import NatCampaign
+from given_trials import GivenTrials
 from simulated_campaigns import measure
 from tests import trial_facts
 from tests.trial_facts import blank
 
 from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.events import Event, TrialFinished
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.gateway_reset import GatewayReset
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.load import campaign_from_dict
-from gatemark.config.model import Campaign, GatewayControlModel, GatewayTableModel
+from gatemark.config.model import Campaign
+from gatemark.config.tables import GatewayControlModel, GatewayTableModel
 from gatemark.dut.commands import run_command
 from gatemark.dut.control import GatewayControl
 from gatemark.dut.recipe import built_in_recipes, load_recipe
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import TestBedError
 from gatemark.procedures.measured import Measured
-from gatemark.procedures.reset import ResetPlan, reset_of
+from gatemark.procedures.reset import run as procedure
+from gatemark.procedures.reset.result import ResetResult
+from gatemark.procedures.reset.run import ResetPlan
 from gatemark.search.goal import Observation, Outcome
 from gatemark.trial.record import ResetFacts
 from gatemark.trial.report import Counts, DirectionResult, LossFacts, TrialReport
@@ -34,14 +38,7 @@ from gatemark.trial.report import Counts, DirectionResult, LossFacts, TrialRepor
 SECOND = 1_000_000_000
 MS = 1_000_000
 FRAMES = 4000
-PLAN = ResetPlan(
-    kind="software",
-    load=1000,
-    is_measured_throughput=True,
-    before_ns=SECOND,
-    observe_ns=3 * SECOND,
-    period=1,
-)
+TABLE = {"load": 1000, "before": "1s", "observe": "3s"}
 OBSERVED = Observation(frames_per_second=1000, duration_ns=4 * SECOND, outcome=Outcome.FAILED)
 
 
@@ -71,45 +68,51 @@ def measured(
     return trial_facts.measured(OBSERVED, report, reset=ResetFacts(began_ns=began_ns, took_ns=5 * MS))
 
 
+def reset_of(*trials: Measured) -> ResetResult:
+    wanted = campaign(reset=TABLE)
+    (run,) = make_plan(wanted).runs
+    return procedure.measure(GivenTrials(wanted, run, trials))
+
+
 class TestFigures:
     def test_both_methods(self) -> None:
-        found = reset_of(PLAN, [measured(lost=310, run=300, first=1004, last=1330)])
+        found = reset_of(measured(lost=310, run=300, first=1004, last=1330))
         (series,) = found.series
         assert series.outcomes == ("recovered",)
-        assert series.reset_ns_by_loss == (310 * MS,)
-        assert series.reset_ns_by_gap == (301 * MS,)
+        assert series.reset_by_loss_ns.values == (310 * MS,)
+        assert series.reset_by_gap_ns.values == (301 * MS,)
         assert (series.first_loss_ns, series.last_loss_ns) == ((1004 * MS,), (1330 * MS,))
         assert (found.began_ns, found.took_ns) == ((SECOND,), (5 * MS,))
-        assert not found.lost_before(series)
+        assert not series.lost_before
 
     def test_no_loss_is_no_time(self) -> None:
-        (series,) = reset_of(PLAN, [measured()]).series
-        assert (series.outcomes, series.recovered) == (("no_loss",), (True,))
-        assert (series.reset_ns_by_loss, series.reset_ns_by_gap) == ((0,), (0,))
+        (series,) = reset_of(measured()).series
+        assert series.outcomes == ("no_loss",)
+        assert (series.reset_by_loss_ns.values, series.reset_by_gap_ns.values) == ((0,), (0,))
         assert series.first_loss_ns == (None,)
         assert series.average_ns is None
 
     @pytest.mark.parametrize(("last", "outcome"), [(FRAMES - 31, "recovered"), (FRAMES - 30, "not_recovered")])
     def test_a_loss_within_the_last_hundredth_is_no_recovery(self, last: int, outcome: str) -> None:
-        (series,) = reset_of(PLAN, [measured(lost=2000, first=1001, last=last)]).series
+        (series,) = reset_of(measured(lost=2000, first=1001, last=last)).series
         assert series.outcomes == (outcome,)
-        assert series.recovered == (outcome == "recovered",)
 
     def test_faulty_frames_count_as_lost_and_make_the_end_unknown(self) -> None:
-        (series,) = reset_of(PLAN, [measured(lost=300, first=1004, last=1304, faulty=50)]).series
-        assert (series.outcomes, series.recovered) == (("unknown",), (False,))
-        assert series.reset_ns_by_loss == (350 * MS,)
-        assert series.reset_ns_by_gap == (301 * MS,)
+        (series,) = reset_of(measured(lost=300, first=1004, last=1304, faulty=50)).series
+        assert series.outcomes == ("unknown",)
+        assert (series.undelivered, series.faulty) == ((350,), (50,))
+        assert series.reset_by_loss_ns.values == (350 * MS,)
+        assert series.reset_by_gap_ns.values == (301 * MS,)
         assert series.average_ns is None
 
     def test_a_loss_before_the_reset_is_not_the_resets(self) -> None:
-        found = reset_of(PLAN, [measured(lost=310, first=900, last=1330)])
-        assert found.lost_before(found.series[0])
+        found = reset_of(measured(lost=310, first=900, last=1330))
+        assert found.series[0].lost_before
 
     def test_the_mean_needs_every_repetition(self) -> None:
         good = [measured(lost=lost, first=1004, last=1400) for lost in (300, 301)]
-        assert reset_of(PLAN, good).series[0].average_ns == 300 * MS + MS // 2
-        assert reset_of(PLAN, [*good, measured()]).series[0].average_ns is None
+        assert reset_of(*good).series[0].average_ns == 300 * MS + MS // 2
+        assert reset_of(*good, measured()).series[0].average_ns is None
 
     def test_a_class_has_the_rate_of_its_frames(self) -> None:
         """Of every ten frames nine are foreground: 90 of them lost one after the other took 100 frames of time."""
@@ -128,8 +131,8 @@ class TestFigures:
             foreground=kind,
         )
         report = blank(TrialReport, directions=(mixed,))
-        (series,) = reset_of(PLAN, [trial_facts.measured(OBSERVED, report, reset=trial.record.reset)]).series
-        assert series.reset_ns_by_loss == (100 * MS,)
+        (series,) = reset_of(trial_facts.measured(OBSERVED, report, reset=trial.record.reset)).series
+        assert series.reset_by_loss_ns.values == (100 * MS,)
 
 
 class Gateway:
@@ -199,46 +202,41 @@ class TestCampaign:
     @pytest.mark.parametrize("reset_ns", [100 * MS, 700 * MS])
     def test_the_time_is_that_of_the_gateway(self, path: Path, reset_ns: int) -> None:
         (result,) = measure(path, SimulatedDevice(capacity_forward=10**6, reset_ns=reset_ns), campaign())
-        assert result.run.cell.frame_sizes.ipv4 == 84
-        found = result.resets
-        assert found is not None and result.refused is None
-        assert (found.load, found.is_measured_throughput, found.measured) == (10_000, False, 2)
-        (series,) = found.series
-        assert series.recovered == (True, True)
-        assert series.reset_ns_by_loss == (reset_ns, reset_ns)
-        assert series.reset_ns_by_gap == (reset_ns + 100_000, reset_ns + 100_000)
-        assert not found.lost_before(series)
+        assert result.frame_sizes.ipv4 == 84
+        assert result.refused is None
+        assert (result.frames_per_second, result.throughput_measured, result.repetitions) == (10_000, False, 2)
+        (series,) = result.series
+        assert series.outcomes == ("recovered", "recovered")
+        assert series.reset_by_loss_ns.values == (reset_ns, reset_ns)
+        assert series.reset_by_gap_ns.values == (reset_ns + 100_000, reset_ns + 100_000)
+        assert not series.lost_before
 
     def test_the_lowest_throughput_found_is_the_load(self, path: Path) -> None:
         throughput = {"maximum": 100_000, "minimum": 100, "resolution": 100, "search_duration": "1s"}
         wanted = campaign(throughput=throughput, reset={"before": "1s", "observe": "3s"})
         results = measure(path, SimulatedDevice(capacity_forward=20_000, noise=0.1, reset_ns=MS), wanted)
-        searched = next(found for found in results if found.run.cell == results[-1].run.cell)
-        assert results[-1].resets is not None
-        assert results[-1].resets.load == min(searched.lower_bounds)
-        assert results[-1].resets.is_measured_throughput
+        searched = next(found for found in results if found.frame_sizes == results[-1].frame_sizes)
+        assert results[-1].frames_per_second == min(searched.lower_bounds)
+        assert results[-1].throughput_measured
 
     def test_a_gateway_that_stays_away_has_not_recovered(self, path: Path) -> None:
         (result,) = measure(path, SimulatedDevice(capacity_forward=10**6, reset_ns=9 * SECOND), campaign())
-        assert result.resets is not None
-        assert result.resets.series[0].outcomes == ("not_recovered", "not_recovered")
+        assert result.series[0].outcomes == ("not_recovered", "not_recovered")
 
     def test_each_trial_says_when_the_reset_was(self, path: Path) -> None:
         events: list[Event] = []
         (result,) = measure(path, SimulatedDevice(capacity_forward=10**6, reset_ns=MS), campaign(), events=events)
         records = [event.record for event in events if isinstance(event, TrialFinished)]
-        assert result.resets is not None
-        assert result.resets.began_ns == (2 * SECOND, 2 * SECOND)  # the simulated engine speaks once, in the middle
-        assert [record.reset.took_ns for record in records if record.reset] == list(result.resets.took_ns)
+        assert result.began_ns == (2 * SECOND, 2 * SECOND)  # the simulated engine speaks once, in the middle
+        assert [record.reset.took_ns for record in records if record.reset] == list(result.took_ns)
 
     def test_an_interrupted_campaign_goes_on_where_it_stopped(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, reset_ns=100 * MS)
         (whole,) = measure(path, device, campaign())
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
         (again,) = measure(path, device, campaign())
-        assert again.resets is not None and whole.resets is not None
-        assert again.resets.series == whole.resets.series
-        assert again.resets.took_ns[0] == whole.resets.took_ns[0]
+        assert again.series == whole.series
+        assert again.took_ns[0] == whole.took_ns[0]
 
     def test_a_tester_at_its_limit_is_a_refusal(self, path: Path) -> None:
         (result,) = measure(path, SimulatedDevice(capacity_forward=10**6, tester_limit=1), campaign())
@@ -249,7 +247,7 @@ class TestCampaign:
         throughput = {"maximum": 100_000, "minimum": 100, "resolution": 100, "search_duration": "1s"}
         wanted = campaign(throughput=throughput, reset={"before": "1s", "observe": "3s"})
         result = measure(path, SimulatedDevice(capacity_forward=0), wanted)[-1]
-        assert (result.limited_by, result.resets) == ("gateway", None)
+        assert (result.limited_by, result.frames_per_second, result.series) == ("gateway", None, ())
         assert result.refused is not None and "no load passed" in result.refused
 
     def test_a_stateful_gateway_is_reset_in_phase_two(self, path: Path, nat_campaign: NatCampaign) -> None:
@@ -261,9 +259,8 @@ class TestCampaign:
         )
         device = SimulatedDevice(capacity_forward=10**6, reset_ns=300 * MS)
         *_, result = measure(path, device, wanted, events=events)
-        assert result.resets is not None
-        assert {series.direction for series in result.resets.series} == {"forward", "reverse"}
-        assert result.resets.series[0].reset_ns_by_loss == (300 * MS,)
+        assert {series.direction for series in result.series} == {"forward", "reverse"}
+        assert result.series[0].reset_by_loss_ns.values == (300 * MS,)
         record = next(event.record for event in reversed(events) if isinstance(event, TrialFinished))
         assert record.reset is not None and record.connections is not None
 
@@ -272,7 +269,7 @@ class TestCampaign:
         engine = SimulatedEngine(SimulatedDevice(capacity_forward=10**6, reset_ns=100 * MS))
         with Journal(path) as journal:
             run_campaign(wanted, make_plan(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
-        assert state.lines[1].endswith("(reset): done (reset after 2s, 1,000 frames not delivered)")
+        assert state.lines[1].endswith("(event): done (reset after 2s, 1,000 frames not delivered)")
 
     def test_a_gateway_may_take_its_time_until_it_is_well(self) -> None:
         class Booting(SimulatedEngine):
@@ -289,9 +286,7 @@ class TestCampaign:
         engine.gateway.check = check  # type: ignore[method-assign]
         wanted = campaign()
         trials = EngineTrials(campaign=wanted, engine=engine, testbed=engine.gateway, on_event=lambda _: None)
-        form = ResetPlan(
-            kind="software", load=1000, is_measured_throughput=False, before_ns=0, observe_ns=SECOND, period=1
-        ).form
+        form = ResetPlan(load=1000, before_ns=0, observe_ns=SECOND, period=1).form
         body = {
             "request": "trial",
             "trial_number": 1,

@@ -1,52 +1,59 @@
-"""result.json has a published form; every key is documented."""
+"""result.json has a published form, and what is not of this form is refused."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import jsonschema
-from pydantic import BaseModel
+import pytest
+from pydantic import ValidationError
 
 from gatemark.engine.simulated import SimulatedDevice
-from gatemark.results.provenance import Provenance
-from gatemark.results.schema import ResultDocument, json_schema
+from gatemark.procedures.registry import PROCEDURES, PublishedDocument
 from gatemark.session import measure
 from gatemark.simulated import simulated_equipment
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-
-
-def test_the_published_schema_is_the_one_in_use() -> None:
-    published = json.loads((REFERENCE / "result.schema.json").read_text(encoding="utf-8"))
-    assert published == json_schema(), "write it anew: see docs/reference/result-keys.md"
+SCHEMA = PublishedDocument.model_json_schema(mode="serialization")
 
 
 def test_a_result_file_meets_the_schema(write_campaign: Callable[..., Path], tmp_path: Path) -> None:
     device = SimulatedDevice(capacity_forward=412_345, hiccup_every=7)
     result = measure(write_campaign(frame_loss=True), output=tmp_path / "out", equipment=simulated_equipment(device))
     written = json.loads((result.folder / "result.json").read_text(encoding="utf-8"))
-    jsonschema.validate(written, json_schema())
+    jsonschema.validate(written, SCHEMA)
     assert written["schema"] == 1
-    assert ResultDocument.model_validate(written) == result.document
+    read = PublishedDocument.model_validate(written)
+    assert read.to_text() == result.document.to_text()
+    assert read.runs == result.document.runs
 
 
-def keys_of(model: type[BaseModel]) -> Iterator[str]:
-    seen: set[type[BaseModel]] = set()
-    pending: list[Any] = [model]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, type) and issubclass(current, BaseModel) and current not in seen:
-            seen.add(current)
-            for name, field in current.model_fields.items():
-                yield field.alias or name
-                pending.append(field.annotation)
-        pending.extend(getattr(current, "__args__", ()))
+def test_each_procedure_has_its_own_model_and_no_key_of_another() -> None:
+    runs = SCHEMA["properties"]["runs"]["items"]["discriminator"]["mapping"]
+    assert set(runs) == set(PROCEDURES)
+    assert {name: reference.rsplit("/", 1)[-1] for name, reference in runs.items()} == {
+        name: procedure.result.__name__ for name, procedure in PROCEDURES.items()
+    }
 
 
-def test_every_key_is_in_the_reference() -> None:
-    text = (REFERENCE / "result-keys.md").read_text(encoding="utf-8")
-    missing = {key for model in (ResultDocument, Provenance) for key in keys_of(model) if f"`{key}`" not in text}
-    assert not missing
+@pytest.mark.parametrize("damage", ["unknown key", "unknown procedure"])
+def test_what_is_no_result_is_refused(write_campaign: Callable[..., Path], tmp_path: Path, damage: str) -> None:
+    device = SimulatedDevice(capacity_forward=412_345)
+    result = measure(write_campaign(), output=tmp_path / "out", equipment=simulated_equipment(device))
+    written = json.loads(result.document.to_text())
+    written["runs"][0]["procedure" if damage == "unknown procedure" else "points"] = "another"
+    with pytest.raises(ValidationError):
+        PublishedDocument.model_validate(written)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(written, SCHEMA)
+
+
+def test_figures_that_follow_from_others_are_computed_again_on_reading(
+    write_campaign: Callable[..., Path], tmp_path: Path
+) -> None:
+    device = SimulatedDevice(capacity_forward=412_345)
+    result = measure(write_campaign(), output=tmp_path / "out", equipment=simulated_equipment(device))
+    changed = json.loads(result.document.to_text())
+    changed["runs"][0]["rate_per_direction"]["median"] = 10**9
+    assert PublishedDocument.model_validate(changed).to_text() == result.document.to_text()

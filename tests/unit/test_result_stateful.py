@@ -12,15 +12,21 @@ import jsonschema
 import pytest
 from tests.trial_facts import ORDER, blank, changed, record_of
 
+from gatemark.campaign.facts import run_facts
 from gatemark.campaign.plan import make_plan
+from gatemark.campaign.result_document import build_document
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription
-from gatemark.procedures.result import AlphaTried, Capacity, CapacityStep, RunResult, TearDown
-from gatemark.results.document import build_document
-from gatemark.results.schema import ResultDocument, RunPart, json_schema
-from gatemark.search.goal import Goal, SearchResult
+from gatemark.procedures.connection_establishment_rate.result import AlphaTried
+from gatemark.procedures.connection_tracking_table_capacity.result import CapacitySearch, CapacityStep
+from gatemark.procedures.registry import PROCEDURES, PublishedDocument
+from gatemark.results.document import ResultDocument
+from gatemark.results.part import Figure
+from gatemark.results.run import RunResult
+from gatemark.results.search import SearchGoal
+from gatemark.search.goal import SearchResult
 from gatemark.stored import trial_row
-from gatemark.trial.cell import Procedure, Run
+from gatemark.trial.cell import Run
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.trial.report import Counts, DirectionResult, EstablishedConnections, LatenessBucket, TrialReport
 from gatemark.trial.validity import Validity
@@ -60,10 +66,12 @@ def record(
 ) -> TrialRecord:
     validity = Validity(valid=True) if verdict is not None else Validity(valid=False, reasons=("phase 1: lost",))
     order = replace(ORDER, run=replace(ORDER.run, number=run), step=replace(ORDER.step, **{"connections": N, **step}))
+    if facts is not None and facts.phase_one:
+        order = replace(order, connections_per_second=facts.phase_one[0].connections_per_second)
     return record_of(own, order=order, validity=validity, verdict=verdict, connections=facts)
 
 
-def planned(campaign: Campaign, procedure: Procedure) -> Run:
+def planned(campaign: Campaign, procedure: str) -> Run:
     return next(run for run in make_plan(campaign).runs if run.procedure == procedure)
 
 
@@ -75,30 +83,44 @@ def searched(*rates: int) -> tuple[SearchResult, ...]:
 
 
 def document_of(campaign: Campaign, results: Sequence[RunResult], trials: Sequence[TrialRecord] = ()) -> ResultDocument:
-    found = build_document(campaign, GATEWAY, results, trials, runs_planned=len(results))
-    written = json.loads(found.to_text())
-    jsonschema.validate(written, json_schema())
-    assert ResultDocument.model_validate(written) == found
-    return found
+    validities = [trial.validity for trial in trials]
+    built = build_document(campaign, GATEWAY, results, validities, runs_planned=len(results))
+    written = json.loads(built.to_text())
+    jsonschema.validate(written, PublishedDocument.model_json_schema(mode="serialization"))
+    read = PublishedDocument.model_validate(written)
+    assert read.to_text() == built.to_text()
+    assert read.runs == built.runs
+    return read
 
 
-def run_of(campaign: Campaign, procedure: Procedure, trials: Sequence[TrialRecord] = (), **found: Any) -> RunPart:
+def result_of(
+    campaign: Campaign, procedure: str, trials: Sequence[TrialRecord] = (), *, limited_by: str = "gateway", **own: Any
+) -> RunResult:
+    facts = run_facts(campaign, planned(campaign, procedure), trials)
+    return PROCEDURES[procedure].result(**{**facts, "limited_by": limited_by, **own})
+
+
+def run_of(campaign: Campaign, procedure: str, trials: Sequence[TrialRecord] = (), **own: Any) -> Any:
+    """The result of a run with these trials, as it is read back from `result.json`."""
     run = planned(campaign, procedure)
-    own = [changed(trial, order=replace(trial.order, run=run)) for trial in trials]
-    return document_of(campaign, [RunResult(run=run, limited_by="gateway", **found)], own).runs[0]
+    of_run = [changed(trial, order=replace(trial.order, run=run)) for trial in trials]
+    return document_of(campaign, [result_of(campaign, procedure, of_run, **own)], of_run).runs[0]
 
 
-GOAL = Goal(maximum=100_000, minimum=1, resolution=100, connections=N)
+GOAL = SearchGoal(
+    search="binary", maximum=100_000, minimum=1, loss_tolerance=Fraction(0), search_duration_ns=None, duration_ns=None
+)
 ESTABLISHMENT = {"maximum": "100k"}
 
 
 def test_an_establishment_rate_has_connections_per_second_and_no_frame_rate(nat_campaign: NatCampaign) -> None:
     campaign = nat_campaign(connection_establishment_rate=ESTABLISHMENT)
     found = run_of(campaign, "connection_establishment_rate", goal=GOAL, repetitions=searched(5000, 5200))
-    assert found.rate_per_direction is None
+    assert not hasattr(found, "rate_per_direction")
     assert found.connections_per_second is not None
     assert (found.connections_per_second.median, found.lower_bound, found.upper_bound) == (5100, 5000, 5300)
-    assert (found.goal.duration_ns, found.goal.search, found.goal.resolution) == (None, "binary", 100)
+    assert (found.goal.duration_ns, found.goal.search) == (None, "binary")
+    assert {search.resolution for search in found.repetitions} == {100}
     assert found.connections is not None
     assert (found.connections.initiator, found.connections.count) == ("left", N)
     assert (found.connections.source_ports.ports, found.connections.destination_ports.ports) == (40_000, 1)
@@ -116,8 +138,10 @@ def test_alpha_and_what_was_tried_for_it(nat_campaign: NatCampaign) -> None:
         alpha=Fraction(4, 5),
         alphas_tried=(AlphaTried(alpha=Fraction(1), lower_bound=None), AlphaTried(alpha=Fraction(4, 5), lower_bound=5)),
     )
-    assert found.alpha == "4/5"
-    assert [(one.alpha, one.lower_bound) for one in found.alphas_tried] == [("1", None), ("4/5", 5)]
+    assert found.alpha == Fraction(4, 5)
+    assert [(tried.alpha, tried.lower_bound) for tried in found.alphas_tried] == [(1, None), (Fraction(4, 5), 5)]
+    published = json.loads(found.model_dump_json())
+    assert (published["alpha"], published["alphas_tried"][0]["alpha"]) == ("4/5", "1")
 
 
 def test_phase_one_before_throughput_is_told_apart(nat_campaign: NatCampaign) -> None:
@@ -137,10 +161,11 @@ def test_phase_one_before_throughput_is_told_apart(nat_campaign: NatCampaign) ->
             record(0, report(5), filled),
             record(0, failed.phase_one[-1].report, failed, verdict=None),
         ],
+        goal=GOAL,
         repetitions=searched(8000),
     )
     assert found.rate_per_direction is not None
-    assert found.connections_per_second is None
+    assert not hasattr(found, "connections_per_second")
     assert found.connections is not None
     first, counts, seen = (getattr(found.connections, name) for name in ("phase_one", "gateway_counts", "behaviour"))
     assert (first.attempts, first.failed) == (4, 3)
@@ -167,65 +192,92 @@ def test_counts_are_compared_only_where_the_tester_saw_all_connections(nat_campa
     assert (found.gateway_counts.phase_one, found.gateway_counts.phase_one_equal) == (2, 1)
     assert (found.gateway_counts.phase_one_minimum, found.gateway_counts.phase_one_maximum) == (N, N + 3)
     assert found.gateway_counts.phase_two == 0
-    uncounted = run_of(campaign, "connection_establishment_rate", [record(0, report(1), ConnectionFacts())])
+    uncounted = run_of(
+        campaign,
+        "connection_establishment_rate",
+        [record(0, report(1), ConnectionFacts())],
+        goal=GOAL,
+        repetitions=searched(5000),
+    )
     assert uncounted.connections is not None
     assert uncounted.connections.gateway_counts is None
 
 
 def test_tear_down_comes_from_unrounded_medians(nat_campaign: NatCampaign) -> None:
-    times = TearDown(connections=N, full_ns=(30, 10, 21), empty_ns=(4, 4, 6))
-    found = run_of(nat_campaign(connection_tear_down_rate={}), "connection_tear_down_rate", tear_down=times).tear_down
-    assert found is not None
-    assert (found.full_ns.median, found.full_ns.p1, found.full_ns.p99, found.net_ns) == (21, 10, 30, 17)
+    times = {"full_ns": Figure.of((30, 10, 21)), "empty_ns": Figure.of((4, 4, 6))}
+    found = run_of(nat_campaign(connection_tear_down_rate={}), "connection_tear_down_rate", **times)
+    full = found.full_ns.summary
+    assert (full.median, full.p1, full.p99, found.net_ns) == (21, 10, 30, 17)
     assert found.connections_per_second == pytest.approx(N * 10**9 / 17)
     assert not found.reliable
 
 
 def steps(*sizes: tuple[str, int, int | None]) -> tuple[CapacityStep, ...]:
     return tuple(
-        CapacityStep(search=search, connections=size, rate=rate, stop_rate=1, stored=rate is not None)  # type: ignore[arg-type]
+        CapacityStep(search=search, connections=size, rate=rate, stop_rate=1)  # type: ignore[arg-type]
         for search, size, rate in sizes
     )
+
+
+CAPACITY: dict[str, Any] = {
+    "alpha": 1, "beta": "1/5", "gamma": "2/5", "resolution": 1, "rate_resolution": 1000, "maximum": 10**6,
+}  # fmt: skip
 
 
 def test_a_capacity_has_the_symbols_of_the_rfc(nat_campaign: NatCampaign) -> None:
     campaign = nat_campaign(
         connection_tracking_table_capacity={"start": 1000, "maximum_rate": "10k", "rate_resolution": "1k"}
     )
-    whole = steps(
-        ("start", 1000, 9000), ("exponential", 2000, 8000), ("exponential", 4000, None), ("binary", 3000, None),
-        ("binary", 2500, 7000),
-    )  # fmt: skip
-    capacities = (
-        Capacity(
-            kind="found", capacity=2500, upper_bound=2501, steps=whole, overflow="evicted", lost_connections="oldest"
-        ),
-        Capacity(kind="found", capacity=2501, upper_bound=2502, steps=whole[:3], overflow="refused"),
+    tried: list[tuple[str, int, int | None]] = [
+        ("start", 1000, 9000),
+        ("exponential", 2000, 8000),
+        ("exponential", 4000, None),
+        ("binary", 3000, None),
+    ]
+    capacities = tuple(
+        CapacitySearch(
+            kind="found",
+            c0=1000,
+            start=SearchResult(
+                kind="found", lower_bound=9000, upper_bound=10_000, resolution=1000, highest_load=10_000
+            ),
+            steps=steps(*tried, ("binary", held, 7000), ("binary", held + 1, None)),
+            overflow=overflow,
+            lost_connections=lost,
+        )
+        for held, overflow, lost in ((2500, "evicted", "oldest"), (2501, "refused", None))
     )
-    found = run_of(
-        campaign, "connection_tracking_table_capacity", capacities=capacities, goal=replace(GOAL, alpha=Fraction(1))
-    )
-    assert found.capacity is not None
-    assert found.alpha == "1"
-    assert (found.capacity.beta, found.capacity.gamma, found.capacity.resolution) == ("1/5", "2/5", 1)
-    first = found.capacity.repetitions[0]
+    found = run_of(campaign, "connection_tracking_table_capacity", **CAPACITY, repetitions=capacities)
+    assert (found.alpha, found.beta, found.gamma) == (1, Fraction(1, 5), Fraction(2, 5))
+    assert (found.resolution, found.rate_resolution) == (1, 1000)
+    published = json.loads(found.model_dump_json())
+    assert [published[name] for name in ("alpha", "beta", "gamma")] == ["1", "1/5", "2/5"]
+    first = found.repetitions[0]
     assert (first.c0, first.r0, first.cs, first.rs, first.ct, first.rt) == (1000, 9000, 2000, 8000, 4000, None)
-    assert (first.lower_bound, first.overflow, first.lost_connections) == (2500, "evicted", "oldest")
+    assert (first.lower_bound, first.upper_bound) == (2500, 2501)
+    assert (first.overflow, first.lost_connections) == ("evicted", "oldest")
     assert (found.lower_bound, found.upper_bound) == (2500, 2502)
-    assert found.capacity.capacity is not None
-    assert found.capacity.capacity.median == 2500.5
-    assert found.connections is not None
+    assert found.capacity.median == 2500.5
+    assert (found.r0.median, found.rs.median) == (9000, 8000)
     assert (found.connections.count, found.connections.source_ports.ports) == (None, 40_000)
 
 
 def test_a_capacity_that_the_tester_limited_has_no_figure(nat_campaign: NatCampaign) -> None:
     campaign = nat_campaign(connection_tracking_table_capacity={"start": 1000, "maximum_rate": "10k"})
-    run = planned(campaign, "connection_tracking_table_capacity")
-    spoilt = Capacity(kind="tester_limited", capacity=None, upper_bound=None, steps=())
-    part = document_of(campaign, [RunResult(run=run, limited_by="tester", capacities=(spoilt,), goal=GOAL)]).runs[0]
-    assert part.capacity is not None
-    assert part.capacity.capacity is None
-    assert (part.capacity.repetitions[0].c0, part.capacity.repetitions[0].r0, part.lower_bound) == (1000, None, None)
+    limit = SearchResult(
+        kind="tester_limited",
+        lower_bound=None,
+        upper_bound=None,
+        resolution=1,
+        highest_load=10_000,
+        tester_limited_at=10_000,
+    )
+    spoilt = CapacitySearch(kind="tester_limited", c0=1000, start=limit, steps=())
+    found = run_of(
+        campaign, "connection_tracking_table_capacity", limited_by="tester", **CAPACITY, repetitions=(spoilt,)
+    )
+    assert (found.capacity, found.r0, found.rs) == (None, None, None)
+    assert (found.repetitions[0].c0, found.repetitions[0].r0, found.lower_bound) == (1000, None, None)
 
 
 def test_zero_checksums_are_counted_once_for_each_phase(nat_campaign: NatCampaign) -> None:
@@ -235,9 +287,9 @@ def test_zero_checksums_are_counted_once_for_each_phase(nat_campaign: NatCampaig
         record(0, report(5, zero_checksum=1), ConnectionFacts(phase_one=(attempt(1, 9, zero_checksum=2),))),
         record(0, only_first.report, ConnectionFacts(phase_one=(only_first,)), verdict=None),
     ]
-    assert run_of(campaign, "throughput", trials, repetitions=searched(8000)).zero_checksum == 7
+    assert run_of(campaign, "throughput", trials, goal=GOAL, repetitions=searched(8000)).zero_checksum == 7
     strict = nat_campaign("nat64", throughput={"maximum": "10k"})
-    assert run_of(strict, "throughput", trials, repetitions=searched(8000)).zero_checksum is None
+    assert run_of(strict, "throughput", trials, goal=GOAL, repetitions=searched(8000)).zero_checksum is None
 
 
 def test_the_gateway_is_described_with_its_table(nat_campaign: NatCampaign) -> None:
@@ -250,19 +302,21 @@ def test_the_gateway_is_described_with_its_table(nat_campaign: NatCampaign) -> N
     assert gateway.pool == ("198.18.0.1/32",)
     assert gateway.pool_ports is not None
     assert (gateway.pool_ports.minimum, gateway.pool_ports.maximum) == (1024, 65535)
-    assert gateway.processors is None
+    assert gateway.cores is None
 
 
 def test_no_compliance_with_an_informational_rfc_is_claimed(nat_campaign: NatCampaign) -> None:
     standard = {"duration": "60s", "settle": "2s", "learn": "2s", "drain": "2s", "rest": "5s"}
     campaign = nat_campaign(throughput={"maximum": "10k"}, frame_loss=None, trial=standard)
-    claim = document_of(campaign, []).claim
+    throughput = result_of(campaign, "throughput", goal=GOAL, repetitions=searched(8000))
+    claim = document_of(campaign, [throughput]).claim
     assert claim.level == "conditional"
     assert "RFC 9693" not in claim.sentence
     assert claim.informational is not None
     assert claim.informational.startswith("RFC 9693 is informational, so no compliance with it is claimed")
     rates_only = nat_campaign(connection_establishment_rate=ESTABLISHMENT, frame_loss=None, trial=standard)
-    assert document_of(rates_only, []).claim.level == "none"
+    rate = result_of(rates_only, "connection_establishment_rate", goal=GOAL, repetitions=searched(8000))
+    assert document_of(rates_only, [rate]).claim.level == "none"
 
 
 FIRST, SECOND = attempt(1, 10_000), report(7)
@@ -277,8 +331,8 @@ FILLED = ConnectionFacts(phase_one=(FIRST,))
         (FILLED, SECOND, {}, "phase 2", 1),
         (FILLED, FIRST.report, {}, "phase 1 only", 1),
         (FILLED, SECOND, {"alpha": Fraction(1)}, "validation", 1),
-        (FILLED, SECOND, {"purpose": "tear_down"}, "tear-down", 1),
-        (ConnectionFacts(), SECOND, {"purpose": "tear_down", "connections": 0}, "tear-down, empty table", 0),
+        (FILLED, SECOND, {"tears_down": True}, "tear-down", 1),
+        (ConnectionFacts(), SECOND, {"tears_down": True, "connections": 0}, "tear-down, empty table", 0),
     ],
 )
 def test_rows_of_trials_name_the_phase(

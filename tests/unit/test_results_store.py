@@ -10,8 +10,9 @@ import pytest
 
 from gatemark.bed_kinds import BED_KINDS, BedKindName
 from gatemark.errors import ResultError
-from gatemark.results.provenance import PortFact, medium_rate
+from gatemark.results.provenance import PortFact
 from gatemark.results.store import ResultFolder, default_folder, writing
+from gatemark.results.this_machine import medium_rate
 from gatemark.results.toml_text import to_toml
 
 

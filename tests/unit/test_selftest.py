@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.cli.main import main
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.stateful import tuple_space
 from gatemark.dut.wire import WireTestBed
 from gatemark.engine.simulated import SimulatedDevice
@@ -170,7 +170,7 @@ def test_a_self_test_of_another_machine_or_a_damaged_one_is_none(state_folder: P
 
 def entry(octets: int, rate: int, *, direction: str = "forward", mode: str = "fixed") -> Entry:
     return Entry(
-        family="ipv4", frame_octets=octets, direction=direction, mode=mode, frames_per_second=rate, kind="throughput",  # type: ignore[arg-type]
+        family="ipv4", frame_octets=octets, direction=direction, mode=mode, frames_per_second=rate, kind="frames",  # type: ignore[arg-type]
         connections=None, limited="",
     )  # fmt: skip
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from gatemark.campaign.events import Event, EventCallback, TrialFinished, TrialStarted
-from gatemark.config.load import load_campaign
+from gatemark.campaign.file import load_campaign
 from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import GatemarkError, Interrupted, ResultError
-from gatemark.results.schema import ResultDocument
+from gatemark.results.document import ResultDocument
 from gatemark.session import measure, open_result, rebuild_report, resume_campaign
 from gatemark.simulated import SimulatedTestBed, simulated_equipment
 

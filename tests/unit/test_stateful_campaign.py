@@ -11,14 +11,13 @@ import pytest
 
 from gatemark.campaign import runner
 from gatemark.campaign.events import Event, RunStarted, TrialFinished
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign, run_single_trial
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError, ResultError, TestBedError
-from gatemark.procedures.result import RunResult
 from gatemark.trial.record import TrialRecord
 
 RATES: dict[str, Any] = {"maximum": "200k", "minimum": "1k", "resolution": "1k"}
@@ -53,7 +52,7 @@ def campaign(*, udp_timeout: str = "300s", **tables: Any) -> Campaign:
 
 def run(
     path: Path, wanted: Campaign, device: SimulatedDevice, *, events: list[Event] | None = None
-) -> tuple[tuple[RunResult, ...], SimulatedEngine]:
+) -> tuple[tuple[Any, ...], SimulatedEngine]:
     engine = SimulatedEngine(device)
     with Journal(path) as journal:
         results = run_campaign(
@@ -80,9 +79,9 @@ class TestEstablishment:
     def test_the_rate_is_found_within_the_resolution(self, path: Path) -> None:
         (result,), _ = run(path, campaign(connection_establishment_rate=RATES), gateway())
         assert result.limited_by == "gateway"
-        assert result.summary is not None
-        assert 79_000 < result.summary.median <= 80_000
-        assert result.run.cell.direction == "forward"
+        assert result.connections_per_second is not None
+        assert 79_000 < result.connections_per_second.median <= 80_000
+        assert result.direction == "forward"
         assert result.alpha is None
         for record in read_journal(path):
             step = record.order.step
@@ -93,9 +92,9 @@ class TestEstablishment:
     def test_a_tester_at_its_limit_is_never_the_gateways_result(self, path: Path) -> None:
         (result,), _ = run(path, campaign(connection_establishment_rate=RATES), gateway(tester_limit=50_000))
         assert result.limited_by == "tester"
-        assert result.summary is None
-        assert result.at_least is not None
-        assert 49_000 < result.at_least.median <= 50_000
+        assert result.connections_per_second is None
+        assert result.lower_bound is not None
+        assert all(49_000 < bound <= 50_000 for bound in (result.lower_bound, *result.lower_bounds))
 
     def test_a_gateway_that_drops_every_second_connection_has_no_rate(self, path: Path) -> None:
         wanted = campaign(connection_establishment_rate=RATES)
@@ -106,7 +105,7 @@ class TestEstablishment:
         table = {**RATES, "validated": [True, False], "alpha": "search"}
         results, _ = run(path, campaign(connection_establishment_rate=table), gateway(capacity_reverse=50_000))
         plain, validated = results
-        assert plain.run.procedure == "connection_establishment_rate"
+        assert plain.procedure == "connection_establishment_rate"
         assert [tried.alpha for tried in validated.alphas_tried] == [Fraction(1), Fraction(4, 5), Fraction(1, 2)]
         for tried, truth in zip(validated.alphas_tried, (50_000, 62_500, 80_000), strict=True):
             assert tried.lower_bound is not None
@@ -138,12 +137,12 @@ class TestPhaseTwo:
         events: list[Event] = []
         device = gateway(capacity_forward=300_000)
         (establishment, throughput, loss), _ = run(path, campaign(**self.TABLES), device, events=events)
-        assert throughput.summary is not None
-        assert 290_000 < throughput.summary.median <= 300_000
+        assert throughput.rate_per_direction is not None
+        assert 290_000 < throughput.rate_per_direction.median <= 300_000
         assert [point.frames_per_second for point in loss.points] == [400_000, 100_000]
         share = min(establishment.lower_bounds) // 2
         for record in read_journal(path):
-            if record.order.run.number == establishment.run.number:
+            if record.order.run.number == establishment.number:
                 continue
             assert record.connections is not None
             assert [attempt.connections_per_second for attempt in record.connections.phase_one] == [share]
@@ -204,9 +203,9 @@ class TestTearDown:
         wanted = campaign(connection_establishment_rate=RATES, connection_tear_down_rate={}, repetitions=3)
         (_, result), engine = run(path, wanted, gateway(tear_down_empty_ns=10**8, tear_down_connection_ns=500))
         assert result.limited_by == "gateway"
-        assert result.tear_down is not None
-        assert result.tear_down.empty_ns == (10**8,) * 3
-        assert result.tear_down.rate == 2_000_000
+        assert result.empty_ns.values == (10**8,) * 3
+        assert len(result.full_ns.values) == 3
+        assert result.connections_per_second == 2_000_000
         assert engine.gateway.held == 0
         own = [record for record in read_journal(path) if record.order.run.number == 2]
         counts = [record.order.connections for record in own if record.connections is not None]
@@ -216,7 +215,8 @@ class TestTearDown:
         wanted = campaign(connections={"count": 20_000, "rate": "40k"}, connection_tear_down_rate={})
         (result,), _ = run(path, wanted, gateway(tester_limit=1000))
         assert result.limited_by == "tester"
-        assert result.tear_down is None
+        assert (result.full_ns.values, result.empty_ns.values) == ((), ())
+        assert (result.net_ns, result.connections_per_second, result.reliable) == (None, None, False)
 
 
 class TestCapacity:
@@ -235,23 +235,23 @@ class TestCapacity:
         device = gateway(table_size=truth, overflow=overflow, noise=0.1, counts_connections=counts)
         (result,), _ = run(path, wanted, device)
         assert result.limited_by == "gateway"
-        assert len(result.capacities) == 2
-        for found in result.capacities:
-            assert (found.kind, found.capacity, found.upper_bound) == ("found", truth, truth + 1)
+        assert len(result.repetitions) == 2
+        for found in result.repetitions:
+            assert (found.kind, found.lower_bound, found.upper_bound) == ("found", truth, truth + 1)
             assert found.overflow == expected
 
     def test_the_oldest_connections_are_gone(self, path: Path) -> None:
         wanted = campaign(connections={}, connection_tracking_table_capacity=self.table(resolution=100))
         device = gateway(table_size=5000, overflow="evict", counts_connections=False)
         (result,), _ = run(path, wanted, device)
-        assert [found.lost_connections for found in result.capacities] == ["oldest"] * 2
+        assert [found.lost_connections for found in result.repetitions] == ["oldest"] * 2
 
     def test_a_gateway_that_collapses_is_started_anew(self, path: Path) -> None:
         wanted = campaign(connections={}, connection_tracking_table_capacity=self.table(resolution=10))
         (result,), engine = run(path, wanted, gateway(collapses_beyond=7777))
-        for found in result.capacities:
-            assert found.capacity is not None
-            assert 7767 < found.capacity <= 7777
+        for found in result.repetitions:
+            assert found.lower_bound is not None
+            assert 7767 < found.lower_bound <= 7777
             assert found.overflow == "collapsed"
         assert engine.gateway.restarts > 0
 
@@ -259,8 +259,8 @@ class TestCapacity:
         wanted = campaign(connections={}, connection_tracking_table_capacity=self.table(maximum=5000))
         (result,), _ = run(path, wanted, gateway())
         assert result.limited_by == "maximum"
-        assert {found.capacity for found in result.capacities} == {5000}
-        assert {found.overflow for found in result.capacities} == {None}
+        assert {found.lower_bound for found in result.repetitions} == {5000}
+        assert {found.overflow for found in result.repetitions} == {None}
 
     def test_connections_that_would_expire_are_no_full_table(self, path: Path) -> None:
         table = self.table(maximum_rate="10k")

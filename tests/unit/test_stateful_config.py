@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from gatemark.config.load import campaign_from_dict
-from gatemark.config.model import Campaign, GatewayTableModel, RecipeFacts, SideModel
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.config.model import Campaign, RecipeFacts
 from gatemark.config.sizes import measured_octets, size_family
 from gatemark.config.stateful import count_max, initiator_prefixes
+from gatemark.config.tables import GatewayTableModel, SideModel
 from gatemark.config.types import Span
 from gatemark.errors import ConfigError
 

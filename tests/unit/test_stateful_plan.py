@@ -8,26 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stateful_documents import rate_run, search
 
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import estimate
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of, make_plan
-from gatemark.campaign.stateful_loads import (
-    capacity_goal,
-    establishment_goal,
-    phase_one_rate,
-    slowest_rate,
-)
 from gatemark.cli.main import main
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import FrameSizes
 from gatemark.config.types import Mix
 from gatemark.errors import ConfigError, GatemarkError, TestBedError
-from gatemark.procedures.result import RunResult
+from gatemark.procedures.connection_establishment_rate.run import establishment_goal
+from gatemark.procedures.connection_tracking_table_capacity.run import capacity_goal
+from gatemark.procedures.earlier import Earlier
+from gatemark.procedures.phase_one import phase_one_rate, slowest_rate
+from gatemark.results.search import RateResult
 from gatemark.results.toml_text import to_toml
-from gatemark.search.goal import SearchResult
-from gatemark.trial.cell import Cell, Procedure, Run
+from gatemark.trial.cell import Cell
 
 SECOND = 1_000_000_000
 LINE = 1_488_095
@@ -233,20 +231,21 @@ class TestGoals:
 
 
 def found(
-    lower_bounds: tuple[int | None, ...], *, of: Cell | None = None, procedure: Procedure | None = None
-) -> RunResult:
-    return RunResult(
-        run=Run(number=1, procedure=procedure or "connection_establishment_rate", cell=of or cell()),
-        limited_by="gateway",
-        repetitions=tuple(
-            SearchResult(kind="found", lower_bound=bound, upper_bound=None, resolution=1, highest_load=bound)
-            for bound in lower_bounds
-        ),
-    )
+    lower_bounds: tuple[int | None, ...],
+    *,
+    of: Cell | None = None,
+    procedure: str = "connection_establishment_rate",
+) -> tuple[Cell, RateResult]:
+    """A traffic and the rate that was found with it."""
+    traffic = of or cell()
+    searches = tuple(search(bound, "nothing_passes" if bound is None else "found") for bound in lower_bounds)
+    return traffic, rate_run(procedure, (), count=traffic.connections, changes={"repetitions": searches})
 
 
-def rate_of(wanted: Campaign, earlier: list[RunResult], of: Cell | None = None, *, phase_two_s: int = 60) -> int:
-    return phase_one_rate(wanted, of or cell(), earlier, phase_two_ns=phase_two_s * SECOND)
+def rate_of(
+    wanted: Campaign, earlier: list[tuple[Cell, RateResult]], of: Cell | None = None, *, phase_two_s: int = 60
+) -> int:
+    return phase_one_rate(wanted, of or cell(), Earlier([*earlier]), phase_two_ns=phase_two_s * SECOND)
 
 
 class TestPhaseOneRate:
@@ -265,7 +264,7 @@ class TestPhaseOneRate:
         assert rate_of(campaign(), others) == 40_000
 
     def test_without_validation_comes_first(self) -> None:
-        validated: Procedure = "validated_connection_establishment_rate"
+        validated = "validated_connection_establishment_rate"
         assert rate_of(campaign(), [found((40_000,), procedure=validated)]) == 20_000
         assert rate_of(campaign(), [found((40_000,), procedure=validated), found((80_000,))]) == 40_000
 
@@ -371,9 +370,13 @@ class TestCommand:
         assert document["estimate"]["establishment_assumed"] is True
 
 
+def sentences(wanted: Campaign) -> list[str]:
+    return [deviation.sentence for deviation in deviations(wanted)]
+
+
 class TestDeviations:
     def test_restricted_ports_are_told_as_what_the_rfc_wants(self) -> None:
-        told = deviations(campaign(**ALL))
+        told = sentences(campaign(**ALL))
         assert any("as RFC 9693 section 4.1 wants" in sentence for sentence in told)
         assert not any("(RFC 4814 section 4.5)" in sentence for sentence in told)
         assert any("Only UDP is measured" in sentence and "RFC 9693 section 8" in sentence for sentence in told)
@@ -392,26 +395,26 @@ class TestDeviations:
         ],
     )
     def test_each_deviation_is_a_sentence(self, tables: dict[str, Any], words: str) -> None:
-        before = deviations(campaign(**ALL))
-        told = [sentence for sentence in deviations(campaign(**{**ALL, **tables})) if sentence not in before]
+        before = sentences(campaign(**ALL))
+        told = [sentence for sentence in sentences(campaign(**{**ALL, **tables})) if sentence not in before]
         assert any(words in sentence for sentence in told), told
 
     def test_what_cannot_be_seen_of_the_gateway_is_told(self) -> None:
         blind = campaign(table={"udp_timeout": None, "size": None}, **ALL)
         blind = blind.model_copy(update={"gateway": blind.gateway.model_copy(update={"control": None})})
-        told = deviations(blind)
+        told = sentences(blind)
         assert any("UDP timeout is not stated" in sentence for sentence in told)
         assert any("connections are not counted" in sentence for sentence in told)
 
     def test_what_the_gateway_is_known_to_do_is_told(self) -> None:
         known = campaign(**ALL)
         facts = {"zero_udp_checksum": True, "mapping": "endpoint_dependent"}
-        told = deviations(known.model_copy(update={"gateway": known.gateway.model_copy(update=facts)}))
+        told = sentences(known.model_copy(update={"gateway": known.gateway.model_copy(update=facts)}))
         assert any("0x0000 where 0xffff is due" in sentence and "counted apart" in sentence for sentence in told)
         assert any("mapping is endpoint-dependent" in sentence for sentence in told)
 
     def test_a_rate_of_ones_own_is_told_where_nothing_is_below_it(self) -> None:
         connections = {"count": "10k", "rate": "1k"}
-        told = deviations(campaign(connections=connections, throughput={}))
+        told = sentences(campaign(connections=connections, throughput={}))
         assert any("Test phase 1 runs at 1000 connections/s" in sentence for sentence in told)
-        assert not any("runs at" in sentence for sentence in deviations(campaign(connections=connections, **ALL)))
+        assert not any("runs at" in sentence for sentence in sentences(campaign(connections=connections, **ALL)))

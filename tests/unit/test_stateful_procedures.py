@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from tests.trial_facts import blank, measured
 
-from gatemark.procedures.measured import Measured
-from gatemark.procedures.result import (
-    CapacityStep,
-    Overflow,
-    TearDown,
-    searches_limited_by,
-)
-from gatemark.procedures.stateful.connection_establishment import measure_establishment_rate
-from gatemark.procedures.stateful.connection_tear_down import TearDownPair, measure_tear_down, tear_down_of
-from gatemark.procedures.stateful.connection_tracking_table_capacity import (
+from gatemark.campaign.facts import run_facts
+from gatemark.campaign.plan import make_plan
+from gatemark.config.model import Campaign
+from gatemark.procedures.connection_establishment_rate.run import search_rate
+from gatemark.procedures.connection_tear_down_rate import run as tear_down
+from gatemark.procedures.connection_tear_down_rate.run import measure_pair
+from gatemark.procedures.connection_tracking_table_capacity.result import CapacityStep, Overflow
+from gatemark.procedures.connection_tracking_table_capacity.run import (
     CapacityGoal,
     lost_connections,
-    measure_capacity,
     next_size,
     overflow_of,
+    search_capacity,
 )
+from gatemark.procedures.earlier import Earlier
+from gatemark.procedures.measured import Measured, MeasureStep
+from gatemark.results.search import limited_by
 from gatemark.search.goal import Goal, Measure, Observation, Outcome
+from gatemark.trial.cell import Run
 from gatemark.trial.record import ConnectionFacts, PhaseOne
 from gatemark.trial.report import Counts, DirectionResult, LossFacts, TrialReport
 from gatemark.trial.verdict import Verdict
@@ -124,7 +127,7 @@ def capacity_goal(start: int, maximum: int) -> CapacityGoal:
 
 
 def step(connections: int, rate: int | None) -> CapacityStep:
-    return CapacityStep(search="start", connections=connections, rate=rate, stop_rate=1, stored=rate is not None)
+    return CapacityStep(search="start", connections=connections, rate=rate, stop_rate=1)
 
 
 class TestSizes:
@@ -155,8 +158,8 @@ class TestSizes:
             observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=outcome)
             return measured(observation, report(), connections=ConnectionFacts(collapsed=full))
 
-        found = measure_capacity(capacity_goal(100, 1000), measure)
-        assert (found.kind, found.capacity, found.upper_bound, found.overflow) == ("found", 150, 151, "collapsed")
+        found = search_capacity(capacity_goal(100, 1000), measure)
+        assert (found.kind, found.lower_bound, found.upper_bound, found.overflow) == ("found", 150, 151, "collapsed")
         sizes = [wanted.connections for wanted in asked]
         assert len(sizes) == len(set(sizes))
 
@@ -166,10 +169,10 @@ class TestSizes:
             observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=outcome)
             return Measured(observation=observation)
 
-        found = measure_capacity(capacity_goal(100, 1000), measure)
-        assert (found.kind, found.capacity, found.upper_bound) == ("tester_limited", 200, None)
+        found = search_capacity(capacity_goal(100, 1000), measure)
+        assert (found.kind, found.lower_bound, found.upper_bound) == ("tester_limited", 200, None)
         assert [tried.connections for tried in found.steps] == [100, 200]
-        assert searches_limited_by([found]) == "tester"
+        assert limited_by([found.kind]) == "tester"
 
     def test_a_goal_that_makes_no_sense_is_refused(self) -> None:
         goal = capacity_goal(100, 1000)
@@ -190,7 +193,7 @@ class TestEstablishment:
             return Measured(observation=observation)
 
         goal = Goal(maximum=1000, minimum=1, resolution=10, connections=700, alpha=Fraction(4, 5))
-        found = measure_establishment_rate(goal, measure)
+        found = search_rate(goal, measure)
         assert found.kind == "found"
         assert [wanted.frames_per_second for wanted in asked] == [1000, 500, 250, 375, 312, 281, 296, 304]
         assert [wanted.duration_ns for wanted in asked[:4]] == [
@@ -209,7 +212,7 @@ class TestEstablishment:
             observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=Outcome.FAILED)
             return Measured(observation=observation)
 
-        found = measure_establishment_rate(Goal(maximum=1000, minimum=3, resolution=400, connections=7), measure)
+        found = search_rate(Goal(maximum=1000, minimum=3, resolution=400, connections=7), measure)
         assert found.kind == "nothing_passes"
         assert rates == [1000, 500, 250, 125, 62, 31, 15, 7, 3]
 
@@ -232,23 +235,67 @@ class TestTearDown:
             facts = ConnectionFacts(tear_down_ns=50 + (wanted.connections or 0))
             return measured(observation, report(), connections=facts)
 
-        pair = measure_tear_down(1000, 300, measure)
+        pair = measure_pair(1000, 300, measure)
         assert (pair.full_ns, pair.empty_ns, pair.tester_limited) == (1050, 50, False)
-        assert [(wanted.connections, wanted.purpose) for wanted in asked] == [(1000, "tear_down"), (0, "tear_down")]
+        assert [(wanted.connections, wanted.purpose) for wanted in asked] == [(1000, "event"), (0, "event")]
+        assert all(wanted.tears_down and not wanted.establishes for wanted in asked)
         assert [wanted.duration_ns for wanted in asked] == [3_333_333_334, 0]
 
     @pytest.mark.parametrize(("outcome", "limited"), [(Outcome.FAILED, False), (Outcome.TESTER_LIMITED, True)])
     def test_a_trial_that_is_no_good_has_no_time(self, outcome: Outcome, limited: bool) -> None:
         observation = Observation(frames_per_second=1, duration_ns=1, outcome=outcome)
         trial = measured(observation, report(), connections=ConnectionFacts(tear_down_ns=5))
-        pair = measure_tear_down(1, 1, lambda _: trial)
+        pair = measure_pair(1, 1, lambda _: trial)
         assert (pair.full_ns, pair.empty_ns, pair.tester_limited) == (None, None, limited)
 
-    def test_repetitions_with_both_times_are_gathered(self) -> None:
-        pairs = [
-            TearDownPair(full_ns=9, empty_ns=1, tester_limited=False),
-            TearDownPair(full_ns=None, empty_ns=2, tester_limited=True),
-            TearDownPair(full_ns=11, empty_ns=3, tester_limited=False),
-        ]
-        assert tear_down_of(5, pairs) == TearDown(connections=5, full_ns=(9, 11), empty_ns=(1, 3))
-        assert tear_down_of(5, pairs[1:2]) is None
+    @pytest.mark.parametrize(
+        ("times", "full_ns", "empty_ns", "limited_by"),
+        [
+            ([(9, 1), (None, 2), (11, 3)], (9, 11), (1, 3), "tester"),
+            ([(9, 1), (11, 3)], (9, 11), (1, 3), "gateway"),
+            ([(None, 2)], (), (), "tester"),
+        ],
+    )
+    def test_repetitions_with_both_times_are_gathered(
+        self,
+        nat_campaign: Callable[..., Campaign],
+        times: list[tuple[int | None, int | None]],
+        full_ns: tuple[int, ...],
+        empty_ns: tuple[int, ...],
+        limited_by: str,
+    ) -> None:
+        wanted = nat_campaign(connection_tear_down_rate={}, repetitions=len(times))
+        result = tear_down.measure(TimedTrials(campaign=wanted, times=times))
+        assert (result.full_ns.values, result.empty_ns.values) == (full_ns, empty_ns)
+        assert result.limited_by == limited_by
+        assert (result.connections_per_second is None) == (not full_ns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimedTrials:
+    """Trials that delete a full and an empty table in these times; None where the Tester fell short."""
+
+    campaign: Campaign
+    times: Sequence[tuple[int | None, int | None]]
+    line_maximum: None = None
+    earlier: Earlier = field(default_factory=Earlier)
+
+    @property
+    def run(self) -> Run:
+        return make_plan(self.campaign).runs[-1]
+
+    def repetitions(self) -> Iterator[int]:
+        yield from range(len(self.times))
+
+    def steps(self, repetition: int, **_: Any) -> MeasureStep:
+        def measure(wanted: Measure) -> Measured:
+            full_ns, empty_ns = self.times[repetition]
+            time_ns = full_ns if wanted.connections else empty_ns
+            outcome = Outcome.TESTER_LIMITED if time_ns is None else Outcome.PASSED
+            observation = Observation(frames_per_second=1, duration_ns=1, outcome=outcome)
+            return measured(observation, report(), connections=ConnectionFacts(tear_down_ns=time_ns))
+
+        return measure
+
+    def facts(self) -> dict[str, Any]:
+        return run_facts(self.campaign, self.run, ())

@@ -78,7 +78,7 @@ def test_progress_names_phases_and_connections(nat_campaign: NatCampaign, tmp_pa
     lines = out.getvalue().splitlines()
     assert any(line.endswith("forward, 1,000 connections") for line in lines if line.startswith("run "))
     assert any("connections/s for" in line and ", 1,000 connections (search): " in line for line in lines)
-    assert any("frames/s for 1s, 500 connections (loss): passed" in line for line in lines)
+    assert any("frames/s for 1s, 500 connections (load): passed" in line for line in lines)
     assert any("tear-down of 1,000 connections in " in line for line in lines)
     assert any("tear-down of 0 connections in 200ms: passed" in line for line in lines)
     assert phases[0] == "phase 1, 500 connections at 100.0k connections/s"

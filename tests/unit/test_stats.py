@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from gatemark.stats.percentiles import median, percentile
-from gatemark.stats.summary import summarise
+from gatemark.stats.summary import Summary
 
 RFC_2330_SECTION_11_3 = (-2, 7, 7, 4, 18, -5)
 
@@ -37,24 +37,23 @@ def test_rank_is_rounded_up_in_integers(count: int, percent: int | Fraction, exp
 
 @pytest.mark.parametrize(("count", "expected"), [(1, 1), (20, 10.5), (100, 50.5), (50_000, 25_000.5)])
 def test_median_of_the_first_integers(count: int, expected: float) -> None:
-    assert summarise(range(1, count + 1)).median == expected
+    assert Summary.of(range(1, count + 1)).median == expected
 
 
 def test_dispersion_of_a_published_measurement() -> None:
-    summary = summarise([97_532, 98_540, 100_601])
+    summary = Summary.of([97_532, 98_540, 100_601])
     assert (summary.median, summary.p1, summary.p99) == (98_540, 97_532, 100_601)
     assert summary.dispersion_percent == pytest.approx(3.114, abs=0.0005)
 
 
 def test_whole_figures_stay_integers() -> None:
-    summary = summarise([Fraction(3), Fraction(5)])
+    summary = Summary.of([Fraction(3), Fraction(5)])
     assert (summary.median, summary.p1, summary.p99) == (4, 3, 5)
     assert all(isinstance(figure, int) for figure in (summary.median, summary.p1, summary.p99))
 
 
 def test_a_median_of_zero_has_no_dispersion() -> None:
-    summary = summarise([0, 0, 0])
-    assert summary.dispersion is None
+    summary = Summary.of([0, 0, 0])
     assert summary.dispersion_percent is None
 
 

@@ -3,8 +3,8 @@
 from fractions import Fraction
 
 import pytest
+from stateful_documents import tear_down
 
-from gatemark.procedures.result import TearDown
 from gatemark.stats.series import ratios_to_previous, relative_scale_ups
 
 CORES = (1, 2, 4, 8, 16)
@@ -59,32 +59,31 @@ def test_relative_scale_up(rates: tuple[int, ...], published: tuple[float, ...])
 )
 def test_tear_down_rate_from_unrounded_medians(connections: int, full_s: str, empty_s: str, rate: int) -> None:
     full_ns, empty_ns = (int(Fraction(seconds) * 10**9) for seconds in (full_s, empty_s))
-    torn = TearDown(connections=connections, full_ns=(full_ns,) * 3, empty_ns=(empty_ns,) * 3)
-    assert torn.rate is not None
-    assert float(torn.rate) == pytest.approx(rate, rel=1e-4)  # the times were published rounded
-    assert torn.is_reliable
+    torn = tear_down(connections, (full_ns,) * 3, (empty_ns,) * 3)
+    assert torn.connections_per_second == pytest.approx(rate, rel=1e-4)  # the times were published rounded
+    assert torn.reliable
 
 
 def test_medians_are_not_rounded_before_they_are_subtracted() -> None:
-    halves = TearDown(connections=4_000_000, full_ns=(1_360_000_000, 1_370_000_000), empty_ns=(300_000_000,) * 2)
+    halves = tear_down(4_000_000, (1_360_000_000, 1_370_000_000), (300_000_000,) * 2)
     assert halves.net_ns == 1_065_000_000
-    assert int(halves.rate or 0) == 3_755_868
-    odd = TearDown(connections=1, full_ns=(1, 2), empty_ns=(0, 1))
+    assert int(halves.connections_per_second or 0) == 3_755_868
+    odd = tear_down(1, (1, 2), (0, 1))
     assert odd.net_ns == 1
 
 
 def test_a_small_difference_is_not_reliable() -> None:
     full_ns = (430_000_000, 460_000_000, 480_000_000)
-    torn = TearDown(connections=400_000, full_ns=full_ns, empty_ns=(290_000_000, 300_000_000, 310_000_000))
+    torn = tear_down(400_000, full_ns, (290_000_000, 300_000_000, 310_000_000))
     assert torn.net_ns == 160_000_000
-    assert not torn.is_reliable
+    assert not torn.reliable
 
 
 @pytest.mark.parametrize("empty_ns", [5, 6])
 def test_an_empty_table_that_takes_no_less_has_no_rate(empty_ns: int) -> None:
-    torn = TearDown(connections=1, full_ns=(5,), empty_ns=(empty_ns,))
-    assert torn.rate is None
-    assert not torn.is_reliable
+    torn = tear_down(1, (5,), (empty_ns,))
+    assert torn.connections_per_second is None
+    assert not torn.reliable
 
 
 def test_edges_of_a_series() -> None:

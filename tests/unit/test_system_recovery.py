@@ -8,23 +8,25 @@ from typing import Any
 
 import pytest
 import simulated_campaigns
+from given_trials import GivenTrials
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import trial_facts
 from tests.trial_facts import blank
 
 from gatemark.campaign.events import Event, TrialStarted
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
-from gatemark.config.load import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.procedures.event_times import due_ns, is_at_end
 from gatemark.procedures.measured import Measured
-from gatemark.procedures.result import RunResult
-from gatemark.procedures.system_recovery import RecoveryPlan, recovery_of
+from gatemark.procedures.system_recovery import run as procedure
+from gatemark.procedures.system_recovery.result import SystemRecoveryResult
+from gatemark.procedures.system_recovery.run import RecoveryPlan
 from gatemark.search.goal import Observation, Outcome
 from gatemark.trial.form import RateStep
 from gatemark.trial.report import Counts, DirectionResult, LossFacts, TrialReport
@@ -35,7 +37,6 @@ OBSERVED = Observation(frames_per_second=1100, duration_ns=4 * SECOND, outcome=O
 PLAN = RecoveryPlan(
     overload=1100,
     throughput=1000,
-    is_measured_throughput=True,
     duration_ns=2 * SECOND,
     observe_ns=2 * SECOND,
     period=1,
@@ -89,9 +90,15 @@ def measured(*, lost: int = 0, first: int = 0, last: int = 0, faulty: int = 0, l
     return trial_facts.measured(OBSERVED, report)
 
 
+def recovery_of(*trials: Measured) -> SystemRecoveryResult:
+    wanted = campaign(throughput=None, system_recovery={"load": 1000, "duration": "2s", "observe": "2s"})
+    (run,) = make_plan(wanted).runs
+    return procedure.measure(GivenTrials(wanted, run, trials))
+
+
 class TestFigures:
     def found(self, trial: Measured) -> tuple[str, int | None, int | None]:
-        (series,) = recovery_of(PLAN, [trial]).series
+        (series,) = recovery_of(trial).series
         return series.outcomes[0], series.recovery_ns[0], series.last_loss_before_ns[0]
 
     def test_b_less_a(self) -> None:
@@ -120,13 +127,13 @@ class TestFigures:
 
     def test_the_mean_needs_every_repetition(self) -> None:
         good = [measured(lost=30, first=2000, last=BEFORE + number) for number in (55, 110)]
-        assert recovery_of(PLAN, good).series[0].average_ns == 150 * MS
-        assert recovery_of(PLAN, [*good, measured(lost=3, first=5, last=FRAMES - 1)]).series[0].average_ns is None
+        assert recovery_of(*good).series[0].average_ns == 150 * MS
+        assert recovery_of(*good, measured(lost=3, first=5, last=FRAMES - 1)).series[0].average_ns is None
 
     def test_a_trial_of_the_tester_is_counted_and_has_no_time(self) -> None:
         nothing = Measured(observation=OBSERVED)
-        found = recovery_of(PLAN, [measured(lost=30, first=2000, last=BEFORE + 55), nothing])
-        assert (found.measured, found.tester_limited, len(found.series[0].outcomes)) == (1, 1, 1)
+        found = recovery_of(measured(lost=30, first=2000, last=BEFORE + 55), nothing)
+        assert (found.repetitions, found.tester_limited, len(found.series[0].outcomes)) == (1, 1, 1)
 
     def test_half_of_the_overload_follows(self) -> None:
         assert PLAN.step == RateStep(after_ns=2 * SECOND, frames_per_second=550)
@@ -149,8 +156,12 @@ def campaign(*, mix: str = "1/1", direction: str = "forward", **tables: Any) -> 
     return loaded
 
 
-def measure(path: Path, device: SimulatedDevice, wanted: Campaign, *, events: list[Event] | None = None) -> RunResult:
-    return simulated_campaigns.measure(path, device, wanted, events=events)[-1]
+def measure(
+    path: Path, device: SimulatedDevice, wanted: Campaign, *, events: list[Event] | None = None
+) -> SystemRecoveryResult:
+    result = simulated_campaigns.measure(path, device, wanted, events=events)[-1]
+    assert isinstance(result, SystemRecoveryResult)
+    return result
 
 
 @pytest.fixture
@@ -163,13 +174,13 @@ class TestCampaign:
     def test_the_time_is_that_of_the_gateway(self, path: Path, recovery_ns: int) -> None:
         device = SimulatedDevice(capacity_forward=20_000, recovery_ns=recovery_ns)
         result = measure(path, device, campaign())
-        found = result.recovery
-        assert found is not None and result.refused is None
-        assert (result.limited_by, found.is_measured_throughput) == ("gateway", True)
-        assert found.overload_fps == found.throughput_fps * 11 // 10
-        assert found.recovery_fps == found.overload_fps // 2
-        frame_ns = -(-SECOND // found.recovery_fps)
-        for time_ns in found.series[0].recovery_ns:
+        assert result.refused is None
+        assert (result.limited_by, result.throughput_measured) == ("gateway", True)
+        assert result.throughput is not None and result.overload is not None and result.recovery_load is not None
+        assert result.overload == result.throughput * 11 // 10
+        assert result.recovery_load == result.overload // 2
+        frame_ns = -(-SECOND // result.recovery_load)
+        for time_ns in result.series[0].recovery_ns:
             assert time_ns is not None
             assert max(0, recovery_ns - 2 * frame_ns) <= time_ns <= recovery_ns
 
@@ -177,20 +188,18 @@ class TestCampaign:
         line = {"rate": 21_000 * 8 * (84 + 20)}
         throughput = {"maximum": "100%", "minimum": 100, "resolution": 100, "search_duration": "1s"}
         device = SimulatedDevice(capacity_forward=20_000)
-        found = measure(path, device, campaign(line=line, throughput=throughput)).recovery
-        assert found is not None
-        assert (found.overload_fps, found.recovery_fps) == (21_000, 10_500)
+        result = measure(path, device, campaign(line=line, throughput=throughput))
+        assert (result.overload, result.recovery_load) == (21_000, 10_500)
 
     def test_a_load_of_the_file_takes_the_place_of_the_throughput(self, path: Path) -> None:
         events: list[Event] = []
         table = {"load": 20_000, "overload": "150%", "duration": "2s", "observe": "1s"}
         wanted = campaign(system_recovery=table, throughput=None)
-        found = measure(path, SimulatedDevice(capacity_forward=20_000), wanted, events=events).recovery
-        assert found is not None
-        assert (found.overload_fps, found.throughput_fps, found.is_measured_throughput) == (30_000, 20_000, False)
+        result = measure(path, SimulatedDevice(capacity_forward=20_000), wanted, events=events)
+        assert (result.overload, result.throughput, result.throughput_measured) == (30_000, 20_000, False)
         started = [event.order.step for event in events if isinstance(event, TrialStarted)]
         assert [(one.frames_per_second, one.duration_ns, one.purpose) for one in started] == [
-            (30_000, 3 * SECOND, "recovery")
+            (30_000, 3 * SECOND, "event")
         ] * 2
 
     def test_directions_and_classes_are_apart(self, path: Path) -> None:
@@ -198,8 +207,8 @@ class TestCampaign:
         table = {"load": 20_000, "duration": "2s", "observe": "1s"}
         wanted = campaign(mix="1/2", direction="bidirectional", system_recovery=table, throughput=None)
         result = measure(path, device, wanted)
-        assert result.recovery is not None and result.refused is None
-        outcomes = {(one.direction, one.kind): set(one.outcomes) for one in result.recovery.series}
+        assert result.refused is None
+        outcomes = {(series.direction, series.class_): set(series.outcomes) for series in result.series}
         assert outcomes == {
             ("forward", "foreground"): {"recovered"},
             ("forward", "background"): {"recovered"},
@@ -210,9 +219,8 @@ class TestCampaign:
     def test_a_gateway_that_is_too_slow_for_half_the_load_does_not_recover(self, path: Path) -> None:
         table = {"load": 20_000, "duration": "2s", "observe": "1s"}
         result = measure(path, SimulatedDevice(capacity_forward=5000), campaign(system_recovery=table))
-        assert result.recovery is not None
-        assert result.recovery.series[0].outcomes == ("not_recovered", "not_recovered")
-        assert result.recovery.series[0].recovery_ns == (None, None)
+        assert result.series[0].outcomes == ("not_recovered", "not_recovered")
+        assert result.series[0].recovery_ns == (None, None)
 
     def test_an_interrupted_campaign_goes_on_where_it_stopped(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=20_000, recovery_ns=100 * MS)
@@ -225,16 +233,14 @@ class TestCampaign:
         wanted = campaign(system_recovery={"load": 20_000, "duration": "2s", "observe": "1s"}, throughput=None)
         with Journal(path) as journal:
             run_campaign(wanted, make_plan(wanted), engine, journal, on_event=state.update, testbed=engine.gateway)
-        assert state.lines[1].endswith("(recovery): done (4,000 frames not delivered)")
+        assert state.lines[1].endswith("(event): done (4,000 frames not delivered)")
 
 
 class TestRefused:
     def reason(self, path: Path, device: SimulatedDevice, **tables: Any) -> tuple[str, str]:
         result = measure(path, device, campaign(**tables))
         assert result.refused is not None
-        assert result.recovery is None or all(
-            ns is None for series in result.recovery.series for ns in series.recovery_ns
-        )
+        assert all(ns is None for series in result.series for ns in series.recovery_ns)
         return result.limited_by, result.refused
 
     def test_no_loss_at_the_overload(self, path: Path) -> None:

@@ -14,8 +14,9 @@ from fractions import Fraction
 
 from gatemark.calibrate import truth
 from gatemark.calibrate.model import Check, Comparison, Evidence, Number, SelfError
-from gatemark.procedures.delay_result import DelaySeries
+from gatemark.procedures.delay.result import DelayResult, DelaySeries
 from gatemark.refdut.document import Delay, Flow
+from gatemark.results.part import Figure
 
 LOAD = 20_000
 DURATION, FIRST_TAG, TAGS = "1s", "250ms", 15_000
@@ -67,17 +68,17 @@ def _self_latency(repetitions: int) -> Check:
 def self_error_of(seen: Evidence) -> SelfError | None:
     """Return the Tester's own error from the delays through a gateway that delays nothing; None without a result."""
     series = _series(seen)
-    if series is None or not series.samples or None in series.p999_ns:
+    if series is None or not series.samples or None in _whole(series.delay_ns["p99.9"]):
         return None
-    medians = [value for value in series.p50_ns if value is not None]
+    medians = [value for value in _whole(series.delay_ns["p50"]) if value is not None]
     return SelfError(
-        minimum_ns=_extreme(series.minimum_ns, least=True),
+        minimum_ns=_extreme(_whole(series.delay_ns["minimum"]), least=True),
         median_ns=int(truth.median(medians)),
-        p90_ns=_extreme(series.p90_ns),
-        p999_ns=_extreme(series.p999_ns),
-        maximum_ns=_extreme(series.maximum_ns),
-        variation_minimum_ns=_extreme(series.ipdv_minimum_ns, least=True),
-        variation_maximum_ns=_extreme(series.ipdv_maximum_ns),
+        p90_ns=_extreme(_whole(series.delay_ns["p90"])),
+        p999_ns=_extreme(_whole(series.delay_ns["p99.9"])),
+        maximum_ns=_extreme(_whole(series.delay_ns["maximum"])),
+        variation_minimum_ns=_extreme(_values(series, "ipdv", "minimum_ns"), least=True),
+        variation_maximum_ns=_extreme(_values(series, "ipdv", "maximum_ns")),
     )
 
 
@@ -164,9 +165,21 @@ def _comparisons(
     far = TOLERANCE_NS + own.spread_ns + single
     both = TOLERANCE_NS + (own.p999_ns - own.minimum_ns) + single
     found = [
-        _ns("TL", median + own.median_ns, series.typical_latency_ns, below + sampling[0], near + sampling[0]),
-        _ns("WCL", high + own.median_ns, series.worst_case_latency_ns, below + sampling[1], far + sampling[1]),
-        _ns("PDV", spread, series.pdv_ns, both + 2 * sampling[1], both + 2 * sampling[1]),
+        _ns(
+            "TL",
+            median + own.median_ns,
+            _values(series, "latency", "typical_ns"),
+            below + sampling[0],
+            near + sampling[0],
+        ),
+        _ns(
+            "WCL",
+            high + own.median_ns,
+            _values(series, "latency", "worst_case_ns"),
+            below + sampling[1],
+            far + sampling[1],
+        ),
+        _ns("PDV", spread, _values(series, "pdv", "pdv_ns"), both + 2 * sampling[1], both + 2 * sampling[1]),
     ]
     if variation is not None:
         least, middle, most = variation
@@ -175,11 +188,22 @@ def _comparisons(
             TOLERANCE_NS + own.variation_maximum_ns + single,
         )
         found += [
-            _ns("IPDV minimum", least, series.ipdv_minimum_ns, faster, slower),
-            _ns("IPDV median", middle, series.ipdv_median_ns, near, near),
-            _ns("IPDV maximum", most, series.ipdv_maximum_ns, faster, slower),
+            _ns("IPDV minimum", least, _values(series, "ipdv", "minimum_ns"), faster, slower),
+            _ns("IPDV median", middle, _values(series, "ipdv", "median_ns"), near, near),
+            _ns("IPDV maximum", most, _values(series, "ipdv", "maximum_ns"), faster, slower),
         ]
     return tuple(found)
+
+
+def _values(series: DelaySeries, metric: str, figure: str) -> Sequence[int | None]:
+    """Return the values of the repetitions; nothing where the metric was not measured."""
+    part = getattr(series, metric)
+    return () if part is None else _whole(getattr(part, figure))
+
+
+def _whole(figure: Figure) -> Sequence[int | None]:
+    """Return the values of a figure, whole nanoseconds."""
+    return [None if value is None else int(value) for value in figure.values]
 
 
 def _ns(quantity: str, true: Number, measured: Sequence[int | None], below: Number, above: Number) -> Comparison:
@@ -188,8 +212,8 @@ def _ns(quantity: str, true: Number, measured: Sequence[int | None], below: Numb
 
 
 def _series(seen: Evidence) -> DelaySeries | None:
-    run = seen.result("delay")
-    series = run.delays[0].series if run is not None and run.delays else ()
+    run = seen.result(DelayResult)
+    series = run.points[0].series if run is not None and run.points else ()
     return series[0] if series else None
 
 

@@ -6,6 +6,9 @@ from fractions import Fraction
 
 from gatemark.calibrate import truth
 from gatemark.calibrate.model import Check, Comparison, Evidence
+from gatemark.procedures.back_to_back.result import BackToBackResult
+from gatemark.procedures.reset.result import ResetResult
+from gatemark.procedures.system_recovery.result import SystemRecoveryResult
 from gatemark.refdut.document import Flow
 
 LINE_OCTETS = 84
@@ -33,8 +36,7 @@ def _back_to_back(capacity: int, queue: int) -> Check:
     true = truth.longest_burst(line, capacity, queue)
 
     def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        run = seen.result("back_to_back")
-        found = run.back_to_back if run is not None else None
+        found = seen.result(BackToBackResult)
         # What is served while one side is late is a share C / L of what the burst could grow by.
         slack = Fraction(capacity * seen.unsteadiness_ns, truth.SECOND_NS) / (1 - Fraction(capacity, line)) + 1
         return (
@@ -87,8 +89,7 @@ def _recovery(time_ns: int) -> Check:
     between_frames = Fraction(3 * truth.SECOND_NS, overload // 2)
 
     def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        run = seen.result("system_recovery")
-        found = run.recovery if run is not None else None
+        found = seen.result(SystemRecoveryResult)
         slack = seen.unsteadiness_ns
         return (
             Comparison(
@@ -121,8 +122,7 @@ def _reset(time_ns: int) -> Check:
     frame_ns = Fraction(truth.SECOND_NS, load)
 
     def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        run = seen.result("reset")
-        found = run.resets if run is not None else None
+        found = seen.result(ResetResult)
         series = found.series[0] if found is not None and found.series else None
         slack = 2 * frame_ns + seen.unsteadiness_ns
         return tuple(
@@ -135,8 +135,8 @@ def _reset(time_ns: int) -> Check:
                 allowed_above=slack + seen.reference.late_departure_max_ns,
             )
             for way, values in (
-                ("loss", series.reset_ns_by_loss if series is not None else ()),
-                ("gap", series.reset_ns_by_gap if series is not None else ()),
+                ("loss", series.reset_by_loss_ns.values if series is not None else ()),
+                ("gap", series.reset_by_gap_ns.values if series is not None else ()),
             )
         )
 

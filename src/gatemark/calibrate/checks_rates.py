@@ -10,6 +10,8 @@ from fractions import Fraction
 
 from gatemark.calibrate import truth
 from gatemark.calibrate.model import Check, Comparison, Evidence
+from gatemark.procedures.frame_loss.result import FrameLossResult
+from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.refdut.document import Delay, Flow, Selector
 from gatemark.units import format_rate, frames_in
 
@@ -33,7 +35,7 @@ def _throughput(capacity: int, duration_ns: int) -> Check:
     resolution = capacity // 200
 
     def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        run = seen.result("throughput")
+        run = seen.result(ThroughputResult)
         slack = _served(capacity, seen.unsteadiness_ns) / Fraction(duration_ns, truth.SECOND_NS) + 2
         measured = run.lower_bounds[0] if run is not None and run.limited_by == "gateway" else None
         return (
@@ -71,7 +73,7 @@ def _overload_loss(capacity: int, duration_ns: int) -> Check:
     loads = (capacity * 2, capacity * 3 // 2, capacity * 5 // 4)
 
     def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        run = seen.result("frame_loss")
+        run = seen.result(FrameLossResult)
         points = {point.frames_per_second: point for point in run.points} if run is not None else {}
         slack = _served(capacity, seen.unsteadiness_ns) + 2
         found = []
@@ -110,7 +112,7 @@ def _planted_loss(every: int, duration_ns: int) -> Check:
     frames = frames_in(load, duration_ns)
 
     def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        run = seen.result("frame_loss")
+        run = seen.result(FrameLossResult)
         losses = run.points[0].losses if run is not None and run.points else ()
         lost = losses[0].undelivered[0] if losses and losses[0].undelivered else None
         return (Comparison(quantity="frames lost", unit="frames", true=frames // every, measured=lost),)
@@ -138,7 +140,7 @@ def _frame_timeout(every: int, duration_ns: int) -> Check:
     def compare(seen: Evidence) -> tuple[Comparison, ...]:
         trials = [one for one in seen.trials if one.record.validity.valid]
         late = trials[-1].record.report.directions[0].foreground.late if trials else None
-        run = seen.result("throughput")
+        run = seen.result(ThroughputResult)
         kind = run.repetitions[0].kind if run is not None and run.repetitions else None
         return (
             Comparison(quantity="frames too late", unit="frames", true=frames // every, measured=late),

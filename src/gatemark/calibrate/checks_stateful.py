@@ -6,8 +6,9 @@ from fractions import Fraction
 
 from gatemark.calibrate import truth
 from gatemark.calibrate.model import Check, Comparison, Evidence
+from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.refdut.document import Flow, Overflow, Table
-from gatemark.search.goal import SearchResult
+from gatemark.results.search import RateResult
 
 TIMEOUT_NS = 300 * truth.SECOND_NS
 BURST_MIN, BURST_S = 200, Fraction(1, 20)
@@ -97,8 +98,8 @@ def _validated_by_way_back(capacity: int, alpha: Fraction) -> Check:
 
 
 def _of_search(seen: Evidence, procedure: str, true: Fraction, resolution: int, slack: Fraction) -> Comparison:
-    run = seen.result(procedure)
-    found: SearchResult | None = run.repetitions[0] if run is not None and run.repetitions else None
+    runs = [run for run in seen.results if run.procedure == procedure and isinstance(run, RateResult)]
+    found = runs[0].repetitions[0] if runs and runs[0].repetitions else None
     return Comparison(
         quantity=procedure.replace("_", " "),
         unit="connections/s",
@@ -111,14 +112,14 @@ def _of_search(seen: Evidence, procedure: str, true: Fraction, resolution: int, 
 
 def _capacity(overflow: Overflow, name: str, size: int) -> Check:
     def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        run = seen.result("connection_tracking_table_capacity")
-        found = run.capacities[0] if run is not None and run.capacities else None
+        run = seen.result(CapacityResult)
+        found = run.repetitions[0] if run is not None and run.repetitions else None
         return (
             Comparison(
                 quantity="capacity",
                 unit="connections",
                 true=size,
-                measured=found.capacity if found is not None and found.kind == "found" else None,
+                measured=found.lower_bound if found is not None and found.kind == "found" else None,
             ),
             Comparison(
                 quantity="overflow behaviour",

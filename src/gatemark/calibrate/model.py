@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from gatemark.procedures.result import RunResult
 from gatemark.refdut.document import Flow, Table
+from gatemark.results.run import RunResult
 from gatemark.technology import TechnologyName
 from gatemark.trial.record import TrialRecord
 
 Number = int | float | Fraction
+R = TypeVar("R", bound=RunResult)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +131,9 @@ class Evidence:
     reference: Reference
     self_error: SelfError | None = None
 
-    def result(self, procedure: str) -> RunResult | None:
-        """Return the run of a procedure; None if it was not measured."""
-        return next((found for found in self.results if found.run.procedure == procedure), None)
+    def result(self, kind: type[R]) -> R | None:
+        """Return the result of a procedure by its model; None if it was not measured."""
+        return next((result for result in self.results if isinstance(result, kind)), None)
 
     @property
     def lateness_max_ns(self) -> int:

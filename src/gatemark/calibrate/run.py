@@ -14,12 +14,12 @@ from gatemark.calibrate.checks_delays import SPREAD_NS_MAX, self_error_of
 from gatemark.calibrate.links import PortKind, ReferenceTestBed, open_links
 from gatemark.calibrate.model import Check, CheckResult, Evidence, Reference, SelfError, TrialSeen
 from gatemark.campaign.events import Event, EventCallback, PhaseStarted, RunFinished, TrialFinished, TrialStarted
-from gatemark.config.load import campaign_from_dict
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut.steering import CorePlan, plan_cores, stepping_back, usable_processors
 from gatemark.errors import GatemarkError, Interrupted, ResultError
-from gatemark.procedures.result import RunResult
 from gatemark.refdut.process import RefDut, find_refdut
-from gatemark.results.provenance import now_iso
+from gatemark.results.run import RunResult
+from gatemark.results.this_machine import now_iso
 from gatemark.session import measure
 from gatemark.tester import Equipment
 from gatemark.units import format_duration_ns

@@ -15,8 +15,8 @@ from gatemark.calibrate.table import Circumstances, to_json, to_markdown
 from gatemark.engine.process import find_engine
 from gatemark.errors import ResultError
 from gatemark.refdut.process import find_refdut
-from gatemark.results.provenance import gatemark_version, machine_facts, now_iso
 from gatemark.results.store import ResultFolder, default_folder, writing
+from gatemark.results.this_machine import gatemark_version, machine_facts, now_iso
 
 JSON_FILE = "calibration.json"
 PAGE_FILE = "calibration.md"

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from fractions import Fraction
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
-from gatemark.campaign.delay_deviations import delay_deviations
+from gatemark.campaign.plan import procedures_of
 from gatemark.config import defaults
 from gatemark.config.hosts import WELL_KNOWN_PREFIX
-from gatemark.config.model import Campaign, SideName
+from gatemark.config.model import Campaign
 from gatemark.config.sizes import measured_octets, standard_octets
-from gatemark.config.stateful import count_max, sending_times_ns, tuple_space
+from gatemark.config.stateful import count_max, tuple_space
 from gatemark.config.types import Mix, Span
-from gatemark.units import LineShare, format_duration_ns, format_ratio
+from gatemark.results.document import Deviation
+from gatemark.technology import SideName
+from gatemark.units import format_duration_ns
 
 STANDARD_MIXES = (Mix(1, 1), Mix(9, 10), Mix(1, 2), Mix(1, 10))
 BENCHMARKING_NETWORKS = (IPv4Network("198.18.0.0/15"), IPv6Network("2001:2::/48"))
@@ -24,28 +26,31 @@ FEW_SOURCES = 10_000
 _SIDES: tuple[SideName, SideName] = ("left", "right")
 
 
-def deviations(campaign: Campaign) -> tuple[str, ...]:
+def deviations(campaign: Campaign) -> tuple[Deviation, ...]:
     """Return what this campaign does otherwise than RFC 2544, 4814, 5180, 6201, 8219, 9004 and 9693 say.
 
-    What it leaves out of them belongs to it.
-
-    The technology and the sides of the campaign must be known.
+    What it leaves out of them belongs to it. The technology and the sides of the campaign must be known.
     """
-    found: list[str] = []
-    found.extend(_of_the_gateway(campaign))
-    found.extend(_of_the_traffic(campaign))
-    found.extend(_of_the_trial(campaign))
-    found.extend(_of_the_procedures(campaign))
-    found.extend(delay_deviations(campaign))
+    told = [
+        *_of_the_gateway(campaign),
+        *(Deviation(sentence=sentence) for sentence in _of_the_traffic(campaign)),
+        *_of_the_trial(campaign),
+    ]
+    for procedure in dict.fromkeys(procedure.run for procedure in procedures_of(campaign)):
+        told += procedure.deviations(campaign)
     if campaign.is_stateful:
-        found.extend(_of_the_connections(campaign))
-    return tuple(found)
+        told += (Deviation(sentence=sentence) for sentence in _of_the_connections(campaign))
+    return tuple(told)
 
 
-def _of_the_gateway(campaign: Campaign) -> Iterator[str]:
+def _of_the_gateway(campaign: Campaign) -> Iterator[Deviation]:
     if not campaign.bed.has_gateway:
-        yield "No gateway is measured: the ports are looped back."
+        yield Deviation(sentence="No gateway is measured: the ports are looped back.", rules_out_claim=True)
         return
+    yield from (Deviation(sentence=sentence) for sentence in _of_a_gateway(campaign))
+
+
+def _of_a_gateway(campaign: Campaign) -> Iterator[str]:
     yield "No routing updates are sent; routes are static (RFC 2544 section 23 a)."
     static = [name for name in _SIDES if campaign.side(name).gateway_mac]
     if static:
@@ -134,16 +139,19 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
             yield f"DF is set in {way} direction (RFC 2544 appendix C.2.6.4 has it clear)."
 
 
-def _of_the_trial(campaign: Campaign) -> Iterator[str]:
+def _of_the_trial(campaign: Campaign) -> Iterator[Deviation]:
+    """Trials and waits that are shorter than the RFC's count as not met, although it gives no capitals for them."""
     trial = campaign.trial
     if campaign.repetitions < defaults.REPETITIONS:
-        yield f"{campaign.repetitions} repetitions, fewer than {defaults.REPETITIONS} (RFC 8219 section 12)."
+        sentence = f"{campaign.repetitions} repetitions, fewer than {defaults.REPETITIONS} (RFC 8219 section 12)."
+        yield Deviation(sentence=sentence)
     if trial.duration_ns < defaults.TRIAL_DURATION_NS:
-        yield f"Trials last {format_duration_ns(trial.duration_ns)}, less than 60s (RFC 2544 section 24)."
+        sentence = f"Trials last {format_duration_ns(trial.duration_ns)}, less than 60s (RFC 2544 section 24)."
+        yield Deviation(sentence=sentence, rules_out_claim=True)
     late_ns = campaign.validity.lateness_max_ns
     if late_ns > defaults.LATENESS_MAX_NS:
-        yield (
-            f"A burst may leave {format_duration_ns(late_ns)} late, more than"
+        yield Deviation(
+            sentence=f"A burst may leave {format_duration_ns(late_ns)} late, more than"
             f" {format_duration_ns(defaults.LATENESS_MAX_NS)}: what is made up for reaches the gateway faster than the"
             " load says (RFC 1242 section 3.4)."
         )
@@ -154,45 +162,11 @@ def _of_the_trial(campaign: Campaign) -> Iterator[str]:
         ("rest", trial.rest_ns, defaults.REST_NS),
     ):
         if value < standard:
-            yield (
+            sentence = (
                 f"The {name} wait is {format_duration_ns(value)}, shorter than {format_duration_ns(standard)}"
                 " (RFC 2544 section 23)."
             )
-
-
-def _of_the_procedures(campaign: Campaign) -> Iterator[str]:
-    throughput, frame_loss = campaign.throughput, campaign.frame_loss
-    if throughput is not None:
-        if throughput.loss_tolerance > 0:
-            yield (
-                f"A loss of {format_ratio(throughput.loss_tolerance)} per direction passes: the result is no throughput"
-                " (RFC 1242 section 3.17, RFC 2544 section 26.1)."
-            )
-        if throughput.frame_timeout_ns is not None:
-            yield (
-                f"A frame that takes longer than {format_duration_ns(throughput.frame_timeout_ns)} counts as lost in"
-                " the throughput search (RFC 2544 section 26.1 has no such limit)."
-            )
-        if throughput.maximum not in (None, LineShare(1)):
-            yield "The search does not begin at the maximum of the line (RFC 2544 section 20)."
-        elif throughput.maximum is None and campaign.line.rate is None:
-            yield (
-                "A medium without a line rate has no maximum to begin at (RFC 2544 section 20): there the load of the"
-                f" search doubles from {defaults.SEARCH_START} frames/s on until a trial fails."
-            )
-    if frame_loss is not None:
-        if frame_loss.rates is not None:
-            yield "Frame loss is measured at listed loads, not from 100% of the line downwards (RFC 2544 section 26.3)."
-        else:
-            if frame_loss.step > Fraction(1, 10):
-                yield f"Frame loss steps are {format_ratio(frame_loss.step)}, above 10% (RFC 2544 section 26.3)."
-            if frame_loss.maximum not in (None, LineShare(1)):
-                yield "Frame loss does not begin at the maximum of the line (RFC 2544 section 26.3)."
-            elif frame_loss.maximum is None and campaign.line.rate is None:
-                yield (
-                    "A medium without a line rate has no maximum to begin at (RFC 2544 section 26.3): there frame loss"
-                    " begins at twice the throughput."
-                )
+            yield Deviation(sentence=sentence, rules_out_claim=True)
 
 
 def _of_the_connections(campaign: Campaign) -> Iterator[str]:
@@ -211,7 +185,9 @@ def _of_the_connections(campaign: Campaign) -> Iterator[str]:
         )
     if connections.order != "pseudorandom":
         yield f"Connections are enumerated in {connections.order} order, not pseudorandom (RFC 9693 section 4.2)."
-    if connections.read_order != "pseudorandom" and sending_times_ns(campaign):
+    if connections.read_order != "pseudorandom" and any(
+        table.phase_two_ns(campaign) is not None for table in campaign.tables
+    ):
         yield (
             f"The Responder reads its state table in {connections.read_order} order, not pseudorandom"
             " (RFC 9693 section 4.10)."
@@ -226,35 +202,23 @@ def _of_the_connections(campaign: Campaign) -> Iterator[str]:
             "The gateway's UDP timeout is not stated, so nothing shows that connections outlive the trials"
             " (RFC 9693 section 4.4)."
         )
-    yield from _of_the_rates(campaign)
+    yield from _of_test_phase_one(campaign)
     yield "Only UDP is measured; connections of TCP have other states and timeouts (RFC 9693 section 8)."
 
 
-def _of_the_rates(campaign: Campaign) -> Iterator[str]:
-    rate, establishment = campaign.connections_model.rate, campaign.connection_establishment_rate
-    has_phase_two = sending_times_ns(campaign) or campaign.connection_tear_down_rate
-    if has_phase_two and isinstance(rate, int) and establishment is None:
+def _of_test_phase_one(campaign: Campaign) -> Iterator[str]:
+    rate = campaign.connections_model.rate
+    if not any(table.begins_with_full_table for table in campaign.tables):
+        return
+    if isinstance(rate, int) and not campaign.finds_connection_rate:
         yield (
             f"Test phase 1 runs at {rate} connections/s; the maximum connection establishment rate is not measured, so"
             " nothing shows how far below it that is (RFC 9693 section 4.4)."
         )
-    if has_phase_two and rate == 1 and isinstance(rate, Fraction):
+    if rate == 1 and isinstance(rate, Fraction):
         yield "Test phase 1 runs at the measured maximum itself, not below it (RFC 9693 section 4.4)."
-    if establishment is not None and True in establishment.validated:
-        if establishment.alpha == "search":
-            yield "The share of the rate at which connections are validated is searched for (RFC 9693 section 4.6)."
-        elif establishment.alpha < 1:
-            share = format_ratio(establishment.alpha)
-            yield f"Connections are validated at {share} of the rate under test (RFC 9693 section 4.6)."
-    capacity = campaign.connection_tracking_table_capacity
-    if capacity is not None and capacity.alpha < 1:
-        yield (
-            f"For the capacity, connections are validated at {format_ratio(capacity.alpha)} of the rate under test"
-            " (RFC 9693 section 4.9)."
-        )
 
 
 def _most_connections(campaign: Campaign) -> int:
-    capacity = campaign.connection_tracking_table_capacity
-    largest = [] if capacity is None else [capacity.maximum or count_max(campaign)]
+    largest = [table.largest_count or count_max(campaign) for table in campaign.tables if table.finds_connection_count]
     return max((*campaign.connections_model.count, *largest), default=1)

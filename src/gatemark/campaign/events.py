@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gatemark.engine.client import JsonObject
-from gatemark.procedures.result import RunResult
-from gatemark.search.goal import Bounds, Goal
+from gatemark.results.run import RunResult
+from gatemark.search.goal import Bounds
 from gatemark.trial.cell import Run
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
@@ -20,10 +20,6 @@ class RunStarted:
 
     run: Run
     repetitions: int
-    goal: Goal | None
-    """Throughput and establishment rate: what is searched for."""
-    rates: tuple[int, ...]
-    """Frame loss: the loads that may be tried, in frames/s in one direction; empty for throughput."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,14 +75,13 @@ class RepetitionFinished:
 
     repetition: int
     """From 0."""
-    result: RunResult
-    """The repetitions so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished:
     """All repetitions of a run are done."""
 
+    run: Run
     result: RunResult
 
 

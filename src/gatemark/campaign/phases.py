@@ -13,7 +13,6 @@ from fractions import Fraction
 
 from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed
 from gatemark.campaign.events import PhaseName, PhaseStarted
-from gatemark.campaign.plan import MEASURES_FRAMES
 from gatemark.campaign.tester_memory import available_octets, check_memory
 from gatemark.config.stateful import time_needed_ns
 from gatemark.engine.client import JsonObject
@@ -69,10 +68,10 @@ class StatefulTrials:
 
         Raises ConfigError before anything is sent if connections would expire or the Tester lacks memory, TestBedError
         if the table cannot be emptied or the gateway is gone. Only while the capacity is measured is a gateway that
-        stops answering a result: it is started anew, and the trial has failed (RFC 9693 section 4.9).
+        stops answering a result: it is started again, and the trial has failed (RFC 9693 section 4.9).
         """
         trial = _Trial(self, order, loss_tolerance, needs_link=needs_link)
-        if order.run.procedure != "connection_tracking_table_capacity":
+        if not order.step.may_collapse:
             return trial.make()
         try:
             return trial.make()
@@ -148,13 +147,9 @@ class _Trial:
     def make(self) -> Judged:
         """Make the phases that the procedure of the run has."""
         self.makes.reserve(self.count)
-        if self.order.run.procedure in MEASURES_FRAMES:
+        if self.order.step.connections is None:
             return self._measure_frames()
-        match self.order.run.procedure:
-            case "connection_tear_down_rate":
-                return self._tear_down()
-            case _:
-                return self._establish()
+        return self._establish() if self.order.step.establishes else self._tear_down()
 
     def _measure_frames(self) -> Judged:
         """Fill the table, then measure with the connections that it holds (RFC 9693 section 4.7)."""

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -24,20 +25,17 @@ from gatemark.campaign.events import (
     TrialProgress,
     TrialStarted,
 )
-from gatemark.campaign.plan import MEASURES_FRAMES, Plan
-from gatemark.procedures.result import RunResult
-from gatemark.search.goal import Bounds
+from gatemark.campaign.plan import Plan
+from gatemark.results.run import RunResult
+from gatemark.search.goal import Bounds, Purpose
 from gatemark.trial.cell import Run
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
 from gatemark.units import format_duration_ns, format_rate, frames_in
 
-LOADS_WITHOUT_BOUNDS = ("delay", "back_to_back", "recovery", "reset")
-"""Purposes of trials whose loads are given, not searched for."""
-
-LOSSY_BY_INTENT = ("recovery", "reset")
-"""Purposes of trials in which a gateway has to lose frames: those neither pass nor fail."""
+WITH_BOUNDS: Final[frozenset[Purpose]] = frozenset(("search", "confirmation", "single"))
+"""Purposes of trials that leave bounds of a load."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,7 +92,7 @@ class ProgressState:
             case RunFinished():
                 self.runs_done, self.repetitions_done = self.runs_done + 1, 0
                 self.run = None
-                self.lines.append(f"run {self._of(event.result.run)}: {done_words(event.result)}")
+                self.lines.append(f"run {self._of(event.run)}: {done_words(event.result)}")
         if self.trials_made == 0:
             self.work_replayed, self.started = self._work(), self.now()
 
@@ -155,18 +153,14 @@ def done_words(result: RunResult) -> str:
     return f"done, limited by {result.limited_by}"
 
 
-def measures_frames(run: Run) -> bool:
-    """Whether the loads of a run are frames per second; else connections are established or torn down."""
-    return run.procedure in MEASURES_FRAMES
-
-
-def load_words(run: Run, frames_per_second: int, duration_ns: int) -> str:
+def load_words(order: TrialOrder) -> str:
     """The load of a trial and how long it lasts."""
-    unit = "frames/s" if measures_frames(run) else "connections/s"
-    if run.procedure == "back_to_back":
-        frames = frames_in(frames_per_second, duration_ns)
-        return f"burst of {frames:,} frames at {format_rate(frames_per_second)} {unit}"
-    return f"{format_rate(frames_per_second)} {unit} for {format_duration_ns(duration_ns)}"
+    step = order.step
+    unit = "frames/s" if step.connections is None else "connections/s"
+    if step.is_burst:
+        frames = frames_in(step.frames_per_second, step.duration_ns)
+        return f"burst of {frames:,} frames at {format_rate(step.frames_per_second)} {unit}"
+    return f"{format_rate(step.frames_per_second)} {unit} for {format_duration_ns(step.duration_ns)}"
 
 
 def phase_words(phase: PhaseStarted) -> str:
@@ -181,10 +175,10 @@ def phase_words(phase: PhaseStarted) -> str:
 
 def trial_line(event: TrialFinished) -> str:
     """One finished trial in one line."""
-    record, purpose = event.record, event.record.order.step.purpose
+    record, step = event.record, event.record.order.step
     if not record.validity.valid:
         outcome, why = "invalid", record.validity.reasons
-    elif purpose in LOSSY_BY_INTENT:
+    elif record.order.form.expects_loss:
         outcome, why = "done", event_words(record)
     elif record.verdict is not None and record.verdict.passed:
         outcome, why = "passed", ()
@@ -195,9 +189,10 @@ def trial_line(event: TrialFinished) -> str:
         words += f" ({why[0]}{', ...' if len(why) > 1 else ''})"
     if event.replayed:
         words += " [from the journal]"
-    if purpose == "delay":
+    if record.order.form.histogram:
         return f"{words}; {delay_words(record.report)}" if record.validity.valid else words
-    return words if purpose in LOADS_WITHOUT_BOUNDS else f"{words}; bounds {bounds_words(event.bounds)}"
+    has_bounds = step.purpose in WITH_BOUNDS and not step.is_burst
+    return f"{words}; bounds {bounds_words(event.bounds)}" if has_bounds else words
 
 
 def event_words(record: TrialRecord) -> tuple[str, ...]:
@@ -228,7 +223,7 @@ def _trial_words(record: TrialRecord) -> str:
     order, facts = record.order, record.connections
     if facts is not None and facts.tear_down_ns is not None:
         return f"tear-down of {order.connections:,} connections in {format_duration_ns(facts.tear_down_ns)}"
-    words = load_words(order.run, order.step.frames_per_second, order.step.duration_ns)
+    words = load_words(order)
     if facts is not None:
         words += f", {order.connections:,} connections"
     return f"{words} ({order.step.purpose})"
@@ -259,8 +254,7 @@ def live_view(state: ProgressState) -> RenderableType:
         attempt = f", attempt {trial.attempt + 1}" if trial.attempt else ""
         rows.add_row(
             "trial",
-            f"{trial.trial_number}: {load_words(trial.run, step.frames_per_second, step.duration_ns)}"
-            f" ({step.purpose}{attempt}), {state.phase}",
+            f"{trial.trial_number}: {load_words(trial)} ({step.purpose}{attempt}), {state.phase}",
         )
         if state.stateful is not None:
             rows.add_row("phase", phase_words(state.stateful))

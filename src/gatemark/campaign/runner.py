@@ -1,41 +1,27 @@
 """The only loop with effects: runs the plan, and writes every trial into the journal before the next choice.
 
-The trials of a run are made, repeated and replayed in `campaign.trials`; the runs that only stateful gateways have are
-in `campaign.stateful_runs`.
+What a run measures is decided by its procedure; its trials are made, repeated and replayed in `campaign.trials`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from fractions import Fraction
-
-from gatemark.campaign.delay_runs import measure_delay_run
 from gatemark.campaign.engine_trial import GatewayWatch
-from gatemark.campaign.event_runs import measure_back_to_back_run, measure_reset_run, measure_system_recovery_run
-from gatemark.campaign.events import EventCallback, RepetitionFinished, RunFinished, RunStarted, TrialFinished
+from gatemark.campaign.events import EventCallback, RunFinished, RunStarted, TrialFinished
 from gatemark.campaign.journal import Journal
-from gatemark.campaign.loads import (
-    frame_loss_scan,
-    line_maximum,
-    load_with_loss,
-    throughput_form,
-    throughput_goal,
-    throughput_of,
-)
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import Plan
-from gatemark.campaign.stateful_loads import phase_one_rate, rate_before
-from gatemark.campaign.stateful_runs import measure_capacity_run, measure_establishment_run, measure_tear_down_run
-from gatemark.campaign.trials import Repetition, Trials
+from gatemark.campaign.trials import Trials, TrialsOfRun
 from gatemark.config.model import Campaign
+from gatemark.config.table import PassRule
 from gatemark.engine.client import Engine
 from gatemark.errors import Interrupted
-from gatemark.procedures.frame_loss import loss_points, measure_frame_loss
-from gatemark.procedures.measured import Measured
-from gatemark.procedures.result import RunResult, searches_limited_by
-from gatemark.procedures.throughput import measure_throughput
-from gatemark.search.goal import Measure, SearchResult, bounds_of
-from gatemark.trial.cell import Cell, Procedure, Run
+from gatemark.procedures.earlier import Earlier
+from gatemark.procedures.phase_one import phase_one_rate
+from gatemark.procedures.registry import PROCEDURES
+from gatemark.results.run import RunResult
+from gatemark.search.goal import Measure, bounds_of
+from gatemark.trial.cell import Cell, Run
+from gatemark.trial.form import TrialForm
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 
@@ -62,12 +48,16 @@ def run_campaign(
     try:
         maker = TrialMaker(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event)
         trials = Trials(maker, journal)
-        results: list[RunResult] = []
+        earlier = Earlier()
         for run in plan.runs:
-            results.append(_PROCEDURES[run.procedure](trials, run, results))
-            trials.tell(RunFinished(result=results[-1]))
+            procedure = PROCEDURES[run.procedure]
+            repetitions = campaign.table(procedure.table).repetitions(campaign)
+            trials.tell(RunStarted(run=run, repetitions=repetitions))
+            result = procedure.run.measure(TrialsOfRun(trials, run, repetitions, earlier))
+            earlier.add(run.cell, result)
+            trials.tell(RunFinished(run=run, result=result))
         trials.check_all_replayed()
-        return tuple(results)
+        return tuple(result for _, result in earlier.results)
     except KeyboardInterrupt:
         raise Interrupted(
             what="stopped by the user",
@@ -87,88 +77,23 @@ def run_single_trial(
     testbed: GatewayWatch | None = None,
     on_event: EventCallback | None = None,
 ) -> TrialRecord:
-    """Make one trial without a journal; it is judged as one of the campaign's throughput.
+    """Make one trial without a journal; it passes by the rule of the campaign, if a table has one.
 
     A stateful one begins with test phase 1, at `connections_per_second` or as `connections.rate` says.
     """
     if cell.connections is not None and connections_per_second is None:
-        connections_per_second = phase_one_rate(campaign, cell, (), phase_two_ns=duration_ns)
+        connections_per_second = phase_one_rate(campaign, cell, Earlier(), phase_two_ns=duration_ns)
     maker = TrialMaker(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event or ignore)
+    rule = next((table.pass_rule for table in campaign.tables if table.pass_rule is not None), PassRule())
     order = TrialOrder(
-        run=Run(number=1, procedure="throughput", cell=cell),
+        run=Run(number=1, procedure="single trial", cell=cell),
         trial_number=1,
         repetition=0,
         attempt=0,
         step=Measure(frames_per_second=frames_per_second, duration_ns=duration_ns, purpose="single"),
         connections_per_second=connections_per_second,
-        form=throughput_form(campaign),
+        form=TrialForm(timeout_ns=rule.frame_timeout_ns),
     )
-    tolerance = Fraction(0) if campaign.throughput is None else campaign.throughput.loss_tolerance
-    record = maker.make(order, loss_tolerance=tolerance, bounds=bounds_of(()), needs_link=True)
+    record = maker.make(order, loss_tolerance=rule.loss_tolerance, bounds=bounds_of(()), needs_link=True)
     maker.on_event(TrialFinished(record=record, bounds=bounds_of(()), replayed=False))
     return record
-
-
-def _measure_throughput_run(trials: Trials, run: Run, earlier: Sequence[RunResult]) -> RunResult:
-    campaign = trials.campaign
-    assert campaign.throughput is not None
-    theoretical_maximum = line_maximum(campaign, run.cell, campaign.line.rate)
-    goal = throughput_goal(campaign, theoretical_maximum)
-    rate = rate_before(campaign, run.cell, earlier, phase_two_ns=campaign.trial.duration_ns)
-    trials.tell(RunStarted(run=run, repetitions=campaign.repetitions, goal=goal, rates=()))
-    found: list[SearchResult] = []
-    for repetition in range(campaign.repetitions):
-        steps = Repetition(
-            trials,
-            run,
-            repetition,
-            loss_tolerance=goal.loss_tolerance,
-            connections_per_second=rate,
-            form=throughput_form(campaign),
-        )
-        found.append(measure_throughput(goal.after(found), steps.measure, search=campaign.throughput.search))
-        result = RunResult(
-            run=run,
-            limited_by=searches_limited_by(found),
-            goal=goal,
-            repetitions=tuple(found),
-            theoretical_maximum=theoretical_maximum,
-        )
-        trials.tell(RepetitionFinished(repetition=repetition, result=result))
-    return result
-
-
-def _measure_frame_loss_run(trials: Trials, run: Run, earlier: Sequence[RunResult]) -> RunResult:
-    campaign = trials.campaign
-    theoretical_maximum = line_maximum(campaign, run.cell, campaign.line.rate)
-    scan = frame_loss_scan(campaign, theoretical_maximum, load_with_loss(throughput_of(run.cell, earlier)))
-    rate = rate_before(campaign, run.cell, earlier, phase_two_ns=campaign.trial.duration_ns)
-    trials.tell(RunStarted(run=run, repetitions=campaign.repetitions, goal=None, rates=scan.rates))
-    scans: list[tuple[Measured, ...]] = []
-    for repetition in range(campaign.repetitions):
-        steps = Repetition(trials, run, repetition, connections_per_second=rate)
-        scans.append(measure_frame_loss(scan, steps.measure))
-        points = loss_points(scans)
-        result = RunResult(
-            run=run,
-            limited_by="tester" if any(point.tester_limited for point in points) else "gateway",
-            points=points,
-            theoretical_maximum=theoretical_maximum,
-        )
-        trials.tell(RepetitionFinished(repetition=repetition, result=result))
-    return result
-
-
-_PROCEDURES: dict[Procedure, Callable[[Trials, Run, Sequence[RunResult]], RunResult]] = {
-    "connection_establishment_rate": measure_establishment_run,
-    "validated_connection_establishment_rate": measure_establishment_run,
-    "throughput": _measure_throughput_run,
-    "frame_loss": _measure_frame_loss_run,
-    "delay": measure_delay_run,
-    "back_to_back": measure_back_to_back_run,
-    "system_recovery": measure_system_recovery_run,
-    "reset": measure_reset_run,
-    "connection_tear_down_rate": measure_tear_down_run,
-    "connection_tracking_table_capacity": measure_capacity_run,
-}
-"""What measures a run, given the results of the runs before it."""

@@ -14,7 +14,7 @@ MEMINFO = Path("/proc/meminfo")
 
 
 def table_octets(connections: int) -> int:
-    """Return the memory that so many connections take."""
+    """Return the memory that this number of connections takes."""
     return OCTETS_PER_CONNECTION * connections + -(-connections // 8)
 
 
@@ -29,15 +29,15 @@ def most_connections(campaign: Campaign) -> tuple[int, str]:
     wanted = {0: "connections.count"}
     if campaign.connections is not None:
         wanted |= dict.fromkeys(campaign.connections.count, "connections.count")
-    capacity = campaign.connection_tracking_table_capacity
-    if capacity is not None and capacity.maximum is not None:
-        wanted[capacity.maximum] = "connection_tracking_table_capacity.maximum"
+    for table in campaign.tables:
+        if table.largest_count is not None:
+            wanted[table.largest_count] = f"{table.key}.maximum"
     most = max(wanted)
     return most, wanted[most]
 
 
 def check_memory(connections: int, available: int, *, where: str, held: int = 0) -> None:
-    """Raise ConfigError if the Tester cannot hold so many connections; it has memory for `held` already."""
+    """Raise ConfigError if the Tester cannot hold them; it has memory for `held` already."""
     total = available + table_octets(held)
     if table_octets(connections) > total:
         raise ConfigError(

@@ -7,15 +7,19 @@ measuring goes on where it stopped. Whether a trial counts is decided in `trial.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from gatemark.campaign.events import Event, TrialFinished
+from gatemark.campaign.events import Event, RepetitionFinished, TrialFinished
+from gatemark.campaign.facts import run_facts
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
 from gatemark.config.model import Campaign
 from gatemark.errors import ResultError, TestBedError
-from gatemark.procedures.measured import Measured
+from gatemark.procedures.earlier import Earlier
+from gatemark.procedures.loads import line_maximum
+from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.search.goal import Measure, Observation, bounds_of
 from gatemark.trial.cell import Run
 from gatemark.trial.form import PLAIN, TrialForm
@@ -23,7 +27,7 @@ from gatemark.trial.order import TrialOrder, difference
 from gatemark.trial.record import TrialRecord
 
 SHORT_ATTEMPTS = 10
-"""A load is tried at most so many times as often as `validity.retries` says, where trials end early."""
+"""A load is tried at most this many times as often as `validity.retries` says, where trials end early."""
 
 
 class Trials:
@@ -70,6 +74,52 @@ class Trials:
             )
 
 
+class TrialsOfRun:
+    """The trials of one run under way, as its procedure sees them (`procedures.procedure.RunTrials`)."""
+
+    def __init__(self, trials: Trials, run: Run, repetitions: int, earlier: Earlier) -> None:
+        self.campaign = trials.campaign
+        self.run = run
+        self.earlier = earlier
+        self._trials = trials
+        self._repetitions = repetitions
+        self._records: list[TrialRecord] = []
+
+    @property
+    def line_maximum(self) -> int | None:
+        """Frames/s that the medium carries in one direction at this frame size; None if its rate is not known."""
+        return line_maximum(self.campaign, self.run.cell, self.campaign.line.rate)
+
+    def repetitions(self) -> Iterator[int]:
+        """Yield the number of each repetition, and tell whoever watches when one is finished."""
+        for repetition in range(self._repetitions):
+            yield repetition
+            self._trials.tell(RepetitionFinished(repetition=repetition))
+
+    def steps(
+        self,
+        repetition: int,
+        *,
+        loss_tolerance: Fraction = Fraction(0),
+        connections_per_second: int | None = None,
+        form: TrialForm = PLAIN,
+    ) -> MeasureStep:
+        """Return what makes the trials of one repetition."""
+        return Repetition(
+            self._trials,
+            self.run,
+            repetition,
+            loss_tolerance=loss_tolerance,
+            connections_per_second=connections_per_second,
+            form=form,
+            on_record=self._records.append,
+        ).measure
+
+    def facts(self) -> dict[str, Any]:
+        """Return the fields that the results of all procedures have, as far as they are known now."""
+        return run_facts(self.campaign, self.run, self._records)
+
+
 class Repetition:
     """One repetition of one run: makes the trials of a step, and keeps what they leave for those who watch."""
 
@@ -82,6 +132,7 @@ class Repetition:
         loss_tolerance: Fraction = Fraction(0),
         connections_per_second: int | None = None,
         form: TrialForm = PLAIN,
+        on_record: Callable[[TrialRecord], None] = lambda _: None,
     ) -> None:
         self.trials = trials
         self.run = run
@@ -90,6 +141,7 @@ class Repetition:
         self.connections_per_second = connections_per_second
         """Rate of test phase 1 before the phase that is measured; None where there is no such phase."""
         self.form = form
+        self._on_record = on_record
         self._search: tuple[int | None, Fraction | None] = (None, None)
         self._history: list[Observation] = []
 
@@ -131,6 +183,7 @@ class Repetition:
                 order, loss_tolerance=self.loss_tolerance, bounds=bounds_of(self._history), needs_link=is_last
             )
             trials.journal.append(record)
+        self._on_record(record)
         if record.verdict is not None or is_last:
             self._history.append(record.observation)
         bounds = bounds_of(self._history)
@@ -142,7 +195,7 @@ class Patience:
     """How often a load is tried: once more for each of `validity.retries`.
 
     A trial in which the Tester falls behind ends at once. Where it does so for a moment now and then, a load is tried
-    as often as fits into the time of so many whole trials: a long trial needs a long time without such a moment.
+    as often as fits into the time of that many whole trials: a long trial needs a long time without such a moment.
     """
 
     def __init__(self, campaign: Campaign, duration_ns: int) -> None:
@@ -180,5 +233,5 @@ def _refuse(record: TrialRecord) -> NoReturn:
         what=f"test phase 1 failed in every attempt, the last one at {last.connections_per_second} connections/s:"
         f" {reasons}",
         where="connections.rate",
-        fix="lower connections.rate, or see that the gateway holds so many connections and has ports for them",
+        fix="lower connections.rate, or see that the gateway holds that many connections and has ports for them",
     )

@@ -10,10 +10,11 @@ from typing import Annotated, Any, get_args
 
 from cyclopts import Parameter
 
+from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import cells_of
-from gatemark.config.load import load_campaign
-from gatemark.config.model import Campaign, Direction, FrameSizesModel
+from gatemark.config.model import Campaign
 from gatemark.config.sizes import size_family
+from gatemark.config.tables import Direction, FrameSizesModel
 from gatemark.config.types import BadValueError, read_mix
 from gatemark.errors import ConfigError, GatemarkError, Problem
 from gatemark.trial.cell import Cell

@@ -8,9 +8,10 @@ from gatemark.campaign.progress import progress_display
 from gatemark.cli.common import AsJson, print_json, tell_error
 from gatemark.demo import DEMOS, demo_file
 from gatemark.errors import ConfigError, GatemarkError, Interrupted, ResultError
-from gatemark.report.text import print_result
+from gatemark.report.summary import print_result
 from gatemark.results.store import default_folder
 from gatemark.session import CampaignResult, measure, rebuild_report
+from gatemark.stored import sections_of
 
 
 def demo(
@@ -49,7 +50,8 @@ def demo(
         documents = [result.document.model_dump(mode="json", by_alias=True) for result in results]
         print_json({"results": documents})
     else:
-        print_result([result.document for result in results], report=str(page))
+        reports = [(result.document, sections_of(result.document)) for result in results]
+        print_result(reports, report=str(page))
     limited = all(result.tester_limited_everywhere for result in results)
     return failures[0].exit_status if failures else int(limited)
 

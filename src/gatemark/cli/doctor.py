@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from gatemark.config.load import load_campaign
+from gatemark.campaign.file import load_campaign
 from gatemark.doctor import Finding, run_checks
 
 WIDTH_WITHOUT_TERMINAL = 160

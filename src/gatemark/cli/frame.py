@@ -9,8 +9,8 @@ from typing import Any
 
 import dpkt
 
+from gatemark.campaign.file import load_campaign
 from gatemark.cli.common import AsJson, cell_json, cell_text, narrowed, print_json, with_recipe_of
-from gatemark.config.load import load_campaign
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, ResultError
 from gatemark.trial.connection_request import frames_requests

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from gatemark.campaign.deviations import deviations
-from gatemark.campaign.estimate import ASSUMED_BUFFER_NS, PlanEstimate, estimate
-from gatemark.campaign.plan import Plan, make_plan
-from gatemark.campaign.stateful_estimate import ASSUMED_CONNECTIONS_PER_SECOND, ASSUMED_RATE_MAX
+from gatemark.campaign.estimate import PlanEstimate, estimate
+from gatemark.campaign.plan import Plan, make_plan, procedures_of
 from gatemark.cli.common import AsJson, cell_json, cell_text, complete_campaign, print_json
 from gatemark.config.model import Campaign
 from gatemark.dut.open import open_testbed
 from gatemark.engine.process import start_engine
 from gatemark.errors import GatemarkError
+from gatemark.procedures.work import ASSUMED_CONNECTIONS_PER_SECOND, ASSUMED_RATE_MAX
 from gatemark.results.toml_text import to_toml
 from gatemark.trial.request import layout_request
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, format_rate
@@ -49,7 +49,7 @@ def plan(file: Path, /, *, as_json: AsJson = False) -> int:
                 ],
                 "layout": layout,
                 "estimate": asdict(needed),
-                "deviations": list(unmet),
+                "deviations": [deviation.model_dump() for deviation in unmet],
             }
         )
         return 0
@@ -60,7 +60,7 @@ def plan(file: Path, /, *, as_json: AsJson = False) -> int:
     print("\n# Layout\n")
     print(_layout_text(layout))
     print("\n# Deviations\n")
-    print("\n".join(f"- {sentence}" for sentence in unmet) or "none")
+    print("\n".join(f"- {deviation.sentence}" for deviation in unmet) or "none")
     print("\n# Duration\n")
     print(_estimate_text(campaign, needed))
     return 0
@@ -93,8 +93,13 @@ def _runs_text(campaign: Campaign, runs: Plan) -> str:
         f"{run.number:>4}  {name:<{width}} {cell_text(campaign, run.cell)}"
         for run, name in zip(runs.runs, names, strict=True)
     ]
-    bursts = "" if campaign.back_to_back is None else f" (back to back {campaign.back_to_back.bursts} times)"
-    lines.append(f"each repeated {campaign.repetitions} times{bursts}; sizes are IPv4 / IPv6 frames with FCS")
+    others = {
+        procedure.words: often
+        for procedure in procedures_of(campaign)
+        if (often := campaign.table(procedure.table).repetitions(campaign)) != campaign.repetitions
+    }
+    but = f" ({', '.join(f'{name} {often} times' for name, often in others.items())})" if others else ""
+    lines.append(f"each repeated {campaign.repetitions} times{but}; sizes are IPv4 / IPv6 frames with FCS")
     return "\n".join(lines)
 
 
@@ -112,12 +117,11 @@ def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
     text = f"{trials} trials, {time}, without repetitions of invalid trials ({again})"
     if needed.line_assumed:
         text += "\nloads in % are estimated for a line of 10 Gbit/s, because line.rate is not set"
+    for table in campaign.tables:
+        text += "".join(f"\n{assumption}" for assumption in table.estimate_assumptions())
     if needed.maximum_assumed:
         rate = format_rate(ASSUMED_RATE_MAX)
         text += f"\nmaxima that are not given are found by doubling, estimated up to {rate} per second"
-    if campaign.throughput is not None and campaign.throughput.search == "mlrsearch":
-        kept = format_duration_ns(ASSUMED_BUFFER_NS)
-        text += f"\nat most, if the gateway keeps no more than {kept} of frames; MLRsearch needs longer for others"
     if needed.establishment_assumed:
         rate = format_rate(ASSUMED_CONNECTIONS_PER_SECOND)
         text += f"\nat most, if the gateway establishes {rate} connections/s; a slower one takes longer"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from gatemark.cli.common import AsJson, print_json
-from gatemark.report.text import print_result
+from gatemark.report.summary import print_result
 from gatemark.session import rebuild_report
+from gatemark.stored import sections_of
 
 
 def report(folder: Path, /, *, as_json: AsJson = False) -> int:
@@ -24,5 +25,6 @@ def report(folder: Path, /, *, as_json: AsJson = False) -> int:
         documents = [result.document.model_dump(mode="json", by_alias=True) for result in results]
         print_json(documents[0] if len(documents) == 1 else {"results": documents})
     else:
-        print_result([result.document for result in results], report=str(page))
+        reports = [(result.document, sections_of(result.document)) for result in results]
+        print_result(reports, report=str(page))
     return 0

@@ -7,8 +7,9 @@ from pathlib import Path
 from gatemark.campaign.progress import progress_display
 from gatemark.cli.common import AsJson, print_json
 from gatemark.errors import ConfigError
-from gatemark.report.text import print_result
+from gatemark.report.summary import print_result
 from gatemark.session import measure, resume_campaign
+from gatemark.stored import sections_of
 
 
 def run(
@@ -53,5 +54,5 @@ def run(
     if as_json:
         print_json(result.document.model_dump(mode="json", by_alias=True))
     else:
-        print_result([result.document], report=str(result.report_file))
+        print_result([(result.document, sections_of(result.document))], report=str(result.report_file))
     return 1 if result.tester_limited_everywhere else 0

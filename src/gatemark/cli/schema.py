@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gatemark.campaign.file import schema_text
 from gatemark.cli.common import AsJson
-from gatemark.config.schema import campaign_schema_text
 
 
 def schema(*, as_json: AsJson = False) -> int:
@@ -17,5 +17,5 @@ def schema(*, as_json: AsJson = False) -> int:
         Accepted like everywhere; the schema is JSON in any case.
     """
     del as_json
-    print(campaign_schema_text(), end="")
+    print(schema_text(), end="")
     return 0

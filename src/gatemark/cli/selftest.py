@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from gatemark.campaign.file import load_campaign
 from gatemark.cli.common import AsJson, print_json, with_recipe_of
-from gatemark.config.load import load_campaign
 from gatemark.selftest.document import SelfTest, self_test_file, store_self_test
 from gatemark.selftest.run import QUICK, Effort, Step, Subject, Tell, planned_cases, run_self_test, subject_of
 from gatemark.tester import stop_signals

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gatemark.campaign.loads import line_maximum
+from gatemark.campaign.file import load_campaign
 from gatemark.cli.common import AsJson, cell_text, narrowed, print_json, sorted_counts, with_recipe_of
-from gatemark.config.load import load_campaign
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
+from gatemark.procedures.loads import line_maximum
 from gatemark.session import single_trial
 from gatemark.trial.cell import Cell
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord

@@ -12,23 +12,12 @@ from fractions import Fraction
 
 from gatemark.bed_kinds import bed_kinds_where
 from gatemark.config import defaults
-from gatemark.config.check_delays import check_bursts, check_delays, check_recovery, check_reset
-from gatemark.config.model import (
-    Campaign,
-    ConnectionEstablishmentRateModel,
-    Family,
-    FrameSizesModel,
-    GatewayTableModel,
-    Ipv4Model,
-    Ipv6Model,
-    OneWay,
-    SideName,
-    ThroughputModel,
-)
+from gatemark.config.model import Campaign
 from gatemark.config.problems import problem as problem
 from gatemark.config.problems import raise_if_any as raise_if_any
+from gatemark.config.tables import FrameSizesModel, GatewayTableModel, Ipv4Model, Ipv6Model, OneWay
 from gatemark.errors import Problem
-from gatemark.technology import FAMILY_WORDS, TECHNOLOGIES, technologies_where
+from gatemark.technology import FAMILY_WORDS, TECHNOLOGIES, Family, SideName, technologies_where
 
 Check = Callable[[Campaign], Iterator[Problem]]
 SIDES: tuple[SideName, ...] = ("left", "right")
@@ -45,13 +34,6 @@ TRANSLATION_KEYS = (
 STATE_KEYS = ("inside", "pool", "pool_ports", "mapping")
 STATE_COMMANDS = ("clear_state", "count_connections", "tear_down", "set_table_size", "set_hash_size", "set_udp_timeout")
 TABLE_KEYS = ("size", "hash_size", "udp_timeout")
-CONNECTION_TABLES = (
-    "connections",
-    "connection_establishment_rate",
-    "connection_tear_down_rate",
-    "connection_tracking_table_capacity",
-)
-"""What only a stateful gateway has."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -157,7 +139,8 @@ def _state_keys(campaign: Campaign) -> Iterator[str]:
     control = campaign.gateway.control
     yield from (f"gateway.control.{key}" for key in STATE_COMMANDS if getattr(control, key, None))
     yield from (f"gateway.table.{key}" for key in TABLE_KEYS if table_value(campaign.gateway.table, key) is not None)
-    yield from (name for name in CONNECTION_TABLES if getattr(campaign, name) is not None)
+    yield from ("connections",) if campaign.connections is not None else ()
+    yield from (table.key for table in campaign.tables if table.is_stateful_only)
 
 
 def table_value(table: GatewayTableModel, key: str) -> int | None:
@@ -167,48 +150,10 @@ def table_value(table: GatewayTableModel, key: str) -> int | None:
 
 
 def check_connections(campaign: Campaign) -> Iterator[Problem]:
-    """Numbers of connections, bounds of the searches for rate and capacity (RFC 9693 sections 4.5 to 4.9)."""
+    """Numbers of connections."""
     connections = campaign.connections
     if connections is not None and len(set(connections.count)) < len(connections.count):
         yield problem(campaign, "connections.count", "lists a number twice", "list each number once")
-    rate = campaign.connection_establishment_rate
-    if rate is not None:
-        table = "connection_establishment_rate"
-        yield from _check_interval(campaign, table, rate)
-        if len(set(rate.validated)) < len(rate.validated):
-            yield problem(campaign, f"{table}.validated", "lists a value twice", "list each value once")
-        if True not in rate.validated and rate.alpha != ConnectionEstablishmentRateModel().alpha:
-            yield problem(
-                campaign,
-                f"{table}.alpha",
-                "has no effect: nothing is validated",
-                "set validated = true, or leave it out",
-            )
-    capacity = campaign.connection_tracking_table_capacity
-    if capacity is None:
-        return
-    table = "connection_tracking_table_capacity"
-    for key in ("beta", "gamma"):
-        if getattr(capacity, key) == 1:
-            yield problem(
-                campaign,
-                f"{table}.{key}",
-                "is 100%: any lower rate would count as a full table",
-                "write a share below 100% (RFC 9693 section 4.9)",
-            )
-    if capacity.resolution >= capacity.start:
-        yield problem(
-            campaign, f"{table}.resolution", "is not below start, so nothing would be searched", "write a smaller error"
-        )
-    if capacity.maximum is not None and capacity.maximum <= capacity.start:
-        yield problem(campaign, f"{table}.maximum", "is not above start", "write a larger number, or leave it out")
-    if _is_too_coarse(capacity.rate_resolution, capacity.maximum_rate):
-        yield problem(
-            campaign,
-            f"{table}.rate_resolution",
-            "is not below maximum_rate, so no rate would be searched",
-            'write for example rate_resolution = "1%" of the maximum',
-        )
 
 
 def check_ports(campaign: Campaign) -> Iterator[Problem]:
@@ -360,44 +305,23 @@ def _check_octets(campaign: Campaign, sizes: FrameSizesModel) -> Iterator[Proble
         yield problem(campaign, key, "lists a size twice", "list each size once")
 
 
-def check_procedures(campaign: Campaign) -> Iterator[Problem]:
-    """Bounds in order, resolution below the maximum, no key that another one overrides."""
-    goal = campaign.throughput
-    if goal is not None:
-        yield from _check_interval(campaign, "throughput", goal)
-        if goal.search_duration_ns > campaign.trial.duration_ns:
-            yield problem(
-                campaign,
-                "throughput.search_duration",
-                "is longer than trial.duration, which confirms the result",
-                "write a time of at most trial.duration",
-            )
-    loss = campaign.frame_loss
-    if loss is not None and loss.rates is not None:
-        for key in ("maximum", "step"):
-            if key in loss.model_fields_set:
-                yield problem(
-                    campaign, f"frame_loss.{key}", "has no effect beside frame_loss.rates", "leave one of them out"
-                )
-        if len(set(loss.rates)) < len(loss.rates):
-            yield problem(campaign, "frame_loss.rates", "lists a rate twice", "list each rate once")
-
-
-def _check_interval(
-    campaign: Campaign, table: str, goal: ThroughputModel | ConnectionEstablishmentRateModel
+def interval_problems(
+    campaign: Campaign, key: str, *, minimum: object, maximum: object, resolution: int | Fraction
 ) -> Iterator[Problem]:
-    if goal.maximum is not None and type(goal.minimum) is type(goal.maximum) and goal.minimum > goal.maximum:
-        yield problem(campaign, f"{table}.minimum", f"is above {table}.maximum", "write a minimum below the maximum")
-    if _is_too_coarse(goal.resolution, goal.maximum):
+    """The bounds of a search are in order, and its resolution is below the maximum."""
+    if isinstance(minimum, int | Fraction) and type(minimum) is type(maximum) and minimum > maximum:
+        yield problem(campaign, f"{key}.minimum", f"is above {key}.maximum", "write a minimum below the maximum")
+    if is_too_coarse(resolution, maximum):
         yield problem(
             campaign,
-            f"{table}.resolution",
-            f"is not below {table}.maximum, so nothing would be searched",
+            f"{key}.resolution",
+            f"is not below {key}.maximum, so nothing would be searched",
             'write for example resolution = "0.1%" of the maximum',
         )
 
 
-def _is_too_coarse(resolution: int | Fraction, maximum: int | Fraction | None) -> bool:
+def is_too_coarse(resolution: int | Fraction, maximum: object) -> bool:
+    """Whether a search with this resolution would end at its first load."""
     if isinstance(resolution, Fraction):
         return resolution >= 1
     return isinstance(maximum, int) and resolution >= maximum
@@ -409,20 +333,31 @@ FILE_CHECKS: tuple[tuple[frozenset[str], Check], ...] = (
     (frozenset({"testbed", "left", "right"}), check_ports),
     (frozenset({"testbed", "left"}), check_side("left")),
     (frozenset({"testbed", "right"}), check_side("right")),
-    (frozenset({"gateway", "testbed", *CONNECTION_TABLES}), check_state),
-    (frozenset(CONNECTION_TABLES), check_connections),
+    (frozenset({"connections"}), check_connections),
     (frozenset({"traffic"}), check_traffic),
-    (frozenset({"traffic", "gateway", *CONNECTION_TABLES}), check_directions),
-    (frozenset({"throughput", "frame_loss", "trial"}), check_procedures),
-    (frozenset({"delay", "throughput"}), check_delays),
-    (frozenset({"back_to_back", "throughput"}), check_bursts),
-    (frozenset({"system_recovery", "throughput"}), check_recovery),
-    (frozenset({"reset", "throughput", "gateway", "testbed"}), check_reset),
 )
+"""Checks of single tables and the tables that each reads."""
+
+CHECKS_OF_STATEFUL: tuple[tuple[frozenset[str], Check], ...] = (
+    (frozenset({"gateway", "testbed", "connections"}), check_state),
+    (frozenset({"traffic", "gateway", "connections"}), check_directions),
+)
+"""Checks that read the tables of stateful procedures as well."""
+
+
+def procedure_keys(campaign: Campaign) -> frozenset[str]:
+    """Return the names of all tables of procedures that a file may have."""
+    return frozenset(table.key for table in campaign.procedure_tables)
 
 
 def file_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
     """Yield what is wrong with a file; checks that read a table of `skip` are left out."""
-    for tables, check in FILE_CHECKS:
+    stateful = {table.key for table in campaign.procedure_tables if table.is_stateful_only}
+    for tables, check in (*FILE_CHECKS, *((tables | stateful, check) for tables, check in CHECKS_OF_STATEFUL)):
         if not tables & skip:
             yield from check(campaign)
+    finders = {table.key for table in campaign.procedure_tables if table.finds_frame_rate}
+    for table in campaign.tables:
+        reads = {table.key, *table.reads, *(finders if table.reads_frame_rate else ())}
+        if not reads & skip:
+            yield from table.problems(campaign)

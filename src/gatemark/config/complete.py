@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gatemark.config.check import SIDES, problem
-from gatemark.config.check_delays import reset_problems
 from gatemark.config.complete_stateful import command_problems, stateful_problems
 from gatemark.config.hosts import (
     NETWORK_OCTET,
@@ -14,10 +13,11 @@ from gatemark.config.hosts import (
     first_non_global,
     unmapped_host,
 )
-from gatemark.config.model import Campaign, Family, Ipv4Model, Ipv6Model, SideName
+from gatemark.config.model import Campaign
 from gatemark.config.sizes import size_family, size_problems
+from gatemark.config.tables import Ipv4Model, Ipv6Model
 from gatemark.errors import Problem
-from gatemark.technology import FAMILY_WORDS
+from gatemark.technology import FAMILY_WORDS, Family, SideName
 
 _FAMILIES: tuple[Family, Family] = ("ipv4", "ipv6")
 
@@ -41,7 +41,9 @@ def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
         yield from _mappings(campaign)
     yield from _sizes(campaign)
     yield from _headers(campaign)
-    yield from reset_problems(campaign)
+    for table in campaign.tables:
+        if table.key not in skip:
+            yield from table.complete_problems(campaign)
     if not campaign.is_stateful:
         yield from command_problems(campaign)
     elif _has_hosts(campaign):

@@ -7,17 +7,15 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from gatemark.config import defaults
-from gatemark.config.check import CONNECTION_TABLES, problem
+from gatemark.config.check import problem, procedure_keys
 from gatemark.config.hosts import HostSet, Pattern
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import (
     PORT_MAX,
     Network,
-    count_max,
     distinct,
     foreground_hosts,
     pool_endpoints,
-    sending_times_ns,
     sources_of_one_destination,
     time_needed_ns,
     tuple_space,
@@ -27,25 +25,13 @@ from gatemark.config.types import CONNECTIONS_MAX, Span
 from gatemark.errors import Problem
 from gatemark.units import format_duration_ns
 
-_MEASURED = (
-    "throughput",
-    "frame_loss",
-    "delay",
-    "back_to_back",
-    "system_recovery",
-    "reset",
-    "connection_establishment_rate",
-    "connection_tear_down_rate",
-)
-"""Tables of what is measured with a given number of connections."""
-
 
 def stateful_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) -> Iterator[Problem]:
     """Yield every reason why a stateful campaign cannot be run; the sides must have their foreground hosts."""
     yield from _control(campaign)
     yield from _pool(campaign)
     yield from _traffic(campaign)
-    if skip & {*CONNECTION_TABLES, *_MEASURED}:
+    if skip & {"connections", *procedure_keys(campaign)}:
         return
     yield from _connections(campaign)
     if campaign.bed.has_gateway and not campaign.gateway.pool:
@@ -54,42 +40,38 @@ def stateful_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
     yield from space
     if not space and campaign.bed.has_gateway:
         yield from _port_space(campaign)
-    yield from _capacity(campaign)
+    for table in campaign.tables:
+        yield from table.stateful_problems(campaign)
     yield from _table(campaign)
     yield from _timeout(campaign)
 
 
 def _control(campaign: Campaign) -> Iterator[Problem]:
-    """Before each trial the table is emptied (RFC 9693 section 4.4); what is measured must be possible at all."""
-    wanted: tuple[tuple[GatewayAction, str], ...] = (
-        ("clear_state", "every trial begins with an empty connection tracking table (RFC 9693 section 4.4)"),
-        ("tear_down", "connection_tear_down_rate times this command (RFC 9693 section 4.8)"),
-    )
-    if not campaign.bed.has_gateway:
-        if campaign.connection_tear_down_rate is not None:
-            yield problem(
-                campaign, "connection_tear_down_rate", "makes no sense without a gateway", "leave the table out"
-            )
+    """Before each trial the table is emptied (RFC 9693 section 4.4)."""
+    if campaign.bed.has_gateway:
+        reason = "every trial begins with an empty connection tracking table (RFC 9693 section 4.4)"
+        yield from action_problems(campaign, "clear_state", reason)
+        yield from command_problems(campaign)
+
+
+def action_problems(campaign: Campaign, action: GatewayAction, reason: str) -> Iterator[Problem]:
+    """The gateway has a command for an action."""
+    if action in campaign.actions:
         return
-    for action, reason in wanted:
-        needed = action == "clear_state" or campaign.connection_tear_down_rate is not None
-        if not needed or action in campaign.actions:
-            continue
-        if campaign.bed.has_recipe:
-            yield problem(
-                campaign,
-                "testbed.recipe",
-                f"{campaign.testbed.recipe} has no command {action}: {reason}",
-                f"copy the recipe and add {action} under [commands]",
-            )
-        else:
-            yield problem(
-                campaign,
-                f"gateway.control.{action}",
-                f"is missing: {reason}",
-                'write for example "conntrack -F", and gateway.control.shell = "ssh root@192.0.2.1"',
-            )
-    yield from command_problems(campaign)
+    if campaign.bed.has_recipe:
+        yield problem(
+            campaign,
+            "testbed.recipe",
+            f"{campaign.testbed.recipe} has no command {action}: {reason}",
+            f"copy the recipe and add {action} under [commands]",
+        )
+    else:
+        yield problem(
+            campaign,
+            f"gateway.control.{action}",
+            f"is missing: {reason}",
+            'write for example "conntrack -F", and gateway.control.shell = "ssh root@192.0.2.1"',
+        )
 
 
 def command_problems(campaign: Campaign) -> Iterator[Problem]:
@@ -199,21 +181,21 @@ def _ports_set(campaign: Campaign) -> Iterator[str]:
 
 def _connections(campaign: Campaign) -> Iterator[Problem]:
     """How many connections, and how fast they are established before something else is measured."""
-    with_count = [table for table in _MEASURED if getattr(campaign, table) is not None]
-    if not campaign.connections_model.count and (with_count or campaign.connection_tracking_table_capacity is None):
+    with_count = [table for table in campaign.tables if not table.finds_connection_count]
+    if not campaign.connections_model.count and (with_count or not campaign.tables):
         yield problem(
             campaign,
             "connections.count",
             f"is missing: {campaign.technology.name} is measured with a given number of connections",
             'write under [connections] for example count = ["10k", "100k", "1M"] (RFC 9693 section 4.1)',
         )
-    filled = [table for table in with_count if table != "connection_establishment_rate"]
-    if filled and isinstance(campaign.connections_model.rate, Fraction) and not campaign.connection_establishment_rate:
+    filled = [table.key for table in campaign.tables if table.begins_with_full_table]
+    if filled and isinstance(campaign.connections_model.rate, Fraction) and not campaign.finds_connection_rate:
         yield problem(
             campaign,
             "connections.rate",
             f"is a share of the maximum connection establishment rate, which {filled[0]} needs and nothing measures",
-            'add a table [connection_establishment_rate], or write connections/s, for example rate = "10k"',
+            f'add a table [{campaign.connection_rate_key}], or write connections/s, for example rate = "10k"',
         )
 
 
@@ -261,28 +243,6 @@ def _port_space(campaign: Campaign) -> Iterator[Problem]:
             return
 
 
-def _capacity(campaign: Campaign) -> Iterator[Problem]:
-    capacity, table = campaign.connection_tracking_table_capacity, "connection_tracking_table_capacity"
-    if capacity is None:
-        return
-    most, size = count_max(campaign), campaign.gateway.table.size
-    for key, value in (("start", capacity.start), ("maximum", capacity.maximum)):
-        if value is not None and value > most:
-            yield problem(
-                campaign,
-                f"{table}.{key}",
-                f"is {value}, but four-tuples and public endpoints allow {most} connections",
-                "write a smaller number, or widen connections.source_ports, destination_ports, hosts or gateway.pool",
-            )
-    if size is not None and capacity.start > size:
-        yield problem(
-            campaign,
-            f"{table}.start",
-            f"is {capacity.start}, more than the gateway's table of {size} can hold",
-            "write a number that it certainly holds (RFC 9693 section 4.9)",
-        )
-
-
 def _table(campaign: Campaign) -> Iterator[Problem]:
     size, count = campaign.gateway.table.size, max(campaign.connections_model.count, default=0)
     if size is not None and size < count:
@@ -314,20 +274,15 @@ def _timeout(campaign: Campaign) -> Iterator[Problem]:
 
 def _needed(campaign: Campaign, count: int) -> Iterator[tuple[int, str]]:
     """Yield for how long connections must live, and for what, as far as the rates are known before the first trial."""
-    rate, establishment = campaign.connections_model.rate, campaign.connection_establishment_rate
-    if isinstance(rate, int):
+    rate = campaign.connections_model.rate
+    for table in campaign.tables:
+        yield from table.lifetimes(campaign, count)
+        if not isinstance(rate, int) or not table.begins_with_full_table:
+            continue
         phase_one = f"phase 1 of {count} connections at {rate} connections/s"
-        for duration_ns in sending_times_ns(campaign).values():
-            reason = f"{phase_one}, the waits, and phase 2 of {format_duration_ns(duration_ns)}"
-            yield time_needed_ns(campaign, count, rate, duration_ns), reason
-        if campaign.connection_tear_down_rate is not None:
-            yield time_needed_ns(campaign, count, rate, 0), f"{phase_one} before the tear-down"
-    if establishment is not None and isinstance(establishment.maximum, int):
-        highest = establishment.maximum
-        reason = f"{count} connections at the highest rate, {highest} connections/s"
-        validation_ns = 0
-        if True in establishment.validated:
-            alpha = establishment.alpha if isinstance(establishment.alpha, Fraction) else Fraction(1)
-            validation_ns = -(-count * defaults.SECOND_NS // max(1, int(alpha * highest)))
-            reason += ", and their validation"
-        yield time_needed_ns(campaign, count, highest, validation_ns), reason
+        length_ns = table.phase_two_ns(campaign)
+        if length_ns is None:
+            yield time_needed_ns(campaign, count, rate, 0), f"{phase_one} before what {table.key} measures"
+        else:
+            reason = f"{phase_one}, the waits, and phase 2 of {format_duration_ns(length_ns)}"
+            yield time_needed_ns(campaign, count, rate, length_ns), reason

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
-from gatemark.config.model import EamEntry, Family, Ipv4Model, Ipv6Model
+from gatemark.config.tables import EamEntry, Ipv4Model, Ipv6Model
+from gatemark.technology import Family
 
 NETWORK_OCTET: dict[Family, int] = {"ipv4": 2, "ipv6": 7}
 """Octet that numbers the destination network: bits 16-23 of IPv4, bits 56-63 of IPv6 (RFC 2544 section 12)."""

@@ -8,7 +8,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -16,10 +16,12 @@ from pydantic_core import ErrorDetails
 
 from gatemark.config.check import file_problems, nearest, raise_if_any
 from gatemark.config.complete import complete_problems
-from gatemark.config.model import Campaign, Ipv4Model, Ipv6Model, SideModel
+from gatemark.config.model import Campaign
+from gatemark.config.tables import Ipv4Model, Ipv6Model, SideModel
 from gatemark.config.types import BadValueError
 from gatemark.errors import ConfigError, Problem
 
+C = TypeVar("C", bound=Campaign)
 Location = tuple[str | int, ...]
 
 _LOOPBACK_SIDES = {
@@ -29,8 +31,8 @@ _LOOPBACK_SIDES = {
 """Hosts of a loop-back that names none: one in each half of the benchmarking ranges (RFC 2544 C.2.2, RFC 8219)."""
 
 
-def load_campaign(path: Path | str) -> Campaign:
-    """Read a campaign file (TOML). Raises ConfigError with all problems.
+def read_campaign(path: Path | str, model: type[C]) -> C:
+    """Read a campaign file (TOML) with the tables of `model`. Raises ConfigError with all problems.
 
     A recipe that is given as a path is looked up from the folder of the file.
     """
@@ -52,23 +54,23 @@ def load_campaign(path: Path | str) -> Campaign:
     recipe = testbed.get("recipe") if isinstance(testbed, dict) else None
     if isinstance(testbed, dict) and isinstance(recipe, str) and ("/" in recipe or recipe.endswith(".toml")):
         document = {**document, "testbed": {**testbed, "recipe": str((path.parent / recipe).resolve())}}
-    return campaign_from_dict(document, where=str(path))
+    return campaign_of(document, model, where=str(path))
 
 
-def campaign_from_dict(document: Mapping[str, Any], where: str = "campaign") -> Campaign:
+def campaign_of(document: Mapping[str, Any], model: type[C], *, where: str = "campaign") -> C:
     """Build a campaign from the document that a file holds. Raises ConfigError with all problems.
 
     Without a recipe the campaign is checked whole; with one `Campaign.with_recipe` and `Campaign.check_complete`
     follow, once the recipe is read.
     """
     try:
-        campaign = _completed(Campaign.model_validate(document)).renamed(source=where)
+        campaign = _completed(model.model_validate(document)).renamed(source=where)
         skip: frozenset[str] = frozenset()
         problems: list[Problem] = []
     except ValidationError as error:
-        problems = [_problem(detail, document, where) for detail in _told_once(error.errors())]
+        problems = [_problem(detail, document, model, where) for detail in _told_once(error.errors())]
         skip = frozenset(str(detail["loc"][0]) for detail in error.errors() if detail["loc"])
-        rest = _without_bad_keys(document, error)
+        rest = _without_bad_keys(document, model, error)
         if rest is None:
             raise_if_any(problems)
         assert rest is not None
@@ -96,16 +98,11 @@ def _tables_of(problems: list[Problem], where: str) -> frozenset[str]:
     return frozenset(found.where.removeprefix(f"{where}: ").partition(".")[0].partition("[")[0] for found in problems)
 
 
-def _completed(campaign: Campaign) -> Campaign:
+def _completed(campaign: C) -> C:
     """Fill in the defaults that depend on other keys."""
     update: dict[str, Any] = {}
-    throughput = campaign.throughput
-    if throughput is not None and "search_duration_ns" not in throughput.model_fields_set:
-        shorter = min(throughput.search_duration_ns, campaign.trial.duration_ns)
-        update["throughput"] = throughput.model_copy(update={"search_duration_ns": shorter})
-    delay = campaign.delay
-    if delay is not None:
-        update["delay"] = delay.model_copy(update={"duration_ns": delay.sending_ns})
+    for table in campaign.tables:
+        update[table.key] = table.completed(campaign)
     if not campaign.bed.has_gateway:
         for name in _LOOPBACK_SIDES:
             side: SideModel = getattr(campaign, name) or SideModel()
@@ -129,7 +126,7 @@ def _loopback_defaults(name: str, side: SideModel, port: str | None) -> dict[str
     return update
 
 
-def _without_bad_keys(document: Mapping[str, Any], error: ValidationError) -> Campaign | None:
+def _without_bad_keys(document: Mapping[str, Any], model: type[C], error: ValidationError) -> C | None:
     """Validate the document without its bad keys, so that the rest of it can be checked; None if nothing is left."""
     rest = copy.deepcopy(dict(document))
     for _ in range(8):
@@ -138,7 +135,7 @@ def _without_bad_keys(document: Mapping[str, Any], error: ValidationError) -> Ca
             _remove(rest, location[:-1] if detail["type"] == "missing" else location)
         rest.setdefault("testbed", {"kind": "netns", "recipe": "none"})
         try:
-            return Campaign.model_validate(rest)
+            return model.model_validate(rest)
         except ValidationError as again:
             error = again
     return None
@@ -175,7 +172,7 @@ def _remove(document: dict[str, Any], location: Location) -> None:
         _remove(document, location[:-1])
 
 
-def _problem(detail: ErrorDetails, document: Mapping[str, Any], where: str) -> Problem:
+def _problem(detail: ErrorDetails, document: Mapping[str, Any], root: type[BaseModel], where: str) -> Problem:
     """Turn one finding of pydantic into words."""
     location = detail["loc"] if detail["type"] == "missing" else _document_location(document, detail["loc"])
     if detail["type"] != "missing" and location and not _exists(document, location):
@@ -183,7 +180,7 @@ def _problem(detail: ErrorDetails, document: Mapping[str, Any], where: str) -> P
     at = f"{where}: {_key_path(location)}" if location else where
     value = detail["input"]
     kind = detail["type"]
-    model, field = _field_at(location)
+    model, field = _field_at(root, location)
     if kind == "value_error":
         error = detail["ctx"]["error"]
         if isinstance(error, BadValueError):
@@ -237,11 +234,11 @@ def _known_keys(model: type[BaseModel] | None, key: str) -> str:
     return f"did you mean {guess}?" if guess else f"leave it out; known here: {', '.join(known)}"
 
 
-def _field_at(location: Location) -> tuple[type[BaseModel] | None, FieldInfo | None]:
+def _field_at(root: type[BaseModel], location: Location) -> tuple[type[BaseModel] | None, FieldInfo | None]:
     """Return the model that holds the last key of a location, and the field of that key if there is one."""
-    model: type[BaseModel] | None = Campaign
+    model: type[BaseModel] | None = root
     field: FieldInfo | None = None
-    holder: type[BaseModel] | None = Campaign
+    holder: type[BaseModel] | None = root
     for key in location:
         if isinstance(key, int):
             continue
@@ -249,17 +246,18 @@ def _field_at(location: Location) -> tuple[type[BaseModel] | None, FieldInfo | N
         field = None
         if model is not None:
             field = next((f for name, f in model.model_fields.items() if (f.alias or name) == key), None)
-        model = next(_models(field.annotation), None) if field is not None else None
+        model = next(models_in(field.annotation), None) if field is not None else None
     return holder, field
 
 
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models that an annotation names."""
     if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
         if issubclass(annotation, BaseModel):
             yield annotation
         return
     for part in typing.get_args(annotation):
-        yield from _models(part)
+        yield from models_in(part)
 
 
 def _literals(annotation: Any) -> Iterator[object]:

@@ -9,20 +9,11 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from gatemark.config.check import SIDES, TABLE_KEYS, problem, raise_if_any, table_value
-from gatemark.config.model import (
-    Campaign,
-    Family,
-    GatewayAction,
-    GatewayModel,
-    GatewayTableModel,
-    Ipv4Model,
-    Ipv6Model,
-    RecipeFacts,
-    SideModel,
-    SideName,
-)
+from gatemark.config.model import Campaign, RecipeFacts
+from gatemark.config.tables import GatewayAction, GatewayModel, GatewayTableModel, Ipv4Model, Ipv6Model, SideModel
 from gatemark.config.types import write_text
 from gatemark.errors import Problem
+from gatemark.technology import Family, SideName
 
 C = TypeVar("C", bound=Campaign)
 _OPEN_KEYS = ("background_hop_limit_decrement", "zero_udp_checksum", "pool", "pool_ports", "mapping")

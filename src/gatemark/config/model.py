@@ -4,88 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import Field, PrivateAttr, StrictInt
 
 from gatemark.bed_kinds import BED_KINDS, BedKind
 from gatemark.config import defaults
-from gatemark.config.delay_tables import BackToBackModel, DelayModel, ResetModel, SystemRecoveryModel
-from gatemark.config.table import Table
+from gatemark.config.table import ProcedureTable, Table
 from gatemark.config.tables import (
-    ConnectionEstablishmentRateModel,
     ConnectionsModel,
-    ConnectionTearDownRateModel,
-    ConnectionTrackingTableCapacityModel,
-    DestinationPortsModel,
-    Direction,
     DirectionTraffic,
     DirectionTrafficModel,
     EamEntry,
-    FrameLossModel,
-    FrameSizesModel,
     GatewayAction,
-    GatewayControlModel,
     GatewayModel,
     GatewayTableModel,
-    HostsModel,
-    Ipv4Model,
-    Ipv6Model,
     LineModel,
     OneWay,
-    PortsModel,
     SideModel,
-    SourcePortsModel,
     TestbedModel,
-    ThroughputModel,
     TrafficModel,
     TrialModel,
     ValidityModel,
-    Variation,
 )
 from gatemark.config.types import Span
 from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology, TechnologyName
 
-__all__ = [
-    "BackToBackModel",
-    "Campaign",
-    "ConnectionEstablishmentRateModel",
-    "ConnectionTearDownRateModel",
-    "ConnectionTrackingTableCapacityModel",
-    "ConnectionsModel",
-    "DelayModel",
-    "DestinationPortsModel",
-    "Direction",
-    "DirectionTraffic",
-    "DirectionTrafficModel",
-    "EamEntry",
-    "Family",
-    "FrameLossModel",
-    "FrameSizesModel",
-    "GatewayAction",
-    "GatewayControlModel",
-    "GatewayModel",
-    "GatewayTableModel",
-    "HostsModel",
-    "Ipv4Model",
-    "Ipv6Model",
-    "LineModel",
-    "OneWay",
-    "PortsModel",
-    "RecipeFacts",
-    "ResetModel",
-    "SideModel",
-    "SideName",
-    "SourcePortsModel",
-    "SystemRecoveryModel",
-    "Table",
-    "TestbedModel",
-    "ThroughputModel",
-    "TrafficModel",
-    "TrialModel",
-    "ValidityModel",
-    "Variation",
-]
+T = TypeVar("T", bound=ProcedureTable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,22 +77,10 @@ class Campaign(Table):
     trial: TrialModel = Field(TrialModel(), description="phases of a trial")
     validity: ValidityModel = Field(ValidityModel(), description="when a trial counts")
     line: LineModel = Field(LineModel(), description="the medium")
-    throughput: ThroughputModel | None = Field(None, description="measure throughput")
-    frame_loss: FrameLossModel | None = Field(None, description="measure the frame loss rate")
-    delay: DelayModel | None = Field(None, description="measure latency and delay variation")
-    back_to_back: BackToBackModel | None = Field(None, description="measure back-to-back frames")
-    system_recovery: SystemRecoveryModel | None = Field(None, description="measure the system recovery time")
-    reset: ResetModel | None = Field(None, description="measure the reset time")
     connections: ConnectionsModel | None = Field(None, description="the connections of a stateful test")
-    connection_establishment_rate: ConnectionEstablishmentRateModel | None = Field(
-        None, description="measure the maximum connection establishment rate"
-    )
-    connection_tear_down_rate: ConnectionTearDownRateModel | None = Field(
-        None, description="measure the connection tear-down rate"
-    )
-    connection_tracking_table_capacity: ConnectionTrackingTableCapacityModel | None = Field(
-        None, description="measure the connection tracking table capacity"
-    )
+
+    procedure_tables: ClassVar[tuple[type[ProcedureTable], ...]] = ()
+    """Tables of procedures that a file may have; the registry of procedures fills it in."""
 
     _source: str = PrivateAttr("campaign")
     _actions: frozenset[GatewayAction] = PrivateAttr(frozenset())
@@ -199,10 +132,31 @@ class Campaign(Table):
         return self.connections or ConnectionsModel()
 
     @property
+    def tables(self) -> tuple[ProcedureTable, ...]:
+        """Return the tables of the procedures that are to be run."""
+        found = (getattr(self, table.key) for table in self.procedure_tables)
+        return tuple(table for table in found if table is not None)
+
+    def table(self, kind: type[T]) -> T:
+        """Return the table of a procedure that is to be run."""
+        table: T | None = getattr(self, kind.key)
+        assert table is not None, f"the campaign has no table {kind.key}"
+        return table
+
+    @property
     def validates(self) -> bool:
         """Whether the Responder checks every connection in any measurement (RFC 9693 section 4.6)."""
-        rate = self.connection_establishment_rate
-        return (rate is not None and True in rate.validated) or self.connection_tracking_table_capacity is not None
+        return any(table.validates for table in self.tables)
+
+    @property
+    def finds_frame_rate(self) -> bool:
+        """Whether the campaign finds the highest rate of frames, of which other procedures take shares."""
+        return any(table.finds_frame_rate for table in self.tables)
+
+    @property
+    def finds_connection_rate(self) -> bool:
+        """Whether the campaign finds the highest rate of connections, of which test phase 1 takes a share."""
+        return any(table.finds_connection_rate for table in self.tables)
 
     @property
     def actions(self) -> frozenset[GatewayAction]:
@@ -294,12 +248,9 @@ class Campaign(Table):
     def to_document(self) -> dict[str, Any]:
         """Return the campaign as a document that `campaign_from_dict` reads back to the same campaign."""
         document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
-        if self.frame_loss is not None and self.frame_loss.rates is not None:
-            for key in ("maximum", "step"):  # without effect beside rates, and refused there
-                document["frame_loss"].pop(key, None)
-        if self.delay is not None and not self.delay.has_latency:
-            for key in ("first_tag", "tags"):  # likewise where nothing is tagged
-                del document["delay"][key]
+        for table in self.tables:
+            for key in table.left_out_of_documents():
+                document[table.key].pop(key, None)
         return document
 
     def renamed(self, *, name: str | None = None, source: str | None = None) -> Self:
@@ -308,3 +259,13 @@ class Campaign(Table):
         if source is not None:
             copy._source = source
         return copy
+
+    @property
+    def frame_rate_key(self) -> str:
+        """Return the name of the table that has the highest rate of frames found."""
+        return next(table.key for table in self.procedure_tables if table.finds_frame_rate)
+
+    @property
+    def connection_rate_key(self) -> str:
+        """Return the name of the table that has the highest rate of connections found."""
+        return next(table.key for table in self.procedure_tables if table.finds_connection_rate)

@@ -3,44 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from gatemark.config import delay_tables, tables
+from gatemark.config.load import models_in
 from gatemark.config.model import Campaign
-
-_ONE_OR_MORE = {
-    "TrafficModel": ("direction", "mix"),
-    "FrameSizesModel": ("octets",),
-    "ConnectionsModel": ("count",),
-    "DelayModel": ("metrics", "load"),
-    "ConnectionEstablishmentRateModel": ("validated",),
-    "GatewayControlModel": (
-        "clear_state",
-        "set_table_size",
-        "set_hash_size",
-        "set_udp_timeout",
-        "reset",
-        "start",
-        "stop",
-        "health",
-        "describe",
-    ),
-}
-"""Keys for which one value stands for a list of one."""
+from gatemark.config.types import AsList
 
 
-def campaign_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a campaign file."""
-    schema = Campaign.model_json_schema(by_alias=True, mode="validation")
+def campaign_schema(model: type[Campaign]) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a campaign file with the tables of `model`."""
+    schema = model.model_json_schema(by_alias=True, mode="validation")
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "gatemark campaign file"
+    tables = {table.__name__: table for table in _tables(model)}
     for name, table in schema["$defs"].items():
-        _write_defaults(getattr(tables, name, None) or getattr(delay_tables, name), table["properties"])
-        for key in _ONE_OR_MORE.get(name, ()):
-            _allow_one(table["properties"][key])
+        _write_defaults(tables[name], table["properties"])
+        for key, field in tables[name].model_fields.items():
+            if AsList in field.metadata:  # one value stands for a list of one
+                _allow_one(table["properties"][field.alias or key])
     return schema
+
+
+def _tables(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Yield every model that the fields of a model hold, at any depth."""
+    for field in model.model_fields.values():
+        for inner in models_in(field.annotation):
+            yield inner
+            yield from _tables(inner)
 
 
 def _write_defaults(model: type[BaseModel], properties: dict[str, Any]) -> None:
@@ -58,6 +50,6 @@ def _allow_one(field: dict[str, Any]) -> None:
     field["anyOf"] = [listed, listed["items"]]
 
 
-def campaign_schema_text() -> str:
+def campaign_schema_text(model: type[Campaign]) -> str:
     """Return the schema as the text that `docs/reference/campaign-file.schema.json` holds."""
-    return json.dumps(campaign_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(campaign_schema(model), indent=2, ensure_ascii=False) + "\n"

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gatemark.config import defaults
-from gatemark.config.model import Campaign, Family, OneWay, SideName
+from gatemark.config.model import Campaign
+from gatemark.config.tables import OneWay
 from gatemark.config.types import Mix
+from gatemark.technology import Family, SideName
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from ipaddress import IPv4Network, IPv6Network
 
 from gatemark.config import defaults
 from gatemark.config.hosts import HostSet
-from gatemark.config.model import Campaign, SideName
+from gatemark.config.model import Campaign
 from gatemark.config.types import CONNECTIONS_MAX, Span
+from gatemark.technology import SideName
 
 Network = IPv4Network | IPv6Network
 
@@ -118,24 +119,6 @@ def count_max(campaign: Campaign) -> int:
     destinations = space.destination_hosts * ports.count
     sources = space.sources if campaign.bed.forwards_unchanged else min(space.sources, pool_endpoints(campaign))
     return min(sources * destinations, CONNECTIONS_MAX)
-
-
-def sending_times_ns(campaign: Campaign) -> dict[str, int]:
-    """Return the longest sending time of each table that offers frames; of a stateful campaign that is test phase 2."""
-    times: dict[str, int] = {}
-    if campaign.throughput is not None:
-        times["throughput"] = campaign.trial.duration_ns
-    if campaign.frame_loss is not None:
-        times["frame_loss"] = campaign.trial.duration_ns
-    if campaign.delay is not None:
-        times["delay"] = campaign.delay.sending_ns
-    if campaign.back_to_back is not None:
-        times["back_to_back"] = campaign.back_to_back.ceiling_ns
-    if campaign.system_recovery is not None:
-        times["system_recovery"] = campaign.system_recovery.duration_ns + campaign.system_recovery.observe_ns
-    if campaign.reset is not None:
-        times["reset"] = campaign.reset.before_ns + campaign.reset.observe_ns
-    return times
 
 
 def time_needed_ns(campaign: Campaign, count: int, connections_per_second: int, phase_two_ns: int) -> int:

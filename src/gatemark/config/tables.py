@@ -20,28 +20,22 @@ from gatemark.config.types import (
     BitRate,
     Count,
     Duration,
-    FrameRate,
     HostSpan,
     IpPrefix,
     Ipv4,
     Ipv4Prefix,
     Ipv6,
     Ipv6Prefix,
-    LossRatio,
     MacAddress,
     Mix,
     MixValue,
     PhaseOneRate,
     PortSpan,
     PositiveDuration,
-    Share,
-    ShareOrSearch,
     Span,
-    Step,
     TranslationPrefix,
 )
 from gatemark.technology import Family, SideName, TechnologyName
-from gatemark.units import LineShare
 
 Direction = Literal["forward", "reverse", "bidirectional"]
 OneWay = Literal["forward", "reverse"]
@@ -326,46 +320,6 @@ class LineModel(Table):
     rate: BitRate | None = Field(None, description="bit/s of the medium, default: what the port reports")
 
 
-class ThroughputModel(Table):
-    """Throughput (RFC 2544 section 26.1, RFC 8219 section 7.1)."""
-
-    search: Literal["binary", "mlrsearch"] = Field("binary", description="halving, or MLRsearch")
-    maximum: FrameRate | None = Field(
-        None,
-        description="highest load, in frames/s per direction or % of line rate; default: 100%, without a line: found",
-    )
-    minimum: FrameRate = Field(1, description="lowest load, in frames/s per direction or % of line rate")
-    resolution: FrameRate = Field(
-        default_factory=lambda: LineShare(1, 1000),
-        description="gap at which to stop, in frames/s or % of maximum, given or found",
-    )
-    loss_tolerance: LossRatio = Field(
-        default_factory=lambda: Fraction(0), description="loss ratio per direction that still passes; RFC 2544 wants 0%"
-    )
-    search_duration_ns: PositiveDuration = Field(
-        defaults.SEARCH_DURATION_NS,
-        alias="search_duration",
-        description="sending time while searching; the result is confirmed with trial.duration",
-    )
-    frame_timeout_ns: PositiveDuration | None = Field(
-        None, alias="frame_timeout", description="a frame that takes longer counts as lost; default: no limit"
-    )
-
-
-class FrameLossModel(Table):
-    """Frame loss rate (RFC 2544 section 26.3)."""
-
-    rates: tuple[FrameRate, ...] | None = Field(
-        None, min_length=1, description="loads to be measured; in place of maximum and step"
-    )
-    maximum: FrameRate | None = Field(
-        None,
-        description="first load, in frames/s per direction or % of line rate; default: 100%, without a line: twice the"
-        " throughput that the campaign measures",
-    )
-    step: Step = Field(default_factory=lambda: Fraction(1, 10), description="each load is so much of maximum lower")
-
-
 class ConnectionsModel(Table):
     """The connections of a stateful test (RFC 9693 section 4.1 to 4.4); stateful gateways only."""
 
@@ -395,52 +349,4 @@ class ConnectionsModel(Table):
     gap_ns: Duration = Field(defaults.PHASE_GAP_NS, alias="gap", description="wait between the phases")
     retries: Annotated[StrictInt, Field(ge=0, le=100)] = Field(
         defaults.PHASE_ONE_RETRIES, description="how often phase 1 is repeated; at half the rate if it lost connections"
-    )
-
-
-class ConnectionEstablishmentRateModel(Table):
-    """Maximum connection establishment rate (RFC 9693 sections 4.5 and 4.6)."""
-
-    maximum: FrameRate | None = Field(
-        None, description="highest rate, in connections/s or % of line rate; default: 100%, without a line: found"
-    )
-    minimum: FrameRate = Field(1, description="lowest rate, in connections/s or % of line rate")
-    resolution: FrameRate = Field(
-        default_factory=lambda: LineShare(1, 1000),
-        description="gap at which to stop, in connections/s or % of maximum, given or found",
-    )
-    validated: Annotated[tuple[StrictBool, ...], AsList] = Field(
-        (False,), min_length=1, description="whether the Responder then checks every connection; both may be listed"
-    )
-    alpha: ShareOrSearch = Field(
-        default_factory=lambda: Fraction(1),
-        description='rate of the validation as a share of the rate under test, or "search": one that does not matter',
-    )
-
-
-class ConnectionTearDownRateModel(Table):
-    """Connection tear-down rate (RFC 9693 section 4.8): net time of deleting all connections."""
-
-
-class ConnectionTrackingTableCapacityModel(Table):
-    """Connection tracking table capacity (RFC 9693 section 4.9)."""
-
-    start: Count = Field(defaults.CAPACITY_START, description="C0: connections that the gateway certainly holds")
-    maximum: Count | None = Field(None, description="connections at which the search ends; default: the port space")
-    maximum_rate: FrameRate | None = Field(
-        None, description="highest rate, in connections/s or % of line rate; default: 100%, without a line: found"
-    )
-    rate_resolution: FrameRate = Field(
-        default_factory=lambda: LineShare(1, 100),
-        description="e: error of the rate, in connections/s or % of maximum_rate, given or found",
-    )
-    resolution: Count = Field(1, description="E: error of the capacity, in connections")
-    alpha: Share = Field(default_factory=lambda: Fraction(1), description="rate of the validation as a share")
-    beta: Share = Field(
-        default_factory=lambda: Fraction(1, 5),
-        description="share of the safe rate below which the exponential search takes the table for full",
-    )
-    gamma: Share = Field(
-        default_factory=lambda: Fraction(2, 5),
-        description="share of the safe rate below which the final binary search takes the table for full",
     )

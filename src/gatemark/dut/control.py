@@ -10,7 +10,7 @@ import time
 from typing import Protocol
 
 from gatemark.config import defaults
-from gatemark.config.model import GatewayAction, GatewayControlModel, GatewayTableModel
+from gatemark.config.tables import GatewayAction, GatewayControlModel, GatewayTableModel
 from gatemark.dut.commands import COMMAND_SECONDS_MAX
 from gatemark.dut.recipe import TABLE_VARIABLES, Commands
 from gatemark.errors import TestBedError

@@ -31,7 +31,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from gatemark.config.model import GatewayTableModel
+from gatemark.config.tables import GatewayTableModel
 from gatemark.dut import machine, naming
 from gatemark.dut.base import GatewayDescription
 from gatemark.dut.commands import COMMAND_SECONDS_MAX, require_program, run_command, try_command
@@ -53,7 +53,8 @@ from gatemark.dut.steering import CorePlan, cpu_mask
 from gatemark.errors import TestBedError
 
 if TYPE_CHECKING:
-    from gatemark.config.model import RecipeFacts, SideModel
+    from gatemark.config.model import RecipeFacts
+    from gatemark.config.tables import SideModel
 
 SIDES = ("left", "right")
 MAC_ADDRESSES = {

@@ -11,7 +11,7 @@ from gatemark.dut.recipe import Recipe
 from gatemark.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gatemark.config.model import GatewayTableModel, Ipv4Model, Ipv6Model, SideModel
+    from gatemark.config.tables import GatewayTableModel, Ipv4Model, Ipv6Model, SideModel
 
 NEXTHOP_PREFIX_LENGTHS = {4: 24, 6: 64}
 """Length of the link network between the gateway and the emulated router (RFC 2544 appendix C.2.2: /24)."""

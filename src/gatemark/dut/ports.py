@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from gatemark.config.model import GatewayControlModel
+from gatemark.config.tables import GatewayControlModel
 from gatemark.dut.base import FoundTestBed, GatewayDescription
 from gatemark.dut.commands import COMMAND_SECONDS_MAX, run_command, try_command
 from gatemark.dut.control import GatewayControl, table_settings

@@ -14,17 +14,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 
 from gatemark.config import defaults
 from gatemark.config.check import TABLE_KEYS, table_value
-from gatemark.config.model import (
-    EamEntry,
-    GatewayAction,
-    GatewayTableModel,
-    RecipeFacts,
-    SideModel,
-    SideName,
-)
+from gatemark.config.model import RecipeFacts
+from gatemark.config.tables import EamEntry, GatewayAction, GatewayTableModel, SideModel
 from gatemark.config.types import BadValueError, IpPrefix, PortSpan, TranslationPrefix
 from gatemark.errors import ConfigError, Problem
-from gatemark.technology import TECHNOLOGIES, TechnologyName, technologies_where
+from gatemark.technology import TECHNOLOGIES, SideName, TechnologyName, technologies_where
 
 VARIABLES = ("left", "right", "dir", "cores")
 """Names that may stand in braces in commands and files: both interfaces of the gateway, its folder, its processors."""

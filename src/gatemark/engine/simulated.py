@@ -259,7 +259,10 @@ class SimulatedEngine:
         """
         direction, load, step = str(wanted["direction"]), int(wanted["frames_per_second"]), wanted.get("step")
         if step is None:
-            return offered - self._lost(direction, load, offered, generator), offered
+            lost = self._lost(direction, load, offered, generator)
+            if (bursts := wanted.get("bursts")) is not None:
+                lost = max(lost, offered // bursts["frames"] * self._lost_in_burst(direction, **bursts))
+            return offered - lost, offered
         before = min(offered, frames_in(load, step["after_ns"]))
         lost = self._lost(direction, load, before, generator)
         lost_later = self._lost(direction, step["frames_per_second"], offered - before, generator)
@@ -267,6 +270,11 @@ class SimulatedEngine:
             return max(0, offered - lost - lost_later), offered
         recovering = frames_in(step["frames_per_second"], self.device.recovery_ns) if lost else 0
         return before - lost, min(offered, before + recovering)
+
+    def _lost_in_burst(self, direction: str, frames: int, frames_per_second: int) -> int:
+        """Return how many frames of one burst find the gateway's buffer full; it is empty when a burst begins."""
+        forwarded = frames * self.device.capacity(direction) // frames_per_second
+        return max(0, frames - forwarded - self.device.buffer_frames)
 
     def _tags(self, body: Mapping[str, Any], wanted: Mapping[str, Any], frames: int) -> tuple[list[int], list[int]]:
         """Return the numbers of the tagged frames in each class."""

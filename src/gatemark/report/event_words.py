@@ -1,12 +1,14 @@
-"""Words that tables and statements of bursts, recovery and reset share. Pure."""
+"""Words and columns that tables of bursts, recovery and reset share. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from gatemark.report.words import DASH, format_count, format_in
-from gatemark.results.schema import BackToBackPart, FigurePart
+from gatemark.report.table import Column
+from gatemark.report.words import DASH, format_count, format_in, format_mix, format_sizes
+from gatemark.results.run import RunResult
+from gatemark.stats.summary import Number
 
 MS = 10**6
 
@@ -21,25 +23,47 @@ OUTCOMES = {
 
 def outcome_words(outcomes: Sequence[str]) -> str:
     """How the repetitions ended, without those that did as they should: "no frame was lost (2 of 3)"."""
-    seen = Counter(outcomes)
-    words = [f"{OUTCOMES[one]} ({n} of {len(outcomes)})" for one, n in seen.items() if one != "recovered"]
-    return "; ".join(words)
+    ended = Counter(outcomes)
+    words = [f"{OUTCOMES[one]} ({n} of {len(outcomes)})" for one, n in ended.items() if one != "recovered"]
+    return "; ".join(words) or "no valid repetition"
 
 
-def no_bursts(found: BackToBackPart) -> str:
-    """Why a run of back-to-back frames has no average."""
-    limits = [burst.tester_limited_at for burst in found.bursts if burst.kind == "tester_limited"]
-    if limits:
-        at = min((limit for limit in limits if limit is not None), default=None)
-        return f"Tester-limited at {format_count(at)} frames" if at is not None else "Tester-limited"
-    if not found.bursts:
-        return "no search was finished"
-    return f"the search ended at its ceiling of {format_count(found.ceiling_frames)} frames"
-
-
-def average_cell(average: int | float | None, figure: FigurePart, why: str) -> str:
+def average_cell(average: Number | None, values: Sequence[Number | None], why: str) -> str:
     """Mean in milliseconds, and below it the smallest and the largest; else why there is none."""
-    known = [value for value in figure.values if value is not None]
+    known = [value for value in values if value is not None]
     if average is None or not known:
         return why
     return f"{format_in(average, MS)}\n{format_in(min(known), MS)} {DASH} {format_in(max(known), MS)}"
+
+
+def traffic_columns(runs: Sequence[RunResult]) -> tuple[Column, ...]:
+    """Columns of what was set: connections and mix only where there are any."""
+    counted = any(run.connection_count is not None for run in runs)
+    mixed = any(run.mix.is_mixed for run in runs)
+    return (
+        *((Column(heading="connec-\ntions"),) if counted else ()),
+        Column(heading="IPv4 / IPv6\noctets"),
+        *((Column(heading="fore:back-\nground"),) if mixed else ()),
+    )
+
+
+def traffic_cells(run: RunResult, runs: Sequence[RunResult]) -> tuple[str, ...]:
+    """One cell for each of `traffic_columns`."""
+    counted = any(other.connection_count is not None for other in runs)
+    mixed = any(other.mix.is_mixed for other in runs)
+    return (
+        *((format_count(run.connection_count),) if counted else ()),
+        format_sizes(run),
+        *((format_mix(run),) if mixed else ()),
+    )
+
+
+def way_cell(run: RunResult, direction: str, class_: str) -> str:
+    """Direction, and class where there are two."""
+    way = run.way_word(direction)
+    return f"{way},\n{class_}" if run.mix.is_mixed else way
+
+
+def of_all(measured: int, tester_limited: int) -> str:
+    """Valid repetitions, and of how many where the Tester could not make all."""
+    return f"{measured} of {measured + tester_limited}" if tester_limited else str(measured)

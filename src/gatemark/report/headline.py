@@ -1,52 +1,118 @@
-"""What every statement of the report is made of: the figure, what it is, and the context of a run. Pure."""
+"""The figures that the report shows large: the headline quantities of its runs, and the context of a run. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gatemark.report.words import (
-    MEASURES_FRAMES,
-    connections_of,
+    direction_label,
     format_count,
+    format_in,
     format_mix,
+    format_percent,
+    format_sizes,
     name_sizes,
+    rate_cell,
     technology_words,
+    unit_of_times,
 )
-from gatemark.results.schema import ResultDocument, RunPart
+from gatemark.results.document import ResultDocument
+from gatemark.results.part import LimitedBy
+from gatemark.results.quantity import Quantity
+from gatemark.results.run import RunResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """One headline: the figure, what it is, and one sentence that can stand alone (RFC 2544 section 26.1)."""
+class Headline:
+    """One figure shown large, and what it is."""
 
     run: int
     figure: str
     unit: str
     """Empty if the figure is no number."""
     label: str
-    sentence: str
-    limited_by: str
+    limited_by: LimitedBy
 
 
-def said(
-    run: RunPart, figure: str, label: str, sentence: str, *, unit: str = "", limited_by: str | None = None
-) -> Statement:
-    """A statement about a run."""
-    return Statement(
-        run=run.number,
-        figure=figure,
-        unit=unit,
-        label=label,
-        sentence=sentence,
-        limited_by=limited_by or run.limited_by,
+def headlines(document: ResultDocument) -> tuple[Headline, ...]:
+    """Return the figures that are shown large: one a run, of a series over connections those of the first and the last.
+
+    Runs that were not made have none; losses only where nothing else was measured.
+    """
+    made = [run for run in document.runs if run.refused is None]
+    shown = {run.number: figures for run in made if (figures := [q for q in run.quantities() if q.is_headline])}
+    rates = {number: figures for number, figures in shown.items() if figures[0].unit != "%"} or shown
+    series: dict[tuple[str, str, str, str], list[RunResult]] = {}
+    for run in made:
+        if run.number in rates:
+            key = (run.procedure, run.direction, format_sizes(run), format_mix(run))
+            series.setdefault(key, []).append(run)
+    ends = {run.number for runs in series.values() for run in (runs[0], runs[-1])}
+    return tuple(_headline(run, rates[run.number]) for run in made if run.number in ends)
+
+
+def _headline(run: RunResult, quantities: Sequence[Quantity]) -> Headline:
+    """Return the worst of the directions and classes: only if each of them is known."""
+    first = quantities[0]
+    load = first.coordinates.get("load_frames_per_second")
+    named = [first.name]
+    if first.unit in ("ns", "%") and load is not None:
+        named.append(f"at {format_count(int(load))} frames/s")
+    if run.connection_count is not None:
+        named.append(f"{format_count(run.connection_count)} connections")
+    named.append(f"{format_sizes(run)} octets (IPv4 / IPv6)")
+    if first.unit != "connections/s":
+        named.append(direction_label(run))
+    figure, unit = _figure(quantities)
+    return Headline(run=run.number, figure=figure, unit=unit, label=", ".join(named), limited_by=run.limited_by)
+
+
+def _figure(quantities: Sequence[Quantity]) -> tuple[str, str]:
+    first = quantities[0]
+    values = [quantity.value for quantity in quantities if quantity.value is not None]
+    if not values and first.limited_by == "tester":
+        return "Tester-limited", ""
+    if len(values) < len(quantities):
+        if first.upper_bound is not None or first.lower_bound is not None:
+            figure = rate_cell(first)
+            return figure, first.unit if figure.startswith("≥") else ""
+        return "not known", ""
+    worst = max(values) if first.better == "lower" else min(values)
+    if first.unit == "ns":
+        unit, unit_ns = unit_of_times([worst])
+        return format_in(worst, unit_ns), unit
+    if first.unit == "%":
+        return f"{format_percent(worst)} lost", ""
+    least = "≥ " if first.limited_by == "maximum" else ""
+    if first.unit.endswith("/s") and 2 * worst % 1:  # a quotient; a median of whole rates ends in .5 at most
+        worst = round(worst)
+    figure = f"{least}{format_count(worst)}"
+    return figure if all(quantity.is_certain for quantity in quantities) else f"({figure})", first.unit
+
+
+def context_of(document: ResultDocument, run: RunResult, *, with_connections: bool = True) -> str:
+    """Protocol, frame sizes, technology, and what else the traffic was."""
+    protocol = "UDP" if run.connections is None else "UDP only (RFC 9693 section 8)"
+    mix = f", foreground:background {format_mix(run)}" if run.mix.is_mixed else ""
+    words = f"{protocol}, {name_sizes(run)} frames, {technology_words(document.gateway)}{mix}"
+    if run.connection_count is not None and with_connections:
+        words += f", {format_count(run.connection_count)} connections"
+    return words
+
+
+def not_made(runs: Iterable[RunResult]) -> tuple[str, ...]:
+    """Say of each run that has no figures why."""
+    return tuple(
+        f"Run {run.number}, {format_sizes(run)} octets, {direction_label(run)}: not made, {run.refused.rstrip('.')}."
+        for run in runs
+        if run.refused is not None
     )
 
 
-def context_of(document: ResultDocument, run: RunPart) -> str:
-    """Protocol, frame sizes, technology, and what else the traffic was."""
-    protocol = "UDP" if run.connections is None else "UDP only (RFC 9693 section 8)"
-    mix = "" if run.mix.m == run.mix.n else f", foreground:background {format_mix(run)}"
-    words = f"{protocol}, {name_sizes(run)} frames, {technology_words(document.gateway)}{mix}"
-    if connections_of(run) is not None and run.procedure in MEASURES_FRAMES:
-        words += f", {format_count(connections_of(run))} connections"
-    return words
+def refusal(document: ResultDocument, run: RunResult) -> str:
+    """Return the sentence of a run that was not made."""
+    assert run.refused is not None, "only of a run that was refused"
+    what = run.procedure_words
+    context = f"{context_of(document, run)}, {direction_label(run)}"
+    return f"{what[:1].upper()}{what[1:]} not measured: {run.refused.rstrip('.')}; {context}."

@@ -6,14 +6,17 @@ An invalid trial is neither pass nor fail. Pure: the same folder gives the same 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gatemark.report.headline import Statement
-from gatemark.report.statements import headlines, statement
-from gatemark.report.words import ESTABLISHMENT_RATES, format_bits
+from gatemark.report.words import format_bits
+from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import Provenance
-from gatemark.results.schema import ResultDocument, RunPart
+from gatemark.results.run import RunResult
+from gatemark.trial.validity import Validity
+
+UNBOUNDED_NS = 2**63
+"""Stands for "no upper edge" in a lateness histogram."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +51,15 @@ class TrialRow:
     duration_ns: int
     outcome: str
     """passed, failed, invalid or cancelled."""
+    validity: Validity
     reasons: tuple[str, ...]
+    """Why it is invalid, or why it failed."""
     directions: tuple[DirectionRow, ...]
     lateness_histogram: tuple[tuple[int, int], ...] = ()
     """(upper edge in ns, bursts) over all directions."""
     faults: dict[str, int] = field(default_factory=dict)
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """Everything else that was counted and is not 0: see `report.counters`."""
     phase: str = ""
     """Stateful: what `directions` are of: phase 1 only, phase 2, validation or tear-down (RFC 9693)."""
     connections: int | None = None
@@ -76,16 +83,6 @@ class ReportPart:
     campaign_text: str
 
     @property
-    def statements(self) -> tuple[Statement, ...]:
-        """One statement per run."""
-        return tuple(statement(self.document, run, self.medium) for run in self.document.runs)
-
-    @property
-    def headlines(self) -> tuple[Statement, ...]:
-        """Statements whose figures are shown large."""
-        return headlines(self.document.runs, self.statements)
-
-    @property
     def medium(self) -> str:
         """The medium in words."""
         if self.provenance is None:
@@ -95,31 +92,23 @@ class ReportPart:
             return f"no theoretical maximum: {self.provenance.line_rate_source}"
         return f"{format_bits(rate)} ({self.provenance.line_rate_source})"
 
-    @property
-    def establishment_runs(self) -> tuple[RunPart, ...]:
-        """Runs that measure how fast connections are established, validated or not."""
-        return tuple(run for run in self.document.runs if run.procedure in ESTABLISHMENT_RATES)
+    def trials_of(self, run: RunResult) -> tuple[TrialRow, ...]:
+        """Return the trials of one run, in the order in which they were made."""
+        return tuple(trial for trial in self.trials if trial.run == run.number)
 
-    @property
-    def throughput_runs(self) -> tuple[RunPart, ...]:
-        """Runs of the throughput procedure."""
-        return tuple(run for run in self.document.runs if run.procedure == "throughput")
-
-    @property
-    def frame_loss_runs(self) -> tuple[RunPart, ...]:
-        """Runs of the frame loss procedure."""
-        return tuple(run for run in self.document.runs if run.procedure == "frame_loss")
+    def valid_trials_of(self, run: RunResult) -> tuple[TrialRow, ...]:
+        """Return the valid trials of one run."""
+        return tuple(trial for trial in self.trials_of(run) if trial.outcome in ("passed", "failed"))
 
     @property
     def has_late_frames(self) -> bool:
-        """Whether any trial had a limit for the delay of a frame, or frames beyond it."""
-        limited = any(run.goal.frame_timeout_ns is not None for run in self.document.runs)
-        return limited or any(row.late for trial in self.trials for row in trial.directions)
+        """Whether any frame came back after the limit that its trial had."""
+        return any(row.late for trial in self.trials for row in trial.directions)
 
     @property
     def is_stateful(self) -> bool:
         """Whether the gateway keeps state for each connection (RFC 9693)."""
-        return self.document.gateway.inside is not None
+        return self.document.gateway.is_stateful
 
     def faults(self) -> tuple[tuple[str, int], ...]:
         """Frames that came back wrong, by reason, most frequent first."""

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gatemark.report.words import DASH, PROCEDURES, connections_of, direction_label, format_count
-from gatemark.results.schema import BehaviourPart, PhaseOnePart, ResultDocument, RunPart
+from gatemark.report.table import Column, Section, Table
+from gatemark.report.words import DASH, direction_label, format_count
+from gatemark.results.connections import Behaviour, PhaseOne
+from gatemark.results.document import ResultDocument
+from gatemark.results.run import RunResult
 
 
 def observations(document: ResultDocument) -> tuple[str, ...]:
@@ -30,16 +33,46 @@ def phase_one_failures(document: ResultDocument) -> tuple[str, ...]:
     )
 
 
-def mapping_sentence(seen: BehaviourPart) -> str:
+def behaviour_section(document: ResultDocument) -> Section:
+    """What the state table shows in one trial of each run; without a table where nothing was examined."""
+    rows = tuple(
+        (
+            str(run.number),
+            *(format_count(getattr(behaviour, name)) for name, _ in _BEHAVIOUR),
+            f"{behaviour.public_port_minimum} {DASH} {behaviour.public_port_maximum}",
+        )
+        for run in document.runs
+        if run.connections is not None and (behaviour := run.connections.behaviour) is not None
+    )
+    columns = (Column(heading="run"), *(Column(heading=heading) for _, heading in _BEHAVIOUR), Column(heading="ports"))
+    title = "What the Tester's state table shows, one trial of each run"
+    return Section(title="", tables=(Table(title=title, columns=columns, rows=rows),) if rows else ())
+
+
+_BEHAVIOUR = (
+    ("established", "established"),
+    ("examined", "examined"),
+    ("port_preserved", "port\nkept"),
+    ("parity_preserved", "parity\nkept"),
+    ("port_class_preserved", "side of 1024\nkept"),
+    ("public_addresses", "public\naddresses"),
+    ("public_ports", "public\nports"),
+    ("sources_compared", "endpoints\ncompared"),
+    ("sources_endpoint_independent", "with one public\nendpoint"),
+)
+"""Columns of the table: key and heading."""
+
+
+def mapping_sentence(behaviour: Behaviour) -> str:
     """Whether a source endpoint has one public endpoint for all destinations (RFC 4787 section 4.1)."""
-    compared, same = seen.sources_compared, seen.sources_endpoint_independent
+    compared, same = behaviour.sources_compared, behaviour.sources_endpoint_independent
     if not compared:
         return (
             "Whether mapping depends on the destination was not seen: no endpoint of the Initiator had connections to"
             " several destinations."
         )
     those = f"of {format_count(compared)} endpoints of the Initiator with connections to several destinations"
-    if same == compared and seen.port_preserved == seen.examined:
+    if same == compared and behaviour.port_preserved == behaviour.examined:
         return (
             f"Whether mapping depends on the destination cannot be told: all {those} had one public endpoint, but every"
             " port was preserved, so that an endpoint-dependent gateway looks the same (RFC 4787 section 4.1)."
@@ -54,22 +87,24 @@ def mapping_sentence(seen: BehaviourPart) -> str:
     )
 
 
-def port_sentence(seen: BehaviourPart) -> str:
+def port_sentence(behaviour: Behaviour) -> str:
     """Port preservation, parity and class, and the public addresses and ports in use."""
-    examined = seen.examined
+    examined = behaviour.examined
     kept = (
-        f"source port kept by {_share(seen.port_preserved, examined)}, its parity by"
-        f" {_share(seen.parity_preserved, examined)}, its side of 1024 by {_share(seen.port_class_preserved, examined)}"
+        f"source port kept by {_share(behaviour.port_preserved, examined)}, its parity by"
+        f" {_share(behaviour.parity_preserved, examined)}, its side of 1024 by"
+        f" {_share(behaviour.port_class_preserved, examined)}"
     )
+    several = "es" if behaviour.public_addresses != 1 else ""
     addresses = (
         "65,536 or more public addresses"
-        if seen.public_addresses >= 65536
-        else f"{format_count(seen.public_addresses)} public address{'es' if seen.public_addresses != 1 else ''}"
+        if behaviour.public_addresses >= 65536
+        else f"{format_count(behaviour.public_addresses)} public address{several}"
     )
-    ports = f"{format_count(seen.public_ports)} public ports"
+    ports = f"{format_count(behaviour.public_ports)} public ports"
     return (
         f"Of {format_count(examined)} connections examined: {kept} (RFC 4787 section 4.2). In use: {addresses}, {ports}"
-        f" from {seen.public_port_minimum} to {seen.public_port_maximum}."
+        f" from {behaviour.public_port_minimum} to {behaviour.public_port_maximum}."
     )
 
 
@@ -93,7 +128,7 @@ def _behaviour_sentences(document: ResultDocument) -> Iterator[str]:
 
 
 def _count_sentences(document: ResultDocument) -> Iterator[str]:
-    if document.gateway.inside is None:
+    if not document.gateway.is_stateful:
         return
     counts = [(run, run.connections.gateway_counts) for run in document.runs if run.connections is not None]
     known = [(run, count) for run, count in counts if count is not None]
@@ -107,9 +142,9 @@ def _count_sentences(document: ResultDocument) -> Iterator[str]:
             f" {format_count(trials)} trials in which the Tester saw all of them established."
         )
     for run, count in known:
-        if count.phase_one_equal < count.phase_one and connections_of(run) is not None:
+        if count.phase_one_equal < count.phase_one and run.connection_count is not None:
             yield (
-                f"Run {run.number}, {format_count(connections_of(run))} connections: the gateway counted"
+                f"Run {run.number}, {format_count(run.connection_count)} connections: the gateway counted"
                 f" {format_count(count.phase_one_minimum)} {DASH} {format_count(count.phase_one_maximum)}."
             )
     later, changed = sum(count.phase_two for _, count in known), sum(count.phase_two_changed for _, count in known)
@@ -130,17 +165,17 @@ def _zero_checksum_sentences(document: ResultDocument) -> Iterator[str]:
         yield (
             f"{format_count(frames)} frame{several} came with UDP checksum 0x0000 where 0xffff is due (RFC 768,"
             " RFC 8200 section 8.1). The gateway is known for it, so they count as correct."
-            + (between if document.gateway.inside is not None else "")
+            + (between if document.gateway.is_stateful else "")
         )
 
 
-def _phase_one_sentence(run: RunPart, first: PhaseOnePart) -> str:
+def _phase_one_sentence(run: RunResult, first: PhaseOne) -> str:
     reasons = "; ".join(f"{reason.reason} ({reason.trials})" for reason in first.reasons)
-    way = f", {direction_label(run)}" if run.procedure in ("throughput", "frame_loss") else ""
+    way = f", {direction_label(run)}"
     lowest, highest = first.connections_per_second_minimum, first.connections_per_second_maximum
     rates = format_count(lowest) if lowest == highest else f"{format_count(lowest)} to {format_count(highest)}"
     return (
-        f"Run {run.number}, {PROCEDURES[run.procedure]}{way}, {format_count(connections_of(run))} connections:"
+        f"Run {run.number}, {run.procedure_words}{way}, {format_count(run.connection_count)} connections:"
         f" {format_count(first.failed)} of {format_count(first.attempts)} attempts at test phase 1 failed, all made at"
         f" {rates} connections/s: {reasons}."
     )

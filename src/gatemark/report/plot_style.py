@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-
-from gatemark.report.words import format_sizes
-from gatemark.results.schema import RunPart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 INK, QUIET, GRID = "#1c2733", "#68737d", "#e3e7ea"
 BLUE, RUST, GREEN, PLUM = "#0b5c94", "#b4481e", "#2c7a54", "#7a4f86"
 SERIES = ((BLUE, "o"), (RUST, "s"), (GREEN, "^"), (PLUM, "D"), (INK, "v"), (QUIET, "P"))
 
+LINES = ("-", "--", "-.", ":")
+
 LEGEND_CHARACTERS = 110
 """Characters of a legend beside each other, handles included: more would squeeze the axes to nothing."""
-
-
-def run_size(run: RunPart) -> int:
-    """The place of a run on the axis: the IPv4 size where there is one."""
-    return run.frame_sizes.ipv4 or run.frame_sizes.ipv6 or 0
-
-
-def size_label(size: int, runs: Sequence[RunPart]) -> str:
-    """The sizes of both families for the place of a run on the axis."""
-    for run in runs:
-        if run_size(run) == size:
-            return format_sizes(run)
-    return str(size)
 
 
 def add_legend(axes: Axes) -> None:
@@ -46,6 +33,29 @@ def add_legend(axes: Axes) -> None:
         fontsize=8.5,
         handletextpad=0.5,
     )
+
+
+def from_zero_or_log(axes: Axes, lowest: int | float, highest: int | float) -> None:
+    """Figures from 0 on, or on a logarithmic axis where they are far apart."""
+    if lowest > 0 and highest > 20 * lowest:
+        axes.set_yscale("log")
+        few_ticks(axes.yaxis, highest / lowest)
+    else:
+        axes.set_ylim(bottom=0, top=highest * 1.1 if highest > 0 else 1)
+
+
+def few_ticks(axis: Axis, ratio: float) -> None:
+    """Ticks of a logarithmic axis at 1, 2 and 5, or closer where its ends are near each other."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+    axis.set_major_locator(MaxNLocator(6) if ratio < 5 else LogLocator(subs=(1, 2, 5) if ratio < 1000 else (1,)))
+    axis.set_minor_formatter(NullFormatter())
+    plain_ticks(axis)
+
+
+def plain_ticks(axis: Axis) -> None:
+    """Values as figures, not as powers of ten."""
+    axis.set_major_formatter(lambda value, _position: f"{value:,.10g}")
 
 
 def draw_svg(name: str, draw: Callable[[Axes], None], *, width: float = 7.6, height: float = 3.4) -> str:
@@ -64,11 +74,9 @@ def draw_svg(name: str, draw: Callable[[Axes], None], *, width: float = 7.6, hei
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()
+        plain_ticks(axes.xaxis)
+        plain_ticks(axes.yaxis)
         draw(axes)
-        if axes.get_yscale() == "linear":
-            axes.yaxis.set_major_formatter(lambda value, _position: f"{value:,.10g}")
-        if axes.get_xscale() == "linear" and name.endswith("against load"):
-            axes.xaxis.set_major_formatter(lambda value, _position: f"{value:,.10g}")
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return _inline(buffer.getvalue(), name)

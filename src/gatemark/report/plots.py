@@ -1,192 +1,137 @@
-"""Plots as SVG text for the page. Outcomes differ by shape, not by colour alone. Pure and deterministic."""
+"""Plots of quantities over any axis, as SVG text. Series differ by marker and line, not by colour alone.
+
+Pure and deterministic: the same rows give the same text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from gatemark.report.model import TrialRow
 from gatemark.report.plot_style import (
     BLUE,
-    GRID,
     INK,
+    LINES,
     QUIET,
-    RUST,
     SERIES,
     add_legend,
     draw_svg,
-    run_size,
-    size_label,
+    few_ticks,
+    from_zero_or_log,
 )
-from gatemark.report.words import connections_of, format_mix, format_sizes, format_time, found_summary, way_word
-from gatemark.results.schema import RunPart
+from gatemark.report.words import format_count, format_in, format_share, mix_words, size_words, unit_of_times
+from gatemark.results.quantity import Row, varying
+from gatemark.stats.summary import Number
+from gatemark.units import format_duration_ns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OUTCOMES = {
-    "passed": ("o", BLUE, "full", "passed"),
-    "failed": ("X", RUST, "full", "failed"),
-    "invalid": ("^", QUIET, "none", "invalid (neither)"),
-    "cancelled": ("|", QUIET, "none", "cancelled (neither)"),
+Place = Callable[[Row], int]
+
+BARS_MAX = 24
+"""Figures of one overview plot; more would not be read."""
+
+
+def frame_size(row: Row) -> int:
+    """The place of a row on an axis of frame sizes: the IPv4 size where there is one."""
+    return int(row.place.get("frame_size_ipv4") or row.place.get("frame_size_ipv6") or 0)
+
+
+def coordinate(name: str) -> Place:
+    """Return what gives the place of a row on an axis of one coordinate."""
+    return lambda row: int(row.place.get(name) or 0)
+
+
+AXES: Mapping[str, tuple[str, Place]] = {
+    "frame_size": ("frame size IPv4 / IPv6, octets with FCS", frame_size),
+    "connections": ("number of connections", coordinate("connections")),
+    "load": ("load, frames/s in one direction", coordinate("load_frames_per_second")),
+    "cores": ("cores of the gateway", coordinate("cores")),
 }
-"""Outcome of a trial: marker, colour, fill, words."""
+"""Axes of plots: name, heading, and where a row stands."""
 
 
-def throughput_plot(runs: Sequence[RunPart]) -> str | None:
-    """Throughput against frame size with the line of the theoretical maximum (RFC 2544 section 26.1).
+def plot_against(
+    rows: Sequence[Row], axis: str, *, name: str, limits: Mapping[int, Number] | None = None, places_min: int = 2
+) -> str | None:
+    """Plot figures against one of `AXES`: medians with bars from p1 to p99, one line for what else they differ in.
 
-    Runs without a measured rate are not drawn. None if fewer than one point is left.
+    `limits` has the theoretical maximum at places of the axis. None with fewer than `places_min` places. Rows that say
+    nothing of the gateway are not drawn.
     """
-    drawn = [run for run in runs if run.rate_per_direction is not None and run.limited_by != "tester"]
-    if not drawn:
+    heading, place = AXES[axis]
+    drawn = [row for row in rows if row.quantity.is_measured]
+    places = sorted({place(row) for row in drawn})
+    if len(places) < places_min or not drawn:
         return None
 
     def draw(axes: Axes) -> None:
-        groups: dict[tuple[str, str, int | None], list[RunPart]] = {}
-        for run in drawn:
-            way = way_word(run, run.direction)
-            groups.setdefault((way, format_mix(run), connections_of(run)), []).append(run)
-        several_mixes = len({mix for _, mix, _ in groups}) > 1
-        for number, ((direction, mix, count), members) in enumerate(groups.items()):
-            words = ["measured", "each direction of both" if direction == "bidirectional" else direction]
-            words += [mix] if several_mixes else []
-            words += [f"{count:,} connections"] if count is not None else []
-            _rate_series(axes, members, ", ".join(words), SERIES[number % len(SERIES)])
-        limits = _limit_series(drawn)
-        rates = [float(run.rate_per_direction.median) for run in drawn if run.rate_per_direction]
-        highest_bar = max(float(run.rate_per_direction.p99) for run in drawn if run.rate_per_direction)
-        axes.set_ylim(bottom=0, top=max(max(rates) * 1.3, highest_bar * 1.1))
+        unit, divisor = _unit(drawn)
+        for number, (label, members) in enumerate(_lines(drawn, axis).items()):
+            _line(axes, sorted(members, key=place), place, divisor, label, number)
+        lowest, highest = _ends(drawn, divisor)
         if limits:
-            axes.plot(*zip(*limits, strict=True), color=INK, linestyle="--", linewidth=1.1, label="theoretical maximum")
-            highest = max(rate for _, rate in limits)
-            axes.set_ylim(bottom=0, top=highest * 1.1)
-            if highest > 8 * max(rates):
-                axes.set_yscale("log")
-                axes.set_ylim(bottom=min([*rates, *(rate for _, rate in limits)]) / 2, top=highest * 2)
-        axes.set_xscale("log", base=2)
-        sizes = sorted({run_size(run) for run in drawn})
-        axes.set_xticks(sizes, [size_label(size, drawn) for size in sizes])
-        axes.set_xlim(sizes[0] / 1.2, sizes[-1] * 1.2)
-        axes.minorticks_off()
-        axes.set_xlabel("frame size IPv4 / IPv6, octets with FCS")
-        axes.set_ylabel("frames/s in one direction")
+            axes.plot(*zip(*sorted(limits.items()), strict=True), color=INK, linestyle="--", linewidth=1.1,
+                      label="theoretical maximum")  # fmt: skip
+            highest = max(highest, *limits.values())
+        from_zero_or_log(axes, lowest, highest)
+        if axis == "load":
+            axes.set_xlim(left=0)
+        else:
+            axes.set_xscale("log", base=2 if axis in ("frame_size", "cores") else 10)
+            axes.set_xticks(places, [_place_label(axis, drawn, at, place) for at in places])
+            axes.tick_params(axis="x", labelrotation=35 if len(places) > 6 else 0)
+            axes.set_xlim(places[0] / 1.3, places[-1] * 1.3)
+            axes.minorticks_off()
+        axes.set_xlabel(heading)
+        axes.set_ylabel(unit)
         add_legend(axes)
 
-    return draw_svg("throughput against frame size", draw)
+    return draw_svg(name, draw)
 
 
-def frame_loss_plot(run: RunPart) -> str | None:
-    """Frame loss in percent against the offered load (RFC 2544 section 26.3); loads not offered are left out."""
-    points = [point for point in run.points if point.directions]
-    if not points:
-        return None
+def overview_plot(rows: Sequence[Row], *, name: str) -> str | None:
+    """Compare gateways in one quantity: a bar a row with its median, whiskers from p1 to p99.
 
-    def draw(axes: Axes) -> None:
-        series = dict.fromkeys((part.direction, part.class_) for point in points for part in point.directions)
-        several_classes = len({kind for _, kind in series}) > 1
-        for number, (direction, kind) in enumerate(series):
-            rows = [
-                (point.frames_per_second, part.loss_percent)
-                for point in sorted(points, key=lambda point: point.frames_per_second)
-                for part in point.directions
-                if (part.direction, part.class_) == (direction, kind)
-            ]
-            loads = [load for load, _ in rows]
-            median = [float(loss.median) for _, loss in rows]
-            spread = [
-                [max(0.0, float(loss.median - loss.p1)) for _, loss in rows],
-                [max(0.0, float(loss.p99 - loss.median)) for _, loss in rows],
-            ]
-            colour, marker = SERIES[number % len(SERIES)]
-            axes.errorbar(
-                loads, median, yerr=spread, color=colour, marker=marker, markersize=5, linewidth=1.3, capsize=3,
-                linestyle=("-", "--", "-.", ":")[number % 4],
-                label=f"{direction}, {kind}" if several_classes else direction,
-            )  # fmt: skip
-        axes.set_ylim(bottom=min(0.0, -0.02 * axes.get_ylim()[1]), top=max(axes.get_ylim()[1], 0.1))
-        axes.set_xlim(left=0)
-        axes.set_xlabel("offered load, frames/s in one direction")
-        axes.set_ylabel("frames lost, %")
-        add_legend(axes)
-
-    return draw_svg("frame loss against load", draw)
-
-
-def connections_plot(runs: Sequence[RunPart]) -> str | None:
-    """Rates against the number of connections, logarithmic: establishment, validated, and throughput in phase 2.
-
-    Runs without a measured rate are not drawn. None if fewer than two numbers of connections are left.
+    None without two bars. A hollow bar is a lower bound: the search ended at its maximum.
     """
-    drawn = [
-        run for run in runs if connections_of(run) is not None and found_summary(run) and run.limited_by != "tester"
-    ]
-    counts = sorted({count for run in drawn if (count := connections_of(run)) is not None})
-    if len(counts) < 2:
+    drawn = [row for row in rows if row.quantity.is_measured][:BARS_MAX]
+    if len(drawn) < 2:
         return None
+    labels = _bar_labels(drawn)
 
     def draw(axes: Axes) -> None:
-        groups: dict[str, list[RunPart]] = {}
-        for run in drawn:
-            groups.setdefault(_connections_label(run, drawn), []).append(run)
-        for number, (label, members) in enumerate(groups.items()):
-            _rate_series(axes, members, label, SERIES[number % len(SERIES)], place=lambda run: connections_of(run) or 0)
-        rates = [float(found.median) for run in drawn if (found := found_summary(run)) is not None]
-        bars = [float(found.p99) for run in drawn if (found := found_summary(run)) is not None]
-        axes.set_ylim(bottom=0, top=max(max(rates) * 1.2, max(bars) * 1.1))
-        axes.set_xscale("log")
-        axes.set_xticks(counts, [_short_count(count) for count in counts])
-        axes.tick_params(axis="x", labelrotation=35 if len(counts) > 6 else 0)
-        axes.set_xlim(counts[0] / 1.3, counts[-1] * 1.3)
-        axes.minorticks_off()
-        axes.set_xlabel("number of connections")
-        axes.set_ylabel("connections/s; frames/s in one direction")
-        add_legend(axes)
-
-    return draw_svg("rates against number of connections", draw)
-
-
-def search_plot(trials: Sequence[TrialRow], *, unit: str = "frames/s in one direction") -> str | None:
-    """Load of every trial of one run in the order of the trials; shape tells passed, failed and invalid."""
-    if not trials:
-        return None
-    from matplotlib.ticker import MaxNLocator
-
-    def draw(axes: Axes) -> None:
-        numbers = range(1, len(trials) + 1)
-        axes.plot(numbers, [trial.frames_per_second for trial in trials], color=GRID, linewidth=1, zorder=1)
-        for outcome, (marker, colour, fill, words) in OUTCOMES.items():
-            chosen = [(n, t) for n, t in zip(numbers, trials, strict=True) if t.outcome == outcome]
-            if not chosen:
-                continue
-            axes.plot(
-                [n for n, _ in chosen], [trial.frames_per_second for _, trial in chosen], linestyle="none",
-                marker=marker, markersize=6, color=colour, fillstyle="full" if fill == "full" else "none",
-                label=f"{words} ({len(chosen)})", zorder=3,
+        unit, divisor = _unit(drawn)
+        places = range(len(drawn), 0, -1)
+        for at, row in zip(places, drawn, strict=True):
+            value, low, high = _spread(row, divisor)
+            known = row.quantity.limited_by == "gateway"
+            axes.barh(at, value, height=0.62, color=BLUE if known else "none", edgecolor=BLUE, linewidth=1.1)
+            axes.errorbar(value, at, xerr=[[value - low], [high - value]], color=INK, capsize=3, linewidth=1.0)
+            words = format_in(row.quantity.value, divisor) if unit in ("µs", "ms") else format_count(row.quantity.value)
+            axes.annotate(
+                f"{'' if known else '≥ '}{words}", (max(high, value), at), xytext=(5, 0), textcoords="offset points",
+                va="center", fontsize=8.5, color=INK,
             )  # fmt: skip
-        confirmed = [(n, t) for n, t in zip(numbers, trials, strict=True) if t.purpose == "confirmation"]
-        if confirmed:
-            axes.plot(
-                [n for n, _ in confirmed], [trial.frames_per_second for _, trial in confirmed], linestyle="none",
-                marker="o", markersize=12, markeredgewidth=0.8, color=INK, fillstyle="none",
-                label="full length (confirmation)", zorder=2,
-            )  # fmt: skip
-        for first, (before, trial) in enumerate(pairwise(trials), start=2):
-            if trial.repetition == before.repetition:
-                continue
-            axes.axvline(first - 0.5, color=QUIET, linewidth=0.6, linestyle=":")
-        axes.set_ylim(bottom=0, top=max(trial.frames_per_second for trial in trials) * 1.15)
-        axes.set_xlim(0.3, len(trials) + 0.7)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        axes.set_xlabel("trial, in the order measured (dotted line: next repetition)")
-        axes.set_ylabel(f"load, {unit}")
-        add_legend(axes)
+        axes.set_yticks(list(places), labels)
+        axes.tick_params(axis="y", length=0)
+        lowest, highest = _ends(drawn, divisor)
+        if lowest > 0 and highest > 20 * lowest:
+            axes.set_xscale("log")
+            axes.set_xlim(lowest / 2, highest * 3)
+            few_ticks(axes.xaxis, highest / lowest * 6)
+        else:
+            axes.set_xlim(0, highest * 1.18)
+        axes.grid(visible=False, axis="y")
+        axes.grid(visible=True, axis="x")
+        axes.set_xlabel(unit)
 
-    return draw_svg("search path", draw, height=2.9)
+    return draw_svg(name, draw, height=0.7 + 0.34 * len(drawn))
 
 
-def lateness_plot(histogram: Sequence[tuple[int, int]]) -> str | None:
+def lateness_plot(histogram: Sequence[tuple[int, int]], edge: Callable[[int], str]) -> str | None:
     """Bursts by lateness: the Tester's own error in sending on time, counts on a logarithmic axis."""
     filled = [number for number, (_, bursts) in enumerate(histogram) if bursts]
     if not filled:
@@ -199,7 +144,7 @@ def lateness_plot(histogram: Sequence[tuple[int, int]]) -> str | None:
         axes.set_ylim(bottom=0.5)
         step = max(1, len(shown) // 12)
         ticks = range(0, len(shown), step)
-        axes.set_xticks(list(ticks), [f"< {_edge(shown[number][0])}" for number in ticks])
+        axes.set_xticks(list(ticks), [f"< {edge(shown[number][0])}" for number in ticks])
         axes.tick_params(axis="x", labelrotation=35 if len(ticks) > 8 else 0)
         axes.set_xlabel("lateness of a burst: actual minus planned sending time")
         axes.set_ylabel("bursts")
@@ -207,63 +152,117 @@ def lateness_plot(histogram: Sequence[tuple[int, int]]) -> str | None:
     return draw_svg("lateness of the Tester", draw, height=2.6)
 
 
-def _short_count(count: int) -> str:
-    """A number of connections for an axis: 400k, 6.25M."""
+def short_count(count: int) -> str:
+    """A number for an axis: 400k, 6.25M."""
     for unit, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if count >= unit:
             return f"{count / unit:.4g}{letter}"
     return str(count)
 
 
-def _connections_label(run: RunPart, others: Sequence[RunPart]) -> str:
-    """A rate in words; frame sizes and mix only where the others differ in them."""
-    words = {
-        "connection_establishment_rate": "establishment, connections/s",
-        "validated_connection_establishment_rate": "validated establishment, connections/s",
-    }
-    label = [words.get(run.procedure) or f"{way_word(run, run.direction)} throughput, frames/s"]
-    if len({format_sizes(other) for other in others}) > 1:
-        label.append(f"{format_sizes(run)} octets")
-    if len({format_mix(other) for other in others}) > 1:
-        label.append(format_mix(run))
-    return ", ".join(label)
+def _unit(rows: Sequence[Row]) -> tuple[str, int]:
+    """Return the unit of an axis and what values are divided by; times are in a unit that suits all of them."""
+    units = list(dict.fromkeys(row.quantity.unit for row in rows))
+    if units != ["ns"]:
+        words = ["frames/s in one direction" if unit == "frames/s" else unit for unit in units]
+        return "; ".join(words), 1
+    return unit_of_times(row.quantity.p99 or row.quantity.value for row in rows)
 
 
-def _rate_series(
-    axes: Axes,
-    runs: Sequence[RunPart],
-    label: str,
-    style: tuple[str, str],
-    *,
-    place: Callable[[RunPart], int] | None = None,
-) -> None:
-    """One line of medians with bars from p1 to p99; `place` says where on the axis, by default at the frame size."""
-    rows = sorted((((place or run_size)(run), run) for run in runs), key=lambda row: row[0])
-    sizes = [size for size, _ in rows]
-    summaries = [found for _, run in rows if (found := found_summary(run)) is not None]
-    medians = [float(summary.median) for summary in summaries]
-    spread = [
-        [max(0.0, float(summary.median - summary.p1)) for summary in summaries],
-        [max(0.0, float(summary.p99 - summary.median)) for summary in summaries],
+def _spread(row: Row, divisor: int) -> tuple[float, float, float]:
+    quantity = row.quantity
+    value = float(quantity.value or 0)
+    low = value if quantity.p1 is None else min(value, float(quantity.p1))
+    high = value if quantity.p99 is None else max(value, float(quantity.p99))
+    return value / divisor, low / divisor, high / divisor
+
+
+def _ends(rows: Sequence[Row], divisor: int) -> tuple[float, float]:
+    spreads = [_spread(row, divisor) for row in rows]
+    return min(low for _, low, _ in spreads), max(high for _, _, high in spreads)
+
+
+def _lines(rows: Sequence[Row], axis: str) -> dict[str, list[Row]]:
+    """Group the rows of a plot by what they differ in beside its axis, each group with its label."""
+    apart = [name for name in varying(rows) if name not in _OF_AXIS[axis]]
+    names = len({row.quantity.name for row in rows}) > 1
+    units = len({row.quantity.unit for row in rows}) > 1
+    gateways = len({(row.campaign, row.gateway) for row in rows}) > 1
+    lines: dict[str, list[Row]] = {}
+    for row in rows:
+        words = [row.gateway] if gateways and "cores" not in apart else []
+        if names or not apart:
+            words.append(f"{row.quantity.name}, {row.quantity.unit}" if units else row.quantity.name)
+        words += place_words(row, apart)
+        lines.setdefault(", ".join(words), []).append(row)
+    return lines
+
+
+_OF_AXIS: Mapping[str, tuple[str, ...]] = {
+    "frame_size": ("frame_size_ipv4", "frame_size_ipv6", "load_frames_per_second"),
+    "connections": ("connections", "alpha", "load_frames_per_second"),
+    "load": ("load_frames_per_second",),
+    "cores": ("cores", "load_frames_per_second"),
+}
+"""Coordinates that do not make a line of their own in a plot against an axis."""
+
+
+def place_words(row: Row, names: Sequence[str]) -> list[str]:
+    """Return some coordinates of a row in words."""
+    place, words = row.place, []
+    if "direction" in names:
+        words.append(str(place.get("direction")))
+    if "class" in names and place.get("class"):
+        words.append(str(place["class"]))
+    if "frame_size_ipv4" in names or "frame_size_ipv6" in names:
+        words.append(f"{size_words(place.get('frame_size_ipv4'), place.get('frame_size_ipv6'))} octets")
+    if "foreground_m" in names or "foreground_n" in names:
+        words.append(mix_words(int(place.get("foreground_m") or 1), int(place.get("foreground_n") or 1)))
+    if "connections" in names and place.get("connections"):
+        words.append(f"{format_count(int(place['connections'] or 0))} connections")
+    if "load_frames_per_second" in names and place.get("load_frames_per_second"):
+        words.append(f"at {format_count(int(place['load_frames_per_second'] or 0))} frames/s")
+    if "loss_tolerance" in names and place.get("loss_tolerance"):
+        words.append(f"loss tolerance {format_share(Fraction(str(place['loss_tolerance'])))}")
+    if "frame_timeout_ns" in names and place.get("frame_timeout_ns"):
+        words.append(f"frames later than {format_duration_ns(int(place['frame_timeout_ns'] or 0))} lost")
+    known = {"direction", "class", "frame_size_ipv4", "frame_size_ipv6", "foreground_m", "foreground_n"}
+    known |= {"connections", "loss_tolerance", "frame_timeout_ns", "load_frames_per_second"}
+    words += [
+        f"{name.replace('_', ' ')} {place[name]}" for name in names if name not in known and place.get(name) is not None
     ]
-    colour, marker = style
+    return words
+
+
+def _bar_labels(rows: Sequence[Row]) -> list[str]:
+    """Return the campaign of each row, and in what it differs from others of the same campaign."""
+    labels = []
+    for row in rows:
+        apart = varying([other for other in rows if other.campaign == row.campaign])
+        words = place_words(row, [name for name in apart if name != "load_frames_per_second"])
+        labels.append(", ".join([row.campaign, *words]))
+    return labels
+
+
+def _place_label(axis: str, rows: Sequence[Row], at: int, place: Place) -> str:
+    if axis == "frame_size":
+        row = next(row for row in rows if place(row) == at)
+        return size_words(row.place.get("frame_size_ipv4"), row.place.get("frame_size_ipv6"))
+    return short_count(at)
+
+
+def _line(axes: Axes, rows: Sequence[Row], place: Place, divisor: int, label: str, number: int) -> None:
+    """One line of figures with bars from p1 to p99; lower bounds are marked."""
+    spreads = [_spread(row, divisor) for row in rows]
+    colour, marker = SERIES[number % len(SERIES)]
+    values = [value for value, _, _ in spreads]
+    bars = [[value - low for value, low, _ in spreads], [high - value for value, _, high in spreads]]
     axes.errorbar(
-        sizes, medians, yerr=spread, color=colour, marker=marker, markersize=5.5, linewidth=1.4, capsize=4, label=label
-    )
-    if any(run.limited_by == "maximum" for _, run in rows):
-        both = zip(rows, medians, strict=True)
-        least = [(size, median) for (size, run), median in both if run.limited_by == "maximum"]
-        axes.plot(
-            *zip(*least, strict=True), linestyle="none", marker="^", markersize=11, fillstyle="none", color=colour,
-            label="at least (limited by the chosen maximum)",
-        )  # fmt: skip
-
-
-def _limit_series(runs: Sequence[RunPart]) -> list[tuple[int, int]]:
-    return sorted(
-        {(run_size(run), run.theoretical_maximum.frames_per_second) for run in runs if run.theoretical_maximum}
-    )
-
-
-def _edge(nanoseconds: int) -> str:
-    return "∞" if nanoseconds >= 2**62 else format_time(nanoseconds)
+        [place(row) for row in rows], values, yerr=bars, color=colour, marker=marker, markersize=5.5, linewidth=1.4,
+        capsize=4, linestyle=LINES[number % len(LINES)], label=label,
+    )  # fmt: skip
+    least = [(place(row), value) for row, value in zip(rows, values, strict=True)
+             if row.quantity.limited_by == "maximum"]  # fmt: skip
+    if least:
+        axes.plot(*zip(*least, strict=True), linestyle="none", marker="^", markersize=11, fillstyle="none",
+                  color=QUIET, label="at least (limited by the chosen maximum)")  # fmt: skip

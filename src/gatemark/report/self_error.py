@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gatemark.report.plain_table import Column
-from gatemark.report.words import connections_of, direction_label, format_count, format_in, format_time, way_word
-from gatemark.results.schema import CeilingPart, DelaySeriesPart, ResultDocument, RunPart
+from gatemark.report.table import Column
+from gatemark.report.words import direction_label, format_count, format_in, format_time
+from gatemark.results.document import ResultDocument
+from gatemark.results.run import RunResult
+from gatemark.results.search import RateResult
+from gatemark.results.tester_parts import CeilingPart
 
 HOW_TO_MEASURE = "`gatemark selftest` before the campaign measures it"
 
@@ -20,13 +23,13 @@ def error_columns(document: ResultDocument, unit: str) -> tuple[Column, ...]:
 
 
 def error_cells(
-    document: ResultDocument, run: RunPart, series: DelaySeriesPart, load: int, unit_ns: int
+    document: ResultDocument, run: RunResult, *, direction: str, load: int, lateness_ns: int, unit_ns: int
 ) -> tuple[str, ...]:
     """One cell for each of `error_columns`."""
-    late = format_time(series.lateness_max_ns)
+    late = format_time(lateness_ns)
     if document.self_test is None or not document.self_test.self_latency:
         return (late,)
-    own = document.self_test.latency_at(run.frame_sizes.model_dump(), series.direction, load)
+    own = document.self_test.latency_at(run.frame_sizes.model_dump(), direction, load)
     if own is None:
         return "not measured", late
     figures = f"{format_in(own.p50_ns, unit_ns)} / {format_in(own.p999_ns, unit_ns)}"
@@ -59,29 +62,32 @@ def error_notes(document: ResultDocument) -> Iterator[str]:
         )
 
 
-def ceiling_of(document: ResultDocument, run: RunPart) -> CeilingPart | None:
+def ceiling_of(document: ResultDocument, run: RunResult, unit: str) -> CeilingPart | None:
     """Return the self-test's lowest rate of the kind that a run measures; None if it has none."""
     if document.self_test is None:
         return None
-    established = run.procedure.endswith("connection_establishment_rate")
-    kind = "connections" if established else "throughput"
+    kind = "connections" if unit == "connections/s" else "frames"
     return document.self_test.ceiling(run.frame_sizes.model_dump(), run.direction, kind)
 
 
-def ceiling_cell(document: ResultDocument, run: RunPart) -> str:
+def ceiling_cell(document: ResultDocument, run: RunResult, unit: str) -> str:
     """The ceiling of a run, with the frame size of the self-test where it is another."""
-    found = ceiling_of(document, run)
-    if found is None:
+    ceiling = ceiling_of(document, run, unit)
+    if ceiling is None:
         return "not measured"
-    own = run.frame_sizes.ipv4 if found.family == "ipv4" else run.frame_sizes.ipv6
-    size = "" if found.frame_octets == own else f"\nof {found.frame_octets} octets"
-    return f"{format_count(found.frames_per_second)}{size}"
+    own = run.frame_sizes.ipv4 if ceiling.family == "ipv4" else run.frame_sizes.ipv6
+    size = "" if ceiling.frame_octets == own else f"\nof {ceiling.frame_octets} octets"
+    return f"{format_count(ceiling.frames_per_second)}{size}"
 
 
-def reaches_ceiling(document: ResultDocument, run: RunPart, rate: int | float | None) -> bool:
+def reaches_ceiling(document: ResultDocument, run: RunResult, unit: str, rate: int | float | None) -> bool:
     """Whether a rate is not below what the Tester reaches alone: then it may be the Tester's limit."""
-    found = ceiling_of(document, run)
-    return found is not None and rate is not None and rate >= found.frames_per_second
+    ceiling = ceiling_of(document, run, unit)
+    return ceiling is not None and rate is not None and rate >= ceiling.frames_per_second
+
+
+RATES = ("frames/s", "connections/s")
+"""Units of quantities that the Tester's own ceiling limits."""
 
 
 def ceiling_notes(document: ResultDocument) -> Iterator[str]:
@@ -93,42 +99,34 @@ def ceiling_notes(document: ResultDocument) -> Iterator[str]:
             " the Tester may reach less than the ceiling says."
         )
     for run in document.runs:
-        found = run.rate_per_direction or run.connections_per_second
-        loads = [point.frames_per_second for point in run.points if point.directions]
-        rate = found.median if found is not None else max(loads, default=None)
-        if run.capacity is None and reaches_ceiling(document, run, rate):
-            count = connections_of(run)
+        rate, unit = _highest_rate(run)
+        if reaches_ceiling(document, run, unit, rate):
+            count = run.connection_count
             of = "" if count is None else f", {format_count(count)} connections"
-            cell = ceiling_cell(document, run).replace("\n", " ")
+            cell = ceiling_cell(document, run, unit).replace("\n", " ")
             yield (
                 f"Run {run.number} ({direction_label(run)}{of}): {format_count(rate)} is not below the Tester's own"
                 f" self-test ({cell}), so it may be the Tester's limit."
             )
 
 
+def _highest_rate(run: RunResult) -> tuple[int | float | None, str]:
+    """Return the rate that a run found, or the highest load at which it lost frames that were offered, and its unit."""
+    if isinstance(run, RateResult):
+        return None if run.rate is None else run.rate.median, run.unit
+    loads = (
+        int(load)
+        for quantity in run.quantities()
+        if quantity.unit == "%" and quantity.values and (load := quantity.coordinates.get("load_frames_per_second"))
+    )
+    return max(loads, default=None), "frames/s"
+
+
 def no_self_test(document: ResultDocument) -> Iterator[str]:
     """A sentence where rates are reported and nothing shows that the Tester can do more."""
-    rates = [run for run in document.runs if run.procedure in ("throughput", "frame_loss")]
+    rates = [q for run in document.runs for q in run.quantities() if q.unit in (*RATES, "%")]
     if rates and (document.self_test is None or not document.self_test.entries):
         yield f"What the Tester reaches without a gateway was not measured: {HOW_TO_MEASURE}."
-
-
-def clock_notes(document: ResultDocument) -> Iterator[str]:
-    """A sentence for each series with samples that cannot be: they are counted, and in no figure."""
-    for run in document.runs:
-        for point in run.delays:
-            for one in point.series:
-                words = []
-                if one.negative:
-                    words.append(f"{format_count(one.negative)} arrived, by the clock, before they were sent")
-                if one.impossible:
-                    words.append(f"{format_count(one.impossible)} took longer than the trial had lasted")
-                if words:
-                    yield (
-                        f"Run {run.number}, {way_word(run, one.direction)} at {format_count(point.frames_per_second)}"
-                        f" frames/s: of {format_count(one.offered)} frames {' and '.join(words)}. That is an error of"
-                        " a clock or a damaged time stamp; such frames are in no figure."
-                    )
 
 
 def _picoseconds(value: int) -> str:

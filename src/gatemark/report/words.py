@@ -2,48 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 
-from gatemark.results.schema import GatewayPart, LossPart, RunPart, SummaryPart
+from gatemark.results.document import Gateway
+from gatemark.results.quantity import Quantity
+from gatemark.results.run import RunResult
+from gatemark.stats.summary import Summary
 from gatemark.technology import TECHNOLOGIES
-from gatemark.units import format_duration_ns
 
 DASH = "\u2013"
 """En dash: from ... to, and nothing measured."""
-
-PURPOSES = {
-    "search": "search",
-    "confirmation": "confirmation",
-    "loss": "frame loss",
-    "single": "single trial",
-    "tear_down": "tear-down",
-    "delay": "delay",
-    "back_to_back": "burst",
-    "recovery": "recovery",
-    "reset": "reset",
-}
-
-PROCEDURES = {
-    "throughput": "throughput",
-    "frame_loss": "frame loss",
-    "delay": "delay",
-    "back_to_back": "back-to-back frames",
-    "system_recovery": "system recovery",
-    "reset": "reset",
-    "connection_establishment_rate": "maximum connection establishment rate",
-    "validated_connection_establishment_rate": "validated maximum connection establishment rate",
-    "connection_tear_down_rate": "connection tear-down rate",
-    "connection_tracking_table_capacity": "connection tracking table capacity",
-}
-"""Procedures in words."""
-
-ESTABLISHMENT_RATES = ("connection_establishment_rate", "validated_connection_establishment_rate")
-"""Procedures whose loads are connections/s (RFC 9693 sections 4.5 and 4.6)."""
-
-
-MEASURES_FRAMES = ("throughput", "frame_loss", "delay", "back_to_back", "system_recovery", "reset")
-"""Procedures whose loads are frames/s; through a stateful gateway they are test phase 2."""
 
 SIGNIFICANT_FIGURES = 4
 """Of delays: percentiles are known within 0.1 %."""
@@ -52,9 +21,14 @@ TIME_UNITS = (("µs", 10**3), ("ms", 10**6))
 """Units of delays: name and nanoseconds, the smaller one where all figures of a table are below 1 of the next."""
 
 
-def technology_words(gateway: GatewayPart) -> str:
+def technology_words(gateway: Gateway) -> str:
     """What the gateway is: "stateful NAT64, IPv6 inside (left), IPv4 outside (right)"."""
     return TECHNOLOGIES[gateway.technology].describe(gateway.inside)
+
+
+def gateway_cell(gateway: str, campaign: str) -> str:
+    """A campaign, as plots and links call it, and below it the gateway that it measured."""
+    return gateway if gateway == campaign else f"{campaign}\n{gateway}"
 
 
 def format_count(value: int | float | None) -> str:
@@ -83,14 +57,14 @@ def format_percent(value: float | None) -> str:
     return f"{value:.2g} %" if value < 0.1 else f"{value:.2f} %"
 
 
-def format_tolerance(text: str) -> str:
-    """A loss tolerance: "0" or "1/10000" as 0 % or 0.01 %."""
-    return f"{float(Fraction(text) * 100):g} %"
+def format_ratio(ratio: Fraction | None) -> str:
+    """An exact ratio as a decimal: 4/5 as 0.8; a dash where there is none."""
+    return DASH if ratio is None else f"{float(ratio):g}"
 
 
-def format_ratio_text(text: str | None) -> str:
-    """An exact ratio as a decimal: "4/5" as 0.8; a dash where there is none."""
-    return DASH if text is None else f"{float(Fraction(text)):g}"
+def format_share(ratio: Fraction) -> str:
+    """An exact ratio in per cent: 1/10000 as 0.01 %."""
+    return f"{float(100 * ratio):g} %"
 
 
 def format_time(nanoseconds: int) -> str:
@@ -139,125 +113,100 @@ def _leading_zeros(value: float) -> int:
     return zeros
 
 
-def format_spread_in(summary: SummaryPart, unit_ns: int) -> str:
-    """1st to 99th percentile of a time in a unit."""
-    return f"{format_in(summary.p1, unit_ns)} {DASH} {format_in(summary.p99, unit_ns)}"
+def format_spread_in(low: int | float | None, high: int | float | None, unit_ns: int) -> str:
+    """1st to 99th percentile of a time in a unit; nothing where there is none."""
+    return "" if low is None or high is None else f"{format_in(low, unit_ns)} {DASH} {format_in(high, unit_ns)}"
 
 
-def format_sizes(run: RunPart) -> str:
+def format_sizes(run: RunResult) -> str:
     """Frame size of both families: "64 / 84"; a family that is not on the path is a dash."""
-    sizes = run.frame_sizes
-    return f"{sizes.ipv4 or DASH} / {sizes.ipv6 or DASH}"
+    return size_words(run.frame_sizes.ipv4, run.frame_sizes.ipv6)
 
 
-def name_sizes(run: RunPart) -> str:
+def size_words(ipv4: object, ipv6: object) -> str:
+    """Frame size of both families: "64 / 84"; a family that is not on the path is a dash."""
+    return f"{ipv4 or DASH} / {ipv6 or DASH}"
+
+
+def name_sizes(run: RunResult) -> str:
     """Frame size with family in words: "64-octet IPv4 / 84-octet IPv6"."""
     named = ((run.frame_sizes.ipv4, "IPv4"), (run.frame_sizes.ipv6, "IPv6"))
     return " / ".join(f"{octets}-octet {family}" for octets, family in named if octets is not None)
 
 
-def way_word(run: RunPart, direction: str) -> str:
-    """One direction of a run: upload and download where there is an Initiator (RFC 9693 section 4.7)."""
-    if run.connections is None or direction == "bidirectional":
-        return direction
-    return "upload" if (direction == "forward") == (run.connections.initiator == "left") else "download"
-
-
-def direction_label(run: RunPart) -> str:
+def direction_label(run: RunResult) -> str:
     """What a rate of this run is the rate of."""
     if run.direction == "bidirectional":
         return "per direction, bidirectional"
-    word = way_word(run, run.direction)
+    word = run.way_word(run.direction)
     return {"upload": "upload (Initiator only)", "download": "download (Responder only)"}.get(word, f"{word} only")
 
 
-def connections_of(run: RunPart) -> int | None:
-    """Number of connections N of a run; None for stateless gateways and for the capacity."""
-    return None if run.connections is None else run.connections.count
-
-
-def found_summary(run: RunPart) -> SummaryPart | None:
-    """What a search found, over the repetitions: a rate, or connections for the capacity.
-
-    None where nothing passed, and where only a lower bound is known: see `limit_text` and `rate_cell`.
-    """
-    if run.capacity is not None:
-        return run.capacity.capacity
-    return run.rate_per_direction or run.connections_per_second
-
-
-def unit_of(run: RunPart) -> str:
-    """Unit of what a search found and of its bounds."""
-    if run.procedure == "connection_tracking_table_capacity":
-        return "connections"
-    return "frames/s" if run.procedure in MEASURES_FRAMES else "connections/s"
-
-
-def format_mix(run: RunPart) -> str:
+def format_mix(run: RunResult) -> str:
     """Foreground to background in hundredths: 90:10."""
-    share = Fraction(100 * run.mix.m, run.mix.n)
+    return mix_words(run.mix.m, run.mix.n)
+
+
+def mix_words(m: int, n: int) -> str:
+    """Foreground to background in hundredths: 90:10."""
+    share = Fraction(100 * m, n)
     return f"{float(share):g}:{float(100 - share):g}"
 
 
-def limit_text(run: RunPart) -> str:
-    """What limited the run, in one phrase that says how far the gateway is known to be good."""
-    if run.refused is not None:
+def run_name(run: RunResult) -> str:
+    """A run in a few words for captions."""
+    named = [run.procedure_words, name_sizes(run)]
+    if run.connection_count is not None:
+        named.append(f"{format_count(run.connection_count)} connections")
+    named.append(run.way_word(run.direction))
+    if run.mix.is_mixed:
+        named.append(f"foreground:background {format_mix(run)}")
+    return f"Run {run.number}: {', '.join(named)}"
+
+
+def limit_text(quantity: Quantity) -> str:
+    """What limited a rate, in one phrase that says how far the gateway is known to be good."""
+    if quantity.refused is not None:
         return "not made"
-    if run.limited_by == "tester":
-        return tester_limit(run)
-    if run.limited_by == "maximum":
-        some = "" if found_summary(run) else " in some repetitions"
+    if quantity.limited_by == "tester":
+        return tester_limit(quantity)
+    if quantity.limited_by == "maximum":
+        some = " in some repetitions" if quantity.median is None else ""
         return f"the chosen maximum{some}; the gateway may do more"
     return "gateway"
 
 
-def tester_limit(run: RunPart) -> str:
-    """Words for a run that the Tester ended: never a figure of the gateway."""
-    at = "" if run.tester_limited_at is None else f" at {format_count(run.tester_limited_at)}"
-    if run.lower_bound is None:
+def tester_limit(quantity: Quantity) -> str:
+    """Words for a rate that the Tester limited: never a figure of the gateway."""
+    at = "" if quantity.tester_limited_at is None else f" at {format_count(quantity.tester_limited_at)}"
+    if quantity.lower_bound is None:
         return f"Tester-limited{at} (gateway: nothing known)"
-    return f"Tester-limited{at} (gateway ≥ {format_count(run.lower_bound)})"
+    return f"Tester-limited{at} (gateway ≥ {format_count(quantity.lower_bound)})"
 
 
-def rate_cell(run: RunPart) -> str:
-    """The median of what a search found: a figure only where one was measured."""
-    if run.limited_by == "tester":
-        return tester_limit(run)
-    found = found_summary(run)
-    if run.limited_by == "maximum":
-        return f"≥ {format_count(at_least(run) if found is None else found.median)}"
-    return "nothing passed" if found is None else format_count(found.median)
+def rate_cell(quantity: Quantity) -> str:
+    """What a search found: a figure only where one was measured."""
+    if quantity.limited_by == "tester":
+        return tester_limit(quantity)
+    if quantity.limited_by == "maximum":
+        least = quantity.lower_bound if quantity.median is None else quantity.median
+        return "nothing passed in every repetition" if least is None else f"≥ {format_count(least)}"
+    return "nothing passed" if quantity.median is None else format_count(quantity.median)
 
 
-def at_least(run: RunPart) -> int:
-    """What the gateway reached in every repetition; 0 where one of them found nothing."""
-    return run.lower_bound or 0
-
-
-def bounds_cell(run: RunPart) -> str:
+def bounds_cell(quantity: Quantity) -> str:
     """Highest load that passed in every repetition and highest that failed in any."""
-    return f"{format_count(run.lower_bound)} / {format_count(run.upper_bound)}"
+    return f"{format_count(quantity.lower_bound)} / {format_count(quantity.upper_bound)}"
 
 
-def spread_cell(summary: SummaryPart | None) -> str:
-    """1st to 99th percentile."""
-    return DASH if summary is None else f"{format_count(summary.p1)} {DASH} {format_count(summary.p99)}"
+def spread_cell(spread: Summary | Quantity | None) -> str:
+    """1st to 99th percentile; a dash where nothing was measured."""
+    if spread is None or spread.p1 is None or spread.p99 is None:
+        return DASH
+    return f"{format_count(spread.p1)} {DASH} {format_count(spread.p99)}"
 
 
-def goal_text(run: RunPart) -> str:
-    """The goal in one phrase."""
-    goal = run.goal
-    words = [f"loss tolerance {format_tolerance(goal.loss_tolerance)}"]
-    if goal.duration_ns is not None:
-        confirms = " confirm the result" if run.procedure == "throughput" else ""
-        words.append(f"trials of {format_duration_ns(goal.duration_ns)}{confirms}")
-    if goal.frame_timeout_ns is not None:
-        words.append(f"frames later than {format_duration_ns(goal.frame_timeout_ns)} count as lost")
-    if run.procedure != "frame_loss":
-        words.append(f"resolution {format_count(goal.resolution)} {unit_of(run)}")
-    return ", ".join(words)
-
-
-def worst_loss(directions: Sequence[LossPart]) -> float:
-    """Largest median loss of the directions, percent."""
-    return max((float(part.loss_percent.median) for part in directions), default=0.0)
+def repeated(summary: Summary) -> str:
+    """How often something was measured, and how far apart the repetitions are."""
+    several = "s" if summary.count != 1 else ""
+    return f"median of {summary.count} repetition{several}, 1st to 99th percentile {spread_cell(summary)}"

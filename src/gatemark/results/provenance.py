@@ -1,23 +1,11 @@
-"""Where the numbers came from: machine, kernel, engine, Python, worker layout, ports and times of a campaign.
-
-The only module that reads wall time and the machine's files. A fact that cannot be read is null, never guessed.
-"""
+"""Where the numbers came from: machine, kernel, engine, Python, worker layout, ports and times of a campaign."""
 
 from __future__ import annotations
 
-import os
-import platform
-import socket
-import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from importlib import metadata
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
-
-from gatemark.bed_kinds import BedKind
 
 
 class Facts(BaseModel):
@@ -125,49 +113,6 @@ class Provenance(Facts):
         return self.model_dump_json(indent=2) + "\n"
 
 
-def now_iso() -> str:
-    """Wall time in UTC with seconds, ISO 8601."""
-    return datetime.now(tz=UTC).isoformat(timespec="seconds")
-
-
-def gatemark_version() -> str:
-    """Version of the installed package, or "unknown" when run from sources that were never installed."""
-    try:
-        return metadata.version("gatemark")
-    except metadata.PackageNotFoundError:
-        return "unknown"
-
-
-def machine_facts() -> MachineFacts:
-    """Read the facts of this machine; what the kernel does not show is null."""
-    cpu = _colon_file(Path("/proc/cpuinfo"))
-    memory = _colon_file(Path("/proc/meminfo"))
-    return MachineFacts(
-        host_name=socket.gethostname(),
-        cpu_model=cpu.get("model name"),
-        processors=len(os.sched_getaffinity(0)),
-        governor=_first_line(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
-        kernel=f"{platform.system()} {platform.release()} {platform.machine()}",
-        hypervisor=_hypervisor(cpu),
-        memory_kilobytes=_number(memory.get("MemTotal")),
-        huge_pages_total=_number(memory.get("HugePages_Total")),
-        huge_page_kilobytes=_number(memory.get("Hugepagesize")),
-        processors_isolated=_first_line(Path("/sys/devices/system/cpu/isolated")),
-        numa_nodes=len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
-    )
-
-
-def software_facts() -> SoftwareFacts:
-    """Versions of gatemark, Python and the packages that numbers depend on."""
-    packages: dict[str, str] = {}
-    for name in ("MLRsearch", "numpy", "pydantic"):
-        try:
-            packages[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return SoftwareFacts(gatemark=gatemark_version(), python=sys.version.split()[0], packages=packages)
-
-
 def engine_facts(hello: Mapping[str, Any], opened: Mapping[str, Any]) -> EngineFacts:
     """Facts from the answers to `hello` and `open` (protocol/README.md)."""
     return EngineFacts(
@@ -190,63 +135,6 @@ def port_fact(port: Mapping[str, Any]) -> PortFact:
     return PortFact(**{key: port[key] for key in PortFact.model_fields if key != "timestamps" or key in port})
 
 
-def medium_rate(
-    *, bed: BedKind, stated: int | None, left: PortFact, right: PortFact, interfaces: Path = Path("/sys/class/net")
-) -> tuple[int | None, str]:
-    """Line rate of the medium in bit/s and who says so; none for media that have no rate (veth, rings).
-
-    A link speed is believed only of a network card: kernel interfaces without a device behind them (veth, tap) report a
-    number that limits nothing.
-    """
-    if stated is not None:
-        return stated, "stated in the campaign file"
-    if bed.no_line_rate is not None:
-        return None, bed.no_line_rate
-    for port in (left, right):
-        driver, _, interface = port.port.partition(":")
-        if driver not in ("pci", "af_packet", "af_xdp"):
-            return None, f"a port of kind {driver} has no line rate"
-        if driver != "pci" and not (interfaces / interface / "device").exists():
-            return None, f"interface {interface} is virtual and has no line rate"
-        if port.link_mbps <= 0:
-            return None, f"port {port.port} does not report a link speed"
-    return min(left.link_mbps, right.link_mbps) * 1_000_000, "link speed reported by the ports"
-
-
 def _worker(worker: Mapping[str, Any]) -> str:
     tasks: Sequence[str] = worker.get("tasks", [])
     return f"processor {worker.get('processor')}: {', '.join(tasks)}"
-
-
-def _hypervisor(cpu: Mapping[str, str]) -> str | None:
-    vendor = _first_line(Path("/sys/hypervisor/type"))
-    if vendor is not None:
-        return vendor
-    return "yes" if "hypervisor" in cpu.get("flags", "").split() else None
-
-
-def _colon_file(path: Path) -> dict[str, str]:
-    """First value of each key of a file of `key: value` lines; empty if it cannot be read."""
-    found: dict[str, str] = {}
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return found
-    for line in lines:
-        key, colon, value = line.partition(":")
-        if colon:
-            found.setdefault(key.strip(), value.strip())
-    return found
-
-
-def _first_line(path: Path) -> str | None:
-    try:
-        text = path.read_text(encoding="utf-8").strip()
-    except OSError:
-        return None
-    return text.splitlines()[0] if text else None
-
-
-def _number(text: str | None) -> int | None:
-    word = (text or "").split()[:1]
-    return int(word[0]) if word and word[0].isdigit() else None

@@ -1,19 +1,34 @@
-"""Why trials were invalid, or attempts failed: reasons without figures, so that equal ones fall together. Pure."""
+"""Why trials were invalid, or attempts failed: reasons without figures, so that equal ones fall together."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from gatemark.results.parts import ReasonPart
+from gatemark.results.part import ReasonPart
+
+
+class ReasonCounter:
+    """Counts in how many trials each reason occurs."""
+
+    def __init__(self) -> None:
+        self._counted: Counter[str] = Counter()
+
+    def add(self, reasons: Sequence[str]) -> None:
+        """Count the reasons of one trial, each once."""
+        self._counted.update(dict.fromkeys((_general(reason) for reason in reasons), 1))
+
+    def counted(self) -> tuple[ReasonPart, ...]:
+        """Return the reasons with their trials, most frequent first."""
+        return tuple(ReasonPart(reason=reason, trials=trials) for reason, trials in self._counted.most_common())
 
 
 def count_reasons(reasons_of_each: Iterable[Sequence[str]]) -> tuple[ReasonPart, ...]:
     """Count in how many trials each reason occurs, most frequent first; `reasons_of_each` has one entry a trial."""
-    counted: Counter[str] = Counter()
+    counter = ReasonCounter()
     for reasons in reasons_of_each:
-        counted.update(dict.fromkeys((_general(reason) for reason in reasons), 1))
-    return tuple(ReasonPart(reason=reason, trials=trials) for reason, trials in counted.most_common())
+        counter.add(reasons)
+    return counter.counted()
 
 
 def _general(reason: str) -> str:

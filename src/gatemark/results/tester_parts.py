@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import ValidationError
-
-from gatemark.errors import ResultError
-from gatemark.results.parts import Part
+from gatemark.results.part import Part
 from gatemark.results.provenance import Provenance
-from gatemark.results.store import ResultFolder
 
 SELF_TEST_FILE = "selftest.json"
 
@@ -35,7 +31,7 @@ class CeilingPart(Part):
     mode: str
     frames_per_second: int
     """Highest rate of each direction; connections/s for the kind ``connections``."""
-    kind: Literal["throughput", "connections"]
+    kind: Literal["frames", "connections"]
 
 
 class SelfLatencyPart(Part):
@@ -65,7 +61,7 @@ class SelfTestPart(Part):
     entries: tuple[CeilingPart, ...]
     self_latency: tuple[SelfLatencyPart, ...]
 
-    def ceiling(self, sizes: Mapping[str, int | None], direction: str, kind: str = "throughput") -> CeilingPart | None:
+    def ceiling(self, sizes: Mapping[str, int | None], direction: str, kind: str = "frames") -> CeilingPart | None:
         """Return the lowest rate over the modes of traffic, for frames of these sizes by family.
 
         Of each mode it takes the next size that is not smaller, because a larger frame is never faster; the largest
@@ -97,18 +93,6 @@ class SelfTestPart(Part):
 def _beyond(value: int, wanted: int) -> tuple[bool, int]:
     """Order values: those not below `wanted` first, nearest first; then those below, the largest first."""
     return value < wanted, abs(value - wanted)
-
-
-def self_test_of(folder: ResultFolder) -> SelfTestPart | None:
-    """Read the self-test that lies in a result folder; None if there is none. Raises ResultError if it is damaged."""
-    if not folder.has(SELF_TEST_FILE):
-        return None
-    try:
-        return self_test_part(folder.read_json(SELF_TEST_FILE))
-    except (KeyError, TypeError, ValidationError) as error:
-        raise ResultError(
-            what=f"{SELF_TEST_FILE} is damaged or of another version", where=str(folder.path), fix="delete that file"
-        ) from error
 
 
 def clock_of(provenance: Provenance) -> ClockPart | None:

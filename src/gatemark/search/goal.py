@@ -8,17 +8,10 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Literal
 
-Purpose = Literal[
-    "search",
-    "confirmation",
-    "loss",
-    "single",
-    "tear_down",
-    "delay",
-    "back_to_back",
-    "recovery",
-    "reset",
-]
+Purpose = Literal["search", "confirmation", "load", "event", "single"]
+"""Why a trial is made: to narrow the bounds of a search, to confirm its result, to measure at a given load, to measure
+what the gateway makes of an event, or because somebody asked for one trial.
+"""
 Kind = Literal["found", "maximum_passed", "nothing_passes", "tester_limited"]
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
@@ -136,8 +129,19 @@ class Measure:
     purpose: Purpose
     connections: int | None = None
     """Stateful: how many connections the table holds; 0 is an empty table. None: as many as the cell says."""
+    tears_down: bool = False
+    """Stateful: delete the connections and measure how long that takes (RFC 9693 section 4.8)."""
+    is_burst: bool = False
+    """What is tried is a number of frames; the duration only follows from it."""
     alpha: Fraction | None = None
     """Stateful, establishment: validate at so much of the rate (RFC 9693 section 4.6); None: do not validate."""
+    may_collapse: bool = False
+    """A gateway that stops working during the trial is a result, not an error (RFC 9693 section 4.9)."""
+
+    @property
+    def establishes(self) -> bool:
+        """Whether establishing connections is itself what is measured."""
+        return self.connections is not None and not self.tears_down
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,4 +32,4 @@ def next_step(scan: Scan, history: Sequence[Observation]) -> Measure | None:
     lossless = len(last) == LOSSLESS_TRIALS_TO_END and all(outcome is Outcome.PASSED for outcome in last)
     if len(history) >= len(scan.rates) or (scan.ends_when_lossless and lossless):
         return None
-    return Measure(frames_per_second=scan.rates[len(history)], duration_ns=scan.duration_ns, purpose="loss")
+    return Measure(frames_per_second=scan.rates[len(history)], duration_ns=scan.duration_ns, purpose="load")

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gatemark.dut.ports import parse_port
 from gatemark.errors import ResultError
-from gatemark.results.provenance import machine_facts
+from gatemark.results.this_machine import machine_facts
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
@@ -36,7 +36,7 @@ class Entry(_Part):
     frames_per_second: int
     """Highest rate of each direction that it offered and received whole, several times; connections/s for the kind
     connections."""
-    kind: Literal["throughput", "connections"]
+    kind: Literal["frames", "connections"]
     connections: int | None
     """Number of connections of the kind connections."""
     limited: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.defaults import LATENESS_MAX_NS
-from gatemark.config.load import campaign_from_dict
-from gatemark.config.model import Campaign, Family
-from gatemark.technology import TECHNOLOGIES, TechnologyName
+from gatemark.config.model import Campaign
+from gatemark.technology import TECHNOLOGIES, Family, TechnologyName
 
 Direction = Literal["forward", "bidirectional"]
 
@@ -34,9 +34,9 @@ class Case:
     connections: int | None = None
 
     @property
-    def kind(self) -> Literal["throughput", "connections"]:
+    def kind(self) -> Literal["frames", "connections"]:
         """Return what is searched for."""
-        return "throughput" if self.connections is None else "connections"
+        return "frames" if self.connections is None else "connections"
 
     @property
     def words(self) -> str:
@@ -93,12 +93,9 @@ def campaign_of(
     }
     if stateful:
         document["connections"] = {"count": case.connections, "timeout": "50ms", "gap": "20ms", **_four_tuples(case)}
-        document["connection_establishment_rate"] = {"maximum": "1M", "resolution": "1k"}
-    else:
-        document["frame_loss"] = {"rates": [1000]}
-        if not random_ports:
-            fixed = {"mode": "fixed", "range": 10_000}
-            document["traffic"] |= {"source_ports": fixed, "destination_ports": fixed}
+    elif not random_ports:
+        fixed = {"mode": "fixed", "range": 10_000}
+        document["traffic"] |= {"source_ports": fixed, "destination_ports": fixed}
     return campaign_from_dict(document, where="selftest")
 
 

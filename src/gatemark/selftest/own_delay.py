@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from gatemark.campaign.plan import cells_of
-from gatemark.config.model import Campaign, Family
+from gatemark.config.model import Campaign
 from gatemark.errors import GatemarkError, Interrupted
 from gatemark.selftest.document import SelfTest, load_self_test, port_kind_of
 from gatemark.selftest.modes import Case
 from gatemark.selftest.run import Effort, Step, open_self_tester, subject_of
+from gatemark.technology import Family
 
 RATES = (1_000, 10_000, 50_000)
 """Loads at which the Tester's own delays are measured before a campaign."""
@@ -26,7 +27,9 @@ def self_test_for(campaign: Campaign) -> SelfTest | None:
     """
     kind = port_kind_of(campaign)
     stored = _measured_here.get(kind) or load_self_test(kind)
-    if campaign.delay is None or (stored is not None and not _missing(campaign, stored)):
+    if not any(table.measures_delays for table in campaign.tables) or (
+        stored is not None and not _missing(campaign, stored)
+    ):
         return stored
     try:
         found = _measured(campaign, stored)

@@ -9,21 +9,22 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from gatemark.campaign.events import Event
-from gatemark.campaign.loads import line_maximum
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import cells_of
 from gatemark.campaign.trials import Patience
 from gatemark.config.defaults import LATENESS_MAX_NS
-from gatemark.config.model import Campaign, Family
+from gatemark.config.model import Campaign
 from gatemark.dut.base import TestBed
 from gatemark.dut.steering import plan_cores, usable_processors
 from gatemark.dut.wire import WireTestBed
 from gatemark.errors import ConfigError
-from gatemark.results.provenance import gatemark_version, now_iso
+from gatemark.procedures.loads import line_maximum
+from gatemark.results.this_machine import gatemark_version, now_iso
 from gatemark.search.goal import Measure, bounds_of, sending_ns
 from gatemark.selftest.document import Clock, Entry, SelfLatency, SelfTest, port_kind_of, this_machine
 from gatemark.selftest.modes import CONNECTIONS, QUICK_SIZES, SIZES, Case, Direction, campaign_of, cases
 from gatemark.selftest.search import Reached, Tried, find_rate
+from gatemark.technology import Family
 from gatemark.tester import Equipment, Tester, open_tester, prepare
 from gatemark.trial.cell import Run
 from gatemark.trial.delay import DelayFacts
@@ -237,8 +238,7 @@ class SelfTester:
     def _trial(self, campaign: Campaign, case: Case, rate: int, duration_ns: int) -> TrialRecord:
         """Make one trial; an invalid one is repeated as in a campaign."""
         cell = cells_of(campaign)[0]
-        is_rate = case.connections is not None
-        run = Run(number=1, procedure="connection_establishment_rate" if is_rate else "throughput", cell=cell)
+        run = Run(number=1, procedure="self-test", cell=cell)
         maker = TrialMaker(
             campaign=campaign, engine=self._tester.engine, testbed=self._tester.testbed, on_event=_ignore
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeVar
 
@@ -34,3 +34,22 @@ def median(values: Sequence[int] | Sequence[Fraction]) -> Fraction:
     if len(ordered) % 2:
         return ordered[middle]
     return (ordered[middle - 1] + ordered[middle]) / 2
+
+
+DELAY_PERCENTILES: Mapping[str, int] = {
+    "p50": 50_000,
+    "p90": 90_000,
+    "p99": 99_000,
+    "p99.9": 99_900,
+    "p99.99": 99_990,
+    "p99.999": 99_999,
+}
+"""Percentiles of delays: published key and rank per 100,000. The one list of them."""
+
+DELAY_FIGURES = ("minimum", *DELAY_PERCENTILES, "maximum")
+"""Keys of all figures of a distribution of delays, smallest first."""
+
+
+def percent_words(key: str) -> str:
+    """Return a key of `DELAY_FIGURES` in words: "p99.9" as "99.9 %"."""
+    return f"{key[1:]} %" if key in DELAY_PERCENTILES else key

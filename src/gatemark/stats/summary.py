@@ -1,53 +1,48 @@
-"""How repeated measurements are summed up: median, first and 99th percentile, dispersion (RFC 8219 section 12)."""
+"""How repeated measurements are summarised: median, first and 99th percentile, dispersion (RFC 8219 section 12)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict
 
 from gatemark.stats.percentiles import median, percentile
 
-Figure = int | float
+Number = int | float
 """An int where the value is whole, else the nearest float (the mean of two integers is exact up to 2**52)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(BaseModel):
     """The repetitions of one measurement. Units are those of the values."""
 
-    count: int
-    """How many values there were."""
-    median: Figure
-    p1: Figure
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    median: Number
+    p1: Number
     """First percentile (RFC 2330 section 11.3); with fewer than 100 values the smallest."""
-    p99: Figure
+    p99: Number
     """99th percentile; with fewer than 100 values the largest."""
-    minimum: Figure
-    maximum: Figure
-    dispersion: float | None
-    """(p99 - p1) / median, a ratio; None where the median is 0. Times 100 it is per cent."""
+    dispersion_percent: float | None
+    """(p99 - p1) / median in per cent; null where the median is 0."""
+    count: int
+    """Number of values."""
 
-    @property
-    def dispersion_percent(self) -> float | None:
-        """The dispersion in per cent of the median."""
-        return None if self.dispersion is None else 100 * self.dispersion
-
-
-def summarise(values: Sequence[int] | Sequence[Fraction]) -> Summary:
-    """Sum up at least one value; computed exactly and rounded once at the end."""
-    exact = [Fraction(value) for value in values]
-    middle, low, high = median(exact), percentile(exact, 1), percentile(exact, 99)
-    return Summary(
-        count=len(exact),
-        median=_figure(middle),
-        p1=_figure(low),
-        p99=_figure(high),
-        minimum=_figure(min(exact)),
-        maximum=_figure(max(exact)),
-        dispersion=float((high - low) / middle) if middle else None,
-    )
+    @classmethod
+    def of(cls, values: Sequence[int] | Sequence[Fraction]) -> Self:
+        """Summarise at least one value; computed exactly and rounded once at the end."""
+        exact = [Fraction(value) for value in values]
+        middle, low, high = median(exact), percentile(exact, 1), percentile(exact, 99)
+        return cls(
+            median=number(middle),
+            p1=number(low),
+            p99=number(high),
+            dispersion_percent=float(100 * (high - low) / middle) if middle else None,
+            count=len(exact),
+        )
 
 
-def _figure(value: Fraction) -> Figure:
+def number(value: Fraction) -> Number:
+    """Return an exact value as JSON can hold it: whole ones exactly, others as the nearest float."""
     return value.numerator if value.denominator == 1 else float(value)

@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from gatemark.config.model import Direction
 from gatemark.config.sizes import FrameSizes
+from gatemark.config.tables import Direction
 from gatemark.config.types import Mix
-
-Procedure = Literal[
-    "throughput",
-    "frame_loss",
-    "delay",
-    "back_to_back",
-    "system_recovery",
-    "reset",
-    "connection_establishment_rate",
-    "validated_connection_establishment_rate",
-    "connection_tear_down_rate",
-    "connection_tracking_table_capacity",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,5 +26,6 @@ class Run:
 
     number: int
     """From 1, in the order in which the runs are measured."""
-    procedure: Procedure
+    procedure: str
+    """Its name in the registry."""
     cell: Cell

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from gatemark.config.model import Campaign, OneWay
+from gatemark.config.model import Campaign
 from gatemark.config.stateful import initiator_prefixes, tuple_space
+from gatemark.config.tables import OneWay
 from gatemark.config.types import Mix, Span
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
@@ -133,11 +134,10 @@ def frames_requests(campaign: Campaign, cell: Cell, *, count: int) -> list[Json]
 
 
 def shown_connections(campaign: Campaign, cell: Cell) -> int:
-    """Return the number of connections of a cell; where only the capacity is measured, that with which it begins."""
+    """Return the number of connections of a cell; of one without, that with which the search for it begins."""
     if cell.connections is not None:
         return cell.connections
-    assert campaign.connection_tracking_table_capacity is not None, "only a capacity has cells without connections"
-    return campaign.connection_tracking_table_capacity.start
+    return next(table.first_count for table in campaign.tables if table.first_count is not None)
 
 
 def _second_waits(campaign: Campaign) -> Json:

@@ -29,6 +29,16 @@ class RateStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bursts:
+    """The load of each direction leaves in evenly spaced bursts (RFC 2544 section 21), the same in the long run."""
+
+    frames: int
+    """Of each burst."""
+    frames_per_second: int
+    """Inside a burst: in most cases the line rate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialForm:
     """What the trials of a repetition have in common beside their loads."""
 
@@ -40,12 +50,18 @@ class TrialForm:
     histogram: bool = False
     """Report the whole histograms of delays."""
     step: RateStep | None = None
+    bursts: Bursts | None = None
     reset_after_ns: int | None = None
     """When the gateway is reset, counted from the start of sending (RFC 6201 section 4)."""
     drain_ns: int | None = None
     """Wait for frames after sending, in place of that of the campaign."""
     lateness_max_ns: int | None = None
     """No burst may be sent later than this after its planned time, where the campaign allows more."""
+
+    @property
+    def expects_loss(self) -> bool:
+        """Whether the gateway has to lose frames: it is overloaded or reset."""
+        return self.step is not None or self.reset_after_ns is not None
 
     def lateness_limit_ns(self, allowed_ns: int) -> int:
         """Return how late a burst may be sent where the campaign allows so much."""
@@ -56,7 +72,7 @@ class TrialForm:
 
         A gateway that was reset or overloaded is given its time in any case: the next trial must find it recovered.
         """
-        if self.step is not None or self.reset_after_ns is not None:
+        if self.expects_loss:
             return duration_ns
         return self.lateness_limit_ns(allowed_ns)
 
@@ -73,9 +89,12 @@ class TrialForm:
         }
 
     @property
-    def step_json(self) -> dict[str, int] | None:
-        """The key `step` of each direction of a request."""
-        return None if self.step is None else asdict(self.step)
+    def load_json(self) -> dict[str, Any]:
+        """The keys of each direction of a request that say how its load is spread over time."""
+        return {
+            "step": None if self.step is None else asdict(self.step),
+            "bursts": None if self.bursts is None else asdict(self.bursts),
+        }
 
 
 PLAIN = TrialForm()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from gatemark.search.goal import Observation, Outcome
 from gatemark.trial.facts import Facts
@@ -71,6 +71,13 @@ class TrialRecord(Facts):
     """Stateful trials only."""
     reset: ResetFacts | None = None
     """When the gateway was reset; None if it was not."""
+
+    def reports(self) -> Iterator[TrialReport]:
+        """Yield every report of the engine in the trial: those of test phase 1, then that of the phase that follows."""
+        attempts = () if self.connections is None else self.connections.phase_one
+        yield from (attempt.report for attempt in attempts)
+        if not attempts or self.report != attempts[-1].report:
+            yield self.report
 
     @property
     def observation(self) -> Observation:

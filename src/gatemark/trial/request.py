@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gatemark.config import defaults
-from gatemark.config.model import Campaign, DirectionTraffic, Family, Ipv4Model, Ipv6Model, OneWay, PortsModel, SideName
+from gatemark.config.model import Campaign
 from gatemark.config.sizes import mtu_of
+from gatemark.config.tables import DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel
+from gatemark.technology import Family, SideName
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import PLAIN, TrialForm
 
@@ -156,7 +158,7 @@ def trial_body(
         "progress_ns": defaults.PROGRESS_NS,
         "connections": connections,
         "delays": form.delays_json,
-        "directions": [{**direction, "step": form.step_json} for direction in directions],
+        "directions": [{**direction, **form.load_json} for direction in directions],
     }
 
 

@@ -1,0 +1,34 @@
+"""The campaign file with the tables of all procedures: reads it, and gives its JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gatemark.config.load import campaign_of, read_campaign
+from gatemark.config.model import Campaign
+from gatemark.config.schema import campaign_schema_text
+from gatemark.procedures.registry import CampaignFile
+
+
+def load_campaign(path: Path | str) -> Campaign:
+    """Read a campaign file (TOML). Raises ConfigError with all problems.
+
+    A recipe that is given as a path is looked up from the folder of the file.
+    """
+    return read_campaign(path, CampaignFile)
+
+
+def campaign_from_dict(document: Mapping[str, Any], where: str = "campaign") -> Campaign:
+    """Build a campaign from the document that a file holds. Raises ConfigError with all problems.
+
+    Without a recipe the campaign is checked whole; with one `Campaign.with_recipe` and `Campaign.check_complete`
+    follow, once the recipe is read.
+    """
+    return campaign_of(document, CampaignFile, where=where)
+
+
+def schema_text() -> str:
+    """Return the JSON Schema as the text that `docs/reference/campaign-file.schema.json` holds."""
+    return campaign_schema_text(CampaignFile)

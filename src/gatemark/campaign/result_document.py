@@ -1,0 +1,145 @@
+"""Builds the envelope of `result.json` around the results of the runs, and decides what may be claimed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gatemark.campaign.deviations import deviations
+from gatemark.campaign.facts import port_range
+from gatemark.config import defaults
+from gatemark.config.model import Campaign
+from gatemark.config.types import Span
+from gatemark.dut.base import GatewayDescription
+from gatemark.procedures.registry import PROCEDURES, PublishedDocument
+from gatemark.results.connections import GatewayTable
+from gatemark.results.document import Claim, Deviation, Gateway, ResultDocument, TrialForm, Validity, Waits
+from gatemark.results.reasons import ReasonCounter
+from gatemark.results.run import RunResult
+from gatemark.results.tester_parts import ClockPart, SelfTestPart
+from gatemark.results.this_machine import gatemark_version
+from gatemark.trial.validity import Validity as TrialValidity
+
+STATEFUL_CLAIM = (
+    "RFC 9693 is informational, so no compliance with it is claimed; repetitions, percentiles and all settings of the"
+    " gateway that are known are given, as its section 6 asks."
+)
+
+
+def build_document(
+    campaign: Campaign,
+    gateway: GatewayDescription,
+    runs: Sequence[RunResult],
+    trials: Iterable[TrialValidity],
+    *,
+    runs_planned: int,
+    clock: ClockPart | None = None,
+    self_test: SelfTestPart | None = None,
+) -> ResultDocument:
+    """Gather everything that `result.json` holds.
+
+    The campaign must be complete (recipe and line rate filled in); `trials` tells of every trial whether it is valid.
+    """
+    told = deviations(campaign)
+    trial = campaign.trial
+    return PublishedDocument(
+        schema_=1,
+        name=campaign.name,
+        gatemark=gatemark_version(),
+        status="complete" if len(runs) == runs_planned else "incomplete",
+        gateway=_gateway(campaign, gateway),
+        testbed=_testbed(campaign),
+        seed=campaign.seed,
+        repetitions_asked=campaign.repetitions,
+        trial=TrialForm(
+            duration_ns=trial.duration_ns,
+            waits=Waits(
+                settle_ns=trial.settle_ns, learn_ns=trial.learn_ns, drain_ns=trial.drain_ns, rest_ns=trial.rest_ns
+            ),
+        ),
+        runs_planned=runs_planned,
+        runs=tuple(runs),
+        validity=validity_of(trials, lateness_max_ns=campaign.validity.lateness_max_ns),
+        deviations=told,
+        claim=claim_of(campaign, gateway, runs, told, complete=len(runs) == runs_planned),
+        clock=clock,
+        self_test=self_test,
+    )
+
+
+def validity_of(trials: Iterable[TrialValidity], *, lateness_max_ns: int) -> Validity:
+    """Count valid and invalid trials; reasons without their figures, so that equal ones fall together."""
+    total, invalid, reasons = 0, 0, ReasonCounter()
+    for trial in trials:
+        total += 1
+        if not trial.valid:
+            invalid += 1
+            reasons.add(trial.reasons)
+    return Validity(
+        trials=total,
+        valid=total - invalid,
+        invalid=invalid,
+        lateness_max_ns=lateness_max_ns,
+        reasons=reasons.counted(),
+    )
+
+
+def claim_of(
+    campaign: Campaign,
+    gateway: GatewayDescription,
+    runs: Sequence[RunResult],
+    told: Sequence[Deviation],
+    *,
+    complete: bool,
+) -> Claim:
+    """What may be claimed (RFC 2544 section 5): nothing unless every MUST of the procedures was met.
+
+    gatemark does not do every SHOULD (routing updates, for one), so the strongest claim is "conditionally compliant".
+    `unmet` holds only what the campaign's deviations cannot know.
+    """
+    unmet: list[str] = []
+    if not complete:
+        unmet.append("Not all runs of the campaign are finished.")
+    if any(run.refused for run in runs):
+        unmet.append("At least one run was not made, for the reason that it has.")
+    if any(run.limited_by == "tester" for run in runs):
+        unmet.append("At least one run was limited by the Tester, so it is no result of the gateway.")
+    if not (gateway.configuration or campaign.gateway.configuration):
+        unmet.append("The configuration of the gateway is not part of the report (RFC 2544 section 7).")
+    informational = STATEFUL_CLAIM if campaign.is_stateful else None
+    is_of_rfc2544 = any(PROCEDURES[run.procedure].standard == "RFC 2544" for run in runs)
+    if unmet or not is_of_rfc2544 or any(deviation.rules_out_claim for deviation in told):
+        sentence = "No compliance with RFC 2544 is claimed for these figures (RFC 2544 section 5)."
+        return Claim(level="none", sentence=sentence, informational=informational, unmet=tuple(unmet))
+    sentence = (
+        "Conditionally compliant with RFC 2544 (section 5): every MUST of the procedures that were run is met, "
+        "not every SHOULD."
+    )
+    return Claim(level="conditional", sentence=sentence, informational=informational, unmet=())
+
+
+def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
+    stated, stateful = campaign.gateway, campaign.is_stateful
+    table = GatewayTable(
+        size=stated.table.size, hash_size=stated.table.hash_size, udp_timeout_ns=stated.table.udp_timeout_ns
+    )
+    return Gateway(
+        name=described.name or stated.name or "unnamed gateway",
+        version=described.version or stated.version,
+        technology=campaign.technology.name,
+        hop_limit_decrement=campaign.hop_limit_decrement,
+        prefix=None if stated.prefix is None else str(stated.prefix),
+        inside=campaign.inside if stateful else None,
+        pool=tuple(str(prefix) for prefix in stated.pool),
+        pool_ports=port_range(stated.pool_ports or Span(*defaults.POOL_PORTS)) if stateful else None,
+        mapping=stated.mapping if stateful else None,
+        table=table if stateful else None,
+        zero_udp_checksum=bool(stated.zero_udp_checksum),
+        cores=len(campaign.testbed.gateway_cores) or None,
+        configuration=described.configuration or stated.configuration,
+        commands="\n".join(described.commands),
+    )
+
+
+def _testbed(campaign: Campaign) -> str:
+    words, recipe = campaign.bed.words, campaign.testbed.recipe
+    return f"{words}, recipe {recipe}" if recipe else words

@@ -1,0 +1,142 @@
+"""The published result of back-to-back frames (RFC 2544 section 26.4, RFC 9004)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import computed_field
+
+from gatemark.results.quantity import Quantity
+from gatemark.results.run import RunResult
+from gatemark.search.burst import BurstResult
+from gatemark.stats.summary import Number, number
+from gatemark.units import NANOSECONDS_PER_SECOND
+
+
+class BackToBackResult(RunResult):
+    """Longest bursts at line rate that passed whole. Every figure is null unless all searches found a limit."""
+
+    procedure: Literal["back_to_back"] = "back_to_back"
+    bursts: tuple[BurstResult, ...] = ()
+    """One search for each repetition, up to one that the Tester could not finish; none if no burst was sent."""
+    search: Literal["binary", "loss_verification"]
+    verifications: int
+    """How often a burst with a loss was sent again before the loss counted."""
+    ceiling_frames: int | None = None
+    """Longest burst that was tried; null if no burst was sent."""
+    resolution_frames: int | None = None
+    """Gap at which a search stopped."""
+    wait_ns: int
+    """Wait for the frames of a burst after its end."""
+    line_rate: int | None = None
+    """Rate of the bursts: what the medium carries at this frame size, frames/s in one direction."""
+    throughput: int | None = None
+    """Median throughput with the same traffic, frames/s in one direction (RFC 9004 section 5)."""
+
+    @property
+    def burst_frames(self) -> tuple[int, ...]:
+        """Longest burst that passed in each search, frames; 0 where even one no longer than the resolution failed."""
+        return tuple(burst.frames for burst in self.bursts)
+
+    @computed_field
+    @property
+    def near_ceiling(self) -> bool:
+        """Whether a search ended within a resolution of the ceiling: then it is no result (RFC 9004 section 6.2)."""
+        if self.ceiling_frames is None or self.resolution_frames is None:
+            return False
+        return any(self.ceiling_frames - frames <= self.resolution_frames for frames in self.burst_frames)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether every search found the gateway's limit; without that there is no average and no buffer time."""
+        known = all(burst.kind in ("found", "nothing_passes") for burst in self.bursts)
+        return bool(self.bursts) and known and not self.near_ceiling
+
+    @property
+    def average(self) -> Fraction | None:
+        """Mean of the longest bursts, frames, exact."""
+        return Fraction(sum(self.burst_frames), len(self.bursts)) if self.is_valid else None
+
+    @computed_field
+    @property
+    def average_frames(self) -> Number | None:
+        """Mean of the longest bursts: the benchmark (RFC 9004 section 6.3)."""
+        return None if self.average is None else number(self.average)
+
+    @computed_field
+    @property
+    def minimum_frames(self) -> int | None:
+        """Shortest of them."""
+        return min(self.burst_frames) if self.is_valid else None
+
+    @computed_field
+    @property
+    def maximum_frames(self) -> int | None:
+        """Longest of them."""
+        return max(self.burst_frames) if self.is_valid else None
+
+    @computed_field
+    @property
+    def standard_deviation_frames(self) -> float | None:
+        """Standard deviation of the sample (divisor N - 1); null with fewer than two searches."""
+        average = self.average
+        if average is None or len(self.bursts) < 2:
+            return None
+        return math.sqrt(sum((frames - average) ** 2 for frames in self.burst_frames) / (len(self.bursts) - 1))
+
+    @computed_field
+    @property
+    def implied_ns(self) -> Number | None:
+        """Implied buffer time: average / line rate (RFC 9004 section 6.4)."""
+        seconds = self._implied_seconds
+        return None if seconds is None else number(seconds * NANOSECONDS_PER_SECOND)
+
+    @computed_field
+    @property
+    def corrected_ns(self) -> Number | None:
+        """Corrected buffer time: implied - implied * throughput / line rate (RFC 9004 section 6.4).
+
+        The gateway empties its buffer while the burst arrives; what is left is the size of the buffer, as a time at
+        line rate.
+        """
+        seconds = self._implied_seconds
+        if seconds is None or self.throughput is None or self.line_rate is None:
+            return None
+        return number(seconds * (1 - Fraction(self.throughput, self.line_rate)) * NANOSECONDS_PER_SECOND)
+
+    @property
+    def _implied_seconds(self) -> Fraction | None:
+        return None if self.average is None or self.line_rate is None else self.average / self.line_rate
+
+    @property
+    def lowest_tester_limit(self) -> int | None:
+        """Shortest burst that the Tester could not send, frames."""
+        limits = (burst.tester_limited_at for burst in self.bursts if burst.tester_limited_at is not None)
+        return min(limits, default=None)
+
+    def own_quantities(self) -> Iterator[Quantity]:
+        """Return the burst and both buffer times; `median` is empty, because the RFCs ask for averages here."""
+        if not self.bursts:
+            return
+        load = {"load_frames_per_second": self.line_rate}
+        yield self.quantity(
+            "back-to-back frames",
+            "frames",
+            values=self.burst_frames,
+            where=load,
+            average=self.average_frames,
+            better="higher",
+            is_headline=True,
+        )
+        for name, time_ns in (("implied", self.implied_ns), ("corrected", self.corrected_ns)):
+            yield self.quantity(
+                f"{name} buffer time",
+                "ns",
+                repetitions=len(self.bursts),
+                where=load,
+                average=time_ns,
+                better="higher",
+            )

@@ -1,0 +1,170 @@
+"""Back-to-back frames: the longest burst at line rate that passes whole (RFC 2544 section 26.4, RFC 9004).
+
+Each trial is one burst at line rate on every direction of the traffic, and it passes if no frame of any direction and
+class is lost, faulty or too late. A burst shorter than the 2 s of RFC 2544 is a trial of RFC 9004 as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+from gatemark.config import defaults
+from gatemark.config.model import Campaign
+from gatemark.procedures.back_to_back.result import BackToBackResult
+from gatemark.procedures.back_to_back.table import BackToBackTable
+from gatemark.procedures.base_load import SELF_TEST, Refusal, forwards_line_rate, median_throughput, problems_of
+from gatemark.procedures.measured import Measured, MeasureStep
+from gatemark.procedures.phase_one import add_phase_one, rate_before
+from gatemark.procedures.procedure import RunTrials
+from gatemark.procedures.work import LeastAndMost, Work
+from gatemark.results.document import Deviation
+from gatemark.search.burst import LOSS_VERIFICATIONS, BurstGoal, BurstResult, BurstTrial, next_burst
+from gatemark.search.goal import Measure, sending_ns
+from gatemark.trial.cell import Run
+from gatemark.trial.form import TrialForm
+from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
+
+NO_LINE_RATE = Refusal(
+    limited_by="tester",
+    reason="bursts are sent at line rate, which is not known: the port does not report it, and line.rate is not set",
+)
+
+
+def measure(trials: RunTrials) -> BackToBackResult:
+    """Search for the longest burst, many times.
+
+    Refused where the throughput is not known or is the line rate, and where the Tester cannot send a burst that a
+    search needs.
+    """
+    campaign, cell, line = trials.campaign, trials.run.cell, trials.line_maximum
+    table = campaign.table(BackToBackTable)
+    search = trials.earlier.frame_rate(cell)
+    throughput = median_throughput(search, line)
+    known: dict[str, Any] = {"search": table.search, "verifications": _verifications(table), "wait_ns": table.wait_ns}
+    refusal = _refusal(line, throughput)
+    if refusal is not None or line is None or isinstance(throughput, Refusal):
+        assert refusal is not None, "without line rate or throughput there is a reason"
+        return BackToBackResult(
+            **trials.facts(), **known, limited_by=refusal.limited_by, refused=refusal.reason, line_rate=line
+        )
+    goal = burst_goal(table, line)
+    form = TrialForm(
+        timeout_ns=None if search is None else search.goal.frame_timeout_ns,
+        drain_ns=table.wait_ns,
+        lateness_max_ns=lateness_max_ns(goal, line),
+    )
+    rate = rate_before(campaign, cell, trials.earlier, phase_two_ns=table.ceiling_ns)
+    bursts: list[BurstResult] = []
+    limit = None
+    for repetition in trials.repetitions():
+        steps = trials.steps(repetition, connections_per_second=rate, form=form)
+        burst, last = search_burst(goal, line, steps)
+        bursts.append(burst)
+        if burst.kind == "tester_limited":
+            limit = _tester_limit(burst, line, last)
+            break
+    result = BackToBackResult(
+        **trials.facts(),
+        **known,
+        limited_by="tester" if limit is not None else "gateway",
+        refused=limit,
+        bursts=tuple(bursts),
+        ceiling_frames=goal.ceiling,
+        resolution_frames=goal.resolution,
+        line_rate=line,
+        throughput=throughput,
+    )
+    return result.model_copy(update={"limited_by": "maximum"}) if limit is None and result.near_ceiling else result
+
+
+def _refusal(line: int | None, throughput: int | Refusal) -> Refusal | None:
+    if line is None:
+        return NO_LINE_RATE
+    if isinstance(throughput, Refusal):
+        return throughput
+    if throughput >= line:
+        return forwards_line_rate(line, "no burst is the longest (RFC 9004 section 6.1)")
+    return None
+
+
+def _tester_limit(burst: BurstResult, line: int, last: Measured) -> str:
+    return (
+        f"the Tester cannot send a burst of {burst.tester_limited_at} frames at the line rate of {line} frames/s:"
+        f" {problems_of(last)}; {SELF_TEST}"
+    )
+
+
+def _verifications(table: BackToBackTable) -> int:
+    return LOSS_VERIFICATIONS if table.search == "loss_verification" else 0
+
+
+def burst_goal(table: BackToBackTable, line_rate: int) -> BurstGoal:
+    """Return what a search for the longest burst looks for at a line rate in frames/s (RFC 9004 section 6.2)."""
+    ceiling = max(1, frames_in(line_rate, table.ceiling_ns))
+    resolution = table.resolution
+    frames = int(resolution * ceiling) if isinstance(resolution, Fraction) else resolution
+    return BurstGoal(ceiling=ceiling, resolution=max(1, frames), verifications=_verifications(table))
+
+
+def lateness_max_ns(goal: BurstGoal, line_rate: int) -> int:
+    """Return how late a burst may be sent and still be one.
+
+    While the Tester is late, the gateway empties its buffer. So the frames that the line carries in that time must not
+    be more than the resolution, or a burst would pass that is too long.
+    """
+    return goal.resolution * NANOSECONDS_PER_SECOND // line_rate
+
+
+def search_burst(goal: BurstGoal, line_rate: int, measure_step: MeasureStep) -> tuple[BurstResult, Measured]:
+    """Search once for the longest burst; also return the last trial. The only effects are those of `measure_step`.
+
+    `measure_step` must judge without tolerance, and hold a trial for invalid in which a burst was sent too late.
+    """
+    history: list[BurstTrial] = []
+    while not isinstance(step := next_burst(goal, history), BurstResult):
+        made = measure_step(
+            Measure(
+                frames_per_second=line_rate, duration_ns=sending_ns(step, line_rate), purpose="search", is_burst=True
+            )
+        )
+        history.append(BurstTrial(frames=step, outcome=made.observation.outcome))
+    return step, made
+
+
+def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
+    """Return no work, where the throughput is the line rate, and the most of all searches for the longest burst."""
+    table = campaign.table(BackToBackTable)
+    if isinstance(table.resolution, Fraction):
+        steps = -(-1 // table.resolution)
+    else:
+        ceiling = (line_maximum or 1) * table.ceiling_ns // NANOSECONDS_PER_SECOND
+        steps = -(-ceiling // table.resolution)
+    bursts = (1 + max(0, steps - 1).bit_length()) * (1 + _verifications(table))
+    waits_ns = campaign.trial.waits_ns - campaign.trial.drain_ns + table.wait_ns
+    once = Work(), Work(bursts, bursts * (table.ceiling_ns + waits_ns))
+    least, most = add_phase_one(campaign, run.cell, line_maximum, once)
+    return least, most * table.bursts
+
+
+def deviations(campaign: Campaign) -> Iterator[Deviation]:
+    """Yield what is done otherwise than RFC 2544 section 26.4 and RFC 9004 say."""
+    table = campaign.table(BackToBackTable)
+    yield from (Deviation(sentence=sentence, rules_out_claim=True) for sentence in _departures(table))
+
+
+def _departures(table: BackToBackTable) -> Sequence[str]:
+    sentences = []
+    if table.bursts < defaults.BURSTS:
+        sentences.append(
+            f"The longest burst is searched for {table.bursts} times, fewer than {defaults.BURSTS}"
+            " (RFC 2544 section 26.4)."
+        )
+    if table.ceiling_ns < defaults.BURST_CEILING_NS:
+        length = format_duration_ns(table.ceiling_ns)
+        sentences.append(f"Bursts are at most {length} long, less than 30s (RFC 9004 section 6.2).")
+    if table.wait_ns < defaults.BURST_WAIT_NS:
+        wait = format_duration_ns(table.wait_ns)
+        sentences.append(f"After a burst {wait} pass, less than 2s (RFC 9004 section 6.2).")
+    return sentences

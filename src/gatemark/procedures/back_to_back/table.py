@@ -1,0 +1,67 @@
+"""The table [back_to_back] of the campaign file (RFC 2544 section 26.4, RFC 9004)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictInt
+
+from gatemark.config import defaults
+from gatemark.config.load_types import BurstResolution
+from gatemark.config.model import Campaign
+from gatemark.config.problems import problem
+from gatemark.config.table import ProcedureTable
+from gatemark.config.types import PositiveDuration
+from gatemark.errors import Problem
+
+
+class BackToBackTable(ProcedureTable):
+    """Back-to-back frames (RFC 2544 section 26.4, RFC 9004)."""
+
+    key = "back_to_back"
+    purpose = "measure back-to-back frames"
+    reads_frame_rate = True
+    needs_line_rate = True
+
+    ceiling_ns: PositiveDuration = Field(
+        defaults.BURST_CEILING_NS, alias="ceiling", description="longest burst, as its time at line rate"
+    )
+    resolution: BurstResolution = Field(
+        default_factory=lambda: Fraction(1, 100), description="gap at which to stop, in frames or % of the ceiling"
+    )
+    bursts: Annotated[StrictInt, Field(ge=1, le=10_000)] = Field(
+        defaults.BURSTS, description="how often the search is repeated (RFC 2544 section 26.4)"
+    )
+    wait_ns: PositiveDuration = Field(
+        defaults.BURST_WAIT_NS, alias="wait", description="wait for the frames of a burst after its end"
+    )
+    search: Literal["binary", "loss_verification"] = Field(
+        "binary", description="halving, or halving in which a loss must happen twice (RFC 9004 section 6.2)"
+    )
+
+    def repetitions(self, campaign: Campaign) -> int:
+        """Return how often the search is repeated."""
+        return self.bursts
+
+    def phase_two_ns(self, campaign: Campaign) -> int:
+        """Return the sending time of the longest burst."""
+        return self.ceiling_ns
+
+    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """The throughput is known: a burst is longest only where the line carries more than passes."""
+        if not campaign.finds_frame_rate:
+            yield problem(
+                campaign,
+                "back_to_back",
+                "needs the throughput: it is measured where that is below the line rate (RFC 9004 section 6.1)",
+                "add a table [throughput]",
+            )
+        if self.resolution == 1 and isinstance(self.resolution, Fraction):
+            yield problem(
+                campaign,
+                "back_to_back.resolution",
+                "is as large as the ceiling, so nothing would be searched",
+                'write for example resolution = "1%"',
+            )

@@ -1,0 +1,65 @@
+"""The throughput that other procedures start from: known, or the reason why it is not. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatemark.procedures.measured import Measured
+from gatemark.results.part import LimitedBy
+from gatemark.results.search import RateResult
+
+SELF_TEST = "`gatemark selftest` says what the Tester reaches"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why a run cannot be made, and who is the reason."""
+
+    limited_by: LimitedBy
+    reason: str
+
+
+def median_throughput(search: RateResult | None, line: int | None) -> int | Refusal:
+    """Return the throughput as it is reported, the median, rounded down; a refusal where it is not known.
+
+    It is not known where the Tester was the limit of the search, or where no load failed although the medium carries
+    more than the search tried.
+    """
+    if search is None or not search.proven:
+        return none_passes(search)
+    if search.limited_by == "tester":
+        reason = (
+            "the Tester was the limit of the throughput search, so of the throughput only at least"
+            f" {search.proven} frames/s are known; {SELF_TEST}"
+        )
+        return Refusal(limited_by="tester", reason=reason)
+    highest = max(search.lower_bounds)
+    if search.limited_by == "maximum" and (line is None or highest < line):
+        reason = (
+            f"no load of the throughput search failed, up to its maximum of {highest} frames/s, so the throughput is"
+            " not known: raise throughput.maximum"
+        )
+        return Refusal(limited_by="maximum", reason=reason)
+    return search.proven if search.rate is None else int(search.rate.median)
+
+
+def none_passes(search: RateResult | None) -> Refusal:
+    """Return the refusal where the throughput search of a repetition found no load that passes."""
+    searches = () if search is None else search.repetitions
+    without = {found.kind for found in searches if not found.lower_bound}
+    if without == {"tester_limited"}:
+        reason = "in the throughput search of a repetition the Tester could offer no load, so no throughput is known"
+        return Refusal(limited_by="tester", reason=f"{reason}; {SELF_TEST}")
+    reason = "in the throughput search of a repetition no load passed, so there is none to begin with"
+    return Refusal(limited_by="gateway", reason=reason)
+
+
+def forwards_line_rate(line: int, so: str) -> Refusal:
+    """Return the refusal where the gateway forwards all that the line carries."""
+    return Refusal(limited_by="gateway", reason=f"the throughput is the line rate of {line} frames/s, so {so}")
+
+
+def problems_of(made: Measured) -> str:
+    """What the Tester did wrong, in the last attempt."""
+    reasons = () if made.record is None else made.record.validity.reasons
+    return "; ".join(reasons) or "no trial was valid"

@@ -1,0 +1,61 @@
+"""The section of the report about connection establishment rates, validated or not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
+from gatemark.report.headline import not_made
+from gatemark.report.model import ReportPart
+from gatemark.report.rate_sentence import rate_sentence
+from gatemark.report.rates import rate_table, searched
+from gatemark.report.table import Plot, Section, plot
+from gatemark.report.trial_plots import search_plot
+from gatemark.report.words import format_count, format_ratio, run_name
+from gatemark.results.document import ResultDocument
+
+MEANING = (
+    "Highest rate at which every new connection was established: each arrived translated. Of a validated rate each also"
+    " answered afterwards, at alpha times the rate (RFC 9693 sections 4.5 and 4.6)."
+)
+
+
+def section(document: ResultDocument, runs: Sequence[EstablishmentResult]) -> Section:
+    """Return the table of all runs of one of the two procedures."""
+    numbers = {run.number for run in runs}
+    tables = tuple(
+        rate_table(f"{name[:1].upper()}{name[1:]}", chosen)
+        for (name, _), found in searched([document]).items()
+        if (chosen := [one for one in found if one[1].number in numbers])
+    )
+    title = runs[0].procedure_words
+    notes = (*(_alpha_note(run) for run in runs if run.alphas_tried), *not_made(runs))
+    return Section(
+        title=f"{title[:1].upper()}{title[1:]}", lead=(MEANING,), tables=tables, notes=notes, in_rate_tables=True
+    )
+
+
+def _alpha_note(run: EstablishmentResult) -> str:
+    tried = "; ".join(
+        f"{format_ratio(tried.alpha)}: {format_count(tried.lower_bound)} connections/s" for tried in run.alphas_tried
+    )
+    count = format_count(run.connection_count)
+    return (
+        f"Run {run.number}, {count} connections: alpha was searched for. {tried}. {format_ratio(run.alpha)} was chosen."
+    )
+
+
+def sentence(part: ReportPart, run: EstablishmentResult) -> str:
+    """Return the rate in a sentence; it is never called throughput."""
+    what = "Maximum connection establishment rate"
+    if run.is_validated:
+        what = f"Validated maximum connection establishment rate (alpha {format_ratio(run.alpha)})"
+    return rate_sentence(part, run, what, passed="rate", of=f"with {format_count(run.connection_count)} connections")
+
+
+def plots(part: ReportPart, runs: Sequence[EstablishmentResult]) -> Iterator[Plot]:
+    """Yield the path of each search."""
+    for run in runs:
+        svg = search_plot(part.trials_of(run), unit="connections/s")
+        if (drawn := plot(svg, f"Rate of every trial. {run_name(run)}.")) is not None:
+            yield drawn

@@ -1,0 +1,63 @@
+"""The published result of the maximum connection establishment rate (RFC 9693 sections 4.5 and 4.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import computed_field
+
+from gatemark.results.part import Part, Ratio
+from gatemark.results.quantity import Quantity
+from gatemark.results.search import RateResult
+from gatemark.stats.summary import Summary
+
+PLAIN = "connection_establishment_rate"
+VALIDATED = "validated_connection_establishment_rate"
+
+
+class AlphaTried(Part):
+    """One share of the rate at which a validation was tried (RFC 9693 section 4.6)."""
+
+    alpha: Ratio
+    lower_bound: int | None
+    """Highest validated rate that passed with it, connections/s."""
+
+
+class EstablishmentResult(RateResult):
+    """Highest rate at which every new connection is established, and if validated also answered afterwards."""
+
+    unit = "connections/s"
+    procedure: Literal["connection_establishment_rate", "validated_connection_establishment_rate"]
+    alpha: Ratio | None = None
+    """Validation: its rate as a share of the rate under test (RFC 9693 section 4.6); null if nothing is validated."""
+    alphas_tried: tuple[AlphaTried, ...] = ()
+    """Where alpha was searched for, largest first."""
+
+    @computed_field
+    @property
+    def connections_per_second(self) -> Summary | None:
+        """Never called throughput; only where every repetition has a measured lower bound."""
+        return self.rate
+
+    @property
+    def is_validated(self) -> bool:
+        """Whether the Responder checks every connection afterwards."""
+        return self.procedure == VALIDATED
+
+    def own_quantities(self) -> Iterator[Quantity]:
+        """Return the rate."""
+        if not self.repetitions:
+            return
+        yield self.quantity(
+            self.procedure.replace("_", " "),
+            self.unit,
+            values=self.lower_bounds,
+            summary=self.rate,
+            where={} if self.alpha is None else {"alpha": str(self.alpha)},
+            better="higher",
+            lower_bound=self.lower_bound,
+            upper_bound=self.upper_bound,
+            tester_limited_at=self.tester_limited_at,
+            is_headline=True,
+        )

@@ -1,0 +1,199 @@
+"""Maximum connection establishment rate: the highest rate at which every new connection is established.
+
+RFC 9693 section 4.5. Only the Initiator sends, each frame opens a connection of its own, and a trial passes if all of
+them arrive translated at the Responder. A validated rate (section 4.6): after test phase 1 the Responder sends one
+frame for each connection at alpha times the rate under test. If the gateway forwards replies more slowly than it
+establishes connections, the validation fails at a rate at which every connection was established; then alpha is
+lowered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final
+
+from gatemark.config.model import Campaign
+from gatemark.errors import ConfigError
+from gatemark.procedures.connection_establishment_rate.result import VALIDATED, AlphaTried, EstablishmentResult
+from gatemark.procedures.connection_establishment_rate.table import ConnectionEstablishmentRateTable
+from gatemark.procedures.loads import interval, maximum_of
+from gatemark.procedures.measured import MeasureStep
+from gatemark.procedures.phase_one import assumed_rates, assumed_trial, foreground_of, slowest_rate
+from gatemark.procedures.procedure import RunTrials
+from gatemark.procedures.work import LeastAndMost, Work, least_and_most
+from gatemark.results.document import Deviation
+from gatemark.results.search import SearchGoal, limited_by
+from gatemark.search import binary
+from gatemark.search.goal import Goal, SearchResult
+from gatemark.trial.cell import Cell, Run
+from gatemark.units import format_ratio
+
+ALPHAS: Final = (Fraction(1), Fraction(4, 5), Fraction(1, 2), Fraction(1, 4))
+"""Shares of the rate under test at which a validation is tried, in this order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenAlpha:
+    """What the search for an alpha that does not matter ended with."""
+
+    alpha: Fraction
+    result: SearchResult
+    """The search made with it: the first repetition of the run."""
+    tried: tuple[AlphaTried, ...]
+    """All shares that were tried, largest first."""
+
+
+def measure(trials: RunTrials) -> EstablishmentResult:
+    """Search once in each repetition; the first one of a validated rate may search for alpha as well."""
+    campaign, cell = trials.campaign, trials.run.cell
+    table = campaign.table(ConnectionEstablishmentRateTable)
+    validated = trials.run.procedure == VALIDATED
+    goal = establishment_goal(campaign, cell, trials.line_maximum, validated=validated)
+    searches: list[SearchResult] = []
+    tried: tuple[AlphaTried, ...] = ()
+    for repetition in trials.repetitions():
+        steps = trials.steps(repetition)
+        if validated and table.alpha == "search" and repetition == 0:
+            reference = trials.earlier.connection_rates(cell)[0].repetitions
+            chosen = choose_alpha(goal, reference, steps)
+            goal, tried = replace(goal, alpha=chosen.alpha), chosen.tried
+            searches.append(chosen.result)
+        else:
+            searches.append(search_rate(goal.after(searches), steps))
+    return EstablishmentResult(
+        **trials.facts(),
+        limited_by=limited_by([search.kind for search in searches]),
+        goal=SearchGoal(
+            search="binary",
+            maximum=goal.maximum if goal.ceiling is None else None,
+            minimum=goal.minimum,
+            loss_tolerance=goal.loss_tolerance,
+            search_duration_ns=None,
+            duration_ns=None,
+        ),
+        repetitions=tuple(searches),
+        alpha=goal.alpha,
+        alphas_tried=tried,
+    )
+
+
+def establishment_goal(campaign: Campaign, cell: Cell, line_maximum: int | None, *, validated: bool) -> Goal:
+    """Return what a search looks for.
+
+    Where alpha is searched for, the goal has the first one that is tried. No rate is so low that connections expire
+    before the trial ends. Raises ConfigError if the rates contradict each other, if no rate is high enough for that,
+    and if nothing is measured by which alpha is to be judged.
+    """
+    table, connections = campaign.table(ConnectionEstablishmentRateTable), cell.connections
+    assert connections is not None, "the plan holds no such run without a number of connections"
+    if validated and table.alpha == "search" and not table.is_plain:
+        raise ConfigError(
+            what='"search" judges a validated rate by the rate without validation, which is not measured',
+            where=f"{campaign.source}: {table.key}.alpha",
+            fix="write validated = [false, true], or a share such as alpha = 1",
+        )
+    alpha = ALPHAS[0] if table.alpha == "search" else table.alpha
+    lowest_alpha = ALPHAS[-1] if table.alpha == "search" else table.alpha
+    line = foreground_of(cell, line_maximum)
+    maximum = maximum_of(campaign, f"{table.key}.maximum", table.maximum, line)
+    slowest = slowest_rate(campaign, connections, lowest_alpha if validated else None, maximum=maximum)
+    rates = interval(campaign, table.key, table, line, unit="connections/s", slowest=slowest)
+    return Goal(
+        maximum=rates.maximum,
+        minimum=rates.minimum,
+        resolution=rates.resolution,
+        ceiling=rates.ceiling,
+        connections=connections,
+        alpha=alpha if validated else None,
+    )
+
+
+def search_rate(goal: Goal, measure_step: MeasureStep) -> SearchResult:
+    """Search once; rates are connections per second. The only effects are those of `measure_step`.
+
+    `goal` says how many connections each trial establishes, so a trial lasts as long as its rate makes it, and every
+    trial is whole: nothing is to be confirmed. The result is a rate that was measured.
+    """
+    return binary.search(goal, lambda step: measure_step(step).observation)
+
+
+def choose_alpha(goal: Goal, reference: Sequence[SearchResult], measure_step: MeasureStep) -> ChosenAlpha:
+    """Lower alpha until the validated rate is not below the rate without validation, beyond its noise.
+
+    `reference` holds the repetitions without validation with the same number of connections. The noise ends one
+    resolution below the lowest of them. If no alpha reaches it, the one with the highest validated rate is chosen: then
+    it is not the validation's rate that costs connections. Open-ended searches begin where those of `reference` ended.
+    """
+    floor = min((result.lower_bound or 0) - result.resolution for result in reference)
+    searches: list[tuple[Fraction, SearchResult]] = []
+    for alpha in ALPHAS:
+        search = search_rate(replace(goal.after(reference), alpha=alpha), measure_step)
+        searches.append((alpha, search))
+        if (search.lower_bound or 0) >= floor:
+            break
+    alpha, result = max(searches, key=lambda search: search[1].lower_bound or 0)
+    return ChosenAlpha(
+        alpha=alpha,
+        result=result,
+        tried=tuple(AlphaTried(alpha=share, lower_bound=search.lower_bound) for share, search in searches),
+    )
+
+
+def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
+    """Return the work of all repetitions; where alpha is searched for, of finding it as well."""
+    validated = run.procedure == VALIDATED
+    goal = establishment_goal(campaign, run.cell, line_maximum, validated=validated)
+    fast, slow = assumed_rates(goal)
+    if validated and campaign.table(ConnectionEstablishmentRateTable).alpha == "search":
+        works = [
+            _searched_alpha_work(campaign, goal, fast, ALPHAS[:1]),
+            _searched_alpha_work(campaign, goal, slow, ALPHAS),
+        ]
+    else:
+        works = [_repeated_work(campaign, goal, rate, campaign.repetitions) for rate in (fast, slow)]
+    return least_and_most(works)
+
+
+def _searched_alpha_work(campaign: Campaign, goal: Goal, rate: int, alphas: Sequence[Fraction]) -> Work:
+    """Return the work of all repetitions, of which the first one tries these shares."""
+    reference, _ = _search_work(campaign, replace(goal, alpha=None), rate)
+    known = goal.after([reference])
+    searches = [_search_work(campaign, replace(known, alpha=alpha), rate) for alpha in alphas]
+    first = sum((made for _, made in searches), Work())
+    last = replace(goal, alpha=alphas[-1]).after([searches[-1][0]])
+    return first + _repeated_work(campaign, last, rate, campaign.repetitions - 1)
+
+
+def _repeated_work(campaign: Campaign, goal: Goal, rate: int, repetitions: int) -> Work:
+    """Return the work of this number of searches on a gateway that establishes `rate` connections per second."""
+    searches: list[SearchResult] = []
+    total = Work()
+    for _ in range(repetitions):
+        result, added = _search_work(campaign, goal.after(searches), rate)
+        searches.append(result)
+        total += added
+    return total
+
+
+def _search_work(campaign: Campaign, goal: Goal, rate: int) -> tuple[SearchResult, Work]:
+    """Return the outcome and the work of one search on a gateway that establishes `rate` connections per second."""
+    assert goal.connections is not None, "the goal of a search for this rate has a number of connections"
+    size, trials = goal.connections, list[Work]()
+    result = search_rate(goal, lambda step: assumed_trial(campaign, step, rate, size, trials))
+    return result, sum(trials, Work())
+
+
+def deviations(campaign: Campaign) -> Iterator[Deviation]:
+    """Yield what is particular about the validation (RFC 9693 section 4.6)."""
+    table = campaign.table(ConnectionEstablishmentRateTable)
+    if not table.validates:
+        return
+    if table.alpha == "search":
+        yield Deviation(
+            sentence="The share of the rate at which connections are validated is searched for (RFC 9693 section 4.6)."
+        )
+    elif table.alpha < 1:
+        share = format_ratio(table.alpha)
+        yield Deviation(sentence=f"Connections are validated at {share} of the rate under test (RFC 9693 section 4.6).")

@@ -1,0 +1,92 @@
+"""The table [connection_establishment_rate] of the campaign file (RFC 9693 sections 4.5 and 4.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Annotated
+
+from pydantic import Field, StrictBool
+
+from gatemark.config.check import interval_problems
+from gatemark.config.model import Campaign
+from gatemark.config.problems import problem
+from gatemark.config.stateful import time_needed_ns
+from gatemark.config.table import ProcedureTable
+from gatemark.config.types import AsList, FrameRate, ShareOrSearch
+from gatemark.errors import Problem
+from gatemark.search.goal import sending_ns
+from gatemark.units import LineShare
+
+
+class ConnectionEstablishmentRateTable(ProcedureTable):
+    """Maximum connection establishment rate (RFC 9693 sections 4.5 and 4.6)."""
+
+    key = "connection_establishment_rate"
+    purpose = "measure the maximum connection establishment rate"
+    is_stateful_only = True
+    finds_connection_rate = True
+    begins_with_full_table = False
+
+    maximum: FrameRate | None = Field(
+        None, description="highest rate, in connections/s or % of line rate; default: 100%, without a line: found"
+    )
+    minimum: FrameRate = Field(1, description="lowest rate, in connections/s or % of line rate")
+    resolution: FrameRate = Field(
+        default_factory=lambda: LineShare(1, 1000),
+        description="gap at which to stop, in connections/s or % of maximum, given or found",
+    )
+    validated: Annotated[tuple[StrictBool, ...], AsList] = Field(
+        (False,), min_length=1, description="whether the Responder then checks every connection; both may be listed"
+    )
+    alpha: ShareOrSearch = Field(
+        default_factory=lambda: Fraction(1),
+        description='rate of the validation as a share of the rate under test, or "search": one that does not matter',
+    )
+
+    @property
+    def is_open_ended(self) -> bool:
+        """Whether the highest rate is left to the line, or to the search."""
+        return self.maximum is None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it asks for the rate without validation."""
+        return False in self.validated
+
+    @property
+    def validates(self) -> bool:
+        """Whether it asks for the validated rate."""
+        return True in self.validated
+
+    @property
+    def highest_rate(self) -> int | LineShare | None:
+        """Return the highest rate of connections that it tries."""
+        return self.maximum
+
+    def lifetimes(self, campaign: Campaign, count: int) -> Iterator[tuple[int, str]]:
+        """Yield for how long connections must live at the highest rate, where it is known."""
+        if not isinstance(self.maximum, int):
+            return
+        reason = f"{count} connections at the highest rate, {self.maximum} connections/s"
+        validation_ns = 0
+        if self.validates:
+            alpha = self.alpha if isinstance(self.alpha, Fraction) else Fraction(1)
+            validation_ns = sending_ns(count, max(1, int(alpha * self.maximum)))
+            reason += ", and their validation"
+        yield time_needed_ns(campaign, count, self.maximum, validation_ns), reason
+
+    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """Bounds in order, nothing twice, nothing without effect."""
+        yield from interval_problems(
+            campaign, self.key, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution
+        )
+        if len(set(self.validated)) < len(self.validated):
+            yield problem(campaign, f"{self.key}.validated", "lists a value twice", "list each value once")
+        if not self.validates and self.alpha != Fraction(1):
+            yield problem(
+                campaign,
+                f"{self.key}.alpha",
+                "has no effect: nothing is validated",
+                "set validated = true, or leave it out",
+            )

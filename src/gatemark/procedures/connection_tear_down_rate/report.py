@@ -1,0 +1,98 @@
+"""The section of the report about the connection tear-down rate. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
+from gatemark.report.headline import context_of, not_made
+from gatemark.report.model import ReportPart
+from gatemark.report.table import Column, Plot, Section, Table
+from gatemark.report.words import DASH, format_count, format_long_time
+from gatemark.results.document import ResultDocument
+from gatemark.results.part import Figure
+
+TITLE = "Connection tear-down rate"
+MEANING = (
+    "All connections deleted at once, timed on the gateway's clock; the time for an empty table is measured as well and"
+    " subtracted (RFC 9693 section 4.8). The rate is N / net time, from the medians before rounding."
+)
+DOUBT = (
+    "In parentheses: uncertain, because the spreads of both times (p99 \u2212 p1) together exceed a tenth of the net"
+    " time."
+)
+
+
+def section(document: ResultDocument, runs: Sequence[TearDownResult]) -> Section:
+    """Return the table of all numbers of connections that have times."""
+    del document
+    timed = [run for run in runs if run.net_ns is not None]
+    columns = (
+        Column(heading="number of\nsessions"),
+        Column(heading=f"full table, median\np1 {DASH} p99"),
+        Column(heading=f"empty table, median\np1 {DASH} p99"),
+        Column(heading="net"),
+        Column(heading="connections/s", strong=True),
+        Column(heading="repe-\ntitions"),
+    )
+    rows = tuple(
+        (
+            format_count(run.connection_count),
+            _times(run.full_ns),
+            _times(run.empty_ns),
+            DASH if run.net_ns is None else format_long_time(run.net_ns),
+            _rate(run),
+            str(len(run.full_ns.values)),
+        )
+        for run in timed
+    )
+    notes = (DOUBT,) if any(not run.reliable for run in timed) else ()
+    tables = (Table(title=TITLE, columns=columns, rows=rows, notes=notes),) if rows else ()
+    untimed = (
+        f"Run {run.number}, {format_count(run.connection_count)} connections: not measured, no repetition has the time"
+        " of a full and of an empty table."
+        for run in runs
+        if run.net_ns is None and run.refused is None
+    )
+    return Section(title=TITLE, lead=(MEANING,), tables=tables, notes=(*not_made(runs), *untimed))
+
+
+def _times(figure: Figure) -> str:
+    summary = figure.summary
+    if summary is None:
+        return DASH
+    spread = f"{format_long_time(summary.p1)} {DASH} {format_long_time(summary.p99)}"
+    return f"{format_long_time(summary.median)}\n{spread}"
+
+
+def _rate(run: TearDownResult) -> str:
+    if run.connections_per_second is None:
+        return "no difference"
+    rate = format_count(round(run.connections_per_second))
+    return rate if run.reliable else f"({rate})"
+
+
+def sentence(part: ReportPart, run: TearDownResult) -> str:
+    """Return the rate and both times."""
+    context = (
+        "on the gateway's clock, all connections at once (RFC 9693 section 4.8);"
+        f" {context_of(part.document, run, with_connections=False)}"
+    )
+    count = f"{format_count(run.connection_count)} connections"
+    full, empty = run.full_ns.summary, run.empty_ns.summary
+    if full is None or empty is None or run.net_ns is None:
+        return f"{TITLE} not measured, {count}; {context}."
+    times = (
+        f"{count} in {format_long_time(run.net_ns)} net: full table"
+        f" {format_long_time(full.median)}, empty table {format_long_time(empty.median)}, medians of {full.count}"
+    )
+    if run.connections_per_second is None:
+        return f"{TITLE}: the full table was not deleted more slowly than the empty one; {times}; {context}."
+    doubt = "" if run.reliable else ". Uncertain: the spreads of both times exceed a tenth of their difference"
+    return f"{TITLE}: {format_count(round(run.connections_per_second))} connections/s; {times}; {context}{doubt}."
+
+
+def plots(part: ReportPart, runs: Sequence[TearDownResult]) -> Iterator[Plot]:
+    """Yield nothing: rates over numbers of connections are drawn with the others."""
+    del part, runs
+    yield from ()

@@ -1,0 +1,72 @@
+"""The published result of the connection tear-down rate (RFC 9693 section 4.8). Times are on the gateway's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import computed_field
+
+from gatemark.results.part import Figure
+from gatemark.results.quantity import Quantity
+from gatemark.results.run import RunResult
+from gatemark.stats.summary import Number, number
+from gatemark.units import NANOSECONDS_PER_SECOND
+
+
+class TearDownResult(RunResult):
+    """Net time of deleting all connections at once. Every figure is null without times of a full and an empty table."""
+
+    procedure: Literal["connection_tear_down_rate"] = "connection_tear_down_rate"
+    full_ns: Figure
+    """Time to delete all connections, one for each repetition that has both times."""
+    empty_ns: Figure
+    """Time to delete none: the table was empty."""
+
+    @property
+    def _net(self) -> Fraction | None:
+        """Median of the full table's times less median of the empty table's; may be 0 or negative."""
+        full, empty = self.full_ns.summary, self.empty_ns.summary
+        return None if full is None or empty is None else Fraction(full.median) - Fraction(empty.median)
+
+    @computed_field
+    @property
+    def net_ns(self) -> Number | None:
+        """Difference of the medians."""
+        return None if self._net is None else number(self._net)
+
+    @computed_field
+    @property
+    def connections_per_second(self) -> float | None:
+        """N / net time, not rounded; null if the difference is not above 0."""
+        net, count = self._net, self.connection_count
+        return float(Fraction(count * NANOSECONDS_PER_SECOND) / net) if net and net > 0 and count else None
+
+    @computed_field
+    @property
+    def reliable(self) -> bool:
+        """Whether both spreads (p99 - p1) together are at most a tenth of the difference."""
+        net, full, empty = self._net, self.full_ns.summary, self.empty_ns.summary
+        if net is None or full is None or empty is None:
+            return False
+        spread = Fraction(full.p99) - Fraction(full.p1) + Fraction(empty.p99) - Fraction(empty.p1)
+        return net > 0 and spread * 10 <= net
+
+    def own_quantities(self) -> Iterator[Quantity]:
+        """Return the rate and both times."""
+        rate = self.connections_per_second
+        yield self.quantity(
+            "connection tear-down rate",
+            "connections/s",
+            repetitions=len(self.full_ns.values),
+            median=rate,
+            better="higher",
+            is_certain=self.reliable or rate is None,
+            is_headline=True,
+        )
+        for name, figure in (
+            ("time to delete all connections", self.full_ns),
+            ("time to delete no connection", self.empty_ns),
+        ):
+            yield self.quantity(name, "ns", values=figure.values, summary=figure.summary, better="lower")

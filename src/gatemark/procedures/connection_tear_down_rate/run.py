@@ -1,0 +1,92 @@
+"""Connection tear-down rate: how many connections a gateway deletes per second when all of them are deleted at once.
+
+RFC 9693 section 4.8. The time to delete an empty table is measured as well and subtracted, because it depends on the
+size of the table and not on the connections in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gatemark.config.model import Campaign
+from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
+from gatemark.procedures.measured import Measured, MeasureStep
+from gatemark.procedures.phase_one import phase_one_rate, phase_one_rates, phase_one_waits_ns
+from gatemark.procedures.procedure import RunTrials
+from gatemark.procedures.work import LeastAndMost, Work
+from gatemark.results.document import Deviation
+from gatemark.results.part import Figure
+from gatemark.search.goal import Measure, Outcome, sending_ns
+from gatemark.trial.cell import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TearDownPair:
+    """One repetition: the time to delete a full table, then an empty one; None where no trial was good."""
+
+    full_ns: int | None
+    empty_ns: int | None
+    tester_limited: bool
+    """Whether a trial could not be made because of the Tester."""
+
+
+def measure(trials: RunTrials) -> TearDownResult:
+    """Measure full and empty tables in turn."""
+    campaign, connections = trials.campaign, trials.run.cell.connections
+    assert connections is not None, "a run of this procedure has a number of connections"
+    rate = phase_one_rate(campaign, trials.run.cell, trials.earlier, phase_two_ns=0)
+    pairs = [
+        measure_pair(connections, rate, trials.steps(repetition, connections_per_second=rate))
+        for repetition in trials.repetitions()
+    ]
+    whole = [(pair.full_ns, pair.empty_ns) for pair in pairs if pair.full_ns is not None and pair.empty_ns is not None]
+    return TearDownResult(
+        **trials.facts(),
+        limited_by="tester" if any(pair.tester_limited for pair in pairs) else "gateway",
+        full_ns=Figure.of([full for full, _ in whole]),
+        empty_ns=Figure.of([empty for _, empty in whole]),
+    )
+
+
+def measure_pair(connections: int, connections_per_second: int, measure_step: MeasureStep) -> TearDownPair:
+    """Measure once with `connections` established at the given rate, and once with none.
+
+    The only effects are those of `measure_step`. A table that was not empty afterwards has no time.
+    """
+    fill_ns = sending_ns(connections, connections_per_second)
+    made = [
+        measure_step(
+            Measure(
+                frames_per_second=connections_per_second,
+                duration_ns=duration_ns,
+                purpose="event",
+                tears_down=True,
+                connections=count,
+            )
+        )
+        for count, duration_ns in ((connections, fill_ns), (0, 0))
+    ]
+    full, empty = (_time_ns(trial) for trial in made)
+    limited = any(trial.observation.outcome is Outcome.TESTER_LIMITED for trial in made)
+    return TearDownPair(full_ns=full, empty_ns=empty, tester_limited=limited)
+
+
+def _time_ns(trial: Measured) -> int | None:
+    """Return the time of a trial that passed."""
+    facts = None if trial.valid is None else trial.valid.connections
+    return facts.tear_down_ns if facts is not None and trial.observation.outcome is Outcome.PASSED else None
+
+
+def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
+    """Return the work of all repetitions, without the time that the gateway takes to delete connections."""
+    connections = run.cell.connections
+    assert connections is not None, "a run of this procedure has a number of connections"
+    waits_ns = phase_one_waits_ns(campaign)
+    fast, slow = (sending_ns(connections, rate) for rate in phase_one_rates(campaign, run.cell, line_maximum))
+    return Work(2, fast + waits_ns) * campaign.repetitions, Work(2, slow + waits_ns) * campaign.repetitions
+
+
+def deviations(_campaign: Campaign) -> Iterator[Deviation]:
+    """Yield nothing: there is nothing that could be done otherwise."""
+    yield from ()

@@ -1,0 +1,26 @@
+"""The table [connection_tear_down_rate] of the campaign file (RFC 9693 section 4.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gatemark.config.complete_stateful import action_problems
+from gatemark.config.model import Campaign
+from gatemark.config.problems import problem
+from gatemark.config.table import ProcedureTable
+from gatemark.errors import Problem
+
+
+class ConnectionTearDownRateTable(ProcedureTable):
+    """Connection tear-down rate (RFC 9693 section 4.8): net time of deleting all connections."""
+
+    key = "connection_tear_down_rate"
+    purpose = "measure the connection tear-down rate"
+    is_stateful_only = True
+
+    def stateful_problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """The gateway has a command that is timed; a loop-back has none."""
+        if not campaign.bed.has_gateway:
+            yield problem(campaign, self.key, "makes no sense without a gateway", "leave the table out")
+        else:
+            yield from action_problems(campaign, "tear_down", f"{self.key} times this command (RFC 9693 section 4.8)")

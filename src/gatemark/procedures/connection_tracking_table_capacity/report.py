@@ -1,0 +1,134 @@
+"""The section of the report about the connection tracking table capacity (RFC 9693 section 4.9). Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult, CapacitySearch
+from gatemark.report.headline import context_of, not_made
+from gatemark.report.model import ReportPart
+from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.trial_plots import search_plot
+from gatemark.report.words import DASH, format_count, format_ratio, rate_cell, repeated, run_name, tester_limit
+from gatemark.results.document import ResultDocument
+from gatemark.stats.summary import Summary
+
+TITLE = "Connection tracking table capacity"
+MEANING = (
+    "C0 and R0: first size and its validated rate; CS, RS and CT, RT: the last size that was stored and the first that"
+    " was not in the exponential search; C: the capacity (RFC 9693 section 4.9)."
+)
+
+OVERFLOWS = {
+    "refused": "new connections were refused",
+    "evicted": "new connections were accepted and established ones lost",
+    "untranslated": "frames of new connections were forwarded untranslated",
+    "collapsed": "the gateway stopped working and was started again",
+    "other": "connections failed in some other way",
+}
+"""What a gateway did with connections beyond its capacity."""
+
+LOST = {
+    "oldest": "the oldest connections were lost",
+    "newest": "the newest connections were lost",
+    "spread": "lost connections were spread over all",
+}
+"""Which established connections were gone, in order of establishment."""
+
+
+def section(document: ResultDocument, runs: Sequence[CapacityResult]) -> Section:
+    """Return one table a run, a row a search."""
+    del document
+    return Section(title=TITLE, lead=(MEANING,), tables=tuple(_table(run) for run in runs), notes=not_made(runs))
+
+
+def _table(run: CapacityResult) -> Table:
+    title = (
+        f"alpha {format_ratio(run.alpha)}, beta {format_ratio(run.beta)}, gamma {format_ratio(run.gamma)},"
+        f" E {format_count(run.resolution)} connections, e {format_count(run.rate_resolution)} connections/s"
+    )
+    rows = [_row(number, search) for number, search in enumerate(run.repetitions, start=1)]
+    if run.capacity is not None and len(rows) > 1:
+        rows += [_summary_row(run, name) for name in ("median", "p1", "p99")]
+    columns = (
+        Column(heading="search", numeric=False),
+        *(Column(heading=symbol) for symbol in ("C0", "R0", "CS", "RS", "CT", "RT")),
+        Column(heading="C", strong=True),
+        Column(heading="beyond the capacity", numeric=False),
+    )
+    return Table(title=title, columns=columns, rows=tuple(rows))
+
+
+def _row(number: int, search: CapacitySearch) -> tuple[str, ...]:
+    figures = (search.c0, search.r0, search.cs, search.rs, search.ct, search.rt, search.lower_bound)
+    words = [OVERFLOWS[search.overflow]] if search.overflow is not None else []
+    words += [LOST[search.lost_connections]] if search.lost_connections is not None else []
+    if search.kind == "maximum_passed":
+        words.append("none was reached: the search ended at its maximum")
+    if search.kind == "tester_limited":
+        words.append("the Tester was the limit")
+    return str(number), *(format_count(figure) for figure in figures), "; ".join(words)
+
+
+def _summary_row(run: CapacityResult, name: str) -> tuple[str, ...]:
+    """One row over all searches; a size that was not the same in all of them has none."""
+
+    def figure(summary: Summary | None) -> str:
+        return DASH if summary is None else format_count(getattr(summary, name))
+
+    def same(symbol: str) -> str:
+        values = {getattr(search, symbol) for search in run.repetitions}
+        return format_count(values.pop()) if len(values) == 1 else DASH
+
+    label = {"median": "median", "p1": "minimum (p1)", "p99": "maximum (p99)"}[name]
+    return (
+        label,
+        same("c0"),
+        figure(run.r0),
+        same("cs"),
+        figure(run.rs),
+        same("ct"),
+        same("rt"),
+        figure(run.capacity),
+        "",
+    )
+
+
+def sentence(part: ReportPart, run: CapacityResult) -> str:
+    """Return the capacity, and what happened beyond it."""
+    context = (
+        f"{context_of(part.document, run)}; validated at alpha {format_ratio(run.alpha)}, resolution"
+        f" {format_count(run.resolution)} (RFC 9693 section 4.9)"
+    )
+    (capacity,) = (quantity for quantity in run.quantities() if quantity.is_headline)
+    if run.limited_by == "tester":
+        return f"{TITLE} not measured: {tester_limit(capacity)}, connections; {context}."
+    if run.limited_by == "maximum" and run.capacity is None:
+        return f"{TITLE}: {rate_cell(capacity)} connections; {context}. Some searches ended at the chosen maximum."
+    if run.capacity is None:
+        return f"{TITLE}: in some search not even the first size was held; {context}."
+    least = "at least " if run.limited_by == "maximum" else ""
+    text = f"{TITLE}: {least}{format_count(run.capacity.median)} connections, {repeated(run.capacity)}; {context}."
+    if least:
+        text += " The search ended at the chosen maximum."
+    return f"{text}{overflow_text(run)}"
+
+
+def overflow_text(run: CapacityResult) -> str:
+    """What happened beyond the capacity and which connections were lost, as sentences; empty if nothing was seen."""
+    total = len(run.repetitions)
+    overflows = Counter(search.overflow for search in run.repetitions if search.overflow is not None)
+    lost = Counter(search.lost_connections for search in run.repetitions if search.lost_connections is not None)
+    text = "".join(f" Beyond it {OVERFLOWS[kind]} ({n} of {total} searches)." for kind, n in overflows.most_common())
+    return text + "".join(
+        f" In the validation {LOST[which]} ({n} of {total} searches)." for which, n in lost.most_common()
+    )
+
+
+def plots(part: ReportPart, runs: Sequence[CapacityResult]) -> Iterator[Plot]:
+    """Yield the rates that were tried."""
+    for run in runs:
+        svg = search_plot(part.trials_of(run), unit="connections/s")
+        if (drawn := plot(svg, f"Rate of every trial. {run_name(run)}.")) is not None:
+            yield drawn

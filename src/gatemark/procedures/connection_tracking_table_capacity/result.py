@@ -1,0 +1,190 @@
+"""The published result of the connection tracking table capacity. Its keys are the symbols of RFC 9693 section 4.9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from pydantic import computed_field
+
+from gatemark.results.part import Part, Ratio
+from gatemark.results.quantity import Quantity
+from gatemark.results.run import RunResult
+from gatemark.search.goal import Kind, SearchResult
+from gatemark.stats.summary import Summary
+
+Overflow = Literal["refused", "evicted", "untranslated", "collapsed", "other"]
+"""What a gateway did with connections beyond its capacity: refused new ones; accepted them and lost established ones;
+forwarded them untranslated; stopped working; anything else."""
+
+LostConnections = Literal["oldest", "newest", "spread"]
+"""Which established connections were gone, in order of establishment."""
+
+
+class CapacityStep(Part):
+    """One elementary measurement of the capacity: the validated establishment rate for a number of connections."""
+
+    search: Literal["start", "exponential", "binary"]
+    connections: int
+    rate: int | None
+    """Highest validated rate that passed, connections/s; null if none down to the stop rate did."""
+    stop_rate: int
+    """Rate below which the table was taken for full."""
+
+    @computed_field
+    @property
+    def stored(self) -> bool:
+        """Whether the gateway held all of these connections."""
+        return self.rate is not None
+
+
+class CapacitySearch(Part):
+    """One search for the capacity; CS, RS, CT and RT are those with which the exponential search ended."""
+
+    kind: Kind
+    """``found``, ``maximum_passed`` (the gateway may hold more), ``nothing_passes`` or ``tester_limited``."""
+    c0: int
+    """Connections that the gateway certainly holds: the search began with them."""
+    start: SearchResult | None
+    """Search for R0; null if the gateway collapsed in it. Its resolution is e, the error of the rates."""
+    steps: tuple[CapacityStep, ...]
+    overflow: Overflow | None = None
+    """What happened to the connections beyond the capacity; null if the search saw none."""
+    lost_connections: LostConnections | None = None
+    """Null if no established connection was gone."""
+
+    @property
+    def _stored(self) -> list[CapacityStep]:
+        return [step for step in self.steps if step.search != "binary" and step.stored]
+
+    @property
+    def _full(self) -> CapacityStep | None:
+        return next((step for step in self.steps if step.search != "binary" and not step.stored), None)
+
+    @computed_field
+    @property
+    def r0(self) -> int | None:
+        """Validated rate with C0 connections, connections/s."""
+        return self.steps[0].rate if self.steps else None
+
+    @computed_field
+    @property
+    def cs(self) -> int | None:
+        """Largest size that the exponential search found to be stored."""
+        return self._stored[-1].connections if self._stored else None
+
+    @computed_field
+    @property
+    def rs(self) -> int | None:
+        """Its validated rate, connections/s."""
+        return self._stored[-1].rate if self._stored else None
+
+    @computed_field
+    @property
+    def ct(self) -> int | None:
+        """First size that it found not to be stored; null if there was none up to the maximum."""
+        return None if self._full is None else self._full.connections
+
+    @computed_field
+    @property
+    def rt(self) -> int | None:
+        """Its validated rate, connections/s; null because no rate passed."""
+        return None if self._full is None else self._full.rate
+
+    @computed_field
+    @property
+    def lower_bound(self) -> int | None:
+        """C: most connections that were stored and validated."""
+        return max((step.connections for step in self.steps if step.stored), default=None)
+
+    @computed_field
+    @property
+    def upper_bound(self) -> int | None:
+        """Fewest connections that were not."""
+        return min((step.connections for step in self.steps if not step.stored), default=None)
+
+
+class CapacityResult(RunResult):
+    """Most connections that a gateway holds."""
+
+    procedure: Literal["connection_tracking_table_capacity"] = "connection_tracking_table_capacity"
+    alpha: Ratio
+    """Rate of the validation as a share of the rate under test."""
+    beta: Ratio
+    """Share of the safe rate below which the exponential search takes the table for full."""
+    gamma: Ratio
+    """The same in the final binary search."""
+    resolution: int
+    """E: error of the size, connections."""
+    rate_resolution: int | None
+    """e: error of the rate, connections/s."""
+    maximum: int
+    """Connections at which the search ends."""
+    repetitions: tuple[CapacitySearch, ...]
+
+    @computed_field
+    @property
+    def r0(self) -> Summary | None:
+        """R0 over the repetitions; null unless known of each."""
+        return _summary_of(search.r0 for search in self.repetitions)
+
+    @computed_field
+    @property
+    def rs(self) -> Summary | None:
+        """RS over the repetitions; null unless known of each."""
+        return _summary_of(search.rs for search in self.repetitions)
+
+    @computed_field
+    @property
+    def capacity(self) -> Summary | None:
+        """C over the repetitions, only where every one has it, in the same way: never for a Tester-limited run."""
+        kinds = {search.kind for search in self.repetitions}
+        if kinds & {"tester_limited", "nothing_passes"} or ("maximum_passed" in kinds and len(kinds) > 1):
+            return None
+        return _summary_of(search.lower_bound for search in self.repetitions)
+
+    @computed_field
+    @property
+    def lower_bound(self) -> int | None:
+        """Fewest connections of any repetition that were stored; null unless some were in each."""
+        bounds = [search.lower_bound for search in self.repetitions if search.lower_bound is not None]
+        return min(bounds) if bounds and len(bounds) == len(self.repetitions) else None
+
+    @computed_field
+    @property
+    def upper_bound(self) -> int | None:
+        """Most connections of any repetition that were not."""
+        return max((s.upper_bound for s in self.repetitions if s.upper_bound is not None), default=None)
+
+    def own_quantities(self) -> Iterator[Quantity]:
+        """Return the capacity and the safe rates."""
+        yield self.quantity(
+            "connection tracking table capacity",
+            "connections",
+            values=[search.lower_bound for search in self.repetitions],
+            summary=self.capacity,
+            where={"alpha": str(self.alpha)},
+            better="higher",
+            lower_bound=self.lower_bound,
+            upper_bound=self.upper_bound,
+            is_headline=True,
+        )
+        for name, symbol, summary in (
+            ("R0", "r0", self.r0),
+            ("RS", "rs", self.rs),
+        ):
+            yield self.quantity(
+                f"validated connection establishment rate {name}",
+                "connections/s",
+                values=[getattr(search, symbol) for search in self.repetitions],
+                summary=summary,
+                where={"alpha": str(self.alpha)},
+                better="higher",
+            )
+
+
+def _summary_of(values: Iterable[int | None]) -> Summary | None:
+    """Return the summary of values of which none is missing."""
+    gathered = list(values)
+    known = [value for value in gathered if value is not None]
+    return Summary.of(known) if known and len(known) == len(gathered) else None

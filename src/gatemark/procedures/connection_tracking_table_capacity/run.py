@@ -1,0 +1,321 @@
+"""Connection tracking table capacity: how many connections a gateway holds (RFC 9693 section 4.9).
+
+An elementary measurement is the validated connection establishment rate for one number of connections, in trials that
+begin with an empty table. A trial fails because the table is full or because the rate is too high; so a size counts as
+stored if any rate passes from the safe rate down to a share of it, and as too large if none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+from gatemark.config.model import Campaign
+from gatemark.config.stateful import count_max
+from gatemark.config.types import FRAMES_PER_SECOND_MAX
+from gatemark.procedures.connection_tracking_table_capacity.result import (
+    CapacityResult,
+    CapacitySearch,
+    CapacityStep,
+    LostConnections,
+    Overflow,
+)
+from gatemark.procedures.connection_tracking_table_capacity.table import ConnectionTrackingTableCapacityTable
+from gatemark.procedures.loads import first_load, maximum_of, resolution_of
+from gatemark.procedures.measured import Measured, MeasureStep
+from gatemark.procedures.phase_one import assumed_rates, assumed_trial, foreground_of, slowest_rate
+from gatemark.procedures.procedure import RunTrials
+from gatemark.procedures.work import LeastAndMost, Work, least_and_most
+from gatemark.results.document import Deviation
+from gatemark.results.search import limited_by
+from gatemark.search import binary
+from gatemark.search.goal import Goal, Kind, Measure, Observation, SearchResult
+from gatemark.trial.cell import Cell, Run
+from gatemark.trial.record import ConnectionFacts
+from gatemark.trial.report import Counts, TrialReport
+from gatemark.trial.verdict import judge
+from gatemark.units import format_ratio
+
+
+def measure(trials: RunTrials) -> CapacityResult:
+    """Search once in each repetition, which brings its own safe rate."""
+    campaign = trials.campaign
+    table = campaign.table(ConnectionTrackingTableCapacityTable)
+    goal = capacity_goal(campaign, trials.run.cell, trials.line_maximum)
+    searches: list[CapacitySearch] = []
+    for repetition in trials.repetitions():
+        known = [search.start for search in searches if search.start is not None]
+        again = replace(goal, rates=goal.rates.after(known))
+        searches.append(search_capacity(again, trials.steps(repetition)))
+    resolutions = [search.start.resolution for search in searches if search.start is not None]
+    return CapacityResult(
+        **trials.facts(),
+        limited_by=limited_by([search.kind for search in searches]),
+        alpha=table.alpha,
+        beta=table.beta,
+        gamma=table.gamma,
+        resolution=table.resolution,
+        rate_resolution=max(resolutions, default=None),
+        maximum=goal.maximum,
+        repetitions=tuple(searches),
+    )
+
+
+def capacity_goal(campaign: Campaign, cell: Cell, line_maximum: int | None) -> CapacityGoal:
+    """Return what a search looks for.
+
+    Without a maximum it ends where four-tuples and public endpoints do. Raises ConfigError if the rates contradict each
+    other, or if none is high enough for connections to live through a trial.
+    """
+    table = campaign.table(ConnectionTrackingTableCapacityTable)
+    line = foreground_of(cell, line_maximum)
+    highest = maximum_of(campaign, f"{table.key}.maximum_rate", table.maximum_rate, line)
+    slowest = slowest_rate(campaign, table.start, table.alpha, maximum=highest)
+    resolution = resolution_of(
+        campaign, f"{table.key}.rate_resolution", table.rate_resolution, highest, "connections/s"
+    )
+    return CapacityGoal(
+        rates=Goal(
+            maximum=first_load(slowest, resolution) if highest is None else highest,
+            minimum=slowest,
+            resolution=resolution,
+            ceiling=FRAMES_PER_SECOND_MAX if highest is None else None,
+            connections=table.start,
+            alpha=table.alpha,
+        ),
+        maximum=table.maximum or count_max(campaign),
+        resolution=table.resolution,
+        beta=table.beta,
+        gamma=table.gamma,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityGoal:
+    """What a search for the capacity looks for. Symbols are those of RFC 9693 section 4.9."""
+
+    rates: Goal
+    """Search for R0 with C0 connections; its resolution is e, its alpha that of every validation."""
+    maximum: int
+    """Connections at which the search ends."""
+    resolution: int
+    """E: distance of the sizes at which the search ends."""
+    beta: Fraction
+    """Share of the safe rate below which the exponential search takes the table for full."""
+    gamma: Fraction
+    """The same in the final binary search."""
+
+    def __post_init__(self) -> None:
+        if self.rates.alpha is None:
+            raise ValueError("without validation a gateway that evicts connections would have no capacity")
+        if self.start > self.maximum:
+            raise ValueError(f"the search starts with {self.start} connections, above its maximum of {self.maximum}")
+
+    @property
+    def start(self) -> int:
+        """C0: a number of connections that the gateway certainly holds."""
+        assert self.rates.connections is not None, "a goal with alpha was given without connections"
+        return self.rates.connections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeToTest:
+    """The next number of connections, and the rates at which it is tried."""
+
+    search: Literal["start", "exponential", "binary"]
+    rates: Goal
+
+
+def next_size(goal: CapacityGoal, steps: Sequence[CapacityStep]) -> SizeToTest | None:
+    """Choose the next number of connections after `steps`; None when done. Pure: same steps, same answer.
+
+    C0 first; then twice the safe size CS, at most the maximum, until a size is not stored; then the middle of the
+    interval. The safe rate RS is the ceiling of all that follows, because a larger table is not faster, and it is tried
+    first: a size that passes there costs one trial.
+    """
+    if not steps:
+        return SizeToTest(search="start", rates=goal.rates)
+    stored = [step for step in steps if step.stored]
+    if not stored:
+        return None
+    safe, full = stored[-1], [step for step in steps if not step.stored]
+    if not full:
+        if safe.connections == goal.maximum:
+            return None
+        return _size_to_test(goal, "exponential", min(2 * safe.connections, goal.maximum), safe, goal.beta)
+    end = full[-1].connections
+    if end - safe.connections <= goal.resolution:
+        return None
+    return _size_to_test(goal, "binary", (safe.connections + end) // 2, safe, goal.gamma)
+
+
+def _size_to_test(
+    goal: CapacityGoal,
+    search: Literal["exponential", "binary"],
+    connections: int,
+    safe: CapacityStep,
+    share: Fraction,
+) -> SizeToTest:
+    assert safe.rate is not None, "a size that is stored has a rate"
+    stop_rate = -(-safe.rate * share.numerator // share.denominator)
+    rates = replace(goal.rates, connections=connections, maximum=safe.rate, minimum=stop_rate)
+    return SizeToTest(search=search, rates=rates)
+
+
+def search_capacity(goal: CapacityGoal, measure_step: MeasureStep) -> CapacitySearch:
+    """Search once. The only effects are those of `measure_step`; after a collapse the gateway must work again."""
+    steps: list[CapacityStep] = []
+    start: SearchResult | None = None
+    overflow: Measured | None = None
+    while (size := next_size(goal, steps)) is not None:
+        result, last = _search_rate(size.rates, measure_step)
+        if result is not None and result.lower_bound is None and result.kind == "tester_limited":
+            return _conclude(goal, steps, start or result, overflow, tester_limited=True)
+        if start is None and result is not None:
+            start = result
+            goal = replace(goal, rates=goal.rates.ending_at(start.highest_load))
+        step = _step(size, None if result is None else result.lower_bound)
+        steps.append(step)
+        overflow = overflow if step.stored else last
+    return _conclude(goal, steps, start, overflow, tester_limited=False)
+
+
+def _search_rate(rates: Goal, measure_step: MeasureStep) -> tuple[SearchResult | None, Measured]:
+    """Return the validated rate of one size and the trial at the lowest rate; no rate if the gateway collapsed."""
+    trials: list[Measured] = []
+    history: list[Observation] = []
+    while isinstance(step := binary.next_step(rates, history), Measure):
+        trials.append(measure_step(replace(step, may_collapse=True)))
+        history.append(trials[-1].observation)
+        if _collapsed(trials[-1]):
+            return None, trials[-1]
+    return step, min(trials, key=lambda trial: trial.observation.frames_per_second)
+
+
+def _step(size: SizeToTest, rate: int | None) -> CapacityStep:
+    assert size.rates.connections is not None, "every size has its number"
+    return CapacityStep(search=size.search, connections=size.rates.connections, rate=rate, stop_rate=size.rates.minimum)
+
+
+def _conclude(
+    goal: CapacityGoal,
+    steps: Sequence[CapacityStep],
+    start: SearchResult | None,
+    overflow: Measured | None,
+    *,
+    tester_limited: bool,
+) -> CapacitySearch:
+    kind: Kind
+    if tester_limited:
+        kind = "tester_limited"
+    elif not any(step.stored for step in steps):
+        kind = "nothing_passes"
+    else:
+        kind = "maximum_passed" if all(step.stored for step in steps) else "found"
+    return CapacitySearch(
+        kind=kind,
+        c0=goal.start,
+        start=start,
+        steps=tuple(steps),
+        overflow=None if overflow is None else overflow_of(overflow),
+        lost_connections=None if overflow is None else lost_connections(overflow),
+    )
+
+
+def overflow_of(failed: Measured) -> Overflow:
+    """Return what the gateway did with connections beyond its capacity, as a failed trial shows it.
+
+    A connection that is lost in test phase 1 was refused; one that arrives with the Initiator's own address was let
+    through untranslated. If every connection was established and some cannot be validated, they were evicted.
+    """
+    if _collapsed(failed):
+        return "collapsed"
+    first = _phase_one(failed) or failed.report
+    if first is None:
+        return "other"
+    counts = _foreground(first)
+    if counts is None:
+        return "other"
+    untranslated = counts.faults.get("untranslated_source", 0)
+    if untranslated or counts.lost > 0:
+        return "untranslated" if untranslated >= counts.lost else "refused"
+    if not judge(first, Fraction(0)).passed:
+        return "other"
+    validation = _validation(failed)
+    validated = None if validation is None else _foreground(validation)
+    return "evicted" if validation is None or (validated is not None and validated.undelivered > 0) else "other"
+
+
+def lost_connections(failed: Measured) -> LostConnections | None:
+    """Return which established connections were gone when they were validated; None if none was, or none was validated.
+
+    The validation asks for them in order of establishment. Nine tenths of the lost ones must be where all of them would
+    be if only the oldest or the newest had been evicted.
+    """
+    validation = _validation(failed)
+    counts = None if validation is None else _foreground(validation)
+    if counts is None:
+        return None
+    slices, lost = counts.loss.by_slice, sum(counts.loss.by_slice)
+    if not lost:
+        return None
+    width = -(-lost * len(slices) // counts.offered) + 1
+    oldest, newest = (10 * sum(part) >= 9 * lost for part in (slices[:width], slices[-width:]))
+    if oldest == newest:
+        return "spread"
+    return "oldest" if oldest else "newest"
+
+
+def _validation(trial: Measured) -> TrialReport | None:
+    """Return the report of the validation; None where test phase 1 failed, so that none was made."""
+    return None if trial.report == _phase_one(trial) else trial.report
+
+
+def _phase_one(trial: Measured) -> TrialReport | None:
+    """Return the report of the last attempt at test phase 1 before the validation; None where there was none."""
+    facts = _facts(trial)
+    return facts.phase_one[-1].report if facts is not None and facts.phase_one else None
+
+
+def _collapsed(trial: Measured) -> bool:
+    """Whether the gateway stopped working during the trial."""
+    facts = _facts(trial)
+    return facts is not None and facts.collapsed
+
+
+def _facts(trial: Measured) -> ConnectionFacts | None:
+    return None if trial.valid is None else trial.valid.connections
+
+
+def _foreground(report: TrialReport) -> Counts | None:
+    """Return the counts of the connections of a trial in one direction; None where nothing was sent."""
+    return report.directions[0].foreground if report.directions else None
+
+
+def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
+    """Return the work of all repetitions, if the table holds what it is configured for, else up to the maximum."""
+    goal = capacity_goal(campaign, run.cell, line_maximum)
+    size = campaign.gateway.table.size or goal.maximum
+
+    def work_at(rate: int) -> Work:
+        trials: list[Work] = []
+        known: list[SearchResult] = []
+        for _ in range(campaign.repetitions):
+            again = replace(goal, rates=goal.rates.after(known))
+            search = search_capacity(again, lambda step: assumed_trial(campaign, step, rate, size, trials))
+            known += [] if search.start is None else [search.start]
+        return sum(trials, Work())
+
+    return least_and_most([work_at(rate) for rate in assumed_rates(goal.rates)])
+
+
+def deviations(campaign: Campaign) -> Iterator[Deviation]:
+    """Yield what is particular about the validation (RFC 9693 section 4.9)."""
+    table = campaign.table(ConnectionTrackingTableCapacityTable)
+    if table.alpha < 1:
+        yield Deviation(
+            sentence=f"For the capacity, connections are validated at {format_ratio(table.alpha)} of the rate under"
+            " test (RFC 9693 section 4.9)."
+        )

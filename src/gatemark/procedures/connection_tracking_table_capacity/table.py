@@ -1,0 +1,118 @@
+"""The table [connection_tracking_table_capacity] of the campaign file (RFC 9693 section 4.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from pydantic import Field
+
+from gatemark.config import defaults
+from gatemark.config.check import is_too_coarse
+from gatemark.config.model import Campaign
+from gatemark.config.problems import problem
+from gatemark.config.stateful import count_max
+from gatemark.config.table import ProcedureTable
+from gatemark.config.types import Count, FrameRate, Share
+from gatemark.errors import Problem
+from gatemark.units import LineShare
+
+
+class ConnectionTrackingTableCapacityTable(ProcedureTable):
+    """Connection tracking table capacity (RFC 9693 section 4.9)."""
+
+    key = "connection_tracking_table_capacity"
+    purpose = "measure the connection tracking table capacity"
+    is_stateful_only = True
+    finds_connection_count = True
+    begins_with_full_table = False
+
+    start: Count = Field(defaults.CAPACITY_START, description="C0: connections that the gateway certainly holds")
+    maximum: Count | None = Field(None, description="connections at which the search ends; default: the port space")
+    maximum_rate: FrameRate | None = Field(
+        None, description="highest rate, in connections/s or % of line rate; default: 100%, without a line: found"
+    )
+    rate_resolution: FrameRate = Field(
+        default_factory=lambda: LineShare(1, 100),
+        description="e: error of the rate, in connections/s or % of maximum_rate, given or found",
+    )
+    resolution: Count = Field(1, description="E: error of the capacity, in connections")
+    alpha: Share = Field(default_factory=lambda: Fraction(1), description="rate of the validation as a share")
+    beta: Share = Field(
+        default_factory=lambda: Fraction(1, 5),
+        description="share of the safe rate below which the exponential search takes the table for full",
+    )
+    gamma: Share = Field(
+        default_factory=lambda: Fraction(2, 5),
+        description="share of the safe rate below which the final binary search takes the table for full",
+    )
+
+    @property
+    def is_open_ended(self) -> bool:
+        """Whether the highest rate is left to the line, or to the search."""
+        return self.maximum_rate is None
+
+    @property
+    def validates(self) -> bool:
+        """Every connection is validated, or a gateway that evicts connections would have no capacity."""
+        return True
+
+    @property
+    def first_count(self) -> int:
+        """Return the number of connections with which the search begins."""
+        return self.start
+
+    @property
+    def largest_count(self) -> int | None:
+        """Return the number of connections at which the search ends, where the file says it."""
+        return self.maximum
+
+    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """Shares, sizes and rates leave something to be searched."""
+        for key in ("beta", "gamma"):
+            if getattr(self, key) == 1:
+                yield problem(
+                    campaign,
+                    f"{self.key}.{key}",
+                    "is 100%: any lower rate would count as a full table",
+                    "write a share below 100% (RFC 9693 section 4.9)",
+                )
+        if self.resolution >= self.start:
+            yield problem(
+                campaign,
+                f"{self.key}.resolution",
+                "is not below start, so nothing would be searched",
+                "write a smaller error",
+            )
+        if self.maximum is not None and self.maximum <= self.start:
+            fix = "write a larger number, or leave it out"
+            yield problem(campaign, f"{self.key}.maximum", "is not above start", fix)
+        if is_too_coarse(self.rate_resolution, self.maximum_rate):
+            yield problem(
+                campaign,
+                f"{self.key}.rate_resolution",
+                "is not below maximum_rate, so no rate would be searched",
+                'write for example rate_resolution = "1%" of the maximum',
+            )
+
+    def stateful_problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """The sizes are possible with the four-tuples, the public endpoints and the gateway's table."""
+        if campaign.bed.has_gateway and not campaign.gateway.pool:
+            return
+        most, size = count_max(campaign), campaign.gateway.table.size
+        for key, value in (("start", self.start), ("maximum", self.maximum)):
+            if value is not None and value > most:
+                yield problem(
+                    campaign,
+                    f"{self.key}.{key}",
+                    f"is {value}, but four-tuples and public endpoints allow {most} connections",
+                    "write a smaller number, or widen connections.source_ports, destination_ports, hosts or"
+                    " gateway.pool",
+                )
+        if size is not None and self.start > size:
+            yield problem(
+                campaign,
+                f"{self.key}.start",
+                f"is {self.start}, more than the gateway's table of {size} can hold",
+                "write a number that it certainly holds (RFC 9693 section 4.9)",
+            )

@@ -1,0 +1,154 @@
+"""The published result of latency and delay variation (RFC 8219 sections 7.2 and 7.3). Times are nanoseconds.
+
+A figure has one value for each valid repetition. Its summary is null if the value is missing in any of them: then the
+figure is not measurable, and `values` shows in how many repetitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from gatemark.results.part import Figure, LimitedBy, OneWay, Part, Ratio, TrafficClass
+from gatemark.results.quantity import Quantity
+from gatemark.results.run import RunResult
+from gatemark.stats.percentiles import percent_words
+
+
+class Latency(Part):
+    """Typical and worst case latency of the tagged frames (RFC 8219 section 7.2)."""
+
+    first_tag_ns: int
+    """Frames are tagged from here on, counted from the start of sending."""
+    tags: tuple[int, ...]
+    """Tagged frames, one number for each repetition."""
+    tags_lost: tuple[int, ...]
+    """Tagged frames without a delay: lost, faulty, late or negative. They rank above every delay."""
+    typical_ns: Figure
+    """Median over all tags; null where it falls on a lost one."""
+    worst_case_ns: Figure
+    """99.9th percentile over all tags; null where it falls on a lost one."""
+
+
+class DelayVariation(Part):
+    """Packet delay variation (RFC 8219 section 7.3.1) over all frames offered; one without a delay ranks last."""
+
+    pdv_ns: Figure
+    """D(99.9 %) - D(minimum)."""
+    p999_offered_ns: Figure
+    """D(99.9 %) of all frames offered; null where it falls on a frame without a delay."""
+
+
+class PacketPairs(Part):
+    """Inter packet delay variation (RFC 8219 section 7.3.2): delay of a frame less that of the frame sent before it."""
+
+    minimum_ns: Figure
+    median_ns: Figure
+    maximum_ns: Figure
+    pairs: tuple[int, ...]
+    """Successive frames that both have a delay, one number for each repetition."""
+    skipped: tuple[int, ...]
+    """Successive frames of which one has none."""
+    histogram: tuple[tuple[int, int], ...]
+    """First valid repetition: (ns, pairs), ascending; a bucket is about an eighth of an octave wide."""
+
+
+class DelaySeries(Part):
+    """Delays of one direction and class at one load; a tuple has one number for each valid repetition."""
+
+    direction: OneWay
+    class_: TrafficClass
+    offered: tuple[int, ...]
+    undelivered: tuple[int, ...]
+    """Frames lost, faulty or late: they have no delay."""
+    samples: tuple[int, ...]
+    """Frames with a delay of 0 or more."""
+    negative: tuple[int, ...]
+    """Frames that seem to have arrived before they were sent: an error of the clock, in no figure."""
+    impossible: tuple[int, ...]
+    """Frames with a delay longer than the trial had lasted: a damaged time stamp, in no figure."""
+    lateness_max_ns: tuple[int, ...]
+    """How late the Tester sent a burst of this direction at most: its own error."""
+    delay_ns: dict[str, Figure]
+    """Delays of all frames that came back correct and in time (RFC 2330 section 11.3): ``minimum`` and ``maximum``
+    exact, ``p50`` to ``p99.999`` within 0.1 %."""
+    latency: Latency | None
+    pdv: DelayVariation | None
+    ipdv: PacketPairs | None
+    hdr: str
+    """Delays of the first valid repetition as an HdrHistogram string (V2, compressed, base64), in nanoseconds."""
+
+    def figures(self) -> Iterator[tuple[str, Figure]]:
+        """Yield every figure with its name."""
+        if self.latency is not None:
+            yield "typical latency", self.latency.typical_ns
+            yield "worst case latency", self.latency.worst_case_ns
+        if self.pdv is not None:
+            yield "PDV", self.pdv.pdv_ns
+        if self.ipdv is not None:
+            yield "IPDV minimum", self.ipdv.minimum_ns
+            yield "IPDV median", self.ipdv.median_ns
+            yield "IPDV maximum", self.ipdv.maximum_ns
+        for key, figure in self.delay_ns.items():
+            yield f"delay {percent_words(key)}", figure
+
+
+class DelayPoint(Part):
+    """Delays at one load. `series` is empty where the Tester could not offer it."""
+
+    frames_per_second: int
+    """Intended load of each direction."""
+    share: Ratio | None
+    """Share of `throughput` that this load is; null where the campaign names frames per second."""
+    throughput: int | None
+    """Lowest throughput that a repetition with the same traffic found, frames/s."""
+    throughput_limited_by: LimitedBy | None
+    """Unless it is the gateway, the gateway may do more than that."""
+    repetitions: int
+    """Valid repetitions."""
+    tester_limited: int
+    """Repetitions in which the Tester could not offer the load."""
+    series: tuple[DelaySeries, ...]
+
+
+class DelayResult(RunResult):
+    """Delays at one or more loads."""
+
+    procedure: Literal["delay"] = "delay"
+    duration_ns: int
+    """Sending time of the trials."""
+    points: tuple[DelayPoint, ...]
+    """In the order of the campaign file."""
+
+    @property
+    def lowest_tester_limit(self) -> int | None:
+        """Lowest load that the Tester could not offer."""
+        return min((point.frames_per_second for point in self.points if point.tester_limited), default=None)
+
+    def own_quantities(self) -> Iterator[Quantity]:
+        """Return the figures of every load, direction and class; the headline is the first of the first load made."""
+        first = next((number for number, point in enumerate(self.points) if point.series), 0)
+        for number, point in enumerate(self.points):
+            load = {"load_frames_per_second": point.frames_per_second}
+            if not point.series:
+                yield self.quantity(
+                    "delay",
+                    "ns",
+                    where=load,
+                    better="lower",
+                    limited_by="tester",
+                    tester_limited_at=point.frames_per_second,
+                    is_headline=number == first,
+                )
+            for series in point.series:
+                for place, (name, figure) in enumerate(series.figures()):
+                    yield self.quantity(
+                        name,
+                        "ns",
+                        values=figure.values,
+                        summary=figure.summary,
+                        where={"direction": series.direction, "class": series.class_, **load},
+                        better="lower",
+                        limited_by="gateway",
+                        is_headline=number == first and place == 0,
+                    )

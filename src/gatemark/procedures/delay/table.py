@@ -1,0 +1,124 @@
+"""The table [delay] of the campaign file: latency and delay variation (RFC 8219 sections 7.2 and 7.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Annotated, Self
+
+from pydantic import Field, StrictInt
+
+from gatemark.config import defaults
+from gatemark.config.load_types import LoadOfThroughput
+from gatemark.config.model import Campaign
+from gatemark.config.problems import problem
+from gatemark.config.table import ProcedureTable
+from gatemark.config.types import AsList, DelayMetric, Duration, PositiveDuration
+from gatemark.errors import Problem
+from gatemark.units import format_duration_ns, format_ratio, frames_before, frames_in
+
+
+class DelayTable(ProcedureTable):
+    """Latency, packet delay variation and inter packet delay variation (RFC 8219 sections 7.2 and 7.3)."""
+
+    key = "delay"
+    purpose = "measure latency and delay variation"
+    reads_frame_rate = True
+    measures_delays = True
+
+    metrics: Annotated[tuple[DelayMetric, ...], AsList] = Field(
+        ("latency", "pdv", "ipdv"), min_length=1, description="what is measured; all of it in the same trials"
+    )
+    load: Annotated[tuple[LoadOfThroughput, ...], AsList] = Field(
+        default_factory=lambda: (Fraction(1),),
+        min_length=1,
+        description="loads: frames/s per direction, or % of the throughput that the campaign measures",
+    )
+    duration_ns: PositiveDuration | None = Field(
+        None, alias="duration", description="sending time, default 120s with latency and 60s without"
+    )
+    first_tag_ns: Duration = Field(
+        defaults.FIRST_TAG_NS, alias="first_tag", description="latency: when frames begin to be tagged"
+    )
+    tags: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = Field(
+        defaults.TAGS, description="latency: tagged frames of each direction"
+    )
+
+    @property
+    def has_latency(self) -> bool:
+        """Whether frames are tagged."""
+        return "latency" in self.metrics
+
+    @property
+    def sending_ns(self) -> int:
+        """Return the sending time: as the file says, else as RFC 8219 sections 7.2 and 7.3 do."""
+        if self.duration_ns is not None:
+            return self.duration_ns
+        return defaults.LATENCY_DURATION_NS if self.has_latency else defaults.TRIAL_DURATION_NS
+
+    def phase_two_ns(self, campaign: Campaign) -> int:
+        """Return the sending time of its trials."""
+        return self.sending_ns
+
+    def completed(self, campaign: Campaign) -> Self:
+        """Fill in the sending time."""
+        return self.model_copy(update={"duration_ns": self.sending_ns})
+
+    def left_out_of_documents(self) -> tuple[str, ...]:
+        """Leave out what has no effect where nothing is tagged, and is refused there."""
+        return () if self.has_latency else ("first_tag", "tags")
+
+    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """Loads that can be known, tags that fit, nothing without effect."""
+        for key, values in (("metrics", self.metrics), ("load", self.load)):
+            if len(set(values)) < len(values):
+                yield problem(campaign, f"delay.{key}", "lists a value twice", "list each value once")
+        shares = [load for load in self.load if isinstance(load, Fraction)]
+        if shares and len(shares) < len(self.load):
+            yield problem(
+                campaign,
+                "delay.load",
+                "mixes shares of the throughput and frames/s",
+                "write either: without a throughput there would be no load for the shares",
+            )
+        elif shares and not campaign.finds_frame_rate:
+            yield problem(
+                campaign,
+                "delay.load",
+                f"is {format_ratio(shares[0])} of a throughput that is not measured",
+                "add a table [throughput], or write loads in frames/s",
+            )
+        if self.has_latency:
+            yield from self._tag_problems(campaign)
+            return
+        for name, key in (("first_tag_ns", "first_tag"), ("tags", "tags")):
+            if name in self.model_fields_set:
+                yield problem(
+                    campaign,
+                    f"delay.{key}",
+                    "has no effect: delay.metrics does not hold latency, and only latency has tagged frames",
+                    'leave it out, or add "latency" to delay.metrics',
+                )
+
+    def _tag_problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """The first tag lies within the trial, and a load that is known has frames for all tags."""
+        if self.first_tag_ns >= self.sending_ns:
+            yield problem(
+                campaign,
+                "delay.first_tag",
+                f"is {format_duration_ns(self.first_tag_ns)}, but frames are sent for"
+                f" {format_duration_ns(self.sending_ns)} only",
+                "write a time below delay.duration",
+            )
+            return
+        for load in self.load:
+            if isinstance(load, Fraction):
+                continue
+            room = frames_in(load, self.sending_ns) - frames_before(load, self.first_tag_ns)
+            if room < self.tags:
+                yield problem(
+                    campaign,
+                    "delay.tags",
+                    f"is {self.tags}, but {load} frames/s have {max(0, room)} frames after the first tag",
+                    f"write at most {room}, a longer delay.duration or a higher load" if room > 0 else "raise the load",
+                )

@@ -1,0 +1,1 @@
+"""Frame loss rate (RFC 2544 section 26.3)."""

@@ -1,0 +1,123 @@
+"""The section of the report about the frame loss rate. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gatemark.procedures.frame_loss.result import ClassLoss, FrameLossResult, LossPoint, worst_loss
+from gatemark.report.headline import context_of, not_made
+from gatemark.report.model import ReportPart
+from gatemark.report.plots import plot_against
+from gatemark.report.self_error import ceiling_cell, reaches_ceiling
+from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.trial_plots import loss_over_time_plot, search_plot
+from gatemark.report.words import DASH, direction_label, format_count, format_percent, run_name
+from gatemark.results.document import ResultDocument
+
+MEANING = (
+    "(offered - forwarded) / offered, RFC 2544 section 26.3. A frame that came back wrong or too late was not"
+    " forwarded. Frames are sums of the repetitions."
+)
+NOT_OFFERED = "not offered: the Tester could not send this load"
+
+
+def section(document: ResultDocument, runs: Sequence[FrameLossResult]) -> Section:
+    """Return one table a run, a row a load, direction and class."""
+    tables = tuple(_table(document, run) for run in runs if run.points)
+    return Section(title="Frame loss", lead=(MEANING,), tables=tables, notes=not_made(runs))
+
+
+def _table(document: ResultDocument, run: FrameLossResult) -> Table:
+    with_ceiling = document.self_test is not None
+    columns = (
+        Column(heading="load,\nframes/s"),
+        Column(heading="of\nmaximum"),
+        Column(heading="direction", numeric=False),
+        Column(heading=f"lost, median\np1 {DASH} p99", strong=True),
+        Column(heading="offered"),
+        Column(heading="forwarded"),
+        Column(heading="never\narrived"),
+        Column(heading="wrong"),
+        Column(heading="dupli-\ncates"),
+        Column(heading="reor-\ndered"),
+        Column(heading="longest\nrun lost"),
+        Column(heading="repe-\ntitions"),
+        *((Column(heading="self-test\nceiling"),) if with_ceiling else ()),
+    )
+    rows: list[tuple[str, ...]] = []
+    for point in run.points:
+        for loss in point.losses:
+            ceiling = (_ceiling(document, run, point),) if with_ceiling else ()
+            rows.append((*_known(run, point), _way(run, loss), *_cells(point, loss), *ceiling))
+        if not point.losses:
+            blank = ("",) * (len(columns) - 4)
+            rows.append((*_known(run, point), "", NOT_OFFERED, *blank))
+    return Table(title=run_name(run), columns=columns, rows=tuple(rows), names=3)
+
+
+def _known(run: FrameLossResult, point: LossPoint) -> tuple[str, str]:
+    share = f"{100 * point.frames_per_second / run.maximum:.3g} %" if run.maximum else DASH
+    return format_count(point.frames_per_second), share
+
+
+def _way(run: FrameLossResult, loss: ClassLoss) -> str:
+    way = run.way_word(loss.direction)
+    return f"{way},\n{loss.class_}" if run.mix.is_mixed else way
+
+
+def _cells(point: LossPoint, loss: ClassLoss) -> tuple[str, ...]:
+    summary = loss.loss_percent
+    lost = DASH
+    if summary is not None:
+        lost = f"{format_percent(summary.median)}\n{format_percent(summary.p1)} {DASH} {format_percent(summary.p99)}"
+    counts = (sum(loss.offered), loss.forwarded, sum(loss.lost), sum(loss.faulty), sum(loss.duplicate))
+    return (
+        lost,
+        *(format_count(count) for count in (*counts, sum(loss.reordered), max(loss.longest_run, default=0))),
+        str(point.repetitions),
+    )
+
+
+def _ceiling(document: ResultDocument, run: FrameLossResult, point: LossPoint) -> str:
+    cell = ceiling_cell(document, run, "frames/s").replace("\n", " ")
+    reached = reaches_ceiling(document, run, "frames/s", point.frames_per_second)
+    return f"{cell}\nnot above the load" if reached else cell
+
+
+def sentence(part: ReportPart, run: FrameLossResult) -> str:
+    """Return the highest loss, and the highest load without any."""
+    measured = [point for point in run.points if point.losses]
+    context = f"{context_of(part.document, run)}, {direction_label(run)}"
+    skipped = len(run.points) - len(measured)
+    tail = f" {skipped} of {len(run.points)} loads could not be offered by the Tester." if skipped else ""
+    if not measured:
+        return f"Frame loss not measured; {context}.{tail}"
+    worst = max(measured, key=lambda point: worst_loss(point.losses))
+    clean = [point.frames_per_second for point in measured if worst_loss(point.losses) == 0]
+    return (
+        f"Frame loss: up to {format_percent(worst_loss(worst.losses))} at "
+        f"{format_count(worst.frames_per_second)} frames/s; "
+        f"{f'none at {format_count(max(clean))} frames/s' if clean else 'no load without loss'}; {context}.{tail}"
+    )
+
+
+def plots(part: ReportPart, runs: Sequence[FrameLossResult]) -> Iterator[Plot]:
+    """Yield loss against load, loss over time in the first trial at the highest lossy load, and the loads tried."""
+    rows = part.document.rows()
+    for run in runs:
+        own = [row for row in rows if row.quantity.run == run.number]
+        svg = plot_against(own, "load", name=f"frame loss against load, run {run.number}", places_min=1)
+        lossy = [
+            trial for trial in part.valid_trials_of(run) if any(any(row.loss_by_slice) for row in trial.directions)
+        ]
+        trial = max(lossy, key=lambda trial: (trial.frames_per_second, -trial.trial_number), default=None)
+        over_time = None if trial is None else loss_over_time_plot(trial)
+        load = "" if trial is None else f" at {format_count(trial.frames_per_second)} frames/s"
+        searched = search_plot(part.trials_of(run), unit="frames/s in one direction")
+        for drawn in (
+            plot(svg, f"Frame loss against load. {run_name(run)}."),
+            plot(over_time, f"Loss over time in one trial{load}. {run_name(run)}."),
+            plot(searched, f"Load of every trial. {run_name(run)}."),
+        ):
+            if drawn is not None:
+                yield drawn

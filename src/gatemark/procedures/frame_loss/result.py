@@ -1,0 +1,112 @@
+"""The published result of the frame loss rate (RFC 2544 section 26.3): one point a load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import computed_field
+
+from gatemark.results.part import OneWay, Part, TrafficClass
+from gatemark.results.quantity import Quantity
+from gatemark.results.run import RunResult
+from gatemark.stats.summary import Summary
+
+
+class ClassLoss(Part):
+    """Loss of one class of frames in one direction at one load; one count for each valid repetition."""
+
+    direction: OneWay
+    class_: TrafficClass
+    offered: tuple[int, ...]
+    undelivered: tuple[int, ...]
+    """Frames that did not come back correct and in time: lost, faulty or late."""
+    lost: tuple[int, ...]
+    """Frames among them that never arrived."""
+    faulty: tuple[int, ...]
+    """Frames among them that came back wrong."""
+    duplicate: tuple[int, ...]
+    """Arrivals of a frame that had already arrived."""
+    reordered: tuple[int, ...]
+    """Frames that arrived after one that was sent later."""
+    longest_run: tuple[int, ...]
+    """Most frames of this class lost one after the other."""
+
+    @property
+    def forwarded(self) -> int:
+        """Frames that came back correct, sum of the repetitions."""
+        return sum(self.offered) - sum(self.undelivered)
+
+    @property
+    def loss_ratios(self) -> tuple[Fraction, ...]:
+        """Undelivered over offered, in [0, 1], of each repetition (RFC 2544 section 26.3)."""
+        return tuple(Fraction(u, o) for u, o in zip(self.undelivered, self.offered, strict=True) if o)
+
+    @computed_field
+    @property
+    def loss_percent(self) -> Summary | None:
+        """Frames undelivered in per cent of those offered; null where nothing was offered."""
+        ratios = [100 * ratio for ratio in self.loss_ratios]
+        return Summary.of(ratios) if ratios else None
+
+
+class LossPoint(Part):
+    """One load. `losses` is empty where the Tester could not offer it."""
+
+    frames_per_second: int
+    """Intended load of each direction."""
+    repetitions: int
+    """Valid repetitions."""
+    tester_limited: int
+    """Repetitions in which the Tester could not offer the load validly."""
+    losses: tuple[ClassLoss, ...]
+
+
+class FrameLossResult(RunResult):
+    """Frame loss against load."""
+
+    procedure: Literal["frame_loss"] = "frame_loss"
+    duration_ns: int
+    """Sending time of the trials."""
+    maximum: int | None
+    """Highest load, of which shares are taken; null if no load was tried."""
+    points: tuple[LossPoint, ...]
+    """Highest load first."""
+
+    @property
+    def lowest_tester_limit(self) -> int | None:
+        """Lowest load that the Tester could not offer validly."""
+        return min((point.frames_per_second for point in self.points if point.tester_limited), default=None)
+
+    def own_quantities(self) -> Iterator[Quantity]:
+        """Return the loss of each direction and class at each load; the highest one offered is the headline."""
+        highest = next((number for number, point in enumerate(self.points) if point.losses), 0)
+        for number, point in enumerate(self.points):
+            load = {"load_frames_per_second": point.frames_per_second}
+            if not point.losses:
+                yield self.quantity(
+                    "frame loss rate",
+                    "%",
+                    where=load,
+                    better="lower",
+                    limited_by="tester",
+                    tester_limited_at=point.frames_per_second,
+                    is_headline=number == highest,
+                )
+            for loss in point.losses:
+                yield self.quantity(
+                    "frame loss rate",
+                    "%",
+                    values=[float(100 * ratio) for ratio in loss.loss_ratios],
+                    summary=loss.loss_percent,
+                    where={"direction": loss.direction, "class": loss.class_, **load},
+                    better="lower",
+                    limited_by="gateway",
+                    is_headline=number == highest,
+                )
+
+
+def worst_loss(losses: Sequence[ClassLoss]) -> float:
+    """Largest median loss of the directions and classes, per cent."""
+    return max((float(loss.loss_percent.median) for loss in losses if loss.loss_percent is not None), default=0.0)

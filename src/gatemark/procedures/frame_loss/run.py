@@ -1,0 +1,171 @@
+"""Frame loss rate: the share of the frames that does not come back, load by load (RFC 2544 section 26.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+
+from gatemark.config.model import Campaign
+from gatemark.config.types import FRAMES_PER_SECOND_MAX
+from gatemark.errors import ConfigError
+from gatemark.procedures.frame_loss.result import ClassLoss, FrameLossResult, LossPoint
+from gatemark.procedures.frame_loss.table import FrameLossTable
+from gatemark.procedures.loads import load_of, maximum_of
+from gatemark.procedures.measured import Measured, MeasureStep
+from gatemark.procedures.phase_one import add_phase_one, rate_before
+from gatemark.procedures.procedure import RunTrials
+from gatemark.procedures.work import ASSUMED_RATE_MAX, LeastAndMost, Work
+from gatemark.results.document import Deviation
+from gatemark.results.search import RateResult
+from gatemark.search.scan import Scan, next_step
+from gatemark.trial.cell import Run
+from gatemark.trial.report import Counts
+from gatemark.units import LineShare, format_ratio
+
+STEP_MAX = Fraction(1, 10)
+"""RFC 2544 section 26.3: the granularity must be 10 % of the maximum or finer."""
+
+
+def measure(trials: RunTrials) -> FrameLossResult:
+    """Try the loads of the scan in each repetition."""
+    campaign, cell = trials.campaign, trials.run.cell
+    scan = frame_loss_scan(campaign, trials.line_maximum, load_with_loss(trials.earlier.frame_rate(cell)))
+    rate = rate_before(campaign, cell, trials.earlier, phase_two_ns=campaign.trial.duration_ns)
+    scans = [
+        scan_once(scan, trials.steps(repetition, connections_per_second=rate)) for repetition in trials.repetitions()
+    ]
+    points = loss_points(scans)
+    return FrameLossResult(
+        **trials.facts(),
+        limited_by="tester" if any(point.tester_limited for point in points) else "gateway",
+        duration_ns=scan.duration_ns,
+        maximum=max(scan.rates, default=None),
+        points=points,
+    )
+
+
+def frame_loss_scan(campaign: Campaign, line_maximum: int | None, load_with_loss: int | None) -> Scan:
+    """Return the loads of a frame loss measurement, highest first (RFC 2544 section 26.3).
+
+    A list of rates is tried whole. Otherwise the loads fall from the maximum by one step each, until two successive
+    trials without loss. The maximum is by default that of the line; where there is none, it is `load_with_loss`. Raises
+    ConfigError if a share of a line rate is asked for that is not known, and if nothing says with which load to begin.
+    """
+    table = campaign.table(FrameLossTable)
+    if table.rates is not None:
+        rates = {load_of(campaign, "frame_loss.rates", rate, line_maximum) for rate in table.rates}
+        return Scan(
+            rates=tuple(sorted(rates, reverse=True)),
+            duration_ns=campaign.trial.duration_ns,
+            ends_when_lossless=False,
+        )
+    maximum = maximum_of(campaign, "frame_loss.maximum", table.maximum, line_maximum)
+    maximum = load_with_loss if maximum is None else maximum
+    if maximum is None:
+        raise ConfigError(
+            what="the medium has no line rate, or the port does not report it, and the campaign measures no throughput,"
+            " so nothing says with which load to begin",
+            where=f"{campaign.source}: frame_loss.maximum",
+            fix='write the load in frames/s, maximum = "1M", the bit/s of the medium, line.rate = "10G", or add a table'
+            " [throughput]",
+        )
+    steps = range(int(1 / table.step) + 1)
+    loads = [int((1 - table.step * step) * maximum) for step in steps]
+    return Scan(
+        rates=tuple(dict.fromkeys(load for load in loads if load > 0)),
+        duration_ns=campaign.trial.duration_ns,
+        ends_when_lossless=True,
+    )
+
+
+def load_with_loss(throughput: RateResult | None) -> int | None:
+    """Return a load at which a gateway loses frames: twice the highest throughput of any repetition.
+
+    Where none of them found any, it is the highest load that they tried. None if no throughput was measured.
+    """
+    if throughput is None:
+        return None
+    tried = max(search.highest_load for search in throughput.repetitions)
+    return min(2 * max(throughput.lower_bounds) or tried, FRAMES_PER_SECOND_MAX)
+
+
+def scan_once(scan: Scan, measure_step: MeasureStep) -> tuple[Measured, ...]:
+    """Try the loads of one scan. The only effects are those of `measure_step`, which must judge without tolerance."""
+    measured: list[Measured] = []
+    while (step := next_step(scan, [trial.observation for trial in measured])) is not None:
+        measured.append(measure_step(step))
+    return tuple(measured)
+
+
+def loss_points(repetitions: Iterable[Sequence[Measured]]) -> tuple[LossPoint, ...]:
+    """Gather all repetitions load by load, highest load first.
+
+    A load that no repetition could offer validly stays in the result as not measurable: it says where the Tester ends.
+    """
+    by_load: dict[int, list[Measured]] = {}
+    for repetition in repetitions:
+        for trial in repetition:
+            by_load.setdefault(trial.observation.frames_per_second, []).append(trial)
+    return tuple(_point(load, by_load[load]) for load in sorted(by_load, reverse=True))
+
+
+def _point(load: int, trials: Sequence[Measured]) -> LossPoint:
+    valid = [trial.report for trial in trials if trial.report is not None]
+    by_class: dict[tuple[str, str], list[Counts]] = {}
+    for report in valid:
+        for direction, class_, counts in report.counts():
+            by_class.setdefault((direction, class_), []).append(counts)
+    return LossPoint(
+        frames_per_second=load,
+        repetitions=len(valid),
+        tester_limited=len(trials) - len(valid),
+        losses=tuple(
+            ClassLoss.model_validate(
+                {
+                    "direction": direction,
+                    "class": class_,
+                    **{name: [getattr(c, name) for c in counts] for name in _COUNTS},
+                    "longest_run": [c.loss.longest_run for c in counts],
+                }
+            )
+            for (direction, class_), counts in by_class.items()
+        ),
+    )
+
+
+_COUNTS = ("offered", "undelivered", "lost", "faulty", "duplicate", "reordered")
+
+
+def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
+    """Return the least and the most work of all repetitions."""
+    full_ns = campaign.trial.duration_ns + campaign.trial.waits_ns
+    scan = frame_loss_scan(campaign, line_maximum, ASSUMED_RATE_MAX if campaign.finds_frame_rate else None)
+    most = len(scan.rates)
+    fewest = min(2, most) if scan.ends_when_lossless else most
+    once = Work(fewest, fewest * full_ns), Work(most, most * full_ns)
+    low, high = add_phase_one(campaign, run.cell, line_maximum, once)
+    return low * campaign.repetitions, high * campaign.repetitions
+
+
+def deviations(campaign: Campaign) -> Iterator[Deviation]:
+    """Yield what is done otherwise than RFC 2544 section 26.3 says."""
+    table = campaign.table(FrameLossTable)
+    if table.rates is not None:
+        yield Deviation(
+            sentence="Frame loss is measured at listed loads, not from 100% of the line downwards"
+            " (RFC 2544 section 26.3).",
+            rules_out_claim=True,
+        )
+        return
+    if table.step > STEP_MAX:
+        yield Deviation(
+            sentence=f"Frame loss steps are {format_ratio(table.step)}, above 10% (RFC 2544 section 26.3).",
+            rules_out_claim=True,
+        )
+    if table.maximum not in (None, LineShare(1)):
+        yield Deviation(sentence="Frame loss does not begin at the maximum of the line (RFC 2544 section 26.3).")
+    elif table.maximum is None and campaign.line.rate is None:
+        yield Deviation(
+            sentence="A medium without a line rate has no maximum to begin at (RFC 2544 section 26.3): there frame loss"
+            " begins at twice the throughput."
+        )

@@ -1,0 +1,51 @@
+"""The table [frame_loss] of the campaign file (RFC 2544 section 26.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from pydantic import Field
+
+from gatemark.config.model import Campaign
+from gatemark.config.problems import problem
+from gatemark.config.table import ProcedureTable
+from gatemark.config.types import FrameRate, Step
+from gatemark.errors import Problem
+
+
+class FrameLossTable(ProcedureTable):
+    """Frame loss rate (RFC 2544 section 26.3)."""
+
+    key = "frame_loss"
+    purpose = "measure the frame loss rate"
+
+    rates: tuple[FrameRate, ...] | None = Field(
+        None, min_length=1, description="loads to be measured; in place of maximum and step"
+    )
+    maximum: FrameRate | None = Field(
+        None,
+        description="first load, in frames/s per direction or % of line rate; default: 100%, without a line: twice the"
+        " throughput that the campaign measures",
+    )
+    step: Step = Field(default_factory=lambda: Fraction(1, 10), description="each load is so much of maximum lower")
+
+    def phase_two_ns(self, campaign: Campaign) -> int:
+        """Return the sending time of its trials."""
+        return campaign.trial.duration_ns
+
+    def left_out_of_documents(self) -> tuple[str, ...]:
+        """Leave out what has no effect beside a list of rates, and is refused there."""
+        return () if self.rates is None else ("maximum", "step")
+
+    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """No key that another one overrides, no load twice."""
+        if self.rates is None:
+            return
+        for key in ("maximum", "step"):
+            if key in self.model_fields_set:
+                yield problem(
+                    campaign, f"frame_loss.{key}", "has no effect beside frame_loss.rates", "leave one of them out"
+                )
+        if len(set(self.rates)) < len(self.rates):
+            yield problem(campaign, "frame_loss.rates", "lists a rate twice", "list each rate once")

@@ -1,0 +1,126 @@
+"""The loads of a run: shares of the line rate turned into frames per second, and the interval of a search. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from gatemark.config import defaults
+from gatemark.config.model import Campaign
+from gatemark.config.types import FRAMES_PER_SECOND_MAX
+from gatemark.errors import ConfigError
+from gatemark.trial.cell import Cell
+from gatemark.units import LineShare, theoretical_maximum
+
+VLAN_TAG_OCTETS = 4
+
+
+def tagged_octets(campaign: Campaign, cell: Cell) -> int:
+    """Return the size of the largest frame on any segment of the path, with its VLAN tag: it decides what the line
+    carries.
+    """
+    tagged = any(side is not None and side.vlan is not None for side in (campaign.left, campaign.right))
+    return cell.frame_sizes.largest + (VLAN_TAG_OCTETS if tagged else 0)
+
+
+def line_maximum(campaign: Campaign, cell: Cell, line_bits_per_second: int | None) -> int | None:
+    """Return the most frames/s that the medium carries in one direction (RFC 5180 appendix A.1); None if not known."""
+    if line_bits_per_second is None:
+        return None
+    return theoretical_maximum(line_bits_per_second, tagged_octets(campaign, cell))
+
+
+class SearchTable(Protocol):
+    """The keys of a table that bound a search."""
+
+    @property
+    def maximum(self) -> int | LineShare | None:
+        """Highest load; None: 100 % of the line, or found."""
+
+    @property
+    def minimum(self) -> int | LineShare:
+        """Lowest load."""
+
+    @property
+    def resolution(self) -> int | LineShare:
+        """Gap at which to stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """The loads of a search, as `Goal` has them."""
+
+    maximum: int
+    minimum: int
+    resolution: int | Fraction
+    ceiling: int | None
+
+
+def interval(
+    campaign: Campaign, key: str, table: SearchTable, line_maximum: int | None, *, unit: str, slowest: int
+) -> Interval:
+    """Return the loads of a search that tries none below `slowest`; raise ConfigError if they contradict each other."""
+    minimum = load_of(campaign, f"{key}.minimum", table.minimum, line_maximum)
+    maximum = maximum_of(campaign, f"{key}.maximum", table.maximum, line_maximum)
+    if maximum is not None and minimum > maximum:
+        raise ConfigError(
+            what=f"{minimum} {unit} is above the maximum of {maximum}",
+            where=f"{campaign.source}: {key}.minimum",
+            fix="write a lower minimum",
+        )
+    minimum = max(minimum, slowest)
+    resolution = resolution_of(campaign, f"{key}.resolution", table.resolution, maximum, unit)
+    return Interval(
+        maximum=first_load(minimum, resolution) if maximum is None else maximum,
+        minimum=minimum,
+        resolution=resolution,
+        ceiling=FRAMES_PER_SECOND_MAX if maximum is None else None,
+    )
+
+
+def first_load(minimum: int, resolution: int | Fraction) -> int:
+    """Return the load with which an open-ended search begins; it is never below a resolution that is a load."""
+    return max(defaults.SEARCH_START, minimum, 2 * resolution if isinstance(resolution, int) else 0)
+
+
+def maximum_of(campaign: Campaign, key: str, rate: int | LineShare | None, line_maximum: int | None) -> int | None:
+    """Return where a search begins: by default 100 % of the line; None where a medium without one leaves it open.
+
+    Raises ConfigError if a share of a line rate is asked for that is not known.
+    """
+    if rate is None:
+        return None if line_maximum is None else max(1, line_maximum)
+    return load_of(campaign, key, rate, line_maximum)
+
+
+def resolution_of(
+    campaign: Campaign, key: str, value: int | LineShare, maximum: int | None, unit: str
+) -> int | Fraction:
+    """Return the distance of the bounds at which a search ends, a share of a maximum that is still to be found.
+
+    Raises ConfigError if it is as wide as the search.
+    """
+    if maximum is None:
+        return value
+    resolution = int(value * maximum) if isinstance(value, LineShare) else value
+    if resolution >= maximum > 1:
+        raise ConfigError(
+            what=f"{resolution} {unit} is not below the maximum of {maximum}",
+            where=f"{campaign.source}: {key}",
+            fix='write for example resolution = "0.1%" of the maximum',
+        )
+    return max(1, resolution)
+
+
+def load_of(campaign: Campaign, key: str, rate: int | LineShare, line_maximum: int | None) -> int:
+    """Return a load in frames/s; raise ConfigError if it is a share of a line rate that is not known."""
+    if not isinstance(rate, LineShare):
+        return rate
+    if line_maximum is None:
+        raise ConfigError(
+            what=f"{rate} of the line rate is asked for, but the medium has none or the port does not report it",
+            where=f"{campaign.source}: {key}",
+            fix='write the bit/s of the medium, line.rate = "10G", or the load in frames/s',
+        )
+    return max(1, rate.frames_per_second(line_maximum))

@@ -1,0 +1,124 @@
+"""What the rest of gatemark needs to know of a procedure, and what a procedure needs of a campaign under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, Protocol
+
+from gatemark.config.model import Campaign
+from gatemark.config.table import ProcedureTable
+from gatemark.procedures.earlier import Earlier
+from gatemark.procedures.measured import MeasureStep
+from gatemark.procedures.work import LeastAndMost
+from gatemark.report.model import ReportPart
+from gatemark.report.table import Plot, Section
+from gatemark.results.document import Deviation, ResultDocument
+from gatemark.results.run import RunResult
+from gatemark.trial.cell import Cell, Run
+from gatemark.trial.form import PLAIN, TrialForm
+
+
+class RunTrials(Protocol):
+    """The trials of one run under way: how its procedure measures."""
+
+    @property
+    def campaign(self) -> Campaign:
+        """The campaign; complete, with the line rate of the medium if it has one."""
+
+    @property
+    def run(self) -> Run:
+        """What is measured."""
+
+    @property
+    def earlier(self) -> Earlier:
+        """Results of the runs before this one."""
+
+    @property
+    def line_maximum(self) -> int | None:
+        """Frames/s that the medium carries in one direction at this frame size; None if its rate is not known."""
+
+    def repetitions(self) -> Iterator[int]:
+        """Yield the number of each repetition, from 0, and tell whoever watches when one is finished."""
+
+    def steps(
+        self,
+        repetition: int,
+        *,
+        loss_tolerance: Fraction = Fraction(0),
+        connections_per_second: int | None = None,
+        form: TrialForm = PLAIN,
+    ) -> MeasureStep:
+        """Return what makes the trials of one repetition.
+
+        `connections_per_second`: rate of test phase 1 before the phase that is measured; None where there is none.
+        """
+
+    def facts(self) -> dict[str, Any]:
+        """Return the fields that the results of all procedures have, as far as they are known now."""
+
+
+class ProcedureRun(Protocol):
+    """The module `run` of a procedure."""
+
+    def measure(self, trials: RunTrials) -> RunResult:
+        """Make the trials of one run, and return what they say."""
+
+    def work(self, campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
+        """Return the least and the most work of all repetitions of a run, given what the line carries."""
+
+    def deviations(self, campaign: Campaign) -> Iterable[Deviation]:
+        """Return where the table leaves the RFCs."""
+
+
+class ProcedureReport(Protocol):
+    """The module `report` of a procedure; `runs` are results of its own model, at least one."""
+
+    def section(self, document: ResultDocument, runs: Any) -> Section:
+        """Return the section of the report about all runs of the procedure."""
+
+    def sentence(self, part: ReportPart, run: Any) -> str:
+        """Return one run that was not refused in a sentence that can stand alone (RFC 2544 section 26.1)."""
+
+    def plots(self, part: ReportPart, runs: Any) -> Iterable[Plot]:
+        """Return the plots of all runs."""
+
+
+def all_cells(_campaign: Campaign, cells: Sequence[Cell]) -> Sequence[Cell]:
+    """Measure every combination of traffic that the campaign has."""
+    return cells
+
+
+def smallest_size(_campaign: Campaign, cells: Sequence[Cell]) -> Sequence[Cell]:
+    """Measure with the smallest frame size alone (RFC 6201 section 4)."""
+    lowest = min(cell.frame_sizes.largest for cell in cells)
+    return tuple(cell for cell in cells if cell.frame_sizes.largest == lowest)
+
+
+def is_in_file(_table: ProcedureTable) -> bool:
+    """Run the procedure if its table is in the file."""
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Procedure:
+    """A row of the registry."""
+
+    name: str
+    """In results, journal and messages."""
+    standard: Literal["RFC 2544", "RFC 9693"]
+    """RFC with which compliance may be claimed; RFC 9693 is informational."""
+    table: type[ProcedureTable]
+    is_wanted: Callable[[Any], bool] = is_in_file
+    """Whether a table asks for it: two procedures may have one table."""
+    cells: Callable[[Campaign, Sequence[Cell]], Sequence[Cell]] = all_cells
+    """Which combinations of traffic it measures."""
+    run: ProcedureRun
+    result: type[RunResult]
+    report: ProcedureReport
+
+    @property
+    def words(self) -> str:
+        """Its name in a sentence."""
+        return self.name.replace("_", " ")

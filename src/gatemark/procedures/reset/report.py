@@ -1,0 +1,111 @@
+"""The section of the report about resets. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from gatemark.procedures.reset.result import ResetResult, ResetSeries
+from gatemark.report.event_words import (
+    MS,
+    average_cell,
+    of_all,
+    outcome_words,
+    traffic_cells,
+    traffic_columns,
+    way_cell,
+)
+from gatemark.report.headline import context_of, not_made
+from gatemark.report.model import ReportPart
+from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.trial_plots import loss_over_time_plot
+from gatemark.report.words import DASH, direction_label, format_count, format_in, run_name
+from gatemark.results.document import ResultDocument
+from gatemark.results.part import Figure
+
+TITLE = "Reset"
+MEANING = (
+    "Frames undelivered / rate offered, and the longest time between two frames that came back (RFC 6201 section 4), on"
+    " average. The protocol is UDP; each direction is told apart, because a gateway that lost its state forwards"
+    " answers only after new frames of the Initiator."
+)
+
+
+def section(document: ResultDocument, runs: Sequence[ResetResult]) -> Section:
+    """Return the table of all runs, a row a direction and class."""
+    del document
+    rows = tuple(_row(run, series, runs) for run in runs for series in run.series)
+    names = (*traffic_columns(runs), Column(heading="direction", numeric=False))
+    columns = (
+        *names,
+        Column(heading="kind", numeric=False),
+        Column(heading="load,\nframes/s"),
+        Column(heading=f"undelivered,\nminimum {DASH} maximum"),
+        Column(heading="reset time by loss, ms\nsmallest and largest", strong=True),
+        Column(heading="by the gap, ms\nsmallest and largest"),
+        Column(heading="trials"),
+        Column(heading="command\ntook, ms"),
+    )
+    lost_before = (
+        f"Run {run.number}, {run.way_word(series.direction)}: frames were lost before the reset began, so not every"
+        " loss is of the reset."
+        for run in runs
+        for series in run.series
+        if series.lost_before
+    )
+    tables = (Table(title=TITLE, columns=columns, rows=rows, names=len(names)),) if rows else ()
+    limited = [
+        f"Run {run.number}, {run.procedure_words}: the Tester was the limit in at least one repetition."
+        for run in runs
+        if run.refused is None and run.limited_by == "tester"
+    ]
+    return Section(title=TITLE, lead=(MEANING,), tables=tables, notes=(*lost_before, *not_made(runs), *limited))
+
+
+def _row(run: ResetResult, series: ResetSeries, runs: Sequence[ResetResult]) -> tuple[str, ...]:
+    gaps = [Fraction(value) for value in series.reset_by_gap_ns.values if value is not None]
+    mean = float(sum(gaps) / len(gaps)) if gaps and series.average_ns is not None else None
+    took = Figure.of(run.took_ns).summary
+    return (
+        *traffic_cells(run, runs),
+        way_cell(run, series.direction, series.class_),
+        run.kind,
+        f"{format_count(run.frames_per_second)}{'' if run.throughput_measured else ' (stated)'}",
+        _range(series.undelivered),
+        average_cell(series.average_ns, series.reset_by_loss_ns.values, f"not known: {outcome_words(series.outcomes)}"),
+        average_cell(mean, series.reset_by_gap_ns.values, DASH),
+        of_all(run.repetitions, run.tester_limited),
+        format_in(None if took is None else took.median, MS),
+    )
+
+
+def _range(values: Sequence[int]) -> str:
+    if not values:
+        return DASH
+    lowest, highest = min(values), max(values)
+    return format_count(lowest) if lowest == highest else f"{format_count(lowest)} {DASH} {format_count(highest)}"
+
+
+def sentence(part: ReportPart, run: ResetResult) -> str:
+    """Return how long the gateway was away after a reset."""
+    context = f"{context_of(part.document, run)}, {direction_label(run)}"
+    words = "; ".join(_words(run, series) for series in run.series)
+    return f"Reset ({run.kind}) at {format_count(run.frames_per_second)} frames/s: {words}; {context}."
+
+
+def _words(run: ResetResult, series: ResetSeries) -> str:
+    way, trials = run.way_word(series.direction), len(series.undelivered)
+    frames = format_count(sum(series.undelivered))
+    missing = f"{frames} frames not delivered in {trials} trial{'s' if trials != 1 else ''}"
+    if series.average_ns is None:
+        return f"{way} not known: {outcome_words(series.outcomes)}; {missing}"
+    return f"{format_in(series.average_ns, MS)} ms {way} by {missing}, average"
+
+
+def plots(part: ReportPart, runs: Sequence[ResetResult]) -> Iterator[Plot]:
+    """Yield loss over time in the first valid trial of each run."""
+    for run in runs:
+        trial = next(iter(part.valid_trials_of(run)), None)
+        svg = None if trial is None else loss_over_time_plot(trial)
+        if (drawn := plot(svg, f"Loss over time in one trial. {run_name(run)}.")) is not None:
+            yield drawn

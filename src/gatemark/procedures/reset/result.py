@@ -1,0 +1,131 @@
+"""The published result of a reset (RFC 2544 section 26.6, RFC 6201 section 4). Times are nanoseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import computed_field
+
+from gatemark.results.outcome import Outcome
+from gatemark.results.part import Figure, OneWay, Part, TrafficClass
+from gatemark.results.quantity import Quantity
+from gatemark.results.run import RunResult
+from gatemark.stats.summary import Number, number
+
+BEGAN_ERROR_NS = 10_000_000
+"""How exactly it is known when a reset began: the engine's word on its time takes some milliseconds to arrive, and the
+first frame is due some milliseconds after that time begins."""
+
+
+class ResetSeries(Part):
+    """Reset as one direction and class saw it; a tuple has one value for each valid repetition."""
+
+    direction: OneWay
+    class_: TrafficClass
+    sending_ns: int
+    """Sending time of each trial; with `offered` it gives the rate of this class."""
+    offered: tuple[int, ...]
+    undelivered: tuple[int, ...]
+    """Frames that did not come back as a correct gateway would deliver them: lost, late or faulty."""
+    faulty: tuple[int, ...]
+    """Frames among them that came back wrong or late."""
+    longest_run: tuple[int, ...]
+    """Most frames of this class lost one after the other."""
+    first_loss_ns: tuple[int | None, ...]
+    """When the first frame that never arrived was due; null if all arrived, correct or not."""
+    last_loss_ns: tuple[int | None, ...]
+    """When the last one was due."""
+    outcomes: tuple[Outcome, ...]
+    lost_before: bool
+    """A frame was lost before the reset began: then not every loss is of the reset."""
+
+    @computed_field
+    @property
+    def reset_by_loss_ns(self) -> Figure:
+        """Frames undelivered / rate offered (RFC 6201 section 4, frame loss method), rounded down.
+
+        Where the gateway did not recover, the reset lasts at least that long.
+        """
+        return Figure.of(
+            [
+                undelivered * self.sending_ns // offered if offered else 0
+                for undelivered, offered in zip(self.undelivered, self.offered, strict=True)
+            ]
+        )
+
+    @computed_field
+    @property
+    def reset_by_gap_ns(self) -> Figure:
+        """Longest time between two frames that came back: (longest run + 1) / rate, rounded down; 0 if none was lost.
+
+        The time stamp method of RFC 6201 section 4, by the times when frames were due.
+        """
+        return Figure.of(
+            [
+                (run + 1) * self.sending_ns // offered if run and offered else 0
+                for run, offered in zip(self.longest_run, self.offered, strict=True)
+            ]
+        )
+
+    @computed_field
+    @property
+    def average_ns(self) -> Number | None:
+        """Mean of the times by loss; null unless every repetition lost frames and recovered."""
+        values = [int(value) for value in self.reset_by_loss_ns.values if value is not None]
+        if not values or any(outcome != "recovered" for outcome in self.outcomes):
+            return None
+        return number(Fraction(sum(values), len(values)))
+
+
+class ResetResult(RunResult):
+    """How long the gateway forwards nothing after it was reset."""
+
+    procedure: Literal["reset"] = "reset"
+    kind: Literal["software"]
+    """What was reset."""
+    frames_per_second: int | None = None
+    """Load; null where none is known that passes."""
+    throughput_measured: bool
+    """Whether the load is the lowest throughput that any repetition of the campaign found; else the file names it."""
+    before_ns: int
+    """Sending time before the reset was due."""
+    observe_ns: int
+    """Sending time after that."""
+    repetitions: int = 0
+    """Valid repetitions."""
+    tester_limited: int = 0
+    """Repetitions in which the Tester could not offer the load."""
+    began_ns: tuple[int, ...] = ()
+    """When the command of the reset was started, within some milliseconds."""
+    took_ns: tuple[int, ...] = ()
+    """How long that command took; the gateway may have needed longer, or less."""
+    series: tuple[ResetSeries, ...] = ()
+
+    def own_quantities(self) -> Iterator[Quantity]:
+        """Return the time of each direction and class, by frames lost and by the longest gap."""
+        for series in self.series:
+            where = {
+                "direction": series.direction,
+                "class": series.class_,
+                "load_frames_per_second": self.frames_per_second,
+            }
+            yield self.quantity(
+                f"{self.kind} reset time by loss",
+                "ns",
+                values=series.reset_by_loss_ns.values,
+                where=where,
+                average=series.average_ns,
+                better="lower",
+                is_headline=True,
+            )
+            known = None if series.average_ns is None else series.reset_by_gap_ns.summary
+            yield self.quantity(
+                f"{self.kind} reset time by gap",
+                "ns",
+                values=series.reset_by_gap_ns.values,
+                summary=known,
+                where=where,
+                better="lower",
+            )

@@ -1,0 +1,66 @@
+"""The table [reset] of the campaign file (RFC 2544 section 26.6, RFC 6201 section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from gatemark.config import defaults
+from gatemark.config.load_types import FrameCount
+from gatemark.config.model import Campaign
+from gatemark.config.problems import problem
+from gatemark.config.table import ProcedureTable
+from gatemark.config.types import PositiveDuration
+from gatemark.errors import Problem
+from gatemark.procedures.checks import base_load_problems, length_problems
+
+
+class ResetTable(ProcedureTable):
+    """Reset (RFC 2544 section 26.6, RFC 6201 section 4)."""
+
+    key = "reset"
+    purpose = "measure the reset time"
+    reads = frozenset({"gateway", "testbed"})
+    reads_frame_rate = True
+
+    kind: Literal["software"] = Field("software", description="what is reset: the gateway's software, by its action")
+    before_ns: PositiveDuration = Field(
+        defaults.BEFORE_RESET_NS, alias="before", description="sending time before the reset"
+    )
+    observe_ns: PositiveDuration = Field(
+        defaults.OBSERVE_NS, alias="observe", description="sending time from the reset on"
+    )
+    load: FrameCount | None = Field(
+        None, description="frames/s per direction in place of the throughput that the campaign measures"
+    )
+
+    def phase_two_ns(self, campaign: Campaign) -> int:
+        """Return the sending time of its trials."""
+        return self.before_ns + self.observe_ns
+
+    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """The load is known, and a loop-back has nothing to be reset."""
+        yield from base_load_problems(campaign, self.key, self.load)
+        yield from length_problems(campaign, self.key, self.phase_two_ns(campaign))
+        control = campaign.gateway.control
+        if not campaign.bed.has_gateway:
+            yield problem(campaign, "reset", "makes no sense without a gateway", "leave the table out")
+        elif campaign.bed.takes_control and (control is None or not control.reset):
+            yield problem(
+                campaign,
+                "gateway.control.reset",
+                "is missing: nothing resets the gateway",
+                'write the commands that do, for example reset = "systemctl restart gateway"',
+            )
+
+    def complete_problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """What the recipe must have a command for."""
+        if campaign.bed.has_recipe and "reset" not in campaign.actions:
+            yield problem(
+                campaign,
+                "testbed.recipe",
+                f"{campaign.testbed.recipe} has no command reset, which the table [reset] measures",
+                "copy the recipe and add reset under [commands]",
+            )

@@ -1,1 +1,0 @@
-"""Procedures for stateful gateways (RFC 9693): the metrics of connections themselves."""

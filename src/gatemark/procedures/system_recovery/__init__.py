@@ -1,0 +1,1 @@
+"""System recovery (RFC 2544 section 26.5)."""

@@ -1,0 +1,96 @@
+"""The section of the report about system recovery. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gatemark.procedures.system_recovery.result import RecoverySeries, SystemRecoveryResult
+from gatemark.report.event_words import (
+    MS,
+    average_cell,
+    of_all,
+    outcome_words,
+    traffic_cells,
+    traffic_columns,
+    way_cell,
+)
+from gatemark.report.headline import context_of, not_made
+from gatemark.report.model import ReportPart
+from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.trial_plots import loss_over_time_plot
+from gatemark.report.words import DASH, direction_label, format_count, format_in, run_name
+from gatemark.results.document import ResultDocument
+from gatemark.units import format_duration_ns
+
+TITLE = "System recovery"
+MEANING = (
+    "Time from the fall of the load to the last frame that was lost, by the times when frames were due (RFC 2544"
+    " section 26.5); 0 if none was lost after the fall. Below the average stand the smallest and the largest."
+)
+
+
+def section(document: ResultDocument, runs: Sequence[SystemRecoveryResult]) -> Section:
+    """Return the table of all runs, a row a direction and class."""
+    del document
+    rows = tuple(_row(run, series, runs) for run in runs for series in run.series)
+    names = (*traffic_columns(runs), Column(heading="direction", numeric=False))
+    columns = (
+        *names,
+        Column(heading="throughput,\nframes/s"),
+        Column(heading="overload, frames/s\nfor"),
+        Column(heading="then, frames/s\nfor"),
+        Column(heading=f"recovery time, ms\nminimum {DASH} maximum", strong=True),
+        Column(heading="repe-\ntitions"),
+        Column(heading="frames that\nnever arrived"),
+        Column(heading="last loss before\nthe fall, ms"),
+    )
+    tables = (Table(title=TITLE, columns=columns, rows=rows, names=len(names)),) if rows else ()
+    limited = [
+        f"Run {run.number}, {run.procedure_words}: the Tester was the limit in at least one repetition."
+        for run in runs
+        if run.refused is None and run.limited_by == "tester"
+    ]
+    return Section(title=TITLE, lead=(MEANING,), tables=tables, notes=(*not_made(runs), *limited))
+
+
+def _row(run: SystemRecoveryResult, series: RecoverySeries, runs: Sequence[SystemRecoveryResult]) -> tuple[str, ...]:
+    before = [ns for ns in series.last_loss_before_ns if ns is not None]
+    why = f"not known: {outcome_words(series.outcomes)}"
+    return (
+        *traffic_cells(run, runs),
+        way_cell(run, series.direction, series.class_),
+        f"{format_count(run.throughput)}{'' if run.throughput_measured else ' (stated)'}",
+        f"{format_count(run.overload)}\n{format_duration_ns(run.overload_ns)}",
+        f"{format_count(run.recovery_load)}\n{format_duration_ns(run.observe_ns)}",
+        average_cell(series.average_ns, series.recovery_ns, why),
+        of_all(run.repetitions, run.tester_limited),
+        f"{format_count(sum(series.lost))}\nof {format_count(sum(series.offered))}",
+        format_in(min(before), MS) if before else DASH,
+    )
+
+
+def sentence(part: ReportPart, run: SystemRecoveryResult) -> str:
+    """Return how long frames went on being lost after the overload."""
+    context = f"{context_of(part.document, run)}, {direction_label(run)}"
+    words = "; ".join(_words(run, series) for series in run.series)
+    return (
+        f"System recovery from {format_count(run.overload)} frames/s for {format_duration_ns(run.overload_ns)} to"
+        f" {format_count(run.recovery_load)} frames/s: {words}; {context}."
+    )
+
+
+def _words(run: SystemRecoveryResult, series: RecoverySeries) -> str:
+    way = run.way_word(series.direction)
+    if series.average_ns is None:
+        return f"{way} not known: {outcome_words(series.outcomes)}"
+    return f"{format_in(series.average_ns, MS)} ms {way}, average of {len(series.outcomes)}"
+
+
+def plots(part: ReportPart, runs: Sequence[SystemRecoveryResult]) -> Iterator[Plot]:
+    """Yield loss over time in the first valid trial of each run, with the fall of the load."""
+    for run in runs:
+        trial = next(iter(part.valid_trials_of(run)), None)
+        if trial is not None and run.recovery_load is not None:
+            svg = loss_over_time_plot(trial, (run.overload_ns, run.recovery_load))
+            if (drawn := plot(svg, f"Loss over time in one trial. {run_name(run)}.")) is not None:
+                yield drawn

@@ -1,0 +1,81 @@
+"""The published result of system recovery (RFC 2544 section 26.5). Times are nanoseconds, loads frames/s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import computed_field
+
+from gatemark.results.outcome import Outcome
+from gatemark.results.part import OneWay, Part, TrafficClass
+from gatemark.results.quantity import Quantity
+from gatemark.results.run import RunResult
+from gatemark.stats.summary import Number, number
+
+
+class RecoverySeries(Part):
+    """Recovery of one direction and class; a tuple has one value for each valid repetition."""
+
+    direction: OneWay
+    class_: TrafficClass
+    offered: tuple[int, ...]
+    lost: tuple[int, ...]
+    """Frames that never arrived, in the whole trial."""
+    faulty: tuple[int, ...]
+    """Frames that came back wrong or late. Their place in the trial is not known: see `Outcome`."""
+    outcomes: tuple[Outcome, ...]
+    recovery_ns: tuple[int | None, ...]
+    """B - A: from the fall of the load to the time when the last frame that was lost was due; 0 if none was lost after
+    the fall; null unless recovered."""
+    last_loss_before_ns: tuple[int | None, ...]
+    """How long before the fall of the load the last lost frame was due; null if a frame was lost after the fall."""
+
+    @computed_field
+    @property
+    def average_ns(self) -> Number | None:
+        """Mean recovery time (RFC 2544 section 26.5); null unless every repetition recovered."""
+        known = [ns for ns in self.recovery_ns if ns is not None]
+        if not known or len(known) < len(self.recovery_ns):
+            return None
+        return number(Fraction(sum(known), len(known)))
+
+
+class SystemRecoveryResult(RunResult):
+    """How long frames are still lost after an overload has ended."""
+
+    procedure: Literal["system_recovery"] = "system_recovery"
+    throughput: int | None = None
+    """What the overload is a share of: the median that the campaign found, or the load that the file names."""
+    throughput_measured: bool
+    """Whether the campaign measures it; else the campaign file names it."""
+    overload: int | None = None
+    overload_ns: int
+    """Sending time of the overload."""
+    recovery_load: int | None = None
+    """Half of the overload."""
+    observe_ns: int
+    """Sending time of that load."""
+    repetitions: int = 0
+    """Valid repetitions."""
+    tester_limited: int = 0
+    """Repetitions in which the Tester could not offer the load."""
+    series: tuple[RecoverySeries, ...] = ()
+
+    def own_quantities(self) -> Iterator[Quantity]:
+        """Return the recovery time of each direction and class."""
+        for series in self.series:
+            yield self.quantity(
+                "system recovery time",
+                "ns",
+                values=series.recovery_ns,
+                where={
+                    "direction": series.direction,
+                    "class": series.class_,
+                    "load_frames_per_second": self.overload,
+                },
+                average=series.average_ns,
+                better="lower",
+                is_headline=True,
+            )

@@ -1,0 +1,54 @@
+"""The table [system_recovery] of the campaign file (RFC 2544 section 26.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from gatemark.config import defaults
+from gatemark.config.load_types import FrameCount, ShareOfThroughput
+from gatemark.config.model import Campaign
+from gatemark.config.problems import problem
+from gatemark.config.table import ProcedureTable
+from gatemark.config.types import PositiveDuration
+from gatemark.errors import Problem
+from gatemark.procedures.checks import base_load_problems, length_problems
+from gatemark.units import format_ratio
+
+
+class SystemRecoveryTable(ProcedureTable):
+    """System recovery (RFC 2544 section 26.5)."""
+
+    key = "system_recovery"
+    purpose = "measure the system recovery time"
+    reads_frame_rate = True
+
+    overload: ShareOfThroughput = Field(
+        default_factory=lambda: defaults.OVERLOAD, description="first load as a share of the throughput"
+    )
+    duration_ns: PositiveDuration = Field(
+        defaults.TRIAL_DURATION_NS, alias="duration", description="sending time of the overload"
+    )
+    observe_ns: PositiveDuration = Field(
+        defaults.OBSERVE_NS, alias="observe", description="sending time of half that load after it"
+    )
+    load: FrameCount | None = Field(
+        None, description="frames/s per direction in place of the throughput that the campaign measures"
+    )
+
+    def phase_two_ns(self, campaign: Campaign) -> int:
+        """Return the sending time of its trials."""
+        return self.duration_ns + self.observe_ns
+
+    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """An overload is more than the throughput, and that is known."""
+        yield from base_load_problems(campaign, self.key, self.load)
+        if self.overload <= 1:
+            yield problem(
+                campaign,
+                "system_recovery.overload",
+                f"is {format_ratio(self.overload)} of the throughput, which is no overload",
+                "write more than 100% (RFC 2544 section 26.5 wants 110%)",
+            )
+        yield from length_problems(campaign, self.key, self.phase_two_ns(campaign))

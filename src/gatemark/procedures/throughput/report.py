@@ -1,0 +1,70 @@
+"""The section of the report about throughput. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gatemark.procedures.throughput.result import ThroughputResult
+from gatemark.report.headline import not_made
+from gatemark.report.model import ReportPart
+from gatemark.report.plots import frame_size, plot_against
+from gatemark.report.rate_sentence import rate_sentence
+from gatemark.report.rates import rate_table, searched
+from gatemark.report.self_error import ceiling_notes, no_self_test
+from gatemark.report.table import Plot, Section, plot
+from gatemark.report.trial_plots import search_plot
+from gatemark.report.words import direction_label, run_name
+from gatemark.results.document import ResultDocument
+
+MEANING = (
+    "Highest load at which every frame came back, once and correct (RFC 1242 section 3.17, RFC 2544 section 26.1)."
+    " Loads and rates are frames/s in one direction, also where both directions carry traffic; the sum of both is"
+    " labelled so. Sizes are octets with FCS."
+)
+COLUMNS = (
+    "p1 and p99 are the 1st and 99th percentile (RFC 8219 section 12); with fewer than 100 repetitions they are the"
+    " smallest and the largest value. Dispersion is (p99 - p1) / median. “Passed / failed” is the highest load that"
+    " passed in every repetition and the highest that failed in any."
+)
+
+
+def section(document: ResultDocument, runs: Sequence[ThroughputResult]) -> Section:
+    """Return the table of all runs."""
+    numbers = {run.number for run in runs}
+    tables = tuple(
+        rate_table(f"{name[:1].upper()}{name[1:]}", [one for one in found if one[1].number in numbers])
+        for (name, unit), found in searched([document]).items()
+        if unit == ThroughputResult.unit
+    )
+    notes = (*ceiling_notes(document), *no_self_test(document), *not_made(runs), COLUMNS)
+    return Section(title="Throughput", lead=(MEANING,), tables=tables, notes=notes, in_rate_tables=True)
+
+
+def sentence(part: ReportPart, run: ThroughputResult) -> str:
+    """Return the rate with everything that RFC 2544 section 26.1 asks for."""
+    what = "Rate with loss tolerated (not RFC 2544 throughput)" if run.is_tolerant else "Throughput"
+    return rate_sentence(part, run, what, passed="load", of=direction_label(run))
+
+
+def plots(part: ReportPart, runs: Sequence[ThroughputResult]) -> Iterator[Plot]:
+    """Yield throughput against frame size with the theoretical maximum, and the path of each search."""
+    rows = [row for row in part.document.rows() if row.quantity.run in {run.number for run in runs}]
+    limits = {
+        run.frame_sizes.ipv4 or run.frame_sizes.ipv6 or 0: run.theoretical_maximum.frames_per_second
+        for run in runs
+        if run.theoretical_maximum is not None
+    }
+    sizes = {frame_size(row) for row in rows}
+    caption = "Throughput against frame size: median of the repetitions, bars from the 1st to the 99th percentile."
+    if limits:
+        caption = f"{caption} Dashed: theoretical maximum of the medium (RFC 5180 appendix A.1)."
+    else:
+        caption = f"{caption} No line of the theoretical maximum is drawn; {part.medium}."
+    if not part.is_stateful or len(sizes) > 1:
+        svg = plot_against(rows, "frame_size", name="throughput against frame size", limits=limits, places_min=1)
+        if (drawn := plot(svg, caption)) is not None:
+            yield drawn
+    for run in runs:
+        svg = search_plot(part.trials_of(run), unit="frames/s in one direction")
+        if (drawn := plot(svg, f"Load of every trial. {run_name(run)}.")) is not None:
+            yield drawn

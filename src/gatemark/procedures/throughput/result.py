@@ -1,0 +1,65 @@
+"""The published result of throughput (RFC 2544 section 26.1, RFC 8219 section 7.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import computed_field
+
+from gatemark.results.quantity import Coordinate, Quantity
+from gatemark.results.search import RateResult
+from gatemark.stats.summary import Summary
+
+
+class ThroughputResult(RateResult):
+    """Highest rate at which the loss stays within the tolerance: throughput if that is 0 (RFC 1242 section 3.17)."""
+
+    unit = "frames/s"
+    procedure: Literal["throughput"] = "throughput"
+
+    @computed_field
+    @property
+    def rate_per_direction(self) -> Summary | None:
+        """Only where every repetition has a measured lower bound: never for a Tester-limited run."""
+        return self.rate
+
+    @computed_field
+    @property
+    def rate_sum_of_directions(self) -> Summary | None:
+        """Only bidirectional: twice `rate_per_direction`."""
+        rate = self.rate
+        if rate is None or self.direction != "bidirectional":
+            return None
+        return rate.model_copy(update={"median": 2 * rate.median, "p1": 2 * rate.p1, "p99": 2 * rate.p99})
+
+    @property
+    def is_tolerant(self) -> bool:
+        """Whether lost frames are tolerated: then it is no RFC 2544 throughput."""
+        return self.goal.loss_tolerance > 0
+
+    def own_quantities(self) -> Iterator[Quantity]:
+        """Return the rate."""
+        if not self.repetitions:
+            return
+        yield self.quantity(
+            "rate with loss tolerated" if self.is_tolerant else "throughput",
+            self.unit,
+            values=self.lower_bounds,
+            summary=self.rate,
+            where=self._goal_coordinates(),
+            better="higher",
+            lower_bound=self.lower_bound,
+            upper_bound=self.upper_bound,
+            tester_limited_at=self.tester_limited_at,
+            is_headline=True,
+        )
+
+    def _goal_coordinates(self) -> dict[str, Coordinate]:
+        """Return what makes a frame count as delivered, where it is not what RFC 2544 says."""
+        where: dict[str, Coordinate] = {}
+        if self.is_tolerant:
+            where["loss_tolerance"] = str(self.goal.loss_tolerance)
+        if self.goal.frame_timeout_ns is not None:
+            where["frame_timeout_ns"] = self.goal.frame_timeout_ns
+        return where

@@ -1,0 +1,90 @@
+"""The table [throughput] of the campaign file (RFC 2544 section 26.1, RFC 8219 section 7.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Literal, Self
+
+from pydantic import Field
+
+from gatemark.config import defaults
+from gatemark.config.check import interval_problems
+from gatemark.config.model import Campaign
+from gatemark.config.problems import problem
+from gatemark.config.table import PassRule, ProcedureTable
+from gatemark.config.types import FrameRate, LossRatio, PositiveDuration
+from gatemark.errors import Problem
+from gatemark.procedures.work import ASSUMED_BUFFER_NS
+from gatemark.units import LineShare, format_duration_ns
+
+
+class ThroughputTable(ProcedureTable):
+    """Throughput (RFC 2544 section 26.1, RFC 8219 section 7.1)."""
+
+    key = "throughput"
+    purpose = "measure throughput"
+    reads = frozenset({"trial"})
+    finds_frame_rate = True
+
+    search: Literal["binary", "mlrsearch"] = Field("binary", description="halving, or MLRsearch")
+    maximum: FrameRate | None = Field(
+        None,
+        description="highest load, in frames/s per direction or % of line rate; default: 100%, without a line: found",
+    )
+    minimum: FrameRate = Field(1, description="lowest load, in frames/s per direction or % of line rate")
+    resolution: FrameRate = Field(
+        default_factory=lambda: LineShare(1, 1000),
+        description="gap at which to stop, in frames/s or % of maximum, given or found",
+    )
+    loss_tolerance: LossRatio = Field(
+        default_factory=lambda: Fraction(0), description="loss ratio per direction that still passes; RFC 2544 wants 0%"
+    )
+    search_duration_ns: PositiveDuration = Field(
+        defaults.SEARCH_DURATION_NS,
+        alias="search_duration",
+        description="sending time while searching; the result is confirmed with trial.duration",
+    )
+    frame_timeout_ns: PositiveDuration | None = Field(
+        None, alias="frame_timeout", description="a frame that takes longer counts as lost; default: no limit"
+    )
+
+    @property
+    def is_open_ended(self) -> bool:
+        """Whether the highest rate is left to the line, or to the search."""
+        return self.maximum is None
+
+    @property
+    def pass_rule(self) -> PassRule:
+        """Return when a trial of the search passes."""
+        return PassRule(loss_tolerance=self.loss_tolerance, frame_timeout_ns=self.frame_timeout_ns)
+
+    def phase_two_ns(self, campaign: Campaign) -> int:
+        """Return the sending time of the trials that confirm the result."""
+        return campaign.trial.duration_ns
+
+    def estimate_assumptions(self) -> Iterator[str]:
+        """Say for which gateways MLRsearch is estimated."""
+        if self.search == "mlrsearch":
+            kept = format_duration_ns(ASSUMED_BUFFER_NS)
+            yield f"at most, if the gateway keeps no more than {kept} of frames; MLRsearch needs longer for others"
+
+    def completed(self, campaign: Campaign) -> Self:
+        """Search with trials no longer than those that confirm the result."""
+        if "search_duration_ns" in self.model_fields_set:
+            return self
+        shorter = min(self.search_duration_ns, campaign.trial.duration_ns)
+        return self.model_copy(update={"search_duration_ns": shorter})
+
+    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """Bounds in order, resolution below the maximum, trials of a search no longer than those that confirm it."""
+        yield from interval_problems(
+            campaign, self.key, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution
+        )
+        if self.search_duration_ns > campaign.trial.duration_ns:
+            yield problem(
+                campaign,
+                "throughput.search_duration",
+                "is longer than trial.duration, which confirms the result",
+                "write a time of at most trial.duration",
+            )

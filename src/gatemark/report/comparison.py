@@ -1,0 +1,259 @@
+"""Several campaigns beside each other: plots and tables of the tidy quantities, scale-up over cores, shares. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from gatemark.report.plots import overview_plot, place_words, plot_against
+from gatemark.report.rates import rate_tables
+from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.words import (
+    DASH,
+    format_count,
+    format_in,
+    format_percent,
+    format_spread_in,
+    gateway_cell,
+    mix_words,
+    size_words,
+    unit_of_times,
+)
+from gatemark.results.document import ResultDocument, rows_of
+from gatemark.results.quantity import COORDINATES, Coordinate, Quantity, Row, varying
+from gatemark.stats.series import ratios_to_previous, relative_scale_ups
+from gatemark.technology import TECHNOLOGIES
+
+SHARE_NOTE = (
+    "A share is the median as a part of the median of another campaign with the same traffic: of plain forwarding by as"
+    " many cores if that was measured, else of the first campaign of the same technology."
+)
+SCALE_UP_NOTE = (
+    "Relative scale-up is X(n) / (n X(1)) with n cores, 1 being perfect; below it is the ratio to the median of the"
+    " column before."
+)
+
+WHAT = (
+    "direction", "class", "frame_size_ipv4", "frame_size_ipv6", "foreground_m", "foreground_n", "connections", "alpha",
+    "loss_tolerance", "frame_timeout_ns",
+)  # fmt: skip
+"""Coordinates that must be equal for two figures to be the same measurement."""
+
+
+def headline_rows(documents: Sequence[ResultDocument]) -> dict[tuple[str, str], list[Row]]:
+    """Return what runs were made for, by name and unit of the quantity."""
+    tables: dict[tuple[str, str], list[Row]] = {}
+    for row in rows_of(documents):
+        if row.quantity.is_headline and row.quantity.unit:
+            tables.setdefault((row.quantity.name, row.quantity.unit), []).append(row)
+    return tables
+
+
+def comparison_plots(documents: Sequence[ResultDocument]) -> Iterator[Plot]:
+    """Yield a plot for each quantity that several campaigns have; over cores where they differ in these."""
+    for (name, unit), rows in headline_rows(documents).items():
+        if unit == "%" or len({row.campaign for row in rows}) < 2:
+            continue
+        title = f"{name[:1].upper()}{name[1:]}"
+        caption = f"{title}: median of the repetitions, whiskers from the 1st to the 99th percentile."
+        over_cores = plot_against(rows, "cores", name=f"{name} against cores")
+        for drawn in (
+            plot(overview_plot(rows, name=f"{name} compared"), caption),
+            plot(over_cores, f"{title} against the cores of the gateway."),
+        ):
+            if drawn is not None:
+                yield drawn
+
+
+def comparison_section(documents: Sequence[ResultDocument]) -> Section | None:
+    """Return the tables of several campaigns; None of one alone."""
+    if len(documents) < 2:
+        return None
+    tables = (*rate_tables(documents), *_time_tables(documents), *scale_up_tables(documents), *_shares(documents))
+    return Section(title="All gateways", tables=tables)
+
+
+def _time_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
+    """Yield a table of each delay or time that runs were made for."""
+    for (name, unit), rows in headline_rows(documents).items():
+        if unit != "ns":
+            continue
+        words, unit_ns = unit_of_times(row.quantity.p99 or row.quantity.value for row in rows)
+        others = [name for name in varying(rows) if name not in COORDINATES]
+        headings = (*_TRAFFIC, *(name.replace("_", "\n") for name in others))
+        traffic = [heading for heading in headings if any(_traffic_cell(heading, row) for row in rows)]
+        columns = (
+            Column(heading="gateway", numeric=False),
+            *(Column(heading=heading, numeric=heading not in ("direction", "class")) for heading in traffic),
+            Column(heading=words, strong=True),
+            Column(heading=f"p1 {DASH} p99\ndispersion"),
+            Column(heading="repe-\ntitions"),
+            Column(heading="limited by", numeric=False),
+        )
+        cells = tuple(
+            (
+                gateway_cell(row.gateway, row.campaign),
+                *(_traffic_cell(heading, row) or DASH for heading in traffic),
+                "not measured" if row.quantity.value is None else format_in(row.quantity.value, unit_ns),
+                _spread_cell(row.quantity, unit_ns),
+                str(row.quantity.repetitions),
+                row.quantity.limited_by,
+            )
+            for row in rows
+        )
+        yield Table(title=f"{name[:1].upper()}{name[1:]}, {words}", columns=columns, rows=cells, names=1 + len(traffic))
+
+
+_TRAFFIC = ("connec-\ntions", "IPv4 / IPv6\noctets", "direction", "class", "fore:back-\nground", "load,\nframes/s")
+"""Headings of what a delay or time was measured with; those in which nothing would stand are left out."""
+
+
+def _traffic_cell(heading: str, row: Row) -> str:
+    place = row.place
+    m, n = int(place.get("foreground_m") or 1), int(place.get("foreground_n") or 1)
+    match heading:
+        case "connec-\ntions":
+            return _count(place.get("connections"))
+        case "IPv4 / IPv6\noctets":
+            return size_words(place.get("frame_size_ipv4"), place.get("frame_size_ipv6"))
+        case "direction":
+            return str(place.get("direction") or "")
+        case "class":
+            return str(place.get("class") or "") if m != n else ""
+        case "fore:back-\nground":
+            return mix_words(m, n) if m != n else ""
+        case "load,\nframes/s":
+            return _count(place.get("load_frames_per_second"))
+    return _count(place.get(heading.replace("\n", "_")))
+
+
+def _count(value: Coordinate) -> str:
+    return "" if value is None else format_count(int(value))
+
+
+def _spread_cell(quantity: Quantity, unit_ns: int) -> str:
+    spread = format_spread_in(quantity.p1, quantity.p99, unit_ns)
+    return f"{spread}\n{format_percent(quantity.dispersion_percent)}" if spread else DASH
+
+
+def scale_up_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
+    """Yield a table for each gateway that was measured with one core and with more.
+
+    A gateway with two campaigns with the same number of cores is left out: nothing says which of them counts.
+    """
+    groups: dict[tuple[str, str], list[ResultDocument]] = {}
+    for document in documents:
+        if document.gateway.cores is not None:
+            groups.setdefault((document.gateway.name, document.gateway.technology), []).append(document)
+    for (gateway, _), members in groups.items():
+        by_cores = {member.gateway.cores or 0: member for member in members}
+        if 1 not in by_cores or not len(by_cores) == len(members) > 1:
+            continue
+        counts = sorted(by_cores)
+        medians: dict[tuple[str, ...], dict[int, Fraction]] = {}
+        for count in counts:
+            for row in by_cores[count].rows():
+                if _is_rate(row.quantity):
+                    medians.setdefault(_what(row), {})[count] = Fraction(row.quantity.median or 0)
+        rows = tuple(
+            (", ".join(what), *_scale_up_cells(found, counts))
+            for what, found in medians.items()
+            if 1 in found and len(found) > 1
+        )
+        if rows:
+            columns = (Column(heading="cores", numeric=False), *(Column(heading=str(count)) for count in counts))
+            yield Table(title=f"{gateway} over its cores", columns=columns, rows=rows, notes=(SCALE_UP_NOTE,))
+
+
+def _scale_up_cells(found: dict[int, Fraction], counts: Sequence[int]) -> Iterator[str]:
+    relative = relative_scale_ups(found)
+    steps = ratios_to_previous([found.get(count, Fraction(0)) for count in counts])
+    for count, step in zip(counts, steps, strict=True):
+        if count not in found:
+            yield DASH
+            continue
+        ratio = f"{float(step):.2f}" if step else DASH
+        yield f"{format_count(float(found[count]))}\n{float(relative[count]):.3f}\n{ratio}"
+
+
+def _shares(documents: Sequence[ResultDocument]) -> Iterator[Table]:
+    rows = tuple(share_rows(documents))
+    if rows:
+        columns = (
+            Column(heading="campaign", numeric=False),
+            Column(heading="measured", numeric=False),
+            Column(heading="median", strong=True),
+            Column(heading="dispersion"),
+            Column(heading="share"),
+            Column(heading="of campaign", numeric=False),
+        )
+        yield Table(title="Campaigns compared", columns=columns, rows=rows, names=2, notes=(SHARE_NOTE,))
+
+
+def share_rows(documents: Sequence[ResultDocument]) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each rate that another campaign measured with the same traffic.
+
+    The reference of a translator or NAT is a router with as many cores, if that was measured: the cost of translation.
+    Otherwise it is the first campaign of the same technology with as many cores. Rates that the gateway did not limit
+    have no share.
+    """
+    for document in documents:
+        for row in document.rows():
+            if not _is_rate(row.quantity):
+                continue
+            reference = _reference(documents, document, row)
+            if reference is None:
+                continue
+            share = 100 * Fraction(row.quantity.median or 0) / Fraction(reference.quantity.median or 1)
+            yield (
+                document.name,
+                ", ".join((*_what(row), row.quantity.unit)),
+                format_count(row.quantity.median),
+                format_percent(row.quantity.dispersion_percent),
+                f"{float(share):.2f} %",
+                reference.campaign,
+            )
+
+
+def _reference(documents: Sequence[ResultDocument], document: ResultDocument, row: Row) -> Row | None:
+    """Return the figure that a rate is compared with; None if there is none but itself."""
+    equal = [other for other in documents if other.gateway.cores == document.gateway.cores]
+    routers = [] if _is_router(document) else [other for other in equal if _is_router(other)]
+    same = [other for other in equal if other.gateway.technology == document.gateway.technology]
+    for other in (*routers, *same):
+        for candidate in other.rows():
+            if _is_rate(candidate.quantity) and _key(candidate) == _key(row) and _connections_match(candidate, row):
+                return None if other is document else candidate
+    return None
+
+
+def _is_router(document: ResultDocument) -> bool:
+    return TECHNOLOGIES[document.gateway.technology].is_plain_forwarding
+
+
+def _is_rate(quantity: Quantity) -> bool:
+    """Whether a figure is a rate that the gateway limits."""
+    return (
+        quantity.is_headline
+        and quantity.unit.endswith("/s")
+        and quantity.limited_by == "gateway"
+        and quantity.is_certain
+        and bool(quantity.median)
+    )
+
+
+def _connections_match(reference: Row, row: Row) -> bool:
+    """Whether the numbers of connections are equal; a router has none."""
+    return reference.place.get("connections") in (None, row.place.get("connections"))
+
+
+def _key(row: Row) -> tuple[object, ...]:
+    """What must be equal for two figures to be the same measurement; connections are looked at apart."""
+    return (row.quantity.name, *(row.place.get(name) for name in WHAT if name != "connections"))
+
+
+def _what(row: Row) -> tuple[str, ...]:
+    names = [name for name in WHAT if name != "direction" or row.quantity.unit == "frames/s"]
+    mixed = row.place.get("foreground_m") != row.place.get("foreground_n")
+    names = [name for name in names if mixed or not name.startswith("foreground")]
+    return (row.quantity.name, *place_words(row, names))

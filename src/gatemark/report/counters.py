@@ -1,0 +1,150 @@
+"""Counters of the engine and the test bed: which of them the report shows, where, and which stay in the journal. Pure.
+
+A test holds every counter of a trial's report to one of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from gatemark.report.model import TrialRow
+from gatemark.report.table import Column, Section, Table
+from gatemark.report.words import format_count
+from gatemark.trial.report import TrialReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counter:
+    """A counter that stands in the table of everything that was counted."""
+
+    words: str
+    whose: Literal["gateway", "Tester", "test network", "test bed"]
+    """On whose side the fault is, if it is one."""
+    total: Literal["sum", "largest"] = "sum"
+
+
+COUNTERS: Mapping[str, Counter] = {
+    "counts.duplicate": Counter(words="frames that arrived again", whose="gateway"),
+    "counts.late": Counter(words="correct frames that arrived too late", whose="gateway"),
+    "counts.reordered": Counter(words="frames that arrived after one sent later", whose="gateway"),
+    "counts.reordering_extent_max": Counter(words="largest reordering extent", whose="gateway", total="largest"),
+    "counts.zero_checksum": Counter(words="frames with UDP checksum 0 that counts as correct", whose="gateway"),
+    "loss.runs": Counter(words="runs of successive lost frames", whose="gateway"),
+    "loss.longest_run": Counter(words="longest run of lost frames", whose="gateway", total="largest"),
+    "delay.negative": Counter(words="delays below 0, in no figure", whose="Tester"),
+    "delay.impossible": Counter(words="delays longer than the trial, in no figure", whose="gateway"),
+    "direction.refused": Counter(words="times a port took fewer frames than it was given", whose="Tester"),
+    "direction.gave_up": Counter(words="trials that the Tester ended because it was too late", whose="Tester"),
+    "port.peer_queue_drops": Counter(words="frames dropped at the gateway's end of a veth pair", whose="gateway"),
+    "port.own_drops": Counter(words="frames dropped on the Tester's side of the wire", whose="Tester"),
+    "foreign.other_trial": Counter(words="stragglers of an earlier trial", whose="gateway"),
+    "foreign.neighbour": Counter(words="ARP and neighbour discovery messages", whose="test network"),
+    "foreign.icmp": Counter(words="ICMP errors", whose="gateway"),
+    "foreign.fragment": Counter(words="fragments", whose="gateway"),
+    "foreign.foreign": Counter(words="frames from elsewhere", whose="test network"),
+    "record.testbed_drops": Counter(words="frames dropped in queues towards the Tester", whose="test bed"),
+    "record.gateway_drops": Counter(words="frames dropped in the gateway's own queues", whose="gateway"),
+}
+"""Shown in the table of everything that was counted, by the place of the counter in the record of a trial. A counter
+with several names, such as drops by place, has one row each."""
+
+SHOWN_ELSEWHERE: Mapping[str, str] = {
+    "counts.intended": "table of trials",
+    "counts.offered": "table of trials",
+    "counts.received": "table of trials",
+    "counts.faulty": "table of trials",
+    "counts.lost": "table of trials",
+    "counts.faults": "table of faults by reason",
+    "loss.by_slice": "plots of loss over time",
+    "direction.direction": "table of trials",
+    "direction.frames_per_second": "table of trials",
+    "direction.lateness_max_ns": "table of trials",
+    "direction.lateness_histogram": "plot of lateness",
+    "port.link_up": "reasons of invalid trials",
+    "delay.samples": "tables of delays",
+    "delay.percentiles": "tables of delays",
+    "delay.minimum_ns": "tables of delays",
+    "delay.maximum_ns": "tables of delays",
+    "delay.histogram": "plots of delays",
+    "delay.tags": "table of latency",
+    "delay.variation": "table of inter packet delay variation",
+}
+"""Counters that other tables and plots show, and which."""
+
+JOURNAL_ONLY: Mapping[str, str] = {
+    "loss.first_index": "recovery and reset are computed from it",
+    "loss.last_index": "recovery and reset are computed from it",
+    "loss.first_runs": "for a closer look at one trial",
+    "direction.intended_duration_ns": "follows from the campaign",
+    "direction.sending_ns": "judged for validity",
+}
+"""Counters that stay in the journal, and why."""
+
+
+def count(reports: Iterable[TrialReport], **of_the_record: Mapping[str, int]) -> dict[str, int]:
+    """Return the counters of a trial that are not 0, by place; of one that has several names, by place and name.
+
+    `of_the_record`: drops by place that stand in the record beside the engine's report.
+    """
+    totals: dict[str, int] = {}
+    drops = [(f"record.{name}", by_place) for name, by_place in of_the_record.items()]
+    for place, value in (*(found for report in reports for found in _counters(report)), *drops):
+        for key, number in _named(place, value):
+            largest = COUNTERS[place].total == "largest"
+            totals[key] = max(totals.get(key, 0), number) if largest else totals.get(key, 0) + number
+    return {key: number for key, number in totals.items() if number}
+
+
+def counter_section(trials: Sequence[TrialRow]) -> Section:
+    """Return the table of everything that was counted in valid trials."""
+    counted = [trial for trial in trials if trial.outcome in ("passed", "failed")]
+    rows = tuple(_rows(counted))
+    if not rows:
+        return Section(title="", lead=("Nothing else was counted: every counter is 0 in all valid trials.",))
+    columns = (
+        Column(heading="counted", numeric=False),
+        Column(heading="whose", numeric=False),
+        Column(heading="in all valid trials"),
+        Column(heading="trials"),
+    )
+    note = "Counters that are 0 in every valid trial are left out; the journal holds all of them for each trial."
+    return Section(title="", tables=(Table(title="", columns=columns, rows=rows, notes=(note,)),))
+
+
+def _rows(trials: Sequence[TrialRow]) -> Iterator[tuple[str, ...]]:
+    keys = {key for trial in trials for key in trial.counters}
+    for place, counter in COUNTERS.items():
+        for key in sorted(key for key in keys if key.partition(" ")[0] == place):
+            numbers = [trial.counters[key] for trial in trials if key in trial.counters]
+            name = key.partition(" ")[2]
+            total = max(numbers) if counter.total == "largest" else sum(numbers)
+            words = f"{counter.words} ({name})" if name else counter.words
+            yield words, counter.whose, format_count(total), format_count(len(numbers))
+
+
+def _counters(report: TrialReport) -> Iterator[tuple[str, object]]:
+    """Yield place and value of every counter of a report that has a row."""
+    for direction in report.directions:
+        parts: list[tuple[str, object]] = [("direction", direction)]
+        for _, counts in direction.classes:
+            parts += [("counts", counts), ("loss", counts.loss), ("delay", counts.delay)]
+        yield from _of(parts)
+    for port in report.ports.values():
+        yield from _of([("port", port), ("foreign", port.foreign)])
+
+
+def _of(parts: Sequence[tuple[str, object]]) -> Iterator[tuple[str, object]]:
+    for name, part in parts:
+        for place in COUNTERS:
+            prefix, _, field = place.partition(".")
+            if prefix == name:
+                yield place, getattr(part, field)
+
+
+def _named(place: str, value: object) -> Iterator[tuple[str, int]]:
+    if isinstance(value, Mapping):
+        yield from ((f"{place} {name}", int(number)) for name, number in value.items())
+    elif isinstance(value, int):
+        yield place, int(value)

@@ -1,0 +1,134 @@
+"""The report as one self-contained page: template, tables and inline SVG. Pure: folder contents in, text out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+import jinja2
+
+from gatemark.report import model, words
+from gatemark.report.comparison import comparison_plots, comparison_section
+from gatemark.report.counters import counter_section
+from gatemark.report.headline import Headline, headlines
+from gatemark.report.model import ReportPart, TrialRow
+from gatemark.report.observed import behaviour_section, observations, phase_one_failures
+from gatemark.report.plots import lateness_plot, plot_against
+from gatemark.report.series import series_section
+from gatemark.report.table import Plot, Section, plot
+from gatemark.results.run import RunResult
+from gatemark.results.search import RateResult
+from gatemark.units import format_duration_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chapter:
+    """A section with its plots."""
+
+    section: Section
+    plots: tuple[Plot, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignReport:
+    """One campaign with what its procedures say about it."""
+
+    part: ReportPart
+    sentences: tuple[str, ...]
+    """One for each run, which can stand alone (RFC 2544 section 26.1)."""
+    chapters: tuple[Chapter, ...]
+    """One for each procedure, in the order in which they were run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One campaign as the template wants it."""
+
+    part: ReportPart
+    anchor: str
+    headlines: tuple[Headline, ...]
+    sentences: tuple[str, ...]
+    chapters: tuple[Chapter, ...]
+    observations: tuple[str, ...]
+    behaviour: Section
+    phase_one_failures: tuple[str, ...]
+    counters: Section
+    lateness_plots: tuple[Plot, ...]
+    stateful_runs: tuple[RunResult, ...]
+    searched_runs: tuple[RateResult, ...]
+    """The first run of each procedure that searches for a rate."""
+
+
+def render(reports: Sequence[CampaignReport], *, title: str) -> str:
+    """The whole page of one or several campaigns."""
+    environment = jinja2.Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FunctionLoader(_template),
+    )
+    environment.filters.update(
+        count=words.format_count, time=words.format_time, duration=format_duration_ns, share=words.format_share
+    )
+    environment.globals.update(technology_words=words.technology_words, outcome_mark=outcome_mark)
+    pages = [_page(report, number) for number, report in enumerate(reports, start=1)]
+    documents = [report.part.document for report in reports]
+    return environment.get_template("page.html.j2").render(
+        title=title,
+        pages=pages,
+        several=len(pages) > 1,
+        overview=comparison_section(documents),
+        overview_plots=tuple(comparison_plots(documents)) if len(pages) > 1 else (),
+    )
+
+
+def _template(name: str) -> str:
+    """Text of one of the package's templates."""
+    return resources.files("gatemark.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def outcome_mark(trial: TrialRow) -> str:
+    """Outcome with a sign that survives black-and-white print."""
+    return {"passed": "● passed", "failed": "✕ failed", "invalid": "△ invalid"}.get(trial.outcome, "| cancelled")
+
+
+def _page(report: CampaignReport, number: int) -> Page:
+    part, document = report.part, report.part.document
+    lateness = lateness_plot(model.lateness_histogram(part.trials), _edge)
+    drawn = plot(
+        lateness, "Lateness of every burst that the Tester sent, all trials: its own error in keeping the schedule."
+    )
+    searched = {run.procedure: run for run in reversed(document.runs) if isinstance(run, RateResult)}
+    return Page(
+        part=part,
+        anchor=f"part{number}",
+        headlines=headlines(document),
+        sentences=report.sentences,
+        chapters=(*_series(part), *report.chapters),
+        observations=observations(document),
+        behaviour=behaviour_section(document),
+        phase_one_failures=phase_one_failures(document),
+        counters=counter_section(part.trials),
+        lateness_plots=() if drawn is None else (drawn,),
+        stateful_runs=tuple(run for run in document.runs if run.connections is not None),
+        searched_runs=tuple(searched.values())[::-1],
+    )
+
+
+def _series(part: ReportPart) -> Iterator[Chapter]:
+    """The rates of a stateful gateway over its numbers of connections."""
+    section = series_section(part.document)
+    if section is None:
+        return
+    rates = [row for row in part.document.rows() if row.quantity.is_headline and row.quantity.unit.endswith("/s")]
+    drawn = plot(
+        plot_against(rates, "connections", name="rates against number of connections"),
+        "Rates against number of connections: median of the repetitions, bars from the 1st to the 99th percentile.",
+    )
+    yield Chapter(section=section, plots=() if drawn is None else (drawn,))
+
+
+def _edge(nanoseconds: int) -> str:
+    return "∞" if nanoseconds >= model.UNBOUNDED_NS else words.format_time(nanoseconds)

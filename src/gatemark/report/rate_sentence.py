@@ -1,0 +1,66 @@
+"""One sentence for a run that searched for a rate: rate, size, limit, protocol (RFC 2544 section 26.1). Pure."""
+
+from __future__ import annotations
+
+from gatemark.report.headline import context_of
+from gatemark.report.model import ReportPart
+from gatemark.report.words import (
+    format_bits,
+    format_count,
+    format_share,
+    rate_cell,
+    repeated,
+    tester_limit,
+)
+from gatemark.results.search import RateResult
+from gatemark.units import format_duration_ns
+
+
+def rate_sentence(part: ReportPart, run: RateResult, what: str, *, passed: str, of: str) -> str:
+    """Return the sentence of one run.
+
+    `what` is what is measured, `passed` the word for what is searched for, "load" or "rate"; `of` says of what it is.
+    """
+    (rate,) = (quantity for quantity in run.quantities() if quantity.is_headline)
+    context = f"{context_of(part.document, run)}; {goal_words(run)}; {limit_of_medium(part, run)}"
+    if rate.limited_by == "tester":
+        return f"{what} not measured, {of}: {tester_limit(rate)}, {rate.unit}; {context}."
+    if rate.limited_by == "maximum" and rate.median is None:
+        return f"{what}: {rate_cell(rate)} {rate.unit} {of}; {context}. Some repetitions ended at the chosen maximum."
+    summary = run.rate
+    if summary is None:
+        floor = format_count(run.goal.minimum)
+        return f"{what}: no {passed} from {floor} {rate.unit} up passed, {of}; {context}."
+    both = ""
+    if run.direction == "bidirectional" and rate.unit == "frames/s":
+        both = f" ({format_count(2 * summary.median)} frames/s as the sum of both directions)"
+    least = "at least " if rate.limited_by == "maximum" else ""
+    limit = "the chosen maximum load" if rate.limited_by == "maximum" else "the gateway"
+    return (
+        f"{what}: {least}{format_count(summary.median)} {rate.unit} {of}{both}, {repeated(summary)}; {context}. "
+        f"Limited by {limit}."
+    )
+
+
+def goal_words(run: RateResult) -> str:
+    """The goal in one phrase."""
+    goal = run.goal
+    words = [f"loss tolerance {format_share(goal.loss_tolerance)}"]
+    if goal.duration_ns is not None:
+        words.append(f"trials of {format_duration_ns(goal.duration_ns)} confirm the result")
+    if goal.frame_timeout_ns is not None:
+        words.append(f"frames later than {format_duration_ns(goal.frame_timeout_ns)} count as lost")
+    resolution = max((search.resolution for search in run.repetitions), default=None)
+    words.append(f"resolution {format_count(resolution)} {run.unit}")
+    return ", ".join(words)
+
+
+def limit_of_medium(part: ReportPart, run: RateResult) -> str:
+    """What the medium carries, as far as it is known."""
+    limit = run.theoretical_maximum
+    if limit is None:
+        return part.medium
+    return (
+        f"theoretical maximum {format_count(limit.frames_per_second)} frames/s per direction "
+        f"({limit.frame_octets_largest} octets at {format_bits(limit.line_bits_per_second)}, RFC 5180 appendix A.1)"
+    )

@@ -1,0 +1,74 @@
+"""What `gatemark run` and `gatemark demo` print at their end. Pure but for the printing: documents in, tables out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from gatemark.report.comparison import comparison_section
+from gatemark.report.observed import observations, phase_one_failures
+from gatemark.report.rates import rate_tables
+from gatemark.report.self_error import ceiling_notes, no_self_test
+from gatemark.report.series import series_section
+from gatemark.report.table import Section
+from gatemark.report.terminal import section_text, stdout_console
+from gatemark.results.document import ResultDocument
+
+
+def print_result(
+    reports: Sequence[tuple[ResultDocument, Sequence[Section]]],
+    *,
+    report: str | None,
+    console: Console | None = None,
+) -> None:
+    """Print the tables of a campaign, what stands against a claim, and where the report lies.
+
+    Of several campaigns only what compares them is printed: the rest is in the report.
+    """
+    console = console or stdout_console()
+    documents = [document for document, _ in reports]
+    comparison = comparison_section(documents)
+    if comparison is not None:
+        _print(console, comparison, name="")
+    else:
+        for document, sections in reports:
+            _print_campaign(console, document, sections)
+    _print_notes(console, documents)
+    if report is not None:
+        console.print(Text(f"report: {report}"), soft_wrap=True)
+
+
+def _print_campaign(console: Console, document: ResultDocument, sections: Sequence[Section]) -> None:
+    """Print the rates of a campaign, in the form of RFC 9693 section 6 where it has connections, then what else it
+    measured.
+    """
+    series = series_section(document)
+    rates = tuple(rate_tables([document])) if series is None else series.tables
+    _print(console, Section(title="", tables=rates), name=document.gateway.name)
+    for section in sections:
+        if not section.in_rate_tables:
+            _print(console, section, name=document.gateway.name)
+
+
+def _print(console: Console, section: Section, *, name: str) -> None:
+    for printed in section_text(section, name=name, width=console.width):
+        console.print(printed)
+
+
+def _print_notes(console: Console, documents: Sequence[ResultDocument]) -> None:
+    for document in documents:
+        for sentence in (*observations(document), *phase_one_failures(document), *ceiling_notes(document)):
+            console.print(Text(f"{document.name}: {sentence}"))
+        if document.validity.invalid:
+            console.print(
+                Text(f"{document.name}: {document.validity.invalid} of {document.validity.trials} trials were invalid")
+            )
+        if document.status != "complete":
+            console.print(Text(f"{document.name}: incomplete, {len(document.runs)} of {document.runs_planned} runs"))
+    for note in dict.fromkeys(note for document in documents for note in no_self_test(document)):
+        console.print(Text(note))
+    claims = (document.claim for document in documents)
+    for sentence in dict.fromkeys(said for claim in claims for said in (claim.sentence, claim.informational) if said):
+        console.print(Text(sentence))

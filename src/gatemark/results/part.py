@@ -1,0 +1,74 @@
+"""What every part of `result.json` is built on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema, model_validator
+
+from gatemark.stats.summary import Number, Summary
+
+LimitedBy = Literal["gateway", "tester", "maximum"]
+"""What limited a result. ``tester`` in any repetition: all that is known of the gateway is a lower bound. ``maximum``:
+the highest load allowed passed in a repetition, so the gateway may do more."""
+
+OneWay = Literal["forward", "reverse"]
+TrafficClass = Literal["foreground", "background"]
+"""Frames that the gateway translates, and native IPv6 beside them (RFC 8219 section 5.3)."""
+
+Ratio = Annotated[
+    Fraction,
+    BeforeValidator(Fraction),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": "^[0-9]+(/[0-9]+)?$"}, mode="serialization"),
+]
+"""An exact ratio, published as a fraction: "4/5"."""
+
+
+class Part(BaseModel):
+    """A frozen part of the document; an unknown key is an error.
+
+    Properties decorated with `computed_field` are published for readers and computed again when a document is read, so
+    a figure never contradicts the counts from which it follows.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, alias_generator=lambda name: name.rstrip("_")
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_what_is_computed(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        return {key: value for key, value in data.items() if key not in cls.model_computed_fields}
+
+
+class Figure(Part):
+    """One figure over the repetitions."""
+
+    values: tuple[Number | None, ...]
+    """One for each valid repetition; null where it could not be measured."""
+    summary: Summary | None
+    """Null if any repetition lacks a value."""
+
+    @classmethod
+    def of(cls, values: Sequence[int | None]) -> Self:
+        """The published form of a figure with these values."""
+        known = [value for value in values if value is not None]
+        complete = bool(known) and len(known) == len(values)
+        return cls(values=tuple(values), summary=Summary.of(known) if complete else None)
+
+    @property
+    def missing(self) -> int:
+        """Repetitions without a value."""
+        return sum(value is None for value in self.values)
+
+
+class ReasonPart(Part):
+    """How many trials were invalid, or attempts failed, for this reason."""
+
+    reason: str
+    trials: int

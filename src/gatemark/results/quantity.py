@@ -1,0 +1,171 @@
+"""Quantities: all results as one tidy table, a row for each figure of each run.
+
+Tables, CSV, headline, overview, comparison and plots are functions of these rows; none of them knows a procedure.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gatemark.results.part import LimitedBy
+from gatemark.stats.summary import Number, Summary
+
+Better = Literal["higher", "lower"]
+Coordinate = int | str | None
+
+COORDINATES = (
+    "direction",
+    "class",
+    "frame_size_ipv4",
+    "frame_size_ipv6",
+    "foreground_m",
+    "foreground_n",
+    "connections",
+    "alpha",
+    "loss_tolerance",
+    "frame_timeout_ns",
+    "load_frames_per_second",
+)
+"""What a quantity was measured with, in the order of the columns. `direction` and `class` are those of the figure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """One figure of one run, over its repetitions."""
+
+    run: int
+    procedure: str
+    name: str
+    """Words of the RFC, such as "throughput" or "worst case latency"."""
+    unit: str
+    better: Better | None
+    """Whether more or less of it is better; None where neither is."""
+    coordinates: Mapping[str, Coordinate]
+    """Some of `COORDINATES`, and whatever else the campaign varies."""
+    values: tuple[Number | None, ...] = ()
+    """One for each valid repetition; None where it could not be measured. Empty where the figure has none."""
+    repetitions: int = 0
+    """Valid repetitions that it is made from."""
+    median: Number | None = None
+    """The figure where the RFC asks for the median (RFC 8219 section 12); None if nothing was measured."""
+    p1: Number | None = None
+    p99: Number | None = None
+    dispersion_percent: float | None = None
+    average: Number | None = None
+    """The figure where the RFC asks for the mean (RFC 2544 section 26.5, RFC 9004 section 6.3)."""
+    lower_bound: int | None = None
+    """Highest load that passed in every repetition."""
+    upper_bound: int | None = None
+    """Highest load that failed in any repetition."""
+    limited_by: LimitedBy = "gateway"
+    tester_limited_at: int | None = None
+    refused: str | None = None
+    """Why nothing was measured, as a sentence."""
+    is_certain: bool = True
+    """False where the repetitions are too far apart for it: then it is shown in parentheses and never compared."""
+    is_headline: bool = False
+    """Whether it is what the run was made for: shown large, compared and plotted."""
+
+    @property
+    def value(self) -> Number | None:
+        """The figure: median or average, whichever the RFC asks for."""
+        return self.median if self.average is None else self.average
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it is a figure of the gateway that may be compared."""
+        return self.value is not None and self.limited_by != "tester" and self.is_certain
+
+
+def summarised(summary: Summary | None) -> dict[str, Number | None]:
+    """Return the fields of a quantity that a summary has; none where it is missing."""
+    if summary is None:
+        return {}
+    return {
+        "median": summary.median,
+        "p1": summary.p1,
+        "p99": summary.p99,
+        "dispersion_percent": summary.dispersion_percent,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A quantity with the campaign that it is of."""
+
+    campaign: str
+    gateway: str
+    quantity: Quantity
+    coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
+    """What tells this campaign from others of a series, such as the number of cores of its gateway."""
+
+    @property
+    def place(self) -> dict[str, Coordinate]:
+        """All coordinates: the campaign's and the quantity's."""
+        return {**self.coordinates, **self.quantity.coordinates}
+
+
+def varying(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return the coordinates in which rows differ, in the order of `COORDINATES`, others last."""
+    names = dict.fromkeys((*COORDINATES, *(name for row in rows for name in row.place)))
+    return tuple(name for name in names if len({row.place.get(name) for row in rows}) > 1)
+
+
+FIGURES = (
+    "median",
+    "p1",
+    "p99",
+    "average",
+    "lower_bound",
+    "upper_bound",
+    "limited_by",
+    "tester_limited_at",
+    "refused",
+)
+
+COLUMNS = (
+    "campaign",
+    "gateway",
+    "run",
+    "procedure",
+    "quantity",
+    "unit",
+    "better",
+    *COORDINATES,
+    "repetitions",
+    *FIGURES,
+    "values",
+)
+"""Columns of `result.csv`. A cell is empty where nothing was measured or the column says nothing about the row."""
+
+
+def to_csv(rows: Iterable[Row]) -> str:
+    """Return `result.csv`: a heading line, then one line a quantity."""
+    out = io.StringIO()
+    table = list(rows)
+    known = {*COLUMNS}
+    extra = dict.fromkeys(name for row in table for name in row.place if name not in known)
+    writer = csv.DictWriter(out, (*COLUMNS, *extra), restval="", lineterminator="\n")
+    writer.writeheader()
+    for row in table:
+        quantity = row.quantity
+        writer.writerow(
+            {
+                "campaign": row.campaign,
+                "gateway": row.gateway,
+                "run": quantity.run,
+                "procedure": quantity.procedure,
+                "quantity": quantity.name,
+                "unit": quantity.unit,
+                "better": quantity.better,
+                **row.place,
+                "repetitions": quantity.repetitions,
+                **{name: getattr(quantity, name) for name in FIGURES},
+                "values": " ".join("-" if value is None else str(value) for value in quantity.values),
+            }
+        )
+    return out.getvalue()

@@ -1,0 +1,146 @@
+"""What the results of all procedures have in common: the traffic of the run, its trials, and what limited it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from pydantic import computed_field
+
+from gatemark.results.connections import Connections
+from gatemark.results.part import LimitedBy, OneWay, Part
+from gatemark.results.quantity import Coordinate, Quantity, summarised
+from gatemark.stats.summary import Number, Summary
+from gatemark.units import theoretical_maximum
+
+
+class FrameSizes(Part):
+    """Frame size by family: octets with FCS. A family that is not on the path is null."""
+
+    ipv4: int | None
+    ipv6: int | None
+
+
+class Mix(Part):
+    """Frame i is foreground if and only if i mod n < m (RFC 8219 section 5.3)."""
+
+    m: int
+    n: int
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether there is native background beside the foreground."""
+        return self.m != self.n
+
+
+class TheoreticalMaximum(Part):
+    """Highest frame rate of the medium in one direction (RFC 5180 appendix A.1): floor(bit/s / (8 * (octets + 20)))."""
+
+    line_bits_per_second: int
+    frame_octets_largest: int
+    """The largest frame of any segment of the path, with its VLAN tag: translation changes the size."""
+
+    @computed_field
+    @property
+    def frames_per_second(self) -> int:
+        """Frames per second in one direction."""
+        return theoretical_maximum(self.line_bits_per_second, self.frame_octets_largest)
+
+
+class RunResult(Part):
+    """One run: a procedure with one kind of traffic, all repetitions.
+
+    Loads and rates are frames/s in one direction, or connections/s where connections are established.
+    """
+
+    number: int
+    """From 1, in the order in which runs are measured."""
+    procedure: str
+    direction: Literal["forward", "reverse", "bidirectional"]
+    frame_sizes: FrameSizes
+    mix: Mix
+    theoretical_maximum: TheoreticalMaximum | None
+    """What the medium carries at this frame size; null if its rate is not known."""
+    limited_by: LimitedBy
+    refused: str | None = None
+    """Why the procedure could not be made here, as a sentence; null if it was. `limited_by` is then ``gateway`` if the
+    gateway is the reason (it forwards nothing, or it forwards the line rate), else ``tester``."""
+    connections: Connections | None
+    """Stateful gateways only."""
+    zero_checksum: int | None
+    """Frames accepted with UDP checksum 0x0000 where 0xffff is due (RFC 768); null if none would be accepted."""
+    trials: int
+    """Trials of the run, invalid ones included."""
+    invalid_trials: int
+
+    @property
+    def procedure_words(self) -> str:
+        """The procedure in words."""
+        return self.procedure.replace("_", " ")
+
+    @property
+    def connection_count(self) -> int | None:
+        """Number of connections N; None for stateless gateways and for the capacity."""
+        return None if self.connections is None else self.connections.count
+
+    @property
+    def lowest_tester_limit(self) -> int | None:
+        """Lowest load that the Tester could not offer validly; None if there was none."""
+        return None
+
+    def own_quantities(self) -> Iterable[Quantity]:
+        """Return the figures of the run; nothing where it was refused."""
+        raise NotImplementedError
+
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Return all figures of the run; a run that was refused has one row with the reason."""
+        own = tuple(self.own_quantities())
+        if own or self.refused is None:
+            return own
+        return (self.quantity(self.procedure_words, "", is_headline=True),)
+
+    def quantity(
+        self,
+        name: str,
+        unit: str,
+        *,
+        values: Iterable[Number | None] = (),
+        summary: Summary | None = None,
+        where: Mapping[str, Coordinate] | None = None,
+        **fields: Any,
+    ) -> Quantity:
+        """Return one figure of this run; `where` are coordinates beside those of the run."""
+        gathered = tuple(values)
+        return Quantity(
+            run=self.number,
+            procedure=self.procedure,
+            name=name,
+            unit=unit,
+            coordinates={**self.coordinates(), **(where or {})},
+            values=gathered,
+            **{
+                "repetitions": len(gathered),
+                "better": None,
+                "limited_by": self.limited_by,
+                "refused": self.refused,
+                **summarised(summary),
+                **fields,
+            },
+        )
+
+    def coordinates(self) -> dict[str, Coordinate]:
+        """Return what the run was measured with."""
+        return {
+            "direction": self.direction,
+            "frame_size_ipv4": self.frame_sizes.ipv4,
+            "frame_size_ipv6": self.frame_sizes.ipv6,
+            "foreground_m": self.mix.m,
+            "foreground_n": self.mix.n,
+            "connections": self.connection_count,
+        }
+
+    def way_word(self, direction: OneWay | str) -> str:
+        """One direction in words: upload and download where there is an Initiator (RFC 9693 section 4.7)."""
+        if self.connections is None or direction == "bidirectional":
+            return direction
+        return "upload" if (direction == "forward") == (self.connections.initiator == "left") else "download"

@@ -1,0 +1,99 @@
+"""Results of searches for a rate: the highest load that passes, repetition by repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from pydantic import computed_field
+
+from gatemark.results.part import LimitedBy, Part, Ratio
+from gatemark.results.run import RunResult
+from gatemark.search.goal import Kind, SearchResult
+from gatemark.stats.summary import Summary
+
+
+class SearchGoal(Part):
+    """What a trial had to meet, and how the load was chosen."""
+
+    search: Literal["binary", "mlrsearch"]
+    maximum: int | None
+    """Highest load, tried first; null where the search finds it: it doubles the load until a trial fails."""
+    minimum: int
+    loss_tolerance: Ratio
+    """Exact ratio in [0, 1]; 0 is RFC 2544 throughput."""
+    search_duration_ns: int | None
+    duration_ns: int | None
+    """Sending time of the trials that confirm the result; null where it follows from rate and connections."""
+    frame_timeout_ns: int | None = None
+    """A correct frame that arrived later than this after it was sent did not count as delivered; null: no limit."""
+
+
+class RateResult(RunResult):
+    """A run that searches for the highest rate that passes."""
+
+    unit: ClassVar[Literal["frames/s", "connections/s"]]
+    goal: SearchGoal
+    repetitions: tuple[SearchResult, ...]
+    """One search each."""
+
+    @property
+    def is_validated(self) -> bool:
+        """Whether what passed was checked again afterwards."""
+        return False
+
+    @property
+    def lower_bounds(self) -> tuple[int, ...]:
+        """Highest load that passed in each repetition, 0 where none did."""
+        return tuple(search.lower_bound or 0 for search in self.repetitions)
+
+    @property
+    def proven(self) -> int:
+        """Rate that every repetition proved; 0 if there is none. Where the Tester was the limit, more may pass."""
+        return min(self.lower_bounds, default=0)
+
+    @property
+    def rate(self) -> Summary | None:
+        """The rate over the repetitions; None unless it was measured in all of them in the same way.
+
+        A repetition that ended at the maximum and one that did not are never summarised together.
+        """
+        kinds = {search.kind for search in self.repetitions}
+        if not kinds or "tester_limited" in kinds or kinds == {"nothing_passes"}:
+            return None
+        if "maximum_passed" in kinds and len(kinds) > 1:
+            return None
+        return Summary.of(self.lower_bounds)
+
+    @computed_field
+    @property
+    def lower_bound(self) -> int | None:
+        """Smallest load that passed over the repetitions; null unless one passed in each."""
+        bounds = [search.lower_bound for search in self.repetitions if search.lower_bound is not None]
+        return min(bounds) if bounds and len(bounds) == len(self.repetitions) else None
+
+    @computed_field
+    @property
+    def upper_bound(self) -> int | None:
+        """Largest load that failed over the repetitions."""
+        bounds = (search.upper_bound for search in self.repetitions if search.upper_bound is not None)
+        return max(bounds, default=None)
+
+    @computed_field
+    @property
+    def tester_limited_at(self) -> int | None:
+        """Lowest load at which the Tester was the limit."""
+        limits = (search.tester_limited_at for search in self.repetitions if search.tester_limited_at is not None)
+        return min(limits, default=None)
+
+    @property
+    def lowest_tester_limit(self) -> int | None:
+        """Lowest load at which the Tester was the limit."""
+        return self.tester_limited_at
+
+
+def limited_by(kinds: Sequence[Kind]) -> LimitedBy:
+    """Return what limited a run of searches: the Tester in any repetition spoils the claim of all."""
+    if "tester_limited" in kinds:
+        return "tester"
+    return "maximum" if "maximum_passed" in kinds else "gateway"

@@ -1,0 +1,38 @@
+"""Every counter of the engine and of the test bed is shown in the report or declared to stay in the journal."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from gatemark.report.counters import COUNTERS, JOURNAL_ONLY, SHOWN_ELSEWHERE
+from gatemark.trial import report
+from gatemark.trial.record import TrialRecord
+
+PLACES: dict[str, type[BaseModel]] = {
+    "counts": report.Counts,
+    "loss": report.LossFacts,
+    "delay": report.DelayFacts,
+    "direction": report.DirectionResult,
+    "port": report.PortFacts,
+    "foreign": report.Foreign,
+}
+"""Where counters stand in the report of a trial."""
+
+HOLDERS = {"counts.loss", "counts.delay", "direction.foreground", "direction.background", "port.foreign"}
+"""Keys that hold other places, and are no counters."""
+
+
+def counters() -> set[str]:
+    names = {f"{place}.{name}" for place, model in PLACES.items() for name in model.model_fields}
+    drops = {f"record.{name}" for name in TrialRecord.model_fields if name.endswith("_drops")}
+    return (names | drops) - HOLDERS
+
+
+def test_every_counter_is_shown_or_declared_journal_only() -> None:
+    assert counters() - {*COUNTERS, *SHOWN_ELSEWHERE, *JOURNAL_ONLY} == set()
+
+
+def test_no_counter_is_declared_that_does_not_exist_or_twice() -> None:
+    declared = [*COUNTERS, *SHOWN_ELSEWHERE, *JOURNAL_ONLY]
+    assert set(declared) - counters() == set()
+    assert len(declared) == len(set(declared))

@@ -1,0 +1,132 @@
+"""A procedure is one folder and one row of the registry: nothing else knows its name, and no folder knows another."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gatemark.procedures.procedure import Procedure
+from gatemark.procedures.registry import PROCEDURES
+
+PACKAGE = Path(__file__).parents[2] / "src" / "gatemark"
+FOLDERS = sorted(path.name for path in (PACKAGE / "procedures").iterdir() if (path / "run.py").is_file())
+
+NAMES = {*PROCEDURES, *(row.table.key for row in PROCEDURES.values())}
+"""Names of procedures and of their tables in the campaign file."""
+
+LISTS = ("calibrate", "procedures/registry.py")
+"""Where any procedure may be named: the registry, and the calibration, which checks procedures by name."""
+
+ROLES: dict[str, set[str]] = {
+    "table": {"config", "errors", "procedures.checks", "procedures.work", "search", "units"},
+    "run": {"config", "errors", "procedures", "results", "search", "stats", "trial", "units"},
+    "result": {"results", "search", "stats", "units"},
+    "report": {"report", "results", "stats", "units"},
+    "plots": {"report", "results", "stats", "units"},
+}
+"""Files of a procedure's folder, and what they may import besides each other."""
+
+SAME_FOLDER: dict[str, set[str]] = {
+    "table": set(),
+    "run": {"table", "result"},
+    "result": set(),
+    "report": {"result", "plots"},
+    "plots": {"result"},
+}
+"""Files of the same folder that a file may import."""
+
+
+def sources() -> Iterator[tuple[str, str]]:
+    for path in sorted(PACKAGE.rglob("*")):
+        if path.suffix in (".py", ".j2"):
+            yield str(path.relative_to(PACKAGE)), path.read_text(encoding="utf-8")
+
+
+def words_of(text: str) -> Iterator[tuple[int, str]]:
+    """Every attribute, and every string that is no docstring, with its line."""
+    tree = ast.parse(text)
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
+            yield node.lineno, node.value
+        elif isinstance(node, ast.Attribute) and "_" in node.attr:
+            yield node.lineno, node.attr
+
+
+ENGLISH = {"delay", "reset"}
+"""Procedures whose names are also the plain word for a fact about a frame, and for what is done to a gateway."""
+
+
+def names_procedure(words: str, names: set[str]) -> bool:
+    """Whether a string is the name of one of these procedures, or has one in it that is no English word."""
+    unmistakable = "|".join(name for name in names if "_" in name)
+    return words in names - ENGLISH or re.search(rf"(?<![a-z_])({unmistakable})(?![a-z_])", words) is not None
+
+
+def names_of_folder(name: str) -> set[str]:
+    """Names of the procedures in whose folder a file lies."""
+    own = [row for row in PROCEDURES.values() if name.startswith(f"procedures/{folder_of(row)}/")]
+    return {*(row.name for row in own), *(row.table.key for row in own)}
+
+
+def folder_of(row: Procedure) -> str:
+    return row.run.__name__.split(".")[2]
+
+
+def test_a_procedure_is_named_nowhere_but_in_its_folder_and_the_registry() -> None:
+    wrong = [
+        f"{name}:{line}: {words[:80]}"
+        for name, text in sources()
+        if not name.startswith(LISTS)
+        for line, words in (words_of(text) if name.endswith(".py") else enumerate(text.splitlines(), 1))
+        if names_procedure(words, NAMES - names_of_folder(name))
+    ]
+    assert wrong == []
+
+
+def test_every_folder_has_a_row_and_every_row_a_folder() -> None:
+    assert {folder_of(row) for row in PROCEDURES.values()} == set(FOLDERS)
+
+
+def test_only_the_registry_and_the_calibration_import_a_procedure() -> None:
+    wrong = [
+        f"{name} imports {module}"
+        for name, text in sources()
+        if name.endswith(".py") and not name.startswith((*LISTS, *(f"procedures/{folder}/" for folder in FOLDERS)))
+        for module in imported(text)
+        if module.startswith(tuple(f"gatemark.procedures.{folder}" for folder in FOLDERS))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_arrows_inside_a_folder(folder: str) -> None:
+    files = {path.stem: path for path in (PACKAGE / "procedures" / folder).glob("*.py") if path.stem != "__init__"}
+    assert set(files) <= set(ROLES)
+    assert {"table", "run", "result", "report"} <= set(files)
+    home = f"gatemark.procedures.{folder}."
+    wrong = []
+    for stem, path in files.items():
+        for module in imported(path.read_text(encoding="utf-8")):
+            if module.startswith(home):
+                allowed = module.removeprefix(home).partition(".")[0] in SAME_FOLDER[stem]
+            elif module.startswith(tuple(f"gatemark.procedures.{other}." for other in FOLDERS)):
+                allowed = False
+            else:
+                allowed = any(f"{module}.".startswith(f"gatemark.{package}.") for package in ROLES[stem])
+            if not allowed:
+                wrong.append(f"{folder}/{stem}.py imports {module}")
+    assert wrong == []
+
+
+def imported(text: str) -> Iterator[str]:
+    """Modules of gatemark that a file imports."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gatemark."):
+            home = PACKAGE.parent / str(node.module).replace(".", "/")
+            modules = [alias.name for alias in node.names if (home / f"{alias.name}.py").is_file()]
+            yield from (f"{node.module}.{name}" for name in modules) if modules else (str(node.module),)
