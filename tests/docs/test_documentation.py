@@ -225,7 +225,7 @@ def test_every_section_of_the_result_keys_is_known() -> None:
 def test_every_column_of_the_tidy_table_is_documented() -> None:
     section = sections_of(RESULT_KEYS)["result.csv"]
     columns, quantities = section.split("The quantities;")
-    assert list(rows_of(columns)) == [*COLUMNS, "cores"]
+    assert list(rows_of(columns)) == [*COLUMNS, "burst_frames", "cores"]
     assert set(rows_of(quantities)) == set(PROCEDURES)
 
 

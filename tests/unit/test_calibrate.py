@@ -121,7 +121,7 @@ def test_there_are_checks_of_every_procedure_each_with_its_own_name() -> None:
     checks = all_checks()
     assert {check.procedure for check in checks} == {
         "self_latency", "throughput", "frame_loss", "frame_timeout", "delay", "back_to_back",
-        "system_recovery", "reset",
+        "bursty_traffic", "system_recovery", "reset",
         "connection_establishment_rate", "validated_connection_establishment_rate",
         "connection_tracking_table_capacity", "faults",
     }  # fmt: skip

@@ -26,6 +26,7 @@ from stateful_documents import (
     terminal_of,
 )
 
+from gatemark.procedures.bursty_traffic.result import BurstSize
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
 from gatemark.procedures.delay.result import DelayPoint, DelaySeries, DelayVariation, Latency
 from gatemark.procedures.frame_loss.result import ClassLoss, LossPoint
@@ -145,6 +146,17 @@ def burst_run(*bursts: BurstResult, **changes: Any) -> RunResult:
         "throughput": 750_000,
     }
     return stateless("back_to_back", **{**fields, **changes})
+
+
+def bursty_run() -> RunResult:
+    """Two sizes of bursts; of the larger one a repetition reached the maximum and one did not."""
+    mixed = (search(1_000_000, "maximum_passed"), search(500_000))
+    sizes = (
+        BurstSize(frames=16, line_rate=1_000_000, repetitions=(search(500_000), search(500_000))),
+        BurstSize(frames=64, line_rate=1_000_000, repetitions=mixed),
+    )
+    fields = {"line_rate": 1_000_000, "search_duration_ns": SECOND, "duration_ns": 60 * SECOND, "sizes": sizes}
+    return stateless("bursty_traffic", **fields)
 
 
 def recovery_run(*recovery_ns: int | None) -> RunResult:
@@ -347,8 +359,20 @@ class TestEachKindOfResult:
         (written,) = csv.DictReader(io.StringIO(to_csv(gateway("one", result).rows())))
         assert (written["refused"], written["median"], written["average"]) == (row.refused, "", "")
 
+    def test_bursty_traffic(self) -> None:
+        small, large = bursty_run().quantities()
+        assert {(gap.name, gap.unit, gap.better) for gap in (small, large)} == {
+            ("smallest gap between bursts", "ns", "lower")
+        }
+        assert places([small, large]) == [{"burst_frames": 16}, {"burst_frames": 64}]
+        # 16 frames at 500,000 frames/s, less 16 frames at 1,000,000 frames/s: 32 µs less 16 µs
+        assert (small.values, small.median, small.repetitions) == ((16_000, 16_000), 16_000, 2)
+        assert (small.limited_by, small.is_headline, large.is_headline) == ("gateway", False, True)
+        assert (large.values, large.median, large.limited_by) == ((), None, "maximum")
+
     def test_every_procedure_is_here(self) -> None:
         runs = (*all_kinds().runs, loss_run(), delay_run(), burst_run(), recovery_run(1), reset_run("recovered"))
+        runs = (*runs, bursty_run())
         assert {result.procedure for result in runs} == set(PROCEDURES)
 
 

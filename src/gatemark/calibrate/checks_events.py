@@ -7,6 +7,7 @@ from fractions import Fraction
 from gatemark.calibrate import truth
 from gatemark.calibrate.model import Check, Comparison, Evidence
 from gatemark.procedures.back_to_back.result import BackToBackResult
+from gatemark.procedures.bursty_traffic.result import BurstyTrafficResult, gap_ns
 from gatemark.procedures.reset.result import ResetResult
 from gatemark.procedures.system_recovery.result import SystemRecoveryResult
 from gatemark.refdut.document import Flow
@@ -22,9 +23,11 @@ def event_checks(*, quick: bool) -> list[Check]:
     """Return the checks of bursts, recovery and reset."""
     bursts = ((20_000, 500), (20_000, 1000), (10_000, 400))
     recoveries, resets = (50 * MS, 200 * MS, 400 * MS), (100 * MS, 300 * MS, 700 * MS)
+    gaps = (256, 128, 512)
     most = 1 if quick else 3
     return [
         *(_back_to_back(capacity, queue) for capacity, queue in bursts[:most]),
+        *(_bursty_traffic(burst) for burst in gaps[:most]),
         *(_recovery(time_ns) for time_ns in recoveries[:most]),
         *(_reset(time_ns) for time_ns in resets[:most]),
     ]
@@ -71,6 +74,52 @@ def _back_to_back(capacity: int, queue: int) -> Check:
                 "search_duration": "500ms",
             },
             "back_to_back": {"ceiling": "500ms", "resolution": resolution, "bursts": 2, "wait": "100ms"},
+        },
+        compare=compare,
+        poll_gap_max_ns=min(GAP_NS_MAX, queue * truth.SECOND_NS // (4 * capacity)),
+    )
+
+
+def _bursty_traffic(burst: int) -> Check:
+    """Return a check of a gateway that forwards half the line rate and keeps what it cannot forward at once."""
+    capacity, queue, duration_ns = 10_000, 400, truth.SECOND_NS
+    line = 2 * capacity
+    resolution = capacity // 50
+    true = truth.smallest_gap(line, capacity, queue, burst, duration_ns)
+
+    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+        found = seen.result(BurstyTrafficResult)
+        # The load that passes is up to a resolution below the true one. While one side is late, frames are served that
+        # would have found the queue full, or the other way round.
+        load = burst * truth.SECOND_NS / (true + Fraction(burst * truth.SECOND_NS, line))
+        slack = Fraction(capacity * seen.unsteadiness_ns, duration_ns) + 2
+        lowest, highest = (
+            gap_ns(burst, int(load - resolution - slack), line),
+            gap_ns(burst, int(load + slack) + 1, line),
+        )
+        gaps = found.sizes[0].gaps_ns if found is not None and found.sizes else ()
+        return tuple(
+            Comparison(
+                quantity=f"smallest gap after {burst} frames",
+                unit="ns",
+                true=true,
+                measured=gap,
+                allowed_below=true - highest,
+                allowed_above=lowest - true,
+            )
+            for gap in (gaps or (None,))
+        )
+
+    return Check(
+        procedure="bursty_traffic",
+        name=f"bursty-traffic-{burst}",
+        truth=f"capacity {capacity} frames/s, queue {queue}, line {line} frames/s, bursts of {burst} frames",
+        technology="router44",
+        forward=Flow(capacity=capacity, queue=queue),
+        tables={
+            "trial": {"duration": "1s"},
+            "line": {"rate": line * 8 * LINE_OCTETS},
+            "bursty_traffic": {"frames": [burst], "resolution": resolution, "search_duration": "1s"},
         },
         compare=compare,
         poll_gap_max_ns=min(GAP_NS_MAX, queue * truth.SECOND_NS // (4 * capacity)),

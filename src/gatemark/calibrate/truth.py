@@ -37,6 +37,17 @@ def longest_burst(line: int, capacity: int, queue: int) -> Fraction:
     return 1 + Fraction(queue * line, line - capacity)
 
 
+def smallest_gap(line: int, capacity: int, queue: int, burst: int, duration_ns: int) -> Fraction:
+    """Return the smallest gap between bursts of n frames at line rate L without loss in a trial of this length, ns.
+
+    A burst leaves n (1 - C / L) frames in the gateway, so at a load r in the long run, after T seconds, the last frame
+    must not find more than `queue`: (r - C) T + n (1 - C / L) = queue. The gap is n / r - n / L.
+    """
+    left = queue - burst * (1 - Fraction(capacity, line))
+    load = throughput(capacity, 0, duration_ns) + left * SECOND_NS / duration_ns
+    return burst * SECOND_NS * (1 / load - Fraction(1, line))
+
+
 def establishment_rate(tokens_per_second: int, burst: int, connections: int) -> Fraction:
     """Return the highest rate at which all N connections are established, connections/s.
 

@@ -15,6 +15,10 @@ from gatemark.procedures.back_to_back import report as back_to_back_report
 from gatemark.procedures.back_to_back import run as back_to_back
 from gatemark.procedures.back_to_back.result import BackToBackResult
 from gatemark.procedures.back_to_back.table import BackToBackTable
+from gatemark.procedures.bursty_traffic import report as bursty_traffic_report
+from gatemark.procedures.bursty_traffic import run as bursty_traffic
+from gatemark.procedures.bursty_traffic.result import BurstyTrafficResult
+from gatemark.procedures.bursty_traffic.table import BurstyTrafficTable
 from gatemark.procedures.cells import any_count, smallest_upload, upload_cells
 from gatemark.procedures.connection_establishment_rate import report as establishment_report
 from gatemark.procedures.connection_establishment_rate import run as establishment
@@ -103,6 +107,14 @@ _ROWS = (
         run=back_to_back,
         result=BackToBackResult,
         report=back_to_back_report,
+    ),
+    Procedure(
+        name="bursty_traffic",
+        standard="RFC 2544",
+        table=BurstyTrafficTable,
+        run=bursty_traffic,
+        result=BurstyTrafficResult,
+        report=bursty_traffic_report,
     ),
     Procedure(
         name="system_recovery",

@@ -1,0 +1,1 @@
+"""Bursty traffic (RFC 2544 section 21)."""

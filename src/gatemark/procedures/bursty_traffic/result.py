@@ -1,0 +1,115 @@
+"""The published result of bursty traffic (RFC 2544 section 21): one entry for each size of bursts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import computed_field
+
+from gatemark.results.part import LimitedBy, Part
+from gatemark.results.quantity import Quantity
+from gatemark.results.run import RunResult
+from gatemark.results.search import limited_by
+from gatemark.search.goal import SearchResult
+from gatemark.stats.summary import Number, Summary, number
+from gatemark.units import NANOSECONDS_PER_SECOND
+
+
+class BurstSize(Part):
+    """What searches with bursts of one size found."""
+
+    frames: int
+    """Frames of each burst."""
+    line_rate: int
+    """Rate inside a burst, frames/s in one direction."""
+    repetitions: tuple[SearchResult, ...]
+    """One search each, for the highest load in the long run, frames/s in one direction."""
+
+    @property
+    def limited_by(self) -> LimitedBy:
+        """What limited the searches."""
+        return limited_by([search.kind for search in self.repetitions])
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether every repetition found a gap, and all in the same way."""
+        return {search.kind for search in self.repetitions} in ({"found"}, {"maximum_passed"})
+
+    @computed_field
+    @property
+    def gaps_ns(self) -> tuple[Number, ...]:
+        """Smallest gap without loss in each repetition: from the end of a burst to the start of the next one.
+
+        Empty unless every repetition found one; 0 where bursts without a gap, a load at line rate, pass.
+        """
+        return tuple(number(gap) for gap in self._gaps())
+
+    @computed_field
+    @property
+    def gap_ns(self) -> Summary | None:
+        """The same over the repetitions."""
+        gaps = self._gaps()
+        return Summary.of(gaps) if gaps else None
+
+    def _gaps(self) -> tuple[Fraction, ...]:
+        if not self.is_measured:
+            return ()
+        return tuple(gap_ns(self.frames, search.lower_bound or 1, self.line_rate) for search in self.repetitions)
+
+    @property
+    def lower_bound(self) -> int | None:
+        """Highest load that passed in every repetition, frames/s."""
+        bounds = [search.lower_bound for search in self.repetitions if search.lower_bound is not None]
+        return min(bounds) if bounds and len(bounds) == len(self.repetitions) else None
+
+    @property
+    def upper_bound(self) -> int | None:
+        """Highest load that failed in any repetition, frames/s."""
+        return max((search.upper_bound for search in self.repetitions if search.upper_bound is not None), default=None)
+
+    @property
+    def tester_limited_at(self) -> int | None:
+        """Lowest load at which the Tester was the limit, frames/s."""
+        limits = (search.tester_limited_at for search in self.repetitions if search.tester_limited_at is not None)
+        return min(limits, default=None)
+
+
+class BurstyTrafficResult(RunResult):
+    """Smallest gaps between bursts at line rate with which no frame is lost."""
+
+    procedure: Literal["bursty_traffic"] = "bursty_traffic"
+    line_rate: int | None = None
+    """Rate inside a burst, frames/s in one direction; null where it is not known."""
+    search_duration_ns: int
+    """Sending time of the trials that look for a result."""
+    duration_ns: int
+    """Sending time of the trials that confirm it."""
+    sizes: tuple[BurstSize, ...] = ()
+    """In the order of the campaign file; none where the run was refused."""
+
+    @property
+    def lowest_tester_limit(self) -> int | None:
+        """Lowest load at which the Tester was the limit, frames/s."""
+        return min((size.tester_limited_at for size in self.sizes if size.tester_limited_at is not None), default=None)
+
+    def own_quantities(self) -> Iterator[Quantity]:
+        """Return the gap of each size of bursts; the largest bursts are what the run is shown by."""
+        for size in self.sizes:
+            yield self.quantity(
+                "smallest gap between bursts",
+                "ns",
+                values=size.gaps_ns,
+                summary=size.gap_ns,
+                where={"burst_frames": size.frames},
+                better="lower",
+                limited_by=size.limited_by,
+                tester_limited_at=size.tester_limited_at,
+                is_headline=size.frames == max(other.frames for other in self.sizes),
+            )
+
+
+def gap_ns(frames: int, load: int, line_rate: int) -> Fraction:
+    """Return the gap between bursts at line rate that make up a load, nanoseconds; both rates in frames/s."""
+    return frames * NANOSECONDS_PER_SECOND * (Fraction(1, load) - Fraction(1, line_rate))

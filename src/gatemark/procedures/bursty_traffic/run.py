@@ -1,0 +1,115 @@
+"""Bursty traffic: the smallest gap between bursts at line rate with which no frame is lost (RFC 2544 section 21).
+
+The load that the direction has in the long run is what is searched for: bursts of N frames at line rate L that begin
+every N / r seconds are a load of r frames/s, and leave a gap of N / r - N / L seconds between each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gatemark.config.model import Campaign
+from gatemark.errors import ConfigError
+from gatemark.procedures.bursty_traffic.result import BurstSize, BurstyTrafficResult
+from gatemark.procedures.bursty_traffic.table import BURST_FRAMES, BurstyTrafficTable
+from gatemark.procedures.loads import resolution_of
+from gatemark.procedures.measured import MeasureStep
+from gatemark.procedures.phase_one import add_phase_one, rate_before
+from gatemark.procedures.procedure import RunTrials
+from gatemark.procedures.work import LeastAndMost, Work, binary_search_work
+from gatemark.results.document import Deviation
+from gatemark.results.search import limited_by
+from gatemark.search import binary
+from gatemark.search.goal import Goal, SearchResult, sending_ns
+from gatemark.trial.cell import Run
+from gatemark.trial.form import Bursts, TrialForm
+from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
+
+NO_LINE_RATE = "bursts are sent at line rate, which is not known: the port does not report it, and line.rate is not set"
+
+
+def measure(trials: RunTrials) -> BurstyTrafficResult:
+    """Search once for each size of bursts in each repetition. Refused where the line rate is not known."""
+    campaign, line = trials.campaign, trials.line_maximum
+    table = campaign.table(BurstyTrafficTable)
+    known = {"search_duration_ns": table.search_duration_ns, "duration_ns": campaign.trial.duration_ns}
+    if line is None:
+        return BurstyTrafficResult(**trials.facts(), **known, limited_by="tester", refused=NO_LINE_RATE)
+    rate = rate_before(campaign, trials.run.cell, trials.earlier, phase_two_ns=campaign.trial.duration_ns)
+    searches: dict[int, list[SearchResult]] = {frames: [] for frames in table.frames}
+    for repetition in trials.repetitions():
+        for frames, results in searches.items():
+            steps = trials.steps(repetition, connections_per_second=rate, form=burst_form(frames, line))
+            goal = burst_goal(campaign, frames, line)
+            results.append(search_once(goal, steps))
+    return BurstyTrafficResult(
+        **trials.facts(),
+        **known,
+        limited_by=limited_by([search.kind for results in searches.values() for search in results]),
+        line_rate=line,
+        sizes=tuple(
+            BurstSize(frames=frames, line_rate=line, repetitions=tuple(results)) for frames, results in searches.items()
+        ),
+    )
+
+
+def search_once(goal: Goal, measure_step: MeasureStep) -> SearchResult:
+    """Search once. The only effects are those of `measure_step`, which must judge without tolerance."""
+    return binary.search(goal, lambda step: measure_step(step).observation)
+
+
+def burst_form(frames: int, line_rate: int) -> TrialForm:
+    """Return what the trials with bursts of `frames` have in common.
+
+    A burst that leaves later than it lasts runs into the one that follows it, so that the gap is not the one that is
+    tried: such a trial does not count.
+    """
+    return TrialForm(
+        bursts=Bursts(frames=frames, frames_per_second=line_rate), lateness_max_ns=sending_ns(frames, line_rate)
+    )
+
+
+def burst_goal(campaign: Campaign, frames: int, line_rate: int) -> Goal:
+    """Return what the search with bursts of `frames` looks for; every trial has at least two of them.
+
+    Raises ConfigError if the trials are too short for that.
+    """
+    table = campaign.table(BurstyTrafficTable)
+    least = frames * NANOSECONDS_PER_SECOND // table.search_duration_ns + 1
+    if least >= line_rate:
+        raise ConfigError(
+            what=f"a trial of {format_duration_ns(table.search_duration_ns)} has no time for two bursts of {frames}"
+            f" frames at the line rate of {line_rate} frames/s",
+            where=f"{campaign.source}: bursty_traffic.search_duration",
+            fix="write a longer time, or fewer frames",
+        )
+    resolution = resolution_of(campaign, "bursty_traffic.resolution", table.resolution, line_rate, "frames/s")
+    assert isinstance(resolution, int), "the maximum of the search is known"
+    return Goal(
+        maximum=line_rate,
+        minimum=least,
+        resolution=resolution,
+        search_duration_ns=table.search_duration_ns,
+        trial_duration_ns=campaign.trial.duration_ns,
+    )
+
+
+def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
+    """Return the least and the most work of the searches of all sizes; none where the line rate is not known."""
+    least, most = Work(), Work()
+    if line_maximum is not None:
+        for frames in campaign.table(BurstyTrafficTable).frames:
+            goal = burst_goal(campaign, frames, line_maximum)
+            fewest, longest = binary_search_work(goal, campaign.trial.waits_ns)
+            least, most = least + fewest, most + longest
+    both = least * campaign.repetitions, most * campaign.repetitions
+    return add_phase_one(campaign, run.cell, line_maximum, both)
+
+
+def deviations(campaign: Campaign) -> Iterator[Deviation]:
+    """Yield what is done otherwise than RFC 2544 section 21 says."""
+    missing = [str(frames) for frames in BURST_FRAMES if frames not in campaign.table(BurstyTrafficTable).frames]
+    if missing:
+        yield Deviation(
+            sentence=f"No bursts of {', '.join(missing)} frames are sent (RFC 2544 section 21).", rules_out_claim=True
+        )

@@ -1,0 +1,74 @@
+"""The table [bursty_traffic] of the campaign file (RFC 2544 section 21)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Annotated, Self
+
+from pydantic import Field, StrictInt
+
+from gatemark.config import defaults
+from gatemark.config.model import Campaign
+from gatemark.config.problems import problem
+from gatemark.config.table import ProcedureTable
+from gatemark.config.types import FrameRate, PositiveDuration
+from gatemark.errors import Problem
+from gatemark.units import LineShare
+
+BURST_FRAMES = (16, 64, 256, 1024)
+"""Frames of each burst (RFC 2544 section 21)."""
+
+BURST_FRAMES_MAX = 1_000_000
+
+
+class BurstyTrafficTable(ProcedureTable):
+    """Bursty traffic (RFC 2544 section 21)."""
+
+    key = "bursty_traffic"
+    purpose = "measure the smallest gap between bursts without loss"
+    reads = frozenset({"trial"})
+    needs_line_rate = True
+
+    frames: tuple[Annotated[StrictInt, Field(ge=2, le=BURST_FRAMES_MAX)], ...] = Field(
+        BURST_FRAMES, min_length=1, description="frames of each burst; one search for each"
+    )
+    resolution: FrameRate = Field(
+        default_factory=lambda: LineShare(1, 1000),
+        description="gap between the loads at which to stop, in frames/s or % of line rate",
+    )
+    search_duration_ns: PositiveDuration = Field(
+        defaults.SEARCH_DURATION_NS,
+        alias="search_duration",
+        description="sending time while searching; the result is confirmed with trial.duration",
+    )
+
+    def phase_two_ns(self, campaign: Campaign) -> int:
+        """Return the sending time of the trials that confirm the result."""
+        return campaign.trial.duration_ns
+
+    def completed(self, campaign: Campaign) -> Self:
+        """Search with trials no longer than those that confirm the result."""
+        if "search_duration_ns" in self.model_fields_set:
+            return self
+        shorter = min(self.search_duration_ns, campaign.trial.duration_ns)
+        return self.model_copy(update={"search_duration_ns": shorter})
+
+    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """No burst twice, a resolution below the line rate, trials of a search no longer than those that confirm it."""
+        if len(set(self.frames)) < len(self.frames):
+            yield problem(campaign, "bursty_traffic.frames", "lists a number twice", "list each number once")
+        if isinstance(self.resolution, LineShare) and self.resolution >= Fraction(1):
+            yield problem(
+                campaign,
+                "bursty_traffic.resolution",
+                "is as large as the line rate, so nothing would be searched",
+                'write for example resolution = "0.1%"',
+            )
+        if self.search_duration_ns > campaign.trial.duration_ns:
+            yield problem(
+                campaign,
+                "bursty_traffic.search_duration",
+                "is longer than trial.duration, which confirms the result",
+                "write a time of at most trial.duration",
+            )
