@@ -51,7 +51,7 @@ def about() -> tuple[str, int]:
         "\n"
     )[:2]
     valgrind = subprocess.run(["valgrind", "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    # The C library chooses its memcmp by what the processor can, and so does valgrind what it emulates.
+    # The C library chooses its memcmp by what the CPU can, and so does valgrind what it emulates.
     avx2 = "with" if " avx2 " in Path("/proc/cpuinfo").read_text(encoding="utf-8") else "without"
     return f"{compiler}, {valgrind}, {platform.machine()} {avx2} AVX2", int(frames)
 

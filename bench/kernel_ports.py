@@ -4,18 +4,18 @@
 
     .venv/bin/python -m bench.kernel_ports [--rounds 3] [--only send] [--kind af_xdp] [--json build/kernel_ports.json]
 
-What each program does, on one processor, as fast as it can:
+What each program does, on one CPU, as fast as it can:
 
 - send     gatemark's sender; testpmd txonly. The other end is a bare interface in a namespace of its own, set up as the
            gateway's end of a netns test bed. What counts is what the kernel says arrived there: testpmd's af_packet
            counts a frame that a full veth dropped as sent, and then sends it again.
 - receive  gatemark's receiver (it verifies every frame and records its delay); testpmd rxonly. Another engine sends
-           through af_packet on the other processor, which also carries the frames up to the socket. What counts is
+           through af_packet on the other CPU, which also carries the frames up to the socket. What counts is
            what the program was handed.
 - duplex   gatemark sends and receives in both directions; testpmd io passes 256 frames round. Both ends of one pair.
            What counts are the frames that arrived at both ends together.
 
-Both programs have the same rings (4096 frames), bursts (32) and no huge pages. Needs root, two processors, and a
+Both programs have the same rings (4096 frames), bursts (32) and no huge pages. Needs root, two CPUs, and a
 machine that does nothing else. Rounds alternate between the programs; a figure is the median of its rounds.
 """
 
@@ -35,7 +35,7 @@ from bench.output import command_line, write_json
 from gatemark.campaign.plan import cells_of
 from gatemark.dut.commands import require_program, run_command
 from gatemark.dut.machine import unthrottled_real_time
-from gatemark.dut.steering import cpu_mask, plan_cores, usable_processors
+from gatemark.dut.steering import cpu_mask, plan_cores, usable_cpus
 from gatemark.dut.wire import End, VethPairs
 from gatemark.engine.client import Engine
 from gatemark.engine.process import start_engine
@@ -106,7 +106,7 @@ def _counter(namespace: str, interface: str, name: str) -> int:
 @contextlib.contextmanager
 def open_link(mode: Mode) -> Iterator[Link]:
     """Make the pair that a mode needs."""
-    cores = plan_cores(usable_processors())
+    cores = plan_cores(usable_cpus())
     with VethPairs([(LEFT, OTHER_END[mode])], mtu=1500, cores=cores, delivers_apart=mode == "duplex") as pairs:
         link = Link(pairs, mode)
         if mode == "send":
@@ -114,9 +114,9 @@ def open_link(mode: Mode) -> Iterator[Link]:
         yield link
 
 
-def _make_gateway_end(namespace: str, interface: str, processors: tuple[int, ...]) -> None:
-    """Let frames arrive as at the gateway of a netns test bed: on its processors, through their backlog."""
-    steer = f"echo {cpu_mask(processors)} > /sys/class/net/{interface}/queues/rx-0/rps_cpus"
+def _make_gateway_end(namespace: str, interface: str, cpus: tuple[int, ...]) -> None:
+    """Let frames arrive as at the gateway of a netns test bed: on its CPUs, through their backlog."""
+    steer = f"echo {cpu_mask(cpus)} > /sys/class/net/{interface}/queues/rx-0/rps_cpus"
     run_command(["ip", "netns", "exec", namespace, "sh", "-euc", steer], where=WHERE)
     run_command(["ip", "netns", "exec", namespace, "ethtool", "-K", interface, "gro", "off"], where=WHERE)
 
@@ -147,7 +147,7 @@ def open_engine(engine: Engine, subject: Subject, ports: Mapping[str, str], core
 
 def run_engine(subject: Subject, link: Link) -> float:
     """Frames/s of gatemark-engine."""
-    gateway, tester = usable_processors()[0], usable_processors()[-1]
+    gateway, tester = usable_cpus()[0], usable_cpus()[-1]
     cores = [gateway, tester] if subject.mode == "receive" else [tester]
     with start_engine(netns=link.namespace) as engine:
         body = open_engine(engine, subject, engine_ports(subject, link), cores)
@@ -175,7 +175,7 @@ def _received_by(testpmd: subprocess.Popen[str], subject: Subject, link: Link) -
     """Frames/s that testpmd was handed while the engine sent."""
     with start_engine(netns=link.namespace) as engine:
         ports = {"left": f"af_packet:{link.left}", "right": "null"}
-        body = open_engine(engine, subject, ports, [usable_processors()[0]])
+        body = open_engine(engine, subject, ports, [usable_cpus()[0]])
         answer = engine.trial(body)
     output = _end(testpmd)
     found = re.findall(r"RX-total: (\d+)", output)
@@ -191,7 +191,7 @@ def open_testpmd(subject: Subject, link: Link) -> Iterator[subprocess.Popen[str]
     interfaces = {"send": [link.left], "receive": [link.right], "duplex": [link.left, link.right]}[subject.mode]
     arguments = TESTPMD_DEVICES[subject.kind]
     devices = [f"--vdev=net_{subject.kind}{i},iface={name},{arguments}" for i, name in enumerate(interfaces)]
-    cores = f"{usable_processors()[0]},{usable_processors()[-1]}"
+    cores = f"{usable_cpus()[0]},{usable_cpus()[-1]}"
     command = ["ip", "netns", "exec", link.namespace, "stdbuf", "-oL", "dpdk-testpmd", "--no-pci", "--no-huge"]
     command += [
         "-m",

@@ -13,16 +13,16 @@ from typing import Any
 
 STEAL_SHARE_MAX = 0.002
 LOST_SHARE_MAX = 0.005
-"""Beyond these shares of a processor's time the machine is called noisy."""
+"""Beyond these shares of a CPU's time the machine is called noisy."""
 
 
 def facts() -> dict[str, Any]:
-    """Return what is known of processor, kernel and program."""
+    """Return what is known of CPU, kernel and program."""
     info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     model = re.search(r"model name\s*: (.*)", info)
     return {
-        "processor": model[1] if model else platform.processor(),
-        "processors": sorted(os.sched_getaffinity(0)),
+        "cpu": model[1] if model else platform.processor(),
+        "cpus": sorted(os.sched_getaffinity(0)),
         "hypervisor": " hypervisor" in info,
         "kernel": platform.release(),
         "huge_pages": _huge_pages(),
@@ -44,21 +44,21 @@ def _commit() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessorTime:
-    """Time of some processors since the machine started, in the kernel's ticks."""
+class CpuTime:
+    """Time of some CPUs since the machine started, in the kernel's ticks."""
 
     total: int
     steal: int
 
     @classmethod
-    def now(cls, processors: Collection[int] | None = None) -> ProcessorTime:
-        """Read it, of all processors if none are named."""
-        names = {"cpu"} if processors is None else {f"cpu{processor}" for processor in processors}
+    def now(cls, cpus: Collection[int] | None = None) -> CpuTime:
+        """Read it, of all CPUs if none are named."""
+        names = {"cpu"} if cpus is None else {f"cpu{cpu}" for cpu in cpus}
         lines = [line.split() for line in Path("/proc/stat").read_text(encoding="utf-8").splitlines()]
         found = [[int(word) for word in words[1:9]] for words in lines if words[0] in names]
         return cls(total=sum(map(sum, found)), steal=sum(words[7] for words in found))
 
-    def steal_share_since(self, before: ProcessorTime) -> float:
+    def steal_share_since(self, before: CpuTime) -> float:
         """Return which share of the time the hypervisor took."""
         total = self.total - before.total
         return (self.steal - before.steal) / total if total else 0.0

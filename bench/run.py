@@ -34,14 +34,12 @@ def main() -> int:
     """Measure, print, write; return 0 also where a bar is missed: on another machine that is no fault."""
     options = _options()
     groups = _chosen(options.only)
-    before, date = machine.ProcessorTime.now(), time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    before, date = machine.CpuTime.now(), time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     rounds = Rounds(options)
     names = {name for group in groups for name in group.partners} if version() else set()
     with contextlib.ExitStack() as stack:
-        processors = sorted(os.sched_getaffinity(0))
-        running = {
-            name: stack.enter_context(Testpmd(PARTNERS[name], processors[0], processors[-1:])) for name in sorted(names)
-        }
+        cpus = sorted(os.sched_getaffinity(0))
+        running = {name: stack.enter_context(Testpmd(PARTNERS[name], cpus[0], cpus[-1:])) for name in sorted(names)}
         for testpmd in running.values():
             testpmd.wait_until_ready()
         for number in range(options.runs):
@@ -51,7 +49,7 @@ def main() -> int:
     if re.search(options.only, "pacing"):
         _progress("pacing")
         pacing = rounds.pace(200 if options.quick else 3000)
-    stolen = machine.ProcessorTime.now().steal_share_since(before)
+    stolen = machine.CpuTime.now().steal_share_since(before)
     result = {
         "format": 2,
         "date": date,
@@ -156,8 +154,8 @@ class Rounds:
     def pace(self, milliseconds: int) -> dict[str, Any]:
         """Measure how well frames are paced, in the class of threads that a trial's workers have."""
         with unthrottled_real_time():
-            processor, *rates = self._pacing(milliseconds, milliseconds)
-        return {"processor": processor, "rates": rates}
+            cpu, *rates = self._pacing(milliseconds, milliseconds)
+        return {"cpu": cpu, "rates": rates}
 
     @staticmethod
     def _pacing(each_ms: int, gaps_ms: int) -> Iterator[dict[str, Any]]:

@@ -1,10 +1,10 @@
 """Frames that the Tester carries with 1, 2, ... workers, how many times one worker's that is, and why not n times.
 
-Each worker has a processor and a queue of each port. Far more is offered than can be sent, so every sender is always
+Each worker has a CPU and a queue of each port. Far more is offered than can be sent, so every sender is always
 busy and the figure is what was really offered, in the time until the last sender had done its share. No limit is
 searched for, and no trial is valid: each is late by intent.
 
-    .venv/bin/python -m bench.scaling                       # null ports: senders alone, as many workers as processors
+    .venv/bin/python -m bench.scaling                       # null ports: senders alone, as many workers as CPUs
     .venv/bin/python -m bench.scaling --ports ring ring     # every frame is received and verified as well
     .venv/bin/python -m bench.scaling --workers 1 2 4 8 16 --direction forward --ports pci:0000:01:00.0 pci:0000:01:00.1
 
@@ -15,12 +15,12 @@ Two controls tell the engine's part from the machine's, on ports that a process 
 - apart    as many engines with one worker each, which share nothing but the machine, send the same frames at the same
            time. What they lack of n times one worker's, the machine took: caches, clock, the hypervisor.
            share = workers' frames/s / theirs: at 1.00 nothing is missing that the engine could give.
-- testpmd  txonly with as many processors and queues on one null port, to its own with one.
+- testpmd  txonly with as many CPUs and queues on one null port, to its own with one.
 
 Everything is measured once a round, in turn, so that what else happens on the machine happens to all; ratios are taken
 within a round, and the table has medians of the rounds. Two columns tell what disturbed the workers, each as a share of
 their time, in trials of the workers and of the engines apart: stolen by the hypervisor, by the kernel's count for these
-processors; and waited while another program had the processor, by the kernel's count for the workers' own threads.
+CPUs; and waited while another program had the CPU, by the kernel's count for the workers' own threads.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from threading import Barrier
 from typing import Any
 
 from bench.cases import PARTNERS
-from bench.machine import ProcessorTime
+from bench.machine import CpuTime
 from bench.output import columns, command_line, write_json
 from bench.testpmd import Testpmd, version
-from gatemark.campaign.plan import cells_of
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
-from gatemark.dut.steering import keeping_off, usable_processors
+from gatemark.dut.steering import keeping_off, usable_cpus
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import EngineProcess, find_engine
 from gatemark.trial.request import open_request, trial_request
@@ -63,7 +63,7 @@ PRIVATE_PORTS = {"null", "ring"}
 class Measured:
     """One layout in one round: a number of workers of one engine, or of as many engines."""
 
-    processors: list[int]
+    cpus: list[int]
     queues: int
     """Of the left port of each engine."""
     offered: int
@@ -73,9 +73,9 @@ class Measured:
     start_spread_ns: int
     """How long after the first engine the last one was asked to send; part of `took_ns`."""
     stolen: float
-    """Share of these processors' time that the hypervisor took, from 0 to 1."""
+    """Share of these CPUs' time that the hypervisor took, from 0 to 1."""
     waited: float
-    """Share of the workers' time in which another thread had their processor, from 0 to 1."""
+    """Share of the workers' time in which another thread had their CPU, from 0 to 1."""
     received: int | None
     """Frames that came back correct; None where the ports return nothing."""
     wrong: int
@@ -117,15 +117,15 @@ def campaign_of(ports: Sequence[str], direction: str, frame_octets: int) -> Camp
 
 
 class Engines:
-    """Engines that send at the same time. One with n processors has n workers, n with one each have nothing in common.
+    """Engines that send at the same time. One with n CPUs has n workers, n with one each have nothing in common.
 
-    No worker has real time, whatever the layout: an engine that has all processors is not given it either.
+    No worker has real time, whatever the layout: an engine that has all CPUs is not given it either.
     """
 
-    def __init__(self, campaign: Campaign, processors: Sequence[Sequence[int]]) -> None:
+    def __init__(self, campaign: Campaign, cpus: Sequence[Sequence[int]]) -> None:
         self._campaign = campaign
-        self._processors = [one for group in processors for one in group]
-        self._groups = processors
+        self._cpus = [one for group in cpus for one in group]
+        self._groups = cpus
         self._processes: list[EngineProcess] = []
         self._engines: list[EngineClient] = []
         self._opened: list[dict[str, Any]] = []
@@ -142,8 +142,8 @@ class Engines:
                 engine.open(open_request(self._campaign, list(group)))
                 for engine, group in zip(self._engines, self._groups, strict=True)
             ]
-            stack.enter_context(keeping_off(self._processors))  # only now: the engines would inherit it
-            few = PILOT_FRAMES * len(self._processors)
+            stack.enter_context(keeping_off(self._cpus))  # only now: the engines would inherit it
+            few = PILOT_FRAMES * len(self._cpus)
             pilot = self._send(few)
             return self._send(int(few * seconds * 1e9 / pilot.took_ns))
 
@@ -163,10 +163,10 @@ class Engines:
             all_ready.wait()
             return time.monotonic_ns(), engine.trial(body)
 
-        before, waited_before = ProcessorTime.now(self._processors), self._waited_ns()
+        before, waited_before = CpuTime.now(self._cpus), self._waited_ns()
         with ThreadPoolExecutor(len(self._engines)) as threads:
             answers = list(threads.map(send, self._engines))
-        stolen = ProcessorTime.now(self._processors).steal_share_since(before)
+        stolen = CpuTime.now(self._cpus).steal_share_since(before)
         return self._together(answers, stolen=stolen, waited_ns=self._waited_ns() - waited_before)
 
     def _waited_ns(self) -> int:
@@ -180,20 +180,20 @@ class Engines:
         ports = {self._opened[0][side]["port"].partition(":")[0] for side in ("left", "right")}
         took_ns = max(later + way["sending_ns"] for later, way in ways)
         return Measured(
-            processors=self._processors,
+            cpus=self._cpus,
             queues=self._opened[0]["queues"]["left"],
             offered=sum(count["offered"] for count in counts),
             took_ns=took_ns,
             start_spread_ns=max(later for later, _ in ways),
             stolen=stolen,
-            waited=waited_ns / (took_ns * len(self._processors)),
+            waited=waited_ns / (took_ns * len(self._cpus)),
             received=None if ports == {"null"} else sum(count["received"] for count in counts),
             wrong=sum(count["faulty"] + count["duplicate"] for count in counts),
         )
 
 
 def worker_threads(process_id: int) -> Iterator[Path]:
-    """Threads of an engine that may run on one processor only."""
+    """Threads of an engine that may run on one CPU only."""
     for thread in Path(f"/proc/{process_id}/task").iterdir():
         found = re.search(
             r"^Cpus_allowed_list:\s*(\d+)$", (thread / "status").read_text(encoding="ascii"), re.MULTILINE
@@ -208,41 +208,41 @@ def waited_ns(thread: Path) -> int:
     return int(file.read_text(encoding="ascii").split()[1]) if file.exists() else 0
 
 
-def testpmd_rate(processors: Sequence[int], seconds: float) -> float:
-    """Frames/s of txonly on these processors; commands are read on the lowest of all, where nothing else is asked."""
-    with Testpmd(PARTNERS["txonly"], usable_processors()[0], processors) as testpmd:
+def testpmd_rate(cpus: Sequence[int], seconds: float) -> float:
+    """Frames/s of txonly on these CPUs; commands are read on the lowest of all, where nothing else is asked."""
+    with Testpmd(PARTNERS["txonly"], usable_cpus()[0], cpus) as testpmd:
         testpmd.wait_until_ready()
         return testpmd.frames_per_second(seconds)
 
 
-def scale(campaign: Campaign, processors: list[int], *, seconds: float, with_testpmd: bool) -> Scaled:
-    """Measure workers and controls on these processors."""
+def scale(campaign: Campaign, cpus: list[int], *, seconds: float, with_testpmd: bool) -> Scaled:
+    """Measure workers and controls on these CPUs."""
     ports = {side.port for side in (campaign.left, campaign.right) if side is not None}
-    workers = Engines(campaign, [processors]).measure(seconds)
+    workers = Engines(campaign, [cpus]).measure(seconds)
     apart = None
     if ports <= PRIVATE_PORTS:
-        alone = len(processors) == 1  # one worker is its own control
-        apart = workers if alone else Engines(campaign, [[one] for one in processors]).measure(seconds)
+        alone = len(cpus) == 1  # one worker is its own control
+        apart = workers if alone else Engines(campaign, [[one] for one in cpus]).measure(seconds)
     return Scaled(
-        workers=workers, apart=apart, testpmd=testpmd_rate(processors, seconds) if with_testpmd else None
+        workers=workers, apart=apart, testpmd=testpmd_rate(cpus, seconds) if with_testpmd else None
     )  # fmt: skip
 
 
 def in_order_of_use() -> list[int]:
-    """One hardware thread of each core, then the others; the lowest processor, which has the other work, at the end."""
+    """One hardware thread of each core, then the others; the lowest CPU, which has the other work, at the end."""
 
-    def siblings(processor: int) -> str:
-        path = Path(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list")
-        return path.read_text(encoding="ascii").strip() if path.exists() else str(processor)
+    def siblings(cpu: int) -> str:
+        path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        return path.read_text(encoding="ascii").strip() if path.exists() else str(cpu)
 
     seen: dict[str, int] = {}
     ranked = []
-    lowest, *others = usable_processors()
-    for processor in others:
-        core = siblings(processor)
-        ranked.append((seen.setdefault(core, 0), processor))
+    lowest, *others = usable_cpus()
+    for cpu in others:
+        core = siblings(cpu)
+        ranked.append((seen.setdefault(core, 0), cpu))
         seen[core] += 1
-    return [processor for _, processor in sorted(ranked)] + [lowest]
+    return [cpu for _, cpu in sorted(ranked)] + [lowest]
 
 
 def summary_of(rounds: list[list[Scaled]]) -> list[dict[str, Any]]:
@@ -256,11 +256,11 @@ def _row(made: Sequence[Scaled], first: Sequence[Scaled]) -> dict[str, Any]:
     apart = [(one, one.apart, base.apart) for one, base in pairs if one.apart and base.apart]
     testpmd = [one.testpmd / base.testpmd for one, base in pairs if one.testpmd and base.testpmd]
     return {
-        "workers": len(made[0].workers.processors),
-        "processors": made[0].workers.processors,
+        "workers": len(made[0].workers.cpus),
+        "cpus": made[0].workers.cpus,
         "queues": made[0].workers.queues,
         "frames_per_second": _spread([one.workers.frames_per_second for one in made]),
-        "ratio_to": len(first[0].workers.processors),
+        "ratio_to": len(first[0].workers.cpus),
         "ratio": _spread([one.workers.frames_per_second / base.workers.frames_per_second for one, base in pairs]),
         "apart_ratio": _spread([one.frames_per_second / base.frames_per_second for _, one, base in apart]),
         "share": _spread([one.workers.frames_per_second / control.frames_per_second for one, control, _ in apart]),
@@ -308,10 +308,8 @@ def main() -> int:
     """Measure what the command line says."""
     parser = command_line(__doc__, whole=True)
     parser.add_argument("--ports", nargs=2, default=["null", "null"], metavar=("LEFT", "RIGHT"))
-    parser.add_argument(
-        "--workers", nargs="+", type=int, metavar="N", help="default: 1, 2, 4, ... up to all processors"
-    )
-    parser.add_argument("--cores", nargs="+", type=int, metavar="CPU", help="processors, in the order of their use")
+    parser.add_argument("--workers", nargs="+", type=int, metavar="N", help="default: 1, 2, 4, ... up to all CPUs")
+    parser.add_argument("--cores", nargs="+", type=int, metavar="CPU", help="CPUs, in the order of their use")
     parser.add_argument("--direction", choices=["bidirectional", "forward", "reverse"], default="bidirectional")
     parser.add_argument("--octets", type=int, default=64, help="frame size with FCS")
     parser.add_argument("--seconds", type=float, default=1.5, help="of sending in a trial")
@@ -320,7 +318,7 @@ def main() -> int:
     cores: list[int] = given.cores or in_order_of_use()
     workers = sorted(set(given.workers or [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= len(cores)]))
     if workers[0] < 1 or workers[-1] > len(cores):
-        parser.error(f"there are 1 to {len(cores)} workers on processors {cores}")
+        parser.error(f"there are 1 to {len(cores)} workers on CPUs {cores}")
     campaign = campaign_of(given.ports, given.direction, given.octets)
     with_testpmd = set(given.ports) == {"null"} and version() is not None
     rounds: list[list[Scaled]] = []
@@ -335,7 +333,7 @@ def main() -> int:
         f"median of {given.rounds} rounds of {given.seconds} s"
     )
     print(table(rows))
-    machine = {"processors": os.cpu_count(), "usable": usable_processors()}
+    machine = {"cpus": os.cpu_count(), "usable": usable_cpus()}
     asked = {"ports": given.ports, "direction": given.direction, "octets": given.octets, "seconds": given.seconds}
     all_rounds = [[asdict(one) for one in made] for made in rounds]
     write_json(given.json, {"format": 2, "machine": machine, **asked, "summary": rows, "rounds": all_rounds})

@@ -22,17 +22,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench.output import columns, command_line, write_json
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import cells_of, make_plan
 from gatemark.campaign.trials import Repetition, Trials
-from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
-from gatemark.technology import SideName
 from gatemark.dut.machine import unthrottled_real_time
-from gatemark.dut.steering import usable_processors
+from gatemark.dut.steering import usable_cpus
 from gatemark.engine.process import start_engine
 from gatemark.search.goal import Measure
+from gatemark.technology import SideName
 from gatemark.tester import Equipment, open_tester, prepare
 from gatemark.trial.request import open_request, trial_request
 
@@ -120,7 +120,7 @@ def overheads_ms(ports: str, waits: dict[str, str], *, trials: int) -> list[floa
 
 
 def long_overheads_ms(cores: Sequence[int], frames_per_second: int, seconds: int, *, trials: int) -> list[float]:
-    """Make long trials on rings, a queue for each processor; return what each took beyond sending.
+    """Make long trials on rings, a queue for each CPU; return what each took beyond sending.
 
     Raises SystemExit if a frame was lost.
     """
@@ -147,14 +147,12 @@ def long_overheads_ms(cores: Sequence[int], frames_per_second: int, seconds: int
 
 
 def long_figures(seconds: int) -> list[Figure]:
-    """Measure 4 Mframes/s each way on one processor and, where there are two, 8 Mframes/s on two."""
+    """Measure 4 Mframes/s each way on one CPU and, where there are two, 8 Mframes/s on two."""
     figures = []
-    processors = usable_processors()
-    for count in (1, 2)[: len(processors)]:
+    cpus = usable_cpus()
+    for count in (1, 2)[: len(cpus)]:
         rate = 4 * count
-        for number, took_ms in enumerate(
-            long_overheads_ms(processors[-count:], rate * 1_000_000, seconds, trials=3), 1
-        ):
+        for number, took_ms in enumerate(long_overheads_ms(cpus[-count:], rate * 1_000_000, seconds, trials=3), 1):
             frames = f"{rate * seconds} M frames each way, {count} worker{'s'[: count - 1]}, trial {number}"
             figures.append(figure(frames, "ring", [took_ms], OVERHEAD_BAR_MS))
     return figures

@@ -28,7 +28,7 @@ def _head(result: dict[str, Any]) -> Iterator[str]:
     machine, noise = result["machine"], result["noise"]
     place = " of a hypervisor" if machine["hypervisor"] else ""
     yield f"gatemark {machine['commit']}, {result['date']}, {machine['compiler']}, Linux {machine['kernel']}"
-    yield f"on {machine['processor']}, {len(machine['processors'])} processors{place}"
+    yield f"on {machine['cpu']}, {len(machine['cpus'])} CPUs{place}"
     yield (
         f"A cycle is one of the constant-rate counter at {machine['ticks_per_second'] / 1e9:.3f} GHz. Median of "
         f"{result['runs']} runs; spread from lowest to highest."
@@ -79,12 +79,12 @@ def _bar(bar: dict[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _pacing(processor: dict[str, Any], rates: list[dict[str, Any]]) -> Iterator[str]:
+def _pacing(cpu: dict[str, Any], rates: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield "pacing on null: between two frames, actual less intended time, either sign; and lateness of each frame"
     yield (
-        f"  A program that only looks at the clock there lost {processor['share_lost']:.2%} in {processor['gaps']:,} "
-        f"gaps above {_time(processor['gaps_over_ns'] + 1)}, the longest {_time(processor['longest_gap_ns'])}."
+        f"  A program that only looks at the clock there lost {cpu['share_lost']:.2%} in {cpu['gaps']:,} "
+        f"gaps above {_time(cpu['gaps_over_ns'] + 1)}, the longest {_time(cpu['longest_gap_ns'])}."
     )
     yield (
         f"  {'frames/s':>10}  {'':<12}"

@@ -32,10 +32,10 @@ class Testpmd:
     """One testpmd in interactive mode, at rest unless it is measured."""
 
     def __init__(self, partner: Partner, commands_on: int, forwarding_on: Sequence[int]) -> None:
-        """Start it: commands on one processor, forwarding on each of the others, with a queue of its own."""
+        """Start it: commands on one CPU, forwarding on each of the others, with a queue of its own."""
         self.partner = partner
         devices = [word for device in partner.devices for word in ("--vdev", device)]
-        cores = ",".join(f"{core}@{processor}" for core, processor in enumerate([commands_on, *forwarding_on]))
+        cores = ",".join(f"{core}@{cpu}" for core, cpu in enumerate([commands_on, *forwarding_on]))
         queues = len(forwarding_on)
         # A terminal to write to, or answers would wait in a buffer; a pipe to read from, or it would edit lines.
         self._terminal, output = pty.openpty()

@@ -1,6 +1,6 @@
 """What a test bed can do: one row for each kind of test bed. Pure.
 
-Nothing else asks for the kind itself, but for the choice of the class that makes the test bed (`dut.open`).
+Nothing else looks at the kind itself, except the choice of the class that makes the test bed (`dut.open`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class BedKind:
     takes_control: bool = False
     """Whether the gateway is controlled by the commands of `gateway.control`."""
     gateway_is_local: bool = False
-    """Whether the gateway works on processors of this machine (`testbed.gateway_cores`)."""
+    """Whether the gateway works on CPUs of this machine (`testbed.gateway_cores`)."""
     shares_kernel: bool = False
     """Whether the gateway is in the kernel of this machine, so that its limits are the gateway's."""
     made_ports: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class BedKind:
     needs_rights: bool = True
     """Whether it cannot be used by an ordinary user."""
     programs: tuple[str, ...] = ()
-    """Programs that it needs, beside those of a recipe."""
+    """Programs that it needs besides those of a recipe."""
 
     @property
     def makes_ports(self) -> bool:
@@ -90,5 +90,5 @@ BED_KINDS: Mapping[BedKindName, BedKind] = MappingProxyType({row.name: row for r
 
 
 def bed_kinds_where(holds: Callable[[BedKind], bool]) -> str:
-    """Return the names of the kinds of which `holds` is true, for a message: "netns or ports"."""
+    """Return the names of the kinds for which `holds` is true, for a message: "netns or ports"."""
     return " or ".join(row.name for row in _ROWS if holds(row))

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from gatemark.bed_kinds import BED_KINDS, bed_kinds_where
-from gatemark.campaign.tester_memory import most_connections, table_octets
+from gatemark.campaign.tester_memory import most_connections, table_bytes
 from gatemark.dut import naming
 from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
 from gatemark.dut.ports import KERNEL_PORT_KINDS, NET_FOLDER, default_route_interfaces, parse_port, port_problems
 from gatemark.dut.recipe import load_recipe
-from gatemark.dut.steering import plan_cores, usable_processors
+from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.errors import ConfigError, GatemarkError, TestBedError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def run_checks(campaign: Campaign | None = None) -> list[Finding]:
     """Run all checks; with a campaign also those of its ports, and one frame each way through its gateway."""
     checks: list[Callable[[Campaign | None], Iterator[Finding]]] = [
         check_campaign,
-        check_processors,
+        check_cpus,
         check_clock,
         check_memory,
         check_rights,
@@ -108,17 +108,17 @@ def check_campaign(campaign: Campaign | None) -> Iterator[Finding]:
     yield Finding(check="campaign", status="ok", observed=f"{campaign.source}: {complete.technology.name}, complete")
 
 
-def check_processors(campaign: Campaign | None) -> Iterator[Finding]:
-    """Processor, how the cores are shared, frequency governor, time stamp counter, time stolen by a hypervisor."""
+def check_cpus(campaign: Campaign | None) -> Iterator[Finding]:
+    """CPU, how the cores are shared, frequency governor, time stamp counter, time stolen by a hypervisor."""
     info = _read(Path("/proc/cpuinfo"))
     model = next((line.split(":", 1)[1].strip() for line in info.splitlines() if line.startswith("model name")), "?")
-    usable = usable_processors()
+    usable = usable_cpus()
     isolated = _read(_CPU / "isolated").strip() or "none"
     yield Finding(
-        check="processors",
+        check="cpus",
         status="ok" if len(usable) > 1 else "warning",
         observed=f"{model}, {len(usable)} usable, isolated: {isolated}",
-        remedy="" if len(usable) > 1 else "with one processor the Tester and a netns gateway slow each other: add one",
+        remedy="" if len(usable) > 1 else "with one CPU the Tester and a netns gateway slow each other: add one",
     )
     if campaign is not None and campaign.bed.gateway_is_local:
         plan = plan_cores(usable, tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores)
@@ -160,8 +160,7 @@ def check_clock(campaign: Campaign | None) -> Iterator[Finding]:
         status="warning" if stalled else "ok",
         observed=f"granularity {granularity_ns} ns, longest stall {stall_ns / 1000:.0f} microseconds"
         f" in {CLOCK_WATCH_SECONDS} s",
-        remedy="something else runs on this processor: stop it, isolate processors (isolcpus=), or name others in"
-        " testbed.cores"
+        remedy="something else runs on this CPU: stop it, isolate CPUs (isolcpus=), or name others in testbed.cores"
         if stalled
         else "",
     )
@@ -195,7 +194,7 @@ def check_memory(campaign: Campaign | None) -> Iterator[Finding]:
     values = dict(line.split(":", 1) for line in _read(Path("/proc/meminfo")).splitlines() if ":" in line)
     available = int(values.get("MemAvailable", "0 kB").split()[0])
     most = 0 if campaign is None else most_connections(campaign)[0]
-    needed = MEMORY_KILOBYTES_MIN + table_octets(most) // 1024
+    needed = MEMORY_KILOBYTES_MIN + table_bytes(most) // 1024
     low = available < needed
     yield Finding(
         check="memory",
@@ -204,8 +203,8 @@ def check_memory(campaign: Campaign | None) -> Iterator[Finding]:
         remedy=f"free memory: at least {needed // 1024} MiB should be available" if low else "",
     )
     total, free = (int(values.get(f"HugePages_{name}", "0")) for name in ("Total", "Free"))
-    wanted = any(side is not None and (side.port or "").startswith("pci:") for side in _sides(campaign))
-    missing = wanted and free == 0
+    needs_huge_pages = any(side is not None and (side.port or "").startswith("pci:") for side in _sides(campaign))
+    missing = needs_huge_pages and free == 0
     yield Finding(
         check="huge pages",
         status="warning" if missing else "ok",
@@ -327,7 +326,7 @@ def check_neighbour_tables(campaign: Campaign | None) -> Iterator[Finding]:
     try:
         complete = completed(campaign)
     except ConfigError:
-        return  # told by check_campaign
+        return  # reported by check_campaign
     for family in ("ipv4", "ipv6"):
         hosts = 0
         for side in _sides(complete):
@@ -370,6 +369,6 @@ def _status_lines() -> list[str]:
 
 
 def _stolen_ticks() -> tuple[int, int]:
-    """Clock ticks stolen by a hypervisor, and all ticks, of all processors together since boot."""
+    """Clock ticks stolen by a hypervisor, and all ticks, of all CPUs together since boot."""
     fields = [int(field) for field in _read(Path("/proc/stat")).splitlines()[0].split()[1:9]]
     return fields[7], sum(fields)

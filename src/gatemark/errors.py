@@ -46,8 +46,8 @@ class GatemarkError(Exception):
     def __init__(
         self, *, what: str = "", where: str = "gatemark", fix: str = "", problems: Sequence[Problem] = ()
     ) -> None:
-        own = (Problem(what=what, where=where, fix=fix),) if what or not problems else ()
-        self.problems: tuple[Problem, ...] = own + tuple(problems)
+        first = (Problem(what=what, where=where, fix=fix),) if what or not problems else ()
+        self.problems: tuple[Problem, ...] = first + tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
     @property
@@ -88,7 +88,7 @@ class ResultError(GatemarkError):
     exit_status = 3
 
 
-class Interrupted(GatemarkError):  # noqa: N818 - an interruption is no fault
+class Interrupted(GatemarkError):  # noqa: N818 - an interruption is not a fault
     """The user stopped the measurement; what was measured is kept and the run can be resumed."""
 
     exit_status = 130

@@ -22,7 +22,7 @@ FRAMES_PER_SECOND = 20
 DURATION_NS = 500_000_000
 DRAIN_NS = 500_000_000
 CONNECTIONS = 10
-"""At most so many are established through a stateful gateway, as slowly as frames are sent."""
+"""Most connections that are established through a stateful gateway, at the low rate of the frames."""
 BENCHMARKING_NETWORK = IPv4Network("198.18.0.0/15")
 """RFC 2544 appendix C.2.2; not global (RFC 6890), so the well-known prefix must not represent it."""
 
@@ -35,7 +35,7 @@ ICMP_MEANINGS = {
     "icmpv4 11/0": "the time to live ran out: raise traffic.hop_limit, or look for a routing loop",
     "icmpv6 1/0": "no route to the destination",
     "icmpv6 1/1": "the gateway's policy forbids it",
-    "icmpv6 1/3": "the gateway could not find the destination host: it asked by neighbour discovery in vain",
+    "icmpv6 1/3": "the gateway could not find the destination host: its neighbour discovery got no answer",
     "icmpv6 1/4": "the gateway took the frame as its own: the destination is the gateway's address",
     "icmpv6 1/5": "the gateway's source address check failed",
     "icmpv6 2/0": "the frame is too large for the next link: raise the MTU",
@@ -86,14 +86,14 @@ def judge_connections(record: TrialRecord) -> Iterator[Finding]:
     """Say whether connections were established, and whether the gateway counts as many; pure."""
     facts, count = record.connections, record.order.connections
     assert facts is not None and count is not None, "the trial of a stateful gateway"
-    made = facts.phase_one[-1]
-    established = made.report.connections
+    phase_one = facts.phase_one[-1]
+    established = phase_one.report.connections
     number = 0 if established is None else established.established
     counted = facts.counted_after_phase_one
     observed = f"{number} of {count} established"
     if counted is not None:
         observed += f", the gateway counts {counted}"
-    if made.verdict is not None and made.verdict.passed:
+    if phase_one.verdict is not None and phase_one.verdict.passed:
         yield Finding(check="connections", status="ok", observed=observed)
         return
     missed = number == count and counted is not None and counted < count
@@ -108,11 +108,11 @@ def judge_connections(record: TrialRecord) -> Iterator[Finding]:
 
 
 def judge_path(campaign: Campaign, report: TrialReport) -> Iterator[Finding]:
-    """Say for each direction whether frames came through right; pure."""
+    """Say for each direction whether frames arrived as expected; pure."""
     icmp = {
-        kind: f"{count} x {kind}: {ICMP_MEANINGS.get(kind, 'an error of the gateway')}"
+        message: f"{count} x {message}: {ICMP_MEANINGS.get(message, 'an error of the gateway')}"
         for port in report.ports.values()
-        for kind, count in port.foreign.icmp.items()
+        for message, count in port.foreign.icmp.items()
     }
     for direction in report.directions:
         check = f"gateway path, {direction.direction}"

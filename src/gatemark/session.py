@@ -41,7 +41,7 @@ from gatemark.trial.record import TrialRecord
 from gatemark.units import format_ratio
 
 PlanCallback = Callable[[Plan], None]
-"""Told once, before the first trial, what will be run."""
+"""Called once before the first trial, with what will be run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +237,8 @@ def _measure_in(
                     tester.campaign, plan, tester.engine, journal, testbed=tester.testbed, on_event=watch
                 )
     except BaseException:
-        # The report is made when everything is removed: it takes seconds of a processor that a gateway may keep busy.
+        # The report is made when everything is removed: it takes seconds of CPU time, and a gateway
+        # may keep the CPUs busy.
         if session is not None:
             with contextlib.suppress(GatemarkError):
                 _store(folder, session, [finished[number] for number in sorted(finished)])
@@ -246,8 +247,8 @@ def _measure_in(
 
 
 def _self_test_text(campaign: Campaign) -> str | None:
-    found = self_test_for(campaign)
-    return None if found is None else found.to_text()
+    self_test = self_test_for(campaign)
+    return None if self_test is None else self_test.to_text()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,7 +298,7 @@ def _start_provenance(folder: ResultFolder, tester: Tester, *, resumed: bool) ->
         right=port_fact(tester.opened["right"]),
         seed=tester.campaign.seed,
         campaign_sha256=_digest(folder),
-        tester_processors=tuple(tester.testbed.tester_cores),
+        tester_cpus=tuple(tester.testbed.tester_cores),
         line_bits_per_second=tester.campaign.line.rate,
         line_rate_source=tester.line_rate_source,
         sessions=(*earlier, session),
@@ -310,7 +311,7 @@ def _same_gateway(folder: ResultFolder, gateway: GatewayDescription) -> None:
     """Keep the gateway's description at the first session and refuse another gateway later.
 
     Name, version and set-up commands are compared: the configuration text holds counters and addresses that the kernel
-    draws anew.
+    draws again each time.
     """
     now = json.loads(json.dumps(gateway.to_json()))
     if not folder.has("gateway.json"):

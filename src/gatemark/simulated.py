@@ -23,7 +23,7 @@ from gatemark.tester import Equipment
 
 
 class SimulatedTestBed:
-    """A test bed that makes nothing; `closed` tells whether it was left.
+    """A test bed that makes nothing; `closed` says whether it was left.
 
     What is asked of a stateful gateway is done by `gateway`, whose table the simulated engine fills.
     """
@@ -54,7 +54,7 @@ class SimulatedTestBed:
 
     @property
     def tester_cores(self) -> list[int]:
-        """One processor."""
+        """One CPU."""
         return [1]
 
     def describe(self) -> GatewayDescription:
@@ -83,7 +83,7 @@ class SimulatedTestBed:
         return self.gateway.tear_down()
 
     def restart(self) -> None:
-        """Start the gateway anew, with an empty table."""
+        """Start the gateway again, with an empty table."""
         self.gateway.restart()
 
     def reset(self) -> None:
@@ -110,7 +110,7 @@ class SimulatedTestBed:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exception_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
 

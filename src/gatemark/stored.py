@@ -93,8 +93,8 @@ def report_of(part: ReportPart) -> CampaignReport:
     chapters = []
     for procedure, runs in by_procedure(part.document):
         for run in runs:
-            told = procedure.report.sentence(part, run) if run.refused is None else refusal(part.document, run)
-            sentences[run.number] = told
+            sentence = procedure.report.sentence(part, run) if run.refused is None else refusal(part.document, run)
+            sentences[run.number] = sentence
         section = procedure.report.section(part.document, runs)
         chapters.append(Chapter(section=section, plots=tuple(procedure.report.plots(part, runs))))
     return CampaignReport(

@@ -14,7 +14,7 @@ Family = Literal["ipv4", "ipv6"]
 SideName = Literal["left", "right"]
 TechnologyName = Literal["router44", "router66", "siit64", "siit46", "nat44", "nat64", "nat66", "nat46"]
 ReferenceMode = Literal["router", "siit", "nat44", "nat64", "nat66", "nat46"]
-"""How the reference gateway calls what it does: key `mode` of its file."""
+"""What the reference gateway calls this: key `mode` of its file."""
 
 FAMILY_WORDS: Mapping[Family, str] = MappingProxyType({"ipv4": "IPv4", "ipv6": "IPv6"})
 
@@ -122,6 +122,6 @@ TECHNOLOGIES: Mapping[TechnologyName, Technology] = MappingProxyType({row.name: 
 
 
 def technologies_where(holds: Callable[[Technology], bool]) -> str:
-    """Return the names of the technologies of which `holds` is true, for a message: "nat44, nat64 or nat66"."""
+    """Return the names of the technologies for which `holds` is true, for a message: "nat44, nat64 or nat66"."""
     *names, last = (row.name for row in _ROWS if holds(row))
     return f"{', '.join(names)} or {last}" if names else last

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from gatemark.campaign.tester_memory import available_octets, check_memory, most_connections
+from gatemark.campaign.tester_memory import available_bytes, check_memory, most_connections
 from gatemark.config.model import Campaign
 from gatemark.dut.base import TestBed
 from gatemark.dut.machine import unthrottled_real_time
@@ -39,7 +39,7 @@ class Equipment:
     start_engine: Callable[[str | None, Path | None], contextlib.AbstractContextManager[Engine]] = field(
         default=lambda netns, log: _start_engine(netns, log)
     )
-    available_octets: Callable[[], int] = available_octets
+    available_bytes: Callable[[], int] = available_bytes
     """Memory that the machine can give."""
     self_test: Callable[[Campaign], str | None] = field(default=lambda _: None)
     """The self-test of the Tester that is reported with a campaign, as text; None if there is none."""
@@ -69,7 +69,7 @@ def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: 
             for body in resolve_requests(ported):
                 engine.resolve(body)
             testbed.check()
-            stack.enter_context(keeping_off({worker["processor"] for worker in opened["workers"]}))
+            stack.enter_context(keeping_off({worker["cpu"] for worker in opened["workers"]}))
             if testbed.namespace is not None:  # the gateway works on this machine
                 stack.enter_context(stepping_back())
             rate, source = this_machine.medium_rate(
@@ -115,7 +115,7 @@ def prepare(campaign: Campaign, equipment: Equipment) -> tuple[TestBed, Campaign
     complete = campaign if bed.facts is None else campaign.with_recipe(bed.facts)
     complete.check_complete()
     most, key = most_connections(complete)
-    check_memory(most, equipment.available_octets(), where=f"{complete.source}: {key}")
+    check_memory(most, equipment.available_bytes(), where=f"{complete.source}: {key}")
     return bed, complete
 
 

@@ -97,7 +97,7 @@ def format_rate(value: int) -> str:
 
 
 def format_ratio(value: Fraction) -> str:
-    """Return a ratio as per cent without rounding where it has few digits: ``0.01%``, ``50%``."""
+    """Return a ratio as a percentage without rounding where it has few digits: ``0.01%``, ``50%``."""
     percent = value * 100
     if percent.denominator == 1:
         return f"{percent.numerator}%"

@@ -1,4 +1,4 @@
-"""The engine as a process: its threads' processors, and what is left of it when it is killed."""
+"""The engine as a process: its threads' CPUs, and what is left of it when it is killed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from machine import missing, run
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
-from gatemark.dut.steering import usable_processors
+from gatemark.dut.steering import usable_cpus
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import EngineProcess, find_engine
 from gatemark.errors import EngineError
@@ -63,14 +63,14 @@ def test_no_xdp_program_stays_on_an_interface(namespace: str) -> None:
 
 
 @pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
-@pytest.mark.skipif(len(usable_processors()) < 2, reason="a single processor is shared")
-def test_no_other_thread_runs_on_a_workers_processor() -> None:
+@pytest.mark.skipif(len(usable_cpus()) < 2, reason="a single CPU is shared")
+def test_no_other_thread_runs_on_a_workers_cpu() -> None:
     """There it would wait behind a thread that never sleeps."""
     campaign = loop_back({"left": "ring", "right": "ring"})
     process = EngineProcess([str(find_engine())], log=None)
     with EngineClient(process) as engine:
         opened = engine.open(open_request(campaign, []))
-        workers = {worker["processor"] for worker in opened["workers"]}
+        workers = {worker["cpu"] for worker in opened["workers"]}
         own = [os.sched_getaffinity(int(task.name)) for task in Path(f"/proc/{process.pid}/task").iterdir()]
         assert sorted(worker for mask in own if mask <= workers for worker in mask) == sorted(workers)
         assert all(not mask & workers for mask in own if not mask <= workers)

@@ -9,7 +9,7 @@ import pytest
 from machine import gatemark, missing
 
 from gatemark.campaign.journal import read_journal
-from gatemark.dut.steering import usable_processors
+from gatemark.dut.steering import usable_cpus
 
 MISSING_FOR_NETNS = missing("ip", "ethtool", "setpriv", root=True)
 TRIAL = """
@@ -113,8 +113,8 @@ def test_many_neighbours_and_background(tmp_path: Path) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_neighbours_are_answered_on_any_queue(queues: int, workers: int, tmp_path: Path) -> None:
     """The gateway asks for every host, and its questions arrive on any queue of a port, polled by any worker."""
-    cores = usable_processors()[-workers:]
-    text = ON_LINK.replace('kind = "netns"', f'kind = "netns"\ncores = {cores}\ngateway_cores = {usable_processors()}')
+    cores = usable_cpus()[-workers:]
+    text = ON_LINK.replace('kind = "netns"', f'kind = "netns"\ncores = {cores}\ngateway_cores = {usable_cpus()}')
     for side in ("left", "right"):
         text = text.replace(f"[{side}]", f"[{side}]\nqueues = {queues}")
     assert_whole(counts_of(tmp_path, text), classes=4)
@@ -149,6 +149,6 @@ def test_every_frame_that_an_overloaded_veth_loses_is_counted_once(tmp_path: Pat
 
 
 def test_several_queues_and_workers(tmp_path: Path) -> None:
-    """Three queues a port, spread over all processors: each frame is sent once and recognised on any queue."""
-    cores = usable_processors()
+    """Three queues a port, spread over all CPUs: each frame is sent once and recognised on any queue."""
+    cores = usable_cpus()
     assert_whole(counts_of(tmp_path, QUEUES.replace("CORES", str(cores))), classes=4)

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING
 
 FRAMES_PER_SECOND = 500_000
 LONG_DRAIN_NS = 300_000_000
-"""If the worker was kept from its processor, frames may still lie in the ring when a short drain ends."""
+"""If the worker was kept from its CPU, frames may still lie in the ring when a short drain ends."""
 NO_GIVING_UP_NS = 60_000_000_000
 """How late the Tester is says nothing about whether frames come back whole."""
 

@@ -11,7 +11,7 @@ from machine import missing
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
-from gatemark.dut.steering import usable_processors
+from gatemark.dut.steering import usable_cpus
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import start_engine
 from gatemark.trial.connection_request import establish_request, use_request, validation_request
@@ -27,7 +27,7 @@ DURATION_NS = 100_000_000
 NO_GIVING_UP_NS = 60_000_000_000
 FORM = TrialForm(tags=Tags(first_ns=DURATION_NS // 2, count=1000), variation=True, histogram=True)
 QUEUES = [1, 2, 3, 4]
-WORKERS = sorted({1, min(2, len(usable_processors())), min(4, len(usable_processors()))})
+WORKERS = sorted({1, min(2, len(usable_cpus())), min(4, len(usable_cpus()))})
 
 
 def campaign(queues: int | None, **tables: Any) -> Campaign:
@@ -93,7 +93,7 @@ def test_every_layout_is_exact(queues: int, workers: int) -> None:
             "direction": ["bidirectional", "forward", "reverse"],
         },
     )
-    cores = usable_processors()[-workers:]
+    cores = usable_cpus()[-workers:]
     with start_engine() as engine:
         ports = {"left": "ring", "right": "ring"}
         planned = engine.layout(layout_request(routed, cores, ports))
@@ -102,7 +102,7 @@ def test_every_layout_is_exact(queues: int, workers: int) -> None:
             key: planned[key] for key in ("queues", "workers", "why")
         }
         assert opened["queues"] == {"left": queues, "right": queues}
-        assert [worker["processor"] for worker in opened["workers"]] == cores[: 4 * queues]
+        assert [worker["cpu"] for worker in opened["workers"]] == cores[: 4 * queues]
         for direction, cell in cells_by_direction(routed).items():
             body = trial_request(
                 routed,
@@ -145,7 +145,7 @@ def test_every_layout_is_exact(queues: int, workers: int) -> None:
 
 
 def test_a_campaign_that_names_no_queues_gets_one_for_each_worker() -> None:
-    cores = usable_processors()
+    cores = usable_cpus()
     routed = campaign(None, gateway={"technology": "router44"})
     for port in ("ring", "null"):
         with start_engine() as engine:

@@ -24,7 +24,7 @@ from scapy.packet import Packet, Raw
 from gatemark.dut import naming
 from gatemark.dut.netns import MAC_ADDRESSES, NetnsTestBed
 from gatemark.dut.recipe import built_in_recipes, load_recipe
-from gatemark.dut.steering import CorePlan, plan_cores, usable_processors
+from gatemark.dut.steering import CorePlan, plan_cores, usable_cpus
 from gatemark.errors import Interrupted, TestBedError
 
 PROBE = Path(__file__).with_name("packet_probe.py")
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"network namespaces with 
 def new_bed(name_or_path: str | Path, cores: CorePlan | None = None) -> NetnsTestBed:
     recipe = load_recipe(name_or_path)
     sides = {"left": recipe.left.side, "right": recipe.right.side}
-    return NetnsTestBed(recipe, sides, cores or plan_cores(usable_processors()))
+    return NetnsTestBed(recipe, sides, cores or plan_cores(usable_cpus()))
 
 
 def variant(tmp_path: Path, **commands: list[str]) -> Path:
@@ -172,9 +172,9 @@ def test_two_test_beds_of_one_gateway_describe_it_alike() -> None:
             assert len(received) == 1
 
 
-@pytest.mark.skipif(len(usable_processors()) < 2, reason="steering needs two processors")
-def test_gateway_works_on_its_own_processor() -> None:
-    plan = plan_cores(usable_processors())
+@pytest.mark.skipif(len(usable_cpus()) < 2, reason="steering needs two CPUs")
+def test_gateway_works_on_its_own_cpu() -> None:
+    plan = plan_cores(usable_cpus())
     with new_bed("linux-router4", plan) as bed:
         exchange(bed, [frame("left", "198.18.0.2", "198.19.0.2")])
         before = softnet_processed()
@@ -191,12 +191,12 @@ def test_gateway_works_on_its_own_processor() -> None:
 
 
 def softnet_processed() -> dict[int, int]:
-    """Packets that each processor took from its backlog or NAPI queues."""
+    """Packets that each CPU took from its backlog or NAPI queues."""
     lines = Path("/proc/net/softnet_stat").read_text().splitlines()
     return {int(line.split()[12], 16): int(line.split()[0], 16) for line in lines}
 
 
-def test_daemon_is_pinned_to_the_gateways_processors(beds: dict[str, NetnsTestBed]) -> None:
+def test_daemon_is_pinned_to_the_gateways_cpus(beds: dict[str, NetnsTestBed]) -> None:
     bed = beds["tayga-siit64"]
     pids = subprocess.run(["ip", "netns", "pids", bed.gateway_namespace], capture_output=True, text=True, check=True)
     assert [sorted(os.sched_getaffinity(int(pid))) for pid in pids.stdout.split()] == [bed.gateway_cores]
@@ -319,11 +319,11 @@ OWNER = textwrap.dedent(
     import sys, time
     from gatemark.dut.netns import NetnsTestBed
     from gatemark.dut.recipe import load_recipe
-    from gatemark.dut.steering import plan_cores, usable_processors
+    from gatemark.dut.steering import plan_cores, usable_cpus
 
     recipe = load_recipe("tayga-siit64")
     sides = {"left": recipe.left.side, "right": recipe.right.side}
-    with NetnsTestBed(recipe, sides, plan_cores(usable_processors())) as bed:
+    with NetnsTestBed(recipe, sides, plan_cores(usable_cpus())) as bed:
         print(bed.namespace, flush=True)
         time.sleep(60)
     """
@@ -401,8 +401,8 @@ def test_tayga_drops_benchmarking_addresses_inside_the_well_known_prefix(tmp_pat
         assert [packet for _, packet in received if packet.haslayer(UDP) and not packet.haslayer(IPv6)] == []
 
 
-def test_one_processor_for_both_works() -> None:
-    core = usable_processors()[0]
+def test_one_cpu_for_both_works() -> None:
+    core = usable_cpus()[0]
     with new_bed("tayga-siit64", CorePlan(tester=(core,), gateway=(core,))) as bed:
         received, _ = exchange(bed, [frame("left", "2001:2::2", f"{PREFIX}198.19.0.2")])
         assert len(received) == 1
@@ -414,7 +414,7 @@ def test_hosts_behind_one_router_are_reached_through_it() -> None:
     for side, network in (("left", "198.18"), ("right", "198.19")):
         ipv4 = {"address": f"{network}.65.2", "router": f"{network}.1.10", "gateway": f"{network}.1.1"}
         plays[side] = recipe.left.side.model_validate({"address_mode": "nexthop", "ipv4": ipv4})
-    with NetnsTestBed(recipe, plays, plan_cores(usable_processors())) as bed:
+    with NetnsTestBed(recipe, plays, plan_cores(usable_cpus())) as bed:
         received, asked = exchange(bed, [frame("left", "198.18.65.2", "198.19.99.7")])
         assert len(received) == 1
         assert asked == [["right", "198.19.1.10"]]

@@ -25,7 +25,7 @@ from gatemark.calibrate.run import OWN_DROPS
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.campaign.runner import run_single_trial
-from gatemark.dut.steering import plan_cores, usable_processors
+from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.refdut.document import Flow, Selector, Table
 from gatemark.refdut.process import RefDut, find_refdut
 from gatemark.technology import TECHNOLOGIES, TechnologyName
@@ -109,7 +109,7 @@ class Opened:
 
 
 def kept_up(counts: Mapping[str, Any]) -> bool:
-    """Whether the gateway was given the processor, so that all of its frames left before the trial was over."""
+    """Whether the gateway was given the CPU, so that all of its frames left before the trial was over."""
     own = counts["own"]
     return (
         own["poll_gap_max_ns"] < GAP_MAX_NS
@@ -121,7 +121,7 @@ def kept_up(counts: Mapping[str, Any]) -> bool:
 @contextlib.contextmanager
 def opened(technology: TechnologyName, kind: Any = "memif") -> Iterator[Opened]:
     """Open Tester and reference gateway of one technology."""
-    cores = plan_cores(usable_processors())
+    cores = plan_cores(usable_cpus())
     stateful = TECHNOLOGIES[technology].is_stateful
     tables: dict[str, Any] = {
         "trial": {**QUICK, "drain": "400ms"},
@@ -152,8 +152,8 @@ def opened(technology: TechnologyName, kind: Any = "memif") -> Iterator[Opened]:
 
 
 @contextlib.contextmanager
-def _running(check: Check, links: Links, processor: int) -> Iterator[tuple[RefDut, dict[str, Any]]]:
-    configuration = gateway_of(check, links.ports, str(links.folder / "control.sock"), processor)
+def _running(check: Check, links: Links, cpu: int) -> Iterator[tuple[RefDut, dict[str, Any]]]:
+    configuration = gateway_of(check, links.ports, str(links.folder / "control.sock"), cpu)
     ask = f"{find_refdut()} ask {configuration.control}"
     document = campaign_of(check, links.ports, ask=ask, cores=(), configuration=configuration)
     with RefDut(configuration, links.folder, netns=links.gateway_namespace) as gateway:

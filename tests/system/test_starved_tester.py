@@ -13,7 +13,7 @@ import pytest
 from machine import Ended, gatemark, missing
 
 from gatemark.campaign.journal import read_journal
-from gatemark.dut.steering import plan_cores, usable_processors
+from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
 
@@ -73,7 +73,7 @@ search_duration = "100ms"
 
 @contextlib.contextmanager
 def busy(core: int) -> Iterator[None]:
-    """Load a processor so that the Tester's worker is kept from it for milliseconds.
+    """Load a CPU so that the Tester's worker is kept from it for milliseconds.
 
     As root in the class that the worker has: with round robin each gets its turn, one after the other.
     """
@@ -124,9 +124,9 @@ def assert_the_gateway_is_not_blamed(ended: Ended, trials: tuple[TrialRecord, ..
 
 
 @pytest.mark.parametrize("search", ["binary", "mlrsearch"])
-def test_loop_back_on_a_loaded_processor_is_limited_by_the_tester(tmp_path: Path, search: str) -> None:
+def test_loop_back_on_a_loaded_cpu_is_limited_by_the_tester(tmp_path: Path, search: str) -> None:
     """Without a gateway none can be at fault: at 10 million frames/s the Tester is, and says so."""
-    core = usable_processors()[-1]
+    core = usable_cpus()[-1]
     text = LOOPBACK.format(core=core, direction='"bidirectional"')
     with busy(core):
         ended, trials = run_campaign(tmp_path, text + SEARCH.format(maximum="10M", resolution="3M", search=search))
@@ -141,7 +141,7 @@ def test_loop_back_on_a_loaded_processor_is_limited_by_the_tester(tmp_path: Path
 @pytest.mark.skipif(bool(MISSING_FOR_NETNS), reason=f"needs {', '.join(MISSING_FOR_NETNS)}")
 @pytest.mark.parametrize("ring_frames", [32, 4096])
 def test_router_measured_by_a_starved_tester_is_not_blamed(tmp_path: Path, ring_frames: int) -> None:
-    (core,) = plan_cores(usable_processors()).tester
+    (core,) = plan_cores(usable_cpus()).tester
     text = ROUTER.format(core=core, ring_frames=ring_frames)
     with busy(core):
         ended, trials = run_campaign(tmp_path, text + SEARCH.format(maximum="100k", resolution="30k", search="binary"))

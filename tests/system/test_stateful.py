@@ -53,7 +53,7 @@ def variant(tmp_path: Path, name: str, *changes: tuple[str, str]) -> Path:
 def assert_counts_agree(records: list[TrialRecord], count: int) -> None:
     """Both sides count the same connections after phase 1, and phase 2 makes and loses none.
 
-    Frames may be lost, because whatever else this machine does takes the gateway's processor; none may be wrong.
+    Frames may be lost, because whatever else this machine does takes the gateway's CPU; none may be wrong.
     """
     valid = [record for record in records if record.verdict is not None]
     assert valid, [record.validity.reasons for record in records]

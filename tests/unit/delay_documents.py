@@ -149,7 +149,7 @@ def stateless(runs: Sequence[RunResult], **changes: Any) -> ResultDocument:
 def self_test(ceiling: int = 900_000) -> SelfTestPart:
     families = (("ipv4", 64), ("ipv6", 84))
     return SelfTestPart(
-        machine="tester, some processor", port_kind="netns-af_packet", measured_at="2026-11-21T10:00:00+00:00",
+        machine="tester, some CPU", port_kind="netns-af_packet", measured_at="2026-11-21T10:00:00+00:00",
         lateness_max_ns=10**6,
         entries=tuple(
             CeilingPart(

@@ -80,12 +80,12 @@ def test_a_noisy_machine_is_called_noisy_in_the_table(rounds: Rounds) -> None:
     result = {
         "date": "today", "runs": 3, "noise": machine.noise(0.003, [0.0], 1_000),
         "machine": {
-            "commit": "x", "processor": "p", "processors": [0], "hypervisor": True, "kernel": "k", "compiler": "c",
+            "commit": "x", "cpu": "p", "cpus": [0], "hypervisor": True, "kernel": "k", "compiler": "c",
             "ticks_per_second": 1, "testpmd": "22.11",
         },
         **rounds.figures([]),
         "pacing": {
-            "processor": {"gaps": 1, "gaps_over_ns": 999, "longest_gap_ns": 5_000_000, "share_lost": 0.01},
+            "cpu": {"gaps": 1, "gaps_over_ns": 999, "longest_gap_ns": 5_000_000, "share_lost": 0.01},
             "rates": [pacing | {"frames_per_second": 1000, "frames": 4, "share_within_1us": 0.5, "bursts": {"1": 3}}],
         },
     }  # fmt: skip

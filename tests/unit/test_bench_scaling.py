@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from bench.machine import ProcessorTime
+from bench.machine import CpuTime
 from bench.output import columns
 from bench.scaling import Engines, Measured, Scaled, campaign_of, summary_of, table
 
@@ -23,9 +23,9 @@ def engines(port: str, count: int) -> Engines:
     return made
 
 
-def measured(rate: float, processors: int) -> Measured:
+def measured(rate: float, cpus: int) -> Measured:
     return Measured(
-        processors=list(range(processors)), queues=processors, offered=int(rate), took_ns=1_000_000_000,
+        cpus=list(range(cpus)), queues=cpus, offered=int(rate), took_ns=1_000_000_000,
         start_spread_ns=0, stolen=0.01, waited=0.0, received=None, wrong=0,
     )  # fmt: skip
 
@@ -76,11 +76,11 @@ def test_ports_that_one_engine_alone_can_have_get_no_control() -> None:
     assert table([row]).splitlines()[-1].split()[6:9] == ["-", "-", "-"]
 
 
-def test_time_taken_by_the_hypervisor_is_that_of_the_processors_named() -> None:
-    before, after = ProcessorTime(total=100, steal=5), ProcessorTime(total=300, steal=15)
+def test_time_taken_by_the_hypervisor_is_that_of_the_cpus_named() -> None:
+    before, after = CpuTime(total=100, steal=5), CpuTime(total=300, steal=15)
     assert after.steal_share_since(before) == 0.05
-    everything = ProcessorTime.now()
-    assert everything.total >= ProcessorTime.now([0]).total - 100
+    everything = CpuTime.now()
+    assert everything.total >= CpuTime.now([0]).total - 100
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_numbers_stand_on_the_right() -> None:

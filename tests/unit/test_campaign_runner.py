@@ -384,7 +384,7 @@ class TestJournal:
 
     def test_a_journal_with_too_many_trials_is_refused(self, path: Path) -> None:
         run(path, SimulatedDevice(capacity_forward=432_100))
-        with pytest.raises(ResultError, match="none of this campaign"):
+        with pytest.raises(ResultError, match="does not belong to this campaign"):
             run(path, SimulatedDevice(capacity_forward=432_100), campaign(throughput=THROUGHPUT, repetitions=1))
 
     def test_a_full_disk_is_one_clear_error_and_earlier_trials_are_kept(self, path: Path) -> None:

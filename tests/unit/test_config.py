@@ -142,7 +142,7 @@ def test_the_base_is_accepted() -> None:
         ("testbed.kind", "netn", "testbed.kind: 'netn' is not one of"),
         ("testbed.recipe", "linux-router4", "testbed.recipe: makes no sense for kind ports"),
         ("testbed.gateway_cores", [1], "testbed.gateway_cores: makes no sense for kind ports"),
-        ("testbed.cores", [1, 1], "testbed.cores: names a processor twice"),
+        ("testbed.cores", [1, 1], "testbed.cores: names a CPU twice"),
         ("left.port", "af_packt:eth1", "left.port: 'af_packt:eth1' is no kind of port"),
         ("left.port", "af_packet", "left.port: af_packet needs a name"),
         ("left.port", "pci:0000:01:00.1", "right.port: pci:0000:01:00.1 is the left port as well"),

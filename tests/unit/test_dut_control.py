@@ -140,7 +140,7 @@ def test_a_gateway_between_ports_is_controlled_through_its_shell(tmp_path: Path)
 
 
 def test_a_gateway_that_nothing_starts_cannot_be_restarted(tmp_path: Path) -> None:
-    with pytest.raises(TestBedError, match="nothing can start it anew"):
+    with pytest.raises(TestBedError, match="nothing can restart it"):
         ports_bed(tmp_path, start=[]).restart()
 
 

@@ -45,7 +45,7 @@ def report(counts: Counts, icmp: dict[str, int] | None = None) -> TrialReport:
 
 def test_checks_of_this_machine_never_raise_and_name_remedies() -> None:
     findings = doctor.run_checks()
-    assert {"processors", "clock", "memory", "rights"} <= {finding.check for finding in findings}
+    assert {"cpus", "clock", "memory", "rights"} <= {finding.check for finding in findings}
     assert all(finding.remedy for finding in findings if finding.status != "ok")
     assert all(set(finding.to_json()) == {"check", "status", "observed", "remedy"} for finding in findings)
 

@@ -11,14 +11,14 @@ from gatemark.dut.steering import cpu_mask, plan_cores
 from gatemark.errors import ConfigError
 
 
-def test_last_processor_is_the_testers() -> None:
+def test_last_cpu_is_the_testers() -> None:
     plan = plan_cores([0, 1, 2, 5])
     assert plan.tester == (5,)
     assert plan.gateway == (0, 1, 2)
     assert not plan.shared
 
 
-def test_one_processor_serves_both() -> None:
+def test_one_cpu_serves_both() -> None:
     plan = plan_cores([3])
     assert plan.tester == plan.gateway == (3,)
     assert plan.shared
@@ -30,8 +30,8 @@ def test_named_cores_are_kept() -> None:
     assert plan_cores([0, 1], tester=[0, 1]).shared
 
 
-def test_unusable_processor_is_refused() -> None:
-    with pytest.raises(ConfigError, match="processor 9 is not usable"):
+def test_unusable_cpu_is_refused() -> None:
+    with pytest.raises(ConfigError, match="CPU 9 is not usable"):
         plan_cores([0, 1], tester=[9])
 
 

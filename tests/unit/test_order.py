@@ -41,13 +41,13 @@ def test_the_first_part_that_differs_is_named(other: TrialOrder, part: str) -> N
     found = difference(ORDER, other)
     assert found is not None
     assert found.part == part
-    assert found.one != found.other
+    assert found.first != found.second
 
 
 def test_equal_orders_do_not_differ() -> None:
     assert difference(ORDER, replace(ORDER)) is None
     assert difference(with_step(duration_ns=1), with_step(duration_ns=2)) == Difference(
-        part="step.duration_ns", one=1, other=2
+        part="step.duration_ns", first=1, second=2
     )
 
 

@@ -257,7 +257,7 @@ class TestRefused:
         assert lab.started() == [("phase 1", 100), ("phase 1", 50)]
 
     def test_more_connections_than_the_tester_has_memory_for(self, bench: MakeBench) -> None:
-        lab = bench(procedure="connection_establishment_rate", available_octets=lambda: 10 << 20)
+        lab = bench(procedure="connection_establishment_rate", available_bytes=lambda: 10 << 20)
         lab.establish(10_000, count=1_000_000)
         lab.establish(10_000, count=2_000_000)  # memory for a million is there already
         with pytest.raises(ConfigError, match="33 MiB of memory for 4194304 connections, 26 MiB are available"):

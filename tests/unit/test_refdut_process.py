@@ -98,7 +98,7 @@ def test_the_file_holds_what_was_set_and_nothing_else() -> None:
         mode="nat44",
         control="/run/x.sock",
         seed=7,
-        processor=1,
+        cpu=1,
         inside="left",
         left=Port(port="memif:/run/l.sock", ipv4="198.18.0.1", mtu=1500, vlan=5, peer_mac="02:00:00:00:00:01"),
         right=Port(port="memif:/run/r.sock", ipv4="198.19.0.1"),
@@ -122,7 +122,7 @@ def test_the_file_holds_what_was_set_and_nothing_else() -> None:
         "mode": "nat44",
         "control": "/run/x.sock",
         "seed": 7,
-        "processor": 1,
+        "cpu": 1,
         "inside": "left",
         "left": {
             "port": "memif:/run/l.sock", "mtu": 1500, "vlan": 5, "ipv4": "198.18.0.1", "peer_mac": "02:00:00:00:00:01"

@@ -139,7 +139,7 @@ class TestMemory:
         return Equipment(
             open_testbed=simulated.open_testbed,
             start_engine=simulated.start_engine,
-            available_octets=lambda: mebibytes << 20,
+            available_bytes=lambda: mebibytes << 20,
         )
 
     def test_more_connections_than_fit_are_refused_before_anything_is_made(

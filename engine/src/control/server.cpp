@@ -137,7 +137,7 @@ Errors Server::hello(Json& answer) const {
     };
     answer["clock"] = {{"resolution_ps", picoseconds(clock.resolution.value)},
                        {"read_ps", picoseconds(clock.ticks_per_hundred_reads) / 100}};
-    answer["processors"] = machine_.allowed();
+    answer["cpus"] = machine_.allowed();
     return {};
 }
 

@@ -129,7 +129,7 @@ Json to_json(const trial::Layout& layout) {
         for (const trial::TaskPlace& task : worker.tasks) {
             tasks.push_back(task.text());
         }
-        workers.push_back({{"processor", worker.cpu}, {"tasks", tasks}});
+        workers.push_back({{"cpu", worker.cpu}, {"tasks", tasks}});
     }
     return {{"queues", {{"left", layout.queues[0]}, {"right", layout.queues[1]}}}, {"workers", workers}, {"why", layout.why}};
 }

@@ -323,7 +323,7 @@ Settings read_file(const toml::table& file, Errors& errors) {
     }
     set_if(settings.seed, reader.integer("seed", 0, count_max));
     settings.control = reader.text("control").value_or("");
-    if (const auto cpu = reader.integer("processor", 0, 1023)) {
+    if (const auto cpu = reader.integer("cpu", 0, 1023)) {
         settings.cpu = static_cast<unsigned>(*cpu);
     }
     set_if(settings.huge_pages_allowed, reader.boolean("huge_pages"));
@@ -412,7 +412,7 @@ Errors what_needs_a_restart(const Settings& running, const Settings& wanted) {
         same(is.mac == to.mac, side + ".mac");
     }
     same(running.control == wanted.control, "control");
-    same(running.cpu == wanted.cpu, "processor");
+    same(running.cpu == wanted.cpu, "cpu");
     same(running.huge_pages_allowed == wanted.huge_pages_allowed, "huge_pages");
     same(!wanted.held_frames_given || wanted.held_frames == running.held_frames, "held_frames");
     for (std::size_t i = 0; i < 2; ++i) {

@@ -101,7 +101,7 @@ int run_opened(const std::string& file, const Settings& settings, int output, in
     RealGateway gateway{controller.program(), left, right, scale.ticks_per_second()};
     RealWorker worker{gateway, settings.cpu};
     if (!worker.pinned()) {
-        print_errors({{"the worker could not be pinned to CPU " + std::to_string(*settings.cpu), "processor",
+        print_errors({{"the worker could not be pinned to CPU " + std::to_string(*settings.cpu), "cpu",
                        "choose a CPU that this process may use, or leave it out"}});
         return exit_configuration;
     }

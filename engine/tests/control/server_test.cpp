@@ -50,7 +50,7 @@ TEST(Server, SaysWhoItIs) {
     EXPECT_EQ(answers[0]["id"], 1);
     EXPECT_EQ(answers[0]["protocol"], 3);
     EXPECT_EQ(answers[0]["tsc_hz"], 1'000'000'000);
-    EXPECT_FALSE(answers[0]["processors"].empty());
+    EXPECT_FALSE(answers[0]["cpus"].empty());
     EXPECT_TRUE(answers[0]["tsc_invariant"].is_boolean());
     EXPECT_GT(answers[0]["clock"]["resolution_ps"], 0);
     EXPECT_GT(answers[0]["clock"]["read_ps"], 0);

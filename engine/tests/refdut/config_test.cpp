@@ -55,7 +55,7 @@ constexpr const char* all_keys = R"(
 mode = "nat64"
 seed = 7
 control = "/run/x.sock"
-processor = 1
+cpu = 1
 inside = "right"
 huge_pages = false
 held_frames = 50000
@@ -148,7 +148,7 @@ TEST(RefdutConfig, ReportsAllProblemsAtOnce) {
     const auto problems = places(R"(
 mode = "nat45"
 sed = 1
-processor = -1
+cpu = -1
 [left]
 port = "memifs:/tmp/l"
 ipv4 = "2001:2::1"
@@ -180,7 +180,7 @@ delay = {kind = "periodic", values = []}
                                             "left.ipv4",
                                             "left.port",
                                             "mode",
-                                            "processor",
+                                            "cpu",
                                             "reverse.delay.values",
                                             "reverse.queue",
                                             "right.port",
@@ -192,7 +192,7 @@ delay = {kind = "periodic", values = []}
 TEST(RefdutConfig, NamesTheNearestKeyAndRefusesSettingsThatWouldDoNothing) {
     const auto errors = errors_of("mode = \"router\"\nporcessor = 1\n" + sides);
     ASSERT_EQ(errors.size(), 1U);
-    EXPECT_NE(errors[0].fix.find("processor"), std::string::npos);
+    EXPECT_NE(errors[0].fix.find("cpu"), std::string::npos);
     EXPECT_EQ(places("mode = \"router\"\ninside = \"left\"\n" + sides +
                      "[table]\nsize = 5\n[translation]\npool_ports = \"1-5\"\nprefix = \"64:ff9b::/96\"\n"),
               (std::vector<std::string>{"inside", "table", "translation.pool_ports", "translation.prefix"}));

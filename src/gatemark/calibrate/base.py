@@ -12,7 +12,7 @@ from gatemark.technology import TECHNOLOGIES, Family, Technology
 
 SEED = 20
 HELD_FRAMES = 4096
-"""More than any check lets wait or delays at once; memory for many more takes time at each start."""
+"""More than any check keeps waiting or delayed at once; memory for many more would slow down each start."""
 FRAMES = {"ipv4": 64, "ipv6": 84}
 PREFIX = "2001:2:0:6400::/96"
 EAM = (("198.18.0.0/16", "2001:2::/112"),)
@@ -30,7 +30,7 @@ FAR_IPV6 = ("2001:2:0:6400::c613:2", "2001:2:0:6400::c613:1")
 """The same on the right of a translator from IPv4: a host that IPv4 can name by the prefix (RFC 6052)."""
 TIMES = {"settle": "0s", "learn": "20ms", "drain": "100ms", "rest": "20ms"}
 RETRIES = 20
-"""So many whole trials may be spent on a load until one is undisturbed; where nothing disturbs, none is."""
+"""How often a trial at one load may be repeated until one is undisturbed; without disturbances it never is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class PortNames:
     gateway_right: str
 
 
-def gateway_of(check: Check, ports: PortNames, control: str, processor: int | None) -> Configuration:
+def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) -> Configuration:
     """Return the reference gateway's configuration for a check."""
     technology = TECHNOLOGIES[check.technology]
     stateful, translates = technology.is_stateful, technology.is_translation
@@ -52,7 +52,7 @@ def gateway_of(check: Check, ports: PortNames, control: str, processor: int | No
         mode=technology.reference_mode,
         control=control,
         seed=SEED,
-        processor=processor,
+        cpu=cpu,
         held_frames=HELD_FRAMES,
         inside="left" if stateful else None,
         left=_port("left", ports.gateway_left, left, technology),
@@ -137,8 +137,8 @@ def _addresses(side: str, family: Family, technology: Technology) -> tuple[str, 
 
 
 def _port(side: str, port: str, family: Family, technology: Technology) -> Port:
-    own = _addresses(side, family, technology)[1]
-    return Port(port=port, ipv4=own if family == "ipv4" else None, ipv6=own if family == "ipv6" else None)
+    address = _addresses(side, family, technology)[1]
+    return Port(port=port, ipv4=address if family == "ipv4" else None, ipv6=address if family == "ipv6" else None)
 
 
 def _side(side: str, port: str, family: Family, technology: Technology) -> dict[str, Any]:

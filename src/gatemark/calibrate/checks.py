@@ -1,4 +1,4 @@
-"""All checks, in the order in which they are made. Pure."""
+"""All checks, in the order in which they run. Pure."""
 
 from __future__ import annotations
 

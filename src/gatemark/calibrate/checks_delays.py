@@ -1,10 +1,10 @@
 """Latency, PDV and IPDV against known delays. Pure.
 
 A delay that the Tester measures is the gateway's plus that of its own path, which `self-latency` measures first through
-a reference gateway that delays nothing. The truth of a delay is so the gateway's delay plus the median of that path;
-1 microsecond plus the spread of that path is allowed: up to its 90th percentile for a median, up to its 99.9th for a
-99.9th percentile. Percentiles near the end, and extremes, are also those of single frames that either side delayed: how
-much, both sides say of every trial. Where the path spreads too much, nothing is compared.
+a reference gateway that delays nothing. So the true delay is the gateway's delay plus the median of that path. The
+error may be 1 microsecond plus the spread of that path: up to its 90th percentile for a median, up to its 99.9th for a
+99.9th percentile. Percentiles near the end, and extremes, also depend on single frames that either side delayed; both
+sides report by how much in every trial. Where the path spreads too much, nothing is compared.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from gatemark.results.part import Figure
 
 LOAD = 20_000
 DURATION, FIRST_TAG, TAGS = "1s", "250ms", 15_000
-"""Many frames in a short time: where others disturb the machine, a second without a disturbance is found sooner than
-four."""
+"""Many frames in a short time: on a machine that others use, one undisturbed second is easier to find than four."""
 TOLERANCE_NS = 1_000
 US = 1_000
 SPREAD_NS_MAX = 5_000_000
-"""Of the Tester's own path (99.9th percentile less median); beyond it the machine is too busy to say anything."""
+"""Spread of the Tester's own path (99.9th percentile minus median) beyond which the machine is too busy to compare."""
 GAP_NS_MAX = 5_000_000
 """Beyond it the gateway's own delays are not known well enough."""
 
@@ -65,9 +64,9 @@ def _self_latency(repetitions: int) -> Check:
     )
 
 
-def self_error_of(seen: Evidence) -> SelfError | None:
+def self_error_of(evidence: Evidence) -> SelfError | None:
     """Return the Tester's own error from the delays through a gateway that delays nothing; None without a result."""
-    series = _series(seen)
+    series = _series(evidence)
     if series is None or not series.samples or None in _whole(series.delay_ns["p99.9"]):
         return None
     medians = [value for value in _whole(series.delay_ns["p50"]) if value is not None]
@@ -85,10 +84,10 @@ def self_error_of(seen: Evidence) -> SelfError | None:
 def _known(name: str, words: str, kind: str, values: tuple[int, ...]) -> Check:
     """Return a check of delays whose whole distribution is known: that of one period, as all frames are tagged."""
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
         differences = truth.variations(values)
         return _comparisons(
-            seen,
+            evidence,
             median=truth.median(values),
             high=truth.percentile(values, 99_900),
             spread=truth.percentile(values, 99_900) - min(values),
@@ -109,18 +108,18 @@ def _known(name: str, words: str, kind: str, values: tuple[int, ...]) -> Check:
 
 
 def _uniform(name: str, least: int, most: int) -> Check:
-    """Return a check of pseudorandom delays; beside the errors of both sides the sample has one of its own.
+    """Return a check of pseudorandom delays, which adds a sampling error to the errors of both sides.
 
-    Of the p-quantile of N values over a range W it has the standard deviation W sqrt(p (1 - p) / N); four of them are
+    The p-quantile of N values over a range W has the standard deviation W sqrt(p (1 - p) / N); four of them are
     allowed. The differences of two such delays lie within the range, both ways, and their median is 0.
     """
     width = most - least
     half, tail = 4 * width * (0.25 / TAGS) ** 0.5, 4 * width * (0.001 * 0.999 / TAGS) ** 0.5
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
         high = least + Fraction(999 * width, 1000)
         return _comparisons(
-            seen,
+            evidence,
             median=least + Fraction(width, 2),
             high=high,
             spread=high - least,
@@ -142,12 +141,12 @@ def _uniform(name: str, least: int, most: int) -> Check:
 
 
 def _delayed(delay: Delay) -> Flow:
-    """Return a flow in which no frame waits for one before it that takes longer, so that each has its own delay."""
+    """Return a flow in which no frame waits for an earlier, slower one, so that each has its own delay."""
     return Flow(delay=delay, keep_order=False)
 
 
 def _comparisons(
-    seen: Evidence,
+    evidence: Evidence,
     *,
     median: Number,
     high: Number,
@@ -156,25 +155,26 @@ def _comparisons(
     sampling: tuple[float, float] = (0, 0),
 ) -> tuple[Comparison, ...]:
     """Compare TL, WCL, PDV and IPDV with their truths in the gateway, in nanoseconds."""
-    own, series = seen.self_error, _series(seen)
-    if own is None or series is None:
+    self_error, series = evidence.self_error, _series(evidence)
+    if self_error is None or series is None:
         return (Comparison(quantity="delay", unit="ns", true="a result", measured=None),)
-    single = seen.disturbance_ns
-    below = TOLERANCE_NS + (own.median_ns - own.minimum_ns)
-    near = TOLERANCE_NS + (own.p90_ns - own.median_ns)  # no median moves further while 9 of 10 frames do not
-    far = TOLERANCE_NS + own.spread_ns + single
-    both = TOLERANCE_NS + (own.p999_ns - own.minimum_ns) + single
-    found = [
+    single = evidence.disturbance_ns
+    below = TOLERANCE_NS + (self_error.median_ns - self_error.minimum_ns)
+    # The median moves no further while 9 of 10 frames do not.
+    near = TOLERANCE_NS + (self_error.p90_ns - self_error.median_ns)
+    far = TOLERANCE_NS + self_error.spread_ns + single
+    both = TOLERANCE_NS + (self_error.p999_ns - self_error.minimum_ns) + single
+    comparisons = [
         _ns(
             "TL",
-            median + own.median_ns,
+            median + self_error.median_ns,
             _values(series, "latency", "typical_ns"),
             below + sampling[0],
             near + sampling[0],
         ),
         _ns(
             "WCL",
-            high + own.median_ns,
+            high + self_error.median_ns,
             _values(series, "latency", "worst_case_ns"),
             below + sampling[1],
             far + sampling[1],
@@ -184,15 +184,15 @@ def _comparisons(
     if variation is not None:
         least, middle, most = variation
         faster, slower = (
-            TOLERANCE_NS - own.variation_minimum_ns + single,
-            TOLERANCE_NS + own.variation_maximum_ns + single,
+            TOLERANCE_NS - self_error.variation_minimum_ns + single,
+            TOLERANCE_NS + self_error.variation_maximum_ns + single,
         )
-        found += [
+        comparisons += [
             _ns("IPDV minimum", least, _values(series, "ipdv", "minimum_ns"), faster, slower),
             _ns("IPDV median", middle, _values(series, "ipdv", "median_ns"), near, near),
             _ns("IPDV maximum", most, _values(series, "ipdv", "maximum_ns"), faster, slower),
         ]
-    return tuple(found)
+    return tuple(comparisons)
 
 
 def _values(series: DelaySeries, metric: str, figure: str) -> Sequence[int | None]:
@@ -211,8 +211,8 @@ def _ns(quantity: str, true: Number, measured: Sequence[int | None], below: Numb
     return Comparison(quantity=quantity, unit="ns", true=true, measured=value, allowed_below=below, allowed_above=above)
 
 
-def _series(seen: Evidence) -> DelaySeries | None:
-    run = seen.result(DelayResult)
+def _series(evidence: Evidence) -> DelaySeries | None:
+    run = evidence.result(DelayResult)
     series = run.points[0].series if run is not None and run.points else ()
     return series[0] if series else None
 

@@ -38,10 +38,10 @@ def _back_to_back(capacity: int, queue: int) -> Check:
     resolution = max(5, queue // 50)
     true = truth.longest_burst(line, capacity, queue)
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        found = seen.result(BackToBackResult)
-        # What is served while one side is late is a share C / L of what the burst could grow by.
-        slack = Fraction(capacity * seen.unsteadiness_ns, truth.SECOND_NS) / (1 - Fraction(capacity, line)) + 1
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        result = evidence.result(BackToBackResult)
+        # What is served while one side is late is the share C / L of what the burst could grow by.
+        slack = Fraction(capacity * evidence.unsteadiness_ns, truth.SECOND_NS) / (1 - Fraction(capacity, line)) + 1
         return (
             tuple(
                 Comparison(
@@ -52,9 +52,9 @@ def _back_to_back(capacity: int, queue: int) -> Check:
                     allowed_below=resolution + slack,
                     allowed_above=slack,
                 )
-                for number, burst in enumerate(found.burst_frames, start=1)
+                for number, burst in enumerate(result.burst_frames, start=1)
             )
-            if found is not None
+            if result is not None
             else (Comparison(quantity="longest burst", unit="frames", true=true, measured=None),)
         )
 
@@ -87,17 +87,17 @@ def _bursty_traffic(burst: int) -> Check:
     resolution = capacity // 50
     true = truth.smallest_gap(line, capacity, queue, burst, duration_ns)
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        found = seen.result(BurstyTrafficResult)
-        # The load that passes is up to a resolution below the true one. While one side is late, frames are served that
-        # would have found the queue full, or the other way round.
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        result = evidence.result(BurstyTrafficResult)
+        # The load that passes is up to a resolution below the true one. While one side is late,
+        # frames are served that would have found the queue full, or the other way round.
         load = burst * truth.SECOND_NS / (true + Fraction(burst * truth.SECOND_NS, line))
-        slack = Fraction(capacity * seen.unsteadiness_ns, duration_ns) + 2
+        slack = Fraction(capacity * evidence.unsteadiness_ns, duration_ns) + 2
         lowest, highest = (
             gap_ns(burst, int(load - resolution - slack), line),
             gap_ns(burst, int(load + slack) + 1, line),
         )
-        gaps = found.sizes[0].gaps_ns if found is not None and found.sizes else ()
+        gaps = result.sizes[0].gaps_ns if result is not None and result.sizes else ()
         return tuple(
             Comparison(
                 quantity=f"smallest gap after {burst} frames",
@@ -127,25 +127,25 @@ def _bursty_traffic(burst: int) -> Check:
 
 
 def _recovery(time_ns: int) -> Check:
-    """Return a check of a gateway that goes on losing every second frame for so long after its last overload.
+    """Return a check of a gateway that keeps losing every second frame for `time_ns` after its last overload.
 
-    At 110 % of the capacity a frame is lost every 10 / C seconds or so, so the last one up to that time before the load
-    falls. Then every second frame is lost: the last one up to two frames before the recovery is over.
+    At 110 % of the capacity a frame is lost about every 10 / C seconds, so the last loss may come that long before the
+    load falls. Then every second frame is lost, the last one up to two frames before the recovery ends.
     """
     capacity, queue = 20_000, 100
     overload = capacity * 11 // 10
     between_drops = Fraction(2 * truth.SECOND_NS, overload - capacity)
     between_frames = Fraction(3 * truth.SECOND_NS, overload // 2)
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        found = seen.result(SystemRecoveryResult)
-        slack = seen.unsteadiness_ns
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        result = evidence.result(SystemRecoveryResult)
+        slack = evidence.unsteadiness_ns
         return (
             Comparison(
                 quantity="recovery time",
                 unit="ns",
                 true=time_ns,
-                measured=found.series[0].recovery_ns[0] if found is not None and found.series else None,
+                measured=result.series[0].recovery_ns[0] if result is not None and result.series else None,
                 allowed_below=between_drops + between_frames + slack,
                 allowed_above=slack + 1000,
             ),
@@ -166,14 +166,14 @@ def _recovery(time_ns: int) -> Check:
 
 
 def _reset(time_ns: int) -> Check:
-    """Return a check of a gateway that drops everything for so long; frames tell that to one of them."""
+    """Return a check of a gateway that drops everything for `time_ns`; frames show that time to within one frame."""
     load = 20_000
     frame_ns = Fraction(truth.SECOND_NS, load)
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        found = seen.result(ResetResult)
-        series = found.series[0] if found is not None and found.series else None
-        slack = 2 * frame_ns + seen.unsteadiness_ns
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        result = evidence.result(ResetResult)
+        series = result.series[0] if result is not None and result.series else None
+        slack = 2 * frame_ns + evidence.unsteadiness_ns
         return tuple(
             Comparison(
                 quantity=f"reset time by {way}",
@@ -181,7 +181,7 @@ def _reset(time_ns: int) -> Check:
                 true=time_ns,
                 measured=values[0] if values else None,
                 allowed_below=slack,
-                allowed_above=slack + seen.reference.late_departure_max_ns,
+                allowed_above=slack + evidence.reference.late_departure_max_ns,
             )
             for way, values in (
                 ("loss", series.reset_by_loss_ns.values if series is not None else ()),

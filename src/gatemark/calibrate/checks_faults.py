@@ -12,7 +12,7 @@ from gatemark.technology import TECHNOLOGIES, Family, Technology, TechnologyName
 LOAD = 5_000
 MS = 1_000_000
 FIRST_NS, EACH_NS, PAUSE_NS = 300 * MS, 20 * MS, 10 * MS
-"""Fields are damaged one after the other, each for so long, so that no frame has two faults."""
+"""Start of the first damage, how long each field is damaged, and the pause between two: no frame has two faults."""
 
 COMMON = (
     "family", "fragment", "length", "source_port", "destination_port", "hop_limit", "traffic_class", "udp_length",
@@ -25,16 +25,16 @@ OUTWARD = ("untranslated_source", "mapping_changed")
 INWARD = ("wrong_owner", "unknown_connection")
 """What only a stateful gateway can do wrong."""
 OCTETS = 128
-"""Frames have data beyond what the Tester writes into every one."""
+"""Long enough for data beyond what the Tester writes into every frame."""
 GAP_NS_MAX = 10**9
 COUNTS_LATENESS = "1s"
-"""Counts are compared, so that it does not matter when a frame was seen."""
+"""Only counts are compared, so it does not matter when a frame was seen."""
 
 
 def fault_checks(*, quick: bool) -> list[Check]:
     """Return the checks of planted faults."""
-    quick_ones: tuple[TechnologyName, ...] = ("router44", "nat44")
-    names: tuple[TechnologyName, ...] = quick_ones if quick else ("router44", "router66", "siit64", "nat44")
+    quick_names: tuple[TechnologyName, ...] = ("router44", "nat44")
+    names: tuple[TechnologyName, ...] = quick_names if quick else ("router44", "router66", "siit64", "nat44")
     return [_impairments(), *(_corruption(TECHNOLOGIES[name]) for name in names)]
 
 
@@ -55,16 +55,16 @@ def _fields_of_family(family: Family) -> tuple[str, ...]:
 def _impairments() -> Check:
     frames = 2 * LOAD
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        if not seen.trials:
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        if not evidence.trials:
             return (Comparison(quantity="frames", unit="frames", true=frames, measured=None),)
-        last = seen.trials[-1]
-        counts, told = last.record.report.directions[0].foreground, last.counts["forward"]
+        last = evidence.trials[-1]
+        counts, gateway_counts = last.record.report.directions[0].foreground, last.counts["forward"]
         return (
-            _equal("frames seen by the gateway", counts.offered, told["test_frames"]),
-            _equal("frames lost", told["lost"], counts.lost),
-            _equal("frames duplicated", told["duplicated"], counts.duplicate),
-            _equal("frames reordered", told["reordered"], counts.reordered),
+            _equal("frames seen by the gateway", counts.offered, gateway_counts["test_frames"]),
+            _equal("frames lost", gateway_counts["lost"], counts.lost),
+            _equal("frames duplicated", gateway_counts["duplicated"], counts.duplicate),
+            _equal("frames reordered", gateway_counts["reordered"], counts.reordered),
         )
 
     return Check(
@@ -89,21 +89,23 @@ def _corruption(technology: Technology) -> Check:
     fields = fields_of(technology)
     stateful = technology.is_stateful
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        if not seen.trials:
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        if not evidence.trials:
             return (Comparison(quantity="frames", unit="frames", true="a trial", measured=None),)
-        last = seen.trials[-1]
+        last = evidence.trials[-1]
         ways = {way.direction: way.foreground.faults for way in last.record.report.directions}
-        found = []
+        comparisons = []
         for way, damaged in zip(("forward", "reverse"), fields, strict=True):
-            told = _told(last.counts, way)
-            for reason in dict.fromkeys((*damaged, *told, *ways.get(way, {}))):
-                planted, measured = told.get(reason, 0), ways.get(way, {}).get(reason, 0)
+            planted_counts = _planted(last.counts, way)
+            for reason in dict.fromkeys((*damaged, *planted_counts, *ways.get(way, {}))):
+                planted, measured = planted_counts.get(reason, 0), ways.get(way, {}).get(reason, 0)
                 if reason in damaged and not planted:  # nothing was damaged, so nothing is proven
-                    found.append(Comparison(quantity=f"{reason}, {way}", unit="frames", true="some", measured=planted))
+                    comparisons.append(
+                        Comparison(quantity=f"{reason}, {way}", unit="frames", true="some", measured=planted)
+                    )
                 elif planted or measured:
-                    found.append(_equal(f"{reason}, {way}", planted, measured))
-        return tuple(found)
+                    comparisons.append(_equal(f"{reason}, {way}", planted, measured))
+        return tuple(comparisons)
 
     longest = max(len(damaged) for damaged in fields)
     duration_ns = FIRST_NS + longest * (EACH_NS + PAUSE_NS) + 100 * MS
@@ -140,7 +142,7 @@ def _damage(fields: tuple[str, ...]) -> Flow:
     )
 
 
-def _told(counts: Mapping[str, Any], way: str) -> dict[str, int]:
+def _planted(counts: Mapping[str, Any], way: str) -> dict[str, int]:
     return {name: int(count) for name, count in counts[way]["reasons"].items() if count}
 
 

@@ -1,7 +1,7 @@
 """Throughput, frame loss rate and per-frame timeout against known capacity, loss and delay. Pure.
 
-Both sides are unsteady: the Tester sends a burst late, the gateway looks at its ports late. While a queue is being
-filled that moves a result by what the gateway forwards in that time; both sides say how long it was at most.
+Both sides are unsteady: the Tester sends a burst late, the gateway looks at its ports late. While a queue
+fills, that moves a result by what the gateway forwards in that time; both sides report how long it was at most.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gatemark.units import format_rate, frames_in
 
 QUEUE = 1000
 GAP_NS_MAX = 5_000_000
-"""Beyond it the gateway forwards so much unseen that a rate is not known well enough."""
+"""If the gateway does not look at its ports for longer, its rate is not known well enough."""
 
 
 def rate_checks(*, quick: bool) -> list[Check]:
@@ -34,9 +34,9 @@ def _throughput(capacity: int, duration_ns: int) -> Check:
     true = truth.throughput(capacity, QUEUE, duration_ns)
     resolution = capacity // 200
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        run = seen.result(ThroughputResult)
-        slack = _served(capacity, seen.unsteadiness_ns) / Fraction(duration_ns, truth.SECOND_NS) + 2
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        run = evidence.result(ThroughputResult)
+        slack = _served(capacity, evidence.unsteadiness_ns) / Fraction(duration_ns, truth.SECOND_NS) + 2
         measured = run.lower_bounds[0] if run is not None and run.limited_by == "gateway" else None
         return (
             Comparison(
@@ -72,18 +72,18 @@ def _throughput(capacity: int, duration_ns: int) -> Check:
 def _overload_loss(capacity: int, duration_ns: int) -> Check:
     loads = (capacity * 2, capacity * 3 // 2, capacity * 5 // 4)
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        run = seen.result(FrameLossResult)
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        run = evidence.result(FrameLossResult)
         points = {point.frames_per_second: point for point in run.points} if run is not None else {}
-        slack = _served(capacity, seen.unsteadiness_ns) + 2
-        found = []
+        slack = _served(capacity, evidence.unsteadiness_ns) + 2
+        comparisons = []
         for load in loads:
             frames = frames_in(load, duration_ns)
             losses = points[load].losses if load in points else ()
             ratio = (
                 Fraction(sum(losses[0].undelivered), sum(losses[0].offered)) if losses and losses[0].offered else None
             )
-            found.append(
+            comparisons.append(
                 Comparison(
                     quantity=f"loss at {load} frames/s",
                     unit="%",
@@ -93,7 +93,7 @@ def _overload_loss(capacity: int, duration_ns: int) -> Check:
                     allowed_above=100 * slack / frames,
                 )
             )
-        return tuple(found)
+        return tuple(comparisons)
 
     return Check(
         procedure="frame_loss",
@@ -111,8 +111,8 @@ def _planted_loss(every: int, duration_ns: int) -> Check:
     load = 20_000
     frames = frames_in(load, duration_ns)
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        run = seen.result(FrameLossResult)
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        run = evidence.result(FrameLossResult)
         losses = run.points[0].losses if run is not None and run.points else ()
         lost = losses[0].undelivered[0] if losses and losses[0].undelivered else None
         return (Comparison(quantity="frames lost", unit="frames", true=frames // every, measured=lost),)
@@ -137,10 +137,10 @@ def _frame_timeout(every: int, duration_ns: int) -> Check:
     frames = frames_in(load, duration_ns)
     delays = (10 * timeout_ns, *[100_000] * (every - 1))
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        trials = [one for one in seen.trials if one.record.validity.valid]
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        trials = [trial for trial in evidence.trials if trial.record.validity.valid]
         late = trials[-1].record.report.directions[0].foreground.late if trials else None
-        run = seen.result(ThroughputResult)
+        run = evidence.result(ThroughputResult)
         kind = run.repetitions[0].kind if run is not None and run.repetitions else None
         return (
             Comparison(quantity="frames too late", unit="frames", true=frames // every, measured=late),
@@ -170,7 +170,7 @@ def _frame_timeout(every: int, duration_ns: int) -> Check:
 
 
 def _served(capacity: int, time_ns: int) -> Fraction:
-    """Return the frames that the gateway forwards in so long."""
+    """Return the frames that the gateway forwards in this time."""
     return Fraction(capacity * time_ns, truth.SECOND_NS)
 
 

@@ -12,7 +12,7 @@ from gatemark.results.search import RateResult
 
 TIMEOUT_NS = 300 * truth.SECOND_NS
 BURST_MIN, BURST_S = 200, Fraction(1, 20)
-"""Connections that may be established at once after a pause: as many as in so long."""
+"""Connections that may be established at once after a pause: those of BURST_S seconds, but at least BURST_MIN."""
 
 OVERFLOWS: tuple[tuple[Overflow, str, int], ...] = (
     ("refuse", "refused", 1500),
@@ -31,7 +31,7 @@ def stateful_checks(*, quick: bool) -> list[Check]:
     checks += [_establishment(rate, count, validated=True) for rate, count in rates[: 1 if quick else 2]]
     ways_back = ((4_000, Fraction(1)), (4_000, Fraction(1, 2)))[: 1 if quick else 2]
     checks += [_validated_by_way_back(capacity, alpha) for capacity, alpha in ways_back]
-    return checks + [_capacity(*one) for one in OVERFLOWS]
+    return checks + [_capacity(*case) for case in OVERFLOWS]
 
 
 def _establishment(rate: int, count: int, *, validated: bool) -> Check:
@@ -40,10 +40,11 @@ def _establishment(rate: int, count: int, *, validated: bool) -> Check:
     resolution = rate // 100
     procedure = "validated_connection_establishment_rate" if validated else "connection_establishment_rate"
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        # A burst that is late finds tokens of its delay more; the first one, when it is late, as many fewer.
-        slack = Fraction(rate * seen.unsteadiness_ns, truth.SECOND_NS) * rate / count + 2
-        return (_of_search(seen, procedure, true, resolution, slack),)
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        # A late burst finds more tokens: those of its delay. If the first is late, the others
+        # find as many fewer.
+        slack = Fraction(rate * evidence.unsteadiness_ns, truth.SECOND_NS) * rate / count + 2
+        return (_of_search(evidence, procedure, true, resolution, slack),)
 
     return Check(
         procedure=procedure,
@@ -71,9 +72,9 @@ def _validated_by_way_back(capacity: int, alpha: Fraction) -> Check:
     true = truth.validated_rate(capacity, queue, count, alpha)
     resolution = capacity // 50
 
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        slack = Fraction(capacity * seen.unsteadiness_ns, truth.SECOND_NS) * capacity / count / alpha + 2
-        return (_of_search(seen, "validated_connection_establishment_rate", true, resolution, slack),)
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        slack = Fraction(capacity * evidence.unsteadiness_ns, truth.SECOND_NS) * capacity / count / alpha + 2
+        return (_of_search(evidence, "validated_connection_establishment_rate", true, resolution, slack),)
 
     return Check(
         procedure="validated_connection_establishment_rate",
@@ -97,35 +98,35 @@ def _validated_by_way_back(capacity: int, alpha: Fraction) -> Check:
     )
 
 
-def _of_search(seen: Evidence, procedure: str, true: Fraction, resolution: int, slack: Fraction) -> Comparison:
-    runs = [run for run in seen.results if run.procedure == procedure and isinstance(run, RateResult)]
-    found = runs[0].repetitions[0] if runs and runs[0].repetitions else None
+def _of_search(evidence: Evidence, procedure: str, true: Fraction, resolution: int, slack: Fraction) -> Comparison:
+    runs = [run for run in evidence.results if run.procedure == procedure and isinstance(run, RateResult)]
+    repetition = runs[0].repetitions[0] if runs and runs[0].repetitions else None
     return Comparison(
         quantity=procedure.replace("_", " "),
         unit="connections/s",
         true=true,
-        measured=found.lower_bound if found is not None and found.kind == "found" else None,
+        measured=repetition.lower_bound if repetition is not None and repetition.kind == "found" else None,
         allowed_below=resolution + slack,
         allowed_above=slack,
     )
 
 
 def _capacity(overflow: Overflow, name: str, size: int) -> Check:
-    def compare(seen: Evidence) -> tuple[Comparison, ...]:
-        run = seen.result(CapacityResult)
-        found = run.repetitions[0] if run is not None and run.repetitions else None
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        run = evidence.result(CapacityResult)
+        repetition = run.repetitions[0] if run is not None and run.repetitions else None
         return (
             Comparison(
                 quantity="capacity",
                 unit="connections",
                 true=size,
-                measured=found.lower_bound if found is not None and found.kind == "found" else None,
+                measured=repetition.lower_bound if repetition is not None and repetition.kind == "found" else None,
             ),
             Comparison(
                 quantity="overflow behaviour",
                 unit="",
                 true=name,
-                measured=found.overflow if found is not None else None,
+                measured=repetition.overflow if repetition is not None else None,
             ),
         )
 
@@ -145,6 +146,6 @@ def _capacity(overflow: Overflow, name: str, size: int) -> Check:
             },
         },
         compare=compare,
-        poll_gap_max_ns=truth.SECOND_NS,  # connections are counted, so that it does not matter when a frame was seen
+        poll_gap_max_ns=truth.SECOND_NS,  # only counts are compared: when a frame was seen does not matter
         late_departure_max_ns=truth.SECOND_NS,
     )

@@ -30,7 +30,7 @@ class Links:
 
     ports: PortNames
     folder: Path
-    """For sockets, configuration and log; its path is short, as that of a socket must be."""
+    """Holds sockets, configuration and log; its path is short, because that of a socket must be."""
     tester_namespace: str | None = None
     gateway_namespace: str | None = None
     pairs: VethPairs | None = None
@@ -44,7 +44,7 @@ class Links:
 
 @contextlib.contextmanager
 def open_links(kind: PortKind, cores: CorePlan) -> Iterator[Links]:
-    """Make the links; whatever happens, nothing of them stays behind."""
+    """Make the links; nothing of them stays behind, even after an error."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatemark-")))
         if kind == "memif":
@@ -81,10 +81,10 @@ ADMITTED = {
 
 
 class ReferenceTestBed(PortsTestBed):
-    """Two ports that lead to a running reference gateway, which is asked whether it still lives.
+    """Two ports that lead to a running reference gateway, which is asked whether it is still alive.
 
-    A trial in which it did not look at its ports for too long, or sent a frame too late, did not have the truth that is
-    to be measured. Nothing is known then, so the trial is invalid and made again, like one that the Tester spoiled.
+    If it did not look at its ports for too long in a trial, or sent a frame too late, the truth was not the one to be
+    measured. Such a trial is invalid and repeated, like one that the Tester spoiled.
     """
 
     def __init__(
@@ -97,13 +97,13 @@ class ReferenceTestBed(PortsTestBed):
         late_departure_max_ns: int | None = None,
         note: Callable[[dict[str, Any]], None] = lambda _counts: None,
     ) -> None:
-        """`note` is told what the gateway counted until the end of each trial; later it may rest, and nobody cares."""
+        """`note` gets what the gateway counted up to the end of each trial; what it does after that does not matter."""
         super().__init__(campaign)
         self._links = links
         self._gateway = gateway
         self._limits = (poll_gap_max_ns, late_departure_max_ns)
         self._note = note
-        self._told: dict[str, int] = {}
+        self._reported: dict[str, int] = {}
 
     @property
     def namespace(self) -> str | None:
@@ -123,20 +123,20 @@ class ReferenceTestBed(PortsTestBed):
         return self._links.pairs.dropped(End(owner="gm", side=side) for side in ("left", "right"))
 
     def own_faults(self) -> tuple[str, ...]:
-        """What the reference gateway says of itself that is beyond what the check allows.
+        """Say which errors the reference gateway reports beyond what the check allows.
 
-        Its counts are the worst since the trial began. A phase that is made again is not blamed for the one before.
+        Its counts are the worst since the trial began. A repeated phase is not blamed for the one before.
         """
         counts = self._gateway.counts()
         self._note(counts)
-        own = counts["own"]
+        errors = counts["own"]
         faults = []
         for (name, words), limit in zip(ADMITTED.items(), self._limits, strict=True):
-            worst = int(own[name])
-            if limit is not None and worst > limit and worst != self._told.get(name):
+            worst = int(errors[name])
+            if limit is not None and worst > limit and worst != self._reported.get(name):
                 allowed = format_duration_ns(limit)
                 faults.append(f"the reference gateway {words} {format_duration_ns(worst)}, {allowed} is allowed")
-            self._told[name] = worst
+            self._reported[name] = worst
         return tuple(faults)
 
     def __enter__(self) -> Self:

@@ -23,7 +23,7 @@ class Comparison:
     quantity: str
     unit: str
     true: Number | str
-    """A text for what is no number, such as the overflow behaviour."""
+    """A text for what is not a number, such as the overflow behaviour."""
     measured: Number | str | None
     """None: the procedure has no result."""
     allowed_below: Number = 0
@@ -31,7 +31,7 @@ class Comparison:
 
     @property
     def error(self) -> Number | None:
-        """Measured less true; None where either is no number."""
+        """Measured minus true; None where either is not a number."""
         if isinstance(self.true, str) or isinstance(self.measured, str) or self.measured is None:
             return None
         return self.measured - self.true
@@ -69,7 +69,7 @@ class Reference:
     """What the reference gateway says about its own errors, the worst over the trials of a check."""
 
     poll_gap_max_ns: int = 0
-    """Longest time in which it did not look at its ports: so much later than its arrival a frame may have been seen."""
+    """Longest time in which it did not look at its ports: a frame may have been seen this much after its arrival."""
     late_departure_max_ns: int = 0
     """How late a frame left at most."""
     own_drops: int = 0
@@ -105,7 +105,7 @@ class SelfError:
 
     @property
     def spread_ns(self) -> int:
-        """99.9th percentile less median: how far off a delay may be without anybody noticing."""
+        """99.9th percentile minus median: how far off a delay may be without being noticed."""
         return self.p999_ns - self.median_ns
 
     def to_json(self) -> dict[str, int]:
@@ -114,7 +114,7 @@ class SelfError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialSeen:
+class ObservedTrial:
     """One trial from both sides."""
 
     record: TrialRecord
@@ -127,18 +127,18 @@ class Evidence:
     """All that a check has to compare."""
 
     results: tuple[RunResult, ...]
-    trials: tuple[TrialSeen, ...]
+    trials: tuple[ObservedTrial, ...]
     reference: Reference
     self_error: SelfError | None = None
 
-    def result(self, kind: type[R]) -> R | None:
+    def result(self, model: type[R]) -> R | None:
         """Return the result of a procedure by its model; None if it was not measured."""
-        return next((result for result in self.results if isinstance(result, kind)), None)
+        return next((result for result in self.results if isinstance(result, model)), None)
 
     @property
     def lateness_max_ns(self) -> int:
         """How late the Tester sent a burst at most, over the valid trials."""
-        reports = [seen.record.report for seen in self.trials if seen.record.validity.valid]
+        reports = [trial.record.report for trial in self.trials if trial.record.validity.valid]
         return max((way.lateness_max_ns for report in reports for way in report.directions), default=0)
 
     @property
@@ -148,7 +148,7 @@ class Evidence:
 
     @property
     def disturbance_ns(self) -> int:
-        """What both sides admit that a single delay may be too long."""
+        """How much too long a single delay may be, by what both sides admit."""
         return self.unsteadiness_ns + self.reference.late_departure_max_ns
 
 
@@ -182,7 +182,7 @@ class Check:
     gives_self_error: bool = False
     """The check compares nothing but says how long the Tester's own path is."""
     counts_phase_two: bool = False
-    """Stateful: counters and impairments begin anew with test phase 2."""
+    """Stateful: counters and impairments start again with test phase 2."""
 
 
 Status = Literal["passed", "failed", "reference not kept", "no result"]
@@ -213,7 +213,7 @@ class CheckResult:
             return "no result"
         if not self.kept:
             return "reference not kept"
-        return "passed" if all(one.passed for one in self.comparisons) else "failed"
+        return "passed" if all(comparison.passed for comparison in self.comparisons) else "failed"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as calibration.json holds it."""
@@ -230,7 +230,7 @@ class CheckResult:
             "seconds": round(self.seconds, 1),
             "folder": self.folder,
             "reference": self.reference.to_json(),
-            "comparisons": [one.to_json() for one in self.comparisons],
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
         }
 
     @classmethod
@@ -238,14 +238,14 @@ class CheckResult:
         """Read what `to_json` wrote of this check."""
         return cls(
             check=check,
-            comparisons=tuple(Comparison.from_json(one) for one in data["comparisons"]),
+            comparisons=tuple(Comparison.from_json(comparison) for comparison in data["comparisons"]),
             reference=Reference(**data["reference"]),
             **{name: data[name] for name in ("attempts", "kept", "made_at", "seconds", "folder", "problem")},
         )
 
 
 def _plain(value: Number | str | None) -> int | float | str | None:
-    """Return a number as JSON has it: whole where it is whole."""
+    """Return a value for JSON: an integer where a number is whole."""
     if value is None or isinstance(value, (str, int)):
         return value
     return int(value) if value == int(value) else float(value)

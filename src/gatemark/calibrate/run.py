@@ -1,4 +1,4 @@
-"""Makes the checks: starts a reference gateway for each, measures it as any other gateway, compares."""
+"""Makes the checks: starts a reference gateway for each, measures it like any other gateway, compares."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 from gatemark.calibrate.base import campaign_of, gateway_of
 from gatemark.calibrate.checks_delays import SPREAD_NS_MAX, self_error_of
 from gatemark.calibrate.links import PortKind, ReferenceTestBed, open_links
-from gatemark.calibrate.model import Check, CheckResult, Evidence, Reference, SelfError, TrialSeen
+from gatemark.calibrate.model import Check, CheckResult, Evidence, ObservedTrial, Reference, SelfError
 from gatemark.campaign.events import Event, EventCallback, PhaseStarted, RunFinished, TrialFinished, TrialStarted
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.dut.steering import CorePlan, plan_cores, stepping_back, usable_processors
+from gatemark.dut.steering import CorePlan, plan_cores, stepping_back, usable_cpus
 from gatemark.errors import GatemarkError, Interrupted, ResultError
 from gatemark.refdut.process import RefDut, find_refdut
 from gatemark.results.run import RunResult
@@ -25,12 +25,12 @@ from gatemark.tester import Equipment
 from gatemark.units import format_duration_ns
 
 ATTEMPTS = 3
-"""How often a check is made until the reference gateway keeps its truth; again after all others, so that a machine that
-is busy for a while has time to calm down."""
+"""How often a check is made at most until the reference gateway keeps its truth. It is repeated after all others, so
+that a machine that is busy for a while has time to calm down."""
 
 Tell = Callable[[str], None]
 Keep = Callable[[Sequence[CheckResult], SelfError | None], object]
-"""Told after each check what is known by then."""
+"""Called after each check with what is known so far."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Observer:
     counts_phase_two: bool
     forward: EventCallback
     results: list[RunResult] = field(default_factory=list)
-    trials: list[TrialSeen] = field(default_factory=list)
+    trials: list[ObservedTrial] = field(default_factory=list)
     reference: Reference = field(default_factory=Reference)
     _counts: dict[str, Any] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ class Observer:
                 self.gateway.reset_counts()
             case TrialFinished():
                 self.gateway.favour(is_measured=False)
-                self.trials.append(TrialSeen(record=event.record, counts=self._counts))
+                self.trials.append(ObservedTrial(record=event.record, counts=self._counts))
                 if event.record.validity.valid:
                     self.reference = self.reference.worst(reference_of(self._counts))
             case RunFinished():
@@ -77,11 +77,11 @@ class Observer:
 
 def reference_of(counts: dict[str, Any]) -> Reference:
     """Return what the reference gateway says about itself in an answer to `counts`."""
-    own = counts["own"]
+    errors = counts["own"]
     return Reference(
-        poll_gap_max_ns=int(own["poll_gap_max_ns"]),
-        late_departure_max_ns=int(own["late_departure_max_ns"]),
-        own_drops=sum(int(own[name]) for name in OWN_DROPS),
+        poll_gap_max_ns=int(errors["poll_gap_max_ns"]),
+        late_departure_max_ns=int(errors["late_departure_max_ns"]),
+        own_drops=sum(int(errors[name]) for name in OWN_DROPS),
     )
 
 
@@ -99,14 +99,14 @@ class Calibration:
     on_event: EventCallback
     tell: Tell
     keep: Keep = lambda _results, _self_error: None
-    cores: CorePlan = field(default_factory=lambda: plan_cores(usable_processors()))
+    cores: CorePlan = field(default_factory=lambda: plan_cores(usable_cpus()))
     self_error: SelfError | None = None
 
     def run(self, checks: Sequence[Check], known: Sequence[CheckResult] = ()) -> list[CheckResult]:
-        """Make all checks, and once more those from which nothing was learned, when the others are made.
+        """Make all checks, then repeat those from which nothing was learned.
 
-        `known`: what an earlier calibration in this folder found; what is settled there is not made again. Delays are
-        compared with the Tester's own as they are now, so these are measured again with any of them.
+        `known`: what an earlier calibration in this folder found; what is settled there is not repeated. Delays are
+        compared with the Tester's own delays as they are now, so those are measured again before any other delay.
         """
         results = {result.check.name: result for result in known}
         if any(check.procedure == "delay" and not _is_settled(results.get(check.name)) for check in checks):
@@ -117,7 +117,7 @@ class Calibration:
         return [results[check.name] for check in checks]
 
     def _round(self, checks: Sequence[Check], results: dict[str, CheckResult]) -> None:
-        """Make every check once that is not settled, and put it among the results."""
+        """Make every check that is not settled once, and put it among the results."""
         open_checks = [check for check in checks if not _is_settled(results.get(check.name))]
         begin, measured = time.monotonic(), 0
         for done, check in enumerate(open_checks):
@@ -131,7 +131,7 @@ class Calibration:
                 measured += 1
             results[check.name] = self.make(check, checks.index(check) + 1, results.get(check.name))
             self.tell(f"{place}: {results[check.name].status}")
-            self.keep([results[one.name] for one in checks if one.name in results], self.self_error)
+            self.keep([results[other.name] for other in checks if other.name in results], self.self_error)
 
     def make(self, check: Check, number: int, before: CheckResult | None = None) -> CheckResult:
         """Make one check; `before` is how it ended last time, from which nothing was learned."""
@@ -145,9 +145,9 @@ class Calibration:
         return check.procedure != "delay" or self.self_error is not None
 
     def _free_folder(self, name: str) -> Path:
-        """Return one that no attempt used, nor one that was stopped."""
+        """Return a folder that no attempt has used, not even one that was stopped."""
         names = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
-        return next(self.output / one for one in names if not (self.output / one).exists())
+        return next(self.output / candidate for candidate in names if not (self.output / candidate).exists())
 
     def _attempt(self, check: Check, folder: Path, attempt: int) -> CheckResult:
         def ended(evidence: Evidence | None, problem: str = "") -> CheckResult:
@@ -175,18 +175,20 @@ class Calibration:
         if limited:
             return ended(evidence, limited)
         if check.gives_self_error and is_kept(check, evidence.reference):
-            found = self_error_of(evidence)
-            if found is None or found.spread_ns > SPREAD_NS_MAX:
-                spread = "have no result" if found is None else f"spread by {format_duration_ns(found.spread_ns)}"
+            self_error = self_error_of(evidence)
+            if self_error is None or self_error.spread_ns > SPREAD_NS_MAX:
+                spread = (
+                    "have no result" if self_error is None else f"spread by {format_duration_ns(self_error.spread_ns)}"
+                )
                 return ended(evidence, f"the Tester's own delays {spread}: the machine is too busy")
-            self.self_error = found
+            self.self_error = self_error
         return ended(evidence)
 
     def _measure(self, check: Check, folder: Path) -> Evidence:
         with open_links(self.ports, self.cores) as links:
             control = str(links.folder / "control.sock")
-            processor = None if self.cores.shared else self.cores.gateway[0]
-            configuration = gateway_of(check, links.ports, control, processor)
+            cpu = None if self.cores.shared else self.cores.gateway[0]
+            configuration = gateway_of(check, links.ports, control, cpu)
             ask = shlex.join([str(find_refdut()), "ask", control])
             document = campaign_of(check, links.ports, ask=ask, cores=self.cores.tester, configuration=configuration)
             campaign = campaign_from_dict(document, where=check.name)
@@ -197,8 +199,8 @@ class Calibration:
                     forward=self.on_event,
                 )
                 equipment = Equipment(
-                    open_testbed=lambda found: ReferenceTestBed(
-                        found,
+                    open_testbed=lambda complete: ReferenceTestBed(
+                        complete,
                         links,
                         gateway,
                         poll_gap_max_ns=check.poll_gap_max_ns,
@@ -221,7 +223,7 @@ def limit_of_tester(evidence: Evidence) -> str:
     """Return how the Tester fell short of a load that a check needs; empty if it did not."""
     if all(result.limited_by != "tester" for result in evidence.results):
         return ""
-    invalid = [reason for seen in evidence.trials for reason in seen.record.validity.reasons]
+    invalid = [reason for trial in evidence.trials for reason in trial.record.validity.reasons]
     return f"the Tester was the limit: {invalid[-1] if invalid else 'no valid trial'}"
 
 

@@ -1,4 +1,4 @@
-"""The folder of a calibration: its table, written anew after each check, so that it can be stopped and gone on with."""
+"""The folder of a calibration: its table, rewritten after each check, so that it can be stopped and resumed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGE_FILE = "calibration.md"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCalibration:
-    """What a calibration is to make, and what it has made so far."""
+    """What a calibration is to check, and the results so far."""
 
     folder: Path
     where: Circumstances
@@ -57,8 +57,8 @@ class StoredCalibration:
             begun = Circumstances(**{name: data[name] for name in Circumstances.__dataclass_fields__})
             known = {check.name: check for check in all_checks(quick=begun.quick)}
             checks = tuple(known[name] for name in data["chosen"])
-            own = data["self_error"]
-            results = tuple(CheckResult.from_json(known[one["name"]], one) for one in data["checks"])
+            self_error = data["self_error"]
+            results = tuple(CheckResult.from_json(known[entry["name"]], entry) for entry in data["checks"])
         except (KeyError, TypeError) as error:
             raise ResultError(
                 what=f"{JSON_FILE} is damaged or of another gatemark: {error!r}",
@@ -74,7 +74,11 @@ class StoredCalibration:
                     fix="begin a new calibration",
                 )
         return cls(
-            folder=folder, where=begun, checks=checks, results=results, self_error=SelfError(**own) if own else None
+            folder=folder,
+            where=begun,
+            checks=checks,
+            results=results,
+            self_error=SelfError(**self_error) if self_error else None,
         )
 
     def write(self, results: Sequence[CheckResult], self_error: SelfError | None) -> dict[str, Any]:
@@ -92,7 +96,7 @@ def _here(*, ports: PortKind, quick: bool) -> Circumstances:
         digest.update(program.read_bytes())
     return Circumstances(
         measured_at=now_iso(),
-        machine=machine_facts().cpu_model or "unknown processor",
+        machine=machine_facts().cpu_model or "unknown CPU",
         gatemark=gatemark_version(),
         programs=digest.hexdigest(),
         ports=ports,

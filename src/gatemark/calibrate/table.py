@@ -29,7 +29,7 @@ class Circumstances:
 
 
 def passed(results: Sequence[CheckResult], chosen: int) -> bool:
-    """Whether all checks that were chosen were made and passed; none made is none passed."""
+    """Whether all chosen checks were made and passed; False if none was made."""
     return 0 < len(results) == chosen and all(result.status == "passed" for result in results)
 
 
@@ -43,19 +43,25 @@ def rows_of(results: Sequence[CheckResult]) -> list[tuple[str, ...]]:
             rows.append((check.procedure, check.truth, "", "", "", "", "", outcome))
             continue
         rows += [
-            (check.procedure, check.truth, one.quantity, *_figures(one), "passed" if one.passed else "failed")
-            for one in result.comparisons
+            (
+                check.procedure,
+                check.truth,
+                comparison.quantity,
+                *_figures(comparison),
+                "passed" if comparison.passed else "failed",
+            )
+            for comparison in result.comparisons
         ]
     return rows
 
 
 def summary_of(results: Sequence[CheckResult], chosen: int) -> str:
-    """Return in one sentence how many of the checks that were chosen ended how."""
+    """Return in one sentence how the chosen checks ended."""
     endings = [result.status for result in results]
-    counts = ", ".join(f"{endings.count(one)} {one}" for one in dict.fromkeys(endings))
+    counts = ", ".join(f"{endings.count(status)} {status}" for status in dict.fromkeys(endings))
     figures = sum(len(result.comparisons) for result in results if result.status in ("passed", "failed"))
-    made = f"{chosen} checks" if len(results) == chosen else f"{len(results)} of {chosen} checks"
-    return f"{made} with {figures} figures: {counts or 'none made'}"
+    extent = f"{chosen} checks" if len(results) == chosen else f"{len(results)} of {chosen} checks"
+    return f"{extent} with {figures} figures: {counts or 'none made'}"
 
 
 def to_markdown(
@@ -110,15 +116,18 @@ def _times(results: Sequence[CheckResult], where: Circumstances) -> str:
     return f"{where.measured_at} to {last}" if last else where.measured_at
 
 
-def _figures(one: Comparison) -> tuple[str, str, str, str]:
+def _figures(comparison: Comparison) -> tuple[str, str, str, str]:
     """Return true, measured, error and allowed error with their unit."""
-    unit = "us" if one.unit == "ns" else one.unit
-    true, measured = _number(one.true, one.unit), _number(one.measured, one.unit)
-    if one.error is None:
+    unit = "us" if comparison.unit == "ns" else comparison.unit
+    true, measured = _number(comparison.true, comparison.unit), _number(comparison.measured, comparison.unit)
+    if comparison.error is None:
         return true, measured, "", ""
-    below, above = _number(one.allowed_below, one.unit), _number(one.allowed_above, one.unit)
-    allowed = "0" if not one.allowed_below and not one.allowed_above else f"-{below} to +{above}"
-    return f"{true} {unit}", f"{measured} {unit}", _signed(one.error, one.unit), allowed
+    below, above = (
+        _number(comparison.allowed_below, comparison.unit),
+        _number(comparison.allowed_above, comparison.unit),
+    )
+    allowed = "0" if not comparison.allowed_below and not comparison.allowed_above else f"-{below} to +{above}"
+    return f"{true} {unit}", f"{measured} {unit}", _signed(comparison.error, comparison.unit), allowed
 
 
 def _number(value: Number | str | None, unit: str) -> str:

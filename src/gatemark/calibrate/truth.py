@@ -66,7 +66,7 @@ def validated_rate(capacity: int, queue: int, connections: int, alpha: Fraction)
 
 
 def percentile(values: Sequence[int], per_100000: int) -> int:
-    """Return the smallest value that so many hundred-thousandths of all do not exceed (RFC 2330 section 11.3)."""
+    """Return the smallest value that `per_100000` hundred-thousandths of all do not exceed (RFC 2330 section 11.3)."""
     rank = max(1, -(-per_100000 * len(values) // 100_000))
     return sorted(values)[rank - 1]
 
@@ -79,5 +79,5 @@ def median(values: Sequence[int]) -> Fraction:
 
 
 def variations(values: Sequence[int]) -> list[int]:
-    """Return the differences of successive delays of frames that take these values in turn, for ever."""
+    """Return the differences of successive delays of frames that take these values in turn, without end."""
     return [value - before for before, value in zip((values[-1], *values[:-1]), values, strict=True)]

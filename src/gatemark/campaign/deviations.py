@@ -27,20 +27,20 @@ _SIDES: tuple[SideName, SideName] = ("left", "right")
 
 
 def deviations(campaign: Campaign) -> tuple[Deviation, ...]:
-    """Return what this campaign does otherwise than RFC 2544, 4814, 5180, 6201, 8219, 9004 and 9693 say.
+    """Return where this campaign deviates from RFC 2544, 4814, 5180, 6201, 8219, 9004 and 9693.
 
-    What it leaves out of them belongs to it. The technology and the sides of the campaign must be known.
+    What it leaves out is a deviation too. The technology and the sides of the campaign must be known.
     """
-    told = [
+    collected = [
         *_of_the_gateway(campaign),
         *(Deviation(sentence=sentence) for sentence in _of_the_traffic(campaign)),
         *_of_the_trial(campaign),
     ]
     for procedure in dict.fromkeys(procedure.run for procedure in procedures_of(campaign)):
-        told += procedure.deviations(campaign)
+        collected += procedure.deviations(campaign)
     if campaign.is_stateful:
-        told += (Deviation(sentence=sentence) for sentence in _of_the_connections(campaign))
-    return tuple(told)
+        collected += (Deviation(sentence=sentence) for sentence in _of_the_connections(campaign))
+    return tuple(collected)
 
 
 def _of_the_gateway(campaign: Campaign) -> Iterator[Deviation]:
@@ -101,8 +101,8 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
     if "bidirectional" not in traffic.direction:
         yield "Traffic is unidirectional only (RFC 2544 section 14 and RFC 8219 section 5.3 want it bidirectional)."
     measured, standard = measured_octets(campaign), standard_octets(campaign)
-    wanted = tuple(octets for octets in standard if octets <= 1518)
-    missing = [str(octets) for octets in wanted if octets not in measured]
+    required = tuple(octets for octets in standard if octets <= 1518)
+    missing = [str(octets) for octets in required if octets not in measured]
     if missing:
         yield f"Frame sizes not measured: {', '.join(missing)} octets (RFC 8219 section 5.1.1)."
     added = [str(octets) for octets in measured if octets not in standard]
@@ -118,10 +118,10 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
     if traffic.destination_networks == 1:
         yield "One destination network, not 256 (RFC 2544 section 12 asks for both)."
     for way in campaign.one_ways():
-        own = campaign.direction_traffic(way)
+        settings = campaign.direction_traffic(way)
         for name, ports, standard_ports in (
-            ("source", own.source_ports, defaults.SOURCE_PORTS),
-            ("destination", own.destination_ports, defaults.DESTINATION_PORTS),
+            ("source", settings.source_ports, defaults.SOURCE_PORTS),
+            ("destination", settings.destination_ports, defaults.DESTINATION_PORTS),
         ):
             if campaign.is_stateful and not campaign.has_background:
                 continue  # all frames belong to connections, which have ports of their own
@@ -132,15 +132,15 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
                     f"UDP {name} ports are {ports.range} in {way} direction, not"
                     f" {standard_ports[0]}-{standard_ports[1]} (RFC 4814 section 4.5)."
                 )
-        if own.hop_limit != defaults.HOP_LIMIT:
-            yield f"Hop limit {own.hop_limit} in {way} direction, not 10 (RFC 2544 appendix C.2.6.4)."
+        if settings.hop_limit != defaults.HOP_LIMIT:
+            yield f"Hop limit {settings.hop_limit} in {way} direction, not 10 (RFC 2544 appendix C.2.6.4)."
         sender: SideName = "left" if way == "forward" else "right"
-        if own.dont_fragment and campaign.foreground_family(sender) == "ipv4":
+        if settings.dont_fragment and campaign.foreground_family(sender) == "ipv4":
             yield f"DF is set in {way} direction (RFC 2544 appendix C.2.6.4 has it clear)."
 
 
 def _of_the_trial(campaign: Campaign) -> Iterator[Deviation]:
-    """Trials and waits that are shorter than the RFC's count as not met, although it gives no capitals for them."""
+    """Trials and waits shorter than the RFC's rule out a claim, although it does not write MUST in capitals."""
     trial = campaign.trial
     if campaign.repetitions < defaults.REPETITIONS:
         sentence = f"{campaign.repetitions} repetitions, fewer than {defaults.REPETITIONS} (RFC 8219 section 12)."
@@ -148,11 +148,11 @@ def _of_the_trial(campaign: Campaign) -> Iterator[Deviation]:
     if trial.duration_ns < defaults.TRIAL_DURATION_NS:
         sentence = f"Trials last {format_duration_ns(trial.duration_ns)}, less than 60s (RFC 2544 section 24)."
         yield Deviation(sentence=sentence, rules_out_claim=True)
-    late_ns = campaign.validity.lateness_max_ns
-    if late_ns > defaults.LATENESS_MAX_NS:
+    lateness_max_ns = campaign.validity.lateness_max_ns
+    if lateness_max_ns > defaults.LATENESS_MAX_NS:
         yield Deviation(
-            sentence=f"A burst may leave {format_duration_ns(late_ns)} late, more than"
-            f" {format_duration_ns(defaults.LATENESS_MAX_NS)}: what is made up for reaches the gateway faster than the"
+            sentence=f"A burst may leave {format_duration_ns(lateness_max_ns)} late, more than"
+            f" {format_duration_ns(defaults.LATENESS_MAX_NS)}: frames that catch up reach the gateway faster than the"
             " load says (RFC 1242 section 3.4)."
         )
     for name, value, standard in (

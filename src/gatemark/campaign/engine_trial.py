@@ -30,7 +30,7 @@ class GatewayWatch(Protocol):
         """Return frames that the test bed dropped on the Tester's side since it was made, by place."""
 
     def own_faults(self) -> tuple[str, ...]:
-        """Say what else of the test bed spoiled the trial that just ended, in sentences."""
+        """Return what else in the test bed spoiled the trial that just ended, in sentences."""
 
     def gateway_queue_drops(self) -> Mapping[str, int]:
         """Return frames that the gateway's own queues dropped since it was made, by place."""
@@ -48,7 +48,7 @@ class GatewayWatch(Protocol):
         """Delete all connections; return the nanoseconds that it took on the gateway's side."""
 
     def restart(self) -> None:
-        """Stop the gateway and start it anew."""
+        """Stop the gateway and start it again."""
 
     def reset(self) -> None:
         """Reset the gateway (RFC 6201 section 4); it may still be starting when this returns."""
@@ -77,13 +77,13 @@ class EngineTrials:
     testbed: GatewayWatch | None
     on_event: EventCallback
     health_wait_s: float = HEALTH_WAIT_S
-    """How long a gateway may take after the trial in which it was reset until it is well."""
+    """How long a gateway may take to work again after the trial in which it was reset."""
 
     def make(self, body: JsonObject, trial_number: int, *, needs_link: bool, form: TrialForm = PLAIN) -> Observed:
-        """Make one trial and say whether it may be believed; `trial_number` is that of the campaign.
+        """Make one trial and judge whether it is valid; `trial_number` is that of the campaign.
 
-        A trial during which the test bed broke is no observation but an error: it must not pass for a result of the
-        gateway. So is a trial that was cancelled, and one without link if `needs_link`.
+        Raises an error if the test bed broke during the trial, which must not pass for a result of the gateway. The
+        same holds for a trial that was cancelled, and for one without link if `needs_link`.
         """
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
         report, reset = self._report(body, trial_number, form.reset_after_ns)
@@ -126,7 +126,7 @@ class EngineTrials:
         return report, None if reset is None else reset.facts()
 
     def _check_gateway(self, wait_s: float) -> None:
-        """Raise TestBedError if the gateway is not well within a time."""
+        """Raise TestBedError if the gateway does not work again in time."""
         until = time.monotonic() + wait_s
         while self.testbed is not None:
             try:
@@ -144,7 +144,7 @@ class EngineTrials:
 
 
 def _increase(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """Return by how much each counter grew, without those that did not."""
+    """Return how much each counter grew; counters that did not grow are left out."""
     growth = {place: count - before.get(place, 0) for place, count in after.items()}
     return {place: count for place, count in growth.items() if count}
 

@@ -12,7 +12,7 @@ from gatemark.procedures.registry import PROCEDURES
 from gatemark.procedures.work import Work
 
 ASSUMED_LINE_BITS_PER_SECOND = 10_000_000_000
-"""What an estimate takes where the line rate is not known yet; a measurement never does."""
+"""What an estimate assumes while the line rate is unknown; a measurement never assumes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +27,9 @@ class PlanEstimate:
     seconds_max: int
     """Sending time and waits of the most trials."""
     line_assumed: bool
-    """Whether the line rate was not known, so that loads in % were taken of 10 Gbit/s."""
+    """Whether the line rate was not known, so that loads in % are shares of 10 Gbit/s."""
     maximum_assumed: bool
-    """Whether a search finds its maximum itself: then it was taken to be up to `procedures.work.ASSUMED_RATE_MAX`."""
+    """Whether a search finds its maximum itself: the estimate assumes at most `procedures.work.ASSUMED_RATE_MAX`."""
     establishment_assumed: bool
     """Whether connections are established: then the least is for a gateway that is never too slow, and the most for one
     that establishes `procedures.work.ASSUMED_CONNECTIONS_PER_SECOND`; a slower one takes longer."""

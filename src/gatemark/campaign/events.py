@@ -1,4 +1,4 @@
-"""What a running campaign tells whoever watches it. Values only; a watcher must not raise."""
+"""What a running campaign tells its watchers. Values only; a watcher must not raise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gatemark.trial.record import TrialRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """A cell of the matrix is begun."""
+    """The measurement of a cell of the matrix begins."""
 
     run: Run
     repetitions: int
@@ -37,7 +37,7 @@ PhaseName = Literal["phase 1", "phase 2", "validation", "tear-down"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseStarted:
-    """A phase of a stateful trial is begun."""
+    """A phase of a stateful trial begins."""
 
     trial_number: int
     phase: PhaseName
@@ -51,7 +51,7 @@ class PhaseStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialProgress:
-    """A trial is on its way."""
+    """A trial is running."""
 
     trial_number: int
     progress: JsonObject

@@ -1,4 +1,4 @@
-"""What the trials of a run tell beside what it measures: counts, connections, the gateway's own numbers. Pure."""
+"""What the trials of a run report besides its result: counts, connections, the gateway's own numbers. Pure."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def connections_of(campaign: Campaign, run: Run, trials: Sequence[TrialRecord]) 
 
 
 def port_range(ports: Span) -> PortRange:
-    """The published form of a range of ports."""
+    """Return a range of ports as results publish it."""
     return PortRange(minimum=ports.minimum, maximum=ports.maximum)
 
 
 def zero_checksum_frames(campaign: Campaign, trials: Iterable[TrialRecord]) -> int | None:
-    """Return how many frames were accepted with UDP checksum 0; None if none would be."""
+    """Return how many frames were accepted with UDP checksum 0; None if none would be accepted."""
     if not campaign.gateway.zero_udp_checksum:
         return None
     reports = (report for trial in trials for report in trial.reports())

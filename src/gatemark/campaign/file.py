@@ -15,7 +15,7 @@ from gatemark.procedures.registry import CampaignFile
 def load_campaign(path: Path | str) -> Campaign:
     """Read a campaign file (TOML). Raises ConfigError with all problems.
 
-    A recipe that is given as a path is looked up from the folder of the file.
+    The path of a recipe is relative to the folder of the file.
     """
     return read_campaign(path, CampaignFile)
 
@@ -23,8 +23,8 @@ def load_campaign(path: Path | str) -> Campaign:
 def campaign_from_dict(document: Mapping[str, Any], where: str = "campaign") -> Campaign:
     """Build a campaign from the document that a file holds. Raises ConfigError with all problems.
 
-    Without a recipe the campaign is checked whole; with one `Campaign.with_recipe` and `Campaign.check_complete`
-    follow, once the recipe is read.
+    A campaign without a recipe is checked completely here; one with a recipe needs `Campaign.with_recipe` and
+    `Campaign.check_complete` once the recipe is read.
     """
     return campaign_of(document, CampaignFile, where=where)
 

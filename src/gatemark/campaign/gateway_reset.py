@@ -18,12 +18,12 @@ class Resettable(Protocol):
 
 
 class GatewayReset:
-    """One reset, made with the first progress record of the engine that says that it is time.
+    """One reset, made at the first progress record of the engine that shows that it is due.
 
-    It is made in the thread that reads those records: the engine sends meanwhile, as it is a process of its own, and
-    what it tells waits in the pipe. A thread of its own would end the daemons that a test bed starts in it: they die
-    with the thread that started them (PR_SET_PDEATHSIG). So the reset begins up to the time between two progress
-    records late, and when it began is recorded.
+    It is made in the thread that reads those records: the engine is a separate process and keeps sending, and its
+    records wait in the pipe. A separate thread would end the daemons that a test bed starts in it: they die with the
+    thread that started them (PR_SET_PDEATHSIG). So the reset may begin late, by at most the time between two progress
+    records; when it began is recorded.
     """
 
     def __init__(self, gateway: Resettable | None, after_ns: int) -> None:
@@ -47,7 +47,7 @@ class GatewayReset:
             self._facts = ResetFacts(began_ns=elapsed_ns, took_ns=time.monotonic_ns() - begin)
 
     def facts(self) -> ResetFacts:
-        """Return when it was, after the trial; raise TestBedError if the gateway was not reset while it was sending."""
+        """Return when the reset began; raise TestBedError if the gateway was not reset while the trial was sending."""
         if self._error is not None:
             raise self._error
         if self._facts is None:

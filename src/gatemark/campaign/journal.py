@@ -30,29 +30,29 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        octets = [len(line) for line in _whole_lines(path)] if path.exists() else []
-        whole_octets = sum(octets)
-        self.records: Iterator[TrialRecord] = islice(records_of(path), len(octets))
+        line_bytes = [len(line) for line in _whole_lines(path)] if path.exists() else []
+        whole_bytes = sum(line_bytes)
+        self.records: Iterator[TrialRecord] = islice(records_of(path), len(line_bytes))
         """What was in the file when it was opened, in order; each is read when it is taken."""
         try:
             self._file = path.open("ab", buffering=0)
-            self._file.truncate(whole_octets)
+            self._file.truncate(whole_bytes)
         except OSError as error:
             raise _disk_error(path, error) from error
-        self._octets = whole_octets
+        self._bytes = whole_bytes
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exception_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
 
     def append(self, record: TrialRecord) -> None:
         """Write one record and wait until it is on the disk; raise ResultError if it cannot be kept.
 
-        What has its default, such as an order that asks for nothing special, is left out of the line.
+        Fields that have their default value are left out of the line.
         """
         line = record.model_dump_json(exclude_defaults=True).encode() + b"\n"
         try:
@@ -62,9 +62,9 @@ class Journal:
             os.fsync(self._file.fileno())
         except OSError as error:
             with suppress(OSError):  # if this fails too, the torn line is cut off when the journal is read
-                self._file.truncate(self._octets)
+                self._file.truncate(self._bytes)
             raise _disk_error(self.path, error) from error
-        self._octets += len(line)
+        self._bytes += len(line)
 
     def close(self) -> None:
         """Close the file."""
@@ -74,7 +74,7 @@ class Journal:
 def read_journal(path: Path) -> tuple[TrialRecord, ...]:
     """Return the records of a journal; a torn last line is left out, the file is not changed.
 
-    Raises ResultError if it cannot be read or something else than its last line is broken.
+    Raises ResultError if it cannot be read or a line other than the last one is broken.
     """
     with _collector_paused():
         return tuple(records_of(path))
@@ -87,7 +87,7 @@ def records_of(path: Path) -> Iterator[TrialRecord]:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Search for no cycles of garbage meanwhile: records have none, and looking through them takes most of the time."""
+    """Switch off the search for garbage cycles meanwhile: records have none, and it would take most of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -115,7 +115,7 @@ def _record(line: bytes, name: str, path: Path) -> TrialRecord:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise ResultError(
-            what=f"{name} is no record of a trial ({where + ': ' if where else ''}{first['msg']})",
+            what=f"{name} is not a record of a trial ({where + ': ' if where else ''}{first['msg']})",
             where=str(path),
             fix="the journal was changed or belongs to another version; restore it or start a new result folder",
         ) from error

@@ -32,26 +32,26 @@ class TrialMaker:
     def make(self, order: TrialOrder, *, loss_tolerance: Fraction, bounds: Bounds, needs_link: bool) -> TrialRecord:
         """Make one trial and judge it.
 
-        A trial during which the test bed broke is no record but an error: it must not be replayed as a result of the
-        gateway. So is a trial that was cancelled, and one without link if `needs_link`.
+        Raises an error if the test bed broke during the trial, which must not be replayed as a result of the gateway.
+        The same holds for a trial that was cancelled, and for one without link if `needs_link`.
         """
         self.on_event(TrialStarted(order=order, bounds=bounds))
         started_at, begin = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
         if self.campaign.is_stateful and order.run.cell.mix.has_foreground:
-            made = self._stateful.make(order, loss_tolerance=loss_tolerance, needs_link=needs_link)
+            judged = self._stateful.make(order, loss_tolerance=loss_tolerance, needs_link=needs_link)
         else:
-            made = self._make_one_phase(order, loss_tolerance, needs_link=needs_link)
+            judged = self._make_one_phase(order, loss_tolerance, needs_link=needs_link)
         return TrialRecord(
             order=order,
-            validity=made.observed.validity,
-            verdict=made.verdict,
-            report=made.observed.report,
-            testbed_drops=made.observed.testbed_drops,
-            gateway_drops=made.observed.gateway_drops,
+            validity=judged.observed.validity,
+            verdict=judged.verdict,
+            report=judged.observed.report,
+            testbed_drops=judged.observed.testbed_drops,
+            gateway_drops=judged.observed.gateway_drops,
             started_at=started_at,
             seconds=round(time.monotonic() - begin, 3),
-            connections=made.connections,
-            reset=made.observed.reset,
+            connections=judged.connections,
+            reset=judged.observed.reset,
         )
 
     def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, *, needs_link: bool) -> Judged:

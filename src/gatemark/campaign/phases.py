@@ -1,4 +1,4 @@
-"""Trials through a stateful gateway: its table is cleared, test phase 1 fills it, then comes what is measured.
+"""Trials through a stateful gateway: its table is cleared, test phase 1 fills it, then the measurement follows.
 
 RFC 9693 section 4. Phase 2 never starts over a table that is not full: a test phase 1 that lost connections is repeated
 at half the rate, and if no attempt fills the table, the trial says nothing about the gateway's frames.
@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed
 from gatemark.campaign.events import PhaseName, PhaseStarted
-from gatemark.campaign.tester_memory import available_octets, check_memory
+from gatemark.campaign.tester_memory import available_bytes, check_memory
 from gatemark.config.stateful import time_needed_ns
 from gatemark.engine.client import JsonObject
 from gatemark.errors import ConfigError, TestBedError
@@ -31,14 +31,14 @@ STEPS_MAX = 16
 """Every trial of the engine has a number of its own, so that stragglers of one phase are foreign to the next."""
 
 EMPTY_WAIT_S = 10.0
-"""How long a table that was cleared may take to be empty."""
+"""How long a cleared table may take to become empty."""
 
 EMPTY_POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A trial with what we make of it."""
+    """A trial with its verdict."""
 
     observed: Observed
     verdict: Verdict | None
@@ -48,18 +48,18 @@ class Judged:
 
 
 class StatefulTrials:
-    """Makes the trials of a stateful campaign. `available_octets` tells the memory that the machine can give."""
+    """Makes the trials of a stateful campaign. `available_bytes` returns the memory that the machine can give."""
 
     def __init__(
         self,
         trials: EngineTrials,
         *,
         empty_wait_s: float = EMPTY_WAIT_S,
-        available_octets: Callable[[], int] = available_octets,
+        available_bytes: Callable[[], int] = available_bytes,
     ) -> None:
         self.trials = trials
         self._empty_wait_s = empty_wait_s
-        self._available_octets = available_octets
+        self._available_bytes = available_bytes
         self._observed_runs: set[int] = set()
         self._largest = 0
 
@@ -67,8 +67,8 @@ class StatefulTrials:
         """Make one trial and judge it.
 
         Raises ConfigError before anything is sent if connections would expire or the Tester lacks memory, TestBedError
-        if the table cannot be emptied or the gateway is gone. Only while the capacity is measured is a gateway that
-        stops answering a result: it is started again, and the trial has failed (RFC 9693 section 4.9).
+        if the table cannot be emptied or the gateway is gone. A gateway that stops answering is a result
+        only while the capacity is measured: it is started again, and the trial has failed (RFC 9693 section 4.9).
         """
         trial = _Trial(self, order, loss_tolerance, needs_link=needs_link)
         if not order.step.may_collapse:
@@ -85,10 +85,10 @@ class StatefulTrials:
             return trial.collapsed(error)
 
     def reserve(self, connections: int) -> None:
-        """Check that the Tester has memory for so many connections; what it has once, it keeps."""
+        """Check that the Tester has memory for this number of connections; memory once reserved is kept."""
         if connections > self._largest:
             where = f"{self.trials.campaign.source}: connections"
-            check_memory(connections, self._available_octets(), where=where, held=self._largest)
+            check_memory(connections, self._available_bytes(), where=where, held=self._largest)
             self._largest = connections
 
     def empty_table(self) -> int | None:
@@ -145,7 +145,7 @@ class _Trial:
         return self._steps > 0
 
     def make(self) -> Judged:
-        """Make the phases that the procedure of the run has."""
+        """Run the phases that the procedure of the run has."""
         self.makes.reserve(self.count)
         if self.order.step.connections is None:
             return self._measure_frames()
@@ -162,7 +162,7 @@ class _Trial:
             connections=self.count,
             frames_per_second=step.frames_per_second,
             duration_ns=step.duration_ns,
-            trial_number=self._next_tag(),
+            trial_number=self._next_number(),
             form=self.order.form,
         )
         observed = self._ask("phase 2", body, step.frames_per_second, form=self.order.form)
@@ -187,7 +187,7 @@ class _Trial:
             self.cell,
             connections=self.count,
             connections_per_second=validation_rate,
-            trial_number=self._next_tag(),
+            trial_number=self._next_number(),
         )
         observed = self._ask("validation", body, validation_rate)
         self._learn(counted_after_phase_two=self.makes.count())
@@ -199,7 +199,7 @@ class _Trial:
         return self._judged(observed, Verdict(passed=verdict.passed, reasons=_in("validation", verdict.reasons)))
 
     def _tear_down(self) -> Judged:
-        """Delete all connections at once, or find out how long it takes when there is none (RFC 9693 section 4.8)."""
+        """Delete all connections at once, or measure how long that takes with an empty table (RFC 9693 section 4.8)."""
         if self.count == 0:
             self._learn(counted_before=self.makes.empty_table())
             observed = Observed(report=self._no_report(), validity=Validity(valid=True))
@@ -220,9 +220,9 @@ class _Trial:
         return self._judged(observed, Verdict(passed=not reasons, reasons=reasons))
 
     def _fill(self, phase_two_ns: int) -> bool:
-        """Fill the table; return whether an attempt did.
+        """Fill the table; return whether an attempt succeeded.
 
-        An attempt that lost connections is repeated at half the rate; one in which the Tester fell short, at the same.
+        An attempt that lost connections is repeated at half the rate; if the Tester fell short, at the same rate.
         """
         rate = self.order.connections_per_second
         assert rate is not None, "a trial that begins with a full table has a rate of test phase 1"
@@ -230,18 +230,18 @@ class _Trial:
         for attempt in range(1 + self.campaign.connections_model.retries):
             if attempt and self._expires(rate, phase_two_ns):
                 return False
-            made, _ = self._phase_one(rate, attempt)
-            self._learn(phase_one=(*self.facts.phase_one, made))
-            if made.verdict is not None and made.verdict.passed:
+            phase_one, _ = self._phase_one(rate, attempt)
+            self._learn(phase_one=(*self.facts.phase_one, phase_one))
+            if phase_one.verdict is not None and phase_one.verdict.passed:
                 return True
-            if made.verdict is not None:
+            if phase_one.verdict is not None:
                 rate = max(1, rate // 2)
         return False
 
     def _phase_one(self, rate: int, attempt: int = 0, *, is_validated: bool = False) -> tuple[PhaseOne, Observed]:
         """Make one attempt at test phase 1 (RFC 9693 section 4.2), over an empty table.
 
-        The gateway's own count decides only where no validation follows, which asks for every connection by itself.
+        The gateway's own count decides only if no validation follows, because a validation checks every connection.
         """
         self._learn(counted_before=self.makes.empty_table())
         body = establish_request(
@@ -249,7 +249,7 @@ class _Trial:
             self.cell,
             connections=self.count,
             connections_per_second=rate,
-            trial_number=self._next_tag(),
+            trial_number=self._next_number(),
         )
         observed = self._ask("phase 1", body, rate, attempt)
         counted = self.makes.count()
@@ -261,10 +261,10 @@ class _Trial:
         )
         if verdict is not None and verdict.passed and self.facts.behaviour is None:
             self._learn(behaviour=self.makes.behaviour(self.order.run.number))
-        made = PhaseOne(
+        phase_one = PhaseOne(
             connections_per_second=rate, validity=observed.validity, verdict=verdict, report=observed.report
         )
-        return made, observed
+        return phase_one, observed
 
     def _verdict_of_phase_one(self, report: TrialReport, counted: int | None) -> Verdict:
         reasons = judge(report, Fraction(0)).reasons
@@ -273,7 +273,7 @@ class _Trial:
         return Verdict(passed=not reasons, reasons=reasons)
 
     def _unfilled(self) -> Judged:
-        """Return what a trial is that got no further than test phase 1."""
+        """Return the outcome of a trial that got no further than test phase 1."""
         assert self._last is not None, "phase 1 was tried at least once"
         last = self.facts.phase_one[-1]
         reasons = last.validity.reasons if last.verdict is None else last.verdict.reasons
@@ -281,7 +281,7 @@ class _Trial:
         return self._judged(replace(self._last, validity=validity), None)
 
     def collapsed(self, error: TestBedError) -> Judged:
-        """Return what the trial is in which the gateway stopped answering."""
+        """Return the outcome of a trial in which the gateway stopped answering."""
         report = self._no_report() if self._last is None else self._last.report
         self._learn(collapsed=True)
         reason = f"the gateway collapsed with {self.count} connections: {error.problems[0].what}"
@@ -313,11 +313,11 @@ class _Trial:
         )
         self.makes.trials.on_event(started)
 
-    def _next_tag(self) -> int:
+    def _next_number(self) -> int:
         """Return the number of the next trial of the engine."""
-        tag = self.order.trial_number * STEPS_MAX + self._steps % STEPS_MAX
+        number = self.order.trial_number * STEPS_MAX + self._steps % STEPS_MAX
         self._steps += 1
-        return tag
+        return number
 
     def _no_report(self) -> TrialReport:
         number = self.order.trial_number * STEPS_MAX

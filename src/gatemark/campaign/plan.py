@@ -33,7 +33,7 @@ def cells_of(campaign: Campaign) -> tuple[Cell, ...]:
 def connection_counts(campaign: Campaign) -> tuple[int | None, ...]:
     """Return the numbers of connections that are measured; only None where there are none.
 
-    Where a procedure looks for the number itself, it is the one with which that begins.
+    For a procedure that searches for the number itself, it is the number with which the search begins.
     """
     if campaign.connections is not None and campaign.connections.count:
         return campaign.connections.count
@@ -43,11 +43,11 @@ def connection_counts(campaign: Campaign) -> tuple[int | None, ...]:
 
 def procedures_of(campaign: Campaign) -> tuple[Procedure, ...]:
     """Return the procedures of a campaign in the order in which they are run."""
-    wanted = {table.key: table for table in campaign.tables}
+    tables = {table.key: table for table in campaign.tables}
     return tuple(
         procedure
         for procedure in PROCEDURES.values()
-        if procedure.table.key in wanted and procedure.is_wanted(wanted[procedure.table.key])
+        if procedure.table.key in tables and procedure.is_wanted(tables[procedure.table.key])
     )
 
 

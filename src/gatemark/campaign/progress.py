@@ -35,7 +35,7 @@ from gatemark.trial.report import TrialReport
 from gatemark.units import format_duration_ns, format_rate, frames_in
 
 WITH_BOUNDS: Final[frozenset[Purpose]] = frozenset(("search", "confirmation", "single"))
-"""Purposes of trials that leave bounds of a load."""
+"""Purposes of trials that narrow the bounds of a load."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -207,8 +207,8 @@ def delay_words(report: TrialReport) -> str:
     delays = [(counts, counts.delay) for _, _, counts in report.counts()]
     parts = []
     for name, per_100000 in (("median", 50_000), ("99.9 %", 99_900)):
-        found = [ns for _, delay in delays if (ns := delay.percentile_ns(per_100000)) is not None]
-        parts.append(f"{name} {format_duration_ns(max(found))}" if found else f"{name} -")
+        delays_ns = [ns for _, delay in delays if (ns := delay.percentile_ns(per_100000)) is not None]
+        parts.append(f"{name} {format_duration_ns(max(delays_ns))}" if delays_ns else f"{name} -")
     missing = (
         ("frames not delivered", sum(counts.undelivered for counts, _ in delays)),
         ("tags lost", sum(delay.tags.lost for _, delay in delays if delay.tags is not None)),

@@ -37,9 +37,9 @@ def build_document(
 ) -> ResultDocument:
     """Gather everything that `result.json` holds.
 
-    The campaign must be complete (recipe and line rate filled in); `trials` tells of every trial whether it is valid.
+    The campaign must be complete (recipe and line rate filled in); `trials` says for each trial whether it is valid.
     """
-    told = deviations(campaign)
+    departures = deviations(campaign)
     trial = campaign.trial
     return PublishedDocument(
         schema_=1,
@@ -59,15 +59,15 @@ def build_document(
         runs_planned=runs_planned,
         runs=tuple(runs),
         validity=validity_of(trials, lateness_max_ns=campaign.validity.lateness_max_ns),
-        deviations=told,
-        claim=claim_of(campaign, gateway, runs, told, complete=len(runs) == runs_planned),
+        deviations=departures,
+        claim=claim_of(campaign, gateway, runs, departures, complete=len(runs) == runs_planned),
         clock=clock,
         self_test=self_test,
     )
 
 
 def validity_of(trials: Iterable[TrialValidity], *, lateness_max_ns: int) -> Validity:
-    """Count valid and invalid trials; reasons without their figures, so that equal ones fall together."""
+    """Count valid and invalid trials; reasons lose their figures, so that equal ones are counted together."""
     total, invalid, reasons = 0, 0, ReasonCounter()
     for trial in trials:
         total += 1
@@ -87,7 +87,7 @@ def claim_of(
     campaign: Campaign,
     gateway: GatewayDescription,
     runs: Sequence[RunResult],
-    told: Sequence[Deviation],
+    departures: Sequence[Deviation],
     *,
     complete: bool,
 ) -> Claim:
@@ -107,7 +107,7 @@ def claim_of(
         unmet.append("The configuration of the gateway is not part of the report (RFC 2544 section 7).")
     informational = STATEFUL_CLAIM if campaign.is_stateful else None
     is_of_rfc2544 = any(PROCEDURES[run.procedure].standard == "RFC 2544" for run in runs)
-    if unmet or not is_of_rfc2544 or any(deviation.rules_out_claim for deviation in told):
+    if unmet or not is_of_rfc2544 or any(deviation.rules_out_claim for deviation in departures):
         sentence = "No compliance with RFC 2544 is claimed for these figures (RFC 2544 section 5)."
         return Claim(level="none", sentence=sentence, informational=informational, unmet=tuple(unmet))
     sentence = (

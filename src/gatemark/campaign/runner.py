@@ -41,7 +41,7 @@ def run_campaign(
 ) -> tuple[RunResult, ...]:
     """Measure every run of the plan; the engine's ports must be open and resolved.
 
-    Shares of the line rate are taken of `campaign.line.rate`. Raises Interrupted on Ctrl-C, EngineError, TestBedError
+    Loads in % are shares of `campaign.line.rate`. Raises Interrupted on Ctrl-C, EngineError, TestBedError
     or ResultError when something fails; the journal then holds every trial made so far, and calling again with a
     journal opened on the same file continues.
     """

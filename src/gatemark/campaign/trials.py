@@ -41,7 +41,7 @@ class Trials:
         self._trial_number = 0
 
     def tell(self, event: Event) -> None:
-        """Tell whoever watches."""
+        """Tell the watchers of an event."""
         self.maker.on_event(event)
 
     def next_number(self) -> int:
@@ -54,10 +54,10 @@ class Trials:
         record = next(self._replay, None)
         if record is None:
             return None
-        if (found := difference(record.order, order)) is not None:
+        if (mismatch := difference(record.order, order)) is not None:
             raise ResultError(
-                what=f"trial {record.order.trial_number} was made with {found.part} {found.one}, the campaign asks for"
-                f" {found.other}",
+                what=f"trial {record.order.trial_number} was made with {mismatch.part} {mismatch.first},"
+                f" the campaign asks for {mismatch.second}",
                 where=str(self.journal.path),
                 fix="the journal belongs to another campaign; resume with the campaign file of its folder",
             )
@@ -68,7 +68,7 @@ class Trials:
         record = next(self._replay, None)
         if record is not None:
             raise ResultError(
-                what=f"trial {record.order.trial_number} is none of this campaign",
+                what=f"trial {record.order.trial_number} does not belong to this campaign",
                 where=str(self.journal.path),
                 fix="the journal belongs to another campaign; resume with the campaign file of its folder",
             )
@@ -91,7 +91,7 @@ class TrialsOfRun:
         return line_maximum(self.campaign, self.run.cell, self.campaign.line.rate)
 
     def repetitions(self) -> Iterator[int]:
-        """Yield the number of each repetition, and tell whoever watches when one is finished."""
+        """Yield the number of each repetition, and tell the watchers when one is finished."""
         for repetition in range(self._repetitions):
             yield repetition
             self._trials.tell(RepetitionFinished(repetition=repetition))
@@ -121,7 +121,7 @@ class TrialsOfRun:
 
 
 class Repetition:
-    """One repetition of one run: makes the trials of a step, and keeps what they leave for those who watch."""
+    """One repetition of one run: makes the trials of a step, and keeps the bounds that they leave for the watchers."""
 
     def __init__(
         self,
@@ -148,8 +148,8 @@ class Repetition:
     def measure(self, step: Measure) -> Measured:
         """Try one load until a trial is valid or the retries are used up.
 
-        Raises TestBedError if the gateway lost connections in every attempt at test phase 1: then there is nothing to
-        be measured.
+        Raises TestBedError if the gateway lost connections in every attempt at test phase 1: then nothing can be
+        measured.
         """
         if self._search != (step.connections, step.alpha):  # another search: its loads do not bound this one's
             self._search, self._history = (step.connections, step.alpha), []

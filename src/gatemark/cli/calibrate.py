@@ -97,7 +97,7 @@ def _kind(ports: str) -> PortKind:
         if ports == kind:
             return kind
     raise ConfigError(
-        what=f"{ports!r} is no kind of port for a calibration",
+        what=f"{ports!r} is not a kind of port for a calibration",
         where="--ports",
         fix=f"write one of {', '.join(PORT_KINDS)}",
     )
@@ -105,7 +105,7 @@ def _kind(ports: str) -> PortKind:
 
 @contextlib.contextmanager
 def _stopping(stored: StoredCalibration) -> Iterator[None]:
-    """Tell how to go on where the user stops."""
+    """Say how to go on if the user stops."""
     try:
         with stop_signals(resume_hint=None):
             yield
@@ -119,7 +119,7 @@ def _stopping(stored: StoredCalibration) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _progress() -> Iterator[_Tell]:
-    """Print one line for each thing that is told, on standard error."""
+    """Print each message on a line of standard error."""
     out = Console(stderr=True, highlight=False, markup=False)
     yield _Tell(out)
 
@@ -133,7 +133,7 @@ class _Tell:
 
 
 def _ignore(_: Event) -> None:
-    """Watch nothing: a check is told as a whole."""
+    """Watch nothing: a check is reported as a whole."""
 
 
 def _print_list(checks: list[Check], *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""What several commands need: a campaign that is whole, one cell of it, and the two ways to tell an error."""
+"""What several commands need: a complete campaign, one cell of it, and the two ways to report an error."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def with_recipe_of(campaign: Campaign) -> Campaign:
 def narrowed(campaign: Campaign, *, size: int | None, direction: str | None, mix: str | None) -> tuple[Campaign, Cell]:
     """Return the campaign with traffic narrowed to one cell, and that cell.
 
-    What is not asked for is the first value of the file. `campaign` may lack its recipe's facts, and still does
-    afterwards. Raises ConfigError if the cell cannot be measured.
+    What is not asked for is the first value of the file. `campaign` may lack its recipe's facts, and they are not
+    added. Raises ConfigError if the cell cannot be measured.
     """
     complete = with_recipe_of(campaign)
     update: dict[str, Any] = {}
     if direction is not None:
         if direction not in get_args(Direction):
             raise ConfigError(
-                what=f"{direction!r} is no direction",
+                what=f"{direction!r} is not a direction",
                 where="--direction",
                 fix=f"write one of {', '.join(get_args(Direction))}",
             )
@@ -90,7 +90,7 @@ def cell_text(campaign: Campaign, cell: Cell) -> str:
 
 
 def tell_error(error: GatemarkError, *, as_json: bool) -> None:
-    """Tell all problems of an error: words to standard error, or JSON to standard output."""
+    """Report all problems of an error: words to standard error, or JSON to standard output."""
     if as_json:
         print_json({"errors": [problem.to_json() for problem in error.problems]})
         return

@@ -23,7 +23,7 @@ def demo(
 ) -> int:
     """Measure the gateways that this machine offers, with short trials: stateful NAT64 and NAT44, routers, SIIT.
 
-    Of the stateful ones also the connection establishment rate, at two sizes of the table (RFC 9693).
+    For the stateful ones also the connection establishment rate, at two sizes of the table (RFC 9693).
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def demo(
 
 
 def _measure_all(names: tuple[str, ...], folder: Path) -> tuple[list[CampaignResult], list[GatemarkError]]:
-    """Measure one gateway after the other; a gateway that fails does not keep the next from being measured."""
+    """Measure one gateway after the other; if one fails, the next is measured all the same."""
     results: list[CampaignResult] = []
     failures: list[GatemarkError] = []
     for name in names:

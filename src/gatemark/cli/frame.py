@@ -33,8 +33,8 @@ def frame(
 ) -> int:
     """Show the first frames of a campaign, as sent and as expected behind the gateway. Nothing is sent.
 
-    Of a stateful gateway: the Initiator's frames of test phase 1, and the Responder's of test phase 2 as if the gateway
-    kept every port and took the first address of its pool.
+    For a stateful gateway: the Initiator's frames of test phase 1, and the Responder's of test phase 2 as if the
+    gateway kept every port and took the first address of its pool.
 
     Example: gatemark frame campaign.toml --count 8 --pcap frames.pcap
 
@@ -160,7 +160,7 @@ def write_pcap(path: Path, frames: Sequence[dict[str, Any]]) -> None:
     try:
         with path.open("wb") as file:
             writer = dpkt.pcap.Writer(file, nano=True)
-            for item in sorted(frames, key=lambda one: (one["due_ns"], one["direction"])):
+            for item in sorted(frames, key=lambda frame: (frame["due_ns"], frame["direction"])):
                 writer.writepkt(bytes.fromhex(item["sent"]), ts=item["due_ns"] / NANOSECONDS_PER_SECOND)
     except OSError as error:
         raise ResultError(

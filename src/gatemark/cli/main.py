@@ -1,4 +1,4 @@
-"""`gatemark`: the commands, and what every one of them does with an error.
+"""`gatemark`: the commands, and how all of them handle an error.
 
 Exit status: 0 done; 1 the gateway, the test bed, the engine or the measurement failed; 2 bad input;
 3 result folder or disk; 130 interrupted.
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         tell_error(Interrupted(what="stopped", where="gatemark", fix=""), as_json=as_json)
         return Interrupted.exit_status
-    except BrokenPipeError:  # whoever read the output has enough
+    except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 

@@ -24,7 +24,7 @@ from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, format_ra
 def plan(file: Path, /, *, as_json: AsJson = False) -> int:
     """Show all settings of a campaign with their defaults, its runs, their duration, and where it leaves the RFCs.
 
-    And its layout: which processor will poll which queue, as the engine of this machine would choose now.
+    And its layout: which CPU will poll which queue, as the engine of this machine would choose now.
 
     Nothing is sent and nothing is made.
 
@@ -82,7 +82,7 @@ def _layout_text(layout: Mapping[str, Any]) -> str:
     if "unknown" in layout:
         return "\n".join(f"not known: {problem['where']}: {problem['what']}" for problem in layout["unknown"])
     lines = [f"queues: left {layout['queues']['left']}, right {layout['queues']['right']}"]
-    lines += [f"processor {worker['processor']}: {', '.join(worker['tasks'])}" for worker in layout["workers"]]
+    lines += [f"CPU {worker['cpu']}: {', '.join(worker['tasks'])}" for worker in layout["workers"]]
     return "\n".join([*lines, *(f"- {reason}" for reason in layout["why"])])
 
 

@@ -129,8 +129,10 @@ def _delays(document: SelfTest) -> Table:
     )
     for title in ("family", "octets", "frames/s", "direction", "shortest", "median", "99 %", "99.9 %", "longest"):
         table.add_column(title, justify="left" if title in ("family", "direction") else "right")
-    for one in document.self_latency:
-        values = (one.minimum_ns, one.p50_ns, one.p99_ns, one.p999_ns, one.maximum_ns)
+    for entry in document.self_latency:
+        values = (entry.minimum_ns, entry.p50_ns, entry.p99_ns, entry.p999_ns, entry.maximum_ns)
         texts = ["-" if value is None else f"{value / 1000:,.2f} us" for value in values]
-        table.add_row(one.family, str(one.frame_octets), format_rate(one.frames_per_second), one.direction, *texts)
+        table.add_row(
+            entry.family, str(entry.frame_octets), format_rate(entry.frames_per_second), entry.direction, *texts
+        )
     return table

@@ -93,8 +93,8 @@ def in_words(record: TrialRecord) -> str:
     lines: list[str] = []
     facts = record.connections
     if facts is not None:
-        for number, made in enumerate(facts.phase_one, start=1):
-            lines += _phase_one_words(number, made, record.order.connections)
+        for number, attempt in enumerate(facts.phase_one, start=1):
+            lines += _phase_one_words(number, attempt, record.order.connections)
         lines += _connection_words(facts, record.order.connections)
     if facts is None or record.report != facts.phase_one[-1].report:
         if facts is not None:
@@ -110,10 +110,10 @@ def in_words(record: TrialRecord) -> str:
 
 def _report_words(report: TrialReport) -> list[str]:
     lines: list[str] = []
-    for direction, kind, counts in report.counts():
+    for direction, frame_class, counts in report.counts():
         loss = counts.loss_ratio
         lines.append(
-            f"{direction} {kind}: offered {counts.offered}, received {counts.received}, lost {counts.lost},"
+            f"{direction} {frame_class}: offered {counts.offered}, received {counts.received}, lost {counts.lost},"
             f" faulty {counts.faulty}, duplicate {counts.duplicate}, reordered {counts.reordered}"
             + (f", loss {format_ratio(loss)}" if loss else "")
         )
@@ -126,13 +126,13 @@ def _report_words(report: TrialReport) -> list[str]:
     return lines
 
 
-def _phase_one_words(number: int, made: PhaseOne, count: int | None) -> list[str]:
+def _phase_one_words(number: int, attempt: PhaseOne, count: int | None) -> list[str]:
     """Return one attempt at test phase 1."""
     again = f", attempt {number}" if number > 1 else ""
-    reasons = made.validity.reasons if made.verdict is None else made.verdict.reasons
+    reasons = attempt.validity.reasons if attempt.verdict is None else attempt.verdict.reasons
     return [
-        f"phase 1: {count} connections at {made.connections_per_second} connections/s{again}:",
-        *_report_words(made.report),
+        f"phase 1: {count} connections at {attempt.connections_per_second} connections/s{again}:",
+        *_report_words(attempt.report),
         *(f"  {reason}" for reason in reasons),
     ]
 
@@ -152,17 +152,17 @@ def _connection_words(facts: ConnectionFacts, count: int | None) -> list[str]:
         f"connections: {0 if established is None else established.established} of {count} established;"
         + (f" the gateway counts {', '.join(counted)}" if counted else " the gateway cannot count them")
     ]
-    seen = facts.behaviour
-    if seen is not None:
+    behaviour = facts.behaviour
+    if behaviour is not None:
         lines.append(
-            f"gateway: {seen['port_preserved']} of {seen['examined']} connections keep their source port,"
-            f" {seen['parity_preserved']} its parity; public addresses {seen['public_addresses']}, ports"
-            f" {seen['public_port_minimum']}-{seen['public_port_maximum']}"
+            f"gateway: {behaviour['port_preserved']} of {behaviour['examined']} connections keep their source port,"
+            f" {behaviour['parity_preserved']} its parity; public addresses {behaviour['public_addresses']}, ports"
+            f" {behaviour['public_port_minimum']}-{behaviour['public_port_maximum']}"
         )
-        if seen["sources_compared"]:
+        if behaviour["sources_compared"]:
             lines.append(
-                f"gateway: {seen['sources_endpoint_independent']} of {seen['sources_compared']} endpoints with several"
-                " destinations have one public endpoint"
+                f"gateway: {behaviour['sources_endpoint_independent']} of {behaviour['sources_compared']} endpoints"
+                " with several destinations have one public endpoint"
             )
     return lines
 

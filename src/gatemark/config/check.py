@@ -1,7 +1,7 @@
 """What several keys of the file must satisfy together, before anything is known from a recipe. Pure.
 
 Each check is a generator of problems and names the tables it reads; a check is left out while one of its tables has
-problems of its own, so that one mistake is told once.
+problems of its own, so that one mistake is reported once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TABLE_KEYS = ("size", "hash_size", "udp_timeout")
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is most like `word`, if any is alike."""
+    """Return the known word that is most like `word`, if any is similar."""
     return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)), None)
 
 
@@ -59,7 +59,7 @@ def check_testbed(campaign: Campaign) -> Iterator[Problem]:
         )
     for key, cores in (("cores", bed.cores), ("gateway_cores", bed.gateway_cores)):
         if len(set(cores)) < len(cores):
-            yield problem(campaign, f"testbed.{key}", "names a processor twice", "name each processor once")
+            yield problem(campaign, f"testbed.{key}", "names a CPU twice", "name each CPU once")
     if not kind.has_gateway:
         if campaign.gateway.hop_limit_decrement:
             yield problem(
@@ -134,7 +134,7 @@ def check_state(campaign: Campaign) -> Iterator[Problem]:
 
 
 def _state_keys(campaign: Campaign) -> Iterator[str]:
-    """Yield the keys and tables of a file that speak of a stateful gateway."""
+    """Yield the keys and tables of a file that concern a stateful gateway."""
     yield from (f"gateway.{key}" for key in STATE_KEYS if getattr(campaign.gateway, key))
     control = campaign.gateway.control
     yield from (f"gateway.control.{key}" for key in STATE_COMMANDS if getattr(control, key, None))
@@ -157,7 +157,7 @@ def check_connections(campaign: Campaign) -> Iterator[Problem]:
 
 
 def check_ports(campaign: Campaign) -> Iterator[Problem]:
-    """Port names, and which kind of test bed wants them."""
+    """Port names, and which kind of test bed needs them."""
     kind = campaign.bed
     for name in SIDES:
         side = campaign.left if name == "left" else campaign.right
@@ -168,13 +168,13 @@ def check_ports(campaign: Campaign) -> Iterator[Problem]:
             continue
         if kind.makes_ports:
             if side.port not in kind.made_ports:
-                made = " or ".join(f'"{way}"' for way in kind.made_ports)
+                made_ports = " or ".join(f'"{way}"' for way in kind.made_ports)
                 named = bed_kinds_where(lambda other: other.must_name_ports)
                 yield problem(
                     campaign,
                     key,
                     f"{side.port!r} makes no sense for kind {kind.name}, whose ports the test bed makes",
-                    f'leave it out, write only the kind, {made}, or set kind = "{named}"',
+                    f'leave it out, write only the kind, {made_ports}, or set kind = "{named}"',
                 )
             continue
         prefix, _, rest = side.port.partition(":")
@@ -276,15 +276,15 @@ def check_traffic(campaign: Campaign) -> Iterator[Problem]:
 
 
 def check_directions(campaign: Campaign) -> Iterator[Problem]:
-    """No setting for a direction without traffic; which ones have any, the technology decides."""
+    """No setting for a direction without traffic; the technology decides which directions have any."""
     traffic = campaign.traffic
     if campaign.gateway.technology is None:
         return
     directions: tuple[OneWay, OneWay] = ("forward", "reverse")
-    for own, other in (directions, directions[::-1]):
-        if getattr(traffic, own) is not None and own not in campaign.one_ways():
+    for way, other in (directions, directions[::-1]):
+        if getattr(traffic, way) is not None and way not in campaign.one_ways():
             yield problem(
-                campaign, f"traffic.{own}", f"is set, but frames are sent {other} only", "leave the table out"
+                campaign, f"traffic.{way}", f"is set, but frames are sent {other} only", "leave the table out"
             )
 
 

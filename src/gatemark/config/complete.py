@@ -229,8 +229,8 @@ def _sizes(campaign: Campaign) -> Iterator[Problem]:
         )
         return
     for octets in sizes.octets:
-        for found in size_problems(campaign, octets):
-            yield problem(campaign, found.where, found.what, found.fix)
+        for size_problem in size_problems(campaign, octets):
+            yield problem(campaign, size_problem.where, size_problem.what, size_problem.fix)
 
 
 def _headers(campaign: Campaign) -> Iterator[Problem]:

@@ -92,4 +92,4 @@ PHASE_ONE_RETRIES: Final = 3
 CAPACITY_START: Final = 1000
 POOL_PORTS: Final = (1024, 65535)
 TIMEOUT_MARGIN_NS: Final = 2 * SECOND_NS
-"""By so much the gateway's UDP timeout must exceed the length of both phases."""
+"""The gateway's UDP timeout must exceed the length of both phases by this time."""

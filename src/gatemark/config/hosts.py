@@ -208,7 +208,7 @@ def _one_mapping(
 
 
 def embedded_ipv4(address: IPv6Address, prefix: IPv6Network) -> IPv4Address | None:
-    """Return the IPv4 address inside an IPv4-embedded IPv6 address; None if it is none (RFC 6052 section 2.2)."""
+    """Return the IPv4 address inside an IPv4-embedded IPv6 address; None if it embeds none (RFC 6052 section 2.2)."""
     if address not in prefix:
         return None
     octets = address.packed

@@ -1,4 +1,4 @@
-"""Read a campaign file; every problem in it is told at once, with file, key path and remedy."""
+"""Read a campaign file; all its problems are reported together, with file, key path and remedy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LOOPBACK_SIDES = {
 def read_campaign(path: Path | str, model: type[C]) -> C:
     """Read a campaign file (TOML) with the tables of `model`. Raises ConfigError with all problems.
 
-    A recipe that is given as a path is looked up from the folder of the file.
+    The path of a recipe is relative to the folder of the file.
     """
     path = Path(path)
     try:
@@ -60,8 +60,8 @@ def read_campaign(path: Path | str, model: type[C]) -> C:
 def campaign_of(document: Mapping[str, Any], model: type[C], *, where: str = "campaign") -> C:
     """Build a campaign from the document that a file holds. Raises ConfigError with all problems.
 
-    Without a recipe the campaign is checked whole; with one `Campaign.with_recipe` and `Campaign.check_complete`
-    follow, once the recipe is read.
+    A campaign without a recipe is checked completely here; one with a recipe needs `Campaign.with_recipe` and
+    `Campaign.check_complete` once the recipe is read.
     """
     try:
         campaign = _completed(model.model_validate(document)).renamed(source=where)
@@ -83,7 +83,7 @@ def campaign_of(document: Mapping[str, Any], model: type[C], *, where: str = "ca
 
 
 def _told_once(details: list[ErrorDetails]) -> list[ErrorDetails]:
-    """Leave out that a list is too short where that is so only because its items are wrong."""
+    """Leave out that a list is too short if wrong items are the only reason."""
     places = [detail["loc"] for detail in details]
     return [
         detail
@@ -95,7 +95,9 @@ def _told_once(details: list[ErrorDetails]) -> list[ErrorDetails]:
 
 def _tables_of(problems: list[Problem], where: str) -> frozenset[str]:
     """Return the tables that have problems of their own, so that no check of the whole repeats them."""
-    return frozenset(found.where.removeprefix(f"{where}: ").partition(".")[0].partition("[")[0] for found in problems)
+    return frozenset(
+        problem.where.removeprefix(f"{where}: ").partition(".")[0].partition("[")[0] for problem in problems
+    )
 
 
 def _completed(campaign: C) -> C:
@@ -173,23 +175,23 @@ def _remove(document: dict[str, Any], location: Location) -> None:
 
 
 def _problem(detail: ErrorDetails, document: Mapping[str, Any], root: type[BaseModel], where: str) -> Problem:
-    """Turn one finding of pydantic into words."""
+    """Describe one error of pydantic in words."""
     location = detail["loc"] if detail["type"] == "missing" else _document_location(document, detail["loc"])
     if detail["type"] != "missing" and location and not _exists(document, location):
         location = location[:-1]
     at = f"{where}: {_key_path(location)}" if location else where
     value = detail["input"]
-    kind = detail["type"]
+    error_type = detail["type"]
     model, field = _field_at(root, location)
-    if kind == "value_error":
+    if error_type == "value_error":
         error = detail["ctx"]["error"]
         if isinstance(error, BadValueError):
             return Problem(what=error.what, where=at, fix=error.fix)
-    if kind == "missing":
+    if error_type == "missing":
         return Problem(what="is missing", where=at, fix=_describe(field, "add the key"))
-    if kind == "extra_forbidden":
+    if error_type == "extra_forbidden":
         return Problem(what="unknown key", where=at, fix=_known_keys(model, str(location[-1])))
-    if kind == "literal_error":
+    if error_type == "literal_error":
         return Problem(what=f"{value!r} is not one of {detail['ctx']['expected']}", where=at, fix=_guess(field, value))
     message = detail["msg"].replace("Input should be", "should be")
     return Problem(what=f"{_shown(value)} {message}", where=at, fix=_describe(field, "correct the value"))

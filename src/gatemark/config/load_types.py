@@ -1,4 +1,4 @@
-"""Value types of loads that are shares of a measured throughput, and of bursts; as those of `gatemark.config.types`."""
+"""Types of bursts and of loads that are shares of a measured throughput, like those of `gatemark.config.types`."""
 
 from __future__ import annotations
 

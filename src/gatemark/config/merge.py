@@ -1,4 +1,4 @@
-"""Put a campaign and what its recipe knows together. Pure."""
+"""Merge a campaign with what its recipe knows. Pure."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _TABLE_ACTIONS: dict[str, GatewayAction] = {
 
 
 def merge_recipe(campaign: C, recipe: RecipeFacts) -> C:
-    """Fill what the file leaves open from the recipe.
+    """Fill in from the recipe what the file leaves open.
 
     The file wins for everything that is the Tester's own, and for the connection tracking table where the recipe has
-    commands that set it up; a file that says something else about the gateway than its recipe is a ConfigError, because
-    the gateway is what the recipe makes it. Recipes have the Initiator on the left; a file that has it on the right
+    commands that set it up; a file that contradicts its recipe about the gateway is a ConfigError, because the
+    gateway is what the recipe makes it. Recipes have the Initiator on the left; a file that has it on the right
     gets the gateway mirrored.
     """
     if recipe.inside is not None and campaign.gateway.inside not in (None, recipe.inside):
@@ -52,8 +52,8 @@ def merge_recipe(campaign: C, recipe: RecipeFacts) -> C:
 
 def merged_table(ours: GatewayTableModel, theirs: GatewayTableModel) -> GatewayTableModel:
     """Return the settings of a table: each as the file has it, else as the recipe has it."""
-    own = {key: value for key in GatewayTableModel.model_fields if (value := getattr(ours, key)) is not None}
-    return theirs.model_copy(update=own)
+    settings = {key: value for key in GatewayTableModel.model_fields if (value := getattr(ours, key)) is not None}
+    return theirs.model_copy(update=settings)
 
 
 def _plain(value: Any) -> Any:

@@ -134,13 +134,13 @@ class Campaign(Table):
     @property
     def tables(self) -> tuple[ProcedureTable, ...]:
         """Return the tables of the procedures that are to be run."""
-        found = (getattr(self, table.key) for table in self.procedure_tables)
-        return tuple(table for table in found if table is not None)
+        tables = (getattr(self, table.key) for table in self.procedure_tables)
+        return tuple(table for table in tables if table is not None)
 
-    def table(self, kind: type[T]) -> T:
+    def table(self, table_type: type[T]) -> T:
         """Return the table of a procedure that is to be run."""
-        table: T | None = getattr(self, kind.key)
-        assert table is not None, f"the campaign has no table {kind.key}"
+        table: T | None = getattr(self, table_type.key)
+        assert table is not None, f"the campaign has no table {table_type.key}"
         return table
 
     @property
@@ -160,12 +160,12 @@ class Campaign(Table):
 
     @property
     def actions(self) -> frozenset[GatewayAction]:
-        """Return what gatemark may have done to the gateway: by its recipe, or by `gateway.control`."""
+        """Return what gatemark can have the gateway do, by its recipe or by `gateway.control`."""
         control = self.gateway.control
         if control is None:
             return self._actions
-        own: tuple[GatewayAction, ...] = get_args(GatewayAction)
-        return frozenset(action for action in own if getattr(control, action))
+        actions: tuple[GatewayAction, ...] = get_args(GatewayAction)
+        return frozenset(action for action in actions if getattr(control, action))
 
     @property
     def bed(self) -> BedKind:
@@ -174,20 +174,20 @@ class Campaign(Table):
 
     @property
     def hop_limit_decrement(self) -> int:
-        """Return by how much hop limits come out lower: 0 in a loop-back."""
+        """Return how much the gateway takes off hop limits; 0 in a loop-back."""
         if self.bed.forwards_unchanged:
             return 0
-        own = self.gateway.hop_limit_decrement
-        return defaults.HOP_LIMIT_DECREMENT if own is None else own
+        decrement = self.gateway.hop_limit_decrement
+        return defaults.HOP_LIMIT_DECREMENT if decrement is None else decrement
 
     @property
     def background_hop_limit_decrement(self) -> int:
         """Return the same for native background, which a translator merely forwards."""
         if self.bed.forwards_unchanged:
             return 0
-        own = self.gateway.background_hop_limit_decrement
-        if own is not None:
-            return own
+        decrement = self.gateway.background_hop_limit_decrement
+        if decrement is not None:
+            return decrement
         return defaults.HOP_LIMIT_DECREMENT if self.is_translation else self.hop_limit_decrement
 
     @property
@@ -212,24 +212,24 @@ class Campaign(Table):
         return tuple(dict.fromkeys(family for family in (foreground, background) if family is not None))
 
     def one_ways(self) -> tuple[OneWay, ...]:
-        """Return the single directions in which any frame is sent, also before the one that is measured."""
+        """Return the single directions in which any frame is sent, including phases before the one that is measured."""
         both = "bidirectional" in self.traffic.direction
         ways: tuple[OneWay, ...] = ("forward", "reverse")
-        own = {self.upload} if self.is_stateful else set()
+        needed = {self.upload} if self.is_stateful else set()
         if self.validates:
-            own.add(self.download)
-        return tuple(way for way in ways if both or way in self.traffic.direction or way in own)
+            needed.add(self.download)
+        return tuple(way for way in ways if both or way in self.traffic.direction or way in needed)
 
     def direction_traffic(self, direction: OneWay) -> DirectionTraffic:
         """Return the traffic of one direction with its own settings applied."""
         common = self.traffic
-        own = (common.forward if direction == "forward" else common.reverse) or DirectionTrafficModel()
+        overrides = (common.forward if direction == "forward" else common.reverse) or DirectionTrafficModel()
         return DirectionTraffic(
-            source_ports=own.source_ports or common.source_ports,
-            destination_ports=own.destination_ports or common.destination_ports,
-            hop_limit=common.hop_limit if own.hop_limit is None else own.hop_limit,
-            traffic_class=common.traffic_class if own.traffic_class is None else own.traffic_class,
-            dont_fragment=common.dont_fragment if own.dont_fragment is None else own.dont_fragment,
+            source_ports=overrides.source_ports or common.source_ports,
+            destination_ports=overrides.destination_ports or common.destination_ports,
+            hop_limit=common.hop_limit if overrides.hop_limit is None else overrides.hop_limit,
+            traffic_class=common.traffic_class if overrides.traffic_class is None else overrides.traffic_class,
+            dont_fragment=common.dont_fragment if overrides.dont_fragment is None else overrides.dont_fragment,
         )
 
     def with_recipe(self, recipe: RecipeFacts) -> Self:

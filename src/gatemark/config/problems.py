@@ -1,4 +1,4 @@
-"""How problems of a campaign file are told."""
+"""How problems of a campaign file are reported."""
 
 from __future__ import annotations
 

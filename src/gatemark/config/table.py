@@ -68,7 +68,7 @@ class ProcedureTable(Table):
 
     @property
     def pass_rule(self) -> PassRule | None:
-        """Return when a trial passes by this table, for a trial that is made alone; None if it says nothing of it."""
+        """Return when a trial passes by this table, for a single trial; None if it does not say."""
         return None
 
     @property
@@ -121,7 +121,7 @@ class ProcedureTable(Table):
         return self
 
     def left_out_of_documents(self) -> tuple[str, ...]:
-        """Return keys that have no effect beside others, and are refused there."""
+        """Return keys that have no effect together with others, and are refused there."""
         return ()
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:

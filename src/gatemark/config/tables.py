@@ -44,7 +44,7 @@ Variation = Literal["fixed", "increasing", "decreasing", "pseudorandom"]
 GatewayAction = Literal[
     "clear_state", "count_connections", "tear_down", "set_table_size", "set_hash_size", "set_udp_timeout", "reset"
 ]
-"""What gatemark may have done to a gateway; all but a reset only to a stateful one."""
+"""What gatemark can have a gateway do; all but a reset only with a stateful one."""
 
 
 class EamEntry(Table):
@@ -78,7 +78,7 @@ class GatewayControlModel(Table):
     set_udp_timeout: Annotated[tuple[str, ...], AsList] = Field((), description="sets the UDP timeout to {seconds}")
     reset: Annotated[tuple[str, ...], AsList] = Field((), description="resets the gateway while the Tester sends")
     start: Annotated[tuple[str, ...], AsList] = Field((), description="starts the gateway, also after it collapsed")
-    stop: Annotated[tuple[str, ...], AsList] = Field((), description="stops the gateway before it is started anew")
+    stop: Annotated[tuple[str, ...], AsList] = Field((), description="stops the gateway before it is started again")
     health: Annotated[tuple[str, ...], AsList] = Field((), description="succeeds while the gateway works")
     describe: Annotated[tuple[str, ...], AsList] = Field((), description="prints versions and configuration")
 
@@ -150,10 +150,10 @@ class TestbedModel(Table):
         min_length=1,
         description=f"name or path of the gateway's recipe; {bed_kinds_where(lambda kind: kind.has_recipe)} only",
     )
-    cores: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field((), description="processors of the Tester's workers")
+    cores: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field((), description="CPUs of the Tester's workers")
     huge_pages: Literal["auto", "never"] = Field("auto", description="use huge pages where there are any")
     gateway_cores: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field(
-        (), description=f"processors of the gateway; {bed_kinds_where(lambda kind: kind.gateway_is_local)} only"
+        (), description=f"CPUs of the gateway; {bed_kinds_where(lambda kind: kind.gateway_is_local)} only"
     )
 
 

@@ -122,7 +122,7 @@ def write_duration(value: int) -> str:
 
 
 def write_ratio(value: Fraction) -> str:
-    """Write a ratio exactly: as per cent where that ends, else as a fraction."""
+    """Write a ratio exactly: as a percentage if that has an end, else as a fraction."""
     percent = value * 100
     for places in range(30):
         scaled = percent * 10**places
@@ -133,7 +133,7 @@ def write_ratio(value: Fraction) -> str:
 
 
 def write_rate(value: int | Fraction) -> int | str:
-    """Write frames per second as a number, a share of the line rate as per cent."""
+    """Write frames per second as a number, a share of the line rate as a percentage."""
     return value if isinstance(value, int) else write_ratio(value)
 
 
@@ -190,7 +190,7 @@ def _loss_ratio(value: Any) -> Fraction:
 def _step(value: Any) -> Fraction:
     ratio = parse_ratio(value)
     if not 0 < ratio <= 1:
-        raise BadValueError(f"{value!r} is no step", "write a share of the maximum above 0%, for example 10%")
+        raise BadValueError(f"{value!r} is not a step", "write a share of the maximum above 0%, for example 10%")
     return ratio
 
 

@@ -19,7 +19,7 @@ class GatewayDescription:
     name: str
     """What the gateway is, for people."""
     version: str
-    """Versions of the software that forwards; empty if nobody told."""
+    """Versions of the software that forwards; empty if not known."""
     configuration: str
     """Addresses, routes, settings and daemon configuration, as text."""
     commands: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class TestBed(Protocol):
 
     @property
     def tester_cores(self) -> list[int]:
-        """Processors for the workers of the Tester; empty lets the engine choose."""
+        """Cores for the workers of the Tester; empty lets the engine choose."""
         ...
 
     def describe(self) -> GatewayDescription:
@@ -67,7 +67,7 @@ class TestBed(Protocol):
         ...
 
     def clear_state(self) -> None:
-        """Delete all connections of a stateful gateway; nothing where there are none to be deleted."""
+        """Delete all connections of a stateful gateway; do nothing where there are none."""
         ...
 
     def count_connections(self) -> int | None:
@@ -79,7 +79,7 @@ class TestBed(Protocol):
         ...
 
     def restart(self) -> None:
-        """Stop the gateway and start it anew, after it collapsed."""
+        """Stop the gateway and start it again, after it collapsed."""
         ...
 
     def reset(self) -> None:
@@ -110,7 +110,7 @@ class TestBed(Protocol):
 
 
 class FoundTestBed:
-    """What test beds share that make nothing: nothing is removed, cleared or counted."""
+    """What test beds that make nothing have in common: nothing is removed, cleared or counted."""
 
     def clear_state(self) -> None:
         """What is not ours is not cleared."""
@@ -126,9 +126,9 @@ class FoundTestBed:
         )
 
     def restart(self) -> None:
-        """What is not ours is not started anew."""
+        """What is not ours is not restarted."""
         raise TestBedError(
-            what="the gateway collapsed and nothing can start it anew",
+            what="the gateway collapsed and nothing can restart it",
             where="test bed",
             fix="start it by hand, and give gateway.control.start a command",
         )

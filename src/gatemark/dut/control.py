@@ -19,7 +19,7 @@ POLL_SECONDS = 0.05
 RESET_SECONDS_MAX = 300.0
 """How long the commands of a reset may take: they may wait for a machine that boots."""
 DELETION_SECONDS_MAX = 600
-"""How long it may take to delete all connections: half a minute was seen for 400 million."""
+"""How long it may take to delete all connections: a large table takes its time."""
 
 TEAR_DOWN = """set -eu
 now() {{
@@ -38,7 +38,7 @@ now; before=$time
 now; echo "$before $time"
 """
 """Times a command where it runs, so that neither ssh nor our own start of it counts. Not every `date` knows nanoseconds
-(busybox, OpenBSD); then perl does, else the kernel's uptime, which has hundredths of a second."""
+(busybox, OpenBSD); then perl is used, else the kernel's uptime, which has hundredths of a second."""
 
 
 ControlCommands = Commands | GatewayControlModel
@@ -53,7 +53,7 @@ class Run(Protocol):
 
 
 class GatewayControl:
-    """What gatemark has done to one gateway."""
+    """Runs the control commands of one gateway."""
 
     def __init__(self, run: Run, commands: ControlCommands, *, where: str, table: GatewayTableModel) -> None:
         self._run = run

@@ -1,4 +1,4 @@
-"""The gateway's user-space processes: started in its namespace, pinned to its processors, ended by their number."""
+"""The gateway's user-space processes: started in its namespace, pinned to its cores, ended by process ID."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Daemon:
 
 
 def start_daemon(command: str, *, namespace: str, folder: Path, cores: Collection[int], number: int) -> Daemon:
-    """Start `command` in the gateway's namespace on the processors `cores`; its output goes to a log in `folder`.
+    """Start `command` in the gateway's namespace on `cores`; its output goes to a log in `folder`.
 
     The process gets a session of its own, so Ctrl-C at the terminal does not stop the gateway in the middle of a trial,
     and it dies with this process (PR_SET_PDEATHSIG), even if this process is killed.

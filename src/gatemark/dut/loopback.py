@@ -37,7 +37,7 @@ class LoopbackTestBed(FoundTestBed):
 
     @property
     def tester_cores(self) -> list[int]:
-        """Processors as the campaign names them."""
+        """Cores as the campaign names them."""
         return list(self._campaign.testbed.cores)
 
     def describe(self) -> GatewayDescription:

@@ -64,11 +64,11 @@ UNTHROTTLED = {"kernel.sched_rt_runtime_us": "-1"}
 
 @contextlib.contextmanager
 def unthrottled_real_time() -> Iterator[None]:
-    """Let real-time threads run without a pause for as long as it lasts; do nothing where we may not.
+    """Let real-time threads run without a pause inside the block; do nothing without permission.
 
-    A kernel with real-time groups stops such a thread for 50 ms of each second, whether anything else wants its
-    processor or not: the Tester would be late in every trial that lasts a second. The engine looks at the setting and
-    makes its workers ordinary threads where they would be stopped.
+    A kernel with real-time groups stops such a thread for 50 ms of each second, even if nothing else wants its core:
+    the Tester would be late in every trial that lasts a second. The engine looks at the setting and makes its workers
+    ordinary threads where they would be stopped.
     """
     name, held = naming.new_name(), False
     with contextlib.suppress(TestBedError, OSError):

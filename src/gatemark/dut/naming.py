@@ -114,7 +114,8 @@ def remove(name: BedName) -> None:
         end_processes(int(pid) for pid in listed.split() if int(pid) != os.getpid())
     for namespace in namespaces:
         for side in ("left", "right"):
-            # Deleting one end deletes both, at once; the kernel would do it later, when the namespace is gone.
+            # Deleting one end deletes both at once; the kernel would do it later, when the
+            # namespace is gone.
             for end in ("gm", "gw"):
                 try_command(["ip", "-n", namespace, "link", "delete", name.interface(end, side)])
         try_command(["ip", "netns", "delete", namespace])

@@ -8,14 +8,14 @@
 
 Which drop is whose fault. A veth end counts as `tx_dropped` a frame for which its other end had no room.
 
-- The gateway's ends receive through the backlog of the gateway's processors (softnet, `net.core.netdev_max_backlog`
+- The gateway's ends receive through the backlog of the gateway's cores (softnet, `net.core.netdev_max_backlog`
   frames). Without room there the gateway has more to do than it can: its loss (`gateway_queue_drops`).
 - The Tester's ends have GRO on, which gives them a receive queue of their own (NAPI; 256 frames) and, with UDP, merges
   nothing. Without room there the Tester is at fault (`own_drops`). With GRO off, frames that the gateway forwards would
-  go through the same backlog as those that arrive at it: an overloaded gateway then lost frames already forwarded, and
-  the kernel counted them as `rx_dropped` of the Tester (measured: half of the capacity gone at 1.6 times the load).
+  go through the same backlog as those that arrive at it: an overloaded gateway would then lose frames that it had
+  already forwarded, and the kernel would count them as `rx_dropped` of the Tester.
 
-The Tester's queue is emptied in soft interrupts of the gateway's processor that forwarded the frame, as far as the copy
+The Tester's queue is emptied in soft interrupts of the gateway's core that forwarded the frame, as far as the copy
 into the Tester's socket; that is part of what this test bed measures, as a network card's interrupts would be.
 """
 
@@ -130,16 +130,16 @@ class NetnsTestBed:
 
     @property
     def tester_cores(self) -> list[int]:
-        """Processors for the workers of the Tester."""
+        """Cores for the workers of the Tester."""
         return list(self._cores.tester)
 
     @property
     def gateway_cores(self) -> list[int]:
-        """Processors that do the gateway's work."""
+        """Cores that do the gateway's work."""
         return list(self._cores.gateway)
 
     def __enter__(self) -> Self:
-        """Make the test bed; whatever fails, nothing stays behind."""
+        """Make the test bed; nothing stays behind if that fails."""
         self._require()
         naming.remove_leftovers()
         machine.release_leftovers()
@@ -185,7 +185,7 @@ class NetnsTestBed:
         self._control.check_health()
 
     def clear_state(self) -> None:
-        """Delete all connections, as the recipe says; nothing where it has no command for that."""
+        """Delete all connections, as the recipe says; do nothing where it has no command for that."""
         self._control.clear_state()
 
     def count_connections(self) -> int | None:
@@ -197,12 +197,12 @@ class NetnsTestBed:
         return self._control.tear_down()
 
     def restart(self) -> None:
-        """End the gateway's daemons and start them anew; its set-up is not repeated."""
+        """End the gateway's daemons and start them again; its set-up is not repeated."""
         self._stop_gateway()
         self._start_gateway()
 
     def reset(self) -> None:
-        """Reset the gateway as the recipe says; its daemons are ended before that and started anew after it.
+        """Reset the gateway as the recipe says; its daemons are ended before that and started again after it.
 
         To be called by the thread that closes the test bed: daemons end with the thread that started them.
         """
@@ -217,7 +217,7 @@ class NetnsTestBed:
         where = f"gateway {self._recipe.name}"
         versions = [self._shell(command, where=where).strip() for command in self._recipe.commands.version]
         parts = [
-            ("processors", f"gateway {self.gateway_cores}, Tester {self.tester_cores}"),
+            ("cpus", f"gateway {self.gateway_cores}, Tester {self.tester_cores}"),
             ("addresses", self._read("ip -o address show scope global")),
             ("routes, IPv4", self._read("ip -4 route show")),
             ("routes, IPv6", self._read("ip -6 route show | grep -v '^fe80'")),
@@ -244,7 +244,7 @@ class NetnsTestBed:
         return {f"tester-{side} queue full": towards[end] for side, end in self._gateway_ends.items()}
 
     def own_faults(self) -> tuple[str, ...]:
-        """None: all that it can do to a trial is to drop frames."""
+        """Return none: dropping frames is all that this test bed can do to a trial."""
         return ()
 
     def gateway_queue_drops(self) -> dict[str, int]:

@@ -11,7 +11,7 @@ from gatemark.dut.loopback import LoopbackTestBed
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.recipe import load_recipe
-from gatemark.dut.steering import plan_cores, usable_processors
+from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _open_netns(campaign: Campaign) -> TestBed:
     return NetnsTestBed(
         recipe,
         {"left": complete.side("left"), "right": complete.side("right")},
-        plan_cores(usable_processors(), tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores),
+        plan_cores(usable_cpus(), tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores),
         port_kind=_port_kind(campaign),
         table=complete.gateway.table,
     )

@@ -42,7 +42,7 @@ TESTER_SYSCTL: dict[str, str | int] = {
     "net.ipv4.conf.default.arp_ignore": 8,
     "net.ipv4.ip_forward": 0,
 }
-"""Settings of the Tester's namespace: its kernel must never answer in the place of the engine."""
+"""Settings of the Tester's namespace: its kernel must never answer in place of the engine."""
 
 REPORTED_SYSCTL = (
     "net.ipv4.icmp_ratelimit",

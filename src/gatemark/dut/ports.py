@@ -60,28 +60,28 @@ def interface_of_pci(address: str, net_folder: Path = NET_FOLDER) -> str | None:
 
 def default_route_interfaces() -> dict[str, str]:
     """Return the interfaces that carry a default route, IPv4 or IPv6, each with the route as the kernel prints it."""
-    found: dict[str, str] = {}
+    routes: dict[str, str] = {}
     for family in ("-4", "-6"):
         text = try_command(["ip", family, "-j", "route", "show", "default", "table", "all"]) or "[]"
         for route in json.loads(text or "[]"):
             hops: list[dict[str, Any]] = route.get("nexthops") or [route]
             for hop in hops:
                 if hop.get("dev") and route.get("type", "unicast") == "unicast":
-                    found.setdefault(hop["dev"], f"default via {hop.get('gateway', 'link')} dev {hop['dev']}")
-    return found
+                    routes.setdefault(hop["dev"], f"default via {hop.get('gateway', 'link')} dev {hop['dev']}")
+    return routes
 
 
 def underlying_interfaces(interface: str, net_folder: Path = NET_FOLDER) -> set[str]:
     """Return `interface` with every interface above and below it: bridge, bond and VLAN share its wire."""
-    found: set[str] = set()
+    interfaces: set[str] = set()
     waiting = {interface}
     while waiting:
         name = waiting.pop()
-        found.add(name)
+        interfaces.add(name)
         entries = [entry.name for entry in (net_folder / name).glob("*er_*")]
         related = {entry.partition("_")[2] for entry in entries if entry.startswith(("upper_", "lower_"))}
-        waiting |= related - found
-    return found
+        waiting |= related - interfaces
+    return interfaces
 
 
 def port_problems(text: str, where: str, defaults: dict[str, str]) -> list[Problem]:
@@ -152,7 +152,7 @@ class PortsTestBed(FoundTestBed):
 
     @property
     def tester_cores(self) -> list[int]:
-        """Processors as the campaign names them."""
+        """Cores as the campaign names them."""
         return list(self._campaign.testbed.cores)
 
     def describe(self) -> GatewayDescription:
@@ -172,7 +172,7 @@ class PortsTestBed(FoundTestBed):
         )
 
     def clear_state(self) -> None:
-        """Delete all connections; nothing where the campaign file has no command for that."""
+        """Delete all connections; do nothing where the campaign file has no command for that."""
         self._control.clear_state()
 
     def count_connections(self) -> int | None:
@@ -184,7 +184,7 @@ class PortsTestBed(FoundTestBed):
         return self._control.tear_down()
 
     def restart(self) -> None:
-        """Stop the gateway, start it anew and wait for its health; its table is set up again."""
+        """Stop the gateway, start it again, wait until it is healthy, and set up its table again."""
         if not self._commands.start:
             super().restart()
         for command in self._commands.stop:

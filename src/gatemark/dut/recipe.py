@@ -21,7 +21,7 @@ from gatemark.errors import ConfigError, Problem
 from gatemark.technology import TECHNOLOGIES, SideName, TechnologyName, technologies_where
 
 VARIABLES = ("left", "right", "dir", "cores")
-"""Names that may stand in braces in commands and files: both interfaces of the gateway, its folder, its processors."""
+"""Names that may stand in braces in commands and files: both interfaces of the gateway, its folder, its cores."""
 
 TABLE_VARIABLES: dict[GatewayAction, str] = {
     "set_table_size": "size",
@@ -57,7 +57,7 @@ class Commands(_Strict):
     setup: tuple[str, ...] = ()
     """Run once, after the interfaces have their addresses."""
     start: tuple[str, ...] = ()
-    """Daemons, started after `setup` and kept in the foreground; each is pinned to the gateway's processors."""
+    """Daemons, started after `setup` and kept in the foreground; each is pinned to the gateway's cores."""
     stop: tuple[str, ...] = ()
     """Run before the daemons are ended; a failure is ignored."""
     clear_state: tuple[str, ...] = ()
@@ -73,13 +73,13 @@ class Commands(_Strict):
     set_udp_timeout: tuple[str, ...] = ()
     """Let UDP connections without frames live for {seconds}."""
     reset: tuple[str, ...] = ()
-    """Reset the gateway while the Tester sends (RFC 6201 section 4). Daemons are ended before, and started after it."""
+    """Reset the gateway while the Tester sends (RFC 6201 section 4). Daemons are ended before and started after it."""
     version: tuple[str, ...] = ()
     """Print the versions that the report must name (RFC 2544 section 7)."""
     configuration: tuple[str, ...] = ()
     """Print configuration that the test bed does not know of."""
     health: tuple[str, ...] = ()
-    """Succeed while the gateway works; awaited after `start`, asked again before each run."""
+    """Succeed while the gateway works; awaited after `start`, run again before each run."""
 
 
 class RecipeSide(_Strict):
@@ -141,10 +141,10 @@ class Recipe(_Strict):
     @property
     def actions(self) -> frozenset[GatewayAction]:
         """What the recipe has commands or settings for."""
-        own: tuple[GatewayAction, ...] = get_args(GatewayAction)
+        actions: tuple[GatewayAction, ...] = get_args(GatewayAction)
         settings = " ".join(str(value) for value in self.host_sysctl.values())
         by_setting = {action for variable, action in MACHINE_VARIABLES.items() if variable in settings}
-        return frozenset(action for action in own if getattr(self.commands, action)) | by_setting
+        return frozenset(action for action in actions if getattr(self.commands, action)) | by_setting
 
     @property
     def facts(self) -> RecipeFacts:

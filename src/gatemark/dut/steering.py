@@ -1,4 +1,4 @@
-"""Which processors work for the Tester and which for the gateway, where both live on one machine.
+"""Which cores work for the Tester and which for the gateway, where both live on one machine.
 
 A veth end hands a frame over in the sender's own system call, so without steering the gateway's work would run on the
 Tester's worker core and an overloaded gateway would show as a slow Tester. Receive packet steering (RPS) on the
@@ -17,38 +17,38 @@ from gatemark.errors import ConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorePlan:
-    """The processors of each party, ascending."""
+    """The cores of each party, ascending."""
 
     tester: tuple[int, ...]
-    """Processors for the Tester's workers."""
+    """Cores for the Tester's workers."""
     gateway: tuple[int, ...]
-    """Processors for the gateway's kernel work and daemons."""
+    """Cores for the gateway's kernel work and daemons."""
 
     @property
     def shared(self) -> bool:
-        """Whether a processor works for both, so that a measured limit may be that of either."""
+        """Whether a core works for both, so that a measured limit may be that of either."""
         return bool(set(self.tester) & set(self.gateway))
 
 
-def usable_processors() -> list[int]:
-    """Processors that this process may use, ascending."""
+def usable_cpus() -> list[int]:
+    """Return the CPUs that this process may use, ascending."""
     return sorted(os.sched_getaffinity(0))
 
 
 def plan_cores(usable: Sequence[int], *, tester: Collection[int] = (), gateway: Collection[int] = ()) -> CorePlan:
-    """Share the processors in `usable`: by default the last one for the Tester, all others for the gateway.
+    """Divide the cores in `usable`: by default the last one for the Tester, all others for the gateway.
 
-    What is named in `tester` or `gateway` is kept. On a machine with one processor both use it. Raises ConfigError
-    for a processor that is not usable.
+    What is named in `tester` or `gateway` is kept. On a machine with one core both use it. Raises ConfigError for a
+    core that is not usable.
     """
     problems = [
-        f"processor {core} is not usable ({name})"
+        f"CPU {core} is not usable ({name})"
         for name, cores in (("testbed.cores", tester), ("testbed.gateway_cores", gateway))
         for core in sorted(set(cores) - set(usable))
     ]
     if problems:
         usable_text = ", ".join(str(core) for core in usable)
-        raise ConfigError(what="; ".join(problems), where="testbed", fix=f"usable processors are {usable_text}")
+        raise ConfigError(what="; ".join(problems), where="testbed", fix=f"usable CPUs are {usable_text}")
     named_tester, named_gateway = tuple(sorted(set(tester))), tuple(sorted(set(gateway)))
     if not named_tester:
         free = [core for core in usable if core not in named_gateway]
@@ -59,7 +59,7 @@ def plan_cores(usable: Sequence[int], *, tester: Collection[int] = (), gateway: 
 
 
 def cpu_mask(cores: Collection[int]) -> str:
-    """Write `cores` as the kernel's comma-separated hexadecimal mask, 32 processors a group; `0` for none."""
+    """Write `cores` as the kernel's comma-separated hexadecimal mask, 32 CPUs a group; `0` for none."""
     mask = sum(1 << core for core in set(cores))
     groups = []
     while mask:
@@ -74,14 +74,14 @@ LAST_NICE = 19
 
 
 @contextlib.contextmanager
-def keeping_off(processors: Collection[int]) -> Iterator[None]:
-    """Keep the threads of this process off the processors of the Tester's workers, where others are left.
+def keeping_off(cpus: Collection[int]) -> Iterator[None]:
+    """Keep the threads of this process off the cores of the Tester's workers, where others are left.
 
-    A worker polls in real time, but a thread of ordinary priority that waits on its processor gets 50 ms of each second
+    A worker polls in real time, but a thread of ordinary priority that waits on its core gets 50 ms of each second
     all the same (the kernel's fair server): the Tester would be late by as much.
     """
     before = os.sched_getaffinity(0)
-    others = before - set(processors)
+    others = before - set(cpus)
     if others:
         _run_on(others)
     try:
@@ -90,17 +90,17 @@ def keeping_off(processors: Collection[int]) -> Iterator[None]:
         _run_on(before)
 
 
-def _run_on(processors: Collection[int]) -> None:
+def _run_on(cpus: Collection[int]) -> None:
     for thread in os.listdir("/proc/self/task"):
         with contextlib.suppress(OSError):  # the thread ended
-            os.sched_setaffinity(int(thread), processors)
+            os.sched_setaffinity(int(thread), cpus)
 
 
 @contextlib.contextmanager
 def stepping_back() -> Iterator[None]:
-    """Let the threads of this process run behind everything else, for as long as it lasts.
+    """Let the threads of this process run behind everything else inside the block.
 
-    On one machine the Tester's own words and files are made on the gateway's processors. At an ordinary priority they
+    On one machine the Tester's own words and files are made on the gateway's cores. At an ordinary priority they
     keep the gateway's kernel threads waiting for up to a tick, and an input queue of 1000 frames overflows meanwhile: a
     loss of the Tester's making.
     """

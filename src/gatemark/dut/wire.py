@@ -7,7 +7,7 @@
       gm…-right ──┘ veth: the Tester alone       gm…-right ── veth ──  gw…-right: joined to a program
 
 The Tester's ends are set up as those of a netns test bed are: offloads off, GRO on. Where the Tester is joined to
-itself, what arrives is handed to its socket by a kernel thread on the gateway's processors, if the machine has one to
+itself, what arrives is handed to its socket by a kernel thread on the gateway's cores, if the machine has one to
 spare: in a netns test bed they do that work as well.
 """
 
@@ -59,9 +59,9 @@ class End:
 
 
 class VethPairs:
-    """Namespaces and pairs of veth between them; all of it goes when the block ends. Needs root.
+    """Namespaces and pairs of veth between them, removed when the block ends. Needs root.
 
-    `delivers_apart`: what arrives is delivered on the gateway's processors, else on that of the sender. A program that
+    `delivers_apart`: what arrives is delivered on the gateway's cores, else on that of the sender. A program that
     polls there without a pause would keep the kernel's threads from delivering.
     """
 
@@ -79,7 +79,7 @@ class VethPairs:
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        """Make namespaces and interfaces; whatever fails, nothing stays behind."""
+        """Make namespaces and interfaces; nothing stays behind if that fails."""
         _require_root()
         naming.remove_leftovers()
         self._open = True
@@ -118,13 +118,13 @@ class VethPairs:
 
     def dropped(self, ends: Iterable[End]) -> dict[str, int]:
         """Return for each end the frames that it had no room for: what its other end counts as `tx_dropped`."""
-        found = {}
+        drops = {}
         others = {end: other for pair in self._pairs for end, other in (pair, pair[::-1])}
         for end in ends:
             other = others[end]
             owner = "tester" if end.owner == "gm" else "gateway"
-            found[f"{owner}-{end.side} queue full"] = self._tx_dropped(other)[self.interface(other)]
-        return found
+            drops[f"{owner}-{end.side} queue full"] = self._tx_dropped(other)[self.interface(other)]
+        return drops
 
     def check(self) -> None:
         """Raise TestBedError if an interface is gone."""
@@ -152,7 +152,7 @@ class VethPairs:
         self._await_links(ends)
 
     def _await_links(self, ends: Iterable[End]) -> None:
-        """Wait until both ends of each pair have noticed that the other one is up; the kernel tells them by and by."""
+        """Wait until both ends of each pair have noticed that the other one is up, which takes the kernel a moment."""
         until = time.monotonic() + LINK_SECONDS_MAX
         for end in ends:
             show = ["ip", "-n", self.namespace(end), "-j", "link", "show", "dev", self.interface(end)]
@@ -170,13 +170,13 @@ class VethPairs:
         run_command(link, where=WHERE)
 
     def _move_delivery(self, end: End) -> None:
-        """Let the frames that arrive at an end be delivered on the gateway's processors, not on those of the sender."""
+        """Let the frames that arrive at an end be delivered on the gateway's cores, not on those of the sender."""
         if not self._delivers_apart:
             return
         interface = self.interface(end)
         file = f"/sys/class/net/{interface}/threaded"
         if try_command(["ip", "netns", "exec", self.namespace(end), "sh", "-euc", f"echo 1 > {file}"]) is None:
-            return  # an old kernel: the sender's processor delivers
+            return  # an old kernel: the sender's core delivers
         for pid in _threads_of(interface):
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(pid, self._cores.gateway)
@@ -210,7 +210,7 @@ class WireTestBed(FoundTestBed):
 
     @property
     def tester_cores(self) -> list[int]:
-        """Processors for the workers of the Tester."""
+        """Cores for the workers of the Tester."""
         return list(self._cores.tester)
 
     def describe(self) -> GatewayDescription:
@@ -242,10 +242,10 @@ class WireTestBed(FoundTestBed):
 
 def _threads_of(interface: str) -> Iterator[int]:
     """Yield the kernel threads that deliver what arrives at an interface."""
-    wanted = f"napi/{interface}-"[:THREAD_NAME_CHARACTERS]
+    prefix = f"napi/{interface}-"[:THREAD_NAME_CHARACTERS]
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if (folder / "comm").read_text(encoding="utf-8").strip().startswith(wanted):
+            if (folder / "comm").read_text(encoding="utf-8").strip().startswith(prefix):
                 yield int(folder.name)
 
 

@@ -40,7 +40,7 @@ class Transport(Protocol):
         """End the engine at once."""
 
     def close(self) -> None:
-        """End the engine in an orderly way, and if it will not, at once."""
+        """Ask the engine to end, and end it at once if it does not."""
 
     def describe_end(self) -> str:
         """Say how the engine ended and what it wrote last, for an error message."""
@@ -240,7 +240,7 @@ class EngineClient:
             self._send({"request": "cancel", "id": identifier})
             self._answer(identifier, "cancel", CANCEL_S)
         except EngineError:
-            pass  # the user wants to stop; that the engine is gone is no news
+            pass  # the user wants to stop, so it does not matter that the engine is gone
         except KeyboardInterrupt:
             self._kill()
 

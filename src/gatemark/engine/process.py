@@ -26,7 +26,7 @@ TERMINATE_S = 2.0
 """How long it may take after SIGTERM before SIGKILL."""
 
 LOG_TAIL_LINES = 12
-READ_OCTETS = 1 << 16
+READ_BYTES = 1 << 16
 EXECUTABLE_NAME = "gatemark-engine"
 
 
@@ -72,7 +72,7 @@ class EngineProcess:
         while not self._lines:
             if not self._selector.select(max(0.0, deadline - time.monotonic())):
                 raise TimeoutError
-            chunk = os.read(self._output.fileno(), READ_OCTETS)
+            chunk = os.read(self._output.fileno(), READ_BYTES)
             if not chunk:
                 return None
             *whole, self._partial = (self._partial + chunk).split(b"\n")

@@ -26,9 +26,9 @@ __all__ = ["SimulatedDevice", "SimulatedEngine", "SimulatedGateway"]
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
 STEPS_OF_TRIAL = 16
-"""A trial of a stateful campaign has so many numbers, one for each of its phases."""
+"""How many trial numbers a trial of a stateful campaign takes: one for each of its phases."""
 EXAMINED_MAX = 4_194_304
-LAYOUT = {"queues": {"left": 1, "right": 1}, "workers": [{"processor": 0, "tasks": []}], "why": ["nothing is polled"]}
+LAYOUT = {"queues": {"left": 1, "right": 1}, "workers": [{"cpu": 0, "tasks": []}], "why": ["nothing is polled"]}
 MAC_ADDRESSES = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:00:02"}
 OWN_DROPS = (
     "rx_missed",
@@ -69,7 +69,7 @@ class SimulatedEngine:
             "tsc_hz": NANOSECONDS_PER_SECOND,
             "tsc_invariant": True,
             "build": "simulated",
-            "processors": [0],
+            "cpus": [0],
             "clock": {"resolution_ps": 1000, "read_ps": 20_000},
         }
 
@@ -90,7 +90,7 @@ class SimulatedEngine:
     def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
         """Return what the device makes of a trial, with one progress record in its middle."""
         number = int(body["trial_number"])
-        self._meet_fate(_trial_of(body))
+        self._fail_as_planned(_trial_of(body))
         self._check_connections(body)
         self.trials_made += 1
         self._cancelled = False
@@ -158,7 +158,7 @@ class SimulatedEngine:
         """End: nothing to do."""
         self._ended = True
 
-    def _meet_fate(self, number: int) -> None:
+    def _fail_as_planned(self, number: int) -> None:
         device = self.device
         if device.link_down_from_trial is not None and number >= device.link_down_from_trial:
             self._link_up = False
@@ -170,12 +170,12 @@ class SimulatedEngine:
 
     def _check_connections(self, body: Mapping[str, Any]) -> None:
         """Refuse test phase 2 over a table that is not full, as the engine does."""
-        wanted = body.get("connections")
-        if wanted is None or wanted["phase"] == "establish":
+        connections = body.get("connections")
+        if connections is None or connections["phase"] == "establish":
             return
-        if self._count != wanted["count"] or self._established != wanted["count"]:
+        if self._count != connections["count"] or self._established != connections["count"]:
             raise EngineError(
-                what=f"the state table holds {self._established} of {wanted['count']} connections",
+                what=f"the state table holds {self._established} of {connections['count']} connections",
                 where="connections",
                 fix="repeat phase `establish` at a lower rate until every connection is established",
             )
@@ -183,22 +183,22 @@ class SimulatedEngine:
     def _directions(self, body: Mapping[str, Any], reset_ns: int | None) -> list[JsonObject]:
         """Return what happens in each direction; `reset_ns` is when the gateway is reset, if it is."""
         generator = random.Random(f"{body['seed']}/{body['trial_number']}")
-        return [self._direction(body, wanted, generator, reset_ns) for wanted in body["directions"]]
+        return [self._direction(body, request, generator, reset_ns) for request in body["directions"]]
 
     def _direction(
-        self, body: Mapping[str, Any], wanted: Mapping[str, Any], generator: random.Random, reset_ns: int | None
+        self, body: Mapping[str, Any], request: Mapping[str, Any], generator: random.Random, reset_ns: int | None
     ) -> JsonObject:
-        device, load, duration_ns = self.device, int(wanted["frames_per_second"]), int(body["duration_ns"])
-        intended = max(1, _frames_due(wanted, duration_ns))
+        device, load, duration_ns = self.device, int(request["frames_per_second"]), int(body["duration_ns"])
+        intended = max(1, _frames_due(request, duration_ns))
         limited = self._tester_fails(load, _trial_of(body))
-        late = limited and device.tester_fault == "late"
-        short = limited and device.tester_fault == "short"
-        offered = intended // 2 if short else intended
-        first, end = self._block(wanted, offered, generator)
+        sends_late = limited and device.tester_fault == "late"
+        gives_up = limited and device.tester_fault == "short"
+        offered = intended // 2 if gives_up else intended
+        first, end = self._block(request, offered, generator)
         if reset_ns is not None:
             back_ns = min(duration_ns, reset_ns + device.reset_ns)
-            first, end = (min(offered, _frames_due(wanted, ns)) for ns in (reset_ns, back_ns))
-        m, n = int(wanted["foreground_m"]), int(wanted["foreground_n"])
+            first, end = (min(offered, _frames_due(request, ns)) for ns in (reset_ns, back_ns))
+        m, n = int(request["foreground_m"]), int(request["foreground_n"])
         totals = [
             [_of_class(total, m, n, foreground=foreground) for total in (intended, offered, first, end)]
             for foreground in (True, False)
@@ -209,9 +209,9 @@ class SimulatedEngine:
         ]
         untranslated = 0
         if body.get("connections") is not None and m:
-            gaps[0], untranslated = self._foreground_gaps(body, wanted, gaps[0], generator)
+            gaps[0], untranslated = self._foreground_gaps(body, request, gaps[0], generator)
         losses = [gaps[0].loss(max(1, m), n), gaps[1].loss(max(1, n - m), n, offset=m)]
-        tags = self._tags(body, wanted, intended)
+        tags = self._tags(body, request, intended)
         counts = [
             self._counts(body, totals[0][0], gaps[0], untranslated, losses[0], tags[0]),
             self._counts(body, totals[1][0], gaps[1], 0, losses[1], tags[1]),
@@ -219,12 +219,12 @@ class SimulatedEngine:
         if body.get("connections") is not None and body["connections"]["phase"] == "establish":
             self._count, self._established = int(body["connections"]["count"]), counts[0]["received"]
         return {
-            "direction": wanted["direction"],
+            "direction": request["direction"],
             "frames_per_second": load,
             "intended_duration_ns": duration_ns,
-            "sending_ns": duration_ns // 2 if short else duration_ns + (duration_ns // 50 if late else 0),
-            "lateness_max_ns": duration_ns // 50 + NANOSECONDS_PER_SECOND if late else 20_000,
-            "gave_up": short,
+            "sending_ns": duration_ns // 2 if gives_up else duration_ns + (duration_ns // 50 if sends_late else 0),
+            "lateness_max_ns": duration_ns // 50 + NANOSECONDS_PER_SECOND if sends_late else 20_000,
+            "gave_up": gives_up,
             "lateness_histogram": [{"below_ns": 1_000_000, "bursts": intended}],
             "refused": 0,
             "foreground": counts[0],
@@ -232,17 +232,17 @@ class SimulatedEngine:
         }
 
     def _foreground_gaps(
-        self, body: Mapping[str, Any], wanted: Mapping[str, Any], by_load: Gaps, generator: random.Random
+        self, body: Mapping[str, Any], request: Mapping[str, Any], by_load: Gaps, generator: random.Random
     ) -> tuple[Gaps, int]:
         """Return which frames of connections are lost, and how many come out untranslated."""
         connections, offered = body["connections"], by_load.total
         arriving = offered - by_load.count
         if connections["phase"] == "establish":
-            rate = int(wanted["frames_per_second"]) * int(wanted["foreground_m"]) // int(wanted["foreground_n"])
-            made = self.gateway.establish(offered, arriving, rate, generator.uniform(-1, 1))
-            return made.lost, made.untranslated
+            rate = int(request["frames_per_second"]) * int(request["foreground_m"]) // int(request["foreground_n"])
+            establishment = self.gateway.establish(offered, arriving, rate, generator.uniform(-1, 1))
+            return establishment.lost, establishment.untranslated
         upload = "forward" if connections["initiator"] == "left" else "reverse"
-        if wanted["direction"] == upload or by_load.after:
+        if request["direction"] == upload or by_load.after:
             return by_load, 0
         return self.gateway.reply(offered, arriving, in_order=connections["read_order"] == "increasing"), 0
 
@@ -251,16 +251,16 @@ class SimulatedEngine:
         hiccup = device.hiccup_every > 0 and number % device.hiccup_every == 0
         return hiccup or (device.tester_limit is not None and load > device.tester_limit)
 
-    def _block(self, wanted: Mapping[str, Any], offered: int, generator: random.Random) -> tuple[int, int]:
+    def _block(self, request: Mapping[str, Any], offered: int, generator: random.Random) -> tuple[int, int]:
         """Return first and end of the block of frames that the gateway does not forward.
 
         It is at the end of the trial; after an overload it begins before the load falls, and ends when the gateway has
         recovered: until then nothing is forwarded.
         """
-        direction, load, step = str(wanted["direction"]), int(wanted["frames_per_second"]), wanted.get("step")
+        direction, load, step = str(request["direction"]), int(request["frames_per_second"]), request.get("step")
         if step is None:
             lost = self._lost(direction, load, offered, generator)
-            if (bursts := wanted.get("bursts")) is not None:
+            if (bursts := request.get("bursts")) is not None:
                 lost = max(lost, offered // bursts["frames"] * self._lost_in_burst(direction, **bursts))
             return offered - lost, offered
         before = min(offered, frames_in(load, step["after_ns"]))
@@ -276,23 +276,24 @@ class SimulatedEngine:
         forwarded = frames * self.device.capacity(direction) // frames_per_second
         return max(0, frames - forwarded - self.device.buffer_frames)
 
-    def _tags(self, body: Mapping[str, Any], wanted: Mapping[str, Any], frames: int) -> tuple[list[int], list[int]]:
+    def _tags(self, body: Mapping[str, Any], request: Mapping[str, Any], frames: int) -> tuple[list[int], list[int]]:
         """Return the numbers of the tagged frames in each class."""
         tags = (body.get("delays") or {}).get("tags")
         if tags is None:
             return [], []
-        first = frames_before(int(wanted["frames_per_second"]), int(tags["first_ns"]))
+        first = frames_before(int(request["frames_per_second"]), int(tags["first_ns"]))
         if tags["count"] > frames - first:
             raise EngineError(
                 what=f"{tags['count']} tags are wanted, {frames - first} frames are due after the first of them",
                 where="delays.tags.count",
                 fix="ask for fewer tags",
             )
-        m, n = int(wanted["foreground_m"]), int(wanted["foreground_n"])
+        m, n = int(request["foreground_m"]), int(request["foreground_n"])
         of_class: tuple[list[int], list[int]] = ([], [])
         for index in tagged(tags, first, frames):
-            kind = 0 if index % n < m else 1
-            of_class[kind].append(_of_class(index, m, n, foreground=kind == 0))
+            is_foreground = index % n < m
+            numbers = of_class[0] if is_foreground else of_class[1]
+            numbers.append(_of_class(index, m, n, foreground=is_foreground))
         return of_class
 
     def _lost(self, direction: str, load: int, offered: int, generator: random.Random) -> int:
@@ -324,8 +325,8 @@ class SimulatedEngine:
         if untranslated:
             faults["untranslated_source"] = untranslated
         faulty = max(faults.values(), default=0)
-        wanted = body.get("delays") or {}
-        delays = ClassDelays(lost.keeping(arrived - faulty), self._pattern(body), wanted.get("timeout_ns"))
+        options = body.get("delays") or {}
+        delays = ClassDelays(lost.keeping(arrived - faulty), self._pattern(body), options.get("timeout_ns"))
         return {
             "intended": intended,
             "offered": lost.total,
@@ -339,7 +340,7 @@ class SimulatedEngine:
             "reordering_extent_max": 0,
             "faults": faults,
             "loss": dict(loss),
-            "delay": delays.report(wanted, tags),
+            "delay": delays.report(options, tags),
         }
 
     def _pattern(self, body: Mapping[str, Any]) -> tuple[int, ...]:
@@ -371,15 +372,15 @@ class SimulatedEngine:
         elapsed_ns = int(body["duration_ns"]) // 2
         return {"answer": "progress", "id": 4, "phase": "send", "elapsed_ns": elapsed_ns, "directions": halves}
 
-    def _port(self, side: str, wanted: Mapping[str, Any]) -> JsonObject:
+    def _port(self, side: str, request: Mapping[str, Any]) -> JsonObject:
         return {
-            "port": wanted.get("port", f"simulated:{side}"),
+            "port": request.get("port", f"simulated:{side}"),
             "driver": "simulated",
             "mac": MAC_ADDRESSES[side],
             "numa_node": -1,
             "link_up": self._link_up,
             "link_mbps": self._link_mbps,
-            "mtu": wanted.get("mtu", 1500),
+            "mtu": request.get("mtu", 1500),
             "timestamps": "software",
         }
 
@@ -390,9 +391,9 @@ def _trial_of(body: Mapping[str, Any]) -> int:
     return number if body.get("connections") is None else number // STEPS_OF_TRIAL
 
 
-def _frames_due(wanted: Mapping[str, Any], duration_ns: int) -> int:
+def _frames_due(request: Mapping[str, Any], duration_ns: int) -> int:
     """Return how many frames of a direction are due within a time, both loads counted."""
-    load, step = int(wanted["frames_per_second"]), wanted.get("step")
+    load, step = int(request["frames_per_second"]), request.get("step")
     if step is None or duration_ns <= step["after_ns"]:
         return frames_in(load, duration_ns)
     return frames_in(load, step["after_ns"]) + frames_in(step["frames_per_second"], duration_ns - step["after_ns"])

@@ -49,10 +49,10 @@ class ClassDelays:
         ns = self.pattern[number % len(self.pattern)]
         return ns if not self.gaps.loses(number) and self._is_sample(ns) else None
 
-    def report(self, wanted: Mapping[str, Any] | None, tags: Sequence[int]) -> dict[str, Any]:
+    def report(self, options: Mapping[str, Any] | None, tags: Sequence[int]) -> dict[str, Any]:
         """Return the `delay` object of a report; `tags` are the tagged frames of the class."""
         histogram = self.histogram()
-        asked = wanted or {}
+        asked = options or {}
         return {
             "samples": sum(count for _, count in histogram),
             "negative": self.negative,
@@ -147,9 +147,9 @@ def _sorted(pairs: Any) -> list[tuple[int, int]]:
 
 def _percentile(histogram: Sequence[tuple[int, int]], per_100000: int) -> int:
     rank = -(-per_100000 * sum(count for _, count in histogram) // 100_000)
-    seen = 0
+    cumulative = 0
     for ns, count in histogram:
-        seen += count
-        if seen >= rank:
+        cumulative += count
+        if cumulative >= rank:
             return ns
     raise AssertionError("the rank of a percentile is among the samples")

@@ -20,15 +20,15 @@ class SimulatedDevice:
     capacity_reverse: int | None = None
     """None: as forward."""
     buffer_frames: int = 0
-    """So many frames of a trial above the capacity are kept and forwarded later, in each direction."""
+    """How many frames of a trial above the capacity are kept and forwarded later, in each direction."""
     noise: float = 0.0
     """Each trial has a capacity of its own, evenly spread over +- this share of the nominal one."""
     loss_ratio: float = 0.0
     """Each frame is lost with this probability, whatever the load; below one expected frame, at random."""
     lossy_windows: tuple[tuple[int, int], ...] = ()
-    """Loads (lowest, highest) at which one frame is lost although the capacity would do: loss inversion."""
+    """Loads (lowest, highest) at which one frame is lost although the capacity suffices: loss inversion."""
     lossless_windows: tuple[tuple[int, int], ...] = ()
-    """Loads (lowest, highest) at which nothing is lost although the capacity would not do: loss inversion."""
+    """Loads (lowest, highest) at which nothing is lost although the capacity does not suffice: loss inversion."""
     faults: Mapping[str, int] = field(default_factory=dict)
     """Reason -> n: every n-th frame comes back with this fault."""
     duplicate_every: int = 0
@@ -40,7 +40,7 @@ class SimulatedDevice:
     tester_fault: Literal["late", "drops", "short"] = "late"
     """What happens above the limit: bursts leave late, the Tester drops what it receives, or it gives up half-way."""
     hiccup_every: int = 0
-    """Every n-th trial is invalid whatever the load, as if the Tester's processor had been taken away; 0 is never."""
+    """Every n-th trial is invalid whatever the load, as if the Tester's core had been taken away; 0 is never."""
     link_down_from_trial: int | None = None
     """From this trial number on the links are down."""
     dies_at_trial: int | None = None
@@ -53,19 +53,19 @@ class SimulatedDevice:
     delay_spread_ns: int = 0
     """All delays of a trial are longer by an amount of its own, evenly drawn from 0 to this."""
     recovery_ns: int = 0
-    """After an overload that lost frames, so long frames of the lower load are still lost."""
+    """How long frames of the lower load are still lost after an overload that lost frames."""
     reset_ns: int = 0
-    """So long nothing is forwarded after a reset."""
+    """How long nothing is forwarded after a reset."""
 
     establishment_rate: int | None = None
-    """Most connections that a stateful gateway establishes per second; above it exactly so many are. None: no limit."""
+    """Most connections that a stateful gateway establishes per second; above it, exactly this many. None: no limit."""
     table_size: int | None = None
     """Most connections that its table holds; None: no limit."""
     overflow: SimulatedOverflow = "refuse"
     drops_every_nth_connection: int = 0
     """Every n-th new connection is dropped; 0 is never."""
     collapses_beyond: int | None = None
-    """With more connections the gateway stops working until it is started anew."""
+    """With more connections the gateway stops working until it is restarted."""
     leftover_connections: int = 0
     """Connections that are still there after the table was cleared."""
     counts_connections: bool = True

@@ -54,7 +54,7 @@ class Gaps:
         return (self.head, self.end, self.every), (min(self.total, self.end + self.tail), self.total, 0)
 
     def end_of(self, kept: int) -> int:
-        """Return after how many frames so many have been kept, at most `total`."""
+        """Return after how many frames `kept` of them have arrived, at most `total`."""
         low, high = 0, self.total
         while low < high:
             middle = (low + high) // 2
@@ -129,7 +129,7 @@ class SimulatedGateway:
         self.cleared = 0
         """How often its table was cleared."""
         self.restarts = 0
-        """How often it was started anew."""
+        """How often it was restarted."""
         self.resets = 0
         """How often it was reset."""
         self._alive = True
@@ -191,7 +191,7 @@ class SimulatedGateway:
         return took_ns
 
     def restart(self) -> None:
-        """Start the gateway anew, with an empty table."""
+        """Restart the gateway with an empty table."""
         self._alive, self._oldest, self.held = True, 0, 0
         self.restarts += 1
 

@@ -1,1 +1,1 @@
-"""One module for each RFC procedure; each gets its way to measure as an argument."""
+"""One package for each RFC procedure; each is given the function that measures as an argument."""

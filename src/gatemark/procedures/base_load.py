@@ -1,4 +1,4 @@
-"""The throughput that other procedures start from: known, or the reason why it is not. Pure."""
+"""The throughput that other procedures start from, or the reason why it is not known. Pure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ SELF_TEST = "`gatemark selftest` says what the Tester reaches"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a run cannot be made, and who is the reason."""
+    """Why a run cannot be made, and what limited it."""
 
     limited_by: LimitedBy
     reason: str
 
 
 def median_throughput(search: RateResult | None, line: int | None) -> int | Refusal:
-    """Return the throughput as it is reported, the median, rounded down; a refusal where it is not known.
+    """Return the reported throughput, the median, rounded down; a refusal if it is not known.
 
-    It is not known where the Tester was the limit of the search, or where no load failed although the medium carries
-    more than the search tried.
+    It is not known if the Tester was the limit of the search, or if no load failed although the medium carries more
+    than the search tried.
     """
     if search is None or not search.proven:
         return none_passes(search)
@@ -44,9 +44,9 @@ def median_throughput(search: RateResult | None, line: int | None) -> int | Refu
 
 
 def none_passes(search: RateResult | None) -> Refusal:
-    """Return the refusal where the throughput search of a repetition found no load that passes."""
+    """Return the refusal for a throughput search in which some repetition found no load that passes."""
     searches = () if search is None else search.repetitions
-    without = {found.kind for found in searches if not found.lower_bound}
+    without = {repetition.kind for repetition in searches if not repetition.lower_bound}
     if without == {"tester_limited"}:
         reason = "in the throughput search of a repetition the Tester could offer no load, so no throughput is known"
         return Refusal(limited_by="tester", reason=f"{reason}; {SELF_TEST}")
@@ -55,11 +55,11 @@ def none_passes(search: RateResult | None) -> Refusal:
 
 
 def forwards_line_rate(line: int, so: str) -> Refusal:
-    """Return the refusal where the gateway forwards all that the line carries."""
+    """Return the refusal for a gateway that forwards everything that the line carries."""
     return Refusal(limited_by="gateway", reason=f"the throughput is the line rate of {line} frames/s, so {so}")
 
 
-def problems_of(made: Measured) -> str:
-    """What the Tester did wrong, in the last attempt."""
-    reasons = () if made.record is None else made.record.validity.reasons
+def problems_of(measured: Measured) -> str:
+    """What the Tester did wrong in the last attempt."""
+    reasons = () if measured.record is None else measured.record.validity.reasons
     return "; ".join(reasons) or "no trial was valid"

@@ -11,7 +11,7 @@ from gatemark.errors import Problem
 
 
 def base_load_problems(campaign: Campaign, key: str, load: int | None) -> Iterator[Problem]:
-    """A load that the file does not name is a throughput that the campaign measures."""
+    """Check that a load not given in the file is a throughput that the campaign measures."""
     if load is None and not campaign.finds_frame_rate:
         yield problem(
             campaign,
@@ -22,6 +22,6 @@ def base_load_problems(campaign: Campaign, key: str, load: int | None) -> Iterat
 
 
 def length_problems(campaign: Campaign, key: str, length_ns: int) -> Iterator[Problem]:
-    """A trial is no longer than the engine takes."""
+    """Check that a trial is no longer than the engine accepts."""
     if length_ns > DURATION_MAX_NS:
         yield problem(campaign, f"{key}.observe", "makes the trial longer than a week", "write shorter times")

@@ -1,4 +1,4 @@
-"""What a run may know of the runs before it: rates that were found with the same traffic. Pure."""
+"""What a run may know about the runs before it: rates found with the same traffic. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Earlier:
     results: list[tuple[Cell, RunResult]] = field(default_factory=list)
 
     def add(self, cell: Cell, result: RunResult) -> None:
-        """Remember one more."""
+        """Add the result of a run."""
         self.results.append((cell, result))
 
     def frame_rate(self, cell: Cell) -> RateResult | None:
         """Return the search for the highest rate of frames with the same traffic; None if there was none."""
-        return next((found for found in self._rates("frames/s") if found[0] == cell), (None, None))[1]
+        return next((entry for entry in self._rates("frames/s") if entry[0] == cell), (None, None))[1]
 
     def connection_rates(self, cell: Cell) -> Sequence[RateResult]:
         """Return the searches for the highest rate of connections with the same connections, frames and mix.

@@ -1,4 +1,4 @@
-"""When a frame of a trial is due, and whether frames were lost up to its end. Exact integer arithmetic, pure."""
+"""When a frame of a trial is due, and whether frames were lost up to the end. Exact integer arithmetic, pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ END_SHARE = 100
 def due_ns(index: int, frames_per_second: int, step: RateStep | None = None) -> int:
     """Return when frame `index` of a direction is due, from the start of sending, rounded down to nanoseconds.
 
-    Frame i is due at i / rate. After a step of the load, the first of the frames that are left is due at the time of
-    the step, and those after it follow at the later rate, as the engine sends them.
+    Frame i is due at i / rate. After a step of the load, the first remaining frame is due at the time of the step, and
+    those after it follow at the later rate, as the engine sends them.
     """
     if step is not None:
         before = frames_in(frames_per_second, step.after_ns)
@@ -23,9 +23,9 @@ def due_ns(index: int, frames_per_second: int, step: RateStep | None = None) -> 
 
 
 def is_at_end(index: int, frames: int, observed: int, period: int) -> bool:
-    """Whether a frame is among the last ones of a trial: then nobody saw whether the gateway recovered.
+    """Whether a frame is among the last ones of a trial: then it is unknown whether the gateway recovered.
 
-    They are the last hundredth of the `observed` frames at the end of a trial of `frames`, but at least as many as one
-    `period` of foreground and background has, so that a frame of each class is among them.
+    They are the last hundredth of the `observed` frames at the end of a trial of `frames`, but at least one `period` of
+    foreground and background, so that a frame of each class is among them.
     """
     return index >= frames - max(period, -(-observed // END_SHARE))

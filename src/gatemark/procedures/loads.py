@@ -17,7 +17,7 @@ VLAN_TAG_OCTETS = 4
 
 
 def tagged_octets(campaign: Campaign, cell: Cell) -> int:
-    """Return the size of the largest frame on any segment of the path, with its VLAN tag: it decides what the line
+    """Return the size of the largest frame on any segment of the path, with its VLAN tag: it determines what the line
     carries.
     """
     tagged = any(side is not None and side.vlan is not None for side in (campaign.left, campaign.right))
@@ -36,7 +36,7 @@ class SearchTable(Protocol):
 
     @property
     def maximum(self) -> int | LineShare | None:
-        """Highest load; None: 100 % of the line, or found."""
+        """Highest load; None: 100 % of the line, or found by the search."""
 
     @property
     def minimum(self) -> int | LineShare:
@@ -49,7 +49,7 @@ class SearchTable(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """The loads of a search, as `Goal` has them."""
+    """The loads of a search, as in `Goal`."""
 
     maximum: int
     minimum: int
@@ -60,7 +60,7 @@ class Interval:
 def interval(
     campaign: Campaign, key: str, table: SearchTable, line_maximum: int | None, *, unit: str, slowest: int
 ) -> Interval:
-    """Return the loads of a search that tries none below `slowest`; raise ConfigError if they contradict each other."""
+    """Return the loads of a search that tries nothing below `slowest`; raise ConfigError if they contradict."""
     minimum = load_of(campaign, f"{key}.minimum", table.minimum, line_maximum)
     maximum = maximum_of(campaign, f"{key}.maximum", table.maximum, line_maximum)
     if maximum is not None and minimum > maximum:
@@ -85,9 +85,9 @@ def first_load(minimum: int, resolution: int | Fraction) -> int:
 
 
 def maximum_of(campaign: Campaign, key: str, rate: int | LineShare | None, line_maximum: int | None) -> int | None:
-    """Return where a search begins: by default 100 % of the line; None where a medium without one leaves it open.
+    """Return where a search begins: by default 100 % of the line; None if the medium has no line rate.
 
-    Raises ConfigError if a share of a line rate is asked for that is not known.
+    Raises ConfigError if a share of an unknown line rate is asked for.
     """
     if rate is None:
         return None if line_maximum is None else max(1, line_maximum)
@@ -97,7 +97,7 @@ def maximum_of(campaign: Campaign, key: str, rate: int | LineShare | None, line_
 def resolution_of(
     campaign: Campaign, key: str, value: int | LineShare, maximum: int | None, unit: str
 ) -> int | Fraction:
-    """Return the distance of the bounds at which a search ends, a share of a maximum that is still to be found.
+    """Return the distance between the bounds at which a search ends, or a share of a maximum that is not yet known.
 
     Raises ConfigError if it is as wide as the search.
     """
@@ -114,7 +114,7 @@ def resolution_of(
 
 
 def load_of(campaign: Campaign, key: str, rate: int | LineShare, line_maximum: int | None) -> int:
-    """Return a load in frames/s; raise ConfigError if it is a share of a line rate that is not known."""
+    """Return a load in frames/s; raise ConfigError if it is a share of an unknown line rate."""
     if not isinstance(rate, LineShare):
         return rate
     if line_maximum is None:

@@ -1,4 +1,4 @@
-"""What a procedure gets from the world: a function that makes one step's trials, and what that returns."""
+"""What a procedure is given: a function that makes the trials of one step, and what that function returns."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Measured:
 
     observation: Observation
     record: TrialRecord | None = None
-    """The last attempt; None where no trial was made, as in an estimate."""
+    """The last attempt; None if no trial was made, as in an estimate."""
 
     @property
     def valid(self) -> TrialRecord | None:
-        """The trial, if it is valid; None where the Tester was the limit."""
+        """The trial, if it is valid; None if the Tester was the limit."""
         return None if self.record is None or self.record.verdict is None else self.record
 
     @property
@@ -30,4 +30,4 @@ class Measured:
 
 
 MeasureStep = Callable[[Measure], Measured]
-"""Makes the trials of one step. May raise, for example GatemarkError; a procedure lets that pass."""
+"""Makes the trials of one step. Exceptions such as GatemarkError pass through procedures."""

@@ -1,4 +1,4 @@
-"""Test phase 1 before what is measured: how fast connections may be established, and the work that it is. Pure.
+"""Test phase 1 before the phase that is measured: how fast it may establish connections, and its work. Pure.
 
 RFC 9693 section 4.4: no connection may expire before the trial that uses it has ended.
 """
@@ -25,15 +25,15 @@ USUAL_TIMEOUT_NS = 300 * NANOSECONDS_PER_SECOND
 
 
 def foreground_of(cell: Cell, line_maximum: int | None) -> int | None:
-    """Return the most connections/s that the medium carries beside the background of a cell."""
+    """Return the most connections/s that the medium carries in addition to the background of a cell."""
     return None if line_maximum is None else line_maximum * cell.mix.m // cell.mix.n
 
 
 def slowest_rate(campaign: Campaign, connections: int, alpha: Fraction | None, *, maximum: int | None) -> int:
     """Return the lowest rate at which no connection expires before the end of a trial (RFC 9693 section 4.4).
 
-    Where the gateway's timeout is not known, it is taken to be the usual one, so that no trial lasts for hours. Raises
-    ConfigError if even the maximum is too slow, or any rate where no maximum is given.
+    If the gateway's timeout is not known, the usual one is assumed, so that no trial lasts for hours. Raises
+    ConfigError if even the maximum is too slow or, without a maximum, every rate is.
     """
     maximum = maximum or FRAMES_PER_SECOND_MAX
     rates = range(1, FRAMES_PER_SECOND_MAX + 1)
@@ -66,7 +66,7 @@ def _too_slow(campaign: Campaign, connections: int, rate: int, needed_ns: int, l
 
 
 def rate_before(campaign: Campaign, cell: Cell, earlier: Earlier, *, phase_two_ns: int) -> int | None:
-    """Return the connections/s of test phase 1 before the trials of a run; None where there are no connections."""
+    """Return the connections/s of test phase 1 before the trials of a run; None if there are no connections."""
     if cell.connections is None:
         return None
     return phase_one_rate(campaign, cell, earlier, phase_two_ns=phase_two_ns)
@@ -75,19 +75,19 @@ def rate_before(campaign: Campaign, cell: Cell, earlier: Earlier, *, phase_two_n
 def phase_one_rate(campaign: Campaign, cell: Cell, earlier: Earlier, *, phase_two_ns: int) -> int:
     """Return the connections/s of test phase 1 before test phase 2 or tear-down (RFC 9693 section 4.4).
 
-    A share is taken of the lowest establishment rate that the campaign found in any repetition with the same
-    connections and frames; a rate above that is refused. So is one at which connections would expire before the end of
-    a test phase 2 of `phase_two_ns`. Raises ConfigError, or TestBedError if the gateway established none.
+    A share refers to the lowest establishment rate that the campaign found in any repetition with the same connections
+    and frames; a rate above that is refused. A rate at which connections would expire before the end of a test phase 2
+    of `phase_two_ns` is refused too. Raises ConfigError, or TestBedError if the gateway established none.
     """
-    wanted, connections = campaign.connections_model.rate, cell.connections
+    rate_asked, connections = campaign.connections_model.rate, cell.connections
     assert connections is not None, "only a cell with connections has a test phase 1"
     rates = earlier.connection_rates(cell)
     measured = rates[0].proven if rates else None
     where = f"{campaign.source}: connections.rate"
-    if measured is None and isinstance(wanted, Fraction):
+    if measured is None and isinstance(rate_asked, Fraction):
         raise ConfigError(
-            what=f"{format_ratio(wanted)} of the maximum connection establishment rate is asked for, but the campaign"
-            " does not measure it",
+            what=f"{format_ratio(rate_asked)} of the maximum connection establishment rate is asked for, but the"
+            " campaign does not measure it",
             where=where,
             fix=f"add a table [{campaign.connection_rate_key}], or write connections/s",
         )
@@ -97,7 +97,7 @@ def phase_one_rate(campaign: Campaign, cell: Cell, earlier: Earlier, *, phase_tw
             where="test phase 1",
             fix="see why its connection establishment rate is none; it may hold fewer connections",
         )
-    rate = max(1, int(wanted * measured)) if isinstance(wanted, Fraction) and measured else int(wanted)
+    rate = max(1, int(rate_asked * measured)) if isinstance(rate_asked, Fraction) and measured else int(rate_asked)
     if measured is not None and rate > measured:
         raise ConfigError(
             what=f"{rate} connections/s is above the measured maximum of {measured} with {connections} connections",
@@ -112,7 +112,7 @@ def phase_one_rate(campaign: Campaign, cell: Cell, earlier: Earlier, *, phase_tw
 
 
 def add_phase_one(campaign: Campaign, cell: Cell, line: int | None, work: LeastAndMost) -> LeastAndMost:
-    """Return the work of trials of test phase 2 with the test phase 1 before each of them."""
+    """Return the work of trials of test phase 2, including the test phase 1 before each of them."""
     if cell.connections is None:
         return work
     least, most = work
@@ -125,13 +125,13 @@ def add_phase_one(campaign: Campaign, cell: Cell, line: int | None, work: LeastA
 
 
 def assumed_rates(goal: Goal) -> tuple[int, int]:
-    """Return the rates of the fastest gateway and of the slow one that a search is estimated for."""
+    """Return the rates of the fastest gateway and of the slow one for which a search is estimated."""
     fast = goal.maximum if goal.ceiling is None else max(goal.maximum, ASSUMED_RATE_MAX)
     return fast, max(goal.minimum, min(fast, ASSUMED_CONNECTIONS_PER_SECOND))
 
 
 def assumed_trial(campaign: Campaign, step: Measure, rate: int, size: int, trials: list[Work]) -> Measured:
-    """Note one trial and return what a gateway with this rate and table makes of it."""
+    """Count one trial and return its outcome on a gateway with this rate and table."""
     connections = step.connections or 0
     passed = step.frames_per_second <= rate and connections <= size
     trials.append(Work(1, _trial_ns(campaign, step, connections, validated=step.alpha is not None)))
@@ -155,10 +155,10 @@ def phase_one_waits_ns(campaign: Campaign) -> int:
 
 
 def phase_one_rates(campaign: Campaign, cell: Cell, line: int | None) -> tuple[int, int]:
-    """Return the highest rate that test phase 1 may have, and the one that is assumed for the most work."""
-    wanted = campaign.connections_model.rate
-    if not isinstance(wanted, Fraction):
-        return wanted, wanted
+    """Return the highest rate that test phase 1 may have, and the rate that the most work is estimated with."""
+    rate_asked = campaign.connections_model.rate
+    if not isinstance(rate_asked, Fraction):
+        return rate_asked, rate_asked
     foreground = foreground_of(cell, line)
     table = next((table for table in campaign.tables if table.finds_connection_rate), None)
     if table is None:
@@ -166,4 +166,4 @@ def phase_one_rates(campaign: Campaign, cell: Cell, line: int | None) -> tuple[i
     else:
         fastest = maximum_of(campaign, f"{table.key}.maximum", table.highest_rate, foreground) or ASSUMED_RATE_MAX
     slow = min(fastest, ASSUMED_CONNECTIONS_PER_SECOND)
-    return max(1, int(wanted * fastest)), max(1, int(wanted * slow))
+    return max(1, int(rate_asked * fastest)), max(1, int(rate_asked * slow))

@@ -1,4 +1,4 @@
-"""What the rest of gatemark needs to know of a procedure, and what a procedure needs of a campaign under way."""
+"""What the rest of gatemark needs from a procedure, and what a procedure needs from a running campaign."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gatemark.trial.form import PLAIN, TrialForm
 
 
 class RunTrials(Protocol):
-    """The trials of one run under way: how its procedure measures."""
+    """The trials of a run in progress: how its procedure measures."""
 
     @property
     def campaign(self) -> Campaign:
@@ -40,7 +40,7 @@ class RunTrials(Protocol):
         """Frames/s that the medium carries in one direction at this frame size; None if its rate is not known."""
 
     def repetitions(self) -> Iterator[int]:
-        """Yield the number of each repetition, from 0, and tell whoever watches when one is finished."""
+        """Yield the number of each repetition, from 0, and notify observers when one is finished."""
 
     def steps(
         self,
@@ -52,7 +52,7 @@ class RunTrials(Protocol):
     ) -> MeasureStep:
         """Return what makes the trials of one repetition.
 
-        `connections_per_second`: rate of test phase 1 before the phase that is measured; None where there is none.
+        `connections_per_second`: rate of test phase 1 before the phase that is measured; None if there is none.
         """
 
     def facts(self) -> dict[str, Any]:
@@ -63,13 +63,13 @@ class ProcedureRun(Protocol):
     """The module `run` of a procedure."""
 
     def measure(self, trials: RunTrials) -> RunResult:
-        """Make the trials of one run, and return what they say."""
+        """Make the trials of one run and return the result."""
 
     def work(self, campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
         """Return the least and the most work of all repetitions of a run, given what the line carries."""
 
     def deviations(self, campaign: Campaign) -> Iterable[Deviation]:
-        """Return where the table leaves the RFCs."""
+        """Return where the table deviates from the RFCs."""
 
 
 class ProcedureReport(Protocol):
@@ -79,19 +79,19 @@ class ProcedureReport(Protocol):
         """Return the section of the report about all runs of the procedure."""
 
     def sentence(self, part: ReportPart, run: Any) -> str:
-        """Return one run that was not refused in a sentence that can stand alone (RFC 2544 section 26.1)."""
+        """Describe one run that was not refused in a sentence that can stand alone (RFC 2544 section 26.1)."""
 
     def plots(self, part: ReportPart, runs: Any) -> Iterable[Plot]:
         """Return the plots of all runs."""
 
 
 def all_cells(_campaign: Campaign, cells: Sequence[Cell]) -> Sequence[Cell]:
-    """Measure every combination of traffic that the campaign has."""
+    """Measure every traffic combination of the campaign."""
     return cells
 
 
 def smallest_size(_campaign: Campaign, cells: Sequence[Cell]) -> Sequence[Cell]:
-    """Measure with the smallest frame size alone (RFC 6201 section 4)."""
+    """Measure only with the smallest frame size (RFC 6201 section 4)."""
     lowest = min(cell.frame_sizes.largest for cell in cells)
     return tuple(cell for cell in cells if cell.frame_sizes.largest == lowest)
 
@@ -113,7 +113,7 @@ class Procedure:
     is_wanted: Callable[[Any], bool] = is_in_file
     """Whether a table asks for it: two procedures may have one table."""
     cells: Callable[[Campaign, Sequence[Cell]], Sequence[Cell]] = all_cells
-    """Which combinations of traffic it measures."""
+    """Which traffic combinations it measures."""
     run: ProcedureRun
     result: type[RunResult]
     report: ProcedureReport

@@ -1,6 +1,6 @@
 """All procedures, one row each, in the order in which they are run. There is no other list of them.
 
-Those that find a rate come first: the others take their loads from it.
+Those that find a rate come first, because the others take their loads from it.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ _RESULTS = tuple(dict.fromkeys(row.result for row in _ROWS))
 
 
 def _campaign_model() -> type[Campaign]:
-    """Build the model of a campaign file: what is common, and a table for each procedure."""
+    """Build the model of a campaign file: the common part, and a table for each procedure."""
     fields: dict[str, Any] = {table.key: (table | None, Field(None, description=table.purpose)) for table in _TABLES}
     model = create_model("Campaign", __base__=Campaign, __module__=__name__, __doc__=Campaign.__doc__, **fields)
     model.procedure_tables = _TABLES
@@ -168,14 +168,14 @@ def _campaign_model() -> type[Campaign]:
 
 
 def _document_model() -> type[ResultDocument]:
-    """Build the model of `result.json`: the results are told apart by `procedure`."""
-    one: Any = Annotated[Union[_RESULTS], Field(discriminator="procedure")]  # noqa: UP007 (of a tuple)
+    """Build the model of `result.json`: the results are distinguished by `procedure`."""
+    result: Any = Annotated[Union[_RESULTS], Field(discriminator="procedure")]  # noqa: UP007 (of a tuple)
     return create_model(
         "ResultDocument",
         __base__=ResultDocument,
         __module__=__name__,
         __doc__=ResultDocument.__doc__,
-        runs=(tuple[one, ...], ...),
+        runs=(tuple[result, ...], ...),
     )
 
 

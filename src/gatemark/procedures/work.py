@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from gatemark.search.goal import Goal
 
 ASSUMED_CONNECTIONS_PER_SECOND = 100_000
-"""What the most work is estimated with: the connection establishment rate of a slow gateway on one core."""
+"""The connection establishment rate of a slow gateway on one core, with which the most work is estimated."""
 
 ASSUMED_RATE_MAX = 10_000_000
-"""Frames/s or connections/s up to which a search that finds its maximum itself is estimated."""
+"""Frames/s or connections/s up to which an open-ended search is estimated."""
 
 ASSUMED_BUFFER_NS = 1_000_000
-"""Frames that a gateway keeps, as the time in which they arrive, where MLRsearch is estimated; one that keeps more, or
-that forwards more in one trial than in the next, takes longer."""
+"""Frames that a gateway buffers, as the time in which they arrive, in estimates of MLRsearch. A gateway that buffers
+more, or whose rate changes from trial to trial, takes longer."""
 
 
 CONFIRMATIONS_MAX = 4
-"""Full-length trials after a search with short ones: mostly the first passes; each that fails steps down further."""
+"""Full-length trials after a search with short ones: usually the first passes; each failure steps further down."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A number of trials, and the nanoseconds that they take."""
+    """A number of trials and the nanoseconds that they take."""
 
     trials: int = 0
     ns: int = 0
@@ -40,7 +40,7 @@ LeastAndMost = tuple[Work, Work]
 
 
 def least_and_most(works: Collection[Work]) -> LeastAndMost:
-    """Return the fewest trials and the shortest time of any of these, and the most and longest."""
+    """Return the fewest trials and the shortest time of any of these, and the most trials and the longest time."""
     trials, times = [work.trials for work in works], [work.ns for work in works]
     return Work(min(trials), min(times)), Work(max(trials), max(times))
 

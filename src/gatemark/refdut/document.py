@@ -30,7 +30,7 @@ class Port:
     vlan: int | None = None
     mac: str | None = None
     peer_mac: str | None = None
-    """Where frames are sent to; None: whoever asks for the gateway."""
+    """Where frames are sent to; None: the neighbour that asks for the gateway's address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Selector:
     probability: float | None = None
     first: int | None = None
     window_ns: tuple[int, int] | None = None
-    """Those that arrive from the first time on and before the second, counted from the direction's first test frame."""
+    """Frames that arrive from the first time until before the second, counted from the direction's first test frame."""
 
     def to_document(self) -> dict[str, Any]:
         """Return it as its table in the file."""
@@ -102,14 +102,14 @@ class Delay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """What happens to the test frames of one direction. Nothing is set: all of them are forwarded at once."""
+    """What happens to the test frames of one direction. If nothing is set, all are forwarded at once."""
 
     capacity: int | None = None
     """Frames per second; None: no limit."""
     queue: int | None = None
     """Frames that may wait beside the one in service."""
     recovery_ns: int | None = None
-    """For so long after the last frame that found the queue full, every `recovery_loss`-th frame is lost."""
+    """How long, after the last frame that found the queue full, every `recovery_loss`-th frame is lost."""
     recovery_loss: int | None = None
     delay: Delay | None = None
     keep_order: bool | None = None
@@ -130,10 +130,10 @@ class Flow:
                 "recovery_loss": self.recovery_loss,
                 "delay": None if self.delay is None else self.delay.to_document(),
                 "keep_order": self.keep_order,
-                "loss": [one.to_document() for one in self.loss] or None,
-                "duplicate": [one.to_document() for one in self.duplicate] or None,
-                "reorder": [{**one.to_document(), "by": by} for one, by in self.reorder] or None,
-                "corrupt": [{"field": name, **one.to_document()} for name, one in self.corrupt] or None,
+                "loss": [selector.to_document() for selector in self.loss] or None,
+                "duplicate": [selector.to_document() for selector in self.duplicate] or None,
+                "reorder": [{**selector.to_document(), "by": by} for selector, by in self.reorder] or None,
+                "corrupt": [{"field": name, **selector.to_document()} for name, selector in self.corrupt] or None,
             }
         )
 
@@ -148,9 +148,9 @@ class Configuration:
     left: Port
     right: Port
     seed: int = 1
-    processor: int | None = None
+    cpu: int | None = None
     held_frames: int | None = None
-    """Frames that may wait or be delayed at once, of each direction; None: as many as always suffice."""
+    """Frames that may wait or be delayed at once, of each direction; None: always enough."""
     inside: Literal["left", "right"] | None = None
     """NAT modes: side of the Initiator."""
     translation: Translation = field(default_factory=Translation)
@@ -161,15 +161,17 @@ class Configuration:
 
     def to_document(self) -> dict[str, Any]:
         """Return the file as nested tables."""
-        own = self.translation
+        settings = self.translation
         translation = _without_none(
             {
-                "prefix": own.prefix,
-                "eam": [{"ipv4": ipv4, "ipv6": ipv6} for ipv4, ipv6 in own.eam] or None,
-                "pool": list(own.pool) or None,
-                "pool_ports": None if own.pool_ports is None else f"{own.pool_ports[0]}-{own.pool_ports[1]}",
-                "hop_limit_decrement": own.hop_limit_decrement,
-                "dont_fragment_rule": own.dont_fragment_rule,
+                "prefix": settings.prefix,
+                "eam": [{"ipv4": ipv4, "ipv6": ipv6} for ipv4, ipv6 in settings.eam] or None,
+                "pool": list(settings.pool) or None,
+                "pool_ports": None
+                if settings.pool_ports is None
+                else f"{settings.pool_ports[0]}-{settings.pool_ports[1]}",
+                "hop_limit_decrement": settings.hop_limit_decrement,
+                "dont_fragment_rule": settings.dont_fragment_rule,
             }
         )
         tables = {
@@ -180,7 +182,7 @@ class Configuration:
             "forward": self.forward.to_document(),
             "reverse": self.reverse.to_document(),
         }
-        top = {name: getattr(self, name) for name in ("mode", "seed", "control", "processor", "held_frames", "inside")}
+        top = {name: getattr(self, name) for name in ("mode", "seed", "control", "cpu", "held_frames", "inside")}
         return {**_without_none(top), **{name: table for name, table in tables.items() if table}}
 
     def to_toml(self) -> str:

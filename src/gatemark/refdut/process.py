@@ -1,4 +1,4 @@
-"""The process of the reference gateway: started, asked, and gone with all that it made."""
+"""The process of the reference gateway: started, queried, and removed with all that it made."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ JsonObject = dict[str, Any]
 
 
 class RefDut:
-    """One running reference gateway. A context manager: it ends, and its files go, with the block.
+    """One running reference gateway. A context manager: it ends, and its files are removed, with the block.
 
     ::
 
@@ -136,14 +136,14 @@ class RefDut:
         return self.ask("counts")
 
     def reset_counts(self) -> None:
-        """Let all counters, and the selectors of impairments, begin anew."""
+        """Restart all counters and the selectors of impairments."""
         self.ask("reset_counts")
 
     def connections(self) -> int:
         """Return the number of connections in its table."""
         answer = self.ask("connections")
-        found = answer.get("connections", answer.get("count"))
-        return int(found["count"] if isinstance(found, dict) else found or 0)
+        count = answer.get("connections", answer.get("count"))
+        return int(count["count"] if isinstance(count, dict) else count or 0)
 
     def reload(self, configuration: Configuration) -> None:
         """Take another configuration while it runs; raise TestBedError, with the old one kept, if it is refused."""
@@ -161,14 +161,14 @@ class RefDut:
         self.ask("clear")
 
     def reset(self, duration_ns: int) -> None:
-        """Drop everything for so long, and forget all connections."""
+        """Drop everything for `duration_ns`, and forget all connections."""
         self.ask("reset", duration_ns=duration_ns)
 
     def favour(self, *, is_measured: bool) -> None:
-        """Let it go before everything else that is not real time, or no longer; nothing where we may not.
+        """Give it priority over everything that is not real time, or take that back; do nothing without permission.
 
-        On a machine with few processors other programs share its own. Each time one of them runs, the gateway does not
-        look at its ports. It has a session of its own, and the kernel may weigh sessions before it weighs threads.
+        On a machine with few CPUs other programs share its core. Each time one of them runs, the gateway does not look
+        at its ports. It has a session of its own, and the kernel may weigh sessions before it weighs threads.
         """
         if self._child is None:
             return
@@ -247,13 +247,13 @@ def find_refdut(executable: Path | None = None) -> Path:
 
 
 def _problems(message: Mapping[str, Any]) -> list[Problem]:
-    """Return what an answer complains about."""
-    found = message.get("errors") or ([message["error"]] if message.get("error") else [])
+    """Return the problems that an answer names."""
+    errors = message.get("errors") or ([message["error"]] if message.get("error") else [])
     return [
-        Problem(what=str(one["what"]), where=str(one["where"]), fix=str(one.get("fix", "")))
-        if isinstance(one, Mapping)
-        else Problem(what=str(one), where=EXECUTABLE_NAME, fix="")
-        for one in found
+        Problem(what=str(error["what"]), where=str(error["where"]), fix=str(error.get("fix", "")))
+        if isinstance(error, Mapping)
+        else Problem(what=str(error), where=EXECUTABLE_NAME, fix="")
+        for error in errors
     ]
 
 

@@ -1,4 +1,4 @@
-"""Several campaigns beside each other: plots and tables of the tidy quantities, scale-up over cores, shares. Pure."""
+"""Several campaigns side by side: plots and tables of the tidy quantities, scale-up over cores, shares. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WHAT = (
 
 
 def headline_rows(documents: Sequence[ResultDocument]) -> dict[tuple[str, str], list[Row]]:
-    """Return what runs were made for, by name and unit of the quantity."""
+    """Return the headline quantities of the runs, by name and unit of the quantity."""
     tables: dict[tuple[str, str], list[Row]] = {}
     for row in rows_of(documents):
         if row.quantity.is_headline and row.quantity.unit:
@@ -66,7 +66,7 @@ def comparison_plots(documents: Sequence[ResultDocument]) -> Iterator[Plot]:
 
 
 def comparison_section(documents: Sequence[ResultDocument]) -> Section | None:
-    """Return the tables of several campaigns; None of one alone."""
+    """Return the tables of several campaigns; None for a single one."""
     if len(documents) < 2:
         return None
     tables = (*rate_tables(documents), *_time_tables(documents), *scale_up_tables(documents), *_shares(documents))
@@ -74,7 +74,7 @@ def comparison_section(documents: Sequence[ResultDocument]) -> Section | None:
 
 
 def _time_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
-    """Yield a table of each delay or time that runs were made for."""
+    """Yield a table of each delay or time that is a headline quantity."""
     for (name, unit), rows in headline_rows(documents).items():
         if unit != "ns":
             continue
@@ -105,7 +105,7 @@ def _time_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
 
 
 _TRAFFIC = ("connec-\ntions", "IPv4 / IPv6\noctets", "direction", "class", "fore:back-\nground", "load,\nframes/s")
-"""Headings of what a delay or time was measured with; those in which nothing would stand are left out."""
+"""Headings of what a delay or time was measured with; those of empty columns are left out."""
 
 
 def _traffic_cell(heading: str, row: Row) -> str:
@@ -139,7 +139,7 @@ def _spread_cell(quantity: Quantity, unit_ns: int) -> str:
 def scale_up_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
     """Yield a table for each gateway that was measured with one core and with more.
 
-    A gateway with two campaigns with the same number of cores is left out: nothing says which of them counts.
+    A gateway that has two campaigns with the same number of cores is left out: nothing says which of them counts.
     """
     groups: dict[tuple[str, str], list[ResultDocument]] = {}
     for document in documents:
@@ -156,24 +156,24 @@ def scale_up_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
                 if _is_rate(row.quantity):
                     medians.setdefault(_what(row), {})[count] = Fraction(row.quantity.median or 0)
         rows = tuple(
-            (", ".join(what), *_scale_up_cells(found, counts))
-            for what, found in medians.items()
-            if 1 in found and len(found) > 1
+            (", ".join(what), *_scale_up_cells(rates, counts))
+            for what, rates in medians.items()
+            if 1 in rates and len(rates) > 1
         )
         if rows:
             columns = (Column(heading="cores", numeric=False), *(Column(heading=str(count)) for count in counts))
             yield Table(title=f"{gateway} over its cores", columns=columns, rows=rows, notes=(SCALE_UP_NOTE,))
 
 
-def _scale_up_cells(found: dict[int, Fraction], counts: Sequence[int]) -> Iterator[str]:
-    relative = relative_scale_ups(found)
-    steps = ratios_to_previous([found.get(count, Fraction(0)) for count in counts])
+def _scale_up_cells(rates: dict[int, Fraction], counts: Sequence[int]) -> Iterator[str]:
+    relative = relative_scale_ups(rates)
+    steps = ratios_to_previous([rates.get(count, Fraction(0)) for count in counts])
     for count, step in zip(counts, steps, strict=True):
-        if count not in found:
+        if count not in rates:
             yield DASH
             continue
         ratio = f"{float(step):.2f}" if step else DASH
-        yield f"{format_count(float(found[count]))}\n{float(relative[count]):.3f}\n{ratio}"
+        yield f"{format_count(float(rates[count]))}\n{float(relative[count]):.3f}\n{ratio}"
 
 
 def _shares(documents: Sequence[ResultDocument]) -> Iterator[Table]:
@@ -193,9 +193,9 @@ def _shares(documents: Sequence[ResultDocument]) -> Iterator[Table]:
 def share_rows(documents: Sequence[ResultDocument]) -> Iterator[tuple[str, ...]]:
     """Yield a row for each rate that another campaign measured with the same traffic.
 
-    The reference of a translator or NAT is a router with as many cores, if that was measured: the cost of translation.
-    Otherwise it is the first campaign of the same technology with as many cores. Rates that the gateway did not limit
-    have no share.
+    The reference of a translator or NAT is a router with the same number of cores, if one was measured: the share shows
+    the cost of translation. Otherwise it is the first campaign of the same technology with the same number of cores.
+    Rates that the gateway did not limit have no share.
     """
     for document in documents:
         for row in document.rows():
@@ -216,7 +216,7 @@ def share_rows(documents: Sequence[ResultDocument]) -> Iterator[tuple[str, ...]]
 
 
 def _reference(documents: Sequence[ResultDocument], document: ResultDocument, row: Row) -> Row | None:
-    """Return the figure that a rate is compared with; None if there is none but itself."""
+    """Return the figure that a rate is compared with; None if there is no other."""
     equal = [other for other in documents if other.gateway.cores == document.gateway.cores]
     routers = [] if _is_router(document) else [other for other in equal if _is_router(other)]
     same = [other for other in equal if other.gateway.technology == document.gateway.technology]
@@ -248,7 +248,7 @@ def _connections_match(reference: Row, row: Row) -> bool:
 
 
 def _key(row: Row) -> tuple[object, ...]:
-    """What must be equal for two figures to be the same measurement; connections are looked at apart."""
+    """What must be equal for two figures to be the same measurement; connections are compared separately."""
     return (row.quantity.name, *(row.place.get(name) for name in WHAT if name != "connections"))
 
 

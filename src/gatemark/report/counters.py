@@ -1,6 +1,6 @@
 """Counters of the engine and the test bed: which of them the report shows, where, and which stay in the journal. Pure.
 
-A test holds every counter of a trial's report to one of the two.
+A test checks that every counter of a trial's report is in one of the two.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from gatemark.trial.report import TrialReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counter:
-    """A counter that stands in the table of everything that was counted."""
+    """A counter in the table of everything that was counted."""
 
     words: str
     whose: Literal["gateway", "Tester", "test network", "test bed"]
-    """On whose side the fault is, if it is one."""
+    """Whose fault it is, if it is one."""
     total: Literal["sum", "largest"] = "sum"
 
 
@@ -84,13 +84,13 @@ JOURNAL_ONLY: Mapping[str, str] = {
 
 
 def count(reports: Iterable[TrialReport], **of_the_record: Mapping[str, int]) -> dict[str, int]:
-    """Return the counters of a trial that are not 0, by place; of one that has several names, by place and name.
+    """Return the counters of a trial that are not 0, by place; if a counter has several names, by place and name.
 
-    `of_the_record`: drops by place that stand in the record beside the engine's report.
+    `of_the_record`: drops by place that the record holds in addition to the engine's report.
     """
     totals: dict[str, int] = {}
     drops = [(f"record.{name}", by_place) for name, by_place in of_the_record.items()]
-    for place, value in (*(found for report in reports for found in _counters(report)), *drops):
+    for place, value in (*(counter for report in reports for counter in _counters(report)), *drops):
         for key, number in _named(place, value):
             largest = COUNTERS[place].total == "largest"
             totals[key] = max(totals.get(key, 0), number) if largest else totals.get(key, 0) + number

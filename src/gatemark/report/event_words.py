@@ -22,14 +22,14 @@ OUTCOMES = {
 
 
 def outcome_words(outcomes: Sequence[str]) -> str:
-    """How the repetitions ended, without those that did as they should: "no frame was lost (2 of 3)"."""
+    """How the repetitions ended, leaving out those that recovered: "no frame was lost (2 of 3)"."""
     ended = Counter(outcomes)
-    words = [f"{OUTCOMES[one]} ({n} of {len(outcomes)})" for one, n in ended.items() if one != "recovered"]
+    words = [f"{OUTCOMES[outcome]} ({n} of {len(outcomes)})" for outcome, n in ended.items() if outcome != "recovered"]
     return "; ".join(words) or "no valid repetition"
 
 
 def average_cell(average: Number | None, values: Sequence[Number | None], why: str) -> str:
-    """Mean in milliseconds, and below it the smallest and the largest; else why there is none."""
+    """Mean in milliseconds, with the smallest and the largest below it, or why there is none."""
     known = [value for value in values if value is not None]
     if average is None or not known:
         return why
@@ -65,5 +65,5 @@ def way_cell(run: RunResult, direction: str, class_: str) -> str:
 
 
 def of_all(measured: int, tester_limited: int) -> str:
-    """Valid repetitions, and of how many where the Tester could not make all."""
+    """Number of valid repetitions, and the total if the Tester could not make all of them."""
     return f"{measured} of {measured + tester_limited}" if tester_limited else str(measured)

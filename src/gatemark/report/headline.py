@@ -30,30 +30,30 @@ class Headline:
     run: int
     figure: str
     unit: str
-    """Empty if the figure is no number."""
+    """Empty if the figure is not a number."""
     label: str
     limited_by: LimitedBy
 
 
 def headlines(document: ResultDocument) -> tuple[Headline, ...]:
-    """Return the figures that are shown large: one a run, of a series over connections those of the first and the last.
+    """Return the figures that are shown large: one per run; of a series over connections, the first and the last.
 
     Runs that were not made have none; losses only where nothing else was measured.
     """
-    made = [run for run in document.runs if run.refused is None]
-    shown = {run.number: figures for run in made if (figures := [q for q in run.quantities() if q.is_headline])}
+    measured = [run for run in document.runs if run.refused is None]
+    shown = {run.number: figures for run in measured if (figures := [q for q in run.quantities() if q.is_headline])}
     rates = {number: figures for number, figures in shown.items() if figures[0].unit != "%"} or shown
     series: dict[tuple[str, str, str, str], list[RunResult]] = {}
-    for run in made:
+    for run in measured:
         if run.number in rates:
             key = (run.procedure, run.direction, format_sizes(run), format_mix(run))
             series.setdefault(key, []).append(run)
     ends = {run.number for runs in series.values() for run in (runs[0], runs[-1])}
-    return tuple(_headline(run, rates[run.number]) for run in made if run.number in ends)
+    return tuple(_headline(run, rates[run.number]) for run in measured if run.number in ends)
 
 
 def _headline(run: RunResult, quantities: Sequence[Quantity]) -> Headline:
-    """Return the worst of the directions and classes: only if each of them is known."""
+    """Return the worst of the directions and classes, only if each of them is known."""
     first = quantities[0]
     load = first.coordinates.get("load_frames_per_second")
     named = [first.name]
@@ -102,7 +102,7 @@ def context_of(document: ResultDocument, run: RunResult, *, with_connections: bo
 
 
 def not_made(runs: Iterable[RunResult]) -> tuple[str, ...]:
-    """Say of each run that has no figures why."""
+    """Say why a run has no figures, for each such run."""
     return tuple(
         f"Run {run.number}, {format_sizes(run)} octets, {direction_label(run)}: not made, {run.refused.rstrip('.')}."
         for run in runs

@@ -61,11 +61,11 @@ class TrialRow:
     counters: Mapping[str, int] = field(default_factory=dict)
     """Everything else that was counted and is not 0: see `report.counters`."""
     phase: str = ""
-    """Stateful: what `directions` are of: phase 1 only, phase 2, validation or tear-down (RFC 9693)."""
+    """Stateful: the phase that `directions` belong to: phase 1 only, phase 2, validation or tear-down (RFC 9693)."""
     connections: int | None = None
     """Stateful: number of connections N."""
     phase_one_attempts: int = 0
-    """Stateful: how often test phase 1 was made before what `directions` are of."""
+    """Stateful: how often test phase 1 was attempted before the phase that `directions` belong to."""
 
     @property
     def lateness_max_ns(self) -> int:

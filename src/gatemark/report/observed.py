@@ -1,7 +1,7 @@
-"""What the trials say about a stateful gateway beside its rates: sentences with numbers. Pure.
+"""What the trials say about a stateful gateway apart from its rates: sentences with numbers. Pure.
 
-How it maps is read from the Tester's state table and costs no frame; whether it counts as the Tester counts is its own
-word against ours. Nothing here is a result.
+How it maps is read from the Tester's state table and needs no extra frames. The gateway's own count of its connections
+is compared with the Tester's. Nothing here is a result.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gatemark.results.run import RunResult
 
 
 def observations(document: ResultDocument) -> tuple[str, ...]:
-    """Return all that was observed, as sentences; empty for a stateless gateway that did nothing of note."""
+    """Return everything that was observed, as sentences; empty for a stateless gateway without anything to note."""
     return (
         *_behaviour_sentences(document),
         *_count_sentences(document),
@@ -34,7 +34,7 @@ def phase_one_failures(document: ResultDocument) -> tuple[str, ...]:
 
 
 def behaviour_section(document: ResultDocument) -> Section:
-    """What the state table shows in one trial of each run; without a table where nothing was examined."""
+    """What the state table shows in one trial of each run; no table if nothing was examined."""
     rows = tuple(
         (
             str(run.number),
@@ -115,14 +115,14 @@ def _share(count: int, examined: int) -> str:
 
 
 def _behaviour_sentences(document: ResultDocument) -> Iterator[str]:
-    """The run with the most connections speaks for all, the earliest of several: they use the same gateway."""
-    seen = [
+    """The run with the most connections, the earliest of several, stands for all: they use the same gateway."""
+    behaviours = [
         run.connections.behaviour
         for run in document.runs
         if run.connections is not None and run.connections.behaviour is not None and run.connections.behaviour.examined
     ]
-    if seen:
-        behaviour = max(seen, key=lambda one: one.established)
+    if behaviours:
+        behaviour = max(behaviours, key=lambda candidate: candidate.established)
         yield mapping_sentence(behaviour)
         yield port_sentence(behaviour)
 

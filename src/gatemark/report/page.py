@@ -36,14 +36,14 @@ class CampaignReport:
 
     part: ReportPart
     sentences: tuple[str, ...]
-    """One for each run, which can stand alone (RFC 2544 section 26.1)."""
+    """One for each run; each can stand alone (RFC 2544 section 26.1)."""
     chapters: tuple[Chapter, ...]
     """One for each procedure, in the order in which they were run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One campaign as the template wants it."""
+    """One campaign as the template needs it."""
 
     part: ReportPart
     anchor: str
@@ -61,7 +61,7 @@ class Page:
 
 
 def render(reports: Sequence[CampaignReport], *, title: str) -> str:
-    """The whole page of one or several campaigns."""
+    """The complete page of one or several campaigns."""
     environment = jinja2.Environment(
         autoescape=True,
         trim_blocks=True,
@@ -90,7 +90,7 @@ def _template(name: str) -> str:
 
 
 def outcome_mark(trial: TrialRow) -> str:
-    """Outcome with a sign that survives black-and-white print."""
+    """Outcome with a symbol that survives black-and-white printing."""
     return {"passed": "● passed", "failed": "✕ failed", "invalid": "△ invalid"}.get(trial.outcome, "| cancelled")
 
 

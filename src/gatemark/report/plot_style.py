@@ -18,11 +18,11 @@ SERIES = ((BLUE, "o"), (RUST, "s"), (GREEN, "^"), (PLUM, "D"), (INK, "v"), (QUIE
 LINES = ("-", "--", "-.", ":")
 
 LEGEND_CHARACTERS = 110
-"""Characters of a legend beside each other, handles included: more would squeeze the axes to nothing."""
+"""Most characters in a row of the legend, handles included: more would leave no room for the axes."""
 
 
 def add_legend(axes: Axes) -> None:
-    """A legend above the axes, in as many columns as its words leave room for."""
+    """A legend above the axes, with the number of columns that its words leave room for."""
     longest = max((len(label) for label in axes.get_legend_handles_labels()[1]), default=0)
     columns = max(1, min(4, LEGEND_CHARACTERS // (longest + 6)))
     axes.legend(
@@ -36,7 +36,7 @@ def add_legend(axes: Axes) -> None:
 
 
 def from_zero_or_log(axes: Axes, lowest: int | float, highest: int | float) -> None:
-    """Figures from 0 on, or on a logarithmic axis where they are far apart."""
+    """An axis that starts at 0, or a logarithmic one if the figures are far apart."""
     if lowest > 0 and highest > 20 * lowest:
         axes.set_yscale("log")
         few_ticks(axes.yaxis, highest / lowest)
@@ -54,7 +54,7 @@ def few_ticks(axis: Axis, ratio: float) -> None:
 
 
 def plain_ticks(axis: Axis) -> None:
-    """Values as figures, not as powers of ten."""
+    """Values as plain numbers, not as powers of ten."""
     axis.set_major_formatter(lambda value, _position: f"{value:,.10g}")
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Place = Callable[[Row], int]
 
 BARS_MAX = 24
-"""Figures of one overview plot; more would not be read."""
+"""Figures in one overview plot; more would not be readable."""
 
 
 def frame_size(row: Row) -> int:
@@ -40,7 +40,7 @@ def frame_size(row: Row) -> int:
 
 
 def coordinate(name: str) -> Place:
-    """Return what gives the place of a row on an axis of one coordinate."""
+    """Return a function that gives the place of a row on an axis of one coordinate."""
     return lambda row: int(row.place.get(name) or 0)
 
 
@@ -56,10 +56,10 @@ AXES: Mapping[str, tuple[str, Place]] = {
 def plot_against(
     rows: Sequence[Row], axis: str, *, name: str, limits: Mapping[int, Number] | None = None, places_min: int = 2
 ) -> str | None:
-    """Plot figures against one of `AXES`: medians with bars from p1 to p99, one line for what else they differ in.
+    """Plot figures against one of `AXES`: medians with bars from p1 to p99, one line for each other difference.
 
     `limits` has the theoretical maximum at places of the axis. None with fewer than `places_min` places. Rows that say
-    nothing of the gateway are not drawn.
+    nothing about the gateway are not drawn.
     """
     heading, place = AXES[axis]
     drawn = [row for row in rows if row.quantity.is_measured]
@@ -93,9 +93,9 @@ def plot_against(
 
 
 def overview_plot(rows: Sequence[Row], *, name: str) -> str | None:
-    """Compare gateways in one quantity: a bar a row with its median, whiskers from p1 to p99.
+    """Compare gateways in one quantity: a bar for each row with its median, and whiskers from p1 to p99.
 
-    None without two bars. A hollow bar is a lower bound: the search ended at its maximum.
+    None with fewer than two bars. A hollow bar is a lower bound: the search ended at its maximum.
     """
     drawn = [row for row in rows if row.quantity.is_measured][:BARS_MAX]
     if len(drawn) < 2:
@@ -132,7 +132,7 @@ def overview_plot(rows: Sequence[Row], *, name: str) -> str | None:
 
 
 def lateness_plot(histogram: Sequence[tuple[int, int]], edge: Callable[[int], str]) -> str | None:
-    """Bursts by lateness: the Tester's own error in sending on time, counts on a logarithmic axis."""
+    """Bursts by lateness, the Tester's own error in sending on time; counts are on a logarithmic axis."""
     filled = [number for number, (_, bursts) in enumerate(histogram) if bursts]
     if not filled:
         return None
@@ -161,7 +161,7 @@ def short_count(count: int) -> str:
 
 
 def _unit(rows: Sequence[Row]) -> tuple[str, int]:
-    """Return the unit of an axis and what values are divided by; times are in a unit that suits all of them."""
+    """Return the unit of an axis and the divisor of its values; times are in a unit that suits all of them."""
     units = list(dict.fromkeys(row.quantity.unit for row in rows))
     if units != ["ns"]:
         words = ["frames/s in one direction" if unit == "frames/s" else unit for unit in units]
@@ -183,7 +183,7 @@ def _ends(rows: Sequence[Row], divisor: int) -> tuple[float, float]:
 
 
 def _lines(rows: Sequence[Row], axis: str) -> dict[str, list[Row]]:
-    """Group the rows of a plot by what they differ in beside its axis, each group with its label."""
+    """Group the rows of a plot by what they differ in apart from its axis, each group with its label."""
     apart = [name for name in varying(rows) if name not in _OF_AXIS[axis]]
     names = len({row.quantity.name for row in rows}) > 1
     units = len({row.quantity.unit for row in rows}) > 1
@@ -204,7 +204,7 @@ _OF_AXIS: Mapping[str, tuple[str, ...]] = {
     "load": ("load_frames_per_second",),
     "cores": ("cores", "load_frames_per_second"),
 }
-"""Coordinates that do not make a line of their own in a plot against an axis."""
+"""Coordinates that do not get a separate line in a plot against an axis."""
 
 
 def place_words(row: Row, names: Sequence[str]) -> list[str]:
@@ -235,7 +235,7 @@ def place_words(row: Row, names: Sequence[str]) -> list[str]:
 
 
 def _bar_labels(rows: Sequence[Row]) -> list[str]:
-    """Return the campaign of each row, and in what it differs from others of the same campaign."""
+    """Return the campaign of each row, and how the row differs from others of the same campaign."""
     labels = []
     for row in rows:
         apart = varying([other for other in rows if other.campaign == row.campaign])

@@ -19,7 +19,7 @@ from gatemark.units import format_duration_ns
 def rate_sentence(part: ReportPart, run: RateResult, what: str, *, passed: str, of: str) -> str:
     """Return the sentence of one run.
 
-    `what` is what is measured, `passed` the word for what is searched for, "load" or "rate"; `of` says of what it is.
+    `what` is the quantity, `passed` the word for what is searched for, "load" or "rate"; `of` says what was measured.
     """
     (rate,) = (quantity for quantity in run.quantities() if quantity.is_headline)
     context = f"{context_of(part.document, run)}; {goal_words(run)}; {limit_of_medium(part, run)}"
@@ -56,7 +56,7 @@ def goal_words(run: RateResult) -> str:
 
 
 def limit_of_medium(part: ReportPart, run: RateResult) -> str:
-    """What the medium carries, as far as it is known."""
+    """What the medium carries, if that is known."""
     limit = run.theoretical_maximum
     if limit is None:
         return part.medium

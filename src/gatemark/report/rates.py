@@ -27,19 +27,19 @@ from gatemark.results.quantity import Quantity
 from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
 
-Found = tuple[ResultDocument, RunResult, Quantity]
-"""A rate with the run and the campaign that it is of."""
+RateRow = tuple[ResultDocument, RunResult, Quantity]
+"""A rate with its run and its campaign."""
 
 
 ONE_CAMPAIGN: tuple[str, ...] = ("gateway",)
-"""Headings that a table of one campaign does without."""
+"""Headings that a table of one campaign leaves out."""
 
 _NOT_COMPARED = ("sum of both\ndirections", "theoretical\nmaximum")
 
 
-def searched(documents: Sequence[ResultDocument]) -> dict[tuple[str, str], list[Found]]:
+def searched(documents: Sequence[ResultDocument]) -> dict[tuple[str, str], list[RateRow]]:
     """Return the headline quantities of all searches for a rate, by name and unit, in the order of the runs."""
-    tables: dict[tuple[str, str], list[Found]] = {}
+    tables: dict[tuple[str, str], list[RateRow]] = {}
     for document in documents:
         for run in document.runs:
             if isinstance(run, RateResult):
@@ -52,27 +52,27 @@ def searched(documents: Sequence[ResultDocument]) -> dict[tuple[str, str], list[
 def rate_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
     """Yield one table for each quantity that was searched for.
 
-    Of several campaigns it compares what they forward: what else is known of a rate is in their own tables. A
+    For several campaigns it compares what they forward: the other facts about a rate are in their own tables. A
     direction that all rows have in common is in the title.
     """
-    for (name, unit), found in searched(documents).items():
-        labels = {direction_label(run) for _, run, _ in found}
+    for (name, unit), rows in searched(documents).items():
+        labels = {direction_label(run) for _, run, _ in rows}
         title, left_out = f"{name[:1].upper()}{name[1:]}, {unit}", ONE_CAMPAIGN
         if len(documents) > 1:
             left_out = ("direction", *_NOT_COMPARED) if len(labels) == 1 else _NOT_COMPARED
         if unit == "frames/s":
             title += f", {labels.pop()}" if "direction" in left_out else " in one direction"
-        yield rate_table(title, found, left_out=left_out)
+        yield rate_table(title, rows, left_out=left_out)
 
 
-def rate_table(title: str, found: Sequence[Found], *, left_out: Sequence[str] = ONE_CAMPAIGN) -> Table:
-    """Return a table of rates; columns in which nothing would stand are left out too."""
+def rate_table(title: str, rates: Sequence[RateRow], *, left_out: Sequence[str] = ONE_CAMPAIGN) -> Table:
+    """Return a table of rates; empty columns are left out too."""
     columns = [
         column
         for column in _COLUMNS
-        if column.heading not in left_out and any(_cell(column.heading, one) for one in found)
+        if column.heading not in left_out and any(_cell(column.heading, row) for row in rates)
     ]
-    rows = tuple(tuple(_cell(column.heading, one) or DASH for column in columns) for one in found)
+    rows = tuple(tuple(_cell(column.heading, row) or DASH for column in columns) for row in rates)
     names = sum(column.heading in _NAMES for column in columns)
     return Table(title=title, columns=tuple(columns), rows=rows, names=names)
 
@@ -97,8 +97,8 @@ _COLUMNS = (
 )
 
 
-def _cell(heading: str, found: Found) -> str:
-    document, run, quantity = found
+def _cell(heading: str, row: RateRow) -> str:
+    document, run, quantity = row
     searches = run.repetitions if isinstance(run, RateResult) else ()
     known = quantity.limited_by != "tester"
     match heading:
@@ -140,6 +140,6 @@ def _cell(heading: str, found: Found) -> str:
 
 
 def _ceiling(document: ResultDocument, run: RunResult, quantity: Quantity) -> str:
-    """The Tester's own ceiling, and whether the rate is not below it."""
+    """The Tester's own ceiling, with a remark if the rate is not below it."""
     cell = ceiling_cell(document, run, quantity.unit).replace("\n", " ")
     return f"{cell}\nnot above the rate" if reaches_ceiling(document, run, quantity.unit, quantity.median) else cell

@@ -1,4 +1,4 @@
-"""The Tester's own error beside what it measured: self-latency, lateness, clock, and its ceiling of rates. Pure."""
+"""The Tester's own error next to what it measured: self-latency, lateness, clock and its rate ceiling. Pure."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ HOW_TO_MEASURE = "`gatemark selftest` before the campaign measures it"
 
 
 def error_columns(document: ResultDocument, unit: str) -> tuple[Column, ...]:
-    """Columns that stand beside every delay; self-latency only where it was measured."""
-    late = Column(heading="Tester late,\nmaximum")
+    """Columns shown next to every delay; self-latency only if it was measured."""
+    lateness = Column(heading="Tester late,\nmaximum")
     if document.self_test is None or not document.self_test.self_latency:
-        return (late,)
-    return Column(heading=f"self-latency, {unit}\np50 / p99.9"), late
+        return (lateness,)
+    return Column(heading=f"self-latency, {unit}\np50 / p99.9"), lateness
 
 
 def error_cells(
     document: ResultDocument, run: RunResult, *, direction: str, load: int, lateness_ns: int, unit_ns: int
 ) -> tuple[str, ...]:
     """One cell for each of `error_columns`."""
-    late = format_time(lateness_ns)
+    lateness = format_time(lateness_ns)
     if document.self_test is None or not document.self_test.self_latency:
-        return (late,)
-    own = document.self_test.latency_at(run.frame_sizes.model_dump(), direction, load)
-    if own is None:
-        return "not measured", late
-    figures = f"{format_in(own.p50_ns, unit_ns)} / {format_in(own.p999_ns, unit_ns)}"
-    same = own.frame_octets in (run.frame_sizes.ipv4, run.frame_sizes.ipv6)
-    size = "" if same else f"\nof {own.frame_octets} octets"
-    return f"{figures}\nat {format_count(own.frames_per_second)}/s{size}", late
+        return (lateness,)
+    self_latency = document.self_test.latency_at(run.frame_sizes.model_dump(), direction, load)
+    if self_latency is None:
+        return "not measured", lateness
+    figures = f"{format_in(self_latency.p50_ns, unit_ns)} / {format_in(self_latency.p999_ns, unit_ns)}"
+    same = self_latency.frame_octets in (run.frame_sizes.ipv4, run.frame_sizes.ipv6)
+    size = "" if same else f"\nof {self_latency.frame_octets} octets"
+    return f"{figures}\nat {format_count(self_latency.frames_per_second)}/s{size}", lateness
 
 
 def error_notes(document: ResultDocument) -> Iterator[str]:
     """Sentences about the Tester's own part of all delays of a campaign."""
-    found = document.self_test
-    if found is None or not found.self_latency:
+    self_test = document.self_test
+    if self_test is None or not self_test.self_latency:
         yield f"The Tester's own part of these delays was not measured: {HOW_TO_MEASURE}."
     else:
         yield (
             "Self-latency is the delay through the Tester's own ports without a gateway, at the nearest frame size and"
-            f" load of its self-test ({found.measured_at[:10]}, {found.port_kind} ports). It is part of every delay"
-            " here, and is not subtracted."
+            f" load of its self-test ({self_test.measured_at[:10]}, {self_test.port_kind} ports). It is part of"
+            " every delay here, and is not subtracted."
         )
-        negative = sum(one.negative for one in found.self_latency)
+        negative = sum(delays.negative for delays in self_test.self_latency)
         if negative:
             yield f"In that self-test {format_count(negative)} delays were negative: the clock cannot be relied on."
     if document.clock is None:
@@ -71,17 +71,17 @@ def ceiling_of(document: ResultDocument, run: RunResult, unit: str) -> CeilingPa
 
 
 def ceiling_cell(document: ResultDocument, run: RunResult, unit: str) -> str:
-    """The ceiling of a run, with the frame size of the self-test where it is another."""
+    """The ceiling of a run, with the frame size of the self-test if it differs."""
     ceiling = ceiling_of(document, run, unit)
     if ceiling is None:
         return "not measured"
-    own = run.frame_sizes.ipv4 if ceiling.family == "ipv4" else run.frame_sizes.ipv6
-    size = "" if ceiling.frame_octets == own else f"\nof {ceiling.frame_octets} octets"
+    octets = run.frame_sizes.ipv4 if ceiling.family == "ipv4" else run.frame_sizes.ipv6
+    size = "" if ceiling.frame_octets == octets else f"\nof {ceiling.frame_octets} octets"
     return f"{format_count(ceiling.frames_per_second)}{size}"
 
 
 def reaches_ceiling(document: ResultDocument, run: RunResult, unit: str, rate: int | float | None) -> bool:
-    """Whether a rate is not below what the Tester reaches alone: then it may be the Tester's limit."""
+    """Whether a rate reaches what the Tester reaches alone: then it may be the Tester's limit."""
     ceiling = ceiling_of(document, run, unit)
     return ceiling is not None and rate is not None and rate >= ceiling.frames_per_second
 
@@ -91,12 +91,12 @@ RATES = ("frames/s", "connections/s")
 
 
 def ceiling_notes(document: ResultDocument) -> Iterator[str]:
-    """A sentence for each run that is not below the Tester's own self-test, and one if that allowed the Tester more."""
-    own, here_ns = document.self_test, document.validity.lateness_max_ns
-    if own is not None and own.entries and own.lateness_max_ns > here_ns:
+    """A sentence for each run that reaches the self-test's ceiling, and one if the self-test allowed more lateness."""
+    self_test, here_ns = document.self_test, document.validity.lateness_max_ns
+    if self_test is not None and self_test.entries and self_test.lateness_max_ns > here_ns:
         yield (
-            f"In the self-test a burst could be {format_time(own.lateness_max_ns)} late, here {format_time(here_ns)}:"
-            " the Tester may reach less than the ceiling says."
+            f"In the self-test a burst could be {format_time(self_test.lateness_max_ns)} late, here"
+            f" {format_time(here_ns)}: the Tester may reach less than the ceiling says."
         )
     for run in document.runs:
         rate, unit = _highest_rate(run)
@@ -123,7 +123,7 @@ def _highest_rate(run: RunResult) -> tuple[int | float | None, str]:
 
 
 def no_self_test(document: ResultDocument) -> Iterator[str]:
-    """A sentence where rates are reported and nothing shows that the Tester can do more."""
+    """A sentence if rates are reported and nothing shows that the Tester can do more."""
     rates = [q for run in document.runs for q in run.quantities() if q.unit in (*RATES, "%")]
     if rates and (document.self_test is None or not document.self_test.entries):
         yield f"What the Tester reaches without a gateway was not measured: {HOW_TO_MEASURE}."

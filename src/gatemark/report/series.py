@@ -1,6 +1,6 @@
-"""Rates over numbers of connections, in the form of RFC 9693 section 6: one column for each number. Pure.
+"""Rates over numbers of connections, in the layout of RFC 9693 section 6: one column for each number. Pure.
 
-First what the test was made with, then one block for each rate that was measured.
+The settings of the test come first, then one block for each rate that was measured.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MEANING = (
     " largest value with fewer than 100 repetitions."
 )
 
-Found = tuple[RateResult, Quantity]
+RunRate = tuple[RateResult, Quantity]
 
 
 def series_section(document: ResultDocument) -> Section | None:
@@ -47,27 +47,27 @@ def series_section(document: ResultDocument) -> Section | None:
 
 
 def series_tables(document: ResultDocument) -> Iterator[Table]:
-    """Yield a table for each frame size and mix; of many numbers of connections, one for every few of them."""
-    groups: dict[tuple[str, str], list[Found]] = {}
+    """Yield a table for each frame size and mix; many numbers of connections are split over several tables."""
+    groups: dict[tuple[str, str], list[RunRate]] = {}
     for run in document.runs:
         if isinstance(run, RateResult) and run.connection_count is not None:
             for quantity in run.quantities():
                 groups.setdefault((name_sizes(run), format_mix(run)), []).append((run, quantity))
     mixed = len({mix for _, mix in groups}) > 1
-    for (sizes, mix), found in groups.items():
+    for (sizes, mix), rows in groups.items():
         title = f"{sizes} frames{f', foreground:background {mix}' if mixed else ''} (RFC 9693 section 6)"
-        counts = sorted({run.connection_count or 0 for run, _ in found})
+        counts = sorted({run.connection_count or 0 for run, _ in rows})
         for start in range(0, len(counts), COLUMNS_MAX):
-            yield _table(title, document.gateway.table, found, counts, slice(start, start + COLUMNS_MAX))
+            yield _table(title, document.gateway.table, rows, counts, slice(start, start + COLUMNS_MAX))
 
 
 def _table(
-    title: str, table: GatewayTable | None, found: Sequence[Found], counts: Sequence[int], shown: slice
+    title: str, table: GatewayTable | None, rates: Sequence[RunRate], counts: Sequence[int], shown: slice
 ) -> Table:
-    blocks: dict[tuple[str, str], dict[int, Found]] = {}
-    for run, quantity in found:
+    blocks: dict[tuple[str, str], dict[int, RunRate]] = {}
+    for run, quantity in rates:
         blocks.setdefault((quantity.name, run.direction), {})[run.connection_count or 0] = (run, quantity)
-    first = {run.connection_count or 0: run for run, _ in reversed(found)}
+    first = {run.connection_count or 0: run for run, _ in reversed(rates)}
     rows: list[tuple[str, ...]] = list(_made_with([first[count] for count in counts], table))
     strong = set()
     for members in blocks.values():
@@ -81,7 +81,7 @@ def _table(
 
 
 def _made_with(runs: Sequence[RateResult], table: GatewayTable | None) -> Iterator[tuple[str, ...]]:
-    """Settings of each number of connections; those that depend on the gateway only where they are stated."""
+    """Settings of each number of connections; those that depend on the gateway only if they are stated."""
     used = [run.connections for run in runs if run.connections is not None]
     yield _ports("Source ports", [(c.source_ports.minimum, c.source_ports.ports) for c in used])
     yield _ports("Destination ports", [(c.destination_ports.minimum, c.destination_ports.ports) for c in used])
@@ -109,13 +109,13 @@ def _ports(label: str, ranges: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     return (named, *(format_count(ports) for _, ports in ranges))
 
 
-def _rate_block(found: Sequence[Found | None]) -> Iterator[tuple[str, ...]]:
+def _rate_block(rates: Sequence[RunRate | None]) -> Iterator[tuple[str, ...]]:
     """One rate over the numbers of connections: its heading, then its figures."""
-    run, quantity = next(one for one in found if one is not None)
+    run, quantity = next(entry for entry in rates if entry is not None)
     yield (_block_title(run, quantity),)
 
     def row(label: str, cell: Callable[[RateResult, Quantity], str]) -> tuple[str, ...]:
-        return (label, *(DASH if one is None else cell(*one) for one in found))
+        return (label, *(DASH if entry is None else cell(*entry) for entry in rates))
 
     if quantity.unit == "frames/s":
         yield row("Phase 1, connections/s", lambda run, _: _phase_one_rate(run))
@@ -127,8 +127,8 @@ def _rate_block(found: Sequence[Found | None]) -> Iterator[tuple[str, ...]]:
     yield row("Minimum (p1)", lambda _, rate: _known(rate, rate.p1))
     yield row("Maximum (p99)", lambda _, rate: _known(rate, rate.p99))
     yield row("Dispersion", lambda _, rate: DASH if rate.median is None else format_percent(rate.dispersion_percent))
-    if sum(one is not None for one in found) > 1:
-        yield ("Median / previous median", *ratio_cells([None if one is None else one[1] for one in found]))
+    if sum(entry is not None for entry in rates) > 1:
+        yield ("Median / previous median", *ratio_cells([None if entry is None else entry[1] for entry in rates]))
     yield row("Limited by", lambda _, rate: limit_text(rate))
 
 
@@ -142,7 +142,7 @@ def _block_title(run: RateResult, quantity: Quantity) -> str:
 
 
 def ratio_cells(quantities: Sequence[Quantity | None]) -> tuple[str, ...]:
-    """Median over the median of the column before, two decimals; a dash where either was not measured."""
+    """Ratio of the median to that of the column before, two decimals; a dash if either was not measured."""
     medians = [None if q is None or q.median is None else Fraction(q.median) for q in quantities]
     ratios = ratios_to_previous([median or Fraction(0) for median in medians])
     return tuple(

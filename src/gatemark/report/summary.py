@@ -1,4 +1,4 @@
-"""What `gatemark run` and `gatemark demo` print at their end. Pure but for the printing: documents in, tables out."""
+"""What `gatemark run` and `gatemark demo` print at the end. Pure except for the printing: documents in, tables out."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def print_result(
     report: str | None,
     console: Console | None = None,
 ) -> None:
-    """Print the tables of a campaign, what stands against a claim, and where the report lies.
+    """Print the tables of a campaign, what stands against a claim, and where the report is.
 
-    Of several campaigns only what compares them is printed: the rest is in the report.
+    For several campaigns only what compares them is printed: the rest is in the report.
     """
     console = console or stdout_console()
     documents = [document for document, _ in reports]
@@ -41,8 +41,8 @@ def print_result(
 
 
 def _print_campaign(console: Console, document: ResultDocument, sections: Sequence[Section]) -> None:
-    """Print the rates of a campaign, in the form of RFC 9693 section 6 where it has connections, then what else it
-    measured.
+    """Print the rates of a campaign, in the layout of RFC 9693 section 6 if it has connections, then everything else
+    that it measured.
     """
     series = series_section(document)
     rates = tuple(rate_tables([document])) if series is None else series.tables

@@ -1,4 +1,4 @@
-"""The one form of tables and sections, which the page and the terminal print alike."""
+"""Tables and sections as the page and the terminal both print them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Column:
     """One column."""
 
     heading: str
-    """With a line break where it may be broken."""
+    """With a line break where the heading may be split."""
     numeric: bool = True
     """Figures are aligned to the right-hand edge."""
     strong: bool = False
@@ -29,7 +29,7 @@ class Table:
     """One cell for each column; a second line of a cell says more about the figure in the first. A row of one cell is
     the heading of the rows below it."""
     names: int = 1
-    """Number of first columns that say what a row is about."""
+    """Number of leading columns that say what a row is about."""
     strong_rows: frozenset[int] = frozenset()
     """Rows that the table is about, by index."""
     notes: tuple[str, ...] = ()

@@ -14,23 +14,23 @@ from rich.text import Text
 from gatemark.report.table import Section, Table
 
 PLAIN_WIDTH = 150
-"""Columns used where the output is no terminal: wide enough that few tables are split."""
+"""Columns used if the output is not a terminal: wide enough that few tables are split."""
 
 CELL_WIDTH_MAX = 22
-"""Words of a cell are broken into lines of at most this many letters; figures are shorter."""
+"""Words of a cell are wrapped at this number of characters; figures are shorter."""
 
 NAME_WIDTH_MAX = 48
-"""Letters of a line in the first column."""
+"""Characters of a line in the first column."""
 
 COLUMN_GAP = 3
-"""Blanks on both sides of a column and between it and the next one together."""
+"""Total blanks around a column: on both sides, and between it and the next one."""
 
 COLUMNS_MIN = 3
-"""Figures beside each other below which a list is easier to read than a table."""
+"""With fewer figures than this side by side, a list is easier to read than a table."""
 
 
 def stdout_console() -> Console:
-    """A console on standard output; wide where nobody watches, so that tables are not broken."""
+    """A console on standard output; wide if that is not a terminal, so that tables are not split."""
     console = Console(highlight=False)
     if not console.is_terminal:
         return Console(highlight=False, width=max(PLAIN_WIDTH, console.width))
@@ -40,7 +40,7 @@ def stdout_console() -> Console:
 def section_text(section: Section, *, name: str, width: int) -> Iterator[RenderableType]:
     """Yield the tables of a section, as wide as the terminal allows, each with its sentences below it.
 
-    `name` is that of the gateway; empty where the section is about several.
+    `name` is that of the gateway; empty if the section is about several.
     """
     yield from (Text(line) for line in section.lead)
     for table in section.tables:
@@ -51,9 +51,9 @@ def section_text(section: Section, *, name: str, width: int) -> Iterator[Rendera
 
 
 def table_text(table: Table, *, width: int) -> Iterator[RichTable]:
-    """Yield a table in as many parts as it takes not to break a figure; each begins with what a row is about.
+    """Yield a table in enough parts that no figure is broken; each part begins with what a row is about.
 
-    Where so few columns fit that parts would be many, it is a list: one line for each figure.
+    If so few columns fit that there would be many parts, it is a list instead: one line for each figure.
     """
     groups = list(_groups_that_fit(table, width))
     if len(groups) > 1 and min(len(group) for group in groups[:-1]) < COLUMNS_MIN:
@@ -64,7 +64,7 @@ def table_text(table: Table, *, width: int) -> Iterator[RichTable]:
 
 
 def _groups_that_fit(table: Table, width: int) -> Iterator[range]:
-    """Split the columns behind the names into groups no wider than the terminal; at least one column each."""
+    """Split the columns after the names into groups no wider than the terminal, with at least one column each."""
     widths = [COLUMN_GAP + _width(table, number) for number in range(len(table.columns))]
     left = width - sum(widths[: table.names])
     start, used = table.names, 0
@@ -77,7 +77,7 @@ def _groups_that_fit(table: Table, width: int) -> Iterator[range]:
 
 
 def _width(table: Table, number: int) -> int:
-    """Letters of the longest line of a column."""
+    """Characters of the longest line of a column."""
     cells = [table.columns[number].heading, *(_broken(row, number) for row in table.rows if len(row) > 1)]
     return max(len(line) for cell in cells for line in cell.split("\n"))
 
@@ -113,17 +113,17 @@ def _listed(table: Table) -> RichTable:
 
 
 def _empty(title: str) -> RichTable:
-    """A table with its title above, without columns yet."""
+    """A table with its title above it, still without columns."""
     return RichTable(title=title, title_justify="left", title_style="bold", header_style="bold", box=box.SIMPLE_HEAD)
 
 
 def _one_line(heading: str, *, several: bool) -> str:
-    """A heading in one line: a word that was broken is joined again, the names of several figures are not."""
+    """A heading on one line: a word that was broken is joined again, the names of several figures are not."""
     return heading.replace("-\n", "").replace(",\n", ", ").replace("\n", "; " if several else " ")
 
 
 def _broken(row: Sequence[str], number: int) -> str:
-    """A cell with words broken into lines, so that it needs no more room than figures do."""
+    """A cell with its words wrapped, so that it needs no more room than figures do."""
     cell = row[number]
     if not cell[:1].isalpha():
         return cell

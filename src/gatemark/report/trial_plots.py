@@ -24,7 +24,7 @@ OUTCOMES = {
 
 
 def search_plot(trials: Sequence[TrialRow], *, unit: str) -> str | None:
-    """Load of every trial of one run in the order of the trials; shape tells passed, failed and invalid."""
+    """Load of every trial of one run in the order of the trials; the marker shows passed, failed or invalid."""
     if not trials:
         return None
     from matplotlib.ticker import MaxNLocator
@@ -65,7 +65,7 @@ def search_plot(trials: Sequence[TrialRow], *, unit: str) -> str | None:
 def loss_over_time_plot(trial: TrialRow, fall: tuple[int, int] | None = None) -> str | None:
     """Lost frames over the sending time of one trial; None if none was lost.
 
-    `fall`: when the load falls (nanoseconds from the start of sending), and to which load (frames/s); it is marked.
+    `fall`: when the load falls (nanoseconds from the start of sending), and to what load (frames/s); it is marked.
     """
     rows = [row for row in trial.directions if any(row.loss_by_slice)]
     if not rows:
@@ -95,7 +95,7 @@ def loss_over_time_plot(trial: TrialRow, fall: tuple[int, int] | None = None) ->
 
 
 def slice_edges(trial: TrialRow, row: DirectionRow, fall: tuple[int, int] | None) -> list[float]:
-    """Return when the first frame of each hundredth was due, and the end, seconds; a load may fall in between."""
+    """Return when the first frame of each hundredth was due, and the end, in seconds; the load may fall in between."""
     slices = len(row.loss_by_slice)
     if fall is None:
         return [trial.duration_ns / NANOSECONDS_PER_SECOND * number / slices for number in range(slices + 1)]

@@ -1,4 +1,4 @@
-"""Numbers to words: how the report writes rates, times, sizes, directions and limits. Pure."""
+"""Numbers as text: how the report writes rates, times, sizes, directions and limits. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DASH = "\u2013"
 """En dash: from ... to, and nothing measured."""
 
 SIGNIFICANT_FIGURES = 4
-"""Of delays: percentiles are known within 0.1 %."""
+"""Significant figures of delays: percentiles are known within 0.1 %."""
 
 TIME_UNITS = (("µs", 10**3), ("ms", 10**6))
 """Units of delays: name and nanoseconds, the smaller one where all figures of a table are below 1 of the next."""
@@ -49,7 +49,7 @@ def format_bits(bits_per_second: int) -> str:
 
 
 def format_percent(value: float | None) -> str:
-    """A percentage with enough digits to tell small losses from none."""
+    """A percentage with enough digits to distinguish small losses from none."""
     if value is None:
         return DASH
     if value == 0:
@@ -76,7 +76,7 @@ def format_time(nanoseconds: int) -> str:
 
 
 def format_long_time(nanoseconds: int | float) -> str:
-    """A time with two decimals of a second from 1 s on, else three digits: 11.79 s, 445 ms; it may be negative."""
+    """A time with two decimals from 1 s up, else three digits: 11.79 s, 445 ms; it may be negative."""
     whole = round(nanoseconds)
     if whole < 0:
         return f"\u2212{format_long_time(-whole)}"
@@ -87,7 +87,7 @@ def format_long_time(nanoseconds: int | float) -> str:
 
 
 def unit_of_times(nanoseconds: Iterable[int | float | None]) -> tuple[str, int]:
-    """Return the unit in which all these times are printed: milliseconds, or microseconds if all are below 1 ms."""
+    """Return the unit in which these times are printed: milliseconds, or microseconds if all are below 1 ms."""
     largest = max((abs(value) for value in nanoseconds if value is not None), default=0)
     return TIME_UNITS[0] if largest < TIME_UNITS[1][1] else TIME_UNITS[1]
 
@@ -105,7 +105,7 @@ def format_in(nanoseconds: int | float | None, unit_ns: int) -> str:
 
 
 def _leading_zeros(value: float) -> int:
-    """Zeros between the decimal point and the first other digit of a value in (0, 1), plus 1 for the one before it."""
+    """Zeros between the decimal point and the first other digit of a value in (0, 1), plus 1 for the leading zero."""
     zeros = 1
     while value < 0.1 and zeros < 12:
         value *= 10
@@ -114,7 +114,7 @@ def _leading_zeros(value: float) -> int:
 
 
 def format_spread_in(low: int | float | None, high: int | float | None, unit_ns: int) -> str:
-    """1st to 99th percentile of a time in a unit; nothing where there is none."""
+    """1st to 99th percentile of a time in a unit; empty if there is none."""
     return "" if low is None or high is None else f"{format_in(low, unit_ns)} {DASH} {format_in(high, unit_ns)}"
 
 
@@ -154,7 +154,7 @@ def mix_words(m: int, n: int) -> str:
 
 
 def run_name(run: RunResult) -> str:
-    """A run in a few words for captions."""
+    """A run in a few words, for captions."""
     named = [run.procedure_words, name_sizes(run)]
     if run.connection_count is not None:
         named.append(f"{format_count(run.connection_count)} connections")
@@ -165,7 +165,7 @@ def run_name(run: RunResult) -> str:
 
 
 def limit_text(quantity: Quantity) -> str:
-    """What limited a rate, in one phrase that says how far the gateway is known to be good."""
+    """What limited a rate, in one phrase that also says what the gateway is known to reach."""
     if quantity.refused is not None:
         return "not made"
     if quantity.limited_by == "tester":
@@ -185,7 +185,7 @@ def tester_limit(quantity: Quantity) -> str:
 
 
 def rate_cell(quantity: Quantity) -> str:
-    """What a search found: a figure only where one was measured."""
+    """What a search found: a figure only if one was measured."""
     if quantity.limited_by == "tester":
         return tester_limit(quantity)
     if quantity.limited_by == "maximum":
@@ -207,6 +207,6 @@ def spread_cell(spread: Summary | Quantity | None) -> str:
 
 
 def repeated(summary: Summary) -> str:
-    """How often something was measured, and how far apart the repetitions are."""
+    """How often something was measured, and how much the repetitions differ."""
     several = "s" if summary.count != 1 else ""
     return f"median of {summary.count} repetition{several}, 1st to 99th percentile {spread_cell(summary)}"

@@ -43,12 +43,12 @@ class PhaseOne(Part):
 
 
 class GatewayCounts(Part):
-    """The gateway's own count of its connections beside the Tester's; trials in which it counted."""
+    """The gateway's own count of its connections compared with the Tester's, in trials in which it counted."""
 
     phase_one: int
     """Trials in which the Tester saw every connection established and the gateway counted as well."""
     phase_one_equal: int
-    """Those in which both numbers are the same."""
+    """How many of these had the same number on both sides."""
     phase_one_minimum: int | None
     """Lowest count of the gateway in these trials; null without any."""
     phase_one_maximum: int | None
@@ -56,7 +56,7 @@ class GatewayCounts(Part):
     phase_two: int
     """Trials in which the gateway counted after test phase 2 as well."""
     phase_two_changed: int
-    """Those in which its number of connections was not the same before and after test phase 2."""
+    """How many of these had a different number of connections before and after test phase 2."""
 
 
 class Behaviour(Part):
@@ -64,31 +64,31 @@ class Behaviour(Part):
 
     established: int
     examined: int
-    """Connections looked at, evenly spaced; the counts below are of these."""
+    """Connections examined, evenly spaced; the counts below refer to these."""
     port_preserved: int
     """Translated to the Initiator's own source port."""
     parity_preserved: int
-    """Translated to a port that is even or odd as the Initiator's (RFC 4787 section 4.2.2)."""
+    """Translated to a port with the parity of the Initiator's (RFC 4787 section 4.2.2)."""
     port_class_preserved: int
     """Translated to a port on the same side of 1024 (RFC 4787 section 4.2.1)."""
     public_addresses: int
-    """Distinct ones; 65,536 stands for as many or more."""
+    """Number of distinct ones; 65,536 means that many or more."""
     public_ports: int
-    """Distinct ones."""
+    """Number of distinct ones."""
     public_port_minimum: int
     public_port_maximum: int
     sources_compared: int
-    """Endpoints of the Initiator with connections to several destinations that were compared."""
+    """Endpoints of the Initiator that were compared: those with connections to several destinations."""
     sources_endpoint_independent: int
     """Those with one public endpoint for all destinations (RFC 4787 section 4.1)."""
 
 
 class Connections(Part):
-    """The connections that a stateful run was made with."""
+    """The connections of a stateful run."""
 
     initiator: Literal["left", "right"]
     count: int | None
-    """Number of connections N; null for the capacity, which looks for it. Its ranges are those of its largest size."""
+    """Number of connections N; null for the capacity, which searches for it and has the ranges of its largest size."""
     source_hosts: int
     destination_hosts: int
     source_ports: PortRange

@@ -1,6 +1,6 @@
 """The envelope of `result.json`, format number 1: what was measured, on which gateway, and what may be claimed.
 
-The results themselves are in `runs`, told apart by `procedure`; each procedure has a model of its own. Counts and rates
+The results themselves are in `runs`, distinguished by `procedure`; each procedure has its own model. Counts and rates
 are exact integers; a median of an even number of repetitions may end in .5. All rates are frames per second in one
 direction unless the key says `sum` or connections are what is measured. Frame sizes are octets with FCS, without the
 VLAN tag. Every key is described in `docs/reference/result-keys.md`; the JSON Schema is
@@ -64,15 +64,15 @@ class Gateway(Part):
     hop_limit_decrement: int
     prefix: str | None
     inside: Literal["left", "right"] | None
-    """Side of the Initiator (RFC 9693 section 4.1). Null for a stateless gateway, as all up to `table` but `pool`."""
+    """Side of the Initiator (RFC 9693 section 4.1). Null for a stateless gateway, like all to `table` except `pool`."""
     pool: tuple[str, ...]
     """Prefixes of the public addresses that connections are translated to."""
     pool_ports: PortRange | None
     mapping: Literal["endpoint_independent", "endpoint_dependent"] | None
-    """How it maps according to recipe or campaign file (RFC 4787 section 4.1); null if not stated."""
+    """How it maps, according to the recipe or the campaign file (RFC 4787 section 4.1); null if not stated."""
     table: GatewayTable | None
     zero_udp_checksum: bool
-    """Whether it is known to write UDP checksum 0x0000 where 0xffff is due (RFC 768)."""
+    """Whether it is known to write UDP checksum 0x0000 where 0xffff is required (RFC 768)."""
     cores: int | None
     """Number of its cores; null if the campaign file names none."""
     configuration: str
@@ -100,9 +100,9 @@ class Claim(Part):
     level: Literal["none", "conditional"]
     sentence: str
     informational: str | None
-    """Stateful gateways: what is said of RFC 9693, with which nothing can comply."""
+    """Stateful gateways: the statement about RFC 9693, with which nothing can comply."""
     unmet: tuple[str, ...]
-    """What stands against a claim beside the deviations."""
+    """What stands against a claim, apart from the deviations."""
 
 
 class ResultDocument(Part):

@@ -11,12 +11,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, Wi
 from gatemark.stats.summary import Number, Summary
 
 LimitedBy = Literal["gateway", "tester", "maximum"]
-"""What limited a result. ``tester`` in any repetition: all that is known of the gateway is a lower bound. ``maximum``:
+"""What limited a result. ``tester`` in any repetition: only a lower bound of the gateway is known. ``maximum``:
 the highest load allowed passed in a repetition, so the gateway may do more."""
 
 OneWay = Literal["forward", "reverse"]
 TrafficClass = Literal["foreground", "background"]
-"""Frames that the gateway translates, and native IPv6 beside them (RFC 8219 section 5.3)."""
+"""Frames that the gateway translates, and native IPv6 alongside them (RFC 8219 section 5.3)."""
 
 Ratio = Annotated[
     Fraction,
@@ -56,7 +56,7 @@ class Figure(Part):
 
     @classmethod
     def of(cls, values: Sequence[int | None]) -> Self:
-        """The published form of a figure with these values."""
+        """Return the figure as it is published, with these values."""
         known = [value for value in values if value is not None]
         complete = bool(known) and len(known) == len(values)
         return cls(values=tuple(values), summary=Summary.of(known) if complete else None)

@@ -19,17 +19,17 @@ class MachineFacts(Facts):
 
     host_name: str
     cpu_model: str | None
-    processors: int
-    """Logical processors that this process may use."""
+    cpus: int
+    """Logical CPUs that this process may use."""
     governor: str | None
-    """Frequency governor of processor 0; null if the machine does not show one."""
+    """Frequency governor of CPU 0; null if the machine does not show one."""
     kernel: str
     hypervisor: str | None
-    """"yes" or the vendor's name if the processor says that it is virtual, else null."""
+    """"yes" or the vendor's name if the CPU says that it is virtual, else null."""
     memory_kilobytes: int | None
     huge_pages_total: int | None
     huge_page_kilobytes: int | None
-    processors_isolated: str | None
+    cpus_isolated: str | None
     numa_nodes: int | None
 
 
@@ -37,7 +37,7 @@ class ClockFacts(Facts):
     """The clock that schedules frames and measures delays."""
 
     resolution_ps: int
-    """Smallest step that was seen between two readings, picoseconds."""
+    """Smallest step observed between two readings, picoseconds."""
     read_ps: int
     """What a reading costs, picoseconds."""
 
@@ -53,11 +53,11 @@ class EngineFacts(Facts):
     tsc_invariant: bool
     huge_pages: bool
     workers: tuple[str, ...]
-    """One text per worker: its processor and its tasks."""
+    """One text per worker: its CPU and its tasks."""
     queues: dict[Literal["left", "right"], int] | None = None
     """Queues of each port, in each direction."""
     layout: tuple[str, ...] = ()
-    """Why these queues and processors, a sentence each."""
+    """Why these queues and CPUs, a sentence each."""
     clock: ClockFacts | None = None
 
 
@@ -102,10 +102,10 @@ class Provenance(Facts):
     seed: int
     campaign_sha256: str
     """Of campaign.toml, so that a changed file is noticed when the campaign is resumed."""
-    tester_processors: tuple[int, ...]
+    tester_cpus: tuple[int, ...]
     line_bits_per_second: int | None
     line_rate_source: str
-    """Who says what the line rate is, or why there is none."""
+    """Source of the line rate, or why there is none."""
     sessions: tuple[Session, ...]
 
     def to_text(self) -> str:
@@ -137,4 +137,4 @@ def port_fact(port: Mapping[str, Any]) -> PortFact:
 
 def _worker(worker: Mapping[str, Any]) -> str:
     tasks: Sequence[str] = worker.get("tasks", [])
-    return f"processor {worker.get('processor')}: {', '.join(tasks)}"
+    return f"CPU {worker.get('cpu')}: {', '.join(tasks)}"

@@ -30,7 +30,7 @@ COORDINATES = (
     "frame_timeout_ns",
     "load_frames_per_second",
 )
-"""What a quantity was measured with, in the order of the columns. `direction` and `class` are those of the figure."""
+"""What a quantity was measured with, in column order. `direction` and `class` are those of the figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +43,13 @@ class Quantity:
     """Words of the RFC, such as "throughput" or "worst case latency"."""
     unit: str
     better: Better | None
-    """Whether more or less of it is better; None where neither is."""
+    """Whether a higher or a lower value is better; None where neither is."""
     coordinates: Mapping[str, Coordinate]
-    """Some of `COORDINATES`, and whatever else the campaign varies."""
+    """Some of `COORDINATES`, and anything else that the campaign varies."""
     values: tuple[Number | None, ...] = ()
     """One for each valid repetition; None where it could not be measured. Empty where the figure has none."""
     repetitions: int = 0
-    """Valid repetitions that it is made from."""
+    """Number of valid repetitions behind it."""
     median: Number | None = None
     """The figure where the RFC asks for the median (RFC 8219 section 12); None if nothing was measured."""
     p1: Number | None = None
@@ -66,9 +66,9 @@ class Quantity:
     refused: str | None = None
     """Why nothing was measured, as a sentence."""
     is_certain: bool = True
-    """False where the repetitions are too far apart for it: then it is shown in parentheses and never compared."""
+    """False if the repetitions differ too much: then it is shown in parentheses and never compared."""
     is_headline: bool = False
-    """Whether it is what the run was made for: shown large, compared and plotted."""
+    """Whether it is the purpose of the run: shown large, compared and plotted."""
 
     @property
     def value(self) -> Number | None:
@@ -82,7 +82,7 @@ class Quantity:
 
 
 def summarised(summary: Summary | None) -> dict[str, Number | None]:
-    """Return the fields of a quantity that a summary has; none where it is missing."""
+    """Return the fields of a quantity that come from a summary; none if there is no summary."""
     if summary is None:
         return {}
     return {
@@ -95,13 +95,13 @@ def summarised(summary: Summary | None) -> dict[str, Number | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A quantity with the campaign that it is of."""
+    """A quantity with its campaign."""
 
     campaign: str
     gateway: str
     quantity: Quantity
     coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
-    """What tells this campaign from others of a series, such as the number of cores of its gateway."""
+    """What distinguishes this campaign from others of a series, such as the number of cores of its gateway."""
 
     @property
     def place(self) -> dict[str, Coordinate]:
@@ -140,11 +140,11 @@ COLUMNS = (
     *FIGURES,
     "values",
 )
-"""Columns of `result.csv`. A cell is empty where nothing was measured or the column says nothing about the row."""
+"""Columns of `result.csv`. A cell is empty where nothing was measured or the column does not apply to the row."""
 
 
 def to_csv(rows: Iterable[Row]) -> str:
-    """Return `result.csv`: a heading line, then one line a quantity."""
+    """Return `result.csv`: a heading line, then one line for each quantity."""
     out = io.StringIO()
     table = list(rows)
     known = {*COLUMNS}

@@ -1,4 +1,4 @@
-"""Why trials were invalid, or attempts failed: reasons without figures, so that equal ones fall together."""
+"""Why trials were invalid, or attempts failed: reasons without figures, so that equal ones are counted together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ReasonCounter:
 
 
 def count_reasons(reasons_of_each: Iterable[Sequence[str]]) -> tuple[ReasonPart, ...]:
-    """Count in how many trials each reason occurs, most frequent first; `reasons_of_each` has one entry a trial."""
+    """Count in how many trials each reason occurs, most frequent first; `reasons_of_each` has one entry per trial."""
     counter = ReasonCounter()
     for reasons in reasons_of_each:
         counter.add(reasons)

@@ -29,7 +29,7 @@ class Mix(Part):
 
     @property
     def is_mixed(self) -> bool:
-        """Whether there is native background beside the foreground."""
+        """Whether there is native background traffic alongside the foreground."""
         return self.m != self.n
 
 
@@ -63,12 +63,12 @@ class RunResult(Part):
     """What the medium carries at this frame size; null if its rate is not known."""
     limited_by: LimitedBy
     refused: str | None = None
-    """Why the procedure could not be made here, as a sentence; null if it was. `limited_by` is then ``gateway`` if the
+    """Why the procedure was not measured here, as a sentence; null if it was. `limited_by` is then ``gateway`` if the
     gateway is the reason (it forwards nothing, or it forwards the line rate), else ``tester``."""
     connections: Connections | None
     """Stateful gateways only."""
     zero_checksum: int | None
-    """Frames accepted with UDP checksum 0x0000 where 0xffff is due (RFC 768); null if none would be accepted."""
+    """Frames accepted with UDP checksum 0x0000 instead of 0xffff (RFC 768); null if none would be accepted."""
     trials: int
     """Trials of the run, invalid ones included."""
     invalid_trials: int
@@ -89,14 +89,14 @@ class RunResult(Part):
         return None
 
     def own_quantities(self) -> Iterable[Quantity]:
-        """Return the figures of the run; nothing where it was refused."""
+        """Return the figures of the run; none if it was refused."""
         raise NotImplementedError
 
     def quantities(self) -> tuple[Quantity, ...]:
         """Return all figures of the run; a run that was refused has one row with the reason."""
-        own = tuple(self.own_quantities())
-        if own or self.refused is None:
-            return own
+        quantities = tuple(self.own_quantities())
+        if quantities or self.refused is None:
+            return quantities
         return (self.quantity(self.procedure_words, "", is_headline=True),)
 
     def quantity(
@@ -109,7 +109,7 @@ class RunResult(Part):
         where: Mapping[str, Coordinate] | None = None,
         **fields: Any,
     ) -> Quantity:
-        """Return one figure of this run; `where` are coordinates beside those of the run."""
+        """Return one figure of this run; `where` has coordinates in addition to those of the run."""
         gathered = tuple(values)
         return Quantity(
             run=self.number,

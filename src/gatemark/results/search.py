@@ -18,7 +18,7 @@ class SearchGoal(Part):
 
     search: Literal["binary", "mlrsearch"]
     maximum: int | None
-    """Highest load, tried first; null where the search finds it: it doubles the load until a trial fails."""
+    """Highest load, tried first; null if the search finds it by doubling the load until a trial fails."""
     minimum: int
     loss_tolerance: Ratio
     """Exact ratio in [0, 1]; 0 is RFC 2544 throughput."""
@@ -49,12 +49,12 @@ class RateResult(RunResult):
 
     @property
     def proven(self) -> int:
-        """Rate that every repetition proved; 0 if there is none. Where the Tester was the limit, more may pass."""
+        """Rate that every repetition proved; 0 if there is none. If the Tester was the limit, more may pass."""
         return min(self.lower_bounds, default=0)
 
     @property
     def rate(self) -> Summary | None:
-        """The rate over the repetitions; None unless it was measured in all of them in the same way.
+        """The rate over the repetitions; None unless all of them measured it in the same way.
 
         A repetition that ended at the maximum and one that did not are never summarised together.
         """
@@ -93,7 +93,7 @@ class RateResult(RunResult):
 
 
 def limited_by(kinds: Sequence[Kind]) -> LimitedBy:
-    """Return what limited a run of searches: the Tester in any repetition spoils the claim of all."""
+    """Return what limited a run of searches: the Tester in any repetition invalidates the claim of all of them."""
     if "tester_limited" in kinds:
         return "tester"
     return "maximum" if "maximum_passed" in kinds else "gateway"

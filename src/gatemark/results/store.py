@@ -47,7 +47,7 @@ def writing(where: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFolder:
-    """The folder of one campaign; values are written whole or not at all."""
+    """The folder of one campaign; a file is written completely or left unchanged."""
 
     path: Path
 
@@ -76,7 +76,7 @@ class ResultFolder:
         return cls(path=path)
 
     def discard(self) -> None:
-        """Remove a folder in which nothing was measured; files of somebody else stay, and the folder with them."""
+        """Remove a folder in which nothing was measured; it stays if it holds files that are not gatemark's."""
         for name in ("campaign.toml", "campaign.json", "gateway.json", "selftest.json", "engine.log", ".lock"):
             with contextlib.suppress(OSError):
                 (self.path / name).unlink(missing_ok=True)
@@ -104,7 +104,7 @@ class ResultFolder:
         return self.path / "report.html"
 
     def write_text(self, name: str, text: str) -> Path:
-        """Replace one file by new text: the old one stays whole if the disk is full."""
+        """Replace one file with new text; the old one stays intact if the disk is full."""
         target = self.path / name
         temporary = target.with_name(f".{target.name}.new")
         with writing(self.path):

@@ -15,7 +15,7 @@ class ClockPart(Part):
     """The clock that delays are measured with."""
 
     resolution_ps: int
-    """Smallest step that was seen between two readings, picoseconds."""
+    """Smallest step observed between two readings, picoseconds."""
     read_ps: int
     """What a reading costs, picoseconds."""
     timestamps: Literal["software", "hardware", "mixed"]
@@ -51,48 +51,50 @@ class SelfLatencyPart(Part):
 
 
 class SelfTestPart(Part):
-    """The self-test of the Tester that was in force when the campaign was measured."""
+    """The self-test of the Tester that applied when the campaign was measured."""
 
     machine: str
     port_kind: str
     measured_at: str
     lateness_max_ns: int
-    """A trial of the self-test with a burst sent later than this did not count."""
+    """A trial of the self-test in which a burst was sent later than this did not count."""
     entries: tuple[CeilingPart, ...]
     self_latency: tuple[SelfLatencyPart, ...]
 
     def ceiling(self, sizes: Mapping[str, int | None], direction: str, kind: str = "frames") -> CeilingPart | None:
         """Return the lowest rate over the modes of traffic, for frames of these sizes by family.
 
-        Of each mode it takes the next size that is not smaller, because a larger frame is never faster; the largest
-        where there is none. None if nothing of the kind was tested in this direction.
+        In each mode the next size that is not smaller counts, because a larger frame is never faster; if there is none,
+        the largest. None if nothing of this kind was tested in this direction.
         """
         way = "forward" if direction == "reverse" else direction
-        own = [one for one in self.entries if one.kind == kind and (one.direction == way or kind == "connections")]
-        found = []
+        entries = [
+            entry for entry in self.entries if entry.kind == kind and (entry.direction == way or kind == "connections")
+        ]
+        slowest = []
         for family, octets in sizes.items():
-            for mode in dict.fromkeys(one.mode for one in own):
-                tested = [one for one in own if (one.family, one.mode) == (family, mode)]
+            for mode in dict.fromkeys(entry.mode for entry in entries):
+                tested = [entry for entry in entries if (entry.family, entry.mode) == (family, mode)]
                 if octets is not None and tested:
-                    found.append(min(tested, key=lambda one: _beyond(one.frame_octets, octets)))
-        return min(found, key=lambda one: one.frames_per_second, default=None)
+                    slowest.append(min(tested, key=lambda entry: _beyond(entry.frame_octets, octets)))
+        return min(slowest, key=lambda entry: entry.frames_per_second, default=None)
 
     def latency_at(self, sizes: Mapping[str, int | None], direction: str, load: int) -> SelfLatencyPart | None:
         """Return the delays of the Tester's own path in one direction that are nearest to a load, frames/s.
 
-        Of the sizes by family the larger one counts. First the nearest size, then the lowest load that is not below,
-        else the highest.
+        Of the sizes by family the larger one counts. The nearest size is chosen first, then the lowest load that is not
+        below the given one, else the highest.
         """
-        family, octets = max(((name, size or 0) for name, size in sizes.items()), key=lambda one: one[1])
-        own = [one for one in self.self_latency if (one.family, one.direction) == (family, direction)]
-        nearest = min((abs(one.frame_octets - octets) for one in own), default=0)
-        near = [one for one in own if abs(one.frame_octets - octets) == nearest and one.samples]
-        return min(near, key=lambda one: _beyond(one.frames_per_second, load), default=None)
+        family, octets = max(((name, size or 0) for name, size in sizes.items()), key=lambda size: size[1])
+        tested = [delays for delays in self.self_latency if (delays.family, delays.direction) == (family, direction)]
+        nearest = min((abs(delays.frame_octets - octets) for delays in tested), default=0)
+        near = [delays for delays in tested if abs(delays.frame_octets - octets) == nearest and delays.samples]
+        return min(near, key=lambda delays: _beyond(delays.frames_per_second, load), default=None)
 
 
-def _beyond(value: int, wanted: int) -> tuple[bool, int]:
-    """Order values: those not below `wanted` first, nearest first; then those below, the largest first."""
-    return value < wanted, abs(value - wanted)
+def _beyond(value: int, least: int) -> tuple[bool, int]:
+    """Order values: those not below `least` first, nearest first; then those below, the largest first."""
+    return value < least, abs(value - least)
 
 
 def clock_of(provenance: Provenance) -> ClockPart | None:
@@ -109,12 +111,12 @@ def clock_of(provenance: Provenance) -> ClockPart | None:
 
 
 def self_test_part(data: dict[str, Any]) -> SelfTestPart:
-    """Return what reports need of a self-test, which holds more."""
+    """Return the part of a self-test that reports need."""
     plain = {name: data[name] for name in ("machine", "port_kind", "measured_at", "lateness_max_ns")}
     return SelfTestPart(
         **plain,
         entries=tuple(CeilingPart(**_own(CeilingPart, entry)) for entry in data["entries"]),
-        self_latency=tuple(SelfLatencyPart(**_own(SelfLatencyPart, one)) for one in data["self_latency"]),
+        self_latency=tuple(SelfLatencyPart(**_own(SelfLatencyPart, delays)) for delays in data["self_latency"]),
     )
 
 

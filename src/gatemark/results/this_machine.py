@@ -1,4 +1,4 @@
-"""What this machine is and what time it is: the facts that a result names as its origin.
+"""What this machine is and what time it is: the facts that a result gives as its origin.
 
 The only module that reads wall time and the machine's files. A fact that cannot be read is null, never guessed.
 """
@@ -38,14 +38,14 @@ def machine_facts() -> MachineFacts:
     return MachineFacts(
         host_name=socket.gethostname(),
         cpu_model=cpu.get("model name"),
-        processors=len(os.sched_getaffinity(0)),
+        cpus=len(os.sched_getaffinity(0)),
         governor=_first_line(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         kernel=f"{platform.system()} {platform.release()} {platform.machine()}",
         hypervisor=_hypervisor(cpu),
         memory_kilobytes=_number(memory.get("MemTotal")),
         huge_pages_total=_number(memory.get("HugePages_Total")),
         huge_page_kilobytes=_number(memory.get("Hugepagesize")),
-        processors_isolated=_first_line(Path("/sys/devices/system/cpu/isolated")),
+        cpus_isolated=_first_line(Path("/sys/devices/system/cpu/isolated")),
         numa_nodes=len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
     )
 
@@ -64,7 +64,7 @@ def software_facts() -> SoftwareFacts:
 def medium_rate(
     *, bed: BedKind, stated: int | None, left: PortFact, right: PortFact, interfaces: Path = Path("/sys/class/net")
 ) -> tuple[int | None, str]:
-    """Line rate of the medium in bit/s and who says so; none for media that have no rate (veth, rings).
+    """Line rate of the medium in bit/s and its source; None for media that have no rate (veth, rings).
 
     A link speed is believed only of a network card: kernel interfaces without a device behind them (veth, tap) report a
     number that limits nothing.
@@ -93,16 +93,16 @@ def _hypervisor(cpu: Mapping[str, str]) -> str | None:
 
 def _colon_file(path: Path) -> dict[str, str]:
     """First value of each key of a file of `key: value` lines; empty if it cannot be read."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return found
+        return values
     for line in lines:
         key, colon, value = line.partition(":")
         if colon:
-            found.setdefault(key.strip(), value.strip())
-    return found
+            values.setdefault(key.strip(), value.strip())
+    return values
 
 
 def _first_line(path: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""Binary search, as siitperf does it, but with the maximum tried first; an open-ended one finds its maximum itself.
+"""Binary search as siitperf does it, except that the maximum is tried first. An open-ended search finds its maximum.
 
 For the throughput (RFC 2544 section 26.1) and the maximum connection establishment rate (RFC 9693 section 4.5).
 """
@@ -22,21 +22,21 @@ from gatemark.search.goal import (
 
 
 def next_step(goal: Goal, history: Sequence[Observation]) -> Measure | SearchResult:
-    """Choose what to do after `history`, which holds one observation for every step taken before.
+    """Choose what to do after `history`, which holds one observation for every step taken so far.
 
     Pure: same history, same answer; so an interrupted search resumes by replaying its journal.
 
     0. Open-ended: the first load, then twice the load before, until one does not pass. That load is the maximum.
     1. Trials of `goal.search_duration_ns`: the maximum; then l = 0, h = maximum and, while h - l > resolution,
        (l + h) // 2, never below the minimum.
-    2. Trials of `goal.trial_duration_ns` (RFC 2544 section 24), if that is longer: the load found; if it fails, down
-       from it, first by one resolution and each time by twice as much, then by halving again.
+    2. Trials of `goal.trial_duration_ns` (RFC 2544 section 24), if that is longer: the load found; if it fails, lower
+       loads, first by one resolution, then by twice the step before each time, then by halving again.
 
-    With `goal.connections` every trial is whole, so there is only the first stage, and while nothing has passed it goes
-    on down to the minimum: a rate is only known to be none once the lowest one failed.
+    With `goal.connections` every trial has its full length, so there is only the first stage. While nothing has passed
+    it goes on down to the minimum: that no rate passes is only known once the lowest one has failed.
 
-    A load that the Tester could not offer validly ends the interval like one that failed, but it is kept apart and
-    never becomes the gateway's upper bound. The result is the highest load that passed, never the last one tried.
+    A load that the Tester could not offer validly ends the interval like one that failed, but it is recorded separately
+    and never becomes the gateway's upper bound. The result is the highest load that passed, never the last one tried.
     """
     if goal.ceiling is not None:
         end = upper_end(goal, history)
@@ -70,7 +70,7 @@ def search(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResul
 
 
 def upper_end(goal: Goal, history: Sequence[Observation]) -> Measure | int:
-    """Return the load at which an open-ended search found its upper end; the next step where it has not yet.
+    """Return the load at which an open-ended search found its upper end, or the next step if it has not found it yet.
 
     That is the first load that did not pass, because the gateway failed or the Tester was the limit, or the ceiling.
     """
@@ -93,7 +93,7 @@ def _next_rate(goal: Goal, history: Sequence[Observation]) -> Measure | SearchRe
 
 
 def narrow(goal: Goal, history: Sequence[Observation]) -> Measure | SearchResult:
-    """Choose the next full-length load that halves what `history` leaves open; the conclusion if it leaves nothing."""
+    """Choose the next full-length load that halves what `history` leaves open; conclude if it leaves nothing open."""
     _, trial_ns = goal.durations_ns
     bounds = bounds_of(history, pass_duration_ns=trial_ns)
     if _is_finished(goal, bounds):
@@ -110,7 +110,7 @@ def _is_finished(goal: Goal, bounds: Bounds) -> bool:
 
 
 def _halve(goal: Goal, bounds: Bounds) -> int:
-    """Return the middle of the interval; 0 stands for a lower bound that was not found yet."""
+    """Return the middle of the interval; a lower bound that is not yet known counts as 0."""
     end = goal.maximum if bounds.end is None else bounds.end
     return max(goal.minimum, ((bounds.lower or 0) + end) // 2)
 
@@ -118,8 +118,8 @@ def _halve(goal: Goal, bounds: Bounds) -> int:
 def _step_down(goal: Goal, bounds: Bounds, tried: int) -> int:
     """Return the next full-length load after `tried` of them did not pass.
 
-    The short trials' result is close in most cases, so it is left in steps that double: halving from 0 would spend a
-    dozen full-length trials on a gateway that misses it by little.
+    The result of the short trials is usually close, so the search moves away from it in steps that double: halving from
+    0 would spend a dozen full-length trials on a gateway that misses it only narrowly.
     """
     end = goal.maximum if bounds.end is None else bounds.end
     step = goal.gap << (tried - 1)
@@ -127,7 +127,7 @@ def _step_down(goal: Goal, bounds: Bounds, tried: int) -> int:
 
 
 def _search_at(goal: Goal, load: int) -> Measure:
-    """Return the trial that looks for the result at a load: a short one, or one that establishes all connections."""
+    """Return the trial that searches at a load: a short one, or one that establishes all connections."""
     if goal.connections is None:
         return _measure(load, goal.durations_ns[0], "search")
     return Measure(

@@ -22,7 +22,7 @@ class BurstGoal:
     ceiling: int
     """Longest burst, tried first."""
     resolution: int
-    """Distance of the bounds at which the search ends."""
+    """Distance between the bounds at which the search ends."""
     verifications: int = 0
     """How often a burst that lost frames is sent again before the loss counts: 0 is a plain binary search, more is the
     binary search with loss verification (ETSI GS NFV-TST 009 section 12.3.3). One burst that passes is a pass."""
@@ -67,7 +67,7 @@ def next_burst(goal: BurstGoal, history: Sequence[BurstTrial]) -> int | BurstRes
     Tester could not send ends the search: nothing is known of the gateway there.
     """
     lower, upper = 0, None
-    losses = 0  # of the burst tried last, one after the other
+    losses = 0  # in a row, of the burst that was tried last
     for number, trial in enumerate(history, start=1):
         if trial.outcome is Outcome.TESTER_LIMITED:
             return BurstResult(

@@ -1,4 +1,4 @@
-"""Which trials a search makes of a gateway that is known: for an estimate before anything is sent. Pure."""
+"""Which trials a search makes on a gateway of known capacity, to estimate the work before anything is sent. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gatemark.search.goal import NANOSECONDS_PER_SECOND, Goal, Measure, Observat
 def steps_of(
     goal: Goal, search: Literal["binary", "mlrsearch"], *, capacity: int, buffer_frames: int = 0
 ) -> tuple[Measure, ...]:
-    """Return the trials that a search makes of a gateway that forwards `capacity` frames/s.
+    """Return the trials that a search makes on a gateway that forwards `capacity` frames/s.
 
-    Of what exceeds the capacity it keeps up to `buffer_frames` of a trial and forwards them later, so that a short
-    trial passes at loads where a long one loses frames.
+    The gateway buffers up to `buffer_frames` of the frames above its capacity and forwards them later, so a short trial
+    passes at loads where a long one loses frames.
     """
-    made: list[Measure] = []
+    steps: list[Measure] = []
 
     def measure(step: Measure) -> Observation:
-        made.append(step)
+        steps.append(step)
         offered = max(1, step.frames_per_second * step.duration_ns // NANOSECONDS_PER_SECOND)
         lost = max(0, offered - capacity * step.duration_ns // NANOSECONDS_PER_SECOND - buffer_frames)
         return Observation(
@@ -33,9 +33,9 @@ def steps_of(
     if search == "mlrsearch":
         from gatemark.search import (
             multiple_loss_ratio,
-        )  # its package takes 0.2 s to load: only who searches pays for it
+        )  # its package is slow to load: only a search that uses it pays for that
 
         multiple_loss_ratio.search(goal, measure)
     else:
         binary.search(goal, measure)
-    return tuple(made)
+    return tuple(steps)

@@ -1,4 +1,4 @@
-"""What a search looks for, what it has seen, and what it concludes. Values and pure functions only."""
+"""What a search looks for, what it has observed, and what it concludes. Values and pure functions only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 Purpose = Literal["search", "confirmation", "load", "event", "single"]
 """Why a trial is made: to narrow the bounds of a search, to confirm its result, to measure at a given load, to measure
-what the gateway makes of an event, or because somebody asked for one trial.
+how the gateway reacts to an event, or because a user asked for a single trial.
 """
 Kind = Literal["found", "maximum_passed", "nothing_passes", "tester_limited"]
 
@@ -28,30 +28,30 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What a search looks for: trials of two lengths, or trials that establish so many connections.
+    """What a search looks for: with trials of two lengths, or with trials that establish a number of connections.
 
     Loads are frames per second in one direction, or connections per second.
     """
 
     maximum: int
-    """Highest load, tried first; of an open-ended search only the first load."""
+    """Highest load, tried first; in an open-ended search only the first load."""
     minimum: int
     """Lowest load tried."""
     resolution: int | Fraction
-    """Distance of the bounds at which the search ends. A fraction, in an open-ended search only, is a share of the load
-    at which that found its upper end."""
+    """Distance between the bounds at which the search ends. A fraction, in an open-ended search only, is a share of the
+    load at which the search found its upper end."""
     ceiling: int | None = None
-    """Makes the search open-ended: the load doubles from `maximum` on until one does not pass, at most up to this."""
+    """Makes the search open-ended: the load doubles from `maximum` until one does not pass, up to this load."""
     search_duration_ns: int | None = None
     """Length of the trials that look for the result; None with `connections`."""
     trial_duration_ns: int | None = None
     """Length of the trials that confirm it (RFC 2544 section 24); None with `connections`."""
     loss_tolerance: Fraction = Fraction(0)
-    """Highest ratio of frames not delivered, in [0, 1); above 0 it is no RFC 2544 throughput."""
+    """Highest ratio of frames not delivered, in [0, 1); above 0 the result is not an RFC 2544 throughput."""
     connections: int | None = None
     """Connections that every trial establishes; the length of a trial follows from its rate (RFC 9693 section 4.5)."""
     alpha: Fraction | None = None
-    """With `connections`: validate them at so much of the rate (RFC 9693 section 4.6); None: do not validate."""
+    """With `connections`: validation rate as a share of the rate (RFC 9693 section 4.6); None: no validation."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.minimum <= self.maximum:
@@ -84,22 +84,22 @@ class Goal:
 
     @property
     def gap(self) -> int:
-        """Return the resolution as a load, which it is once the maximum of the search is known."""
+        """Return the resolution as a load, once the maximum of the search is known."""
         if isinstance(self.resolution, Fraction):
             raise ValueError("the resolution is a share of a maximum that the search has still to find")
         return self.resolution
 
     def ending_at(self, maximum: int) -> Goal:
-        """Return the goal of an open-ended search that has found its upper end: that of any other search."""
+        """Return the goal of an open-ended search that has found its upper end, which is that of an ordinary search."""
         resolution = self.resolution
         if isinstance(resolution, Fraction):
             resolution = max(1, int(resolution * maximum))
         return replace(self, maximum=maximum, resolution=resolution, ceiling=None)
 
     def after(self, earlier: Iterable[SearchResult]) -> Goal:
-        """Return the goal of a repetition after others: an open-ended search begins at the highest load of any of them.
+        """Return the goal of a later repetition: an open-ended search begins at the highest load of any earlier one.
 
-        So it does not climb again; if that load passes this time, it goes on from there.
+        It need not climb again; if that load passes this time, the search goes on from there.
         """
         if self.ceiling is None:
             return self
@@ -116,7 +116,7 @@ class Observation:
     offered: int = 0
     """Frames of the direction and class with the highest loss ratio; with `undelivered` a hint for MLRsearch."""
     undelivered: int = 0
-    """Lost and faulty ones among them."""
+    """How many of them were lost or faulty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,13 +128,13 @@ class Measure:
     duration_ns: int
     purpose: Purpose
     connections: int | None = None
-    """Stateful: how many connections the table holds; 0 is an empty table. None: as many as the cell says."""
+    """Stateful: how many connections the table holds; 0 is an empty table. None: the number that the cell has."""
     tears_down: bool = False
     """Stateful: delete the connections and measure how long that takes (RFC 9693 section 4.8)."""
     is_burst: bool = False
     """What is tried is a number of frames; the duration only follows from it."""
     alpha: Fraction | None = None
-    """Stateful, establishment: validate at so much of the rate (RFC 9693 section 4.6); None: do not validate."""
+    """Stateful, establishment: validation rate as a share of the rate (RFC 9693 section 4.6); None: no validation."""
     may_collapse: bool = False
     """A gateway that stops working during the trial is a result, not an error (RFC 9693 section 4.9)."""
 
@@ -149,7 +149,7 @@ class SearchResult:
     """What one search concluded. Every bound is a load that was measured.
 
     ``found``: both bounds hold, from valid trials; the gateway limits. ``maximum_passed``: no load failed, the
-    highest one passed at full length; an open-ended search has none but its ceiling. ``nothing_passes``: every load
+    highest one passed at full length; in an open-ended search that is its ceiling. ``nothing_passes``: every load
     failed, down to the upper bound.
     ``tester_limited``: the Tester could not offer `tester_limited_at` validly, so all that is known of the gateway is
     that it reaches `lower_bound` (None: not even the lowest load could be offered validly).
@@ -162,7 +162,7 @@ class SearchResult:
     """Lowest load that failed a valid trial."""
     resolution: int
     highest_load: int
-    """The maximum; of an open-ended search the load at which it found its upper end."""
+    """The maximum; in an open-ended search the load at which it found its upper end."""
     tester_limited_at: int | None = None
     """Lowest load below the upper bound at which no valid trial could be made."""
 
@@ -187,12 +187,12 @@ class Bounds:
 
 
 def sending_ns(frames: int, frames_per_second: int) -> int:
-    """Return how long so many frames take at a rate, in nanoseconds, rounded up so that none is cut off."""
+    """Return how long a number of frames takes at a rate, in nanoseconds, rounded up so that none is cut off."""
     return -(-frames * NANOSECONDS_PER_SECOND // frames_per_second)
 
 
 def bounds_of(history: Iterable[Observation], *, pass_duration_ns: int = 0) -> Bounds:
-    """Return the bounds that `history` leaves, the gateway's and the Tester's apart.
+    """Return the bounds that `history` leaves, with the gateway's and the Tester's kept apart.
 
     Only trials of at least `pass_duration_ns` can pass: a short trial that passes does not prove a long one, but a
     short trial that loses frames does lose them.
@@ -210,7 +210,7 @@ def bounds_of(history: Iterable[Observation], *, pass_duration_ns: int = 0) -> B
 
 
 def conclude(goal: Goal, history: Sequence[Observation]) -> SearchResult:
-    """Return what a finished search with a known maximum may claim; the same rule for every kind of search.
+    """Return what a finished search with a known maximum may claim. The rule is the same for every search.
 
     A result is the gateway's only if a valid trial failed within the resolution of the highest load that passed.
     """

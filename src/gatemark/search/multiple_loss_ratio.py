@@ -1,9 +1,9 @@
-"""MLRsearch (RFC 9971) through the package of that name, with the goal of RFC 2544.
+"""MLRsearch (RFC 9971) through the package of the same name, with the goal of RFC 2544.
 
 One goal: final trial duration and duration sum are the full trial, the loss ratio is the tolerance, the exceed ratio is
 0. Loads are whole frames per second in one direction. The loss ratio handed over is the *highest* of all directions and
 classes, not the aggregate, so that a trial passes here exactly if it passes everywhere else. The package calls back and
-cannot pause; a journal that answers `measure` first makes a killed search resume by replay.
+cannot pause; a killed search resumes because the journal answers `measure` first, which replays it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ SEARCH_SECONDS_MAX = 10.0 * 365 * 86_400
 """The package gives up after this wall time; a search is ended by its bounds, not by a clock."""
 
 RELATIVE_WIDTH_MAX = 0.5
-"""The package wants less than 1; so wide a resolution is met by halving once."""
+"""The package requires less than 1; a resolution this wide is reached by halving once."""
 
 REFERENCE_MARGIN_DIVISOR = 50
-"""The upper bound may lie above what was forwarded of the maximum by a fiftieth of it."""
+"""The upper bound may be above what was forwarded of the maximum by a fiftieth of what was forwarded."""
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
 
@@ -31,12 +31,13 @@ NANOSECONDS_PER_SECOND = 1_000_000_000
 def search(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResult:
     """Search with trials made by `measure`; its exceptions pass through.
 
-    MLRsearch wants a relative width. Of the maximum it would make bounds at a tenth of it ten times narrower than the
-    resolution, at a full-length trial for each halving. So it is taken of what the gateway forwards of the maximum, the
-    package's first trial; where that was too little, as with a gateway that collapses under overload, the package goes
-    on with the narrower width, and gets what is known already at no cost. The claim is made by the same rule as for the
-    binary search, from the trials of this search. The package's loads are finer than whole frames/s, so one of ours may
-    have passed and failed; where that leaves a gap, full-length trials close it.
+    MLRsearch takes a relative width. Relative to the maximum, bounds at a tenth of it would be ten times narrower than
+    the resolution, at the cost of a full-length trial for each halving. So the width is relative to what the gateway
+    forwards of the maximum, the package's first trial. If the bounds turn out to be higher, as with a gateway that
+    collapses under overload, the package searches again with a narrower width, and trials already made cost nothing.
+    The claim follows the same rule as for the binary search, from the trials of this search. The package's loads are
+    finer than whole frames/s, so one of ours may have both passed and failed; where that leaves a gap, full-length
+    trials close it.
 
     An open-ended search first doubles the load of short trials until one does not pass: that is the package's maximum.
     """
@@ -57,7 +58,7 @@ def search(goal: Goal, measure: Callable[[Measure], Observation]) -> SearchResul
 
 
 def _reference(goal: Goal, measurer: _Measurer) -> int:
-    """Return the load of which the resolution is a share: a little above what is forwarded of the maximum."""
+    """Return the load that the relative width refers to: a little above what is forwarded of the maximum."""
     search_ns, _ = goal.durations_ns
     first = measurer.observe(Measure(frames_per_second=goal.maximum, duration_ns=search_ns, purpose="search"))
     if first.outcome is not Outcome.FAILED:
@@ -106,8 +107,8 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no t
         _, trial_ns = self._goal.durations_ns
         duration_ns = min(round(intended_duration * NANOSECONDS_PER_SECOND), trial_ns)
         purpose: Purpose = "confirmation" if duration_ns == trial_ns else "search"
-        seen = self.observe(Measure(frames_per_second=int(intended_load), duration_ns=duration_ns, purpose=purpose))
-        offered, lost, intended = self._counts(seen)
+        trial = self.observe(Measure(frames_per_second=int(intended_load), duration_ns=duration_ns, purpose=purpose))
+        offered, lost, intended = self._counts(trial)
         return MeasurementResult(
             intended_duration=intended_duration,
             intended_load=intended_load,
@@ -123,17 +124,17 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no t
             self._known[asked] = self._measure(step)
         return self._known[asked]
 
-    def _counts(self, seen: Observation) -> tuple[int, int, int]:
-        """Return offered, lost and intended frames as the package shall see them.
+    def _counts(self, trial: Observation) -> tuple[int, int, int]:
+        """Return offered, lost and intended frames as the package is to see them.
 
-        A load where the Tester was the limit is told by MLRsearch's own means, frames that were not sent: half of them,
-        so that the package looks lower. It knows no third outcome, but our own conclusion does.
+        A load where the Tester was the limit is reported in MLRsearch's own terms, as frames that were not sent: half
+        of them, so that the package looks lower. It knows no third outcome, but our own conclusion does.
         """
-        if seen.outcome is Outcome.TESTER_LIMITED:
+        if trial.outcome is Outcome.TESTER_LIMITED:
             return (1, 0, 2) if self._goal.loss_tolerance < Fraction(1, 2) else (0, 0, 1)
-        offered, lost = max(1, seen.offered), seen.undelivered
+        offered, lost = max(1, trial.offered), trial.undelivered
         tolerance = float(self._goal.loss_tolerance)
-        if seen.outcome is Outcome.FAILED and lost / offered <= tolerance:  # failed for duplicates, say
+        if trial.outcome is Outcome.FAILED and lost / offered <= tolerance:  # failed for duplicates, say
             lost = min(offered, int(self._goal.loss_tolerance * offered) + 1)
         return offered, lost, offered
 

@@ -34,8 +34,8 @@ class Entry(_Part):
     mode: str
     """fixed, random_ports, random_hosts, random_both; stateful_ports, stateful_hosts, stateful_both."""
     frames_per_second: int
-    """Highest rate of each direction that it offered and received whole, several times; connections/s for the kind
-    connections."""
+    """Highest rate of each direction that it offered and received without loss, several times; connections/s for the
+    kind connections."""
     kind: Literal["frames", "connections"]
     connections: int | None
     """Number of connections of the kind connections."""
@@ -78,7 +78,7 @@ class SelfTest(_Part):
     selftest: Literal[1]
     """Format number."""
     machine: str
-    """Host name and processor: a self-test says nothing about another machine."""
+    """Host name and CPU: a self-test says nothing about another machine."""
     port_kind: str
     measured_at: str
     gatemark: str
@@ -100,9 +100,9 @@ class SelfTest(_Part):
 
 
 def this_machine() -> str:
-    """Return host name and processors, all of them: how many this process may use changes while it measures."""
+    """Return host name, CPU model and the number of all CPUs: those that this process may use change as it measures."""
     facts = machine_facts()
-    return f"{facts.host_name}, {facts.cpu_model or 'unknown processor'}, {os.cpu_count()} processors"
+    return f"{facts.host_name}, {facts.cpu_model or 'unknown CPU'}, {os.cpu_count()} CPUs"
 
 
 def port_kind_of(campaign: Campaign) -> str:
@@ -135,10 +135,10 @@ def load_self_test(port_kind: str) -> SelfTest | None:
     None if there is none, if it is of another machine (a moved disk), or if this version cannot read it.
     """
     try:
-        found = SelfTest.model_validate_json(self_test_file(port_kind).read_text(encoding="utf-8"))
+        stored = SelfTest.model_validate_json(self_test_file(port_kind).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError):
         return None
-    return found if found.machine == this_machine() and found.port_kind == port_kind else None
+    return stored if stored.machine == this_machine() and stored.port_kind == port_kind else None
 
 
 def store_self_test(document: SelfTest) -> Path:

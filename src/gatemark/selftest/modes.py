@@ -52,21 +52,21 @@ def cases(
     directions: tuple[Direction, ...],
     connections: tuple[int, ...],
 ) -> list[Case]:
-    """Return all cases, sizes ascending within each mode, so that a result is where the next search begins."""
-    found = [
+    """Return all cases, sizes ascending within each mode, so that each search begins at the result before it."""
+    planned = [
         Case(family=family, frame_octets=octets, direction=direction, mode=mode)
         for family in families
         for direction in directions
         for mode in STATELESS_MODES
         for octets in sizes[family]
     ]
-    found += [
+    planned += [
         Case(family=family, frame_octets=sizes[family][0], direction="forward", mode=mode, connections=count)
         for family in families
         for count in connections
         for mode in STATEFUL_MODES
     ]
-    return found
+    return planned
 
 
 def campaign_of(

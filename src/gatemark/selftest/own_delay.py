@@ -19,11 +19,11 @@ _measured_here: dict[str, SelfTest] = {}
 
 
 def self_test_for(campaign: Campaign) -> SelfTest | None:
-    """Return the self-test to be reported with a campaign; None if there is none and none is needed or possible.
+    """Return the self-test to be reported with a campaign; None if there is none, and none is needed or possible.
 
     A campaign that measures delays needs those of the Tester's own path for its own frame sizes. Where no stored
-    self-test has them, and the kind of port can be joined to itself without a hand on a cable, they are measured now;
-    it takes a second for each size. A self-test that fails keeps no campaign from being measured.
+    self-test has them, and the kind of port can be joined to itself without moving a cable, they are measured now,
+    which takes a second for each size. A self-test that fails does not stop the campaign.
     """
     kind = port_kind_of(campaign)
     stored = _measured_here.get(kind) or load_self_test(kind)
@@ -32,14 +32,14 @@ def self_test_for(campaign: Campaign) -> SelfTest | None:
     ):
         return stored
     try:
-        found = _measured(campaign, stored)
+        document = _measured(campaign, stored)
     except Interrupted:
         raise
     except GatemarkError:
         return stored
-    if found is not None:
-        _measured_here[kind] = found
-    return found
+    if document is not None:
+        _measured_here[kind] = document
+    return document
 
 
 def _measured(campaign: Campaign, stored: SelfTest | None) -> SelfTest | None:
@@ -50,7 +50,7 @@ def _measured(campaign: Campaign, stored: SelfTest | None) -> SelfTest | None:
     sizes = _missing(campaign, stored)
     first = Case(family=sizes[0][0], frame_octets=sizes[0][1], direction="bidirectional", mode="fixed")
     with open_self_tester(subject, first, effort, _say_nothing) as tester:
-        latencies = [one for family, octets in sizes for one in tester.delays(family, octets, RATES)]
+        latencies = [latency for family, octets in sizes for latency in tester.delays(family, octets, RATES)]
         if stored is not None:
             return stored.model_copy(update={"self_latency": (*stored.self_latency, *latencies)})
         return tester.document((), latencies, quick=True)
@@ -58,14 +58,14 @@ def _measured(campaign: Campaign, stored: SelfTest | None) -> SelfTest | None:
 
 def _missing(campaign: Campaign, stored: SelfTest | None) -> list[tuple[Family, int]]:
     """Return the frame sizes of a campaign, by family, of which no self-latency is known."""
-    known = {(one.family, one.frame_octets) for one in stored.self_latency} if stored is not None else set()
-    wanted: dict[tuple[Family, int], None] = {}
+    known = {(latency.family, latency.frame_octets) for latency in stored.self_latency} if stored is not None else set()
+    needed: dict[tuple[Family, int], None] = {}
     for cell in cells_of(campaign):
         families: tuple[Family, ...] = campaign.technology.families
         for family in dict.fromkeys((*families, *(("ipv6",) if cell.mix.has_background else ()))):
-            wanted[family, cell.frame_sizes.of(family)] = None
-    return [size for size in wanted if size not in known]
+            needed[family, cell.frame_sizes.of(family)] = None
+    return [size for size in needed if size not in known]
 
 
 def _say_nothing(_: Step) -> None:
-    """Nobody waits long enough for it."""
+    """Report no progress: this is over before anybody would ask."""

@@ -15,7 +15,7 @@ from gatemark.campaign.trials import Patience
 from gatemark.config.defaults import LATENESS_MAX_NS
 from gatemark.config.model import Campaign
 from gatemark.dut.base import TestBed
-from gatemark.dut.steering import plan_cores, usable_processors
+from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.dut.wire import WireTestBed
 from gatemark.errors import ConfigError
 from gatemark.procedures.loads import line_maximum
@@ -40,7 +40,7 @@ LATENCY_PERCENT = (1, 10, 50, 90)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How long a self-test tries."""
+    """How thorough a self-test is."""
 
     search_ns: int = 250_000_000
     trial_ns: int = 1_000_000_000
@@ -50,7 +50,7 @@ class Effort:
 
 QUICK = Effort(search_ns=100_000_000, trial_ns=200_000_000, confirmations=1, sizes=QUICK_SIZES)
 UNJOINABLE = ("memif", "null", "pcap", "vdev", "tap")
-"""Kinds of port that lead out of the process, or nowhere. DPDK's memif driver takes no socket in both roles."""
+"""Kinds of port that lead out of the process, or nowhere. DPDK's memif driver cannot use a socket in both roles."""
 DEFAULT_KIND = "netns-af_packet"
 
 
@@ -74,7 +74,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What a self-test tells while it runs."""
+    """Progress of a running self-test."""
 
     number: int
     count: int
@@ -98,7 +98,7 @@ def subject_of(campaign: Campaign | None) -> Subject:
     """
     if campaign is None or campaign.bed.makes_ports:
         kind = DEFAULT_KIND if campaign is None else port_kind_of(campaign)
-        cores = plan_cores(usable_processors(), tester=() if campaign is None else campaign.testbed.cores)
+        cores = plan_cores(usable_cpus(), tester=() if campaign is None else campaign.testbed.cores)
         bed = WireTestBed(cores, port_kind=kind.rpartition("-")[2])
         return Subject(
             port_kind=kind,
@@ -150,7 +150,7 @@ class SelfTester:
         self._last: dict[tuple[str, str, str], int] = {}
 
     def run(self, planned: Sequence[Case], *, quick: bool) -> SelfTest:
-        """Make all of it."""
+        """Run every case, then measure the delays."""
         entries: list[Entry] = []
         sized = [(case.family, case.frame_octets) for case in planned if case.connections is None]
         delayed = list(dict.fromkeys(sized))
@@ -200,23 +200,25 @@ class SelfTester:
             return judged(self._trial(campaign, case, rate, duration_ns))
 
         start = self._last.get(key) or FIRST_RATE
-        found: Reached = find_rate(attempt, start=start, ceiling=ceiling, confirmations=self._effort.confirmations)
-        self._last[key] = found.rate
+        reached: Reached = find_rate(attempt, start=start, ceiling=ceiling, confirmations=self._effort.confirmations)
+        self._last[key] = reached.rate
         return Entry(
             family=case.family,
             frame_octets=case.frame_octets,
             direction=case.direction,
             mode=case.mode,
-            frames_per_second=found.rate,
+            frames_per_second=reached.rate,
             kind=case.kind,
             connections=case.connections,
-            limited=found.limited,
+            limited=reached.limited,
         )
 
     def _latencies(self, family: Family, octets: int, entries: Sequence[Entry]) -> Iterator[SelfLatency]:
         """Measure the delays of both directions at shares of the throughput."""
-        own = [e for e in entries if (e.family, e.frame_octets, e.mode) == (family, octets, "fixed")]
-        most = min((entry.frames_per_second for entry in own), default=0)
+        fixed = [
+            entry for entry in entries if (entry.family, entry.frame_octets, entry.mode) == (family, octets, "fixed")
+        ]
+        most = min((entry.frames_per_second for entry in fixed), default=0)
         yield from self.delays(
             family, octets, [max(1000, most * percent // 100) for percent in LATENCY_PERCENT if most]
         )
@@ -296,7 +298,7 @@ def planned_cases(subject: Subject, effort: Effort) -> list[Case]:
 
 
 def judged(record: TrialRecord) -> Tried:
-    """Return whether the Tester did all of a trial, and if not, the first reason.
+    """Return whether the Tester passed a trial, and if not, the first reason.
 
     Nothing but the Tester is there, so a lost frame is its fault as well.
     """
@@ -330,4 +332,4 @@ def _equipment(subject: Subject) -> Equipment:
 
 
 def _ignore(_: Event) -> None:
-    """Watch nothing: a search is told as a whole."""
+    """Ignore an event: progress is reported for whole searches."""

@@ -9,8 +9,8 @@ RESOLUTION_DIVISOR = 50
 """The search ends when both bounds are within 2 % of each other."""
 RATE_MIN = 100
 STEP_DOWN_PERCENT, STEP_DOWN_PERCENT_MAX = 4, 50
-"""A rate that fails a confirmation is left by so much; twice as much each time, as trials that the Tester's machine
-disturbs would otherwise be followed down for hours."""
+"""How far a rate that fails a confirmation is lowered. The step doubles each time: otherwise trials disturbed by the
+Tester's machine could drag the search down for hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Reached:
 
 
 def find_rate(attempt: Callable[[int, bool], Tried], *, start: int, ceiling: int, confirmations: int) -> Reached:
-    """Search upwards from `start` in doubles, halve the interval, then confirm.
+    """Search upwards from `start` by doubling, halve the interval, then confirm.
 
     `attempt(rate, is_long)` makes a short or a long trial. The result is the minimum, not the median: a rate counts
     only if `confirmations` long trials in succession pass.
@@ -48,7 +48,7 @@ def find_rate(attempt: Callable[[int, bool], Tried], *, start: int, ceiling: int
             upper, reason = middle, tried.reason
     step = STEP_DOWN_PERCENT
     while lower >= RATE_MIN:
-        failed = next((one for _ in range(confirmations) if not (one := attempt(lower, True)).passed), None)
+        failed = next((trial for _ in range(confirmations) if not (trial := attempt(lower, True)).passed), None)
         if failed is None:
             return Reached(rate=lower, limited=reason)
         lower, reason = lower * (100 - step) // 100, failed.reason
@@ -57,7 +57,7 @@ def find_rate(attempt: Callable[[int, bool], Tried], *, start: int, ceiling: int
 
 
 def _bracket(attempt: Callable[[int, bool], Tried], rate: int, ceiling: int) -> tuple[int, int | None, str]:
-    """Return a rate that passes (0: none), the lowest one seen that does not, and why it does not."""
+    """Return a rate that passes (0: none), the lowest rate tried that does not, and why it does not."""
     upper, reason = None, ""
     tried = attempt(rate, False)
     while not tried.passed:

@@ -1,4 +1,4 @@
-"""Histograms as HdrHistogram strings, the form in which other tools exchange delays."""
+"""Histograms as HdrHistogram strings, the format in which other tools exchange delays."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ Number = TypeVar("Number", int, Fraction)
 
 
 def percentile(values: Sequence[Number], percent: int | Fraction) -> Number:
-    """Return the smallest of `values` below or at which `percent` % of them lie (RFC 2330 section 11.3).
+    """Return the smallest of `values` such that `percent` % of them are at or below it (RFC 2330 section 11.3).
 
     Always one of the values, never interpolated. `percent` is in (0, 100]; the rank is rounded up in integers, so
     99.9 % of 1000 values is written ``Fraction(999, 10)`` and is exactly the 999th.
@@ -26,7 +26,7 @@ def percentile(values: Sequence[Number], percent: int | Fraction) -> Number:
 
 
 def median(values: Sequence[int] | Sequence[Fraction]) -> Fraction:
-    """Return the middle of `values`, the mean of the middle two where their number is even (RFC 2330 section 11.3)."""
+    """Return the middle of `values`, or the mean of the middle two if their number is even (RFC 2330 section 11.3)."""
     if not values:
         raise ValueError("a median of no values does not exist")
     ordered = sorted(Fraction(value) for value in values)

@@ -44,5 +44,5 @@ class Summary(BaseModel):
 
 
 def number(value: Fraction) -> Number:
-    """Return an exact value as JSON can hold it: whole ones exactly, others as the nearest float."""
+    """Return an exact value as JSON can hold it: whole numbers exactly, others as the nearest float."""
     return value.numerator if value.denominator == 1 else float(value)

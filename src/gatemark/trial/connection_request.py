@@ -19,7 +19,7 @@ from gatemark.trial.request import (
     Json,
     campaign_waits,
     direction_json,
-    foreground_form,
+    foreground_frames,
     frames_of,
     frames_request,
     hosts_json,
@@ -35,13 +35,13 @@ SHOWN_PER_SECOND = 1000
 
 
 def frames_with(mix: Mix, foreground: int) -> int:
-    """Return the fewest frames of which so many are foreground, at least 1: frame i is iff i mod n < m."""
+    """Return the fewest frames among which `foreground` (at least 1) are foreground: frame i is iff i mod n < m."""
     whole, rest = divmod(foreground - 1, mix.m)
     return whole * mix.n + rest + 1
 
 
 def frame_rate(mix: Mix, foreground_per_second: int) -> int:
-    """Return the frames per second of which so many are foreground, rounded up."""
+    """Return the frames per second with `foreground_per_second` foreground frames among them, rounded up."""
     return -(-foreground_per_second * mix.n // mix.m)
 
 
@@ -134,7 +134,7 @@ def frames_requests(campaign: Campaign, cell: Cell, *, count: int) -> list[Json]
 
 
 def shown_connections(campaign: Campaign, cell: Cell) -> int:
-    """Return the number of connections of a cell; of one without, that with which the search for it begins."""
+    """Return the number of connections of a cell; if it has none, the number with which the search for it begins."""
     if cell.connections is not None:
         return cell.connections
     return next(table.first_count for table in campaign.tables if table.first_count is not None)
@@ -174,7 +174,7 @@ def _foreground(campaign: Campaign, cell: Cell, way: OneWay, connections: int) -
     if way == campaign.download:
         hosts, ports = hosts[::-1], ports[::-1]
     return {
-        **foreground_form(campaign, cell, way),
+        **foreground_frames(campaign, cell, way),
         "source": hosts[0],
         "destination": hosts[1],
         "source_ports": ports[0],

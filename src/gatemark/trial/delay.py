@@ -34,7 +34,7 @@ class TagFacts(Facts):
     negative: int
     """Tagged frames that seem to have arrived before they were sent: an error of the clock, in no figure."""
     median_ns: int | None
-    """Over all tags; one that is lost, late, faulty or negative ranks above every delay. None: it falls on one."""
+    """Over all tags; one that is lost, late, faulty or negative ranks above every delay. None: it is one of those."""
     p999_ns: int | None
     """99.9th percentile (RFC 2330 section 11.3), with the same rule."""
 
@@ -45,7 +45,7 @@ class TagFacts(Facts):
 
 
 class VariationFacts(Facts):
-    """Delay of each frame less the delay of the frame sent before it (RFC 8219 section 7.3.2)."""
+    """Delay of each frame minus the delay of the frame sent before it (RFC 8219 section 7.3.2)."""
 
     pairs: int
     """Pairs of successive frames that both arrived."""
@@ -81,11 +81,11 @@ class DelayFacts(Facts):
 
     def percentile_ns(self, per_100000: int) -> int | None:
         """Return a percentile that the engine reports; None if it does not or if there is no sample."""
-        return next((found.ns for found in self.percentiles if found.per_100000 == per_100000), None)
+        return next((percentile.ns for percentile in self.percentiles if percentile.per_100000 == per_100000), None)
 
 
 def percentile_ns(histogram: Iterable[tuple[int, int]], total: int, per_100000: int) -> int | None:
-    """Return the smallest delay that so many hundred-thousandths of `total` frames do not exceed.
+    """Return the smallest delay that `per_100000` hundred-thousandths of `total` frames do not exceed.
 
     RFC 2330 section 11.3, by the rank ceil(p * total). `total` may be more than the samples of the histogram: frames
     without a delay rank above all others. None where the rank falls on such a frame, or there is no frame.
@@ -93,9 +93,9 @@ def percentile_ns(histogram: Iterable[tuple[int, int]], total: int, per_100000: 
     rank = -(-per_100000 * total // PER_UNIT)
     if rank < 1:
         return None
-    seen = 0
+    cumulative = 0
     for ns, count in histogram:
-        seen += count
-        if seen >= rank:
+        cumulative += count
+        if cumulative >= rank:
             return ns
     return None

@@ -54,7 +54,7 @@ class TrialForm:
     reset_after_ns: int | None = None
     """When the gateway is reset, counted from the start of sending (RFC 6201 section 4)."""
     drain_ns: int | None = None
-    """Wait for frames after sending, in place of that of the campaign."""
+    """How long to wait for frames after sending, instead of the campaign's wait."""
     lateness_max_ns: int | None = None
     """No burst may be sent later than this after its planned time, where the campaign allows more."""
 
@@ -64,11 +64,11 @@ class TrialForm:
         return self.step is not None or self.reset_after_ns is not None
 
     def lateness_limit_ns(self, allowed_ns: int) -> int:
-        """Return how late a burst may be sent where the campaign allows so much."""
+        """Return how late a burst may be sent where the campaign allows `allowed_ns`."""
         return allowed_ns if self.lateness_max_ns is None else min(allowed_ns, self.lateness_max_ns)
 
     def give_up_ns(self, allowed_ns: int, duration_ns: int) -> int:
-        """Return how late a burst must be for the trial to be ended, where the campaign allows so much lateness.
+        """Return how late a burst must be for the trial to be ended, where the campaign allows `allowed_ns`.
 
         A gateway that was reset or overloaded is given its time in any case: the next trial must find it recovered.
         """

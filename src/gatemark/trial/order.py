@@ -42,22 +42,22 @@ class Difference:
 
     part: str
     """As a path, such as ``step.frames_per_second``."""
-    one: Any
-    other: Any
+    first: Any
+    second: Any
 
 
-def difference(one: TrialOrder, other: TrialOrder) -> Difference | None:
+def difference(first: TrialOrder, second: TrialOrder) -> Difference | None:
     """Return the first part in which two orders differ; None if they are equal."""
-    return _difference(one, other, "")
+    return _difference(first, second, "")
 
 
-def _difference(one: Any, other: Any, part: str) -> Difference | None:
-    if one == other:
+def _difference(first: Any, second: Any, part: str) -> Difference | None:
+    if first == second:
         return None
-    if not is_dataclass(one) or type(one) is not type(other):
-        return Difference(part=part, one=one, other=other)
+    if not is_dataclass(first) or type(first) is not type(second):
+        return Difference(part=part, first=first, second=second)
     below = (
-        _difference(getattr(one, field.name), getattr(other, field.name), f"{part}.{field.name}".lstrip("."))
-        for field in fields(one)
+        _difference(getattr(first, field.name), getattr(second, field.name), f"{part}.{field.name}".lstrip("."))
+        for field in fields(first)
     )
-    return next(found for found in below if found is not None)
+    return next(inner for inner in below if inner is not None)

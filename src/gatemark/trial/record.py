@@ -44,7 +44,7 @@ class ResetFacts(Facts):
     """When the command that resets the gateway ran in the middle of a trial (RFC 6201 section 4), nanoseconds."""
 
     began_ns: int
-    """From the start of sending to the start of the command, by the engine's last word on its time: right within some
+    """From the start of sending to the start of the command, by the engine's last report of its time: accurate to a few
     milliseconds."""
     took_ns: int
     """How long the command took; the gateway may have needed longer, or less."""

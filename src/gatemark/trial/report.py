@@ -61,7 +61,7 @@ class Counts(Facts):
 
     @property
     def accounted(self) -> int:
-        """Frames that arrived, each counted once, and lost ones, found apart: together all that were offered."""
+        """Frames that arrived, each counted once, and lost ones, counted separately: together all that were offered."""
         return self.received + self.faulty + self.late + self.lost
 
     @property

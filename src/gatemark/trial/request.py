@@ -188,7 +188,7 @@ def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: i
         families = campaign.foreground_family(sender), campaign.foreground_family(receiver)
         traffic = campaign.direction_traffic(way)
         foreground = {
-            **foreground_form(campaign, cell, way),
+            **foreground_frames(campaign, cell, way),
             **_hosts(campaign, way, families),
             "source_ports": _ports(traffic.source_ports),
             "destination_ports": _ports(traffic.destination_ports),
@@ -209,7 +209,7 @@ def direction_json(
     if cell.mix.has_background:
         traffic = campaign.direction_traffic(way)
         background = {
-            **_form(campaign, cell, way, ("ipv6", "ipv6"), campaign.background_hop_limit_decrement),
+            **_frames(campaign, cell, way, ("ipv6", "ipv6"), campaign.background_hop_limit_decrement),
             **_hosts(campaign, way, ("ipv6", "ipv6")),
             "source_ports": _ports(traffic.source_ports),
             "destination_ports": _ports(traffic.destination_ports),
@@ -224,14 +224,14 @@ def direction_json(
     }
 
 
-def foreground_form(campaign: Campaign, cell: Cell, way: OneWay) -> Json:
+def foreground_frames(campaign: Campaign, cell: Cell, way: OneWay) -> Json:
     """Return the foreground of one direction without its hosts and ports."""
     sender, receiver = sides_of(way)
     families = campaign.foreground_family(sender), campaign.foreground_family(receiver)
-    return _form(campaign, cell, way, families, campaign.hop_limit_decrement)
+    return _frames(campaign, cell, way, families, campaign.hop_limit_decrement)
 
 
-def _form(campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family, Family], decrement: int) -> Json:
+def _frames(campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family, Family], decrement: int) -> Json:
     """Return what is sent and what the gateway must make of it, without hosts and ports."""
     traffic: DirectionTraffic = campaign.direction_traffic(way)
     return {

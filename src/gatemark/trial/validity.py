@@ -20,7 +20,7 @@ SENDING_TIME_BASE_NS_MIN = 60_000_000_000
 """Shorter trials get the excess of a trial of 60 s: 0.6 ms, about what one wake-up of a kernel thread costs."""
 
 FOREIGN_FRAMES_MAX = 1_000
-"""So many frames from elsewhere a port and trial are normal (routers, switches and name services talking)."""
+"""How many frames from elsewhere are normal for a port in a trial (routers, switches and name services talking)."""
 
 FOREIGN_SHARE_DIVISOR = 100
 """Above that number they may be a hundredth of what arrived. A share alone would fault a slow trial for a few router
@@ -66,7 +66,7 @@ def judge_validity(
     if not report.directions:
         reasons.append("the report names no direction")
     given_up = [direction for direction in report.directions if direction.gave_up]
-    for direction in given_up or report.directions:  # one that gives up ends the others, which is no fault of theirs
+    for direction in given_up or report.directions:  # one that gives up ends the others, through no fault of theirs
         reasons += _sending_problems(direction, policy, step)
     for side, port in report.ports.items():
         reasons += _port_problems(side, port, _arrivals(report, side))
@@ -94,22 +94,22 @@ def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, step: 
     name = direction.direction
     is_late = direction.lateness_max_ns > policy.lateness_max_ns
     limit = format_duration_ns(policy.lateness_max_ns)
-    late = f"a burst was sent {format_duration_ns(direction.lateness_max_ns)} late, {limit} is allowed"
+    lateness = f"a burst was sent {format_duration_ns(direction.lateness_max_ns)} late, {limit} is allowed"
     if direction.gave_up:
-        cause = late if is_late else f"the port took no frame for {limit} after it was due"
+        cause = lateness if is_late else f"the port took no frame for {limit} after it was due"
         return [f"{name}: {cause}; the trial was ended {format_duration_ns(direction.sending_ns)} after its start"]
     reasons = []
     planned = frames_due(direction.frames_per_second, direction.intended_duration_ns, step)
     if direction.intended == 0 or direction.intended - planned not in (0, 1):  # a broken frame rounds either way
         reasons.append(f"{name}: {direction.intended} frames were intended, load times duration is {planned}")
     reasons += [
-        f"{name}: {counts.offered} of {counts.intended} intended {kind} frames were offered"
-        for kind, counts in direction.classes
+        f"{name}: {counts.offered} of {counts.intended} intended {class_name} frames were offered"
+        for class_name, counts in direction.classes
         if counts.offered != counts.intended
     ]
     reasons += [
-        f"{name}: of {counts.offered} {kind} frames {counts.accounted} are accounted for: a fault of the engine"
-        for kind, counts in direction.classes
+        f"{name}: of {counts.offered} {class_name} frames {counts.accounted} are accounted for: a fault of the engine"
+        for class_name, counts in direction.classes
         if counts.accounted != counts.offered
     ]
     allowed = sending_ns_max(direction.intended_duration_ns)
@@ -118,7 +118,7 @@ def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, step: 
         permitted = format_duration_ns(allowed - direction.intended_duration_ns)
         reasons.append(f"{name}: sending took {excess} longer than intended, {permitted} is allowed")
     if is_late:
-        reasons.append(f"{name}: {late}")
+        reasons.append(f"{name}: {lateness}")
     return reasons
 
 

@@ -22,9 +22,9 @@ def judge(report: TrialReport, loss_tolerance: Fraction) -> Verdict:
 
     RFC 2544 section 26.1 wants as many frames back as were sent, which is a tolerance of 0. It holds for every
     direction and for foreground and background each, so that one dead direction cannot hide behind a good one. Faulty
-    frames count as lost, and so do those that came back after the frame timeout. Duplicates count against the same
-    tolerance, apart, so that they never replace lost frames.
-    A connection that was not established is no matter of tolerance (RFC 9693 section 4.2).
+    frames count as lost, and so do those that came back after the frame timeout. Duplicates count separately against
+    the same tolerance, so that they never replace lost frames. No tolerance applies to connections that were not
+    established (RFC 9693 section 4.2).
     """
     if report.cancelled:
         raise ValueError("a cancelled trial has no verdict")
@@ -35,8 +35,8 @@ def judge(report: TrialReport, loss_tolerance: Fraction) -> Verdict:
         if not direction.offered:
             reasons.append(f"{direction.direction}: nothing was offered")
             continue
-        for kind, counts in direction.classes:
-            reasons += _problems(f"{direction.direction} {kind}", counts, loss_tolerance)
+        for class_name, counts in direction.classes:
+            reasons += _problems(f"{direction.direction} {class_name}", counts, loss_tolerance)
     if report.connections is not None and report.connections.missing:
         reasons.append(f"{report.connections.missing} of {report.connections.count} connections were not established")
     return Verdict(passed=not reasons, reasons=tuple(reasons))

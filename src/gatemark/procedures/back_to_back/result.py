@@ -17,7 +17,7 @@ from gatemark.units import NANOSECONDS_PER_SECOND
 
 
 class BackToBackResult(RunResult):
-    """Longest bursts at line rate that passed whole. Every figure is null unless all searches found a limit."""
+    """Longest bursts at line rate that passed without loss. Every figure is null unless all searches found a limit."""
 
     procedure: Literal["back_to_back"] = "back_to_back"
     bursts: tuple[BurstResult, ...] = ()
@@ -26,7 +26,7 @@ class BackToBackResult(RunResult):
     verifications: int
     """How often a burst with a loss was sent again before the loss counted."""
     ceiling_frames: int | None = None
-    """Longest burst that was tried; null if no burst was sent."""
+    """Longest burst tried; null if no burst was sent."""
     resolution_frames: int | None = None
     """Gap at which a search stopped."""
     wait_ns: int
@@ -44,7 +44,7 @@ class BackToBackResult(RunResult):
     @computed_field
     @property
     def near_ceiling(self) -> bool:
-        """Whether a search ended within a resolution of the ceiling: then it is no result (RFC 9004 section 6.2)."""
+        """Whether a search ended within a resolution of the ceiling: then there is no result (RFC 9004 section 6.2)."""
         if self.ceiling_frames is None or self.resolution_frames is None:
             return False
         return any(self.ceiling_frames - frames <= self.resolution_frames for frames in self.burst_frames)

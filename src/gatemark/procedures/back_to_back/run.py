@@ -1,7 +1,7 @@
 """Back-to-back frames: the longest burst at line rate that passes whole (RFC 2544 section 26.4, RFC 9004).
 
 Each trial is one burst at line rate on every direction of the traffic, and it passes if no frame of any direction and
-class is lost, faulty or too late. A burst shorter than the 2 s of RFC 2544 is a trial of RFC 9004 as any other.
+class is lost, faulty or too late. A burst shorter than the 2 s of RFC 2544 is still a valid trial of RFC 9004.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NO_LINE_RATE = Refusal(
 
 
 def measure(trials: RunTrials) -> BackToBackResult:
-    """Search for the longest burst, many times.
+    """Search for the longest burst repeatedly.
 
     Refused where the throughput is not known or is the line rate, and where the Tester cannot send a burst that a
     search needs.
@@ -109,10 +109,10 @@ def burst_goal(table: BackToBackTable, line_rate: int) -> BurstGoal:
 
 
 def lateness_max_ns(goal: BurstGoal, line_rate: int) -> int:
-    """Return how late a burst may be sent and still be one.
+    """Return how late part of a burst may be sent for it still to count as one burst.
 
-    While the Tester is late, the gateway empties its buffer. So the frames that the line carries in that time must not
-    be more than the resolution, or a burst would pass that is too long.
+    While the Tester is late, the gateway empties its buffer. So the line must not carry more frames in that time than
+    the resolution, or a burst that is too long would pass.
     """
     return goal.resolution * NANOSECONDS_PER_SECOND // line_rate
 
@@ -120,21 +120,21 @@ def lateness_max_ns(goal: BurstGoal, line_rate: int) -> int:
 def search_burst(goal: BurstGoal, line_rate: int, measure_step: MeasureStep) -> tuple[BurstResult, Measured]:
     """Search once for the longest burst; also return the last trial. The only effects are those of `measure_step`.
 
-    `measure_step` must judge without tolerance, and hold a trial for invalid in which a burst was sent too late.
+    `measure_step` must judge without tolerance, and treat a trial in which a burst was sent too late as invalid.
     """
     history: list[BurstTrial] = []
     while not isinstance(step := next_burst(goal, history), BurstResult):
-        made = measure_step(
+        measured = measure_step(
             Measure(
                 frames_per_second=line_rate, duration_ns=sending_ns(step, line_rate), purpose="search", is_burst=True
             )
         )
-        history.append(BurstTrial(frames=step, outcome=made.observation.outcome))
-    return step, made
+        history.append(BurstTrial(frames=step, outcome=measured.observation.outcome))
+    return step, measured
 
 
 def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return no work, where the throughput is the line rate, and the most of all searches for the longest burst."""
+    """Return no work as the least, if the throughput is the line rate, and the most that all searches can take."""
     table = campaign.table(BackToBackTable)
     if isinstance(table.resolution, Fraction):
         steps = -(-1 // table.resolution)
@@ -149,7 +149,7 @@ def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:
-    """Yield what is done otherwise than RFC 2544 section 26.4 and RFC 9004 say."""
+    """Yield deviations from RFC 2544 section 26.4 and RFC 9004."""
     table = campaign.table(BackToBackTable)
     yield from (Deviation(sentence=sentence, rules_out_claim=True) for sentence in _departures(table))
 

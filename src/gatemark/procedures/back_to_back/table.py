@@ -50,7 +50,7 @@ class BackToBackTable(ProcedureTable):
         return self.ceiling_ns
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """The throughput is known: a burst is longest only where the line carries more than passes."""
+        """Check that the throughput is measured: a longest burst exists only if the line carries more than passes."""
         if not campaign.finds_frame_rate:
             yield problem(
                 campaign,

@@ -31,7 +31,7 @@ MEANING = (
 
 
 def section(document: ResultDocument, runs: Sequence[BurstyTrafficResult]) -> Section:
-    """Return the table of all runs, a row for each size of bursts."""
+    """Return the table of all runs, with a row for each burst size."""
     del document
     unit, unit_ns = unit_of_times(gap for run in runs for size in run.sizes for gap in size.gaps_ns)
     names = (

@@ -25,7 +25,7 @@ class BurstSize(Part):
     line_rate: int
     """Rate inside a burst, frames/s in one direction."""
     repetitions: tuple[SearchResult, ...]
-    """One search each, for the highest load in the long run, frames/s in one direction."""
+    """One search for each repetition, for the highest long-term load, frames/s in one direction."""
 
     @property
     def limited_by(self) -> LimitedBy:
@@ -34,7 +34,7 @@ class BurstSize(Part):
 
     @property
     def is_measured(self) -> bool:
-        """Whether every repetition found a gap, and all in the same way."""
+        """Whether every repetition found a gap, all in the same way."""
         return {search.kind for search in self.repetitions} in ({"found"}, {"maximum_passed"})
 
     @computed_field
@@ -42,7 +42,7 @@ class BurstSize(Part):
     def gaps_ns(self) -> tuple[Number, ...]:
         """Smallest gap without loss in each repetition: from the end of a burst to the start of the next one.
 
-        Empty unless every repetition found one; 0 where bursts without a gap, a load at line rate, pass.
+        Empty unless every repetition found one; 0 if bursts without a gap, a load at line rate, pass.
         """
         return tuple(number(gap) for gap in self._gaps())
 
@@ -95,7 +95,7 @@ class BurstyTrafficResult(RunResult):
         return min((size.tester_limited_at for size in self.sizes if size.tester_limited_at is not None), default=None)
 
     def own_quantities(self) -> Iterator[Quantity]:
-        """Return the gap of each size of bursts; the largest bursts are what the run is shown by."""
+        """Return the gap of each burst size; that of the largest bursts is the headline of the run."""
         for size in self.sizes:
             yield self.quantity(
                 "smallest gap between bursts",

@@ -1,7 +1,7 @@
 """Bursty traffic: the smallest gap between bursts at line rate with which no frame is lost (RFC 2544 section 21).
 
-The load that the direction has in the long run is what is searched for: bursts of N frames at line rate L that begin
-every N / r seconds are a load of r frames/s, and leave a gap of N / r - N / L seconds between each other.
+The search is for the long-term load of a direction: bursts of N frames at line rate L that begin every N / r seconds
+are a load of r frames/s, with a gap of N / r - N / L seconds between them.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def search_once(goal: Goal, measure_step: MeasureStep) -> SearchResult:
 def burst_form(frames: int, line_rate: int) -> TrialForm:
     """Return what the trials with bursts of `frames` have in common.
 
-    A burst that leaves later than it lasts runs into the one that follows it, so that the gap is not the one that is
-    tried: such a trial does not count.
+    A burst that is sent late by more than its own length runs into the next one, so the gap is not the one under test:
+    such a trial does not count.
     """
     return TrialForm(
         bursts=Bursts(frames=frames, frames_per_second=line_rate), lateness_max_ns=sending_ns(frames, line_rate)
@@ -107,7 +107,7 @@ def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:
-    """Yield what is done otherwise than RFC 2544 section 21 says."""
+    """Yield deviations from RFC 2544 section 21."""
     missing = [str(frames) for frames in BURST_FRAMES if frames not in campaign.table(BurstyTrafficTable).frames]
     if missing:
         yield Deviation(

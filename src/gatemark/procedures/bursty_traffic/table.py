@@ -55,7 +55,7 @@ class BurstyTrafficTable(ProcedureTable):
         return self.model_copy(update={"search_duration_ns": shorter})
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """No burst twice, a resolution below the line rate, trials of a search no longer than those that confirm it."""
+        """Check that no burst is listed twice, the resolution is below the line rate and search trials are short."""
         if len(set(self.frames)) < len(self.frames):
             yield problem(campaign, "bursty_traffic.frames", "lists a number twice", "list each number once")
         if isinstance(self.resolution, LineShare) and self.resolution >= Fraction(1):

@@ -25,8 +25,8 @@ def section(document: ResultDocument, runs: Sequence[EstablishmentResult]) -> Se
     numbers = {run.number for run in runs}
     tables = tuple(
         rate_table(f"{name[:1].upper()}{name[1:]}", chosen)
-        for (name, _), found in searched([document]).items()
-        if (chosen := [one for one in found if one[1].number in numbers])
+        for (name, _), rows in searched([document]).items()
+        if (chosen := [row for row in rows if row[1].number in numbers])
     )
     title = runs[0].procedure_words
     notes = (*(_alpha_note(run) for run in runs if run.alphas_tried), *not_made(runs))

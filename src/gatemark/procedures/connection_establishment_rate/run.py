@@ -1,9 +1,9 @@
 """Maximum connection establishment rate: the highest rate at which every new connection is established.
 
-RFC 9693 section 4.5. Only the Initiator sends, each frame opens a connection of its own, and a trial passes if all of
-them arrive translated at the Responder. A validated rate (section 4.6): after test phase 1 the Responder sends one
+RFC 9693 section 4.5. Only the Initiator sends, each frame opens its own connection, and a trial passes if all of them
+arrive translated at the Responder. For a validated rate (section 4.6), after test phase 1 the Responder sends one
 frame for each connection at alpha times the rate under test. If the gateway forwards replies more slowly than it
-establishes connections, the validation fails at a rate at which every connection was established; then alpha is
+establishes connections, the validation fails at a rate at which every connection was established; alpha is then
 lowered.
 """
 
@@ -36,11 +36,11 @@ ALPHAS: Final = (Fraction(1), Fraction(4, 5), Fraction(1, 2), Fraction(1, 4))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenAlpha:
-    """What the search for an alpha that does not matter ended with."""
+    """Outcome of the search for an alpha that does not affect the rate."""
 
     alpha: Fraction
     result: SearchResult
-    """The search made with it: the first repetition of the run."""
+    """The search with this alpha: the first repetition of the run."""
     tried: tuple[AlphaTried, ...]
     """All shares that were tried, largest first."""
 
@@ -82,9 +82,9 @@ def measure(trials: RunTrials) -> EstablishmentResult:
 def establishment_goal(campaign: Campaign, cell: Cell, line_maximum: int | None, *, validated: bool) -> Goal:
     """Return what a search looks for.
 
-    Where alpha is searched for, the goal has the first one that is tried. No rate is so low that connections expire
-    before the trial ends. Raises ConfigError if the rates contradict each other, if no rate is high enough for that,
-    and if nothing is measured by which alpha is to be judged.
+    If alpha is searched for, the goal has the first one that is tried. No rate is so low that connections expire before
+    the trial ends. Raises ConfigError if the rates contradict each other, if no rate is high enough for that, or if
+    nothing is measured that alpha could be judged by.
     """
     table, connections = campaign.table(ConnectionEstablishmentRateTable), cell.connections
     assert connections is not None, "the plan holds no such run without a number of connections"
@@ -113,18 +113,19 @@ def establishment_goal(campaign: Campaign, cell: Cell, line_maximum: int | None,
 def search_rate(goal: Goal, measure_step: MeasureStep) -> SearchResult:
     """Search once; rates are connections per second. The only effects are those of `measure_step`.
 
-    `goal` says how many connections each trial establishes, so a trial lasts as long as its rate makes it, and every
-    trial is whole: nothing is to be confirmed. The result is a rate that was measured.
+    `goal` says how many connections each trial establishes, so the length of a trial follows from its rate, and every
+    trial has its full length: nothing remains to be confirmed. The result is a rate that was measured.
     """
     return binary.search(goal, lambda step: measure_step(step).observation)
 
 
 def choose_alpha(goal: Goal, reference: Sequence[SearchResult], measure_step: MeasureStep) -> ChosenAlpha:
-    """Lower alpha until the validated rate is not below the rate without validation, beyond its noise.
+    """Lower alpha until the validated rate is no lower than the rate without validation, within its noise.
 
-    `reference` holds the repetitions without validation with the same number of connections. The noise ends one
-    resolution below the lowest of them. If no alpha reaches it, the one with the highest validated rate is chosen: then
-    it is not the validation's rate that costs connections. Open-ended searches begin where those of `reference` ended.
+    `reference` holds the repetitions without validation with the same number of connections. The noise reaches down to
+    one resolution below the lowest of them. If no alpha gets there, the one with the highest validated rate is chosen:
+    then the rate of the validation is not what costs connections. Open-ended searches begin where those of `reference`
+    ended.
     """
     floor = min((result.lower_bound or 0) - result.resolution for result in reference)
     searches: list[tuple[Fraction, SearchResult]] = []
@@ -142,7 +143,7 @@ def choose_alpha(goal: Goal, reference: Sequence[SearchResult], measure_step: Me
 
 
 def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the work of all repetitions; where alpha is searched for, of finding it as well."""
+    """Return the work of all repetitions, including the search for alpha if there is one."""
     validated = run.procedure == VALIDATED
     goal = establishment_goal(campaign, run.cell, line_maximum, validated=validated)
     fast, slow = assumed_rates(goal)
@@ -157,11 +158,11 @@ def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost
 
 
 def _searched_alpha_work(campaign: Campaign, goal: Goal, rate: int, alphas: Sequence[Fraction]) -> Work:
-    """Return the work of all repetitions, of which the first one tries these shares."""
+    """Return the work of all repetitions, if the first one tries these shares."""
     reference, _ = _search_work(campaign, replace(goal, alpha=None), rate)
     known = goal.after([reference])
     searches = [_search_work(campaign, replace(known, alpha=alpha), rate) for alpha in alphas]
-    first = sum((made for _, made in searches), Work())
+    first = sum((work for _, work in searches), Work())
     last = replace(goal, alpha=alphas[-1]).after([searches[-1][0]])
     return first + _repeated_work(campaign, last, rate, campaign.repetitions - 1)
 
@@ -186,7 +187,7 @@ def _search_work(campaign: Campaign, goal: Goal, rate: int) -> tuple[SearchResul
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:
-    """Yield what is particular about the validation (RFC 9693 section 4.6)."""
+    """Yield what is special about the validation (RFC 9693 section 4.6)."""
     table = campaign.table(ConnectionEstablishmentRateTable)
     if not table.validates:
         return

@@ -46,7 +46,7 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
 
     @property
     def is_open_ended(self) -> bool:
-        """Whether the highest rate is left to the line, or to the search."""
+        """Whether the line or the search determines the highest rate."""
         return self.maximum is None
 
     @property
@@ -65,7 +65,7 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
         return self.maximum
 
     def lifetimes(self, campaign: Campaign, count: int) -> Iterator[tuple[int, str]]:
-        """Yield for how long connections must live at the highest rate, where it is known."""
+        """Yield how long connections must live at the highest rate, if it is known."""
         if not isinstance(self.maximum, int):
             return
         reason = f"{count} connections at the highest rate, {self.maximum} connections/s"
@@ -77,7 +77,7 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
         yield time_needed_ns(campaign, count, self.maximum, validation_ns), reason
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """Bounds in order, nothing twice, nothing without effect."""
+        """Check that bounds are in order, nothing is listed twice and nothing is without effect."""
         yield from interval_problems(
             campaign, self.key, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution
         )

@@ -23,12 +23,12 @@ from gatemark.trial.cell import Run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TearDownPair:
-    """One repetition: the time to delete a full table, then an empty one; None where no trial was good."""
+    """One repetition: the times to delete a full and then an empty table; None if no trial was good."""
 
     full_ns: int | None
     empty_ns: int | None
     tester_limited: bool
-    """Whether a trial could not be made because of the Tester."""
+    """Whether the Tester prevented a trial."""
 
 
 def measure(trials: RunTrials) -> TearDownResult:
@@ -55,7 +55,7 @@ def measure_pair(connections: int, connections_per_second: int, measure_step: Me
     The only effects are those of `measure_step`. A table that was not empty afterwards has no time.
     """
     fill_ns = sending_ns(connections, connections_per_second)
-    made = [
+    trials = [
         measure_step(
             Measure(
                 frames_per_second=connections_per_second,
@@ -67,8 +67,8 @@ def measure_pair(connections: int, connections_per_second: int, measure_step: Me
         )
         for count, duration_ns in ((connections, fill_ns), (0, 0))
     ]
-    full, empty = (_time_ns(trial) for trial in made)
-    limited = any(trial.observation.outcome is Outcome.TESTER_LIMITED for trial in made)
+    full, empty = (_time_ns(trial) for trial in trials)
+    limited = any(trial.observation.outcome is Outcome.TESTER_LIMITED for trial in trials)
     return TearDownPair(full_ns=full, empty_ns=empty, tester_limited=limited)
 
 
@@ -79,7 +79,7 @@ def _time_ns(trial: Measured) -> int | None:
 
 
 def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the work of all repetitions, without the time that the gateway takes to delete connections."""
+    """Return the work of all repetitions, without the time that the gateway needs to delete connections."""
     connections = run.cell.connections
     assert connections is not None, "a run of this procedure has a number of connections"
     waits_ns = phase_one_waits_ns(campaign)
@@ -88,5 +88,5 @@ def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost
 
 
 def deviations(_campaign: Campaign) -> Iterator[Deviation]:
-    """Yield nothing: there is nothing that could be done otherwise."""
+    """Yield nothing: the procedure has no options that could deviate."""
     yield from ()

@@ -19,7 +19,7 @@ class ConnectionTearDownRateTable(ProcedureTable):
     is_stateful_only = True
 
     def stateful_problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """The gateway has a command that is timed; a loop-back has none."""
+        """Check that the gateway has a command that can be timed; a loop-back has none."""
         if not campaign.bed.has_gateway:
             yield problem(campaign, self.key, "makes no sense without a gateway", "leave the table out")
         else:

@@ -38,7 +38,7 @@ LOST = {
 
 
 def section(document: ResultDocument, runs: Sequence[CapacityResult]) -> Section:
-    """Return one table a run, a row a search."""
+    """Return one table per run, with a row per search."""
     del document
     return Section(title=TITLE, lead=(MEANING,), tables=tuple(_table(run) for run in runs), notes=not_made(runs))
 
@@ -72,7 +72,7 @@ def _row(number: int, search: CapacitySearch) -> tuple[str, ...]:
 
 
 def _summary_row(run: CapacityResult, name: str) -> tuple[str, ...]:
-    """One row over all searches; a size that was not the same in all of them has none."""
+    """Rows over all searches; a size that differs between searches has none."""
 
     def figure(summary: Summary | None) -> str:
         return DASH if summary is None else format_count(getattr(summary, name))
@@ -116,11 +116,13 @@ def sentence(part: ReportPart, run: CapacityResult) -> str:
 
 
 def overflow_text(run: CapacityResult) -> str:
-    """What happened beyond the capacity and which connections were lost, as sentences; empty if nothing was seen."""
+    """What happened beyond the capacity and which connections were lost, as sentences; empty if that is not known."""
     total = len(run.repetitions)
     overflows = Counter(search.overflow for search in run.repetitions if search.overflow is not None)
     lost = Counter(search.lost_connections for search in run.repetitions if search.lost_connections is not None)
-    text = "".join(f" Beyond it {OVERFLOWS[kind]} ({n} of {total} searches)." for kind, n in overflows.most_common())
+    text = "".join(
+        f" Beyond it {OVERFLOWS[overflow]} ({n} of {total} searches)." for overflow, n in overflows.most_common()
+    )
     return text + "".join(
         f" In the validation {LOST[which]} ({n} of {total} searches)." for which, n in lost.most_common()
     )

@@ -27,9 +27,9 @@ class CapacityStep(Part):
     search: Literal["start", "exponential", "binary"]
     connections: int
     rate: int | None
-    """Highest validated rate that passed, connections/s; null if none down to the stop rate did."""
+    """Highest validated rate that passed, connections/s; null if no rate down to the stop rate passed."""
     stop_rate: int
-    """Rate below which the table was taken for full."""
+    """Rate below which the table was considered full."""
 
     @computed_field
     @property
@@ -44,12 +44,12 @@ class CapacitySearch(Part):
     kind: Kind
     """``found``, ``maximum_passed`` (the gateway may hold more), ``nothing_passes`` or ``tester_limited``."""
     c0: int
-    """Connections that the gateway certainly holds: the search began with them."""
+    """Connections that the gateway certainly holds; the search began with them."""
     start: SearchResult | None
     """Search for R0; null if the gateway collapsed in it. Its resolution is e, the error of the rates."""
     steps: tuple[CapacityStep, ...]
     overflow: Overflow | None = None
-    """What happened to the connections beyond the capacity; null if the search saw none."""
+    """What happened to the connections beyond the capacity; null if the search had none."""
     lost_connections: LostConnections | None = None
     """Null if no established connection was gone."""
 
@@ -111,7 +111,7 @@ class CapacityResult(RunResult):
     alpha: Ratio
     """Rate of the validation as a share of the rate under test."""
     beta: Ratio
-    """Share of the safe rate below which the exponential search takes the table for full."""
+    """Share of the safe rate below which the exponential search considers the table full."""
     gamma: Ratio
     """The same in the final binary search."""
     resolution: int
@@ -125,19 +125,19 @@ class CapacityResult(RunResult):
     @computed_field
     @property
     def r0(self) -> Summary | None:
-        """R0 over the repetitions; null unless known of each."""
+        """R0 over the repetitions; null unless known for each."""
         return _summary_of(search.r0 for search in self.repetitions)
 
     @computed_field
     @property
     def rs(self) -> Summary | None:
-        """RS over the repetitions; null unless known of each."""
+        """RS over the repetitions; null unless known for each."""
         return _summary_of(search.rs for search in self.repetitions)
 
     @computed_field
     @property
     def capacity(self) -> Summary | None:
-        """C over the repetitions, only where every one has it, in the same way: never for a Tester-limited run."""
+        """C over the repetitions, only if all of them found it in the same way: never for a Tester-limited run."""
         kinds = {search.kind for search in self.repetitions}
         if kinds & {"tester_limited", "nothing_passes"} or ("maximum_passed" in kinds and len(kinds) > 1):
             return None
@@ -146,14 +146,14 @@ class CapacityResult(RunResult):
     @computed_field
     @property
     def lower_bound(self) -> int | None:
-        """Fewest connections of any repetition that were stored; null unless some were in each."""
+        """Fewest connections stored in any repetition; null unless each stored some."""
         bounds = [search.lower_bound for search in self.repetitions if search.lower_bound is not None]
         return min(bounds) if bounds and len(bounds) == len(self.repetitions) else None
 
     @computed_field
     @property
     def upper_bound(self) -> int | None:
-        """Most connections of any repetition that were not."""
+        """Most connections in any repetition that were not stored."""
         return max((s.upper_bound for s in self.repetitions if s.upper_bound is not None), default=None)
 
     def own_quantities(self) -> Iterator[Quantity]:
@@ -184,7 +184,7 @@ class CapacityResult(RunResult):
 
 
 def _summary_of(values: Iterable[int | None]) -> Summary | None:
-    """Return the summary of values of which none is missing."""
+    """Return the summary of the values; None if one is missing."""
     gathered = list(values)
     known = [value for value in gathered if value is not None]
     return Summary.of(known) if known and len(known) == len(gathered) else None

@@ -2,7 +2,7 @@
 
 An elementary measurement is the validated connection establishment rate for one number of connections, in trials that
 begin with an empty table. A trial fails because the table is full or because the rate is too high; so a size counts as
-stored if any rate passes from the safe rate down to a share of it, and as too large if none does.
+stored if any rate between the safe rate and a share of it passes, and as too large if none does.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from gatemark.units import format_ratio
 
 
 def measure(trials: RunTrials) -> CapacityResult:
-    """Search once in each repetition, which brings its own safe rate."""
+    """Search once in each repetition; each finds its own safe rate."""
     campaign = trials.campaign
     table = campaign.table(ConnectionTrackingTableCapacityTable)
     goal = capacity_goal(campaign, trials.run.cell, trials.line_maximum)
@@ -66,8 +66,8 @@ def measure(trials: RunTrials) -> CapacityResult:
 def capacity_goal(campaign: Campaign, cell: Cell, line_maximum: int | None) -> CapacityGoal:
     """Return what a search looks for.
 
-    Without a maximum it ends where four-tuples and public endpoints do. Raises ConfigError if the rates contradict each
-    other, or if none is high enough for connections to live through a trial.
+    Without a maximum it ends when four-tuples or public endpoints run out. Raises ConfigError if the rates contradict
+    each other, or if none is high enough for connections to last through a trial.
     """
     table = campaign.table(ConnectionTrackingTableCapacityTable)
     line = foreground_of(cell, line_maximum)
@@ -101,9 +101,9 @@ class CapacityGoal:
     maximum: int
     """Connections at which the search ends."""
     resolution: int
-    """E: distance of the sizes at which the search ends."""
+    """E: distance between the sizes at which the search ends."""
     beta: Fraction
-    """Share of the safe rate below which the exponential search takes the table for full."""
+    """Share of the safe rate below which the exponential search considers the table full."""
     gamma: Fraction
     """The same in the final binary search."""
 
@@ -131,8 +131,8 @@ class SizeToTest:
 def next_size(goal: CapacityGoal, steps: Sequence[CapacityStep]) -> SizeToTest | None:
     """Choose the next number of connections after `steps`; None when done. Pure: same steps, same answer.
 
-    C0 first; then twice the safe size CS, at most the maximum, until a size is not stored; then the middle of the
-    interval. The safe rate RS is the ceiling of all that follows, because a larger table is not faster, and it is tried
+    C0 comes first, then twice the safe size CS, up to the maximum, until a size is not stored, then the middle of the
+    interval. The safe rate RS is the ceiling for all later sizes, because a larger table is not faster, and it is tried
     first: a size that passes there costs one trial.
     """
     if not steps:
@@ -183,7 +183,7 @@ def search_capacity(goal: CapacityGoal, measure_step: MeasureStep) -> CapacitySe
 
 
 def _search_rate(rates: Goal, measure_step: MeasureStep) -> tuple[SearchResult | None, Measured]:
-    """Return the validated rate of one size and the trial at the lowest rate; no rate if the gateway collapsed."""
+    """Return the validated rate of one size and the trial at the lowest rate; the rate is None after a collapse."""
     trials: list[Measured] = []
     history: list[Observation] = []
     while isinstance(step := binary.next_step(rates, history), Measure):
@@ -227,8 +227,8 @@ def _conclude(
 def overflow_of(failed: Measured) -> Overflow:
     """Return what the gateway did with connections beyond its capacity, as a failed trial shows it.
 
-    A connection that is lost in test phase 1 was refused; one that arrives with the Initiator's own address was let
-    through untranslated. If every connection was established and some cannot be validated, they were evicted.
+    A connection that is lost in test phase 1 was refused; one that arrives with the Initiator's own address was
+    forwarded untranslated. If every connection was established and some cannot be validated, they were evicted.
     """
     if _collapsed(failed):
         return "collapsed"
@@ -249,10 +249,10 @@ def overflow_of(failed: Measured) -> Overflow:
 
 
 def lost_connections(failed: Measured) -> LostConnections | None:
-    """Return which established connections were gone when they were validated; None if none was, or none was validated.
+    """Return which established connections the validation found gone; None if none was gone or none was validated.
 
-    The validation asks for them in order of establishment. Nine tenths of the lost ones must be where all of them would
-    be if only the oldest or the newest had been evicted.
+    The validation goes through them in order of establishment. Nine tenths of the lost ones must be where all of them
+    would be if only the oldest or the newest had been evicted.
     """
     validation = _validation(failed)
     counts = None if validation is None else _foreground(validation)
@@ -269,12 +269,12 @@ def lost_connections(failed: Measured) -> LostConnections | None:
 
 
 def _validation(trial: Measured) -> TrialReport | None:
-    """Return the report of the validation; None where test phase 1 failed, so that none was made."""
+    """Return the report of the validation; None if test phase 1 failed, so that there was none."""
     return None if trial.report == _phase_one(trial) else trial.report
 
 
 def _phase_one(trial: Measured) -> TrialReport | None:
-    """Return the report of the last attempt at test phase 1 before the validation; None where there was none."""
+    """Return the report of the last attempt at test phase 1 before the validation; None if there was none."""
     facts = _facts(trial)
     return facts.phase_one[-1].report if facts is not None and facts.phase_one else None
 
@@ -290,12 +290,12 @@ def _facts(trial: Measured) -> ConnectionFacts | None:
 
 
 def _foreground(report: TrialReport) -> Counts | None:
-    """Return the counts of the connections of a trial in one direction; None where nothing was sent."""
+    """Return the counts of the connections of a trial in one direction; None if nothing was sent."""
     return report.directions[0].foreground if report.directions else None
 
 
 def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
-    """Return the work of all repetitions, if the table holds what it is configured for, else up to the maximum."""
+    """Return the work of all repetitions if the table holds the configured size, if there is one, else the maximum."""
     goal = capacity_goal(campaign, run.cell, line_maximum)
     size = campaign.gateway.table.size or goal.maximum
 
@@ -312,7 +312,7 @@ def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:
-    """Yield what is particular about the validation (RFC 9693 section 4.9)."""
+    """Yield what is special about the validation (RFC 9693 section 4.9)."""
     table = campaign.table(ConnectionTrackingTableCapacityTable)
     if table.alpha < 1:
         yield Deviation(

@@ -49,12 +49,12 @@ class ConnectionTrackingTableCapacityTable(ProcedureTable):
 
     @property
     def is_open_ended(self) -> bool:
-        """Whether the highest rate is left to the line, or to the search."""
+        """Whether the line or the search determines the highest rate."""
         return self.maximum_rate is None
 
     @property
     def validates(self) -> bool:
-        """Every connection is validated, or a gateway that evicts connections would have no capacity."""
+        """Check that connections are validated, or a gateway that evicts connections would have no capacity."""
         return True
 
     @property
@@ -64,11 +64,11 @@ class ConnectionTrackingTableCapacityTable(ProcedureTable):
 
     @property
     def largest_count(self) -> int | None:
-        """Return the number of connections at which the search ends, where the file says it."""
+        """Return the number of connections at which the search ends, if the file gives it."""
         return self.maximum
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """Shares, sizes and rates leave something to be searched."""
+        """Check that shares, sizes and rates leave something to search."""
         for key in ("beta", "gamma"):
             if getattr(self, key) == 1:
                 yield problem(
@@ -96,7 +96,7 @@ class ConnectionTrackingTableCapacityTable(ProcedureTable):
             )
 
     def stateful_problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """The sizes are possible with the four-tuples, the public endpoints and the gateway's table."""
+        """Check that the four-tuples, the public endpoints and the gateway's table allow the sizes."""
         if campaign.bed.has_gateway and not campaign.gateway.pool:
             return
         most, size = count_max(campaign), campaign.gateway.table.size

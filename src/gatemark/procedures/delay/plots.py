@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BINS_MAX = 120
-"""Of a histogram, over the range that is drawn."""
+"""Bins of a histogram, over the range that is drawn."""
 
 Histogram = Sequence[tuple[int, int]]
 
@@ -45,7 +45,7 @@ def of_run(run: DelayResult) -> Iterator[Plot]:
 
 
 def delay_histogram_plot(run: DelayResult, point: DelayPoint) -> str | None:
-    """Delays of all frames of the first repetition, with typical and worst case latency; logarithmic both ways."""
+    """Delays of all frames of the first repetition, with typical and worst case latency; both axes are logarithmic."""
     shown = [(series, histogram) for series in point.series if (histogram := decoded(series.hdr))]
     if not shown:
         return None
@@ -108,7 +108,7 @@ def ipdv_histogram_plot(run: DelayResult, point: DelayPoint) -> str | None:
 
 
 def percentile_plot(run: DelayResult) -> str | None:
-    """Delay against percentile for every load and direction; each step to the right leaves a tenth of the frames."""
+    """Delay against percentile for every load and direction; each step of the axis leaves a tenth of the frames."""
     shown = [(point, s, histogram) for point in run.points for s in point.series if (histogram := decoded(s.hdr))]
     if not shown:
         return None
@@ -142,7 +142,7 @@ def percentile_plot(run: DelayResult) -> str | None:
 
 
 def decoded(hdr: str) -> list[tuple[int, int]]:
-    """Return (ns, frames) of each bucket of an HdrHistogram string, ascending; empty of an empty one."""
+    """Return (ns, frames) of each bucket of an HdrHistogram string, ascending; empty for an empty string."""
     if not hdr:
         return []
     from hdrh.histogram import HdrHistogram  # imported where needed: no other command pays for it
@@ -160,7 +160,7 @@ def _name(run: DelayResult, series: DelaySeries) -> str:
 
 
 def _binned(histogram: Histogram, lowest: int, highest: int) -> tuple[list[float], list[int]]:
-    """Gather buckets into bins of equal width on a logarithmic axis, never narrower than 1 % of their place."""
+    """Gather buckets into bins of equal width on a logarithmic axis, never narrower than 1 % of their value."""
     ratio = max(highest / lowest, 1.05)
     bins = max(5, min(BINS_MAX, int((ratio - 1) * 100)))
     edges = [lowest * ratio ** (number / bins) for number in range(bins + 1)]

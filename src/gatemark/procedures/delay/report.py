@@ -1,6 +1,6 @@
 """The section of the report about latency and delay variation (RFC 8219 sections 7.2 and 7.3). Pure.
 
-Times are in milliseconds, or in microseconds where all of a table are below 1 ms.
+Times are in milliseconds, or in microseconds if all times of a table are below 1 ms.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NOT_MEASURABLE = "not measurable"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One row before it is put in words: a direction and class at a load, or a load that could not be offered."""
+    """One row before it becomes text: a direction and class at a load, or a load that could not be offered."""
 
     run: DelayResult
     point: DelayPoint
@@ -50,12 +50,12 @@ class Figures:
     """What a table shows of each series."""
 
     title: str
-    wanted: Callable[[DelaySeries], Sequence[Figure]]
-    """Figures that decide on the unit; empty where the series has none of the table's."""
+    deciding: Callable[[DelaySeries], Sequence[Figure]]
+    """Figures that decide the unit; empty if the series has none of the table's figures."""
     columns: Callable[[str], tuple[Column, ...]]
-    """Given the unit."""
+    """The columns, given the unit."""
     cells: Callable[[DelaySeries, int], tuple[str, ...]]
-    """Given the nanoseconds of the unit."""
+    """The cells, given the nanoseconds of the unit."""
     note: str
 
 
@@ -76,7 +76,7 @@ def section(document: ResultDocument, runs: Sequence[DelayResult]) -> Section:
 def _latency_figures(first_tag_ns: int) -> Figures:
     return Figures(
         title="Latency (RFC 8219 section 7.2)",
-        wanted=lambda s: () if s.latency is None else (s.latency.typical_ns, s.latency.worst_case_ns),
+        deciding=lambda s: () if s.latency is None else (s.latency.typical_ns, s.latency.worst_case_ns),
         columns=lambda unit: (
             Column(heading=f"typical, {unit}\np1 {DASH} p99", strong=True),
             Column(heading=f"worst case, {unit}\np1 {DASH} p99", strong=True),
@@ -118,7 +118,7 @@ def _pdv_cells(series: DelaySeries, unit_ns: int) -> tuple[str, ...]:
 
 _PDV = Figures(
     title="Packet delay variation (RFC 8219 section 7.3.1)",
-    wanted=lambda s: () if s.pdv is None else (s.pdv.p999_offered_ns, s.delay_ns["minimum"]),
+    deciding=lambda s: () if s.pdv is None else (s.pdv.p999_offered_ns, s.delay_ns["minimum"]),
     columns=lambda unit: (
         Column(heading=f"PDV, {unit}\np1 {DASH} p99", strong=True),
         Column(heading=f"D minimum,\n{unit}"),
@@ -146,7 +146,7 @@ def _ipdv_cells(series: DelaySeries, unit_ns: int) -> tuple[str, ...]:
 
 _IPDV = Figures(
     title="Inter packet delay variation (RFC 8219 section 7.3.2)",
-    wanted=lambda s: () if s.ipdv is None else (s.ipdv.minimum_ns, s.ipdv.median_ns, s.ipdv.maximum_ns),
+    deciding=lambda s: () if s.ipdv is None else (s.ipdv.minimum_ns, s.ipdv.median_ns, s.ipdv.maximum_ns),
     columns=lambda unit: (
         Column(heading=f"D minimum,\n{unit}", strong=True),
         Column(heading=f"D median,\n{unit}", strong=True),
@@ -161,7 +161,7 @@ _IPDV = Figures(
 
 _ALL_FRAMES = Figures(
     title="Delay of all frames that came back correct",
-    wanted=lambda series: tuple(series.delay_ns[key] for key in DELAY_FIGURES),
+    deciding=lambda series: tuple(series.delay_ns[key] for key in DELAY_FIGURES),
     columns=lambda unit: (
         *(Column(heading=f"{percent_words(key)},\n{unit}", strong=key == "p50") for key in DELAY_FIGURES),
         Column(heading="frames"),
@@ -180,14 +180,14 @@ def _table(document: ResultDocument, runs: Sequence[DelayResult], figures: Figur
     lines = list(_lines(runs, figures))
     if not any(line.series is not None for line in lines):
         return None
-    shown = [figure for line in lines if line.series is not None for figure in figures.wanted(line.series)]
+    shown = [figure for line in lines if line.series is not None for figure in figures.deciding(line.series)]
     unit, unit_ns = unit_of_times(value for figure in shown for value in figure.values)
-    own, errors = figures.columns(unit), error_columns(document, unit)
+    shown_columns, errors = figures.columns(unit), error_columns(document, unit)
     rows = []
     for line in lines:
         known = (*traffic_cells(line.run, runs), _load_cell(line.point))
         if line.series is None:
-            rows.append((*known, line.run.direction, "not offered", *("",) * (len(own) + len(errors))))
+            rows.append((*known, line.run.direction, "not offered", *("",) * (len(shown_columns) + len(errors))))
             continue
         error = error_cells(
             document,
@@ -200,15 +200,15 @@ def _table(document: ResultDocument, runs: Sequence[DelayResult], figures: Figur
         way = way_cell(line.run, line.series.direction, line.series.class_)
         rows.append((*known, way, _repetitions(line.point), *figures.cells(line.series, unit_ns), *error))
     names = (*traffic_columns(runs), Column(heading="load,\nframes/s"), Column(heading="direction", numeric=False))
-    columns = (*names, Column(heading="repe-\ntitions"), *own, *errors)
+    columns = (*names, Column(heading="repe-\ntitions"), *shown_columns, *errors)
     return Table(title=figures.title, columns=columns, rows=tuple(rows), names=len(names) + 1, notes=(figures.note,))
 
 
 def _lines(runs: Sequence[DelayResult], figures: Figures) -> Iterator[Line]:
-    """Yield the rows of a table: all series with its figures, and loads that nothing is known about."""
+    """Yield the rows of a table: all series that have its figures, and loads about which nothing is known."""
     for run in runs:
         for point in run.points:
-            yield from (Line(run=run, point=point, series=s) for s in point.series if figures.wanted(s))
+            yield from (Line(run=run, point=point, series=s) for s in point.series if figures.deciding(s))
             if not point.series:
                 yield Line(run=run, point=point, series=None)
 
@@ -222,13 +222,13 @@ def _load_cell(point: DelayPoint) -> str:
 
 
 def _repetitions(point: DelayPoint) -> str:
-    """Valid repetitions, of how many if the Tester could not offer the load in some."""
+    """Number of valid repetitions, and the total if the Tester could not offer the load in some."""
     asked = point.repetitions + point.tester_limited
     return f"{point.repetitions}" if not point.tester_limited else f"{point.repetitions} of {asked}"
 
 
 def _figure(figure: Figure, unit_ns: int, why: str) -> str:
-    """Median, below it spread and dispersion; where a repetition lacks the figure, why there is none."""
+    """Median, with spread and dispersion below it; if a repetition lacks the figure, why there is none."""
     summary = figure.summary
     if summary is not None:
         spread = format_spread_in(summary.p1, summary.p99, unit_ns)
@@ -242,7 +242,7 @@ def _median(figure: Figure, unit_ns: int) -> str:
 
 
 def _tags_lost(series: DelaySeries, figure: Figure) -> str:
-    """The tags that were lost where a figure is missing: those of the worst such repetition."""
+    """The tags that were lost if a figure is missing: those of the worst such repetition."""
     if series.latency is None:
         return ""
     rows = zip(figure.values, series.latency.tags_lost, series.latency.tags, strict=True)
@@ -264,7 +264,7 @@ def _share_notes(runs: Sequence[DelayResult]) -> Iterator[str]:
 
 
 def clock_notes(runs: Sequence[DelayResult]) -> Iterator[str]:
-    """A sentence for each series with samples that cannot be: they are counted, and in no figure."""
+    """A sentence for each series with impossible samples: they are counted, but are in no figure."""
     for run in runs:
         for point in run.points:
             for series in point.series:
@@ -284,7 +284,7 @@ def clock_notes(runs: Sequence[DelayResult]) -> Iterator[str]:
 
 
 def delay_meaning(document: ResultDocument) -> str:
-    """Which latency of RFC 1242 a delay is, and what else is in it."""
+    """Which latency of RFC 1242 a delay is, and what else it contains."""
     stamps = "software" if document.clock is None else document.clock.timestamps
     received = {
         "software": "B just after the poll that returned the frame",
@@ -304,7 +304,7 @@ def delay_meaning(document: ResultDocument) -> str:
 
 
 def sentence(part: ReportPart, run: DelayResult) -> str:
-    """Return the delays at the first load that could be offered; all other loads are in the tables."""
+    """Return the delays at the first load that could be offered; the other loads are in the tables."""
     context = f"{context_of(part.document, run)}, {direction_label(run)}"
     point = next((point for point in run.points if point.series), None)
     if point is None:
@@ -318,7 +318,7 @@ def sentence(part: ReportPart, run: DelayResult) -> str:
 
 
 def _parts(run: DelayResult, point: DelayPoint) -> Iterator[str]:
-    """Say each metric of a load for each direction and class."""
+    """Give each metric of a load for each direction and class."""
     for series in point.series:
         where = run.way_word(series.direction)
         where = f"{where} {series.class_}" if run.mix.is_mixed else where

@@ -19,15 +19,15 @@ class Latency(Part):
     """Typical and worst case latency of the tagged frames (RFC 8219 section 7.2)."""
 
     first_tag_ns: int
-    """Frames are tagged from here on, counted from the start of sending."""
+    """Time from the start of sending after which frames are tagged."""
     tags: tuple[int, ...]
     """Tagged frames, one number for each repetition."""
     tags_lost: tuple[int, ...]
     """Tagged frames without a delay: lost, faulty, late or negative. They rank above every delay."""
     typical_ns: Figure
-    """Median over all tags; null where it falls on a lost one."""
+    """Median over all tags; null if it falls on a lost one."""
     worst_case_ns: Figure
-    """99.9th percentile over all tags; null where it falls on a lost one."""
+    """99.9th percentile over all tags; null if it falls on a lost one."""
 
 
 class DelayVariation(Part):
@@ -94,16 +94,16 @@ class DelaySeries(Part):
 
 
 class DelayPoint(Part):
-    """Delays at one load. `series` is empty where the Tester could not offer it."""
+    """Delays at one load. `series` is empty if the Tester could not offer it."""
 
     frames_per_second: int
     """Intended load of each direction."""
     share: Ratio | None
-    """Share of `throughput` that this load is; null where the campaign names frames per second."""
+    """This load as a share of `throughput`; null if the campaign gives frames per second."""
     throughput: int | None
     """Lowest throughput that a repetition with the same traffic found, frames/s."""
     throughput_limited_by: LimitedBy | None
-    """Unless it is the gateway, the gateway may do more than that."""
+    """What limited `throughput`; unless it is the gateway, the gateway may do more."""
     repetitions: int
     """Valid repetitions."""
     tester_limited: int
@@ -126,7 +126,7 @@ class DelayResult(RunResult):
         return min((point.frames_per_second for point in self.points if point.tester_limited), default=None)
 
     def own_quantities(self) -> Iterator[Quantity]:
-        """Return the figures of every load, direction and class; the headline is the first of the first load made."""
+        """Return the figures of every load, direction and class; the headline is the first of the first load."""
         first = next((number for number, point in enumerate(self.points) if point.series), 0)
         for number, point in enumerate(self.points):
             load = {"load_frames_per_second": point.frames_per_second}

@@ -42,14 +42,14 @@ PDV_PER_100000 = 99_900
 """RFC 8219 section 7.3.1: the 99.9th percentile."""
 
 BUCKETS_PER_OCTAVE = 8
-"""Of the published histogram of delay variation."""
+"""Buckets of the published histogram of delay variation."""
 
 
 def measure(trials: RunTrials) -> DelayResult:
     """Measure delays: in each repetition one trial at each load.
 
-    Shares are taken of the lowest throughput that any repetition of the same campaign found with the same traffic;
-    where there is none, the run is refused.
+    Shares refer to the lowest throughput that any repetition of the same campaign found with the same traffic; if there
+    is none, the run is refused.
     """
     campaign, cell = trials.campaign, trials.run.cell
     table = campaign.table(DelayTable)
@@ -68,13 +68,15 @@ def measure(trials: RunTrials) -> DelayResult:
     measured: list[list[Measured]] = [[] for _ in loads]
     tolerance = Fraction(0) if throughput is None else throughput.goal.loss_tolerance
     for repetition in trials.repetitions():
-        for load, made in zip(loads, measured, strict=True):
+        for load, trials_at_load in zip(loads, measured, strict=True):
             measure_step = trials.steps(
                 repetition, loss_tolerance=tolerance, connections_per_second=rate, form=delay_form(table, load)
             )
             step = Measure(frames_per_second=load.frames_per_second, duration_ns=table.sending_ns, purpose="load")
-            made.append(measure_step(step))
-    points = tuple(delay_point(table, load, made) for load, made in zip(loads, measured, strict=True))
+            trials_at_load.append(measure_step(step))
+    points = tuple(
+        delay_point(table, load, trials_at_load) for load, trials_at_load in zip(loads, measured, strict=True)
+    )
     return DelayResult(
         **trials.facts(),
         limited_by="tester" if any(point.tester_limited for point in points) else "gateway",
@@ -84,7 +86,7 @@ def measure(trials: RunTrials) -> DelayResult:
 
 
 def delay_loads(table: DelayTable, throughput: RateResult | None) -> tuple[DelayPoint, ...]:
-    """Return the loads of a run in the order of the file; empty if shares are wanted of a throughput of 0."""
+    """Return the loads of a run in the order of the file; empty if they are shares of a throughput of 0."""
     proven = 0 if throughput is None else throughput.proven
     limited_by = None if throughput is None else throughput.limited_by
     loads = []
@@ -110,7 +112,7 @@ def delay_loads(table: DelayTable, throughput: RateResult | None) -> tuple[Delay
 def delay_form(table: DelayTable, load: DelayPoint) -> TrialForm:
     """Return what the trials of a load record.
 
-    There are no more tags than frames for them: at so low a load every frame after `first_tag` has one.
+    There are never more tags than frames: at a very low load every frame after `first_tag` has one.
     """
     tags = None
     if table.has_latency:
@@ -138,7 +140,7 @@ def delay_point(table: DelayTable, load: DelayPoint, trials: Sequence[Measured])
 
 
 def coarse(histogram: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Gather buckets into wider ones whose width grows with the distance from 0; sums and signs stay."""
+    """Gather buckets into wider ones whose width grows with the distance from 0; sums and signs are kept."""
     gathered: Counter[int] = Counter()
     for ns, count in histogram:
         gathered[_middle(ns)] += count
@@ -245,7 +247,7 @@ def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:
-    """Yield what is done otherwise than RFC 8219 sections 7.2 and 7.3 say."""
+    """Yield deviations from RFC 8219 sections 7.2 and 7.3."""
     table = campaign.table(DelayTable)
     yield from _of_the_loads(table)
     yield from _of_the_trials(table)

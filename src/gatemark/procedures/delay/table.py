@@ -65,11 +65,11 @@ class DelayTable(ProcedureTable):
         return self.model_copy(update={"duration_ns": self.sending_ns})
 
     def left_out_of_documents(self) -> tuple[str, ...]:
-        """Leave out what has no effect where nothing is tagged, and is refused there."""
+        """Leave out what has no effect, and is refused, if nothing is tagged."""
         return () if self.has_latency else ("first_tag", "tags")
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """Loads that can be known, tags that fit, nothing without effect."""
+        """Check that loads can be known, tags fit and nothing is without effect."""
         for key, values in (("metrics", self.metrics), ("load", self.load)):
             if len(set(values)) < len(values):
                 yield problem(campaign, f"delay.{key}", "lists a value twice", "list each value once")
@@ -101,7 +101,7 @@ class DelayTable(ProcedureTable):
                 )
 
     def _tag_problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """The first tag lies within the trial, and a load that is known has frames for all tags."""
+        """Check that the first tag is within the trial, and that a known load has frames for all tags."""
         if self.first_tag_ns >= self.sending_ns:
             yield problem(
                 campaign,

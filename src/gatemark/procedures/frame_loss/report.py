@@ -22,7 +22,7 @@ NOT_OFFERED = "not offered: the Tester could not send this load"
 
 
 def section(document: ResultDocument, runs: Sequence[FrameLossResult]) -> Section:
-    """Return one table a run, a row a load, direction and class."""
+    """Return one table per run, with a row per load, direction and class."""
     tables = tuple(_table(document, run) for run in runs if run.points)
     return Section(title="Frame loss", lead=(MEANING,), tables=tables, notes=not_made(runs))
 
@@ -85,7 +85,7 @@ def _ceiling(document: ResultDocument, run: FrameLossResult, point: LossPoint) -
 
 
 def sentence(part: ReportPart, run: FrameLossResult) -> str:
-    """Return the highest loss, and the highest load without any."""
+    """Return the highest loss, and the highest load without loss."""
     measured = [point for point in run.points if point.losses]
     context = f"{context_of(part.document, run)}, {direction_label(run)}"
     skipped = len(run.points) - len(measured)
@@ -105,8 +105,8 @@ def plots(part: ReportPart, runs: Sequence[FrameLossResult]) -> Iterator[Plot]:
     """Yield loss against load, loss over time in the first trial at the highest lossy load, and the loads tried."""
     rows = part.document.rows()
     for run in runs:
-        own = [row for row in rows if row.quantity.run == run.number]
-        svg = plot_against(own, "load", name=f"frame loss against load, run {run.number}", places_min=1)
+        rows_of_run = [row for row in rows if row.quantity.run == run.number]
+        svg = plot_against(rows_of_run, "load", name=f"frame loss against load, run {run.number}", places_min=1)
         lossy = [
             trial for trial in part.valid_trials_of(run) if any(any(row.loss_by_slice) for row in trial.directions)
         ]

@@ -1,4 +1,4 @@
-"""The published result of the frame loss rate (RFC 2544 section 26.3): one point a load."""
+"""The published result of the frame loss rate (RFC 2544 section 26.3): one point per load."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ClassLoss(Part):
     reordered: tuple[int, ...]
     """Frames that arrived after one that was sent later."""
     longest_run: tuple[int, ...]
-    """Most frames of this class lost one after the other."""
+    """Most frames of this class lost in a row."""
 
     @property
     def forwarded(self) -> int:
@@ -52,7 +52,7 @@ class ClassLoss(Part):
 
 
 class LossPoint(Part):
-    """One load. `losses` is empty where the Tester could not offer it."""
+    """One load. `losses` is empty if the Tester could not offer it."""
 
     frames_per_second: int
     """Intended load of each direction."""
@@ -70,7 +70,7 @@ class FrameLossResult(RunResult):
     duration_ns: int
     """Sending time of the trials."""
     maximum: int | None
-    """Highest load, of which shares are taken; null if no load was tried."""
+    """Highest load, to which shares refer; null if no load was tried."""
     points: tuple[LossPoint, ...]
     """Highest load first."""
 

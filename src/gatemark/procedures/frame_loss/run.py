@@ -47,9 +47,9 @@ def measure(trials: RunTrials) -> FrameLossResult:
 def frame_loss_scan(campaign: Campaign, line_maximum: int | None, load_with_loss: int | None) -> Scan:
     """Return the loads of a frame loss measurement, highest first (RFC 2544 section 26.3).
 
-    A list of rates is tried whole. Otherwise the loads fall from the maximum by one step each, until two successive
-    trials without loss. The maximum is by default that of the line; where there is none, it is `load_with_loss`. Raises
-    ConfigError if a share of a line rate is asked for that is not known, and if nothing says with which load to begin.
+    All rates of a list are tried. Otherwise the loads fall from the maximum by one step each, until two successive
+    trials have no loss. By default the maximum is that of the line, or `load_with_loss` if there is none. Raises
+    ConfigError if a share of an unknown line rate is asked for, or if nothing says with which load to begin.
     """
     table = campaign.table(FrameLossTable)
     if table.rates is not None:
@@ -81,7 +81,7 @@ def frame_loss_scan(campaign: Campaign, line_maximum: int | None, load_with_loss
 def load_with_loss(throughput: RateResult | None) -> int | None:
     """Return a load at which a gateway loses frames: twice the highest throughput of any repetition.
 
-    Where none of them found any, it is the highest load that they tried. None if no throughput was measured.
+    If none of them found any, it is the highest load that they tried. None if no throughput was measured.
     """
     if throughput is None:
         return None
@@ -100,7 +100,7 @@ def scan_once(scan: Scan, measure_step: MeasureStep) -> tuple[Measured, ...]:
 def loss_points(repetitions: Iterable[Sequence[Measured]]) -> tuple[LossPoint, ...]:
     """Gather all repetitions load by load, highest load first.
 
-    A load that no repetition could offer validly stays in the result as not measurable: it says where the Tester ends.
+    A load that no repetition could offer validly stays in the result as not measurable: it shows the Tester's limit.
     """
     by_load: dict[int, list[Measured]] = {}
     for repetition in repetitions:
@@ -148,7 +148,7 @@ def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:
-    """Yield what is done otherwise than RFC 2544 section 26.3 says."""
+    """Yield deviations from RFC 2544 section 26.3."""
     table = campaign.table(FrameLossTable)
     if table.rates is not None:
         yield Deviation(

@@ -28,18 +28,21 @@ class FrameLossTable(ProcedureTable):
         description="first load, in frames/s per direction or % of line rate; default: 100%, without a line: twice the"
         " throughput that the campaign measures",
     )
-    step: Step = Field(default_factory=lambda: Fraction(1, 10), description="each load is so much of maximum lower")
+    step: Step = Field(
+        default_factory=lambda: Fraction(1, 10),
+        description="step from each load to the next lower one, as a share of maximum",
+    )
 
     def phase_two_ns(self, campaign: Campaign) -> int:
         """Return the sending time of its trials."""
         return campaign.trial.duration_ns
 
     def left_out_of_documents(self) -> tuple[str, ...]:
-        """Leave out what has no effect beside a list of rates, and is refused there."""
+        """Leave out what has no effect, and is refused, with a list of rates."""
         return () if self.rates is None else ("maximum", "step")
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """No key that another one overrides, no load twice."""
+        """Check that no key overrides another and no load is listed twice."""
         if self.rates is None:
             return
         for key in ("maximum", "step"):

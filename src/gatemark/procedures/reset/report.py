@@ -32,7 +32,7 @@ MEANING = (
 
 
 def section(document: ResultDocument, runs: Sequence[ResetResult]) -> Section:
-    """Return the table of all runs, a row a direction and class."""
+    """Return the table of all runs, with a row per direction and class."""
     del document
     rows = tuple(_row(run, series, runs) for run in runs for series in run.series)
     names = (*traffic_columns(runs), Column(heading="direction", numeric=False))
@@ -87,7 +87,7 @@ def _range(values: Sequence[int]) -> str:
 
 
 def sentence(part: ReportPart, run: ResetResult) -> str:
-    """Return how long the gateway was away after a reset."""
+    """Return how long the gateway forwarded nothing after a reset."""
     context = f"{context_of(part.document, run)}, {direction_label(run)}"
     words = "; ".join(_words(run, series) for series in run.series)
     return f"Reset ({run.kind}) at {format_count(run.frames_per_second)} frames/s: {words}; {context}."

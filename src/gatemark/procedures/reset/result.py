@@ -15,12 +15,12 @@ from gatemark.results.run import RunResult
 from gatemark.stats.summary import Number, number
 
 BEGAN_ERROR_NS = 10_000_000
-"""How exactly it is known when a reset began: the engine's word on its time takes some milliseconds to arrive, and the
-first frame is due some milliseconds after that time begins."""
+"""How exactly the start of a reset is known: the engine's message about its time takes some milliseconds to arrive, and
+the first frame is due some milliseconds after that time begins."""
 
 
 class ResetSeries(Part):
-    """Reset as one direction and class saw it; a tuple has one value for each valid repetition."""
+    """Effect of a reset on one direction and class; a tuple has one value for each valid repetition."""
 
     direction: OneWay
     class_: TrafficClass
@@ -28,25 +28,25 @@ class ResetSeries(Part):
     """Sending time of each trial; with `offered` it gives the rate of this class."""
     offered: tuple[int, ...]
     undelivered: tuple[int, ...]
-    """Frames that did not come back as a correct gateway would deliver them: lost, late or faulty."""
+    """Frames that did not come back as a correct gateway delivers them: lost, late or faulty."""
     faulty: tuple[int, ...]
     """Frames among them that came back wrong or late."""
     longest_run: tuple[int, ...]
-    """Most frames of this class lost one after the other."""
+    """Most frames of this class lost in a row."""
     first_loss_ns: tuple[int | None, ...]
     """When the first frame that never arrived was due; null if all arrived, correct or not."""
     last_loss_ns: tuple[int | None, ...]
     """When the last one was due."""
     outcomes: tuple[Outcome, ...]
     lost_before: bool
-    """A frame was lost before the reset began: then not every loss is of the reset."""
+    """A frame was lost before the reset began: then not every loss is due to the reset."""
 
     @computed_field
     @property
     def reset_by_loss_ns(self) -> Figure:
         """Frames undelivered / rate offered (RFC 6201 section 4, frame loss method), rounded down.
 
-        Where the gateway did not recover, the reset lasts at least that long.
+        If the gateway did not recover, the reset lasts at least that long.
         """
         return Figure.of(
             [
@@ -80,15 +80,15 @@ class ResetSeries(Part):
 
 
 class ResetResult(RunResult):
-    """How long the gateway forwards nothing after it was reset."""
+    """How long the gateway forwards nothing after a reset."""
 
     procedure: Literal["reset"] = "reset"
     kind: Literal["software"]
     """What was reset."""
     frames_per_second: int | None = None
-    """Load; null where none is known that passes."""
+    """Load; null if no load is known that passes."""
     throughput_measured: bool
-    """Whether the load is the lowest throughput that any repetition of the campaign found; else the file names it."""
+    """Whether the load is the lowest throughput that any repetition of the campaign found, not that of the file."""
     before_ns: int
     """Sending time before the reset was due."""
     observe_ns: int
@@ -98,7 +98,7 @@ class ResetResult(RunResult):
     tester_limited: int = 0
     """Repetitions in which the Tester could not offer the load."""
     began_ns: tuple[int, ...] = ()
-    """When the command of the reset was started, within some milliseconds."""
+    """When the reset command was started, within some milliseconds."""
     took_ns: tuple[int, ...] = ()
     """How long that command took; the gateway may have needed longer, or less."""
     series: tuple[ResetSeries, ...] = ()

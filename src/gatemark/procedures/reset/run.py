@@ -1,7 +1,7 @@
-"""Reset: how long the gateway forwards nothing after it was reset (RFC 2544 section 26.6, RFC 6201 section 4).
+"""Reset: how long the gateway forwards nothing after a reset (RFC 2544 section 26.6, RFC 6201 section 4).
 
 Frames are offered at the throughput, and the gateway is reset while they are sent. Each direction has its own result:
-behind a gateway that keeps state, the reverse direction cannot recover before there are new outbound frames.
+with a gateway that keeps state, the reverse direction cannot recover before there are new outbound frames.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class ResetPlan:
 
 
 def measure(trials: RunTrials) -> ResetResult:
-    """Measure the reset time at the load of the file, else at the lowest throughput found.
+    """Measure the reset time at the load of the file, otherwise at the lowest throughput found.
 
-    Refused where no load is known that passes, and where the Tester cannot offer it.
+    Refused if no load is known that passes, or if the Tester cannot offer it.
     """
     campaign, cell = trials.campaign, trials.run.cell
     table = campaign.table(ResetTable)
@@ -74,22 +74,22 @@ def measure(trials: RunTrials) -> ResetResult:
         return ResetResult(**trials.facts(), **known, limited_by=refusal.limited_by, refused=refusal.reason)
     plan = ResetPlan(load=load, before_ns=table.before_ns, observe_ns=table.observe_ns, period=cell.mix.n)
     rate = rate_before(campaign, cell, trials.earlier, phase_two_ns=plan.measure.duration_ns)
-    made = [
+    measured = [
         trials.steps(repetition, connections_per_second=rate, form=plan.form)(plan.measure)
         for repetition in trials.repetitions()
     ]
-    valid = [trial.valid for trial in made if trial.valid is not None and trial.valid.reset is not None]
+    valid = [trial.valid for trial in measured if trial.valid is not None and trial.valid.reset is not None]
     refused = None
     if not valid:
-        refused = f"the Tester cannot offer {load} frames/s: {problems_of(made[-1])}; {SELF_TEST}"
+        refused = f"the Tester cannot offer {load} frames/s: {problems_of(measured[-1])}; {SELF_TEST}"
     return ResetResult(
         **trials.facts(),
         **known,
-        limited_by="tester" if len(valid) < len(made) else "gateway",
+        limited_by="tester" if len(valid) < len(measured) else "gateway",
         refused=refused,
         frames_per_second=load,
         repetitions=len(valid),
-        tester_limited=len(made) - len(valid),
+        tester_limited=len(measured) - len(valid),
         began_ns=tuple(trial.reset.began_ns for trial in valid if trial.reset is not None),
         took_ns=tuple(trial.reset.took_ns for trial in valid if trial.reset is not None),
         series=reset_series(plan, valid),
@@ -149,7 +149,7 @@ def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:
-    """Yield what is done otherwise than RFC 6201 section 4 says; a software reset is not all of it."""
+    """Yield deviations from RFC 6201 section 4; a software reset is not all of it."""
     table = campaign.table(ResetTable)
     yield Deviation(
         sentence="Only a software reset is measured, no reset of hardware and no power interruption"

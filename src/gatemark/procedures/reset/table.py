@@ -41,7 +41,7 @@ class ResetTable(ProcedureTable):
         return self.before_ns + self.observe_ns
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """The load is known, and a loop-back has nothing to be reset."""
+        """Check that the load is known, and that there is a gateway to reset, unlike in a loop-back."""
         yield from base_load_problems(campaign, self.key, self.load)
         yield from length_problems(campaign, self.key, self.phase_two_ns(campaign))
         control = campaign.gateway.control
@@ -56,7 +56,7 @@ class ResetTable(ProcedureTable):
             )
 
     def complete_problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """What the recipe must have a command for."""
+        """Check that the recipe has the command."""
         if campaign.bed.has_recipe and "reset" not in campaign.actions:
             yield problem(
                 campaign,

@@ -30,7 +30,7 @@ MEANING = (
 
 
 def section(document: ResultDocument, runs: Sequence[SystemRecoveryResult]) -> Section:
-    """Return the table of all runs, a row a direction and class."""
+    """Return the table of all runs, with a row per direction and class."""
     del document
     rows = tuple(_row(run, series, runs) for run in runs for series in run.series)
     names = (*traffic_columns(runs), Column(heading="direction", numeric=False))
@@ -70,7 +70,7 @@ def _row(run: SystemRecoveryResult, series: RecoverySeries, runs: Sequence[Syste
 
 
 def sentence(part: ReportPart, run: SystemRecoveryResult) -> str:
-    """Return how long frames went on being lost after the overload."""
+    """Return how long frames were still lost after the overload."""
     context = f"{context_of(part.document, run)}, {direction_label(run)}"
     words = "; ".join(_words(run, series) for series in run.series)
     return (

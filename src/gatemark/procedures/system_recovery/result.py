@@ -27,8 +27,8 @@ class RecoverySeries(Part):
     """Frames that came back wrong or late. Their place in the trial is not known: see `Outcome`."""
     outcomes: tuple[Outcome, ...]
     recovery_ns: tuple[int | None, ...]
-    """B - A: from the fall of the load to the time when the last frame that was lost was due; 0 if none was lost after
-    the fall; null unless recovered."""
+    """B - A: from the fall of the load to the time when the last lost frame was due; 0 if none was lost after the fall;
+    null unless recovered."""
     last_loss_before_ns: tuple[int | None, ...]
     """How long before the fall of the load the last lost frame was due; null if a frame was lost after the fall."""
 
@@ -47,9 +47,9 @@ class SystemRecoveryResult(RunResult):
 
     procedure: Literal["system_recovery"] = "system_recovery"
     throughput: int | None = None
-    """What the overload is a share of: the median that the campaign found, or the load that the file names."""
+    """What the overload is a share of: the median that the campaign found, or the load that the file gives."""
     throughput_measured: bool
-    """Whether the campaign measures it; else the campaign file names it."""
+    """Whether the campaign measures it; otherwise the campaign file gives it."""
     overload: int | None = None
     overload_ns: int
     """Sending time of the overload."""

@@ -1,6 +1,6 @@
 """System recovery: how long frames are still lost after an overload has ended (RFC 2544 section 26.5).
 
-The load falls at time A. B is when the last of the frames that were lost was due; the recovery time is B - A.
+The load falls at time A. The last lost frame was due at time B; the recovery time is B - A.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RecoveryPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Observed:
-    """What one class of frames of one repetition tells."""
+    """What one class of frames of one repetition shows."""
 
     outcome: Outcome
     recovery_ns: int | None = None
@@ -71,8 +71,8 @@ class _Observed:
 def measure(trials: RunTrials) -> SystemRecoveryResult:
     """Measure the recovery time from an overload.
 
-    Refused where no overload is possible or known, where the Tester cannot offer it, and where no frame was lost at it:
-    then it was no overload.
+    Refused if no overload is possible or known, if the Tester cannot offer it, or if no frame was lost at it: then it
+    was no overload.
     """
     campaign, cell = trials.campaign, trials.run.cell
     table = campaign.table(SystemRecoveryTable)
@@ -87,22 +87,22 @@ def measure(trials: RunTrials) -> SystemRecoveryResult:
             **trials.facts(), **known, limited_by=plan.limited_by, refused=plan.reason, throughput=table.load
         )
     rate = rate_before(campaign, cell, trials.earlier, phase_two_ns=plan.measure.duration_ns)
-    made = [
+    measured = [
         trials.steps(repetition, connections_per_second=rate, form=plan.form)(plan.measure)
         for repetition in trials.repetitions()
     ]
-    reports = [trial.report for trial in made if trial.report is not None]
+    reports = [trial.report for trial in measured if trial.report is not None]
     series = recovery_series(plan, reports)
     return SystemRecoveryResult(
         **trials.facts(),
         **known,
-        limited_by="tester" if len(reports) < len(made) else "gateway",
-        refused=_no_recovery(plan, series, made),
+        limited_by="tester" if len(reports) < len(measured) else "gateway",
+        refused=_no_recovery(plan, series, measured),
         throughput=plan.throughput,
         overload=plan.overload,
         recovery_load=plan.step.frames_per_second,
         repetitions=len(reports),
-        tester_limited=len(made) - len(reports),
+        tester_limited=len(measured) - len(reports),
         series=series,
     )
 
@@ -133,12 +133,12 @@ def recovery_plan(trials: RunTrials, table: SystemRecoveryTable) -> RecoveryPlan
     )
 
 
-def _no_recovery(plan: RecoveryPlan, series: Sequence[RecoverySeries], made: Sequence[Measured]) -> str | None:
-    """Say why there is no recovery time in any repetition; None if there is one, or one was looked for."""
+def _no_recovery(plan: RecoveryPlan, series: Sequence[RecoverySeries], measured: Sequence[Measured]) -> str | None:
+    """Say why no recovery time was measured; None unless every trial was invalid or without loss."""
     load = f"the overload of {plan.overload} frames/s"
     if not series:
-        return f"the Tester cannot offer {load}: {problems_of(made[-1])}; {SELF_TEST}"
-    if {outcome for one in series for outcome in one.outcomes} == {"no_loss"}:
+        return f"the Tester cannot offer {load}: {problems_of(measured[-1])}; {SELF_TEST}"
+    if {outcome for direction in series for outcome in direction.outcomes} == {"no_loss"}:
         return f"no frame was lost at {load}, so it was no overload"
     return None
 
@@ -160,18 +160,18 @@ def _series(plan: RecoveryPlan, direction: str, class_: str, reports: Sequence[T
             "offered": [c.offered for c in counts],
             "lost": [c.lost for c in counts],
             "faulty": [c.faulty + c.late for c in counts],
-            "outcomes": [one.outcome for one in observed],
-            "recovery_ns": [one.recovery_ns for one in observed],
-            "last_loss_before_ns": [one.last_loss_before_ns for one in observed],
+            "outcomes": [recovery.outcome for recovery in observed],
+            "recovery_ns": [recovery.recovery_ns for recovery in observed],
+            "last_loss_before_ns": [recovery.last_loss_before_ns for recovery in observed],
         }
     )
 
 
 def observe(plan: RecoveryPlan, counts: Counts, frames: int) -> _Observed:
-    """Return what one class of frames tells; `frames` are those of its direction.
+    """Return what one class of frames shows; `frames` are those of its direction.
 
-    The report names the first and the last frame that was lost, but no place of a frame that came back faulty or late:
-    such a frame may have come after the last one lost.
+    The report names the first and the last lost frame, but not the place of a frame that came back faulty or late: such
+    a frame may have come after the last lost one.
     """
     step, loss, has_faulty = plan.step, counts.loss, counts.faulty + counts.late > 0
     before = frames_in(plan.overload, step.after_ns)
@@ -196,7 +196,7 @@ def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:
-    """Yield what is done otherwise than RFC 2544 section 26.5 says."""
+    """Yield deviations from RFC 2544 section 26.5."""
     table = campaign.table(SystemRecoveryTable)
     if table.overload != defaults.OVERLOAD:
         share = format_ratio(table.overload)

@@ -42,7 +42,7 @@ class SystemRecoveryTable(ProcedureTable):
         return self.duration_ns + self.observe_ns
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """An overload is more than the throughput, and that is known."""
+        """Check that the overload is more than the throughput, and that the throughput is known."""
         yield from base_load_problems(campaign, self.key, self.load)
         if self.overload <= 1:
             yield problem(

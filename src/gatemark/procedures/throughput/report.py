@@ -32,8 +32,8 @@ def section(document: ResultDocument, runs: Sequence[ThroughputResult]) -> Secti
     """Return the table of all runs."""
     numbers = {run.number for run in runs}
     tables = tuple(
-        rate_table(f"{name[:1].upper()}{name[1:]}", [one for one in found if one[1].number in numbers])
-        for (name, unit), found in searched([document]).items()
+        rate_table(f"{name[:1].upper()}{name[1:]}", [row for row in rows if row[1].number in numbers])
+        for (name, unit), rows in searched([document]).items()
         if unit == ThroughputResult.unit
     )
     notes = (*ceiling_notes(document), *no_self_test(document), *not_made(runs), COLUMNS)

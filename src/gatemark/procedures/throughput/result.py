@@ -21,7 +21,7 @@ class ThroughputResult(RateResult):
     @computed_field
     @property
     def rate_per_direction(self) -> Summary | None:
-        """Only where every repetition has a measured lower bound: never for a Tester-limited run."""
+        """Only if every repetition has a measured lower bound: never for a Tester-limited run."""
         return self.rate
 
     @computed_field
@@ -35,7 +35,7 @@ class ThroughputResult(RateResult):
 
     @property
     def is_tolerant(self) -> bool:
-        """Whether lost frames are tolerated: then it is no RFC 2544 throughput."""
+        """Whether lost frames are tolerated: then it is not an RFC 2544 throughput."""
         return self.goal.loss_tolerance > 0
 
     def own_quantities(self) -> Iterator[Quantity]:
@@ -56,7 +56,7 @@ class ThroughputResult(RateResult):
         )
 
     def _goal_coordinates(self) -> dict[str, Coordinate]:
-        """Return what makes a frame count as delivered, where it is not what RFC 2544 says."""
+        """Return what makes a frame count as delivered, if it differs from RFC 2544."""
         where: dict[str, Coordinate] = {}
         if self.is_tolerant:
             where["loss_tolerance"] = str(self.goal.loss_tolerance)

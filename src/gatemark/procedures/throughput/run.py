@@ -35,11 +35,11 @@ from gatemark.trial.form import TrialForm
 from gatemark.units import NANOSECONDS_PER_SECOND, LineShare, format_duration_ns, format_ratio
 
 ASSUMED_CAPACITIES_PERCENT = (90, 50, 8)
-"""MLRsearch is estimated for gateways that forward all, or this much of the maximum."""
+"""MLRsearch is estimated for gateways that forward everything, or these shares of the maximum."""
 
 
 def measure(trials: RunTrials) -> ThroughputResult:
-    """Search once in each repetition; an open-ended search begins where those before it found their maximum."""
+    """Search once in each repetition; an open-ended search begins where earlier ones found their maximum."""
     campaign, cell = trials.campaign, trials.run.cell
     table = campaign.table(ThroughputTable)
     goal = throughput_goal(campaign, trials.line_maximum)
@@ -72,8 +72,8 @@ def measure(trials: RunTrials) -> ThroughputResult:
 def throughput_goal(campaign: Campaign, line_maximum: int | None) -> Goal:
     """Return what a search looks for.
 
-    Raises ConfigError if a share of a line rate is asked for that is not known, or if the loads contradict each other
-    at this frame size.
+    Raises ConfigError if a share of an unknown line rate is asked for, or if the loads contradict each other at this
+    frame size.
     """
     table = campaign.table(ThroughputTable)
     search_duration_ns = min(table.search_duration_ns, campaign.trial.duration_ns)
@@ -93,7 +93,7 @@ def throughput_goal(campaign: Campaign, line_maximum: int | None) -> Goal:
 def search_once(goal: Goal, measure_step: MeasureStep, *, search: Literal["binary", "mlrsearch"]) -> SearchResult:
     """Search once. The only effects are those of `measure_step`, which must judge with `goal.loss_tolerance`."""
     if search == "mlrsearch":
-        from gatemark.search import multiple_loss_ratio  # takes 0.2 s to load: only who searches with it pays
+        from gatemark.search import multiple_loss_ratio  # slow to load: only a search that uses it pays for that
 
         return multiple_loss_ratio.search(goal, lambda step: measure_step(step).observation)
     return binary.search(goal, lambda step: measure_step(step).observation)
@@ -113,7 +113,7 @@ def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost
 
 @lru_cache
 def _mlrsearch(goal: Goal, waits_ns: int) -> LeastAndMost:
-    """Return the least and the most work of one search, tried on gateways that forward the same in each trial."""
+    """Return the least and the most work of one search, tried on gateways that always forward the same rate."""
     capacities = [goal.maximum, *(goal.maximum * percent // 100 for percent in ASSUMED_CAPACITIES_PERCENT)]
     buffers = (0, goal.maximum * ASSUMED_BUFFER_NS // NANOSECONDS_PER_SECOND)
     return least_and_most(
@@ -128,8 +128,8 @@ def _mlrsearch(goal: Goal, waits_ns: int) -> LeastAndMost:
 def _open_ended(goal: Goal, search: Literal["binary", "mlrsearch"], waits_ns: int, repetitions: int) -> LeastAndMost:
     """Return the least and the most work of searches that find their maximum; later repetitions begin where it was.
 
-    They are tried on gateways that fail at the first load, or forward just less than two of those that follow, up to
-    the assumed end.
+    They are tried on gateways that fail at the first load, or that forward just less than one of two of the following
+    loads, up to the assumed end.
     """
     confirmations = Work()
     if search == "binary" and goal.search_duration_ns != goal.trial_duration_ns:
@@ -154,7 +154,7 @@ def _work_of(steps: Sequence[Measure], waits_ns: int) -> Work:
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:
-    """Yield what is done otherwise than RFC 2544 sections 20 and 26.1 say."""
+    """Yield deviations from RFC 2544 sections 20 and 26.1."""
     table = campaign.table(ThroughputTable)
     if table.loss_tolerance > 0:
         yield Deviation(

@@ -51,7 +51,7 @@ class ThroughputTable(ProcedureTable):
 
     @property
     def is_open_ended(self) -> bool:
-        """Whether the highest rate is left to the line, or to the search."""
+        """Whether the line or the search determines the highest rate."""
         return self.maximum is None
 
     @property
@@ -64,7 +64,7 @@ class ThroughputTable(ProcedureTable):
         return campaign.trial.duration_ns
 
     def estimate_assumptions(self) -> Iterator[str]:
-        """Say for which gateways MLRsearch is estimated."""
+        """Say which gateways MLRsearch is estimated for."""
         if self.search == "mlrsearch":
             kept = format_duration_ns(ASSUMED_BUFFER_NS)
             yield f"at most, if the gateway keeps no more than {kept} of frames; MLRsearch needs longer for others"
@@ -77,7 +77,7 @@ class ThroughputTable(ProcedureTable):
         return self.model_copy(update={"search_duration_ns": shorter})
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:
-        """Bounds in order, resolution below the maximum, trials of a search no longer than those that confirm it."""
+        """Check that bounds are in order, the resolution is below the maximum and search trials are not too long."""
         yield from interval_problems(
             campaign, self.key, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution
         )
