@@ -235,9 +235,10 @@ def test_two_runs_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     for folder in folders:
         folder.mkdir()
     with running(folders[0]) as first, running(folders[1]) as second:
+        names = []
         for under_way in (first, second):
             under_way.wait_for_trials(1)
-        names = [first.name, second.name]
+            names.append(under_way.name)
         first.process.send_signal(signal.SIGTERM)
         assert first.end().status == 130
         assert second.end().status in (0, 1)
