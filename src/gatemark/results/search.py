@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal
 
 from pydantic import computed_field
@@ -69,27 +69,45 @@ class RateResult(RunResult):
     @property
     def lower_bound(self) -> int | None:
         """Smallest load that passed over the repetitions; null unless one passed in each."""
-        bounds = [search.lower_bound for search in self.repetitions if search.lower_bound is not None]
-        return min(bounds) if bounds and len(bounds) == len(self.repetitions) else None
+        return lowest_pass([search.lower_bound for search in self.repetitions])
 
     @computed_field
     @property
     def upper_bound(self) -> int | None:
         """Largest load that failed over the repetitions."""
-        bounds = (search.upper_bound for search in self.repetitions if search.upper_bound is not None)
-        return max(bounds, default=None)
+        return highest_failure(search.upper_bound for search in self.repetitions)
 
     @computed_field
     @property
     def tester_limited_at(self) -> int | None:
         """Lowest load at which the Tester was the limit."""
-        limits = (search.tester_limited_at for search in self.repetitions if search.tester_limited_at is not None)
-        return min(limits, default=None)
+        return lowest_limit(search.tester_limited_at for search in self.repetitions)
 
     @property
     def lowest_tester_limit(self) -> int | None:
         """Lowest load at which the Tester was the limit."""
         return self.tester_limited_at
+
+
+def lowest_pass(bounds: Sequence[int | None]) -> int | None:
+    """Return the smallest of the values that passed, one for each repetition; None unless one passed in each."""
+    passed = [bound for bound in bounds if bound is not None]
+    return min(passed) if passed and len(passed) == len(bounds) else None
+
+
+def highest_failure(bounds: Iterable[int | None]) -> int | None:
+    """Return the largest of the values that failed in any repetition; None if none failed."""
+    return max((bound for bound in bounds if bound is not None), default=None)
+
+
+def lowest_limit(limits: Iterable[int | None]) -> int | None:
+    """Return the smallest value at which the Tester was the limit in any repetition; None if it never was."""
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def measured_alike(kinds: Iterable[Kind]) -> bool:
+    """Whether every search ended at a value that passed, and all in the same way: at a limit or at the maximum."""
+    return set(kinds) in ({"found"}, {"maximum_passed"})
 
 
 def limited_by(kinds: Sequence[Kind]) -> LimitedBy:

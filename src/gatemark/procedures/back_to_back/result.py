@@ -11,6 +11,7 @@ from pydantic import computed_field
 
 from gatemark.results.quantity import Quantity
 from gatemark.results.run import RunResult
+from gatemark.results.search import lowest_limit
 from gatemark.search.burst import BurstResult
 from gatemark.stats.summary import Number, number
 from gatemark.units import NANOSECONDS_PER_SECOND
@@ -114,8 +115,7 @@ class BackToBackResult(RunResult):
     @property
     def lowest_tester_limit(self) -> int | None:
         """Shortest burst that the Tester could not send, frames."""
-        limits = (burst.tester_limited_at for burst in self.bursts if burst.tester_limited_at is not None)
-        return min(limits, default=None)
+        return lowest_limit(burst.tester_limited_at for burst in self.bursts)
 
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the burst and both buffer times; `median` is empty, because the RFCs ask for averages here."""

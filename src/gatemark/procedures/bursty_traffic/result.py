@@ -11,7 +11,7 @@ from pydantic import computed_field
 from gatemark.results.part import LimitedBy, Part
 from gatemark.results.quantity import Quantity
 from gatemark.results.run import RunResult
-from gatemark.results.search import limited_by
+from gatemark.results.search import highest_failure, limited_by, lowest_limit, lowest_pass, measured_alike
 from gatemark.search.goal import SearchResult
 from gatemark.stats.summary import Number, Summary, number
 from gatemark.units import NANOSECONDS_PER_SECOND
@@ -35,7 +35,7 @@ class BurstSize(Part):
     @property
     def is_measured(self) -> bool:
         """Whether every repetition found a gap, all in the same way."""
-        return {search.kind for search in self.repetitions} in ({"found"}, {"maximum_passed"})
+        return measured_alike(search.kind for search in self.repetitions)
 
     @computed_field
     @property
@@ -61,19 +61,17 @@ class BurstSize(Part):
     @property
     def lower_bound(self) -> int | None:
         """Highest load that passed in every repetition, frames/s."""
-        bounds = [search.lower_bound for search in self.repetitions if search.lower_bound is not None]
-        return min(bounds) if bounds and len(bounds) == len(self.repetitions) else None
+        return lowest_pass([search.lower_bound for search in self.repetitions])
 
     @property
     def upper_bound(self) -> int | None:
         """Highest load that failed in any repetition, frames/s."""
-        return max((search.upper_bound for search in self.repetitions if search.upper_bound is not None), default=None)
+        return highest_failure(search.upper_bound for search in self.repetitions)
 
     @property
     def tester_limited_at(self) -> int | None:
         """Lowest load at which the Tester was the limit, frames/s."""
-        limits = (search.tester_limited_at for search in self.repetitions if search.tester_limited_at is not None)
-        return min(limits, default=None)
+        return lowest_limit(search.tester_limited_at for search in self.repetitions)
 
 
 class BurstyTrafficResult(RunResult):
@@ -92,7 +90,7 @@ class BurstyTrafficResult(RunResult):
     @property
     def lowest_tester_limit(self) -> int | None:
         """Lowest load at which the Tester was the limit, frames/s."""
-        return min((size.tester_limited_at for size in self.sizes if size.tester_limited_at is not None), default=None)
+        return lowest_limit(size.tester_limited_at for size in self.sizes)
 
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the gap of each burst size; that of the largest bursts is the headline of the run."""

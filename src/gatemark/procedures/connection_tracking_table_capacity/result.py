@@ -10,6 +10,7 @@ from pydantic import computed_field
 from gatemark.results.part import Part, Ratio
 from gatemark.results.quantity import Quantity
 from gatemark.results.run import RunResult
+from gatemark.results.search import highest_failure, lowest_pass, measured_alike
 from gatemark.search.goal import Kind, SearchResult
 from gatemark.stats.summary import Summary
 
@@ -138,8 +139,7 @@ class CapacityResult(RunResult):
     @property
     def capacity(self) -> Summary | None:
         """C over the repetitions, only if all of them found it in the same way: never for a Tester-limited run."""
-        kinds = {search.kind for search in self.repetitions}
-        if kinds & {"tester_limited", "nothing_passes"} or ("maximum_passed" in kinds and len(kinds) > 1):
+        if not measured_alike(search.kind for search in self.repetitions):
             return None
         return _summary_of(search.lower_bound for search in self.repetitions)
 
@@ -147,14 +147,13 @@ class CapacityResult(RunResult):
     @property
     def lower_bound(self) -> int | None:
         """Fewest connections stored in any repetition; null unless each stored some."""
-        bounds = [search.lower_bound for search in self.repetitions if search.lower_bound is not None]
-        return min(bounds) if bounds and len(bounds) == len(self.repetitions) else None
+        return lowest_pass([search.lower_bound for search in self.repetitions])
 
     @computed_field
     @property
     def upper_bound(self) -> int | None:
         """Most connections in any repetition that were not stored."""
-        return max((s.upper_bound for s in self.repetitions if s.upper_bound is not None), default=None)
+        return highest_failure(search.upper_bound for search in self.repetitions)
 
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the capacity and the safe rates."""
