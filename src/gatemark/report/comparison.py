@@ -40,6 +40,10 @@ WHAT = (
 """Coordinates that must be equal for two figures to be the same measurement."""
 
 
+_Rates = tuple[ResultDocument, Sequence[Row]]
+"""A campaign with its rates that the gateway limits."""
+
+
 def headline_rows(documents: Sequence[ResultDocument]) -> dict[tuple[str, str], list[Row]]:
     """Return the headline quantities of the runs, by name and unit of the quantity."""
     tables: dict[tuple[str, str], list[Row]] = {}
@@ -197,11 +201,10 @@ def share_rows(documents: Sequence[ResultDocument]) -> Iterator[tuple[str, ...]]
     the cost of translation. Otherwise it is the first campaign of the same technology with the same number of cores.
     Rates that the gateway did not limit have no share.
     """
-    for document in documents:
-        for row in document.rows():
-            if not _is_rate(row.quantity):
-                continue
-            reference = _reference(documents, document, row)
+    rates = [(document, [row for row in document.rows() if _is_rate(row.quantity)]) for document in documents]
+    for document, rows in rates:
+        for row in rows:
+            reference = _reference(rates, document, row)
             if reference is None:
                 continue
             share = 100 * Fraction(row.quantity.median or 0) / Fraction(reference.quantity.median or 1)
@@ -215,14 +218,14 @@ def share_rows(documents: Sequence[ResultDocument]) -> Iterator[tuple[str, ...]]
             )
 
 
-def _reference(documents: Sequence[ResultDocument], document: ResultDocument, row: Row) -> Row | None:
+def _reference(rates: Sequence[_Rates], document: ResultDocument, row: Row) -> Row | None:
     """Return the figure that a rate is compared with; None if there is no other."""
-    equal = [other for other in documents if other.gateway.cores == document.gateway.cores]
-    routers = [] if _is_router(document) else [other for other in equal if _is_router(other)]
-    same = [other for other in equal if other.gateway.technology == document.gateway.technology]
-    for other in (*routers, *same):
-        for candidate in other.rows():
-            if _is_rate(candidate.quantity) and _key(candidate) == _key(row) and _connections_match(candidate, row):
+    equal = [entry for entry in rates if entry[0].gateway.cores == document.gateway.cores]
+    routers = [] if _is_router(document) else [entry for entry in equal if _is_router(entry[0])]
+    same = [entry for entry in equal if entry[0].gateway.technology == document.gateway.technology]
+    for other, candidates in (*routers, *same):
+        for candidate in candidates:
+            if _key(candidate) == _key(row) and _connections_match(candidate, row):
                 return None if other is document else candidate
     return None
 
