@@ -62,8 +62,10 @@ ENGLISH = {"delay", "reset"}
 
 
 def names_procedure(words: str, names: set[str]) -> bool:
-    """Whether a string is the name of one of these procedures, or has one in it that is no English word."""
+    """Whether a string is the name of one of these procedures, or has one in it: in brackets, or no English word."""
     unmistakable = "|".join(name for name in names if "_" in name)
+    if any(f"[{name}]" in words for name in names):
+        return True
     return words in names - ENGLISH or re.search(rf"(?<![a-z_])({unmistakable})(?![a-z_])", words) is not None
 
 

@@ -19,6 +19,13 @@ class Refusal:
     reason: str
 
 
+NO_LINE_RATE = Refusal(
+    limited_by="tester",
+    reason="bursts are sent at line rate, which is not known: the port does not report it, and line.rate is not set",
+)
+"""Of procedures that send bursts."""
+
+
 def median_throughput(search: RateResult | None, line: int | None) -> int | Refusal:
     """Return the reported throughput, the median, rounded down; a refusal if it is not known.
 

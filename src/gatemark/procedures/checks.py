@@ -1,13 +1,18 @@
-"""Checks that the tables of several procedures share. Pure."""
+"""Checks and defaults that the tables of several procedures share. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
+from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
+from gatemark.config.table import ProcedureTable
 from gatemark.config.types import DURATION_MAX_NS
 from gatemark.errors import Problem
+
+T = TypeVar("T", bound=ProcedureTable)
 
 
 def base_load_problems(campaign: Campaign, key: str, load: int | None) -> Iterator[Problem]:
@@ -17,7 +22,7 @@ def base_load_problems(campaign: Campaign, key: str, load: int | None) -> Iterat
             campaign,
             f"{key}.load",
             "is missing, and no throughput is measured to take its place",
-            f'add a table [throughput], or write frames/s, for example {key}.load = "100k"',
+            f'add a table [{campaign.frame_rate_key}], or write frames/s, for example {key}.load = "100k"',
         )
 
 
@@ -25,3 +30,22 @@ def length_problems(campaign: Campaign, key: str, length_ns: int) -> Iterator[Pr
     """Check that a trial is no longer than the engine accepts."""
     if length_ns > DURATION_MAX_NS:
         yield problem(campaign, f"{key}.observe", "makes the trial longer than a week", "write shorter times")
+
+
+def with_search_duration(table: T, campaign: Campaign) -> T:
+    """Return a table whose search has trials no longer than those that confirm it, unless it says how long."""
+    if "search_duration_ns" in table.model_fields_set:
+        return table
+    shorter = min(defaults.SEARCH_DURATION_NS, campaign.trial.duration_ns)
+    return table.model_copy(update={"search_duration_ns": shorter})
+
+
+def search_duration_problems(campaign: Campaign, key: str, search_duration_ns: int) -> Iterator[Problem]:
+    """Check that trials of a search are no longer than those that confirm its result."""
+    if search_duration_ns > campaign.trial.duration_ns:
+        yield problem(
+            campaign,
+            f"{key}.search_duration",
+            "is longer than trial.duration, which confirms the result",
+            "write a time of at most trial.duration",
+        )

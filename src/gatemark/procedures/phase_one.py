@@ -111,6 +111,13 @@ def phase_one_rate(campaign: Campaign, cell: Cell, earlier: Earlier, *, phase_tw
     return rate
 
 
+def one_trial_each(campaign: Campaign, cell: Cell, line: int | None, sending_ns: int) -> LeastAndMost:
+    """Return the work of a run whose repetitions are one trial each that sends for so long."""
+    once = Work(1, sending_ns + campaign.trial.waits_ns)
+    least, most = add_phase_one(campaign, cell, line, (once, once))
+    return least * campaign.repetitions, most * campaign.repetitions
+
+
 def add_phase_one(campaign: Campaign, cell: Cell, line: int | None, work: LeastAndMost) -> LeastAndMost:
     """Return the work of trials of test phase 2, including the test phase 1 before each of them."""
     if cell.connections is None:

@@ -36,6 +36,15 @@ def average_cell(average: Number | None, values: Sequence[Number | None], why: s
     return f"{format_in(average, MS)}\n{format_in(min(known), MS)} {DASH} {format_in(max(known), MS)}"
 
 
+def tester_limited_notes(runs: Sequence[RunResult]) -> tuple[str, ...]:
+    """Say of which runs the Tester could not make every repetition."""
+    return tuple(
+        f"Run {run.number}, {run.procedure_words}: the Tester was the limit in at least one repetition."
+        for run in runs
+        if run.refused is None and run.limited_by == "tester"
+    )
+
+
 def traffic_columns(runs: Sequence[RunResult]) -> tuple[Column, ...]:
     """Columns of what was set: connections and mix only where there are any."""
     counted = any(run.connection_count is not None for run in runs)

@@ -14,7 +14,14 @@ from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.procedures.back_to_back.result import BackToBackResult
 from gatemark.procedures.back_to_back.table import BackToBackTable
-from gatemark.procedures.base_load import SELF_TEST, Refusal, forwards_line_rate, median_throughput, problems_of
+from gatemark.procedures.base_load import (
+    NO_LINE_RATE,
+    SELF_TEST,
+    Refusal,
+    forwards_line_rate,
+    median_throughput,
+    problems_of,
+)
 from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.procedures.phase_one import add_phase_one, rate_before
 from gatemark.procedures.procedure import RunTrials
@@ -25,11 +32,6 @@ from gatemark.search.goal import Measure, sending_ns
 from gatemark.trial.cell import Run
 from gatemark.trial.form import TrialForm
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
-
-NO_LINE_RATE = Refusal(
-    limited_by="tester",
-    reason="bursts are sent at line rate, which is not known: the port does not report it, and line.rate is not set",
-)
 
 
 def measure(trials: RunTrials) -> BackToBackResult:

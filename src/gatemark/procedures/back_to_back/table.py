@@ -56,7 +56,7 @@ class BackToBackTable(ProcedureTable):
                 campaign,
                 "back_to_back",
                 "needs the throughput: it is measured where that is below the line rate (RFC 9004 section 6.1)",
-                "add a table [throughput]",
+                f"add a table [{campaign.frame_rate_key}]",
             )
         if self.resolution == 1 and isinstance(self.resolution, Fraction):
             yield problem(

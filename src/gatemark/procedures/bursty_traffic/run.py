@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
+from gatemark.procedures.base_load import NO_LINE_RATE
 from gatemark.procedures.bursty_traffic.result import BurstSize, BurstyTrafficResult
 from gatemark.procedures.bursty_traffic.table import BURST_FRAMES, BurstyTrafficTable
 from gatemark.procedures.loads import resolution_of
@@ -25,8 +26,6 @@ from gatemark.trial.cell import Run
 from gatemark.trial.form import Bursts, TrialForm
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
 
-NO_LINE_RATE = "bursts are sent at line rate, which is not known: the port does not report it, and line.rate is not set"
-
 
 def measure(trials: RunTrials) -> BurstyTrafficResult:
     """Search once for each size of bursts in each repetition. Refused where the line rate is not known."""
@@ -34,14 +33,16 @@ def measure(trials: RunTrials) -> BurstyTrafficResult:
     table = campaign.table(BurstyTrafficTable)
     known = {"search_duration_ns": table.search_duration_ns, "duration_ns": campaign.trial.duration_ns}
     if line is None:
-        return BurstyTrafficResult(**trials.facts(), **known, limited_by="tester", refused=NO_LINE_RATE)
+        return BurstyTrafficResult(
+            **trials.facts(), **known, limited_by=NO_LINE_RATE.limited_by, refused=NO_LINE_RATE.reason
+        )
     rate = rate_before(campaign, trials.run.cell, trials.earlier, phase_two_ns=campaign.trial.duration_ns)
+    goals = {frames: burst_goal(campaign, frames, line) for frames in table.frames}
     searches: dict[int, list[SearchResult]] = {frames: [] for frames in table.frames}
     for repetition in trials.repetitions():
         for frames, results in searches.items():
             steps = trials.steps(repetition, connections_per_second=rate, form=burst_form(frames, line))
-            goal = burst_goal(campaign, frames, line)
-            results.append(search_once(goal, steps))
+            results.append(search_once(goals[frames], steps))
     return BurstyTrafficResult(
         **trials.facts(),
         **known,

@@ -14,6 +14,7 @@ from gatemark.config.problems import problem
 from gatemark.config.table import ProcedureTable
 from gatemark.config.types import FrameRate, PositiveDuration
 from gatemark.errors import Problem
+from gatemark.procedures.checks import search_duration_problems, with_search_duration
 from gatemark.units import LineShare
 
 BURST_FRAMES = (16, 64, 256, 1024)
@@ -49,10 +50,7 @@ class BurstyTrafficTable(ProcedureTable):
 
     def completed(self, campaign: Campaign) -> Self:
         """Search with trials no longer than those that confirm the result."""
-        if "search_duration_ns" in self.model_fields_set:
-            return self
-        shorter = min(self.search_duration_ns, campaign.trial.duration_ns)
-        return self.model_copy(update={"search_duration_ns": shorter})
+        return with_search_duration(self, campaign)
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:
         """Check that no burst is listed twice, the resolution is below the line rate and search trials are short."""
@@ -65,10 +63,4 @@ class BurstyTrafficTable(ProcedureTable):
                 "is as large as the line rate, so nothing would be searched",
                 'write for example resolution = "0.1%"',
             )
-        if self.search_duration_ns > campaign.trial.duration_ns:
-            yield problem(
-                campaign,
-                "bursty_traffic.search_duration",
-                "is longer than trial.duration, which confirms the result",
-                "write a time of at most trial.duration",
-            )
+        yield from search_duration_problems(campaign, self.key, self.search_duration_ns)

@@ -86,7 +86,7 @@ class DelayTable(ProcedureTable):
                 campaign,
                 "delay.load",
                 f"is {format_ratio(shares[0])} of a throughput that is not measured",
-                "add a table [throughput], or write loads in frames/s",
+                f"add a table [{campaign.frame_rate_key}], or write loads in frames/s",
             )
         if self.has_latency:
             yield from self._tag_problems(campaign)

@@ -67,7 +67,7 @@ def frame_loss_scan(campaign: Campaign, line_maximum: int | None, load_with_loss
             " so nothing says with which load to begin",
             where=f"{campaign.source}: frame_loss.maximum",
             fix='write the load in frames/s, maximum = "1M", the bit/s of the medium, line.rate = "10G", or add a table'
-            " [throughput]",
+            f" [{campaign.frame_rate_key}]",
         )
     steps = range(int(1 / table.step) + 1)
     loads = [int((1 - table.step * step) * maximum) for step in steps]

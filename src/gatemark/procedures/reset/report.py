@@ -11,6 +11,7 @@ from gatemark.report.event_words import (
     average_cell,
     of_all,
     outcome_words,
+    tester_limited_notes,
     traffic_cells,
     traffic_columns,
     way_cell,
@@ -54,12 +55,9 @@ def section(document: ResultDocument, runs: Sequence[ResetResult]) -> Section:
         if series.lost_before
     )
     tables = (Table(title=TITLE, columns=columns, rows=rows, names=len(names)),) if rows else ()
-    limited = [
-        f"Run {run.number}, {run.procedure_words}: the Tester was the limit in at least one repetition."
-        for run in runs
-        if run.refused is None and run.limited_by == "tester"
-    ]
-    return Section(title=TITLE, lead=(MEANING,), tables=tables, notes=(*lost_before, *not_made(runs), *limited))
+    return Section(
+        title=TITLE, lead=(MEANING,), tables=tables, notes=(*lost_before, *not_made(runs), *tester_limited_notes(runs))
+    )
 
 
 def _row(run: ResetResult, series: ResetSeries, runs: Sequence[ResetResult]) -> tuple[str, ...]:

@@ -14,11 +14,11 @@ from gatemark.config.model import Campaign
 from gatemark.procedures.base_load import SELF_TEST, Refusal, forwards_line_rate, median_throughput, problems_of
 from gatemark.procedures.event_times import due_ns, is_at_end
 from gatemark.procedures.measured import Measured
-from gatemark.procedures.phase_one import add_phase_one, rate_before
+from gatemark.procedures.phase_one import one_trial_each, rate_before
 from gatemark.procedures.procedure import RunTrials
 from gatemark.procedures.system_recovery.result import RecoverySeries, SystemRecoveryResult
 from gatemark.procedures.system_recovery.table import SystemRecoveryTable
-from gatemark.procedures.work import LeastAndMost, Work
+from gatemark.procedures.work import LeastAndMost
 from gatemark.results.document import Deviation
 from gatemark.results.outcome import Outcome
 from gatemark.search.goal import Measure
@@ -189,10 +189,8 @@ def observe(plan: RecoveryPlan, counts: Counts, frames: int) -> _Observed:
 
 def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
     """Return the work of all repetitions: one trial each."""
-    length_ns = campaign.table(SystemRecoveryTable).phase_two_ns(campaign) + campaign.trial.waits_ns
-    once = Work(1, length_ns), Work(1, length_ns)
-    least, most = add_phase_one(campaign, run.cell, line_maximum, once)
-    return least * campaign.repetitions, most * campaign.repetitions
+    sending_ns = campaign.table(SystemRecoveryTable).phase_two_ns(campaign)
+    return one_trial_each(campaign, run.cell, line_maximum, sending_ns)
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:

@@ -11,10 +11,10 @@ from pydantic import Field
 from gatemark.config import defaults
 from gatemark.config.check import interval_problems
 from gatemark.config.model import Campaign
-from gatemark.config.problems import problem
 from gatemark.config.table import PassRule, ProcedureTable
 from gatemark.config.types import FrameRate, LossRatio, PositiveDuration
 from gatemark.errors import Problem
+from gatemark.procedures.checks import search_duration_problems, with_search_duration
 from gatemark.procedures.work import ASSUMED_BUFFER_NS
 from gatemark.units import LineShare, format_duration_ns
 
@@ -71,20 +71,11 @@ class ThroughputTable(ProcedureTable):
 
     def completed(self, campaign: Campaign) -> Self:
         """Search with trials no longer than those that confirm the result."""
-        if "search_duration_ns" in self.model_fields_set:
-            return self
-        shorter = min(self.search_duration_ns, campaign.trial.duration_ns)
-        return self.model_copy(update={"search_duration_ns": shorter})
+        return with_search_duration(self, campaign)
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:
         """Check that bounds are in order, the resolution is below the maximum and search trials are not too long."""
         yield from interval_problems(
             campaign, self.key, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution
         )
-        if self.search_duration_ns > campaign.trial.duration_ns:
-            yield problem(
-                campaign,
-                "throughput.search_duration",
-                "is longer than trial.duration, which confirms the result",
-                "write a time of at most trial.duration",
-            )
+        yield from search_duration_problems(campaign, self.key, self.search_duration_ns)
