@@ -165,7 +165,8 @@ corrupt = [{every = 5, field = "colour"}, {every = 5}]
 queue = 5
 delay = {kind = "periodic", values = []}
 )");
-    const std::vector<std::string> expected{"forward.capacity",
+    const std::vector<std::string> expected{"cpu",
+                                            "forward.capacity",
                                             "forward.corrupt[0].field",
                                             "forward.corrupt[1].field",
                                             "forward.delay.maximum",
@@ -180,7 +181,6 @@ delay = {kind = "periodic", values = []}
                                             "left.ipv4",
                                             "left.port",
                                             "mode",
-                                            "cpu",
                                             "reverse.delay.values",
                                             "reverse.queue",
                                             "right.port",
@@ -190,9 +190,9 @@ delay = {kind = "periodic", values = []}
 }
 
 TEST(RefdutConfig, NamesTheNearestKeyAndRefusesSettingsThatWouldDoNothing) {
-    const auto errors = errors_of("mode = \"router\"\nporcessor = 1\n" + sides);
+    const auto errors = errors_of("mode = \"router\"\nheld_farmes = 1\n" + sides);
     ASSERT_EQ(errors.size(), 1U);
-    EXPECT_NE(errors[0].fix.find("cpu"), std::string::npos);
+    EXPECT_NE(errors[0].fix.find("held_frames"), std::string::npos);
     EXPECT_EQ(places("mode = \"router\"\ninside = \"left\"\n" + sides +
                      "[table]\nsize = 5\n[translation]\npool_ports = \"1-5\"\nprefix = \"64:ff9b::/96\"\n"),
               (std::vector<std::string>{"inside", "table", "translation.pool_ports", "translation.prefix"}));
