@@ -273,6 +273,16 @@ def test_nothing_stays_after_a_failed_set_up(tmp_path: Path) -> None:
     assert left_behind(bed) == []
 
 
+def test_an_error_names_no_file_that_was_removed(tmp_path: Path) -> None:
+    path = variant(tmp_path, setup=["cat {dir}/absent.conf"])
+    bed = new_bed(path)
+    with pytest.raises(TestBedError) as raised, bed:
+        pass
+    assert "{dir}/absent.conf" in raised.value.what
+    assert "{dir} stands for the folder of the files of recipe" in raised.value.fix
+    assert str(bed._name.folder) not in str(raised.value)
+
+
 def test_a_daemon_that_ends_is_told_with_its_output(tmp_path: Path) -> None:
     bed = new_bed(variant(tmp_path, start=["sh -c 'echo no such option; exit 4'"], health=["false"]))
     with pytest.raises(TestBedError, match="status 4: no such option"), bed:

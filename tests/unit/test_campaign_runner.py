@@ -183,6 +183,14 @@ class TestFrameLoss:
         (result,) = run(path, SimulatedDevice(capacity_forward=650_000), wanted)
         assert [point.frames_per_second for point in result.points] == [10**5 * n for n in (10, 9, 8, 7, 6, 5)]
 
+    def test_the_gateway_limits_only_what_it_lost_frames_of(self, path: Path) -> None:
+        wanted = campaign(frame_loss={"rates": ["100k", "400k"]})
+        limits = [
+            run(folder, SimulatedDevice(capacity_forward=capacity), wanted)[0].limited_by
+            for folder, capacity in ((path.with_name("a"), 300_000), (path.with_name("b"), 400_000))
+        ]
+        assert limits == ["gateway", "maximum"]
+
     def test_a_load_beyond_the_tester_is_not_measurable(self, path: Path) -> None:
         wanted = campaign(frame_loss={"maximum": "1M"})
         (result,) = run(path, SimulatedDevice(capacity_forward=650_000, tester_limit=800_000), wanted)

@@ -6,6 +6,7 @@ from pathlib import Path
 import dpkt
 import pytest
 
+from gatemark.cli.common import print_json
 from gatemark.cli.frame import decode, in_words, write_pcap
 from gatemark.cli.main import COMMANDS, main
 
@@ -54,6 +55,15 @@ def test_plan_says_where_the_engine_cannot_be_asked(
     assert problem["where"] == "/nowhere"
 
 
+def test_json_has_a_list_of_numbers_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {"by_slice": [0, -1, 2.5, None, 1e-07], "texts": ["[\\n 1,\\n", "2"], "empty": [], "lists": [[1, 2], [3]]}
+    print_json(value)
+    text = capsys.readouterr().out
+    assert json.loads(text) == value
+    assert '  "by_slice": [0, -1, 2.5, null, 1e-07],\n' in text
+    assert "    [1, 2],\n    [3]\n" in text
+
+
 def test_errors_go_to_standard_error_with_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "bad.toml"
     file.write_text('[testbed]\nkind = "loopback"\n[gateway]\ntechnology = "router4"\n[trial]\nduraton = "1s"\n')
@@ -85,7 +95,7 @@ def test_a_wrong_command_line_is_bad_input(arguments: list[str], capsys: pytest.
         (["trial", LOOPBACK, "--rate", "fast"], "--rate"),
         (["trial", LOOPBACK, "--rate", "50%"], "--rate"),
         (["trial", LOOPBACK, "--rate", "1k", "--duration", "5"], "--duration"),
-        (["trial", LOOPBACK, "--rate", "1k", "--size", "63"], "traffic.frame_sizes.octets"),
+        (["trial", LOOPBACK, "--rate", "1k", "--size", "63"], "--size: 63 is not between 64"),
         (["trial", LOOPBACK, "--rate", "1k", "--mix", "2/1"], "--mix"),
         (["frame", LOOPBACK, "--direction", "up"], "--direction"),
         (["frame", LOOPBACK, "--count", "0"], "--count"),

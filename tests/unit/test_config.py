@@ -107,11 +107,11 @@ def test_the_base_is_accepted() -> None:
         ("traffic.mix", "1/0", "traffic.mix[0]: '1/0' has n = 0"),
         ("traffic.mix", ["1/2", "1/2"], "traffic.mix: lists a value twice"),
         ("traffic.mix", "9/10", "left.ipv4: no problem"),
-        ("traffic.frame_sizes.octets", [63], "traffic.frame_sizes.octets: 63 is not between 64 and 9216"),
+        ("traffic.frame_sizes.octets", [63], "traffic.frame_sizes.octets[0]: 63 is not between 64 and 9216"),
         (
             "traffic.frame_sizes",
             {"family": "ipv6", "octets": [64]},
-            "traffic.frame_sizes.octets: 64 is not between 84 and 9236",
+            "traffic.frame_sizes.octets[0]: 64 is not between 84 and 9236",
         ),
         (
             "traffic.frame_sizes.octets",
@@ -211,6 +211,18 @@ def test_translation_needs_a_representation_of_each_host() -> None:
 
     assert problems_of(without_mapping)[0].startswith("gateway.prefix: is missing")
     assert problems_of(foreign_host)[0].startswith("left.ipv6: host 2001:2:0:1::2 has no representation")
+
+
+def test_a_wrong_size_is_told_beside_other_mistakes() -> None:
+    document = copy.deepcopy(BASE)
+    document["traffic"] = {"direction": "sideways", "frame_sizes": {"family": "ipv4", "octets": [60, "x"]}}
+    with pytest.raises(ConfigError) as raised:
+        campaign_from_dict(document)
+    assert [problem.where.removeprefix("campaign: ") for problem in raised.value.problems] == [
+        "traffic.direction[0]",
+        "traffic.frame_sizes.octets[0]",
+        "traffic.frame_sizes.octets[1]",
+    ]
 
 
 @pytest.mark.parametrize("octets", [1279, 1280, 1300])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 from cyclopts import Parameter
+from pydantic import ValidationError
 
 from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import cells_of
@@ -17,6 +19,7 @@ from gatemark.config.sizes import size_family
 from gatemark.config.tables import Direction, FrameSizesModel
 from gatemark.config.types import BadValueError, read_mix
 from gatemark.errors import ConfigError, GatemarkError, Problem
+from gatemark.technology import Family
 from gatemark.trial.cell import Cell
 
 AsJson = Annotated[bool, Parameter(name="--json", negative="")]
@@ -61,15 +64,27 @@ def narrowed(campaign: Campaign, *, size: int | None, direction: str | None, mix
         except BadValueError as error:
             raise ConfigError(what=error.what, where="--mix", fix=error.fix) from None
     if size is not None:
-        sizes = {"family": size_family(complete), "octets": [size]}
-        update["frame_sizes"] = FrameSizesModel.model_validate(sizes)
+        update["frame_sizes"] = _frame_sizes(size_family(complete), size)
     narrow = campaign.model_copy(update={"traffic": campaign.traffic.model_copy(update=update)})
     return narrow, cells_of(with_recipe_of(narrow))[0]
 
 
+def _frame_sizes(family: Family, octets: int) -> FrameSizesModel:
+    try:
+        return FrameSizesModel(family=family, octets=(octets,))
+    except ValidationError as error:
+        problem = error.errors()[0]["ctx"]["error"]
+        raise ConfigError(what=problem.what, where="--size", fix=problem.fix) from None
+
+
 def print_json(value: Any) -> None:
-    """Print a JSON document to standard output."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    """Print a JSON document to standard output, with a list of numbers on one line."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    print(_NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text))
+
+
+_NUMBERS = re.compile(r"\[\n((?: *(?:-?\d[-+.\deE]*|null),?\n)+) *\]")
+"""A list of numbers as `json.dumps` writes it; a text of JSON holds no line end, so nothing else looks like it."""
 
 
 def cell_json(cell: Cell) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem as problem
 from gatemark.config.problems import raise_if_any as raise_if_any
-from gatemark.config.tables import FrameSizesModel, GatewayTableModel, Ipv4Model, Ipv6Model, OneWay
+from gatemark.config.tables import GatewayTableModel, Ipv4Model, Ipv6Model, OneWay
 from gatemark.errors import Problem
-from gatemark.technology import FAMILY_WORDS, TECHNOLOGIES, Family, SideName, technologies_where
+from gatemark.technology import TECHNOLOGIES, Family, SideName, technologies_where
 
 Check = Callable[[Campaign], Iterator[Problem]]
 SIDES: tuple[SideName, ...] = ("left", "right")
@@ -260,8 +260,9 @@ def check_traffic(campaign: Campaign) -> Iterator[Problem]:
     for key, values in (("direction", traffic.direction), ("mix", traffic.mix)):
         if len(set(values)) < len(values):
             yield problem(campaign, f"traffic.{key}", "lists a value twice", "list each value once")
-    if traffic.frame_sizes is not None:
-        yield from _check_octets(campaign, traffic.frame_sizes)
+    sizes = traffic.frame_sizes
+    if sizes is not None and len(set(sizes.octets)) < len(sizes.octets):
+        yield problem(campaign, "traffic.frame_sizes.octets", "lists a size twice", "list each size once")
     tables = [("traffic", traffic), ("traffic.forward", traffic.forward), ("traffic.reverse", traffic.reverse)]
     for key, table in tables:
         for name in ("source_ports", "destination_ports"):
@@ -286,23 +287,6 @@ def check_directions(campaign: Campaign) -> Iterator[Problem]:
             yield problem(
                 campaign, f"traffic.{way}", f"is set, but frames are sent {other} only", "leave the table out"
             )
-
-
-def _check_octets(campaign: Campaign, sizes: FrameSizesModel) -> Iterator[Problem]:
-    key = "traffic.frame_sizes.octets"
-    name = FAMILY_WORDS[sizes.family]
-    limits = defaults.FRAME_OCTETS_IPV4 if sizes.family == "ipv4" else defaults.FRAME_OCTETS_IPV6
-    for octets in sizes.octets:
-        if not limits[0] <= octets <= limits[1]:
-            yield problem(
-                campaign,
-                key,
-                f"{octets} is not between {limits[0]} and {limits[1]}, the limits of an {name} frame",
-                f"write a size of {limits[0]} to {limits[1]}: the smallest leaves 18 octets of UDP data"
-                " (RFC 8219 section 5.1.1)",
-            )
-    if len(set(sizes.octets)) < len(sizes.octets):
-        yield problem(campaign, key, "lists a size twice", "list each size once")
 
 
 def interval_problems(

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, ValidationInfo
 
 from gatemark.bed_kinds import BedKindName, bed_kinds_where
 from gatemark.config import defaults
 from gatemark.config.table import Table
 from gatemark.config.types import (
     AsList,
+    BadValueError,
     BitRate,
     Count,
     Duration,
@@ -35,7 +36,7 @@ from gatemark.config.types import (
     Span,
     TranslationPrefix,
 )
-from gatemark.technology import Family, SideName, TechnologyName
+from gatemark.technology import FAMILY_WORDS, Family, SideName, TechnologyName
 
 Direction = Literal["forward", "reverse", "bidirectional"]
 OneWay = Literal["forward", "reverse"]
@@ -211,11 +212,24 @@ class SideModel(Table):
         return self.ipv4 if family == "ipv4" else self.ipv6
 
 
+def _within_limits(octets: int, info: ValidationInfo) -> int:
+    family: Family | None = info.data.get("family")
+    if family is None:  # has a problem itself
+        return octets
+    low, high = defaults.FRAME_OCTETS_IPV4 if family == "ipv4" else defaults.FRAME_OCTETS_IPV6
+    if low <= octets <= high:
+        return octets
+    raise BadValueError(
+        f"{octets} is not between {low} and {high}, the limits of an {FAMILY_WORDS[family]} frame",
+        f"write a size of {low} to {high}: the smallest leaves 18 octets of UDP data (RFC 8219 section 5.1.1)",
+    )
+
+
 class FrameSizesModel(Table):
     """Frame sizes, named by the family that has them."""
 
     family: Family = Field(description="which side's frame the octets are; across translation the other is 20 off")
-    octets: Annotated[tuple[StrictInt, ...], AsList] = Field(
+    octets: Annotated[tuple[Annotated[StrictInt, AfterValidator(_within_limits)], ...], AsList] = Field(
         min_length=1, description="frame sizes with FCS and without VLAN tag (RFC 8219 section 5.1.1)"
     )
 

@@ -50,7 +50,7 @@ from gatemark.dut.plumbing import (
 )
 from gatemark.dut.recipe import Recipe, substitute
 from gatemark.dut.steering import CorePlan, cpu_mask
-from gatemark.errors import TestBedError
+from gatemark.errors import Problem, TestBedError
 
 if TYPE_CHECKING:
     from gatemark.config.model import RecipeFacts
@@ -151,6 +151,9 @@ class NetnsTestBed:
                 self._counters[namespace] = InterfaceCounters(namespace)
             self._set_up_gateway()
             self._log.extend(self._start_gateway())
+        except TestBedError as error:
+            self.close()
+            raise self._without_removed_files(error) from None
         except BaseException:
             self.close()
             raise
@@ -365,6 +368,21 @@ class NetnsTestBed:
             text = text.replace(self._tester_ends[side], f"tester-{side}")
         text = text.replace(self.gateway_namespace, "gateway").replace(self.namespace, "tester")
         return text.replace(str(self._name.folder), "{dir}")
+
+    def _without_removed_files(self, error: TestBedError) -> TestBedError:
+        """Name the recipe's files as the recipe does: the folder that they were written to is gone."""
+        folder = str(self._name.folder)
+        note = f"{{dir}} stands for the folder of the files of recipe {self._recipe.name}"
+        return TestBedError(
+            problems=[
+                Problem(
+                    what=problem.what.replace(folder, "{dir}"),
+                    where=problem.where.replace(folder, "{dir}"),
+                    fix=f"{problem.fix}; {note}" if folder in f"{problem.what} {problem.where}" else problem.fix,
+                )
+                for problem in error.problems
+            ]
+        )
 
     def _inside(self, script: str) -> list[str]:
         return ["ip", "netns", "exec", self.gateway_namespace, "sh", "-euc", script]

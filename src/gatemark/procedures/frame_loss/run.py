@@ -16,6 +16,7 @@ from gatemark.procedures.phase_one import add_phase_one, rate_before
 from gatemark.procedures.procedure import RunTrials
 from gatemark.procedures.work import ASSUMED_RATE_MAX, LeastAndMost, Work
 from gatemark.results.document import Deviation
+from gatemark.results.part import LimitedBy
 from gatemark.results.search import RateResult
 from gatemark.search.scan import Scan, next_step
 from gatemark.trial.cell import Run
@@ -37,7 +38,7 @@ def measure(trials: RunTrials) -> FrameLossResult:
     points = loss_points(scans)
     return FrameLossResult(
         **trials.facts(),
-        limited_by="tester" if any(point.tester_limited for point in points) else "gateway",
+        limited_by=limited_by(points),
         duration_ns=scan.duration_ns,
         maximum=max(scan.rates, default=None),
         points=points,
@@ -107,6 +108,14 @@ def loss_points(repetitions: Iterable[Sequence[Measured]]) -> tuple[LossPoint, .
         for trial in repetition:
             by_load.setdefault(trial.observation.frames_per_second, []).append(trial)
     return tuple(_point(load, by_load[load]) for load in sorted(by_load, reverse=True))
+
+
+def limited_by(points: Iterable[LossPoint]) -> LimitedBy:
+    """Return what limited the run: the gateway only if it lost frames."""
+    points = tuple(points)
+    if any(point.tester_limited for point in points):
+        return "tester"
+    return "gateway" if any(any(loss.undelivered) for point in points for loss in point.losses) else "maximum"
 
 
 def _point(load: int, trials: Sequence[Measured]) -> LossPoint:
