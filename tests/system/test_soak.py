@@ -1,0 +1,148 @@
+"""Very many trials in one engine: every count stays exact, and memory, descriptors and threads stay as they are.
+
+Trial numbers go round after 4096 trials and generations of the state table after 256, so stragglers and entries of
+trials long past must not come back. `GATEMARK_SOAK_TRIALS` makes it longer; `make endure` makes 10,000.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from machine import missing
+
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.campaign.plan import cells_of
+from gatemark.config.model import Campaign
+from gatemark.engine.client import EngineClient, JsonObject
+from gatemark.engine.process import EngineProcess, find_engine
+from gatemark.trial.connection_request import establish_request, use_request
+from gatemark.trial.report import TrialReport, read_report
+from gatemark.trial.request import open_request, trial_request
+from gatemark.trial.validity import ValidityPolicy, judge_validity
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
+
+TRIALS = int(os.environ.get("GATEMARK_SOAK_TRIALS", "600"))
+"""Trials of the engine; half of them begin a generation."""
+LOOK_EVERY = 100
+FIRST_NUMBER = 4096 - 100
+"""Trial numbers begin a little before they go round."""
+CONNECTIONS = 64
+RATE = 100_000
+MEMORY_GROWTH_MAX = 256 * 1024
+"""Of the resident memory, in bytes, once the first trials have been made: what an allocator may do by itself."""
+STOPPED_S = 1.0
+
+
+def campaign(technology: str) -> Campaign:
+    stateful = {"connections": {"count": CONNECTIONS, "rate": RATE, "gap": "0s", "timeout": "20ms"}}
+    return campaign_from_dict(
+        {
+            "seed": 42,
+            "testbed": {"kind": "loopback", "huge_pages": "never"},
+            "gateway": {"technology": technology},
+            "traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}},
+            "trial": {"duration": "1ms", "settle": "0s", "learn": "0s", "drain": "20ms", "rest": "0s"},
+            "frame_loss": {"rates": [RATE]},
+            **(stateful if technology == "nat44" else {}),
+        }
+    )
+
+
+ROUTED, TRANSLATED = campaign("router44"), campaign("nat44")
+
+
+def requests() -> Iterator[tuple[JsonObject, int]]:
+    """Yield request after request, and how many frames each sends; every connection of a phase 2 is of its phase 1."""
+    (routed,), (translated,) = cells_of(ROUTED), cells_of(TRANSLATED)
+    load = {"frames_per_second": RATE, "duration_ns": 1_000_000}
+    numbers = itertools.count(FIRST_NUMBER)
+    while True:
+        yield trial_request(ROUTED, routed, **load, trial_number=next(numbers)), 200
+        for _ in range(2):
+            yield establish(next(numbers)), CONNECTIONS
+        yield use_request(TRANSLATED, translated, **load, trial_number=next(numbers), connections=CONNECTIONS), 200
+
+
+def establish(number: int) -> JsonObject:
+    (cell,) = cells_of(TRANSLATED)
+    return establish_request(
+        TRANSLATED, cell, connections_per_second=RATE, trial_number=number, connections=CONNECTIONS
+    )
+
+
+def made(engine: EngineClient, body: JsonObject) -> TrialReport:
+    return read_report(engine.trial({**body, "give_up_lateness_ns": 60_000_000_000}))
+
+
+def assert_exact(report: TrialReport, frames: int) -> None:
+    """Every frame came back once, as it was sent, and nothing else arrived."""
+    counts = [counts for _, _, counts in report.counts()]
+    assert sum(c.received for c in counts) == sum(c.offered for c in counts) == frames
+    assert [(c.faulty, c.duplicate, c.reordered, c.late) for c in counts] == [(0, 0, 0, 0)] * len(counts)
+    assert [port.foreign.total for port in report.ports.values()] == [0] * len(report.ports)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holdings:
+    """What a process holds."""
+
+    resident_bytes: int
+    descriptors: int
+    threads: int
+
+    @classmethod
+    def of(cls, pid: int) -> Holdings:
+        process = Path(f"/proc/{pid}")
+        lines = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+        return cls(
+            resident_bytes=1024 * int(lines["VmRSS"].split()[0]),
+            descriptors=len(list((process / "fd").iterdir())),
+            threads=int(lines["Threads"]),
+        )
+
+
+@pytest.fixture
+def process() -> Iterator[tuple[EngineClient, int]]:
+    child = EngineProcess([str(find_engine())], log=None)
+    with EngineClient(child) as engine:
+        engine.hello()
+        engine.open(open_request(TRANSLATED, [], {"left": "ring", "right": "ring"}))
+        yield engine, child.pid
+
+
+def test_counts_stay_exact_and_nothing_grows(process: tuple[EngineClient, int]) -> None:
+    engine, pid = process
+    looks: list[Holdings] = []
+    for number, (body, frames) in enumerate(itertools.islice(requests(), TRIALS), start=1):
+        assert_exact(made(engine, body), frames)
+        if number % LOOK_EVERY == 0:
+            looks.append(Holdings.of(pid))
+    first, *later = looks[1:]
+    assert {(look.descriptors, look.threads) for look in later} == {(first.descriptors, first.threads)}
+    assert max(look.resident_bytes for look in later) - first.resident_bytes <= MEMORY_GROWTH_MAX, looks
+
+
+def test_an_engine_that_was_stopped_makes_the_trial_invalid(process: tuple[EngineClient, int]) -> None:
+    """And only that trial: the next one is exact again."""
+    engine, pid = process
+    (cell,) = cells_of(ROUTED)
+    body = trial_request(ROUTED, cell, frames_per_second=1000, duration_ns=500_000_000, trial_number=1)
+    stop = threading.Timer(0.2, os.kill, (pid, signal.SIGSTOP))
+    go_on = threading.Timer(0.2 + STOPPED_S, os.kill, (pid, signal.SIGCONT))
+    stop.start()
+    go_on.start()
+    stopped = made(engine, body)
+    go_on.join()
+    validity = judge_validity(stopped, ValidityPolicy(lateness_max_ns=ROUTED.validity.lateness_max_ns))
+    assert not validity.valid
+    assert any("late" in reason for reason in validity.reasons), validity
+    again, frames = next(requests())
+    assert_exact(made(engine, again), frames)
