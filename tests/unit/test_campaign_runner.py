@@ -1,6 +1,8 @@
 """The runner and its journal on simulated devices: what is measured, kept, repeated, resumed and refused."""
 
 import errno
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +12,17 @@ from typing import Any
 import pytest
 
 from gatemark.campaign import runner
-from gatemark.campaign.events import Event, RepetitionFinished, RunFinished, RunStarted, TrialFinished, TrialStarted
+from gatemark.campaign.events import (
+    Event,
+    RepetitionFinished,
+    RunFinished,
+    RunStarted,
+    TornLineDropped,
+    TrialFinished,
+    TrialStarted,
+)
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.journal import Journal, line_of, read_journal
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.campaign.trials import SHORT_ATTEMPTS, Patience
@@ -25,6 +35,8 @@ from gatemark.results.search import limited_by
 from gatemark.search.goal import Measure, Observation, Outcome
 from gatemark.search.scan import Scan, next_step
 from gatemark.trial.record import TrialRecord
+from gatemark.trial.validity import Validity
+from gatemark.trial.verdict import Verdict
 
 THROUGHPUT = {"maximum": "1M", "minimum": 1000, "resolution": 1000, "search_duration": "1s"}
 
@@ -350,8 +362,11 @@ class TestJournal:
     def test_records_survive(self, path: Path) -> None:
         run(path, SimulatedDevice(capacity_forward=432_100, faults={"hop_limit": 100_000}))
         for line, record in zip(path.read_text().splitlines(), read_journal(path), strict=True):
-            assert TrialRecord.model_validate_json(line) == record
-            assert record.model_dump_json(exclude_defaults=True) == line
+            document = json.loads(line)
+            assert list(document)[-1] == "crc32c"
+            del document["crc32c"]
+            assert TrialRecord.model_validate_json(json.dumps(document)) == record
+            assert json.loads(record.model_dump_json(exclude_defaults=True)) == document
 
     def test_a_torn_line_is_left_out_and_cut_off(self, path: Path) -> None:
         run(path, SimulatedDevice(capacity_forward=432_100))
@@ -360,6 +375,11 @@ class TestJournal:
         count = whole.count(b"\n")
         assert len(read_journal(path)) == count - 1
         assert path.read_bytes() == whole[:-30]
+        events: list[Event] = []
+        run(path, SimulatedDevice(capacity_forward=432_100), events=events)
+        torn = len(whole) - 30 - whole[:-30].rindex(b"\n") - 1
+        assert [event.octets for event in events if isinstance(event, TornLineDropped)] == [torn]
+        path.write_bytes(whole[:-30])
         with Journal(path) as journal:
             assert len(list(journal.records)) == count - 1
         assert path.read_bytes().count(b"\n") == count - 1
@@ -370,8 +390,47 @@ class TestJournal:
         lines = path.read_bytes().split(b"\n")
         lines[2] = lines[2][:50]
         path.write_bytes(b"\n".join(lines))
-        with pytest.raises(ResultError, match="line 3"):
+        with pytest.raises(ResultError, match="line 3: its CRC32C"):
             read_journal(path)
+
+    def test_a_changed_figure_is_refused_by_its_line(self, path: Path) -> None:
+        """Even where the line is a good record all the same: nothing else would notice it."""
+        run(path, SimulatedDevice(capacity_forward=432_100))
+        lines = path.read_bytes().splitlines(keepends=True)
+        changed = re.sub(rb'("received":)(\d)', rb"\g<1>1\2", lines[1], count=1)
+        assert changed != lines[1]
+        path.write_bytes(b"".join([lines[0], changed, *lines[2:]]))
+        with pytest.raises(ResultError, match=r"line 2: its CRC32C .*changed or damaged") as raised:
+            run(path, SimulatedDevice(capacity_forward=432_100))
+        assert "head -n 1" in raised.value.fix
+
+    @pytest.mark.parametrize("order", [(1, 0, 2), (0, 0, 1), (0, 2, 1)], ids=["swapped", "doubled", "later"])
+    def test_lines_in_another_order_are_refused(self, path: Path, order: tuple[int, ...]) -> None:
+        run(path, SimulatedDevice(capacity_forward=432_100))
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join([*(lines[index] for index in order), *lines[3:]]))
+        with pytest.raises(ResultError, match="lines were swapped, doubled or removed"):
+            read_journal(path)
+
+    @pytest.mark.parametrize(
+        "judged_otherwise",
+        [
+            {"verdict": Verdict(passed=True)},
+            {"validity": Validity(valid=False, reasons=("late",)), "verdict": None},
+            {"testbed_faults": ("it was asleep",)},
+        ],
+        ids=["passed", "invalid", "fault of the bed"],
+    )
+    def test_what_is_judged_otherwise_today_is_not_resumed(self, path: Path, judged_otherwise: dict[str, Any]) -> None:
+        """A good line, but of a version that judged by other rules."""
+        run(path, SimulatedDevice(capacity_forward=432_100))
+        records = list(read_journal(path))
+        assert records[0].verdict is not None
+        assert not records[0].verdict.passed
+        records[0] = records[0].model_copy(update=judged_otherwise)
+        path.write_bytes(b"".join(line_of(record) for record in records))
+        with pytest.raises(ResultError, match="line 1: judged by its report"):
+            run(path, SimulatedDevice(capacity_forward=432_100))
 
     def test_another_campaigns_journal_is_refused(self, path: Path) -> None:
         run(path, SimulatedDevice(capacity_forward=432_100))

@@ -380,7 +380,7 @@ class TestCollapse:
         assert made.verdict is not None
         assert made.verdict.reasons == ("the gateway collapsed with 2000 connections: the gateway does not answer",)
         assert made.connections is not None
-        assert made.connections.collapsed
+        assert made.connections.collapse == "the gateway does not answer"
         assert lab.engine.phases == ["establish", "resolve", "resolve"]  # its addresses may be new
         again = lab.establish(5000, count=1000, alpha=Fraction(1), number=2)
         assert again.verdict is not None

@@ -72,7 +72,7 @@ def failed(first: TrialReport | None, validation: TrialReport | None = None, *, 
     if first is None and not collapsed:
         return Measured(observation=observation)
     attempts = () if first is None else (blank(PhaseOne, verdict=Verdict(passed=False), report=first),)
-    facts = ConnectionFacts(phase_one=attempts, collapsed=collapsed)
+    facts = ConnectionFacts(phase_one=attempts, collapse="gone" if collapsed else None)
     return measured(observation, validation or first or blank(TrialReport), connections=facts)
 
 
@@ -156,7 +156,7 @@ class TestSizes:
             full = (wanted.connections or 0) > 150
             outcome = Outcome.FAILED if full else Outcome.PASSED
             observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=outcome)
-            return measured(observation, report(), connections=ConnectionFacts(collapsed=full))
+            return measured(observation, report(), connections=ConnectionFacts(collapse="gone" if full else None))
 
         found = search_capacity(capacity_goal(100, 1000), measure)
         assert (found.kind, found.lower_bound, found.upper_bound, found.overflow) == ("found", 150, 151, "collapsed")

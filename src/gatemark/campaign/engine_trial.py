@@ -13,9 +13,10 @@ from gatemark.config.model import Campaign
 from gatemark.engine.client import Engine, JsonObject
 from gatemark.errors import EngineError, Interrupted, TestBedError
 from gatemark.trial.form import PLAIN, TrialForm
+from gatemark.trial.judgement import validity_of
 from gatemark.trial.record import ResetFacts
 from gatemark.trial.report import TrialReport, read_report
-from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity, link_is_down
+from gatemark.trial.validity import Validity, link_is_down
 
 HEALTH_WAIT_S = 300.0
 """A gateway that was reset may be a machine that boots."""
@@ -62,6 +63,8 @@ class Observed:
     validity: Validity
     testbed_drops: Mapping[str, int] = field(default_factory=dict)
     """Frames that the test bed's queues towards the Tester dropped meanwhile, by place."""
+    testbed_faults: tuple[str, ...] = ()
+    """What else in the test bed spoiled the trial, in sentences."""
     gateway_drops: Mapping[str, int] = field(default_factory=dict)
     """Frames that the gateway's own queues dropped meanwhile, by place."""
     reset: ResetFacts | None = None
@@ -91,12 +94,18 @@ class EngineTrials:
         if needs_link and link_is_down(report):
             raise _link_down(report)
         drops = _increase(own_before, self._own_drops())
-        policy = ValidityPolicy(lateness_max_ns=form.lateness_limit_ns(self.campaign.validity.lateness_max_ns))
         faults = () if self.testbed is None else self.testbed.own_faults()
         return Observed(
             report=report,
-            validity=judge_validity(report, policy, testbed_drops=drops, testbed_faults=faults, step=form.step),
+            validity=validity_of(
+                report,
+                lateness_max_ns=self.campaign.validity.lateness_max_ns,
+                testbed_drops=drops,
+                testbed_faults=faults,
+                form=form,
+            ),
             testbed_drops=drops,
+            testbed_faults=faults,
             gateway_drops=_increase(gateway_before, self._gateway_drops()),
             reset=reset,
         )

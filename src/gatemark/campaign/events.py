@@ -15,6 +15,14 @@ from gatemark.trial.record import TrialRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TornLineDropped:
+    """The last line of the journal had no end, after a kill or a full disk; its trial is made again."""
+
+    octets: int
+    """Length of what was dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
     """The measurement of a cell of the matrix begins."""
 
@@ -85,5 +93,14 @@ class RunFinished:
     result: RunResult
 
 
-Event = RunStarted | TrialStarted | PhaseStarted | TrialProgress | TrialFinished | RepetitionFinished | RunFinished
+Event = (
+    TornLineDropped
+    | RunStarted
+    | TrialStarted
+    | PhaseStarted
+    | TrialProgress
+    | TrialFinished
+    | RepetitionFinished
+    | RunFinished
+)
 EventCallback = Callable[[Event], None]

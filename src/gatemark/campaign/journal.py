@@ -2,6 +2,9 @@
 
 A campaign that was interrupted is resumed by replay: the searches are pure, so they make the same choices again and
 find their answers here. Invalid trials are recorded with their reasons. Cancelled ones are not: they did not happen.
+
+Line n is trial n. The last key of each line is a CRC32C of all octets before it, so a line is either as it was written
+or refused.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import google_crc32c
 from pydantic import ValidationError
 
 from gatemark.errors import ResultError
@@ -25,13 +29,14 @@ class Journal:
     """Appends to a journal file; a context manager.
 
     What the file holds already is in `records`, for replay. A torn last line, left by a killed process or a full disk,
-    is cut off: its trial is made again.
+    is cut off: its trial is made again. `torn_octets` is its length; 0 if there was none.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         line_bytes = [len(line) for line in _whole_lines(path)] if path.exists() else []
         whole_bytes = sum(line_bytes)
+        self.torn_octets = path.stat().st_size - whole_bytes if path.exists() else 0
         self.records: Iterator[TrialRecord] = islice(records_of(path), len(line_bytes))
         """What was in the file when it was opened, in order; each is read when it is taken."""
         try:
@@ -54,7 +59,7 @@ class Journal:
 
         Fields that have their default value are left out of the line.
         """
-        line = record.model_dump_json(exclude_defaults=True).encode() + b"\n"
+        line = line_of(record)
         try:
             written = 0
             while written < len(line):  # an unbuffered write may take less, on a disk that fills up for example
@@ -82,7 +87,18 @@ def read_journal(path: Path) -> tuple[TrialRecord, ...]:
 
 def records_of(path: Path) -> Iterator[TrialRecord]:
     """Yield what `read_journal` returns, one record in memory at a time."""
-    return (_record(line, f"line {number}", path) for number, line in enumerate(_whole_lines(path), start=1))
+    return (_record(line, number, path) for number, line in enumerate(_whole_lines(path), start=1))
+
+
+def line_of(record: TrialRecord) -> bytes:
+    """Return the line of a record, with its check and its end."""
+    content = record.model_dump_json(exclude_defaults=True).encode()[:-1]
+    return content + _check(content)
+
+
+def _check(content: bytes) -> bytes:
+    """Return the end of a line: the check of what stands before it."""
+    return b',"crc32c":"%08x"}\n' % google_crc32c.value(content)
 
 
 @contextmanager
@@ -108,17 +124,35 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
         ) from error
 
 
-def _record(line: bytes, name: str, path: Path) -> TrialRecord:
+def _record(line: bytes, number: int, path: Path) -> TrialRecord:
+    """Read line `number`, counted from 1."""
+    content = line[: -len(_check(b""))]
+    if line != content + _check(content):
+        raise _damaged(path, number, "its CRC32C is not that of its content: it was changed or damaged")
     try:
-        return TrialRecord.model_validate_json(line)
+        record = TrialRecord.model_validate_json(content + b"}")
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise ResultError(
-            what=f"{name} is not a record of a trial ({where + ': ' if where else ''}{first['msg']})",
+            what=f"line {number} is no record of a trial ({where + ': ' if where else ''}{first['msg']})",
             where=str(path),
-            fix="the journal was changed or belongs to another version; restore it or start a new result folder",
+            fix="it was written by another version of gatemark: use that one, or measure into a new folder",
         ) from error
+    if record.order.trial_number != number:
+        raise _damaged(path, number, f"it is trial {record.order.trial_number}: lines were swapped, doubled or removed")
+    return record
+
+
+def _damaged(path: Path, number: int, what: str) -> ResultError:
+    before = number - 1
+    fix = "restore the file; or measure again into a new folder"
+    if before:
+        fix = (
+            f"restore the file; or keep only what stands before this line (head -n {before}) and go on with"
+            " gatemark run --resume DIR, which makes the trials from there on again"
+        )
+    return ResultError(what=f"line {number}: {what}", where=str(path), fix=fix)
 
 
 def _disk_error(path: Path, error: OSError) -> ResultError:

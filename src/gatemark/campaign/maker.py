@@ -47,6 +47,7 @@ class TrialMaker:
             verdict=judged.verdict,
             report=judged.observed.report,
             testbed_drops=judged.observed.testbed_drops,
+            testbed_faults=judged.observed.testbed_faults,
             gateway_drops=judged.observed.gateway_drops,
             started_at=started_at,
             seconds=round(time.monotonic() - begin, 3),

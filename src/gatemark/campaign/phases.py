@@ -19,12 +19,13 @@ from gatemark.engine.client import JsonObject
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.trial.connection_request import establish_request, establishing_ns, use_request, validation_request
 from gatemark.trial.form import PLAIN, TrialForm
+from gatemark.trial.judgement import Evidence, Rules, judged, judged_phase_one
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, PhaseOne
 from gatemark.trial.report import TrialReport
 from gatemark.trial.request import resolve_requests
 from gatemark.trial.validity import Validity
-from gatemark.trial.verdict import Verdict, judge
+from gatemark.trial.verdict import Verdict
 from gatemark.units import format_duration_ns
 
 STEPS_MAX = 16
@@ -131,7 +132,7 @@ class _Trial:
         self.campaign = makes.trials.campaign
         self.order = order
         self.cell = order.run.cell
-        self.loss_tolerance = loss_tolerance
+        self.rules = Rules(lateness_max_ns=self.campaign.validity.lateness_max_ns, loss_tolerance=loss_tolerance)
         self.needs_link = needs_link
         assert order.connections is not None, "a stateful trial has a number of connections"
         self.count = order.connections
@@ -155,7 +156,7 @@ class _Trial:
         """Fill the table, then measure with the connections that it holds (RFC 9693 section 4.7)."""
         step = self.order.step
         if not self._fill(step.duration_ns):
-            return self._unfilled()
+            return self._judged()
         body = use_request(
             self.campaign,
             self.cell,
@@ -165,9 +166,9 @@ class _Trial:
             trial_number=self._next_number(),
             form=self.order.form,
         )
-        observed = self._ask("phase 2", body, step.frames_per_second, form=self.order.form)
+        self._ask("phase 2", body, step.frames_per_second, form=self.order.form)
         self._learn(counted_after_phase_two=self.makes.count())
-        return self._judged(observed, judge(observed.report, self.loss_tolerance) if observed.validity.valid else None)
+        return self._judged()
 
     def _establish(self) -> Judged:
         """Establish all connections at the rate under test; validate them if asked to (RFC 9693 sections 4.5, 4.6)."""
@@ -176,12 +177,12 @@ class _Trial:
         self._check_time(
             rate, 0 if validation_rate is None else establishing_ns(self.cell.mix, self.count, validation_rate)
         )
-        first, observed = self._phase_one(rate, is_validated=validation_rate is not None)
+        first = self._phase_one(rate)
         if validation_rate is None:
-            return self._judged(observed, first.verdict)
+            return self._judged()
         self._learn(phase_one=(first,))
         if first.verdict is None or not first.verdict.passed:
-            return self._judged(observed, first.verdict)
+            return self._judged()
         body = validation_request(
             self.campaign,
             self.cell,
@@ -189,25 +190,16 @@ class _Trial:
             connections_per_second=validation_rate,
             trial_number=self._next_number(),
         )
-        observed = self._ask("validation", body, validation_rate)
+        self._ask("validation", body, validation_rate)
         self._learn(counted_after_phase_two=self.makes.count())
-        validity = Validity(valid=observed.validity.valid, reasons=_in("validation", observed.validity.reasons))
-        observed = replace(observed, validity=validity)
-        if not validity.valid:
-            return self._judged(observed, None)
-        verdict = judge(observed.report, Fraction(0))
-        return self._judged(observed, Verdict(passed=verdict.passed, reasons=_in("validation", verdict.reasons)))
+        return self._judged()
 
     def _tear_down(self) -> Judged:
         """Delete all connections at once, or measure how long that takes with an empty table (RFC 9693 section 4.8)."""
         if self.count == 0:
             self._learn(counted_before=self.makes.empty_table())
-            observed = Observed(report=self._no_report(), validity=Validity(valid=True))
-        elif self._fill(0):
-            assert self._last is not None, "the table was filled"
-            observed = self._last
-        else:
-            return self._unfilled()
+        elif not self._fill(0):
+            return self._judged()
         testbed = self.makes.trials.testbed
         if testbed is None:
             raise TestBedError(
@@ -215,9 +207,8 @@ class _Trial:
             )
         self._tell("tear-down", None)
         self._learn(tear_down_ns=testbed.tear_down())
-        left = self.makes.count()
-        reasons = (f"the gateway still holds {left} connections after the tear-down",) if left else ()
-        return self._judged(observed, Verdict(passed=not reasons, reasons=reasons))
+        self._learn(counted_after_tear_down=self.makes.count())
+        return self._judged()
 
     def _fill(self, phase_two_ns: int) -> bool:
         """Fill the table; return whether an attempt succeeded.
@@ -230,7 +221,7 @@ class _Trial:
         for attempt in range(1 + self.campaign.connections_model.retries):
             if attempt and self._expires(rate, phase_two_ns):
                 return False
-            phase_one, _ = self._phase_one(rate, attempt)
+            phase_one = self._phase_one(rate, attempt)
             self._learn(phase_one=(*self.facts.phase_one, phase_one))
             if phase_one.verdict is not None and phase_one.verdict.passed:
                 return True
@@ -238,11 +229,8 @@ class _Trial:
                 rate = max(1, rate // 2)
         return False
 
-    def _phase_one(self, rate: int, attempt: int = 0, *, is_validated: bool = False) -> tuple[PhaseOne, Observed]:
-        """Make one attempt at test phase 1 (RFC 9693 section 4.2), over an empty table.
-
-        The gateway's own count decides only if no validation follows, because a validation checks every connection.
-        """
+    def _phase_one(self, rate: int, attempt: int = 0) -> PhaseOne:
+        """Make one attempt at test phase 1 (RFC 9693 section 4.2), over an empty table."""
         self._learn(counted_before=self.makes.empty_table())
         body = establish_request(
             self.campaign,
@@ -254,42 +242,37 @@ class _Trial:
         observed = self._ask("phase 1", body, rate, attempt)
         counted = self.makes.count()
         self._learn(counted_after_phase_one=counted)
-        verdict = (
-            self._verdict_of_phase_one(observed.report, None if is_validated else counted)
-            if observed.validity.valid
-            else None
+        made = PhaseOne(
+            connections_per_second=rate,
+            validity=observed.validity,
+            verdict=None,
+            report=observed.report,
+            testbed_drops=observed.testbed_drops,
+            testbed_faults=observed.testbed_faults,
+            counted=counted,
         )
+        _, verdict = judged_phase_one(self.order, made, self.rules)
         if verdict is not None and verdict.passed and self.facts.behaviour is None:
             self._learn(behaviour=self.makes.behaviour(self.order.run.number))
-        phase_one = PhaseOne(
-            connections_per_second=rate, validity=observed.validity, verdict=verdict, report=observed.report
-        )
-        return phase_one, observed
-
-    def _verdict_of_phase_one(self, report: TrialReport, counted: int | None) -> Verdict:
-        reasons = judge(report, Fraction(0)).reasons
-        if counted is not None and counted < self.count:
-            reasons += (f"the gateway holds {counted} of {self.count} connections",)
-        return Verdict(passed=not reasons, reasons=reasons)
-
-    def _unfilled(self) -> Judged:
-        """Return the outcome of a trial that got no further than test phase 1."""
-        assert self._last is not None, "phase 1 was tried at least once"
-        last = self.facts.phase_one[-1]
-        reasons = last.validity.reasons if last.verdict is None else last.verdict.reasons
-        validity = Validity(valid=False, reasons=_in("phase 1", reasons))
-        return self._judged(replace(self._last, validity=validity), None)
+        return made.model_copy(update={"verdict": verdict})
 
     def collapsed(self, error: TestBedError) -> Judged:
         """Return the outcome of a trial in which the gateway stopped answering."""
-        report = self._no_report() if self._last is None else self._last.report
-        self._learn(collapsed=True)
-        reason = f"the gateway collapsed with {self.count} connections: {error.problems[0].what}"
-        observed = Observed(report=report, validity=Validity(valid=True))
-        return self._judged(observed, Verdict(passed=False, reasons=(reason,)))
+        self._learn(collapse=error.problems[0].what)
+        return self._judged()
 
-    def _judged(self, observed: Observed, verdict: Verdict | None) -> Judged:
-        return Judged(observed=observed, verdict=verdict, connections=self.facts)
+    def _judged(self) -> Judged:
+        """Judge what was made so far."""
+        last = self._last or Observed(report=self._no_report(), validity=Validity(valid=True))
+        evidence = Evidence(
+            order=self.order,
+            report=last.report,
+            testbed_drops=last.testbed_drops,
+            testbed_faults=last.testbed_faults,
+            connections=self.facts,
+        )
+        validity, verdict = judged(evidence, self.rules)
+        return Judged(observed=replace(last, validity=validity), verdict=verdict, connections=self.facts)
 
     def _learn(self, **facts: object) -> None:
         """Add to what is known of the connections."""
@@ -339,10 +322,6 @@ class _Trial:
             where=f"{self.campaign.source}: gateway.table.udp_timeout",
             fix="set a longer timeout, a higher connections.rate or minimum of the rates, or fewer connections",
         )
-
-
-def _in(phase: PhaseName, reasons: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"{phase}: {reason}" for reason in reasons)
 
 
 def _is_alive(testbed: GatewayWatch) -> bool:

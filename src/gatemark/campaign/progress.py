@@ -21,6 +21,7 @@ from gatemark.campaign.events import (
     RepetitionFinished,
     RunFinished,
     RunStarted,
+    TornLineDropped,
     TrialFinished,
     TrialProgress,
     TrialStarted,
@@ -70,6 +71,10 @@ class ProgressState:
     def update(self, event: Event) -> None:
         """Take one event."""
         match event:
+            case TornLineDropped():
+                self.lines.append(
+                    f"journal: the last line has no end and is dropped ({event.octets} octets); its trial is made again"
+                )
             case RunStarted():
                 self.run, self.repetitions, self.repetitions_done = event.run, event.repetitions, 0
                 self.bounds = None
@@ -288,7 +293,7 @@ def progress_display(console: Console | None = None) -> Iterator[Watcher]:
         state.update(event)
         while state.lines:
             line = state.lines.pop(0)
-            if not out.is_terminal or line.startswith("run"):
+            if not out.is_terminal or line.startswith(("run", "journal")):
                 out.print(Text(line), soft_wrap=True)
 
     watcher = Watcher(on_plan=on_plan, on_event=on_event)

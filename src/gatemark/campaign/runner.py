@@ -6,7 +6,7 @@ What a run measures is decided by its procedure; its trials are made, repeated a
 from __future__ import annotations
 
 from gatemark.campaign.engine_trial import GatewayWatch
-from gatemark.campaign.events import EventCallback, RunFinished, RunStarted, TrialFinished
+from gatemark.campaign.events import EventCallback, RunFinished, RunStarted, TornLineDropped, TrialFinished
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import Plan
@@ -49,6 +49,8 @@ def run_campaign(
         maker = TrialMaker(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event)
         trials = Trials(maker, journal)
         earlier = Earlier()
+        if journal.torn_octets:
+            trials.tell(TornLineDropped(octets=journal.torn_octets))
         for run in plan.runs:
             procedure = PROCEDURES[run.procedure]
             repetitions = campaign.table(procedure.table).repetitions(campaign)

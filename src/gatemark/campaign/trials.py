@@ -23,6 +23,7 @@ from gatemark.procedures.measured import Measured, MeasureStep
 from gatemark.search.goal import Measure, Observation, bounds_of
 from gatemark.trial.cell import Run
 from gatemark.trial.form import PLAIN, TrialForm
+from gatemark.trial.judgement import Rules, is_judged_alike
 from gatemark.trial.order import TrialOrder, difference
 from gatemark.trial.record import TrialRecord
 
@@ -49,8 +50,11 @@ class Trials:
         self._trial_number += 1
         return self._trial_number
 
-    def replayed(self, order: TrialOrder) -> TrialRecord | None:
-        """Return the journal's record of a trial, None if it must be made; raise ResultError if it does not fit."""
+    def replayed(self, order: TrialOrder, loss_tolerance: Fraction) -> TrialRecord | None:
+        """Return the journal's record of a trial, None if it must be made.
+
+        Raises ResultError if it is of another trial, or if it is judged otherwise today.
+        """
         record = next(self._replay, None)
         if record is None:
             return None
@@ -60,6 +64,14 @@ class Trials:
                 f" the campaign asks for {mismatch.second}",
                 where=str(self.journal.path),
                 fix="the journal belongs to another campaign; resume with the campaign file of its folder",
+            )
+        rules = Rules(lateness_max_ns=self.campaign.validity.lateness_max_ns, loss_tolerance=loss_tolerance)
+        if not is_judged_alike(record, rules):
+            raise ResultError(
+                what=f"line {record.order.trial_number}: judged by its report and the campaign, its validity or its"
+                " verdict is another than the line says",
+                where=str(self.journal.path),
+                fix="another version of gatemark judged it: go on with that one, or measure into a new folder",
             )
         return record
 
@@ -176,7 +188,7 @@ class Repetition:
             connections_per_second=self.connections_per_second,
             form=self.form,
         )
-        record = trials.replayed(order)
+        record = trials.replayed(order, self.loss_tolerance)
         is_replayed = record is not None
         if record is None:
             record = trials.maker.make(

@@ -20,6 +20,12 @@ class PhaseOne(Facts):
     verdict: Verdict | None
     """None if the attempt is invalid; passed if every connection was established."""
     report: TrialReport
+    testbed_drops: Mapping[str, int] = {}
+    """As of a record."""
+    testbed_faults: tuple[str, ...] = ()
+    """As of a record."""
+    counted: int | None = None
+    """Connections that the gateway counted afterwards; None if it cannot count."""
 
 
 class ConnectionFacts(Facts):
@@ -34,8 +40,9 @@ class ConnectionFacts(Facts):
     counted_after_phase_two: int | None = None
     tear_down_ns: int | None = None
     """Time that the gateway took to delete all connections, on its own clock (RFC 9693 section 4.8)."""
-    collapsed: bool = False
-    """The gateway stopped answering and was started again; the trial counts as failed."""
+    counted_after_tear_down: int | None = None
+    collapse: str | None = None
+    """How the gateway stopped answering; it was started again, and the trial counts as failed. None if it did not."""
     behaviour: Mapping[str, int] | None = None
     """What the state table says about the gateway (answer to `connections` in `protocol/README.md`); once a run."""
 
@@ -61,6 +68,8 @@ class TrialRecord(Facts):
     """Of a stateful trial, that of the last phase that was made."""
     testbed_drops: Mapping[str, int] = {}
     """Frames that the test bed's queues towards the Tester dropped during the trial, by place."""
+    testbed_faults: tuple[str, ...] = ()
+    """What else in the test bed spoiled the trial, in sentences."""
     gateway_drops: Mapping[str, int] = {}
     """Frames that the gateway's own queues dropped meanwhile, as far as the test bed can see them, by place."""
     started_at: str

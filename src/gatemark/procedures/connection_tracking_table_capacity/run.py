@@ -282,7 +282,7 @@ def _phase_one(trial: Measured) -> TrialReport | None:
 def _collapsed(trial: Measured) -> bool:
     """Whether the gateway stopped working during the trial."""
     facts = _facts(trial)
-    return facts is not None and facts.collapsed
+    return facts is not None and facts.collapse is not None
 
 
 def _facts(trial: Measured) -> ConnectionFacts | None:

@@ -1,0 +1,168 @@
+"""Validity and verdict of a whole trial: pure functions of what was asked and what was observed.
+
+The same functions judge a trial when it is made and again when it is replayed from the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Self
+
+from gatemark.trial.form import PLAIN, TrialForm
+from gatemark.trial.order import TrialOrder
+from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
+from gatemark.trial.report import TrialReport
+from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity
+from gatemark.trial.verdict import Verdict, judge
+
+Judgement = tuple[Validity, Verdict | None]
+"""The verdict is None if the trial is invalid."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What the campaign file allows."""
+
+    lateness_max_ns: int
+    """No burst may be sent later than this after its planned time, unless the form of the trial allows less."""
+    loss_tolerance: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All that a trial is judged by."""
+
+    order: TrialOrder
+    report: TrialReport
+    testbed_drops: Mapping[str, int]
+    testbed_faults: Sequence[str]
+    connections: ConnectionFacts | None
+
+    @classmethod
+    def of(cls, record: TrialRecord) -> Self:
+        """Return what a record was judged by."""
+        return cls(**{field.name: getattr(record, field.name) for field in fields(cls)})
+
+
+def validity_of(
+    report: TrialReport,
+    *,
+    lateness_max_ns: int,
+    testbed_drops: Mapping[str, int],
+    testbed_faults: Sequence[str],
+    form: TrialForm = PLAIN,
+) -> Validity:
+    """Judge one trial of the engine; `lateness_max_ns` is that of the campaign."""
+    return judge_validity(
+        report,
+        ValidityPolicy(lateness_max_ns=form.lateness_limit_ns(lateness_max_ns)),
+        testbed_drops=testbed_drops,
+        testbed_faults=testbed_faults,
+        step=form.step,
+    )
+
+
+def verdict_of_phase_one(report: TrialReport, connections: int, counted: int | None) -> Verdict:
+    """Judge a valid test phase 1: every connection was established (RFC 9693 section 4.2).
+
+    `counted`: connections that the gateway counts after it; None if it cannot, or if a validation looks at each.
+    """
+    reasons = judge(report, Fraction(0)).reasons
+    if counted is not None and counted < connections:
+        reasons += (f"the gateway holds {counted} of {connections} connections",)
+    return Verdict(passed=not reasons, reasons=reasons)
+
+
+def judged(trial: Evidence, rules: Rules) -> Judgement:
+    """Judge a trial by its order, its reports and what was counted."""
+    facts = trial.connections
+    if facts is None:
+        return _judged_frames(trial, rules)
+    if facts.collapse is not None:
+        reason = f"the gateway collapsed with {trial.order.connections} connections: {facts.collapse}"
+        return Validity(valid=True), Verdict(passed=False, reasons=(reason,))
+    if trial.order.step.connections is None:
+        return _unfilled(trial, facts, rules) or _judged_frames(trial, rules)
+    judge_connections = _judged_establishment if trial.order.step.establishes else _judged_tear_down
+    return judge_connections(trial, facts, rules)
+
+
+def is_judged_alike(record: TrialRecord, rules: Rules) -> bool:
+    """Whether a record, each attempt at test phase 1 included, would be judged today as it was when it was made."""
+    attempts = () if record.connections is None else record.connections.phase_one
+    return judged(Evidence.of(record), rules) == (record.validity, record.verdict) and all(
+        judged_phase_one(record.order, one, rules) == (one.validity, one.verdict) for one in attempts
+    )
+
+
+def _judged_frames(trial: Evidence, rules: Rules) -> Judgement:
+    validity = _validity(trial, rules, trial.order.form)
+    return validity, judge(trial.report, rules.loss_tolerance) if validity.valid else None
+
+
+def judged_phase_one(order: TrialOrder, one: PhaseOne, rules: Rules) -> Judgement:
+    """Judge one attempt at test phase 1; its own validity and verdict are not looked at."""
+    validity = validity_of(
+        one.report,
+        lateness_max_ns=rules.lateness_max_ns,
+        testbed_drops=one.testbed_drops,
+        testbed_faults=one.testbed_faults,
+    )
+    if not validity.valid:
+        return validity, None
+    assert order.connections is not None, "a stateful trial has a number of connections"
+    counted = None if order.step.alpha is not None else one.counted
+    return validity, verdict_of_phase_one(one.report, order.connections, counted)
+
+
+def _unfilled(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement | None:
+    """Judge a trial that got no further than test phase 1; None if an attempt filled the table."""
+    validity, verdict = judged_phase_one(trial.order, facts.phase_one[-1], rules)
+    if verdict is not None and verdict.passed:
+        return None
+    return Validity(valid=False, reasons=_in("phase 1", (verdict or validity).reasons)), None
+
+
+def _judged_establishment(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:
+    """Judge connections that were established at the rate under test (RFC 9693 sections 4.5 and 4.6)."""
+    if trial.order.step.alpha is None:
+        validity = _validity(trial, rules)
+        if not validity.valid:
+            return validity, None
+        assert trial.order.connections is not None, "a stateful trial has a number of connections"
+        counted = facts.counted_after_phase_one
+        return validity, verdict_of_phase_one(trial.report, trial.order.connections, counted)
+    validity, verdict = judged_phase_one(trial.order, facts.phase_one[-1], rules)
+    if verdict is None or not verdict.passed:
+        return validity, verdict
+    validity = _validity(trial, rules)
+    named = Validity(valid=validity.valid, reasons=_in("validation", validity.reasons))
+    if not validity.valid:
+        return named, None
+    verdict = judge(trial.report, Fraction(0))
+    return named, Verdict(passed=verdict.passed, reasons=_in("validation", verdict.reasons))
+
+
+def _judged_tear_down(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:
+    """Judge the deletion of all connections, or of none (RFC 9693 section 4.8)."""
+    if trial.order.connections and (unfilled := _unfilled(trial, facts, rules)) is not None:
+        return unfilled
+    left = facts.counted_after_tear_down
+    reasons = (f"the gateway still holds {left} connections after the tear-down",) if left else ()
+    return Validity(valid=True), Verdict(passed=not reasons, reasons=reasons)
+
+
+def _validity(trial: Evidence, rules: Rules, form: TrialForm = PLAIN) -> Validity:
+    return validity_of(
+        trial.report,
+        lateness_max_ns=rules.lateness_max_ns,
+        testbed_drops=trial.testbed_drops,
+        testbed_faults=trial.testbed_faults,
+        form=form,
+    )
+
+
+def _in(phase: str, reasons: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{phase}: {reason}" for reason in reasons)
