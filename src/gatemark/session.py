@@ -17,24 +17,25 @@ from pathlib import Path
 from typing import Any
 
 from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFinished
-from gatemark.campaign.file import campaign_from_dict, load_campaign
+from gatemark.campaign.file import campaign_from_text, load_campaign
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import Plan, make_plan
 from gatemark.campaign.result_document import build_document
 from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription, TestBed
+from gatemark.dut.recipe import recipe_sha256
 from gatemark.errors import ConfigError, GatemarkError, ResultError, TestBedError
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
-from gatemark.results.provenance import Provenance, Session, engine_facts, port_fact
+from gatemark.results.provenance import MachineFacts, Provenance, Session, changes, engine_facts, port_fact
 from gatemark.results.quantity import to_csv
 from gatemark.results.run import RunResult
 from gatemark.results.store import ResultFolder, default_folder
 from gatemark.results.tester_parts import SELF_TEST_FILE, clock_of
 from gatemark.results.toml_text import to_toml
 from gatemark.selftest.own_delay import self_test_for
-from gatemark.stored import part_of, read_document, self_test_of, trial_rows, write_report
+from gatemark.stored import part_of, provenance_of, read_document, self_test_of, trial_rows, write_report
 from gatemark.tester import Equipment, Tester, open_tester, prepare, stop_signals
 from gatemark.trial.cell import Cell
 from gatemark.trial.record import TrialRecord
@@ -80,10 +81,11 @@ def measure(
     Raises GatemarkError; whatever was measured stays in the folder, and the test bed and the engine are gone.
     """
     if isinstance(campaign, Campaign):
-        loaded, text = campaign, to_toml(campaign.to_document())
+        loaded, text, file = campaign, to_toml(campaign.to_document()), None
     else:
+        file = Path(campaign).resolve()
         loaded = load_campaign(Path(campaign))
-        text = Path(campaign).read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
     folder_path = Path(output) if output is not None else default_folder(loaded.name)
     used = equipment or Equipment(self_test=_self_test_text)
     with stop_signals(resume_hint=str(folder_path)):
@@ -91,7 +93,7 @@ def measure(
         folder = ResultFolder.create(folder_path)
         with folder.locked():
             folder.write_text("campaign.toml", text)
-            folder.write_json("campaign.json", _resolved(complete))
+            folder.write_json("campaign.json", {"file": None if file is None else str(file), **_resolved(complete)})
             try:
                 return _measure_in(folder, complete, bed, used, (on_event, on_plan), resumed=False)
             except (ConfigError, TestBedError):
@@ -109,7 +111,7 @@ def resume_campaign(
 ) -> CampaignResult:
     """Go on with an interrupted campaign: its trials are replayed from the journal, the missing ones are made.
 
-    Refused with a ResultError if the campaign, the recipe or the gateway is not what it was.
+    Refused with a ResultError if campaign, recipe, gateway, machine, engine or ports are not what they were.
     """
     opened = ResultFolder.open(Path(folder))
     used = equipment or Equipment(self_test=_self_test_text)
@@ -118,13 +120,13 @@ def resume_campaign(
             write_report([part_of(opened)], opened.report_file)
             return CampaignResult(folder=opened.path, document=read_document(opened))
         stored = opened.read_json("campaign.json")
-        bed, complete = prepare(campaign_from_dict(stored, where=str(opened.path / "campaign.json")), used)
-        if stored != _resolved(complete) or not _same_text(opened):
-            raise ResultError(
-                what="the campaign or the recipe of its gateway is not what it was when the folder was made",
-                where=str(opened.path),
-                fix="undo the change, or measure the new campaign into a new folder",
-            )
+        _same_files(opened)
+        file = Path(stored.pop("file", None) or opened.campaign_file)
+        loaded = campaign_from_text(opened.read_text("campaign.toml"), file)
+        _same_recipe(opened, loaded)
+        bed, complete = prepare(loaded, used)
+        if stored != _resolved(complete):
+            raise _changed(opened, "campaign.json is not what follows from campaign.toml and the recipe")
         return _measure_in(opened, complete, bed, used, (on_event, on_plan), resumed=True)
 
 
@@ -223,6 +225,7 @@ def _measure_in(
     if not folder.has(SELF_TEST_FILE) and (self_test := equipment.self_test(complete)) is not None:
         folder.write_text(SELF_TEST_FILE, self_test)
     session: _Session | None = None
+    machine = this_machine.machine_facts()  # before this process leaves the CPUs of the workers to them
     try:
         with open_tester(complete, bed, equipment, log=folder.engine_log) as tester:
             gateway = tester.testbed.describe()
@@ -230,7 +233,7 @@ def _measure_in(
             plan = make_plan(tester.campaign)
             if on_plan is not None:
                 on_plan(plan)
-            record = _start_provenance(folder, tester, resumed=resumed)
+            record = _start_provenance(folder, tester, machine, equipment.engine_sha256(), resumed=resumed)
             session = _Session(campaign=tester.campaign, gateway=gateway, plan=plan, record=record)
             with Journal(folder.journal_file) as journal:
                 results = run_campaign(
@@ -284,20 +287,35 @@ def _store(folder: ResultFolder, session: _Session, results: list[RunResult]) ->
     return document
 
 
-def _start_provenance(folder: ResultFolder, tester: Tester, *, resumed: bool) -> Provenance:
-    """Write provenance.json at the start of a session; earlier sessions of the folder are kept in it."""
-    earlier: tuple[Session, ...] = ()
-    if resumed and folder.has("provenance.json"):
-        earlier = Provenance.model_validate(folder.read_json("provenance.json")).sessions
-    session = Session(started_at=this_machine.now_iso(), finished_at=None, resumed=resumed)
-    record = Provenance(
-        machine=this_machine.machine_facts(),
+def _start_provenance(
+    folder: ResultFolder, tester: Tester, machine: MachineFacts, program_sha256: str, *, resumed: bool
+) -> Provenance:
+    """Write provenance.json at the start of a session; earlier sessions of the folder are kept in it.
+
+    Raises ResultError if machine, engine or ports are not those of the first session.
+    """
+    before = provenance_of(folder) if resumed else None
+    earlier = () if before is None else before.sessions
+    session = Session(
+        started_at=this_machine.now_iso(),
+        finished_at=None,
+        resumed=resumed,
+        machine=machine,
         software=this_machine.software_facts(),
-        engine=engine_facts(tester.hello, tester.opened),
+        engine=engine_facts(tester.hello, tester.opened, program_sha256=program_sha256),
         left=port_fact(tester.opened["left"]),
         right=port_fact(tester.opened["right"]),
+    )
+    if earlier and (differing := changes(earlier[0], session, makes_ports=tester.campaign.bed.makes_ports)):
+        raise ResultError(
+            what=f"machine, engine or ports are not those of the trials in this folder: {'; '.join(differing)}",
+            where=str(folder.path),
+            fix="bring the earlier ones back, or measure with these into a new folder",
+        )
+    record = Provenance(
         seed=tester.campaign.seed,
         campaign_sha256=_digest(folder),
+        recipe_sha256=_recipe_digest(tester.campaign),
         tester_cpus=tuple(tester.testbed.tester_cores),
         line_bits_per_second=tester.campaign.line.rate,
         line_rate_source=tester.line_rate_source,
@@ -347,8 +365,25 @@ def _digest(folder: ResultFolder) -> str:
     return hashlib.sha256(folder.campaign_file.read_bytes()).hexdigest()
 
 
-def _same_text(folder: ResultFolder) -> bool:
-    """Whether campaign.toml is what it was at the first session; true if nothing was measured yet."""
-    if not folder.has("provenance.json"):
-        return True
-    return folder.read_json("provenance.json").get("campaign_sha256") == _digest(folder)
+def _recipe_digest(campaign: Campaign) -> str | None:
+    return None if campaign.testbed.recipe is None else recipe_sha256(campaign.testbed.recipe)
+
+
+def _same_files(folder: ResultFolder) -> None:
+    """Raise ResultError if campaign.toml is not that of the first session."""
+    before = provenance_of(folder)
+    if before is not None and before.campaign_sha256 != _digest(folder):
+        raise _changed(folder, "campaign.toml is not what it was when the folder was made")
+
+
+def _same_recipe(folder: ResultFolder, campaign: Campaign) -> None:
+    """Raise ResultError if the recipe is not that of the first session, in any of its commands for example."""
+    before = provenance_of(folder)
+    if before is not None and before.recipe_sha256 != _recipe_digest(campaign):
+        raise _changed(folder, f"the recipe {campaign.testbed.recipe} is not what it was when the folder was made")
+
+
+def _changed(folder: ResultFolder, what: str) -> ResultError:
+    return ResultError(
+        what=what, where=str(folder.path), fix="undo the change, or measure the new campaign into a new folder"
+    )

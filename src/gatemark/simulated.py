@@ -133,4 +133,4 @@ def simulated_equipment(
             log.write_text("simulated engine\n", encoding="utf-8")
         yield SimulatedEngine(device, gateway=gateway)
 
-    return Equipment(open_testbed=open_bed, start_engine=start)
+    return Equipment(open_testbed=open_bed, start_engine=start, engine_sha256=lambda: "simulated")

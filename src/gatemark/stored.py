@@ -57,6 +57,20 @@ def self_test_of(folder: ResultFolder) -> SelfTestPart | None:
         ) from error
 
 
+def provenance_of(folder: ResultFolder) -> Provenance | None:
+    """Read provenance.json; None if nothing was measured. Raises ResultError if it is damaged."""
+    if not folder.has("provenance.json"):
+        return None
+    try:
+        return Provenance.model_validate(folder.read_json("provenance.json"))
+    except ValidationError as error:
+        raise ResultError(
+            what="provenance.json is damaged or of another version",
+            where=str(folder.path),
+            fix="restore the file, or measure again",
+        ) from error
+
+
 def trial_rows(folder: ResultFolder) -> tuple[TrialRow, ...]:
     """Read the journal of a folder once, a trial at a time, as the report shows it."""
     if not folder.journal_file.exists():
@@ -66,17 +80,9 @@ def trial_rows(folder: ResultFolder) -> tuple[TrialRow, ...]:
 
 def part_of(folder: ResultFolder, trials: Sequence[TrialRow] | None = None) -> ReportPart:
     """Everything that the report shows of one folder; `trials` are those of its journal if they were read already."""
-    provenance = None
-    if folder.has("provenance.json"):
-        try:
-            provenance = Provenance.model_validate(folder.read_json("provenance.json"))
-        except ValidationError as error:
-            raise ResultError(
-                what="provenance.json is damaged", where=str(folder.path), fix="restore the file, or measure again"
-            ) from error
     return ReportPart(
         document=read_document(folder),
-        provenance=provenance,
+        provenance=provenance_of(folder),
         trials=trial_rows(folder) if trials is None else tuple(trials),
         campaign_text=folder.read_text("campaign.toml"),
     )

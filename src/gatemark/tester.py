@@ -18,7 +18,7 @@ from gatemark.dut.machine import unthrottled_real_time
 from gatemark.dut.open import open_testbed
 from gatemark.dut.steering import keeping_off, stepping_back
 from gatemark.engine.client import Engine
-from gatemark.engine.process import start_engine
+from gatemark.engine.process import engine_sha256, start_engine
 from gatemark.errors import Interrupted
 from gatemark.results import provenance, this_machine
 from gatemark.trial.request import open_request, resolve_requests
@@ -39,6 +39,8 @@ class Equipment:
     start_engine: Callable[[str | None, Path | None], contextlib.AbstractContextManager[Engine]] = field(
         default=lambda netns, log: _start_engine(netns, log)
     )
+    engine_sha256: Callable[[], str] = engine_sha256
+    """Digest of the engine's program."""
     available_bytes: Callable[[], int] = available_bytes
     """Memory that the machine can give."""
     self_test: Callable[[Campaign], str | None] = field(default=lambda _: None)

@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
@@ -343,7 +344,7 @@ def equipment_without_hardware(device: SimulatedDevice) -> Equipment:
             return PortsWithoutHardware(campaign)
         return simulated.open_testbed(campaign)
 
-    return Equipment(open_testbed=open_bed, start_engine=simulated.start_engine)
+    return replace(simulated, open_testbed=open_bed)
 
 
 def shortened(campaign: Campaign) -> Campaign:

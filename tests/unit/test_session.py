@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gatemark import dut
 from gatemark.campaign.events import Event, EventCallback, TrialFinished, TrialStarted
 from gatemark.campaign.file import load_campaign
 from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import GatemarkError, Interrupted, ResultError
+from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
 from gatemark.session import measure, open_result, rebuild_report, resume_campaign
 from gatemark.simulated import SimulatedTestBed, simulated_equipment
@@ -94,8 +97,54 @@ def test_a_changed_campaign_is_not_resumed(write_campaign: WriteCampaign, tmp_pa
     folder = interrupted(write_campaign, tmp_path)
     text = (folder / "campaign.toml").read_text()
     (folder / "campaign.toml").write_text(text.replace('maximum = "1M"', 'maximum = "2M"'))
-    with pytest.raises(ResultError, match="campaign or the recipe"):
+    with pytest.raises(ResultError, match=r"campaign\.toml is not what it was"):
         resume_campaign(folder, equipment=simulated_equipment(DEVICE))
+
+
+def test_what_is_measured_follows_from_the_campaign_file_and_not_from_its_copy(
+    write_campaign: WriteCampaign, tmp_path: Path
+) -> None:
+    folder = interrupted(write_campaign, tmp_path)
+    text = (folder / "campaign.json").read_text()
+    (folder / "campaign.json").write_text(text.replace('"loss_tolerance": "0%"', '"loss_tolerance": "50%"'))
+    assert (folder / "campaign.json").read_text() != text
+    with pytest.raises(ResultError, match=r"campaign\.json is not what follows"):
+        resume_campaign(folder, equipment=simulated_equipment(DEVICE))
+
+
+def test_a_changed_recipe_is_not_resumed(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    """Not even if only a command is another, which no fact of the campaign shows."""
+    (tmp_path / "recipes").mkdir()
+    recipe = tmp_path / "recipes" / "mine.toml"
+    text = (Path(dut.recipe.__file__).parent / "recipes" / "linux-router4.toml").read_text()
+    recipe.write_text(text)
+    file = write_campaign(recipe="recipes/mine.toml")
+    with pytest.raises(Interrupted):
+        measure(file, output=tmp_path / "out", equipment=simulated_equipment(DEVICE), on_event=stop_after(3))
+    recipe.write_text(text.replace("uname -sr", "uname -a"))
+    assert recipe.read_text() != text
+    with pytest.raises(ResultError, match=r"recipe .*mine\.toml is not what it was"):
+        resume_campaign(tmp_path / "out", equipment=simulated_equipment(DEVICE))
+    recipe.write_text(text)
+    assert resume_campaign(tmp_path / "out", equipment=simulated_equipment(DEVICE)).document.status == "complete"
+
+
+def test_another_machine_is_not_measured_into_the_same_folder(
+    write_campaign: WriteCampaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = interrupted(write_campaign, tmp_path)
+    here = this_machine.machine_facts()
+    there = here.model_copy(update={"cpu_model": "another CPU", "memory_kilobytes": 1})
+    monkeypatch.setattr(this_machine, "machine_facts", lambda: there)
+    with pytest.raises(ResultError, match=r"machine\.cpu_model was .*, is another CPU\n") as raised:
+        resume_campaign(folder, equipment=simulated_equipment(DEVICE))
+    assert "memory" not in raised.value.what
+
+
+def test_another_engine_is_not_measured_into_the_same_folder(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    folder = interrupted(write_campaign, tmp_path)
+    with pytest.raises(ResultError, match=r"engine\.program_sha256 was simulated, is other"):
+        resume_campaign(folder, equipment=replace(simulated_equipment(DEVICE), engine_sha256=lambda: "other"))
 
 
 def test_another_gateway_is_not_measured_into_the_same_folder(write_campaign: WriteCampaign, tmp_path: Path) -> None:

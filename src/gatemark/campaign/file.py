@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gatemark.config.load import campaign_of, read_campaign
+from gatemark.config.load import campaign_of, campaign_of_text, read_campaign
 from gatemark.config.model import Campaign
 from gatemark.config.schema import campaign_schema_text
 from gatemark.procedures.registry import CampaignFile
@@ -18,6 +18,11 @@ def load_campaign(path: Path | str) -> Campaign:
     The path of a recipe is relative to the folder of the file.
     """
     return read_campaign(path, CampaignFile)
+
+
+def campaign_from_text(text: str, path: Path) -> Campaign:
+    """Build a campaign from the text of the file that lies, or lay, at `path`. Raises ConfigError with all problems."""
+    return campaign_of_text(text, CampaignFile, path=path)
 
 
 def campaign_from_dict(document: Mapping[str, Any], where: str = "campaign") -> Campaign:

@@ -38,13 +38,20 @@ def read_campaign(path: Path | str, model: type[C]) -> C:
     """
     path = Path(path)
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(
             what=f"cannot be read: {error.strerror}", where=str(path), fix="name an existing campaign file"
         ) from None
     except UnicodeDecodeError as error:
         raise ConfigError(what=f"is not UTF-8 text: {error}", where=str(path), fix="save the file as UTF-8") from None
+    return campaign_of_text(text, model, path=path)
+
+
+def campaign_of_text(text: str, model: type[C], *, path: Path) -> C:
+    """Build a campaign from the text of the file that lies, or lay, at `path`. Raises ConfigError with all problems."""
+    try:
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(
             what=f"is not TOML: {error}", where=str(path), fix='keys are written key = value, texts in "quotes"'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import ipaddress
 import json
 import tomllib
@@ -204,6 +205,11 @@ def load_recipe(name_or_path: str | Path) -> Recipe:
     if problems:
         raise ConfigError(problems=problems)
     return recipe
+
+
+def recipe_sha256(name_or_path: str | Path) -> str:
+    """Return the digest of a recipe's text, in hexadecimal. Raises ConfigError if it cannot be read."""
+    return hashlib.sha256(_read(str(name_or_path))[0].encode()).hexdigest()
 
 
 def substitute(text: str, values: dict[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import selectors
 import shutil
@@ -156,6 +157,11 @@ def start_engine(*, netns: str | None = None, log: Path | None = None, executabl
             client.close()
         raise
     return client
+
+
+def engine_sha256(executable: Path | None = None) -> str:
+    """Return the digest of the engine's program, in hexadecimal."""
+    return hashlib.sha256(find_engine(executable).read_bytes()).hexdigest()
 
 
 def find_engine(executable: Path | None = None) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Facts(BaseModel):
@@ -18,6 +18,8 @@ class MachineFacts(Facts):
     """The machine that the Tester ran on."""
 
     host_name: str
+    identity: str | None
+    """Digest of the machine's number (/etc/machine-id) that tells machines of one name apart; null without one."""
     cpu_model: str | None
     cpus: int
     """Logical CPUs that this process may use."""
@@ -49,6 +51,8 @@ class EngineFacts(Facts):
     protocol: int
     dpdk: str
     build: str
+    program_sha256: str
+    """Digest of the program itself."""
     tsc_hz: int
     tsc_invariant: bool
     huge_pages: bool
@@ -84,42 +88,82 @@ class SoftwareFacts(Facts):
 
 
 class Session(Facts):
-    """One stretch of measuring: a resumed campaign has several."""
+    """One stretch of measuring: a resumed campaign has several, all with the same equipment (`changes`)."""
 
     started_at: str
     finished_at: str | None
     resumed: bool
-
-
-class Provenance(Facts):
-    """All of `provenance.json`."""
-
     machine: MachineFacts
     software: SoftwareFacts
     engine: EngineFacts
     left: PortFact
     right: PortFact
+
+
+class Provenance(Facts):
+    """All of `provenance.json`."""
+
     seed: int
     campaign_sha256: str
     """Of campaign.toml, so that a changed file is noticed when the campaign is resumed."""
+    recipe_sha256: str | None
+    """Of the recipe's text; null without a recipe."""
     tester_cpus: tuple[int, ...]
     line_bits_per_second: int | None
     line_rate_source: str
     """Source of the line rate, or why there is none."""
-    sessions: tuple[Session, ...]
+    sessions: tuple[Session, ...] = Field(min_length=1)
+
+    @property
+    def last(self) -> Session:
+        """The latest session; those before it had the same equipment."""
+        return self.sessions[-1]
 
     def to_text(self) -> str:
         """The file's text."""
         return self.model_dump_json(indent=2) + "\n"
 
 
-def engine_facts(hello: Mapping[str, Any], opened: Mapping[str, Any]) -> EngineFacts:
-    """Facts from the answers to `hello` and `open` (protocol/README.md)."""
+SAME_MACHINE = (
+    "host_name", "identity", "cpu_model", "cpus", "governor", "kernel", "hypervisor", "cpus_isolated", "numa_nodes",
+)  # fmt: skip
+SAME_ENGINE = (
+    "version", "protocol", "dpdk", "build", "program_sha256", "tsc_invariant", "huge_pages", "workers", "queues",
+)  # fmt: skip
+SAME_PORT = ("port", "driver", "mac", "numa_node", "link_mbps", "mtu", "timestamps")
+SAME_MADE_PORT = ("driver", "mtu", "timestamps")
+"""Of a port that the test bed makes: its name is new in each session."""
+KEEPS_ADDRESS = ("pci", "af_packet", "af_xdp")
+"""Kinds of port whose link-layer address is not drawn anew each time that they are opened."""
+
+
+def changes(before: Session, now: Session, *, makes_ports: bool) -> list[str]:
+    """Say in which facts that a figure may depend on two sessions differ, a sentence each; none: one campaign.
+
+    `makes_ports`: the test bed makes the Tester's ports.
+    """
+    groups: list[tuple[str, Sequence[str]]] = [("machine", SAME_MACHINE), ("engine", SAME_ENGINE)]
+    for side in ("left", "right"):
+        keeps = getattr(before, side).port.partition(":")[0] in KEEPS_ADDRESS
+        names: Sequence[str] = SAME_MADE_PORT if makes_ports else SAME_PORT
+        groups.append((side, [name for name in names if name != "mac" or keeps]))
+    differing = []
+    for group, compared in groups:
+        for name in compared:
+            was, is_now = (getattr(getattr(session, group), name) for session in (before, now))
+            if was != is_now:
+                differing.append(f"{group}.{name} was {was}, is {is_now}")
+    return differing
+
+
+def engine_facts(hello: Mapping[str, Any], opened: Mapping[str, Any], *, program_sha256: str) -> EngineFacts:
+    """Facts from the answers to `hello` and `open` (protocol/README.md), and the digest of the program."""
     return EngineFacts(
         version=str(hello["version"]),
         protocol=int(hello["protocol"]),
         dpdk=str(hello["dpdk"]),
         build=str(hello["build"]),
+        program_sha256=program_sha256,
         tsc_hz=int(hello["tsc_hz"]),
         tsc_invariant=bool(hello["tsc_invariant"]),
         huge_pages=bool(opened.get("huge_pages", False)),

@@ -99,10 +99,10 @@ def _beyond(value: int, least: int) -> tuple[bool, int]:
 
 def clock_of(provenance: Provenance) -> ClockPart | None:
     """Return the clock of the Tester; None if the engine said nothing about it."""
-    clock = provenance.engine.clock
+    clock = provenance.last.engine.clock
     if clock is None:
         return None
-    both = {side.timestamps for side in (provenance.left, provenance.right) if side.timestamps is not None}
+    both = {side.timestamps for side in (provenance.last.left, provenance.last.right) if side.timestamps is not None}
     return ClockPart(
         resolution_ps=clock.resolution_ps,
         read_ps=clock.read_ps,
