@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from gatemark.results.provenance import Provenance
 from gatemark.results.store import ResultFolder
 from gatemark.results.tester_parts import SELF_TEST_FILE, SelfTestPart, self_test_part
 from gatemark.trial.record import TrialRecord
-from gatemark.trial.report import DirectionResult
+from gatemark.trial.report import Counts, DirectionResult
 
 
 def read_document(folder: ResultFolder) -> ResultDocument:
@@ -183,5 +183,9 @@ def _direction_row(direction: DirectionResult) -> DirectionRow:
         lost=sum(counts.lost for counts in both),
         lateness_max_ns=direction.lateness_max_ns,
         late=sum(counts.late for counts in both),
-        loss_by_slice=tuple(sum(pair) for pair in zip_longest(*(counts.loss.by_slice for counts in both), fillvalue=0)),
+        loss_by_slice=_loss_by_slice(both) if direction.undelivered else (),
     )
+
+
+def _loss_by_slice(classes: Iterable[Counts]) -> tuple[int, ...]:
+    return tuple(sum(pair) for pair in zip_longest(*(counts.loss.by_slice for counts in classes), fillvalue=0))

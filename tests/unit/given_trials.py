@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gatemark.campaign.facts import run_facts
+from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.config.model import Campaign
 from gatemark.procedures.earlier import Earlier
 from gatemark.procedures.measured import Measured, MeasureStep
@@ -30,4 +30,4 @@ class GivenTrials:
         return lambda _: self._trials[repetition]
 
     def facts(self) -> dict[str, Any]:
-        return run_facts(self.campaign, self.run, [])
+        return run_facts(self.campaign, self.run, TrialTally())

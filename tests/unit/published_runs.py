@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from conftest import EAM, SIDES
 
-from gatemark.campaign.facts import run_facts
+from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.result_document import build_document
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import FrameSizes
@@ -87,7 +87,8 @@ def run_of(
 
 def result_of(campaign: Campaign, run: Run, **fields: Any) -> RunResult:
     """Return the result of a run that the gateway limited."""
-    return PROCEDURES[run.procedure].result(**{**run_facts(campaign, run, ()), "limited_by": "gateway", **fields})
+    facts = run_facts(campaign, run, TrialTally())
+    return PROCEDURES[run.procedure].result(**{**facts, "limited_by": "gateway", **fields})
 
 
 def document_of(campaign: Campaign, results: Sequence[RunResult], cores: int | None = None) -> ResultDocument:

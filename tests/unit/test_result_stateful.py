@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from tests.trial_facts import ORDER, blank, changed, record_of
 
-from gatemark.campaign.facts import run_facts
+from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.result_document import build_document
 from gatemark.config.model import Campaign
@@ -96,7 +96,7 @@ def document_of(campaign: Campaign, results: Sequence[RunResult], trials: Sequen
 def result_of(
     campaign: Campaign, procedure: str, trials: Sequence[TrialRecord] = (), *, limited_by: str = "gateway", **own: Any
 ) -> RunResult:
-    facts = run_facts(campaign, planned(campaign, procedure), trials)
+    facts = run_facts(campaign, planned(campaign, procedure), TrialTally(trials))
     return PROCEDURES[procedure].result(**{**facts, "limited_by": limited_by, **own})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.trial_facts import blank, measured
 
-from gatemark.campaign.facts import run_facts
+from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.plan import make_plan
 from gatemark.config.model import Campaign
 from gatemark.procedures.connection_establishment_rate.run import search_rate
@@ -298,4 +298,4 @@ class TimedTrials:
         return measure
 
     def facts(self) -> dict[str, Any]:
-        return run_facts(self.campaign, self.run, ())
+        return run_facts(self.campaign, self.run, TrialTally())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from gatemark.config.model import Campaign
@@ -11,14 +11,116 @@ from gatemark.config.types import Span
 from gatemark.procedures.loads import tagged_octets
 from gatemark.results.connections import Behaviour, Connections, GatewayCounts, PortRange
 from gatemark.results.connections import PhaseOne as PublishedPhaseOne
-from gatemark.results.reasons import count_reasons
+from gatemark.results.reasons import ReasonCounter
 from gatemark.results.run import FrameSizes, Mix, TheoreticalMaximum
 from gatemark.trial.cell import Run
-from gatemark.trial.record import PhaseOne, TrialRecord
+from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
 
 
-def run_facts(campaign: Campaign, run: Run, trials: Sequence[TrialRecord]) -> dict[str, Any]:
-    """Return the fields that the results of all procedures have; `trials` are those of the run so far."""
+class TrialTally:
+    """What the results of all procedures tell of the trials of a run. Its memory does not grow with their number."""
+
+    def __init__(self, trials: Iterable[TrialRecord] = ()) -> None:
+        self.trials = self.invalid = self.zero_checksum = 0
+        self.largest = 1
+        """Largest number of connections of a trial."""
+        self.behaviour: Behaviour | None = None
+        """What the first trial that asked was told: a campaign that was resumed asked once more."""
+        self._phase_one = _PhaseOneTally()
+        self._counts = _GatewayCountTally()
+        for trial in trials:
+            self.add(trial)
+
+    def add(self, trial: TrialRecord) -> None:
+        """Count a trial, valid or not."""
+        self.trials += 1
+        self.invalid += not trial.validity.valid
+        self.zero_checksum += sum(c.zero_checksum for report in trial.reports() for _, _, c in report.counts())
+        self.largest = max(self.largest, trial.order.connections or 0)
+        facts = trial.connections
+        if facts is None:
+            return
+        if trial.order.connections_per_second is not None:
+            for attempt in facts.phase_one:
+                self._phase_one.add(attempt)
+        self._counts.add(trial, facts)
+        if self.behaviour is None and facts.behaviour:
+            self.behaviour = Behaviour(**{name: facts.behaviour[name] for name in Behaviour.model_fields})
+
+    @property
+    def phase_one(self) -> PublishedPhaseOne | None:
+        """All attempts at test phase 1 before another phase; None if there was none."""
+        return self._phase_one.published()
+
+    @property
+    def gateway_counts(self) -> GatewayCounts | None:
+        """The gateway's counts beside ours; None if it counted in no trial."""
+        return self._counts.published()
+
+
+class _PhaseOneTally:
+    def __init__(self) -> None:
+        self._lowest = self._highest = self._attempts = self._failed = 0
+        self._reasons = ReasonCounter()
+
+    def add(self, attempt: PhaseOne) -> None:
+        rate = attempt.connections_per_second
+        self._lowest = min(self._lowest, rate) if self._attempts else rate
+        self._highest = max(self._highest, rate)
+        self._attempts += 1
+        if attempt.verdict is None or not attempt.verdict.passed:
+            self._failed += 1
+            self._reasons.add(attempt.validity.reasons if attempt.verdict is None else attempt.verdict.reasons)
+
+    def published(self) -> PublishedPhaseOne | None:
+        if not self._attempts:
+            return None
+        return PublishedPhaseOne(
+            connections_per_second_minimum=self._lowest,
+            connections_per_second_maximum=self._highest,
+            attempts=self._attempts,
+            failed=self._failed,
+            reasons=self._reasons.counted(),
+        )
+
+
+class _GatewayCountTally:
+    """Compares the gateway's counts with ours, in trials in which we saw every connection established."""
+
+    def __init__(self) -> None:
+        self._compared = self._equal = self._later = self._changed = 0
+        self._lowest: int | None = None
+        self._highest: int | None = None
+
+    def add(self, trial: TrialRecord, facts: ConnectionFacts) -> None:
+        count, counted = trial.order.connections, facts.counted_after_phase_one
+        if not count or counted is None:
+            return
+        first = facts.phase_one[-1].report if facts.phase_one else trial.report
+        if first.connections is not None and first.connections.established == count:
+            self._compared += 1
+            self._equal += counted == count
+            self._lowest = counted if self._lowest is None else min(self._lowest, counted)
+            self._highest = counted if self._highest is None else max(self._highest, counted)
+        if facts.counted_after_phase_two is not None:
+            self._later += 1
+            self._changed += counted != facts.counted_after_phase_two
+
+    def published(self) -> GatewayCounts | None:
+        if not self._compared and not self._later:
+            return None
+        return GatewayCounts(
+            phase_one=self._compared,
+            phase_one_equal=self._equal,
+            phase_one_minimum=self._lowest,
+            phase_one_maximum=self._highest,
+            phase_two=self._later,
+            phase_two_changed=self._changed,
+        )
+
+
+def run_facts(campaign: Campaign, run: Run, tally: TrialTally) -> dict[str, Any]:
+    """Return the fields that the results of all procedures have; `tally` is of the trials of the run so far."""
     sizes, mix, line = run.cell.frame_sizes, run.cell.mix, campaign.line.rate
     limit = None
     if line is not None:
@@ -30,20 +132,19 @@ def run_facts(campaign: Campaign, run: Run, trials: Sequence[TrialRecord]) -> di
         "frame_sizes": FrameSizes(ipv4=sizes.ipv4, ipv6=sizes.ipv6),
         "mix": Mix(m=mix.m, n=mix.n),
         "theoretical_maximum": limit,
-        "connections": connections_of(campaign, run, trials),
-        "zero_checksum": zero_checksum_frames(campaign, trials),
-        "trials": len(trials),
-        "invalid_trials": sum(not trial.validity.valid for trial in trials),
+        "connections": connections_of(campaign, run, tally),
+        "zero_checksum": tally.zero_checksum if campaign.gateway.zero_udp_checksum else None,
+        "trials": tally.trials,
+        "invalid_trials": tally.invalid,
     }
 
 
-def connections_of(campaign: Campaign, run: Run, trials: Sequence[TrialRecord]) -> Connections | None:
+def connections_of(campaign: Campaign, run: Run, tally: TrialTally) -> Connections | None:
     """Return the connections of a run with these trials; None if the gateway is stateless."""
     if not campaign.is_stateful:
         return None
     connections = campaign.connections_model
-    sizes = [trial.order.connections or 0 for trial in trials]
-    space = tuple_space(campaign, run.cell.connections or max([*sizes, 1]))
+    space = tuple_space(campaign, run.cell.connections or tally.largest)
     return Connections(
         initiator=campaign.inside,
         count=run.cell.connections,
@@ -55,70 +156,12 @@ def connections_of(campaign: Campaign, run: Run, trials: Sequence[TrialRecord]) 
         read_order=connections.read_order,
         timeout_ns=connections.timeout_ns,
         gap_ns=connections.gap_ns,
-        phase_one=_phase_one([trial for trial in trials if trial.order.connections_per_second is not None]),
-        gateway_counts=_gateway_counts(trials),
-        behaviour=_behaviour(trials),
+        phase_one=tally.phase_one,
+        gateway_counts=tally.gateway_counts,
+        behaviour=tally.behaviour,
     )
 
 
 def port_range(ports: Span) -> PortRange:
     """Return a range of ports as results publish it."""
     return PortRange(minimum=ports.minimum, maximum=ports.maximum)
-
-
-def zero_checksum_frames(campaign: Campaign, trials: Iterable[TrialRecord]) -> int | None:
-    """Return how many frames were accepted with UDP checksum 0; None if none would be accepted."""
-    if not campaign.gateway.zero_udp_checksum:
-        return None
-    reports = (report for trial in trials for report in trial.reports())
-    return sum(counts.zero_checksum for report in reports for _, _, counts in report.counts())
-
-
-def _phase_one(trials: Sequence[TrialRecord]) -> PublishedPhaseOne | None:
-    attempts = [attempt for trial in trials if trial.connections for attempt in trial.connections.phase_one]
-    if not attempts:
-        return None
-    failed = [attempt for attempt in attempts if attempt.verdict is None or not attempt.verdict.passed]
-    rates = [attempt.connections_per_second for attempt in attempts]
-    return PublishedPhaseOne(
-        connections_per_second_minimum=min(rates),
-        connections_per_second_maximum=max(rates),
-        attempts=len(attempts),
-        failed=len(failed),
-        reasons=count_reasons(_reasons(attempt) for attempt in failed),
-    )
-
-
-def _reasons(attempt: PhaseOne) -> tuple[str, ...]:
-    return attempt.validity.reasons if attempt.verdict is None else attempt.verdict.reasons
-
-
-def _gateway_counts(trials: Sequence[TrialRecord]) -> GatewayCounts | None:
-    """Compare the gateway's counts with ours, in trials in which we saw every connection established."""
-    pairs: list[tuple[int, int]] = []
-    later: list[tuple[int, int]] = []
-    for trial in trials:
-        facts, count = trial.connections, trial.order.connections
-        if facts is None or not count or facts.counted_after_phase_one is None:
-            continue
-        first = facts.phase_one[-1].report if facts.phase_one else trial.report
-        if first.connections is not None and first.connections.established == count:
-            pairs.append((facts.counted_after_phase_one, count))
-        if facts.counted_after_phase_two is not None:
-            later.append((facts.counted_after_phase_one, facts.counted_after_phase_two))
-    if not pairs and not later:
-        return None
-    return GatewayCounts(
-        phase_one=len(pairs),
-        phase_one_equal=sum(counted == count for counted, count in pairs),
-        phase_one_minimum=min((counted for counted, _ in pairs), default=None),
-        phase_one_maximum=max((counted for counted, _ in pairs), default=None),
-        phase_two=len(later),
-        phase_two_changed=sum(before != after for before, after in later),
-    )
-
-
-def _behaviour(trials: Sequence[TrialRecord]) -> Behaviour | None:
-    """Return what the first trial that asked was told: a campaign that was resumed asked once more."""
-    known = [trial.connections.behaviour for trial in trials if trial.connections and trial.connections.behaviour]
-    return Behaviour(**{name: known[0][name] for name in Behaviour.model_fields}) if known else None

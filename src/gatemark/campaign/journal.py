@@ -34,10 +34,11 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        line_bytes = [len(line) for line in _whole_lines(path)] if path.exists() else []
-        whole_bytes = sum(line_bytes)
+        lines = whole_bytes = 0
+        for line in _whole_lines(path) if path.exists() else ():
+            lines, whole_bytes = lines + 1, whole_bytes + len(line)
         self.torn_octets = path.stat().st_size - whole_bytes if path.exists() else 0
-        self.records: Iterator[TrialRecord] = islice(records_of(path), len(line_bytes))
+        self.records: Iterator[TrialRecord] = islice(records_of(path), lines)
         """What was in the file when it was opened, in order; each is read when it is taken."""
         try:
             self._file = path.open("ab", buffering=0)

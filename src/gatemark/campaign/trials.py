@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from gatemark.campaign.events import Event, RepetitionFinished, TrialFinished
-from gatemark.campaign.facts import run_facts
+from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
 from gatemark.config.model import Campaign
@@ -95,7 +95,7 @@ class TrialsOfRun:
         self.earlier = earlier
         self._trials = trials
         self._repetitions = repetitions
-        self._records: list[TrialRecord] = []
+        self._tally = TrialTally()
 
     @property
     def line_maximum(self) -> int | None:
@@ -124,12 +124,12 @@ class TrialsOfRun:
             loss_tolerance=loss_tolerance,
             connections_per_second=connections_per_second,
             form=form,
-            on_record=self._records.append,
+            on_record=self._tally.add,
         ).measure
 
     def facts(self) -> dict[str, Any]:
         """Return the fields that the results of all procedures have, as far as they are known now."""
-        return run_facts(self.campaign, self.run, self._records)
+        return run_facts(self.campaign, self.run, self._tally)
 
 
 class Repetition:

@@ -34,7 +34,7 @@ class DirectionRow:
     late: int = 0
     """Correct frames that came back after the frame timeout."""
     loss_by_slice: tuple[int, ...] = ()
-    """Lost frames in each hundredth of the frames of the trial."""
+    """Lost frames in each hundredth of the frames of the trial; empty if every frame came back correct."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from gatemark.results.part import ReasonPart
 
@@ -21,14 +21,6 @@ class ReasonCounter:
     def counted(self) -> tuple[ReasonPart, ...]:
         """Return the reasons with their trials, most frequent first."""
         return tuple(ReasonPart(reason=reason, trials=trials) for reason, trials in self._counted.most_common())
-
-
-def count_reasons(reasons_of_each: Iterable[Sequence[str]]) -> tuple[ReasonPart, ...]:
-    """Count in how many trials each reason occurs, most frequent first; `reasons_of_each` has one entry per trial."""
-    counter = ReasonCounter()
-    for reasons in reasons_of_each:
-        counter.add(reasons)
-    return counter.counted()
 
 
 def _general(reason: str) -> str:

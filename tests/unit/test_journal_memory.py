@@ -1,0 +1,85 @@
+"""Memory that the trials of a campaign take: a journal is read, and a campaign goes on, however long it is."""
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.simulated_campaigns import measure
+
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.campaign.journal import records_of
+from gatemark.config.model import Campaign
+from gatemark.engine.simulated_device import SimulatedDevice
+from gatemark.results.store import ResultFolder
+from gatemark.stored import trial_rows
+
+DEVICE = SimulatedDevice(capacity_forward=432_100)
+MORE = 4
+"""How many times as long the second journal is."""
+
+
+def campaign(repetitions: int) -> Campaign:
+    document: dict[str, Any] = {
+        "repetitions": repetitions,
+        "gateway": {"technology": "router44"},
+        "testbed": {"kind": "loopback"},
+        "left": {"ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
+        "right": {"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
+        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+        "throughput": {"maximum": "1M", "minimum": 1000, "resolution": 1000},
+    }
+    loaded = campaign_from_dict(document)
+    loaded.check_complete()
+    return loaded
+
+
+def bytes_at_most(work: Callable[[], object]) -> int:
+    gc.collect()
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture(scope="module")
+def journals(tmp_path_factory: pytest.TempPathFactory) -> tuple[tuple[int, Path], tuple[int, Path]]:
+    """Repetitions and journal of a short campaign and of a longer one."""
+
+    def made(repetitions: int) -> tuple[int, Path]:
+        path = tmp_path_factory.mktemp("folder") / "trials.jsonl"
+        measure(path, DEVICE, campaign(repetitions))
+        return repetitions, path
+
+    return made(10), made(10 * MORE)
+
+
+Work = Callable[[int, Path], object]
+
+
+def growth_per_trial(journals: tuple[tuple[int, Path], tuple[int, Path]], work: Work) -> float:
+    """Bytes that each further trial takes. The work is done once before, so that nothing is loaded meanwhile."""
+    work(*journals[0])
+    peaks = [bytes_at_most(lambda given=given: work(*given)) for given in journals]
+    trials = [sum(1 for _ in records_of(path)) for _, path in journals]
+    assert trials[1] >= MORE * trials[0] > 0
+    return (peaks[1] - peaks[0]) / (trials[1] - trials[0])
+
+
+def test_a_journal_is_read_in_constant_memory(journals: Any) -> None:
+    """But for garbage that waits for its collection: a record takes 40 kB."""
+    assert growth_per_trial(journals, lambda _, path: sum(1 for _ in records_of(path))) < 400
+
+
+def test_a_campaign_is_replayed_without_keeping_its_trials(journals: Any) -> None:
+    """What stays of a trial is its place in the path of its search."""
+    assert growth_per_trial(journals, lambda repetitions, path: measure(path, DEVICE, campaign(repetitions))) < 1000
+
+
+def test_the_report_keeps_a_row_for_each_trial_and_nothing_else(journals: Any) -> None:
+    size = journals[1][1].stat().st_size / sum(1 for _ in records_of(journals[1][1]))
+    assert growth_per_trial(journals, lambda _, path: trial_rows(ResultFolder(path=path.parent))) < size
