@@ -17,9 +17,12 @@ from gatemark.bed_kinds import BED_KINDS, bed_kinds_where
 from gatemark.campaign.tester_memory import most_connections, table_bytes
 from gatemark.dut import naming
 from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
-from gatemark.dut.ports import KERNEL_PORT_KINDS, NET_FOLDER, default_route_interfaces, parse_port, port_problems
+from gatemark.dut.isolation import isolate
+from gatemark.dut.port_name import NET_FOLDER, parse_port
+from gatemark.dut.ports import port_problems
 from gatemark.dut.recipe import load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
+from gatemark.dut.uplinks import read_uplinks
 from gatemark.errors import ConfigError, GatemarkError, TestBedError
 
 if TYPE_CHECKING:
@@ -275,21 +278,28 @@ def check_ports(campaign: Campaign | None) -> Iterator[Finding]:
     """Ports of the campaign: there, up, not the way to the rest of the world, no offloads, MTU large enough."""
     if campaign is None or not campaign.bed.must_name_ports:
         return
-    defaults = default_route_interfaces()
-    for name, side in zip(("left", "right"), _sides(campaign), strict=True):
+    sides = dict(zip(("left", "right"), _sides(campaign), strict=True))
+    ports = {f"{name}.port": side.port for name, side in sides.items() if side is not None and side.port is not None}
+    problems = port_problems(ports)
+    for name, side in sides.items():
         check = f"port {name}"
         if side is None or side.port is None:
             remedy = f'add {name}.port, for example "af_packet:eth1"'
             yield Finding(check=check, status="failed", observed="not named", remedy=remedy)
             continue
-        problems = port_problems(side.port, f"{name}.port", defaults)
-        for problem in problems:
+        bad = [problem for problem in problems if problem.where == f"{name}.port"]
+        for problem in bad:
             yield Finding(check=check, status="failed", observed=problem.what, remedy=problem.fix)
         interface = parse_port(side.port).interface
-        if not problems and interface is not None and side.port.startswith(KERNEL_PORT_KINDS):
+        if not bad and interface is not None:
             yield from _check_interface(check, interface, side)
-        elif not problems:
+        elif not bad:
             yield Finding(check=check, status="ok", observed=f"{side.port} can be opened")
+    if not problems:
+        with isolate(ports, read_uplinks) as dropped:
+            names = ", ".join(dropped.interfaces)
+        observed = f"while a measurement lasts, all that arrives at {names} is kept from bridges and IP of this machine"
+        yield Finding(check="isolation", status="ok", observed=observed if names else "nothing here is forwarded")
 
 
 def _check_interface(check: str, interface: str, side: SideModel) -> Iterator[Finding]:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from gatemark.config.model import Campaign
-from gatemark.dut import open_testbed, ports
+from gatemark.dut import isolation, open_testbed, port_name, ports
+from gatemark.dut.port_name import interfaces_of_pci, parse_port
+from gatemark.dut.uplinks import Link, Namespace, Uplinks
 from gatemark.errors import ConfigError
 
 SIDES = {
@@ -47,34 +49,101 @@ def test_netns_needs_a_recipe() -> None:
         open_testbed(campaign("netns"))
 
 
-def test_interface_of_the_default_route_is_refused() -> None:
-    interface = next((folder.name for folder in ports.NET_FOLDER.glob("*")), "lo")
-    found = ports.port_problems(f"af_packet:{interface}", "left.port", {interface: "default via 192.0.2.1"})
-    assert any("default route" in problem.what and "RFC 6815" in problem.fix for problem in found)
+UPLINK = Uplinks((4, 1), {(4, 1): Namespace(links={1: Link(name="eth0")}, default_routes={1: "default"})}.get)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine whose default route goes out of eth0, a virtio card, and whose eth1 is one of another driver."""
+    net = tmp_path / "net"
+    for name, device in (("eth0", "0000:01:00.0/virtio3"), ("eth1", "0000:02:00.0"), ("tap0", None)):
+        (net / name).mkdir(parents=True)
+        if device is not None:
+            (tmp_path / "devices" / device).mkdir(parents=True)
+            (net / name / "device").symlink_to(tmp_path / "devices" / device)
+    for module in (port_name, ports):
+        monkeypatch.setattr(module, "NET_FOLDER", net)
+    monkeypatch.setattr(ports, "read_uplinks", lambda: UPLINK)
+    monkeypatch.setattr(isolation, "forwards", lambda _interface: False)
+    return net
+
+
+@pytest.mark.parametrize(
+    ("port", "interfaces"),
+    [
+        ("af_packet:eth0", ("eth0",)),
+        ("af_xdp:eth0", ("eth0",)),
+        ("pci:0000:01:00.0", ("eth0",)),
+        ("pci:0000:02:00.0", ("eth1",)),
+        ("pci:0000:03:00.0", ()),
+        ("tap:tap0", ("tap0",)),
+        ("tap:new0", ()),
+        ("vdev:net_af_packet0,iface=eth0", ("eth0",)),
+        ("vdev:net_af_xdp0,start_queue=0,iface=eth0,queue_count=1", ("eth0",)),
+        ("vdev:net_pcap0,rx_iface=eth1,tx_iface=eth0", ("eth0", "eth1")),
+        ("vdev:net_tap0,iface=new0,remote=eth0", ("eth0",)),
+        ("vdev:net_bonding0,mode=1,slave=0000:01:00.0", ("eth0",)),
+        ("vdev:net_failsafe0,dev(01:00.0),dev(net_af_packet1,iface=eth1)", ("eth0", "eth1")),
+        ("vdev:net_vdev_netvsc0,iface=eth0", ("eth0",)),
+        ("vdev:net_null0", ()),
+        ("memif:/run/eth0", ()),
+        ("pcap:eth0", ()),
+        ("ring", ()),
+        ("null", ()),
+    ],
+)
+def test_the_guard_knows_the_interfaces_behind_every_kind_of_port(
+    machine: Path, port: str, interfaces: tuple[str, ...]
+) -> None:
+    assert parse_port(port).interfaces == interfaces
+    found = ports.port_problems({"left.port": port})
+    refused = any("default route" in problem.what and "RFC 6815" in problem.fix for problem in found)
+    assert refused == ("eth0" in interfaces), found
 
 
 def test_missing_interface_is_named() -> None:
-    found = ports.port_problems("af_packet:nosuch0", "left.port", {})
+    found = ports.port_problems({"left.port": "af_packet:nosuch0"})
     assert any("no interface nosuch0" in problem.what for problem in found)
 
 
-def test_ring_needs_neither_root_nor_interface() -> None:
-    assert ports.port_problems("ring", "left.port", {"eth0": "default"}) == []
+@pytest.mark.parametrize("port", ["ring", "memif:/run/left.sock", "null"])
+def test_a_port_without_interface_needs_neither_root_nor_routes(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "read_uplinks", lambda: pytest.fail("routes are not asked for"))
+    assert ports.port_problems({"left.port": port}) == []
 
 
-def test_a_bridge_and_its_ports_share_a_wire(tmp_path: Path) -> None:
-    for name, links in {"br0": ["lower_eth1"], "eth1": ["upper_br0"], "eth2": []}.items():
-        (tmp_path / name).mkdir()
-        for link in links:
-            (tmp_path / name / link).mkdir()
-    assert ports.underlying_interfaces("eth1", tmp_path) == {"eth1", "br0"}
-    assert ports.underlying_interfaces("eth2", tmp_path) == {"eth2"}
+@pytest.mark.parametrize(("forwarding", "problems"), [(True, 1), (False, 0)])
+def test_where_frames_cannot_be_dropped_the_machine_must_not_forward(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, forwarding: bool, problems: int
+) -> None:
+    def refuse(interfaces: object) -> object:
+        if interfaces:
+            raise PermissionError(1, "Operation not permitted")
+        return drop(())
+
+    drop = isolation.IngressDrop
+    monkeypatch.setattr(isolation, "IngressDrop", refuse)
+    monkeypatch.setattr(isolation, "forwards", lambda interface: forwarding and interface == "eth1")
+    isolated = {"left.port": "af_packet:eth1", "right.port": "memif:/run/right.sock"}
+    if problems == 0:
+        assert isolation.isolate(isolated, lambda: UPLINK).interfaces == ()
+        return
+    with pytest.raises(ConfigError, match="cannot be dropped") as caught:
+        isolation.isolate(isolated, lambda: UPLINK)
+    assert [problem.where for problem in caught.value.problems] == ["left.port"]
 
 
-def test_pci_device_leads_to_its_interface(tmp_path: Path) -> None:
-    device = tmp_path / "devices" / "0000:01:00.0"
-    device.mkdir(parents=True)
-    (tmp_path / "net" / "eth1").mkdir(parents=True)
-    (tmp_path / "net" / "eth1" / "device").symlink_to(device)
-    assert ports.interface_of_pci("0000:01:00.0", tmp_path / "net") == "eth1"
-    assert ports.interface_of_pci("0000:02:00.0", tmp_path / "net") is None
+def test_forwarding_that_cannot_be_read_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "SYSCTL_FOLDER", tmp_path)
+    assert isolation.forwards("eth1")
+    for name, value in (("ipv4/conf/eth1", "0"), ("ipv6/conf/all", "0"), ("ipv6/conf/eth1", "0")):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "forwarding").write_text(value)
+    assert not isolation.forwards("eth1")
+    (tmp_path / "ipv6/conf/all/forwarding").write_text("1")
+    assert isolation.forwards("eth1")
+
+
+def test_pci_device_leads_to_its_interfaces(machine: Path) -> None:
+    assert interfaces_of_pci("0000:01:00.0", machine) == ("eth0",)
+    assert interfaces_of_pci("devices", machine) == ()

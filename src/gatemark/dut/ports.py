@@ -2,109 +2,51 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import os
 import shlex
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 from gatemark.config.tables import GatewayControlModel
 from gatemark.dut.base import FoundTestBed, GatewayDescription
 from gatemark.dut.commands import COMMAND_SECONDS_MAX, run_command, try_command
 from gatemark.dut.control import GatewayControl, table_settings
+from gatemark.dut.ingress import IngressDrop
+from gatemark.dut.isolation import isolate, sending_problems, wire_problems
+from gatemark.dut.port_name import KERNEL_PORT_KINDS, NET_FOLDER, parse_port
+from gatemark.dut.uplinks import read_uplinks
 from gatemark.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign, RecipeFacts
 
-KERNEL_PORT_KINDS = ("af_packet", "af_xdp")
-"""Kinds of port that name a network interface of the kernel."""
 ROOT_PORT_KINDS = (*KERNEL_PORT_KINDS, "tap", "pci")
 """Kinds of port that an ordinary user cannot open."""
-NET_FOLDER = Path("/sys/class/net")
 START_SECONDS_MAX = 300.0
 """How long a gateway may take from its start until its health commands succeed: it may be a machine that boots."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortName:
-    """A port's short name in its two parts, `af_packet:eth1`."""
+def port_problems(ports: Mapping[str, str]) -> list[Problem]:
+    """Check ports, by where they are named: they exist, this user may open them, test traffic stays between them.
 
-    kind: str
-    target: str
-    """Interface, PCI address, path or arguments; empty for kinds without one."""
-
-    @property
-    def interface(self) -> str | None:
-        """The kernel's interface behind the port: its own, or the one that a driver would take away from the kernel."""
-        if self.kind in KERNEL_PORT_KINDS:
-            return self.target.split(",")[0]
-        return interface_of_pci(self.target) if self.kind == "pci" else None
-
-
-def parse_port(text: str) -> PortName:
-    """Split a short name."""
-    kind, _, target = text.partition(":")
-    return PortName(kind=kind, target=target)
-
-
-def interface_of_pci(address: str, net_folder: Path = NET_FOLDER) -> str | None:
-    """Return the interface that the kernel drives on PCI device `address`; None if it drives none."""
-    for folder in sorted(net_folder.glob("*")):
-        device = (folder / "device").resolve()
-        if device.name.lower() == address.lower():
-            return folder.name
-    return None
-
-
-def default_route_interfaces() -> dict[str, str]:
-    """Return the interfaces that carry a default route, IPv4 or IPv6, each with the route as the kernel prints it."""
-    routes: dict[str, str] = {}
-    for family in ("-4", "-6"):
-        text = try_command(["ip", family, "-j", "route", "show", "default", "table", "all"]) or "[]"
-        for route in json.loads(text or "[]"):
-            hops: list[dict[str, Any]] = route.get("nexthops") or [route]
-            for hop in hops:
-                if hop.get("dev") and route.get("type", "unicast") == "unicast":
-                    routes.setdefault(hop["dev"], f"default via {hop.get('gateway', 'link')} dev {hop['dev']}")
-    return routes
-
-
-def underlying_interfaces(interface: str, net_folder: Path = NET_FOLDER) -> set[str]:
-    """Return `interface` with every interface above and below it: bridge, bond and VLAN share its wire."""
-    interfaces: set[str] = set()
-    waiting = {interface}
-    while waiting:
-        name = waiting.pop()
-        interfaces.add(name)
-        entries = [entry.name for entry in (net_folder / name).glob("*er_*")]
-        related = {entry.partition("_")[2] for entry in entries if entry.startswith(("upper_", "lower_"))}
-        waiting |= related - interfaces
-    return interfaces
-
-
-def port_problems(text: str, where: str, defaults: dict[str, str]) -> list[Problem]:
-    """Check one port: it exists, this user may open it, and it does not carry a default route in `defaults`."""
-    port = parse_port(text)
+    Raises TestBedError if the kernel does not tell its routes.
+    """
+    uplinks = functools.cache(read_uplinks)
     problems = []
-    if port.kind in ROOT_PORT_KINDS and os.geteuid() != 0:
-        what = f"port {text} needs root (CAP_NET_RAW, CAP_NET_ADMIN)"
-        problems.append(Problem(what=what, where=where, fix='run as root, or use testbed.kind = "loopback"'))
-    interface = port.interface
-    if interface is None:
-        return problems
-    if not (NET_FOLDER / interface).exists():
-        known = ", ".join(sorted(folder.name for folder in NET_FOLDER.glob("*") if folder.name != "lo"))
-        fix = f"interfaces here are {known or 'none'}; `ip link` lists them"
-        problems.append(Problem(what=f"there is no interface {interface}", where=where, fix=fix))
-        return problems
-    for name in sorted(underlying_interfaces(interface) & set(defaults)):
-        behind = "" if name == interface else f" (through {name})"
-        what = f"{interface} carries the default route of this machine{behind}: {defaults[name]}"
-        fix = "test traffic must not reach a production network (RFC 6815): use another port"
-        problems.append(Problem(what=what, where=where, fix=fix))
-    return problems
+    for where, text in ports.items():
+        port = parse_port(text)
+        if port.kind in ROOT_PORT_KINDS and os.geteuid() != 0:
+            what = f"port {text} needs root (CAP_NET_RAW, CAP_NET_ADMIN)"
+            problems.append(Problem(what=what, where=where, fix='run as root, or use testbed.kind = "loopback"'))
+        if port.interface is not None and not (NET_FOLDER / port.interface).exists():
+            known = ", ".join(sorted(folder.name for folder in NET_FOLDER.glob("*") if folder.name != "lo"))
+            fix = f"interfaces here are {known or 'none'}; `ip link` lists them"
+            problems.append(Problem(what=f"there is no interface {port.interface}", where=where, fix=fix))
+        elif port.interfaces:
+            problems += wire_problems(port, where, uplinks())
+    return problems or sending_problems(ports, uplinks)
 
 
 class PortsTestBed(FoundTestBed):
@@ -113,6 +55,7 @@ class PortsTestBed(FoundTestBed):
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
         self._commands = campaign.gateway.control or GatewayControlModel()
+        self._ingress = IngressDrop(())
         self._control = GatewayControl(
             self._at_gateway, self._commands, where="gateway.control", table=campaign.gateway.table
         )
@@ -215,17 +158,27 @@ class PortsTestBed(FoundTestBed):
         return run_command(self._shell(script), where=where, fix=fix, seconds_max=seconds_max)
 
     def __enter__(self) -> Self:
-        """Check the ports and set up the gateway's table.
+        """Check the ports, keep what arrives at them out of this machine's kernel, and set up the gateway's table.
 
         Raises ConfigError with all that is wrong: the campaign names ports that cannot be used.
         """
-        defaults = default_route_interfaces()
-        problems = [
-            problem
-            for side, text in self.ports.items()
-            for problem in port_problems(text, f"{self._campaign.source}: {side}.port", defaults)
-        ]
+        ports = {f"{self._campaign.source}: {side}.port": text for side, text in self.ports.items()}
+        problems = port_problems(ports)
         if problems:
             raise ConfigError(problems=problems)
-        self._control.set_up_table()
+        self._ingress = isolate(ports, read_uplinks)
+        try:
+            self._control.set_up_table()
+        except BaseException:
+            self.close()
+            raise
         return self
+
+    def close(self) -> None:
+        """Let frames into this machine's kernel again."""
+        self._ingress.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

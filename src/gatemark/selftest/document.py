@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gatemark.dut.ports import parse_port
+from gatemark.dut.port_name import parse_port
 from gatemark.errors import ResultError
 from gatemark.results.this_machine import machine_facts
 
