@@ -31,6 +31,8 @@ class BedKind:
     """Whether the gateway works on CPUs of this machine (`testbed.gateway_cores`)."""
     shares_kernel: bool = False
     """Whether the gateway is in the kernel of this machine, so that its limits are the gateway's."""
+    sees_host: bool = False
+    """Whether the host of the gateway can be read: who else had the gateway's CPUs during a trial."""
     made_ports: tuple[str, ...] = ()
     """How the engine may open the ports that the test bed makes; empty: it makes none, and the file names them."""
     default_port: str | None = None
@@ -65,6 +67,7 @@ _ROWS = (
         has_recipe=True,
         gateway_is_local=True,
         shares_kernel=True,
+        sees_host=True,
         made_ports=("af_packet", "af_xdp"),
         default_port="af_packet",
         no_line_rate="virtual Ethernet pairs have no line rate",

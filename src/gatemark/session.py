@@ -20,7 +20,7 @@ from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFin
 from gatemark.campaign.file import campaign_from_text, load_campaign
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import Plan, make_plan
-from gatemark.campaign.result_document import build_document
+from gatemark.campaign.result_document import build_document, host_of
 from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription, TestBed
@@ -28,6 +28,7 @@ from gatemark.dut.recipe import recipe_sha256
 from gatemark.errors import ConfigError, GatemarkError, ResultError, TestBedError
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
+from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.provenance import MachineFacts, Provenance, Session, changes, engine_facts, port_fact
 from gatemark.results.quantity import to_csv
 from gatemark.results.run import RunResult
@@ -65,7 +66,7 @@ class CampaignResult:
     @property
     def tester_limited_everywhere(self) -> bool:
         """Whether no run says anything about the gateway's limit."""
-        return bool(self.runs) and all(run.limited_by == "tester" for run in self.runs)
+        return bool(self.runs) and all(run.limited_by in NOT_THE_GATEWAY for run in self.runs)
 
 
 def measure(
@@ -278,6 +279,7 @@ def _store(folder: ResultFolder, session: _Session, results: list[RunResult]) ->
         results,
         (row.validity for row in rows),
         runs_planned=len(session.plan.runs),
+        host=host_of(session.campaign, ((row.host, row.reasons if row.outcome == "suspect" else ()) for row in rows)),
         clock=clock_of(record),
         self_test=self_test_of(folder),
     )

@@ -9,13 +9,14 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from gatemark.config.model import Campaign, RecipeFacts
-from gatemark.dut.base import GatewayDescription
+from gatemark.dut.base import CpuTimes, GatewayDescription, HostReading, ThreadTimes
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.client import Engine
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
@@ -101,6 +102,19 @@ class SimulatedTestBed:
     def gateway_queue_drops(self) -> dict[str, int]:
         """None."""
         return {}
+
+    @property
+    def gateway_cores(self) -> list[int]:
+        """None of this machine's."""
+        return []
+
+    def read_host(self) -> HostReading:
+        """Read the host that the gateway is simulated on."""
+        thread = ThreadTimes(name="ksoftirqd/0", cpu=0, ran_ns=0, waited_ns=self.gateway.held_up_ns)
+        idle = CpuTimes(busy_ns=0, stolen_ns=0)
+        return HostReading(
+            at_ns=time.monotonic_ns(), step_ns=10_000_000, queue_frames=0, cpus={0: idle}, threads={1: thread}
+        )
 
     def close(self) -> None:
         """Remember that it was closed."""

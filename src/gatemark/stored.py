@@ -120,14 +120,14 @@ def write_report(parts: Sequence[ReportPart], target: Path) -> Path:
 
 def trial_row(record: TrialRecord) -> TrialRow:
     """A record of the journal as the report shows it: repetitions and attempts counted from 1."""
-    reasons = record.validity.reasons
     if record.report.cancelled:
         outcome = "cancelled"
     elif not record.validity.valid or record.verdict is None:
         outcome = "invalid"
     else:
         outcome = "passed" if record.verdict.passed else "failed"
-        reasons = record.verdict.reasons
+        if record.suspicion is not None:
+            outcome = "suspect"
     edges: Counter[int] = Counter()
     faults: Counter[str] = Counter()
     for direction in (direction for report in record.reports() for direction in report.directions):
@@ -146,13 +146,14 @@ def trial_row(record: TrialRecord) -> TrialRow:
         duration_ns=order.step.duration_ns,
         outcome=outcome,
         validity=record.validity,
-        reasons=reasons,
+        reasons=record.reasons,
         directions=tuple(_direction_row(direction) for direction in record.report.directions),
         lateness_histogram=tuple(sorted(edges.items())),
         faults=dict(faults),
         counters=counters.count(
             record.reports(), testbed_drops=record.testbed_drops, gateway_drops=record.gateway_drops
         ),
+        host=record.host,
         phase=_phase(record),
         connections=None if facts is None else order.connections,
         phase_one_attempts=0 if facts is None else len(facts.phase_one),

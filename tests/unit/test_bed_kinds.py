@@ -19,6 +19,7 @@ def test_a_row_does_not_contradict_itself(row: BedKind) -> None:
     assert not (row.has_recipe and row.takes_control)  # who controls a gateway is one or the other
     assert row.has_gateway or not (row.has_recipe or row.takes_control or row.gateway_is_local)
     assert row.gateway_is_local or not row.shares_kernel
+    assert row.has_gateway or not row.sees_host
     if row.makes_ports:
         assert row.default_port in row.made_ports
 

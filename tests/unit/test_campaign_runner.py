@@ -128,7 +128,8 @@ class TestThroughput:
 
     def test_a_load_whose_trials_end_at_once_is_not_tried_for_ever(self) -> None:
         patience = Patience(campaign(trial=NO_WAITS, validity={"retries": 2}), duration_ns=10**9)
-        ended: Any = SimpleNamespace(report=SimpleNamespace(directions=[SimpleNamespace(gave_up=True, sending_ns=1)]))
+        report = SimpleNamespace(directions=[SimpleNamespace(gave_up=True, sending_ns=1)])
+        ended: Any = SimpleNamespace(report=report, suspicion=None)
         while not patience.ends:
             patience.take(ended)
         assert patience.attempts + 1 == SHORT_ATTEMPTS * 3

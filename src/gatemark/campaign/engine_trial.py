@@ -10,9 +10,11 @@ from typing import Protocol
 from gatemark.campaign.events import EventCallback, TrialProgress
 from gatemark.campaign.gateway_reset import GatewayReset
 from gatemark.config.model import Campaign
+from gatemark.dut.base import HostReading
 from gatemark.engine.client import Engine, JsonObject
 from gatemark.errors import EngineError, Interrupted, TestBedError
 from gatemark.trial.form import PLAIN, TrialForm
+from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
 from gatemark.trial.judgement import validity_of
 from gatemark.trial.record import ResetFacts
 from gatemark.trial.report import TrialReport, read_report
@@ -35,6 +37,9 @@ class GatewayWatch(Protocol):
 
     def gateway_queue_drops(self) -> Mapping[str, int]:
         """Return frames that the gateway's own queues dropped since it was made, by place."""
+
+    def read_host(self) -> HostReading | None:
+        """Read the gateway's host; None where it cannot be read."""
 
     def check(self) -> None:
         """Raise TestBedError if the gateway is not alive."""
@@ -67,6 +72,8 @@ class Observed:
     """What else in the test bed spoiled the trial, in sentences."""
     gateway_drops: Mapping[str, int] = field(default_factory=dict)
     """Frames that the gateway's own queues dropped meanwhile, by place."""
+    host: HostFacts | None = None
+    """The gateway's host meanwhile; None where it cannot be read."""
     reset: ResetFacts | None = None
     """When the gateway was reset; None if it was not."""
 
@@ -89,7 +96,9 @@ class EngineTrials:
         same holds for a trial that was cancelled, and for one without link if `needs_link`.
         """
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
+        host_before = self._read_host()
         report, reset = self._report(body, trial_number, form.reset_after_ns)
+        host = _host_facts(host_before, self._read_host())
         self._check_gateway(self.health_wait_s if reset is not None else 0.0)
         if needs_link and link_is_down(report):
             raise _link_down(report)
@@ -107,6 +116,7 @@ class EngineTrials:
             testbed_drops=drops,
             testbed_faults=faults,
             gateway_drops=_increase(gateway_before, self._gateway_drops()),
+            host=host,
             reset=reset,
         )
 
@@ -148,6 +158,9 @@ class EngineTrials:
     def _own_drops(self) -> Mapping[str, int]:
         return {} if self.testbed is None else self.testbed.own_drops()
 
+    def _read_host(self) -> HostReading | None:
+        return None if self.testbed is None else self.testbed.read_host()
+
     def _gateway_drops(self) -> Mapping[str, int]:
         return {} if self.testbed is None else self.testbed.gateway_queue_drops()
 
@@ -156,6 +169,35 @@ def _increase(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, 
     """Return how much each counter grew; counters that did not grow are left out."""
     growth = {place: count - before.get(place, 0) for place, count in after.items()}
     return {place: count for place, count in growth.items() if count}
+
+
+def _host_facts(before: HostReading | None, after: HostReading | None) -> HostFacts | None:
+    """Return what happened between two readings, of the threads that are in both."""
+    if before is None or after is None:
+        return None
+    return HostFacts(
+        read_ns=after.at_ns - before.at_ns,
+        step_ns=after.step_ns,
+        queue_frames=after.queue_frames,
+        cpus=tuple(
+            CpuFacts(
+                cpu=cpu,
+                busy_ns=times.busy_ns - before.cpus[cpu].busy_ns,
+                stolen_ns=times.stolen_ns - before.cpus[cpu].stolen_ns,
+            )
+            for cpu, times in after.cpus.items()
+        ),
+        threads=tuple(
+            ThreadFacts(
+                name=times.name,
+                cpu=times.cpu,
+                ran_ns=times.ran_ns - before.threads[thread].ran_ns,
+                waited_ns=times.waited_ns - before.threads[thread].waited_ns,
+            )
+            for thread, times in after.threads.items()
+            if thread in before.threads
+        ),
+    )
 
 
 def _link_down(report: TrialReport) -> TestBedError:

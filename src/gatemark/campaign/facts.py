@@ -12,7 +12,7 @@ from gatemark.procedures.loads import tagged_octets
 from gatemark.results.connections import Behaviour, Connections, GatewayCounts, PortRange
 from gatemark.results.connections import PhaseOne as PublishedPhaseOne
 from gatemark.results.reasons import ReasonCounter
-from gatemark.results.run import FrameSizes, Mix, TheoreticalMaximum
+from gatemark.results.run import FrameSizes, Mix, RunResult, TheoreticalMaximum
 from gatemark.trial.cell import Run
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
 
@@ -21,13 +21,14 @@ class TrialTally:
     """What the results of all procedures tell of the trials of a run. Its memory does not grow with their number."""
 
     def __init__(self, trials: Iterable[TrialRecord] = ()) -> None:
-        self.trials = self.invalid = self.zero_checksum = 0
+        self.trials = self.invalid = self.suspect = self.zero_checksum = 0
         self.largest = 1
         """Largest number of connections of a trial."""
         self.behaviour: Behaviour | None = None
         """What the first trial that asked was told: a campaign that was resumed asked once more."""
         self._phase_one = _PhaseOneTally()
         self._counts = _GatewayCountTally()
+        self._open = _OpenLoads()
         for trial in trials:
             self.add(trial)
 
@@ -35,6 +36,8 @@ class TrialTally:
         """Count a trial, valid or not."""
         self.trials += 1
         self.invalid += not trial.validity.valid
+        self.suspect += trial.suspicion is not None
+        self._open.add(trial)
         self.zero_checksum += sum(c.zero_checksum for report in trial.reports() for _, _, c in report.counts())
         self.largest = max(self.largest, trial.order.connections or 0)
         facts = trial.connections
@@ -48,6 +51,11 @@ class TrialTally:
             self.behaviour = Behaviour(**{name: facts.behaviour[name] for name in Behaviour.model_fields})
 
     @property
+    def is_open_for_host_alone(self) -> bool:
+        """Whether loads remained open, each because others held up the gateway's host."""
+        return self._open.is_for_host_alone
+
+    @property
     def phase_one(self) -> PublishedPhaseOne | None:
         """All attempts at test phase 1 before another phase; None if there was none."""
         return self._phase_one.published()
@@ -56,6 +64,31 @@ class TrialTally:
     def gateway_counts(self) -> GatewayCounts | None:
         """The gateway's counts beside ours; None if it counted in no trial."""
         return self._counts.published()
+
+
+class _OpenLoads:
+    """Loads after whose last attempt nothing is known of the gateway."""
+
+    def __init__(self) -> None:
+        self._last: TrialRecord | None = None
+        self._count = self._for_host = 0
+
+    def add(self, trial: TrialRecord) -> None:
+        if trial.order.attempt == 0:
+            self._settle()
+        self._last = trial
+
+    @property
+    def is_for_host_alone(self) -> bool:
+        self._settle()
+        return 0 < self._count == self._for_host
+
+    def _settle(self) -> None:
+        """Count the load whose last attempt has been made."""
+        if self._last is not None and not self._last.is_decisive:
+            self._count += 1
+            self._for_host += self._last.suspicion is not None
+        self._last = None
 
 
 class _PhaseOneTally:
@@ -70,7 +103,7 @@ class _PhaseOneTally:
         self._attempts += 1
         if attempt.verdict is None or not attempt.verdict.passed:
             self._failed += 1
-            self._reasons.add(attempt.validity.reasons if attempt.verdict is None else attempt.verdict.reasons)
+            self._reasons.add(attempt.reasons)
 
     def published(self) -> PublishedPhaseOne | None:
         if not self._attempts:
@@ -136,7 +169,17 @@ def run_facts(campaign: Campaign, run: Run, tally: TrialTally) -> dict[str, Any]
         "zero_checksum": tally.zero_checksum if campaign.gateway.zero_udp_checksum else None,
         "trials": tally.trials,
         "invalid_trials": tally.invalid,
+        "suspect_trials": tally.suspect,
     }
+
+
+def blamed(result: RunResult, tally: TrialTally) -> RunResult:
+    """Return a result with the host as its limit instead of the Tester, if every load that remained open is open for
+    the host; `tally` is of all trials of the run.
+    """
+    if result.limited_by == "tester" and tally.is_open_for_host_alone:
+        return result.model_copy(update={"limited_by": "host"})
+    return result
 
 
 def connections_of(campaign: Campaign, run: Run, tally: TrialTally) -> Connections | None:

@@ -12,6 +12,7 @@ from gatemark.campaign.phases import Judged, StatefulTrials
 from gatemark.config.model import Campaign
 from gatemark.engine.client import Engine
 from gatemark.search.goal import Bounds
+from gatemark.trial.judgement import Evidence, Rules, suspicion_of
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.request import trial_request
@@ -29,8 +30,16 @@ class TrialMaker:
         self._trials = EngineTrials(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event)
         self._stateful = StatefulTrials(self._trials)
 
-    def make(self, order: TrialOrder, *, loss_tolerance: Fraction, bounds: Bounds, needs_link: bool) -> TrialRecord:
-        """Make one trial and judge it.
+    def make(
+        self,
+        order: TrialOrder,
+        *,
+        loss_tolerance: Fraction,
+        bounds: Bounds,
+        needs_link: bool,
+        asks_for_pattern: bool = True,
+    ) -> TrialRecord:
+        """Make one trial and judge it; `asks_for_pattern` as in `SuspicionPolicy`.
 
         Raises an error if the test bed broke during the trial, which must not be replayed as a result of the gateway.
         The same holds for a trial that was cancelled, and for one without link if `needs_link`.
@@ -41,7 +50,7 @@ class TrialMaker:
             judged = self._stateful.make(order, loss_tolerance=loss_tolerance, needs_link=needs_link)
         else:
             judged = self._make_one_phase(order, loss_tolerance, needs_link=needs_link)
-        return TrialRecord(
+        record = TrialRecord(
             order=order,
             validity=judged.observed.validity,
             verdict=judged.verdict,
@@ -49,11 +58,15 @@ class TrialMaker:
             testbed_drops=judged.observed.testbed_drops,
             testbed_faults=judged.observed.testbed_faults,
             gateway_drops=judged.observed.gateway_drops,
+            host=judged.observed.host,
             started_at=started_at,
             seconds=round(time.monotonic() - begin, 3),
             connections=judged.connections,
             reset=judged.observed.reset,
         )
+        rules = Rules.of(self.campaign.validity, loss_tolerance)
+        suspicion = suspicion_of(Evidence.of(record), record.verdict, rules, asks_for_pattern=asks_for_pattern)
+        return record.model_copy(update={"suspicion": suspicion})
 
     def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, *, needs_link: bool) -> Judged:
         body = trial_request(

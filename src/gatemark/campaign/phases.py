@@ -19,7 +19,7 @@ from gatemark.engine.client import JsonObject
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.trial.connection_request import establish_request, establishing_ns, use_request, validation_request
 from gatemark.trial.form import PLAIN, TrialForm
-from gatemark.trial.judgement import Evidence, Rules, judged, judged_phase_one
+from gatemark.trial.judgement import Evidence, Rules, judged, judged_phase_one, suspicion_of_phase_one
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, PhaseOne
 from gatemark.trial.report import TrialReport
@@ -132,7 +132,7 @@ class _Trial:
         self.campaign = makes.trials.campaign
         self.order = order
         self.cell = order.run.cell
-        self.rules = Rules(lateness_max_ns=self.campaign.validity.lateness_max_ns, loss_tolerance=loss_tolerance)
+        self.rules = Rules.of(self.campaign.validity, loss_tolerance)
         self.needs_link = needs_link
         assert order.connections is not None, "a stateful trial has a number of connections"
         self.count = order.connections
@@ -213,7 +213,8 @@ class _Trial:
     def _fill(self, phase_two_ns: int) -> bool:
         """Fill the table; return whether an attempt succeeded.
 
-        An attempt that lost connections is repeated at half the rate; if the Tester fell short, at the same rate.
+        An attempt that lost connections is repeated at half the rate; if the Tester fell short or others held up the
+        gateway's host, at the same rate.
         """
         rate = self.order.connections_per_second
         assert rate is not None, "a trial that begins with a full table has a rate of test phase 1"
@@ -225,7 +226,7 @@ class _Trial:
             self._learn(phase_one=(*self.facts.phase_one, phase_one))
             if phase_one.verdict is not None and phase_one.verdict.passed:
                 return True
-            if phase_one.verdict is not None:
+            if phase_one.verdict is not None and phase_one.suspicion is None:
                 rate = max(1, rate // 2)
         return False
 
@@ -249,12 +250,14 @@ class _Trial:
             report=observed.report,
             testbed_drops=observed.testbed_drops,
             testbed_faults=observed.testbed_faults,
+            host=observed.host,
             counted=counted,
         )
-        _, verdict = judged_phase_one(self.order, made, self.rules)
-        if verdict is not None and verdict.passed and self.facts.behaviour is None:
+        made = made.model_copy(update={"verdict": judged_phase_one(self.order, made, self.rules)[1]})
+        made = made.model_copy(update={"suspicion": suspicion_of_phase_one(made, self.rules)})
+        if made.verdict is not None and made.verdict.passed and self.facts.behaviour is None:
             self._learn(behaviour=self.makes.behaviour(self.order.run.number))
-        return made.model_copy(update={"verdict": verdict})
+        return made
 
     def collapsed(self, error: TestBedError) -> Judged:
         """Return the outcome of a trial in which the gateway stopped answering."""
@@ -269,6 +272,7 @@ class _Trial:
             report=last.report,
             testbed_drops=last.testbed_drops,
             testbed_faults=last.testbed_faults,
+            host=last.host,
             connections=self.facts,
         )
         validity, verdict = judged(evidence, self.rules)

@@ -183,6 +183,8 @@ def trial_line(event: TrialFinished) -> str:
     record, step = event.record, event.record.order.step
     if not record.validity.valid:
         outcome, why = "invalid", record.validity.reasons
+    elif record.suspicion is not None:
+        outcome, why = "suspect", record.reasons
     elif record.order.form.expects_loss:
         outcome, why = "done", event_words(record)
     elif record.verdict is not None and record.verdict.passed:

@@ -12,11 +12,12 @@ from gatemark.config.types import Span
 from gatemark.dut.base import GatewayDescription
 from gatemark.procedures.registry import PROCEDURES, PublishedDocument
 from gatemark.results.connections import GatewayTable
-from gatemark.results.document import Claim, Deviation, Gateway, ResultDocument, TrialForm, Validity, Waits
+from gatemark.results.document import Claim, Deviation, Gateway, HostPart, ResultDocument, TrialForm, Validity, Waits
 from gatemark.results.reasons import ReasonCounter
 from gatemark.results.run import RunResult
 from gatemark.results.tester_parts import ClockPart, SelfTestPart
 from gatemark.results.this_machine import gatemark_version
+from gatemark.trial.host import HostFacts
 from gatemark.trial.validity import Validity as TrialValidity
 
 STATEFUL_CLAIM = (
@@ -32,6 +33,7 @@ def build_document(
     trials: Iterable[TrialValidity],
     *,
     runs_planned: int,
+    host: HostPart | None = None,
     clock: ClockPart | None = None,
     self_test: SelfTestPart | None = None,
 ) -> ResultDocument:
@@ -59,6 +61,7 @@ def build_document(
         runs_planned=runs_planned,
         runs=tuple(runs),
         validity=validity_of(trials, lateness_max_ns=campaign.validity.lateness_max_ns),
+        host=host,
         deviations=departures,
         claim=claim_of(campaign, gateway, runs, departures, complete=len(runs) == runs_planned),
         clock=clock,
@@ -83,6 +86,31 @@ def validity_of(trials: Iterable[TrialValidity], *, lateness_max_ns: int) -> Val
     )
 
 
+def host_of(campaign: Campaign, trials: Iterable[tuple[HostFacts | None, Sequence[str]]]) -> HostPart | None:
+    """Gather what was read of the gateway's host; None if the test bed never reads it.
+
+    `trials` gives of each trial what was read, and why its failure is suspect: nothing if it is not.
+    """
+    read, suspicions, reasons = [], 0, ReasonCounter()
+    for host, why in trials:
+        if host is not None:
+            read.append(host)
+        if why:
+            suspicions += 1
+            reasons.add(why)
+    if not campaign.bed.sees_host:
+        return None
+    return HostPart(
+        trials=len(read),
+        suspect=suspicions,
+        held_up_max_ns=campaign.validity.held_up_max_ns,
+        queue_frames=min((host.queue_frames for host in read), default=None),
+        waited_ns_max=max((host.waited_ns for host in read), default=0),
+        stolen_ns_max=max((host.stolen_ns for host in read), default=0),
+        reasons=reasons.counted(),
+    )
+
+
 def claim_of(
     campaign: Campaign,
     gateway: GatewayDescription,
@@ -103,6 +131,8 @@ def claim_of(
         unmet.append("At least one run was not made, for the reason that it has.")
     if any(run.limited_by == "tester" for run in runs):
         unmet.append("At least one run was limited by the Tester, so it is no result of the gateway.")
+    if any(run.limited_by == "host" for run in runs):
+        unmet.append("In at least one run the gateway's host was not quiet, so it is no result of the gateway.")
     if not (gateway.configuration or campaign.gateway.configuration):
         unmet.append("The configuration of the gateway is not part of the report (RFC 2544 section 7).")
     informational = STATEFUL_CLAIM if campaign.is_stateful else None

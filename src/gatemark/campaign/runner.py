@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gatemark.campaign.engine_trial import GatewayWatch
 from gatemark.campaign.events import EventCallback, RunFinished, RunStarted, TornLineDropped, TrialFinished
+from gatemark.campaign.facts import blamed
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
 from gatemark.campaign.plan import Plan
@@ -55,7 +56,8 @@ def run_campaign(
             procedure = PROCEDURES[run.procedure]
             repetitions = campaign.table(procedure.table).repetitions(campaign)
             trials.tell(RunStarted(run=run, repetitions=repetitions))
-            result = procedure.run.measure(TrialsOfRun(trials, run, repetitions, earlier))
+            trials_of_run = TrialsOfRun(trials, run, repetitions, earlier)
+            result = blamed(procedure.run.measure(trials_of_run), trials_of_run.tally)
             earlier.add(run.cell, result)
             trials.tell(RunFinished(run=run, result=result))
         trials.check_all_replayed()

@@ -1,8 +1,8 @@
-"""The trials of a campaign under way: made or taken from the journal, repeated while they are invalid, written down.
+"""The trials of a campaign under way: made or taken from the journal, repeated until one counts, written down.
 
 Resuming is replay: trials that the journal holds are taken from it in order, so the same decisions are made, and
-measuring goes on where it stopped. Whether a trial counts is decided in `trial.validity`, whether it passes in
-`trial.verdict`.
+measuring goes on where it stopped. Whether a trial counts is decided in `trial.validity` and `trial.suspicion`, whether
+it passes in `trial.verdict`.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Trials:
         self._trial_number += 1
         return self._trial_number
 
-    def replayed(self, order: TrialOrder, loss_tolerance: Fraction) -> TrialRecord | None:
-        """Return the journal's record of a trial, None if it must be made.
+    def replayed(self, order: TrialOrder, loss_tolerance: Fraction, *, asks_for_pattern: bool) -> TrialRecord | None:
+        """Return the journal's record of a trial, None if it must be made; `asks_for_pattern` as in `SuspicionPolicy`.
 
         Raises ResultError if it is of another trial, or if it is judged otherwise today.
         """
@@ -65,11 +65,11 @@ class Trials:
                 where=str(self.journal.path),
                 fix="the journal belongs to another campaign; resume with the campaign file of its folder",
             )
-        rules = Rules(lateness_max_ns=self.campaign.validity.lateness_max_ns, loss_tolerance=loss_tolerance)
-        if not is_judged_alike(record, rules):
+        rules = Rules.of(self.campaign.validity, loss_tolerance)
+        if not is_judged_alike(record, rules, asks_for_pattern=asks_for_pattern):
             raise ResultError(
-                what=f"line {record.order.trial_number}: judged by its report and the campaign, its validity or its"
-                " verdict is another than the line says",
+                what=f"line {record.order.trial_number}: judged by its report and the campaign, its validity,"
+                " verdict or suspicion is another than the line says",
                 where=str(self.journal.path),
                 fix="another version of gatemark judged it: go on with that one, or measure into a new folder",
             )
@@ -95,7 +95,8 @@ class TrialsOfRun:
         self.earlier = earlier
         self._trials = trials
         self._repetitions = repetitions
-        self._tally = TrialTally()
+        self.tally = TrialTally()
+        """What is told of the trials of the run so far."""
 
     @property
     def line_maximum(self) -> int | None:
@@ -124,12 +125,12 @@ class TrialsOfRun:
             loss_tolerance=loss_tolerance,
             connections_per_second=connections_per_second,
             form=form,
-            on_record=self._tally.add,
+            on_record=self.tally.add,
         ).measure
 
     def facts(self) -> dict[str, Any]:
         """Return the fields that the results of all procedures have, as far as they are known now."""
-        return run_facts(self.campaign, self.run, self._tally)
+        return run_facts(self.campaign, self.run, self.tally)
 
 
 class Repetition:
@@ -158,7 +159,7 @@ class Repetition:
         self._history: list[Observation] = []
 
     def measure(self, step: Measure) -> Measured:
-        """Try one load until a trial is valid or the retries are used up.
+        """Try one load until a trial says something about the gateway or the retries are used up.
 
         Raises TestBedError if the gateway lost connections in every attempt at test phase 1: then nothing can be
         measured.
@@ -166,37 +167,37 @@ class Repetition:
         if self._search != (step.connections, step.alpha):  # another search: its loads do not bound this one's
             self._search, self._history = (step.connections, step.alpha), []
         patience = Patience(self.trials.campaign, step.duration_ns)
-        is_last = False
-        while not is_last:
-            is_last = patience.ends
-            record = self._trial(step, patience.attempts, is_last=is_last)
-            if record.verdict is not None:
-                break
+        while not patience.settled_by(record := self._trial(step, patience)):
             patience.take(record)
         if _gateway_lost_connections(record):
             _refuse(record)
         return Measured(observation=record.observation, record=record)
 
-    def _trial(self, step: Measure, attempt: int, *, is_last: bool) -> TrialRecord:
+    def _trial(self, step: Measure, patience: Patience) -> TrialRecord:
         trials = self.trials
         order = TrialOrder(
             run=self.run,
             trial_number=trials.next_number(),
             repetition=self.repetition,
-            attempt=attempt,
+            attempt=patience.attempts,
             step=step,
             connections_per_second=self.connections_per_second,
             form=self.form,
         )
-        record = trials.replayed(order, self.loss_tolerance)
+        asks_for_pattern = not patience.ends_if_suspect
+        record = trials.replayed(order, self.loss_tolerance, asks_for_pattern=asks_for_pattern)
         is_replayed = record is not None
         if record is None:
             record = trials.maker.make(
-                order, loss_tolerance=self.loss_tolerance, bounds=bounds_of(self._history), needs_link=is_last
+                order,
+                loss_tolerance=self.loss_tolerance,
+                bounds=bounds_of(self._history),
+                needs_link=patience.ends,
+                asks_for_pattern=asks_for_pattern,
             )
             trials.journal.append(record)
         self._on_record(record)
-        if record.verdict is not None or is_last:
+        if patience.settled_by(record):
             self._history.append(record.observation)
         bounds = bounds_of(self._history)
         trials.tell(TrialFinished(record=record, bounds=bounds, replayed=is_replayed))
@@ -204,7 +205,7 @@ class Repetition:
 
 
 class Patience:
-    """How often a load is tried: once more for each of `validity.retries`.
+    """How often a load is tried: once more for each of `validity.retries`, and of `validity.suspect_retries`.
 
     A trial in which the Tester falls behind ends at once. Where it does so for a moment now and then, a load is tried
     as often as fits into the time of that many whole trials: a long trial needs a long time without such a moment.
@@ -213,28 +214,48 @@ class Patience:
     def __init__(self, campaign: Campaign, duration_ns: int) -> None:
         self._retries, self._waits_ns = campaign.validity.retries, campaign.trial.waits_ns
         self._whole_ns = duration_ns + self._waits_ns
+        self._suspect_retries = campaign.validity.suspect_retries
         self._spent_ns = 0
-        self.attempts = 0
+        self._invalid = self._suspect = 0
+
+    @property
+    def attempts(self) -> int:
+        """How often the load was tried without learning anything about the gateway."""
+        return self._invalid + self._suspect
 
     @property
     def ends(self) -> bool:
-        """Whether the next attempt is the last one."""
+        """Whether the next attempt is the last one if it is invalid."""
         spent = self._spent_ns >= self._retries * self._whole_ns
-        return self.attempts >= self._retries and (spent or self.attempts >= SHORT_ATTEMPTS * (1 + self._retries) - 1)
+        return self._invalid >= self._retries and (spent or self._invalid >= SHORT_ATTEMPTS * (1 + self._retries) - 1)
+
+    @property
+    def ends_if_suspect(self) -> bool:
+        """Whether the next attempt is the last one if its failure is suspect."""
+        return self._suspect >= self._suspect_retries
+
+    def settled_by(self, record: TrialRecord) -> bool:
+        """Whether no attempt follows this one: it says something about the gateway, or it was the last one."""
+        if record.is_decisive:
+            return True
+        return self.ends if record.suspicion is None else self.ends_if_suspect
 
     def take(self, record: TrialRecord) -> None:
-        """Count an invalid trial, with the time that it took."""
+        """Count a trial that says nothing about the gateway; an invalid one with the time that it took."""
+        if record.suspicion is not None:
+            self._suspect += 1
+            return
         ended_ns = [way.sending_ns for way in record.report.directions if way.gave_up]
         self._spent_ns += max(ended_ns) + self._waits_ns if ended_ns else self._whole_ns
-        self.attempts += 1
+        self._invalid += 1
 
 
 def _gateway_lost_connections(record: TrialRecord) -> bool:
     """Whether an invalid trial got no further than a test phase 1 that was valid and lost connections."""
     if record.verdict is not None or record.connections is None or not record.connections.phase_one:
         return False
-    verdict = record.connections.phase_one[-1].verdict
-    return verdict is not None and not verdict.passed
+    last = record.connections.phase_one[-1]
+    return last.verdict is not None and not last.verdict.passed and last.suspicion is None
 
 
 def _refuse(record: TrialRecord) -> NoReturn:

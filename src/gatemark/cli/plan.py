@@ -113,8 +113,10 @@ def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
         else f"{needed.trials_min} to {needed.trials_max}"
     )
     time = shortest if shortest == longest else f"{shortest} to {longest}"
-    again = f"up to {campaign.validity.retries} times as long again"
-    text = f"{trials} trials, {time}, without repetitions of invalid trials ({again})"
+    retries = campaign.validity.retries + (campaign.validity.suspect_retries if campaign.bed.sees_host else 0)
+    again = f"up to {retries} times as long again"
+    kinds = "invalid or suspect" if campaign.bed.sees_host else "invalid"
+    text = f"{trials} trials, {time}, without repetitions of {kinds} trials ({again})"
     if needed.line_assumed:
         text += "\nloads in % are estimated for a line of 10 Gbit/s, because line.rate is not set"
     for table in campaign.tables:

@@ -12,6 +12,7 @@ from gatemark.errors import ConfigError
 from gatemark.procedures.loads import line_maximum
 from gatemark.session import single_trial
 from gatemark.trial.cell import Cell
+from gatemark.trial.host import HostFacts
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.trial.report import TrialReport
 from gatemark.units import (
@@ -85,7 +86,7 @@ def trial(
         print_json(record.model_dump(mode="json"))
     else:
         print(in_words(record))
-    return 0 if record.validity.valid else 1
+    return 0 if record.is_decisive else 1
 
 
 def in_words(record: TrialRecord) -> str:
@@ -100,12 +101,25 @@ def in_words(record: TrialRecord) -> str:
         if facts is not None:
             lines.append("phase 2:")
         lines += _report_words(record.report)
+    if record.host is not None:
+        lines += _host_words(record.host)
     lines.append("the trial is valid" if record.validity.valid else "the trial is invalid:")
     lines.extend(f"  {reason}" for reason in record.validity.reasons)
     if record.verdict is not None:
         lines.append("verdict: passed" if record.verdict.passed else "verdict: failed")
         lines.extend(f"  {reason}" for reason in record.verdict.reasons)
+    if record.suspicion is not None:
+        lines += ["the failure is suspect:", f"  {record.suspicion.reason}"]
     return "\n".join(lines)
+
+
+def _host_words(host: HostFacts) -> list[str]:
+    """Return how quiet the gateway's host was."""
+    busy = ", ".join(f"CPU {cpu.cpu} {100 * cpu.busy_ns // host.read_ns} %" for cpu in host.cpus)
+    stolen = f", CPUs stolen for less than {format_duration_ns(host.stolen_ns)}" if host.stolen_ns else ""
+    return [
+        f"gateway's host: busy {busy}; kept waiting by other programs for {format_duration_ns(host.waited_ns)}{stolen}"
+    ]
 
 
 def _report_words(report: TrialReport) -> list[str]:
@@ -129,11 +143,10 @@ def _report_words(report: TrialReport) -> list[str]:
 def _phase_one_words(number: int, attempt: PhaseOne, count: int | None) -> list[str]:
     """Return one attempt at test phase 1."""
     again = f", attempt {number}" if number > 1 else ""
-    reasons = attempt.validity.reasons if attempt.verdict is None else attempt.verdict.reasons
     return [
         f"phase 1: {count} connections at {attempt.connections_per_second} connections/s{again}:",
         *_report_words(attempt.report),
-        *(f"  {reason}" for reason in reasons),
+        *(f"  {reason}" for reason in attempt.reasons),
     ]
 
 

@@ -15,7 +15,7 @@ from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem as problem
 from gatemark.config.problems import raise_if_any as raise_if_any
-from gatemark.config.tables import GatewayTableModel, Ipv4Model, Ipv6Model, OneWay
+from gatemark.config.tables import GatewayTableModel, Ipv4Model, Ipv6Model, OneWay, ValidityModel
 from gatemark.errors import Problem
 from gatemark.technology import TECHNOLOGIES, Family, SideName, technologies_where
 
@@ -57,6 +57,15 @@ def check_testbed(campaign: Campaign) -> Iterator[Problem]:
             f"makes no sense for kind {kind.name}",
             f"only the gateway of a {only} test bed runs on this host; leave the key out",
         )
+    for key, field in (("held_up_max", "held_up_max_ns"), ("suspect_retries", "suspect_retries")):
+        if not kind.sees_host and getattr(campaign.validity, field) != getattr(ValidityModel(), field):
+            only = bed_kinds_where(lambda other: other.sees_host)
+            yield problem(
+                campaign,
+                f"validity.{key}",
+                f"makes no sense for kind {kind.name}",
+                f"only the host of a {only} test bed's gateway is read; leave the key out",
+            )
     for key, cores in (("cores", bed.cores), ("gateway_cores", bed.gateway_cores)):
         if len(set(cores)) < len(cores):
             yield problem(campaign, f"testbed.{key}", "names a CPU twice", "name each CPU once")
@@ -312,7 +321,7 @@ def is_too_coarse(resolution: int | Fraction, maximum: object) -> bool:
 
 
 FILE_CHECKS: tuple[tuple[frozenset[str], Check], ...] = (
-    (frozenset({"testbed", "gateway"}), check_testbed),
+    (frozenset({"testbed", "gateway", "validity"}), check_testbed),
     (frozenset({"gateway", "testbed"}), check_gateway),
     (frozenset({"testbed", "left", "right"}), check_ports),
     (frozenset({"testbed", "left"}), check_side("left")),

@@ -76,6 +76,7 @@ LOWEST_IPV6_MTU: Final = 1280
 
 RETRIES: Final = 3
 LATENESS_MAX_NS: Final = MILLISECOND_NS
+SUSPECT_RETRIES: Final = 3
 KEPT_FRAMES_MAX: Final = 4
 """Bad frames kept for each side and reason."""
 PROGRESS_NS: Final = 500 * MILLISECOND_NS

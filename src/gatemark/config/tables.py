@@ -318,13 +318,22 @@ class TrialModel(Table):
 
 
 class ValidityModel(Table):
-    """When a trial says nothing about the gateway because the Tester fell short."""
+    """When a trial says nothing about the gateway: the Tester fell short, or others held up the gateway's host."""
 
     retries: Annotated[StrictInt, Field(ge=0, le=1000)] = Field(
         defaults.RETRIES, description="how often an invalid trial is repeated"
     )
     lateness_max_ns: PositiveDuration = Field(
         defaults.LATENESS_MAX_NS, alias="lateness_max", description="how late a frame may leave"
+    )
+    held_up_max_ns: PositiveDuration | None = Field(
+        None,
+        alias="held_up_max",
+        description="how long others may have the gateway's CPUs before its losses are suspect, default: until its"
+        " queue is full",
+    )
+    suspect_retries: Annotated[StrictInt, Field(ge=0, le=1000)] = Field(
+        defaults.SUSPECT_RETRIES, description="how often a trial is repeated whose failure is suspect"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
@@ -35,6 +36,44 @@ class GatewayDescription:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuTimes:
+    """What a kernel has counted of one CPU since it was started, nanoseconds."""
+
+    busy_ns: int
+    """Neither idle nor waiting for a disk."""
+    stolen_ns: int
+    """Given to others by the hypervisor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadTimes:
+    """What a kernel has counted of one thread since it was started, nanoseconds."""
+
+    name: str
+    cpu: int | None
+    """The CPU to which it is bound; None: any of the gateway's."""
+    ran_ns: int
+    waited_ns: int
+    """Ready to run, but something else had its CPU."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReading:
+    """What the host of the gateway has counted until a moment; two of them say what happened in between."""
+
+    at_ns: int
+    """Monotonic clock of the host."""
+    step_ns: int
+    """Resolution of the times of a CPU."""
+    queue_frames: int
+    """What the smallest queue holds that a frame waits in before the gateway's work is done."""
+    cpus: Mapping[int, CpuTimes]
+    """The CPUs of the gateway."""
+    threads: Mapping[int, ThreadTimes]
+    """The threads that do its work, those of the kernel among them."""
+
+
 class TestBed(Protocol):
     """An opened test bed. It is a context manager; leaving it removes all that it made."""
 
@@ -56,6 +95,11 @@ class TestBed(Protocol):
     @property
     def tester_cores(self) -> list[int]:
         """Cores for the workers of the Tester; empty lets the engine choose."""
+        ...
+
+    @property
+    def gateway_cores(self) -> list[int]:
+        """Cores of this machine that do the gateway's work; empty where it works elsewhere."""
         ...
 
     def describe(self) -> GatewayDescription:
@@ -98,6 +142,10 @@ class TestBed(Protocol):
         """Frames dropped so far in queues that the gateway drains, by counter: the gateway's loss, for information."""
         ...
 
+    def read_host(self) -> HostReading | None:
+        """Read the gateway's host; None where it cannot be read. The kind of test bed says whether it ever can."""
+        ...
+
     def close(self) -> None:
         """Remove everything that the test bed made; a second call does nothing."""
         ...
@@ -111,6 +159,11 @@ class TestBed(Protocol):
 
 class FoundTestBed:
     """What test beds that make nothing have in common: nothing is removed, cleared or counted."""
+
+    @property
+    def gateway_cores(self) -> list[int]:
+        """None that are known."""
+        return []
 
     def clear_state(self) -> None:
         """What is not ours is not cleared."""
@@ -150,6 +203,10 @@ class FoundTestBed:
     def gateway_queue_drops(self) -> dict[str, int]:
         """Queues that are not ours cannot be read."""
         return {}
+
+    def read_host(self) -> HostReading | None:
+        """A host that is not ours cannot be read."""
+        return None
 
     def close(self) -> None:
         """Nothing was made."""

@@ -21,6 +21,7 @@ into the Tester's socket; that is part of what this test bed measures, as a netw
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shlex
@@ -28,15 +29,17 @@ import shutil
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from gatemark.config.tables import GatewayTableModel
 from gatemark.dut import machine, naming
-from gatemark.dut.base import GatewayDescription
+from gatemark.dut.base import GatewayDescription, HostReading
 from gatemark.dut.commands import COMMAND_SECONDS_MAX, require_program, run_command, try_command
 from gatemark.dut.control import GatewayControl
 from gatemark.dut.daemon import Daemon, start_daemon
+from gatemark.dut.gateway_host import GatewayHost
 from gatemark.dut.guard import CleanupGuard
 from gatemark.dut.interface_counters import InterfaceCounters
 from gatemark.dut.plumbing import (
@@ -100,6 +103,7 @@ class NetnsTestBed:
         self._control = GatewayControl(self._in_gateway, recipe.commands, where=where, table=self._table)
         self._guard = CleanupGuard(self.close)
         self._counters: dict[str, InterfaceCounters] = {}
+        self._host: GatewayHost | None = None
         self._open = False
         self._lock = threading.Lock()
 
@@ -151,6 +155,9 @@ class NetnsTestBed:
                 self._counters[namespace] = InterfaceCounters(namespace)
             self._set_up_gateway()
             self._log.extend(self._start_gateway())
+            if not self._cores.shared:  # else the gateway waits for the Tester itself
+                queue_frames = self._smallest_queue()
+                self._host = GatewayHost(self.gateway_cores, self._daemon_pids, queue_frames=queue_frames)
         except TestBedError as error:
             self.close()
             raise self._without_removed_files(error) from None
@@ -173,6 +180,8 @@ class NetnsTestBed:
             self._open = False
         with self._guard.undisturbed():
             self._stop_gateway()
+            if self._host is not None:
+                self._host.close()
             for counters in self._counters.values():
                 counters.close()  # an open one would keep its namespace
             naming.remove(self._name)
@@ -257,6 +266,20 @@ class NetnsTestBed:
         inside = self._tx_dropped(self.gateway_namespace, self._gateway_ends)
         ends = {"lo", *self._gateway_ends.values()}
         return drops | {f"{name} tx_dropped": count for name, count in inside.items() if name not in ends}
+
+    def read_host(self) -> HostReading | None:
+        """Read the gateway's CPUs and threads; None where the Tester shares a CPU, or the kernel does not tell."""
+        return None if self._host is None else self._host.read()
+
+    def _smallest_queue(self) -> int:
+        """Return the frames that the smallest queue of the gateway holds: that of its CPUs, or of an interface."""
+        backlog = Path("/proc/sys/net/core/netdev_max_backlog").read_text(encoding="ascii")
+        shown = run_command(["ip", "-n", self.gateway_namespace, "-j", "link", "show"], where="test bed netns")
+        lengths = [int(link.get("txqlen", 0)) for link in json.loads(shown) if "UP" in link["flags"]]
+        return min(int(backlog), *(length for length in lengths if length))
+
+    def _daemon_pids(self) -> list[int]:
+        return [daemon.process.pid for daemon in self._daemons]
 
     def _require(self) -> None:
         if os.geteuid() != 0:

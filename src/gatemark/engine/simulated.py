@@ -57,6 +57,7 @@ class SimulatedEngine:
         self._cancelled = False
         self._link_up = True
         self._count = self._established = 0
+        self._held_up_ns = 0
 
     def hello(self) -> JsonObject:
         """Return version and machine."""
@@ -94,6 +95,8 @@ class SimulatedEngine:
         self._check_connections(body)
         self.trials_made += 1
         self._cancelled = False
+        self._held_up_ns = self._hold_up(_trial_of(body))
+        self.gateway.held_up_ns += self._held_up_ns
         directions = self._directions(body, None)
         if on_progress is not None:
             resets = self.gateway.resets
@@ -251,6 +254,11 @@ class SimulatedEngine:
         hiccup = device.hiccup_every > 0 and number % device.hiccup_every == 0
         return hiccup or (device.tester_limit is not None and load > device.tester_limit)
 
+    def _hold_up(self, number: int) -> int:
+        """Return for how long the gateway's CPU is taken away in the trial of this number."""
+        every = self.device.held_up_every
+        return self.device.held_up_ns if every > 0 and number % every == 0 else 0
+
     def _block(self, request: Mapping[str, Any], offered: int, generator: random.Random) -> tuple[int, int]:
         """Return first and end of the block of frames that the gateway does not forward.
 
@@ -308,6 +316,7 @@ class SimulatedEngine:
             lost = max(lost, 1)
         expected = offered * device.loss_ratio
         lost += int(expected) + (1 if chance < expected - int(expected) else 0)
+        lost += frames_in(load, self._held_up_ns)
         return min(lost, offered)
 
     def _counts(

@@ -41,6 +41,10 @@ class SimulatedDevice:
     """What happens above the limit: bursts leave late, the Tester drops what it receives, or it gives up half-way."""
     hiccup_every: int = 0
     """Every n-th trial is invalid whatever the load, as if the Tester's core had been taken away; 0 is never."""
+    held_up_every: int = 0
+    """In every n-th trial the gateway's CPU is taken away: frames due meanwhile are lost; 0 is never."""
+    held_up_ns: int = 5_000_000
+    """For how long."""
     link_down_from_trial: int | None = None
     """From this trial number on the links are down."""
     dies_at_trial: int | None = None

@@ -132,6 +132,8 @@ class SimulatedGateway:
         """How often it was restarted."""
         self.resets = 0
         """How often it was reset."""
+        self.held_up_ns = 0
+        """How long its CPU was taken away so far."""
         self._alive = True
         self._oldest = 0
         self._count = 0
@@ -211,3 +213,7 @@ class SimulatedGateway:
     def gateway_queue_drops(self) -> Mapping[str, int]:
         """None."""
         return {}
+
+    def read_host(self) -> None:
+        """Nothing: it has no host. `gatemark.simulated` gives it one."""
+        return None

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gatemark.procedures.measured import Measured
-from gatemark.results.part import LimitedBy
+from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.results.search import RateResult
 
 SELF_TEST = "`gatemark selftest` says what the Tester reaches"
+
+QUIET_HOST = "measure again while nothing else uses the gateway's CPUs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +36,9 @@ def median_throughput(search: RateResult | None, line: int | None) -> int | Refu
     """
     if search is None or not search.proven:
         return none_passes(search)
-    if search.limited_by == "tester":
-        reason = (
-            "the Tester was the limit of the throughput search, so of the throughput only at least"
-            f" {search.proven} frames/s are known; {SELF_TEST}"
-        )
-        return Refusal(limited_by="tester", reason=reason)
+    if search.limited_by in NOT_THE_GATEWAY:
+        what = f"of the throughput only at least {search.proven} frames/s are known"
+        return Refusal(limited_by=search.limited_by, reason=_left_open(search, f"the throughput search, so {what}"))
     highest = max(search.lower_bounds)
     if search.limited_by == "maximum" and (line is None or highest < line):
         reason = (
@@ -55,10 +54,19 @@ def none_passes(search: RateResult | None) -> Refusal:
     searches = () if search is None else search.repetitions
     without = {repetition.kind for repetition in searches if not repetition.lower_bound}
     if without == {"tester_limited"}:
-        reason = "in the throughput search of a repetition the Tester could offer no load, so no throughput is known"
-        return Refusal(limited_by="tester", reason=f"{reason}; {SELF_TEST}")
+        reason = _left_open(search, "every load of the throughput search of a repetition, so no throughput is known")
+        return Refusal(
+            limited_by="host" if search is not None and search.limited_by == "host" else "tester", reason=reason
+        )
     reason = "in the throughput search of a repetition no load passed, so there is none to begin with"
     return Refusal(limited_by="gateway", reason=reason)
+
+
+def _left_open(search: RateResult | None, what: str) -> str:
+    """Return the reason for which `what` remains open: the Tester, or the gateway's host."""
+    if search is not None and search.limited_by == "host":
+        return f"the gateway's host was not quiet in {what}; {QUIET_HOST}"
+    return f"the Tester was the limit of {what}; {SELF_TEST}"
 
 
 def forwards_line_rate(line: int, so: str) -> Refusal:
@@ -67,6 +75,6 @@ def forwards_line_rate(line: int, so: str) -> Refusal:
 
 
 def problems_of(measured: Measured) -> str:
-    """What the Tester did wrong in the last attempt."""
-    reasons = () if measured.record is None else measured.record.validity.reasons
+    """Why the last attempt says nothing about the gateway."""
+    reasons = () if measured.record is None else measured.record.reasons
     return "; ".join(reasons) or "no trial was valid"

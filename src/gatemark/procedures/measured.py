@@ -12,7 +12,7 @@ from gatemark.trial.report import TrialReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One load, tried until a trial was valid or the retries were used up."""
+    """One load, tried until a trial said something about the gateway or the retries were used up."""
 
     observation: Observation
     record: TrialRecord | None = None
@@ -20,8 +20,8 @@ class Measured:
 
     @property
     def valid(self) -> TrialRecord | None:
-        """The trial, if it is valid; None if the Tester was the limit."""
-        return None if self.record is None or self.record.verdict is None else self.record
+        """The trial, if it says something about the gateway; None if the Tester or the gateway's host was the limit."""
+        return self.record if self.record is not None and self.record.is_decisive else None
 
     @property
     def report(self) -> TrialReport | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from gatemark.report.table import Column
 from gatemark.report.words import DASH, format_count, format_in, format_mix, format_sizes
+from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.run import RunResult
 from gatemark.stats.summary import Number
 
@@ -36,12 +37,15 @@ def average_cell(average: Number | None, values: Sequence[Number | None], why: s
     return f"{format_in(average, MS)}\n{format_in(min(known), MS)} {DASH} {format_in(max(known), MS)}"
 
 
+LIMIT = {"tester": "the Tester was the limit", "host": "the gateway's host was not quiet"}
+
+
 def tester_limited_notes(runs: Sequence[RunResult]) -> tuple[str, ...]:
-    """Say of which runs the Tester could not make every repetition."""
+    """Say of which runs not every repetition says something about the gateway."""
     return tuple(
-        f"Run {run.number}, {run.procedure_words}: the Tester was the limit in at least one repetition."
+        f"Run {run.number}, {run.procedure_words}: {LIMIT[run.limited_by]} in at least one repetition."
         for run in runs
-        if run.refused is None and run.limited_by == "tester"
+        if run.refused is None and run.limited_by in NOT_THE_GATEWAY
     )
 
 

@@ -12,13 +12,14 @@ from gatemark.report.words import (
     format_mix,
     format_percent,
     format_sizes,
+    limited,
     name_sizes,
     rate_cell,
     technology_words,
     unit_of_times,
 )
 from gatemark.results.document import ResultDocument
-from gatemark.results.part import LimitedBy
+from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.results.quantity import Quantity
 from gatemark.results.run import RunResult
 
@@ -71,8 +72,8 @@ def _headline(run: RunResult, quantities: Sequence[Quantity]) -> Headline:
 def _figure(quantities: Sequence[Quantity]) -> tuple[str, str]:
     first = quantities[0]
     values = [quantity.value for quantity in quantities if quantity.value is not None]
-    if not values and first.limited_by == "tester":
-        return "Tester-limited", ""
+    if not values and first.limited_by in NOT_THE_GATEWAY:
+        return limited(first.limited_by), ""
     if len(values) < len(quantities):
         if first.upper_bound is not None or first.lower_bound is not None:
             figure = rate_cell(first)

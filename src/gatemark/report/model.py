@@ -13,6 +13,7 @@ from gatemark.report.words import format_bits
 from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import Provenance
 from gatemark.results.run import RunResult
+from gatemark.trial.host import HostFacts
 from gatemark.trial.validity import Validity
 
 UNBOUNDED_NS = 2**63
@@ -50,10 +51,10 @@ class TrialRow:
     """Connections/s where connections are established."""
     duration_ns: int
     outcome: str
-    """passed, failed, invalid or cancelled."""
+    """passed, failed, suspect, invalid or cancelled."""
     validity: Validity
     reasons: tuple[str, ...]
-    """Why it is invalid, or why it failed."""
+    """Why it is invalid or suspect, or why it failed."""
     directions: tuple[DirectionRow, ...]
     lateness_histogram: tuple[tuple[int, int], ...] = ()
     """(upper edge in ns, bursts) over all directions."""
@@ -64,6 +65,8 @@ class TrialRow:
     """Stateful: the phase that `directions` belong to: phase 1 only, phase 2, validation or tear-down (RFC 9693)."""
     connections: int | None = None
     """Stateful: number of connections N."""
+    host: HostFacts | None = None
+    """The gateway's host meanwhile; None where it cannot be read."""
     phase_one_attempts: int = 0
     """Stateful: how often test phase 1 was attempted before the phase that `directions` belong to."""
 

@@ -33,6 +33,16 @@ def phase_one_failures(document: ResultDocument) -> tuple[str, ...]:
     )
 
 
+def suspect_words(document: ResultDocument) -> str:
+    """How many trials of which runs were suspect."""
+    assert document.host is not None, "only where the gateway's host was read"
+    by_run = ", ".join(f"run {run.number}: {run.suspect_trials}" for run in document.runs if run.suspect_trials)
+    return (
+        f"in {document.host.suspect} of {document.host.trials} trials frames were lost while the gateway's host was not"
+        f" quiet ({by_run or 'in a run that is not finished'}); they do not count and were made again"
+    )
+
+
 def behaviour_section(document: ResultDocument) -> Section:
     """What the state table shows in one trial of each run; no table if nothing was examined."""
     rows = tuple(

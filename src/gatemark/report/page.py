@@ -13,7 +13,7 @@ from gatemark.report.comparison import comparison_plots, comparison_section
 from gatemark.report.counters import counter_section
 from gatemark.report.headline import Headline, headlines
 from gatemark.report.model import ReportPart, TrialRow
-from gatemark.report.observed import behaviour_section, observations, phase_one_failures
+from gatemark.report.observed import behaviour_section, observations, phase_one_failures, suspect_words
 from gatemark.report.plots import lateness_plot, plot_against
 from gatemark.report.series import series_section
 from gatemark.report.table import Plot, Section, plot
@@ -72,7 +72,9 @@ def render(reports: Sequence[CampaignReport], *, title: str) -> str:
     environment.filters.update(
         count=words.format_count, time=words.format_time, duration=format_duration_ns, share=words.format_share
     )
-    environment.globals.update(technology_words=words.technology_words, outcome_mark=outcome_mark)
+    environment.globals.update(
+        technology_words=words.technology_words, outcome_mark=outcome_mark, suspect_words=suspect_words
+    )
     pages = [_page(report, number) for number, report in enumerate(reports, start=1)]
     documents = [report.part.document for report in reports]
     return environment.get_template("page.html.j2").render(
@@ -91,7 +93,8 @@ def _template(name: str) -> str:
 
 def outcome_mark(trial: TrialRow) -> str:
     """Outcome with a symbol that survives black-and-white printing."""
-    return {"passed": "● passed", "failed": "✕ failed", "invalid": "△ invalid"}.get(trial.outcome, "| cancelled")
+    marks = {"passed": "● passed", "failed": "✕ failed", "suspect": "▽ suspect", "invalid": "△ invalid"}
+    return marks.get(trial.outcome, "| cancelled")
 
 
 def _page(report: CampaignReport, number: int) -> Page:

@@ -12,6 +12,7 @@ from gatemark.report.words import (
     repeated,
     tester_limit,
 )
+from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.search import RateResult
 from gatemark.units import format_duration_ns
 
@@ -23,7 +24,7 @@ def rate_sentence(part: ReportPart, run: RateResult, what: str, *, passed: str, 
     """
     (rate,) = (quantity for quantity in run.quantities() if quantity.is_headline)
     context = f"{context_of(part.document, run)}; {goal_words(run)}; {limit_of_medium(part, run)}"
-    if rate.limited_by == "tester":
+    if rate.limited_by in NOT_THE_GATEWAY:
         return f"{what} not measured, {of}: {tester_limit(rate)}, {rate.unit}; {context}."
     if rate.limited_by == "maximum" and rate.median is None:
         return f"{what}: {rate_cell(rate)} {rate.unit} {of}; {context}. Some repetitions ended at the chosen maximum."

@@ -23,6 +23,7 @@ from gatemark.report.words import (
     spread_cell,
 )
 from gatemark.results.document import ResultDocument
+from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.quantity import Quantity
 from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
@@ -100,7 +101,7 @@ _COLUMNS = (
 def _cell(heading: str, row: RateRow) -> str:
     document, run, quantity = row
     searches = run.repetitions if isinstance(run, RateResult) else ()
-    known = quantity.limited_by != "tester"
+    known = quantity.limited_by not in NOT_THE_GATEWAY
     match heading:
         case "gateway":
             return gateway_cell(document.gateway.name, document.name)

@@ -22,6 +22,7 @@ from gatemark.report.words import (
 )
 from gatemark.results.connections import GatewayTable
 from gatemark.results.document import ResultDocument
+from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.quantity import Quantity
 from gatemark.results.search import RateResult
 from gatemark.stats.series import ratios_to_previous
@@ -123,7 +124,7 @@ def _rate_block(rates: Sequence[RunRate | None]) -> Iterator[tuple[str, ...]]:
         yield row("Alpha", lambda _, rate: format_ratio(Fraction(str(rate.coordinates["alpha"]))))
     yield row("Number of experiments", lambda run, _: str(len(run.repetitions)))
     yield row("Error", lambda run, _: format_count(max((s.resolution for s in run.repetitions), default=None)))
-    yield row("Median", lambda _, rate: "not measured" if rate.limited_by == "tester" else rate_cell(rate))
+    yield row("Median", lambda _, rate: "not measured" if rate.limited_by in NOT_THE_GATEWAY else rate_cell(rate))
     yield row("Minimum (p1)", lambda _, rate: _known(rate, rate.p1))
     yield row("Maximum (p99)", lambda _, rate: _known(rate, rate.p99))
     yield row("Dispersion", lambda _, rate: DASH if rate.median is None else format_percent(rate.dispersion_percent))
@@ -160,4 +161,4 @@ def _phase_one_rate(run: RateResult) -> str:
 
 
 def _known(rate: Quantity, value: int | float | None) -> str:
-    return DASH if rate.limited_by == "tester" else format_count(value)
+    return DASH if rate.limited_by in NOT_THE_GATEWAY else format_count(value)

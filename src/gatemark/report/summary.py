@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gatemark.report.comparison import comparison_section
-from gatemark.report.observed import observations, phase_one_failures
+from gatemark.report.observed import observations, phase_one_failures, suspect_words
 from gatemark.report.rates import rate_tables
 from gatemark.report.self_error import ceiling_notes, no_self_test
 from gatemark.report.series import series_section
@@ -65,6 +65,8 @@ def _print_notes(console: Console, documents: Sequence[ResultDocument]) -> None:
             console.print(
                 Text(f"{document.name}: {document.validity.invalid} of {document.validity.trials} trials were invalid")
             )
+        if document.host is not None and document.host.suspect:
+            console.print(Text(f"{document.name}: {suspect_words(document)}"))
         if document.status != "complete":
             console.print(Text(f"{document.name}: incomplete, {len(document.runs)} of {document.runs_planned} runs"))
     for note in dict.fromkeys(note for document in documents for note in no_self_test(document)):

@@ -18,13 +18,14 @@ OUTCOMES = {
     "passed": ("o", BLUE, "full", "passed"),
     "failed": ("X", RUST, "full", "failed"),
     "invalid": ("^", QUIET, "none", "invalid (neither)"),
+    "suspect": ("v", QUIET, "none", "suspect (does not count)"),
     "cancelled": ("|", QUIET, "none", "cancelled (neither)"),
 }
 """Outcome of a trial: marker, colour, fill, words."""
 
 
 def search_plot(trials: Sequence[TrialRow], *, unit: str) -> str | None:
-    """Load of every trial of one run in the order of the trials; the marker shows passed, failed or invalid."""
+    """Load of every trial of one run in the order of the trials; the marker shows how each ended."""
     if not trials:
         return None
     from matplotlib.ticker import MaxNLocator

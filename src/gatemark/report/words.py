@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from gatemark.results.document import Gateway
+from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.results.quantity import Quantity
 from gatemark.results.run import RunResult
 from gatemark.stats.summary import Summary
@@ -168,7 +169,7 @@ def limit_text(quantity: Quantity) -> str:
     """What limited a rate, in one phrase that also says what the gateway is known to reach."""
     if quantity.refused is not None:
         return "not made"
-    if quantity.limited_by == "tester":
+    if quantity.limited_by in NOT_THE_GATEWAY:
         return tester_limit(quantity)
     if quantity.limited_by == "maximum":
         some = " in some repetitions" if quantity.median is None else ""
@@ -176,17 +177,22 @@ def limit_text(quantity: Quantity) -> str:
     return "gateway"
 
 
+def limited(limited_by: LimitedBy) -> str:
+    """What a figure has in its place that Tester or host limited: "Tester-limited"."""
+    return "host not quiet" if limited_by == "host" else "Tester-limited"
+
+
 def tester_limit(quantity: Quantity) -> str:
-    """Words for a rate that the Tester limited: never a figure of the gateway."""
+    """Words for a rate that Tester or host limited: never a figure of the gateway."""
     at = "" if quantity.tester_limited_at is None else f" at {format_count(quantity.tester_limited_at)}"
     if quantity.lower_bound is None:
-        return f"Tester-limited{at} (gateway: nothing known)"
-    return f"Tester-limited{at} (gateway ≥ {format_count(quantity.lower_bound)})"
+        return f"{limited(quantity.limited_by)}{at} (gateway: nothing known)"
+    return f"{limited(quantity.limited_by)}{at} (gateway ≥ {format_count(quantity.lower_bound)})"
 
 
 def rate_cell(quantity: Quantity) -> str:
     """What a search found: a figure only if one was measured."""
-    if quantity.limited_by == "tester":
+    if quantity.limited_by in NOT_THE_GATEWAY:
         return tester_limit(quantity)
     if quantity.limited_by == "maximum":
         least = quantity.lower_bound if quantity.median is None else quantity.median

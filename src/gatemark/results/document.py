@@ -54,6 +54,25 @@ class Validity(Part):
     reasons: tuple[ReasonPart, ...]
 
 
+class HostPart(Part):
+    """How quiet the gateway's host was: failures while others held it up are suspect and do not count."""
+
+    trials: int
+    """In which the host was read: 0 if Tester and gateway share a CPU, or its kernel does not tell."""
+    suspect: int
+    held_up_max_ns: int | None
+    """A failure is suspect only if others held up the gateway for longer than this, or its loss looks like that; null:
+    than the time in which the gateway's queue fills at the load of the trial."""
+    queue_frames: int | None
+    """What the smallest queue of the gateway holds; null if the host was not read."""
+    waited_ns_max: int
+    """Longest time in a trial for which others kept a thread of the gateway waiting."""
+    stolen_ns_max: int
+    """Longest time in a trial for which the hypervisor may have given a CPU of the gateway to others."""
+    reasons: tuple[ReasonPart, ...]
+    """Why failures are suspect."""
+
+
 class Gateway(Part):
     """What was measured."""
 
@@ -120,6 +139,8 @@ class ResultDocument(Part):
     runs_planned: int
     runs: tuple[SerializeAsAny[RunResult], ...]
     validity: Validity
+    host: HostPart | None = None
+    """Null where the test bed never reads the gateway's host."""
     deviations: tuple[Deviation, ...]
     claim: Claim
     clock: ClockPart | None = None

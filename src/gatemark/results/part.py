@@ -10,9 +10,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, Wi
 
 from gatemark.stats.summary import Number, Summary
 
-LimitedBy = Literal["gateway", "tester", "maximum"]
-"""What limited a result. ``tester`` in any repetition: only a lower bound of the gateway is known. ``maximum``:
-the highest load allowed passed in a repetition, so the gateway may do more."""
+LimitedBy = Literal["gateway", "tester", "host", "maximum"]
+"""What limited a result. ``tester`` in any repetition: only a lower bound of the gateway is known. ``host``: the same,
+and the Tester was not at fault, but others held up the gateway's host in every trial at some load. ``maximum``: the
+highest load allowed passed in a repetition, so the gateway may do more."""
+
+NOT_THE_GATEWAY: frozenset[LimitedBy] = frozenset(("tester", "host"))
+"""Limits that leave only a lower bound of the gateway."""
 
 OneWay = Literal["forward", "reverse"]
 TrafficClass = Literal["foreground", "background"]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gatemark.results.part import LimitedBy
+from gatemark.results.part import NOT_THE_GATEWAY, LimitedBy
 from gatemark.stats.summary import Number, Summary
 
 Better = Literal["higher", "lower"]
@@ -78,7 +78,7 @@ class Quantity:
     @property
     def is_measured(self) -> bool:
         """Whether it is a figure of the gateway that may be compared."""
-        return self.value is not None and self.limited_by != "tester" and self.is_certain
+        return self.value is not None and self.limited_by not in NOT_THE_GATEWAY and self.is_certain
 
 
 def summarised(summary: Summary | None) -> dict[str, Number | None]:

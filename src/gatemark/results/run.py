@@ -72,6 +72,8 @@ class RunResult(Part):
     trials: int
     """Trials of the run, invalid ones included."""
     invalid_trials: int
+    suspect_trials: int = 0
+    """Trials that failed while the gateway's host was held up, so that they did not count and were made again."""
 
     @property
     def procedure_words(self) -> str:

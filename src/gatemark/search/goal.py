@@ -23,7 +23,8 @@ class Outcome(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     TESTER_LIMITED = "tester_limited"
-    """No valid trial could be made at this load: nothing is known about the gateway."""
+    """No trial at this load says anything about the gateway: the Tester fell short, or others held up the gateway's
+    host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Validity and verdict of a whole trial: pure functions of what was asked and what was observed.
+"""Validity, verdict and suspicion of a whole trial: pure functions of what was asked and what was observed.
 
 The same functions judge a trial when it is made and again when it is replayed from the journal.
 """
@@ -10,10 +10,13 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Self
 
+from gatemark.config.tables import ValidityModel
 from gatemark.trial.form import PLAIN, TrialForm
+from gatemark.trial.host import HostFacts
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.trial.report import TrialReport
+from gatemark.trial.suspicion import Suspicion, SuspicionPolicy, suspect
 from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity
 from gatemark.trial.verdict import Verdict, judge
 
@@ -27,7 +30,18 @@ class Rules:
 
     lateness_max_ns: int
     """No burst may be sent later than this after its planned time, unless the form of the trial allows less."""
+    held_up_max_ns: int | None
+    """As in `SuspicionPolicy`."""
     loss_tolerance: Fraction
+
+    @classmethod
+    def of(cls, validity: ValidityModel, loss_tolerance: Fraction) -> Self:
+        """Return the rules of a campaign for the trials of a search."""
+        return cls(
+            lateness_max_ns=validity.lateness_max_ns,
+            held_up_max_ns=validity.held_up_max_ns,
+            loss_tolerance=loss_tolerance,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +52,7 @@ class Evidence:
     report: TrialReport
     testbed_drops: Mapping[str, int]
     testbed_faults: Sequence[str]
+    host: HostFacts | None
     connections: ConnectionFacts | None
 
     @classmethod
@@ -89,11 +104,55 @@ def judged(trial: Evidence, rules: Rules) -> Judgement:
     return judge_connections(trial, facts, rules)
 
 
-def is_judged_alike(record: TrialRecord, rules: Rules) -> bool:
+def suspicion_of(trial: Evidence, verdict: Verdict | None, rules: Rules, *, asks_for_pattern: bool) -> Suspicion | None:
+    """Say why a failure may not be the gateway's; None if it is, or if there is none (`asks_for_pattern` as there)."""
+    facts = trial.connections
+    if facts is not None and (facts.collapse is not None or _misses(trial.report, facts.counted_after_phase_one)):
+        return None
+    policy = SuspicionPolicy(held_up_max_ns=rules.held_up_max_ns, asks_for_pattern=asks_for_pattern)
+    return _suspicion(trial.report, trial.host, verdict, rules.loss_tolerance, policy, trial.order.form)
+
+
+def suspicion_of_phase_one(one: PhaseOne, rules: Rules) -> Suspicion | None:
+    """Say why an attempt at test phase 1 may not have failed by the gateway; its own suspicion is not looked at."""
+    if _misses(one.report, one.counted):
+        return None
+    policy = SuspicionPolicy(held_up_max_ns=rules.held_up_max_ns, asks_for_pattern=False)
+    return _suspicion(one.report, one.host, one.verdict, Fraction(0), policy)
+
+
+def _suspicion(
+    report: TrialReport,
+    host: HostFacts | None,
+    verdict: Verdict | None,
+    loss_tolerance: Fraction,
+    policy: SuspicionPolicy,
+    form: TrialForm = PLAIN,
+) -> Suspicion | None:
+    if verdict is None or verdict.passed:
+        return None
+    return suspect(report, host, loss_tolerance, policy, form)
+
+
+def _misses(report: TrialReport, counted: int | None) -> bool:
+    """Whether a trial failed by something else than lost frames: the gateway forgot connections, or none were used."""
+    if report.connections is None:
+        return True
+    return counted is not None and counted < report.connections.established
+
+
+def is_judged_alike(record: TrialRecord, rules: Rules, *, asks_for_pattern: bool) -> bool:
     """Whether a record, each attempt at test phase 1 included, would be judged today as it was when it was made."""
+    trial = Evidence.of(record)
     attempts = () if record.connections is None else record.connections.phase_one
-    return judged(Evidence.of(record), rules) == (record.validity, record.verdict) and all(
-        judged_phase_one(record.order, one, rules) == (one.validity, one.verdict) for one in attempts
+    return (
+        judged(trial, rules) == (record.validity, record.verdict)
+        and suspicion_of(trial, record.verdict, rules, asks_for_pattern=asks_for_pattern) == record.suspicion
+        and all(
+            judged_phase_one(record.order, one, rules) == (one.validity, one.verdict)
+            and suspicion_of_phase_one(one, rules) == one.suspicion
+            for one in attempts
+        )
     )
 
 
@@ -119,10 +178,12 @@ def judged_phase_one(order: TrialOrder, one: PhaseOne, rules: Rules) -> Judgemen
 
 def _unfilled(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement | None:
     """Judge a trial that got no further than test phase 1; None if an attempt filled the table."""
-    validity, verdict = judged_phase_one(trial.order, facts.phase_one[-1], rules)
+    last = facts.phase_one[-1]
+    validity, verdict = judged_phase_one(trial.order, last, rules)
     if verdict is not None and verdict.passed:
         return None
-    return Validity(valid=False, reasons=_in("phase 1", (verdict or validity).reasons)), None
+    reasons = (verdict or validity).reasons if last.suspicion is None else (last.suspicion.reason,)
+    return Validity(valid=False, reasons=_in("phase 1", reasons)), None
 
 
 def _judged_establishment(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement:

@@ -23,7 +23,7 @@ class TrialOrder:
     repetition: int
     """From 0."""
     attempt: int
-    """From 0; the attempts before it at this load were invalid."""
+    """From 0; the attempts before it at this load were invalid or suspect."""
     step: Measure
     connections_per_second: int | None = None
     """Stateful: rate of test phase 1 before phase 2 or tear-down; None where the rate is what is measured."""

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from gatemark.search.goal import Observation, Outcome
 from gatemark.trial.facts import Facts
+from gatemark.trial.host import HostFacts
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.report import TrialReport
+from gatemark.trial.suspicion import Suspicion
 from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict
 
@@ -26,6 +28,17 @@ class PhaseOne(Facts):
     """As of a record."""
     counted: int | None = None
     """Connections that the gateway counted afterwards; None if it cannot count."""
+    host: HostFacts | None = None
+    """As of a record."""
+    suspicion: Suspicion | None = None
+    """Why its failure may not be the gateway's; null if it is, or if there is none."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is invalid, suspect or failed."""
+        if self.verdict is None:
+            return self.validity.reasons
+        return self.verdict.reasons if self.suspicion is None else (self.suspicion.reason,)
 
 
 class ConnectionFacts(Facts):
@@ -64,6 +77,8 @@ class TrialRecord(Facts):
     validity: Validity
     verdict: Verdict | None
     """None if the trial is invalid."""
+    suspicion: Suspicion | None = None
+    """Why its failure may not be the gateway's, so that it does not count; None if it counts."""
     report: TrialReport
     """Of a stateful trial, that of the last phase that was made."""
     testbed_drops: Mapping[str, int] = {}
@@ -72,6 +87,8 @@ class TrialRecord(Facts):
     """What else in the test bed spoiled the trial, in sentences."""
     gateway_drops: Mapping[str, int] = {}
     """Frames that the gateway's own queues dropped meanwhile, as far as the test bed can see them, by place."""
+    host: HostFacts | None = None
+    """The gateway's host meanwhile; None where the test bed cannot read it. Of the phase that `report` is about."""
     started_at: str
     """Wall time, ISO 8601 with offset."""
     seconds: float
@@ -89,9 +106,21 @@ class TrialRecord(Facts):
             yield self.report
 
     @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is invalid, suspect or failed; empty if it passed."""
+        if self.verdict is None:
+            return self.validity.reasons
+        return self.verdict.reasons if self.suspicion is None else (self.suspicion.reason,)
+
+    @property
+    def is_decisive(self) -> bool:
+        """Whether it says something about the gateway: the trial is valid, and if it failed, that is not suspect."""
+        return self.verdict is not None and self.suspicion is None
+
+    @property
     def observation(self) -> Observation:
         """What a search may know of a load after its last attempt."""
-        if self.verdict is None:
+        if self.verdict is None or self.suspicion is not None:
             outcome = Outcome.TESTER_LIMITED
         else:
             outcome = Outcome.PASSED if self.verdict.passed else Outcome.FAILED

@@ -9,8 +9,9 @@ from gatemark.report.event_words import MS, traffic_cells, traffic_columns
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.table import Column, Plot, Section, Table
-from gatemark.report.words import DASH, direction_label, format_count, format_in
+from gatemark.report.words import DASH, direction_label, format_count, format_in, limited
 from gatemark.results.document import ResultDocument
+from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.units import format_duration_ns
 
 TITLE = "Back-to-back frames"
@@ -64,9 +65,10 @@ def _row(run: BackToBackResult, runs: Sequence[BackToBackResult]) -> tuple[str, 
 
 def no_average(run: BackToBackResult) -> str:
     """Why a run has no average."""
-    if run.limited_by == "tester":
+    if run.limited_by in NOT_THE_GATEWAY:
         at = run.lowest_tester_limit
-        return "Tester-limited" if at is None else f"Tester-limited at {format_count(at)} frames"
+        what = limited(run.limited_by)
+        return what if at is None else f"{what} at {format_count(at)} frames"
     return f"the search ended at its ceiling of {format_count(run.ceiling_frames)} frames"
 
 

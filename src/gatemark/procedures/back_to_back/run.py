@@ -16,6 +16,7 @@ from gatemark.procedures.back_to_back.result import BackToBackResult
 from gatemark.procedures.back_to_back.table import BackToBackTable
 from gatemark.procedures.base_load import (
     NO_LINE_RATE,
+    QUIET_HOST,
     SELF_TEST,
     Refusal,
     forwards_line_rate,
@@ -92,6 +93,11 @@ def _refusal(line: int | None, throughput: int | Refusal) -> Refusal | None:
 
 
 def _tester_limit(burst: BurstResult, line: int, last: Measured) -> str:
+    if last.record is not None and last.record.suspicion is not None:
+        return (
+            f"the gateway's host was not quiet while bursts of {burst.tester_limited_at} frames were sent:"
+            f" {problems_of(last)}; {QUIET_HOST}"
+        )
     return (
         f"the Tester cannot send a burst of {burst.tester_limited_at} frames at the line rate of {line} frames/s:"
         f" {problems_of(last)}; {SELF_TEST}"

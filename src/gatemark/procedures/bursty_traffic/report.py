@@ -17,10 +17,12 @@ from gatemark.report.words import (
     format_in,
     format_percent,
     format_spread_in,
+    limited,
     run_name,
     unit_of_times,
 )
 from gatemark.results.document import ResultDocument
+from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.units import format_duration_ns
 
 TITLE = "Bursty traffic"
@@ -67,7 +69,7 @@ def _row(
         *traffic_cells(run, runs),
         direction_label(run),
         format_count(size.frames),
-        no_gap(size) if gap is None else format_in(gap.median, unit_ns),
+        no_gap(run, size) if gap is None else format_in(gap.median, unit_ns),
         spread,
         f"{format_count(size.lower_bound)} / {format_count(size.upper_bound)}",
         format_count(size.line_rate),
@@ -75,11 +77,11 @@ def _row(
     )
 
 
-def no_gap(size: BurstSize) -> str:
+def no_gap(run: BurstyTrafficResult, size: BurstSize) -> str:
     """Why there is no gap for bursts of a size."""
     kinds = {search.kind for search in size.repetitions}
-    if size.limited_by == "tester":
-        return f"Tester-limited at {format_count(size.tester_limited_at)} frames/s"
+    if size.limited_by in NOT_THE_GATEWAY:
+        return f"{limited(run.limited_by)} at {format_count(size.tester_limited_at)} frames/s"
     if kinds == {"nothing_passes"}:
         return "no gap suffices"
     return "repetitions differ: some found no gap or needed none"
@@ -92,7 +94,7 @@ def sentence(part: ReportPart, run: BurstyTrafficResult) -> str:
     gaps = [
         f"{format_in(size.gap_ns.median, unit_ns)} {unit} after {format_count(size.frames)}"
         if size.gap_ns is not None
-        else f"{no_gap(size)} after {format_count(size.frames)}"
+        else f"{no_gap(run, size)} after {format_count(size.frames)}"
         for size in run.sizes
     ]
     return (

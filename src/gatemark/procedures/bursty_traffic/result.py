@@ -102,7 +102,7 @@ class BurstyTrafficResult(RunResult):
                 summary=size.gap_ns,
                 where={"burst_frames": size.frames},
                 better="lower",
-                limited_by=size.limited_by,
+                limited_by=self.limited_by if size.limited_by == "tester" else size.limited_by,
                 tester_limited_at=size.tester_limited_at,
                 is_headline=size.frames == max(other.frames for other in self.sizes),
             )

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult, CapacitySearch
+from gatemark.report.event_words import LIMIT
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.table import Column, Plot, Section, Table, plot
 from gatemark.report.trial_plots import search_plot
 from gatemark.report.words import DASH, format_count, format_ratio, rate_cell, repeated, run_name, tester_limit
 from gatemark.results.document import ResultDocument
+from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.stats.summary import Summary
 
 TITLE = "Connection tracking table capacity"
@@ -48,7 +50,7 @@ def _table(run: CapacityResult) -> Table:
         f"alpha {format_ratio(run.alpha)}, beta {format_ratio(run.beta)}, gamma {format_ratio(run.gamma)},"
         f" E {format_count(run.resolution)} connections, e {format_count(run.rate_resolution)} connections/s"
     )
-    rows = [_row(number, search) for number, search in enumerate(run.repetitions, start=1)]
+    rows = [_row(run, number, search) for number, search in enumerate(run.repetitions, start=1)]
     if run.capacity is not None and len(rows) > 1:
         rows += [_summary_row(run, name) for name in ("median", "p1", "p99")]
     columns = (
@@ -60,14 +62,14 @@ def _table(run: CapacityResult) -> Table:
     return Table(title=title, columns=columns, rows=tuple(rows))
 
 
-def _row(number: int, search: CapacitySearch) -> tuple[str, ...]:
+def _row(run: CapacityResult, number: int, search: CapacitySearch) -> tuple[str, ...]:
     figures = (search.c0, search.r0, search.cs, search.rs, search.ct, search.rt, search.lower_bound)
     words = [OVERFLOWS[search.overflow]] if search.overflow is not None else []
     words += [LOST[search.lost_connections]] if search.lost_connections is not None else []
     if search.kind == "maximum_passed":
         words.append("none was reached: the search ended at its maximum")
     if search.kind == "tester_limited":
-        words.append("the Tester was the limit")
+        words.append(LIMIT[run.limited_by])
     return str(number), *(format_count(figure) for figure in figures), "; ".join(words)
 
 
@@ -102,7 +104,7 @@ def sentence(part: ReportPart, run: CapacityResult) -> str:
         f" {format_count(run.resolution)} (RFC 9693 section 4.9)"
     )
     (capacity,) = (quantity for quantity in run.quantities() if quantity.is_headline)
-    if run.limited_by == "tester":
+    if run.limited_by in NOT_THE_GATEWAY:
         return f"{TITLE} not measured: {tester_limit(capacity)}, connections; {context}."
     if run.limited_by == "maximum" and run.capacity is None:
         return f"{TITLE}: {rate_cell(capacity)} connections; {context}. Some searches ended at the chosen maximum."

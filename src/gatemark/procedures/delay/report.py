@@ -256,10 +256,10 @@ def _share_notes(runs: Sequence[DelayResult]) -> Iterator[str]:
     points = [point for run in runs for point in run.points if point.share is not None]
     if points:
         yield "Loads in % are shares of the lowest throughput that any repetition with the same traffic found."
-    if any(point.throughput_limited_by in ("maximum", "tester") for point in points):
+    if any(point.throughput_limited_by in ("maximum", "tester", "host") for point in points):
         yield (
-            "The search for that throughput ended at the chosen maximum or at the Tester's limit: the gateway may do"
-            " more, and these loads are then below its throughput."
+            "The search for that throughput ended at the chosen maximum, or at a limit of the Tester or the host: the"
+            " gateway may do more, and these loads are then below its throughput."
         )
 
 

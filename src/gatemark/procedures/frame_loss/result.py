@@ -90,7 +90,7 @@ class FrameLossResult(RunResult):
                     "%",
                     where=load,
                     better="lower",
-                    limited_by="tester",
+                    limited_by="host" if self.limited_by == "host" else "tester",
                     tester_limited_at=point.frames_per_second,
                     is_headline=number == highest,
                 )

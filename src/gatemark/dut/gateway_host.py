@@ -1,0 +1,144 @@
+"""What the kernel tells about the CPUs and the threads of a gateway on this machine, read from files that stay open.
+
+The gateway's work in the kernel is done in soft interrupts of its CPUs. They preempt whatever runs there, but not for
+long: after 2 ms, or when the scheduler wants the CPU for another thread, the rest is left to the thread `ksoftirqd/N`,
+which waits for its turn like any other thread. The kernel counts for each thread how long it ran and how long it was
+ready to run and waited (`/proc/PID/schedstat`, nanoseconds), and for each CPU how long it was busy and how long the
+hypervisor gave it to others (`/proc/stat`, steps of 10 ms in most kernels).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+
+from gatemark.dut.base import CpuTimes, HostReading, ThreadTimes
+
+PROC = Path("/proc")
+KERNEL_THREAD = re.compile(r"(?:ksoftirqd|backlog_napi)/(?P<cpu>\d+)")
+"""Kernel threads that work off what arrives at a CPU; the second one on kernels that are set to it (Linux 6.10)."""
+IDLE_COLUMNS = (3, 4)
+"""Of a line of `/proc/stat`, after the name: idle, and waiting for a disk."""
+WORK_COLUMNS = range(7)
+"""User, nice, system, idle, waiting, hard and soft interrupts; guests are in user already."""
+STOLEN_COLUMN = 7
+READ_BYTES = 1 << 16
+
+
+class GatewayHost:
+    """Reads the CPUs of a gateway on this machine, its kernel threads and its daemons.
+
+    `daemons` returns the processes of the gateway as they are at the moment, without those of the kernel;
+    `queue_frames` is what its smallest queue holds. A reading takes some tenths of a millisecond.
+    """
+
+    def __init__(
+        self,
+        cpus: Collection[int],
+        daemons: Callable[[], Collection[int]],
+        *,
+        queue_frames: int,
+        proc: Path = PROC,
+    ) -> None:
+        self._cpus = frozenset(cpus)
+        self._daemons = daemons
+        self._queue_frames = queue_frames
+        self._proc = proc
+        self._kernel_threads = {pid: cpu for pid, cpu in _kernel_threads(proc) if cpu in self._cpus}
+        self._files: dict[Path, int] = {}
+        self.can_read = set(self._kernel_threads.values()) == self._cpus and (proc / "self/schedstat").exists()
+        """Whether the kernel tells: it must count (CONFIG_SCHED_INFO), and show its threads to this process."""
+
+    def read(self) -> HostReading | None:
+        """Return what the kernel has counted until now; None if it does not tell."""
+        if not self.can_read:
+            return None
+        before, self._files = self._files, {}
+        try:
+            return self._reading(before)
+        finally:
+            _close(before)  # what is left in it belongs to threads that have ended
+
+    def _reading(self, before: dict[Path, int]) -> HostReading:
+        step_ns = 10**9 // os.sysconf("SC_CLK_TCK")
+        times = parse_cpu_times(self._read(self._proc / "stat", before), step_ns)
+        return HostReading(
+            at_ns=time.monotonic_ns(),
+            step_ns=step_ns,
+            queue_frames=self._queue_frames,
+            cpus={cpu: times[cpu] for cpu in sorted(self._cpus)},
+            threads=dict(self._threads(before)),
+        )
+
+    def close(self) -> None:
+        """Close the files; a second call does nothing."""
+        _close(self._files)
+
+    def _threads(self, before: dict[Path, int]) -> Iterator[tuple[int, ThreadTimes]]:
+        for thread, cpu in self._kernel_threads.items():
+            yield from self._thread(self._proc / str(thread), cpu, before)
+        for folder in _threads_of(self._proc, self._daemons()):
+            yield from self._thread(folder, None, before)
+
+    def _thread(self, folder: Path, cpu: int | None, before: dict[Path, int]) -> Iterator[tuple[int, ThreadTimes]]:
+        with contextlib.suppress(OSError):  # it has ended
+            ran_ns, waited_ns = parse_schedstat(self._read(folder / "schedstat", before))
+            name = self._read(folder / "comm", before).strip()
+            yield int(folder.name), ThreadTimes(name=name, cpu=cpu, ran_ns=ran_ns, waited_ns=waited_ns)
+
+    def _read(self, path: Path, before: dict[Path, int]) -> str:
+        """Read a file, the one that was opened for the reading before if there is one."""
+        opened = before.pop(path, None)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if opened is None else opened
+        self._files[path] = file
+        content = b""
+        while part := os.pread(file, READ_BYTES, len(content)):
+            content += part
+        return content.decode(errors="replace")
+
+
+def _close(files: dict[Path, int]) -> None:
+    while files:
+        os.close(files.popitem()[1])
+
+
+def parse_cpu_times(text: str, step_ns: int) -> Mapping[int, CpuTimes]:
+    """Read `/proc/stat`: how long each CPU was busy and stolen since the machine was started."""
+    times = {}
+    for line in text.splitlines():
+        name, *columns = line.split()
+        if not re.fullmatch(r"cpu\d+", name):
+            continue
+        steps = [int(column) for column in columns]
+        busy = sum(steps[column] for column in WORK_COLUMNS if column not in IDLE_COLUMNS)
+        times[int(name[3:])] = CpuTimes(busy_ns=busy * step_ns, stolen_ns=steps[STOLEN_COLUMN] * step_ns)
+    return times
+
+
+def parse_schedstat(text: str) -> tuple[int, int]:
+    """Read `/proc/PID/schedstat`: how long a thread has run and how long it has waited for a CPU, nanoseconds."""
+    ran, waited, _ = text.split()
+    return int(ran), int(waited)
+
+
+def _kernel_threads(proc: Path) -> Iterator[tuple[int, int]]:
+    """Yield the kernel threads that do the work of soft interrupts, each with its CPU."""
+    for folder in proc.glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (match := KERNEL_THREAD.fullmatch((folder / "comm").read_text(errors="replace").strip())) is not None:
+                yield int(folder.name), int(match["cpu"])
+
+
+def _threads_of(proc: Path, processes: Collection[int]) -> Iterator[Path]:
+    """Yield the folders of all threads of processes and of those that they have started."""
+    waiting = list(processes)
+    while waiting:
+        tasks = proc / str(waiting.pop()) / "task"
+        with contextlib.suppress(OSError):  # it has ended
+            for thread in os.listdir(tasks):
+                yield tasks / thread
+                waiting += map(int, (tasks / thread / "children").read_text(encoding="ascii").split())

@@ -1,0 +1,76 @@
+"""What else the gateway's host did during a trial, where a test bed can read it: who had the CPUs of the gateway.
+
+Busy CPUs say little: a gateway that works hard keeps them busy itself. What matters is how long its threads were ready
+to run and did not get a CPU, and how long a hypervisor gave a CPU to others.
+"""
+
+from __future__ import annotations
+
+from gatemark.trial.facts import Facts
+from gatemark.units import NANOSECONDS_PER_SECOND
+
+
+class CpuFacts(Facts):
+    """One CPU of the gateway. The kernel counts these times in steps of `HostFacts.step_ns`."""
+
+    cpu: int
+    busy_ns: int = 0
+    """Neither idle nor waiting for a disk, whoever used it; stolen time is not in it."""
+    stolen_ns: int = 0
+    """Time that the hypervisor gave to others while this CPU had something to do (steal)."""
+
+
+class ThreadFacts(Facts):
+    """One thread that does the gateway's work."""
+
+    name: str
+    """As the kernel calls it, such as ``ksoftirqd/0``."""
+    cpu: int | None = None
+    """The CPU to which it is bound; None: any of the gateway's."""
+    ran_ns: int = 0
+    waited_ns: int = 0
+    """Ready to run while something else had its CPU (run delay)."""
+
+    def meets(self, other: ThreadFacts) -> bool:
+        """Whether both may want the same CPU."""
+        return other is not self and (self.cpu is None or other.cpu is None or self.cpu == other.cpu)
+
+
+class HostFacts(Facts):
+    """The host of the gateway from just before a trial until just after it, waits included."""
+
+    read_ns: int
+    """Between both readings."""
+    step_ns: int
+    """Resolution of the times of a CPU."""
+    queue_frames: int
+    """What the smallest queue of the gateway holds."""
+    cpus: tuple[CpuFacts, ...]
+    threads: tuple[ThreadFacts, ...]
+
+    @property
+    def waited_ns(self) -> int:
+        """How long others at least kept a thread of the gateway waiting: the thread that this befell most.
+
+        Threads of the gateway wait for each other too, which is its own affair: the time for which the others of them
+        ran is taken off.
+        """
+        return max([0, *(thread.waited_ns - self._ran_beside(thread) for thread in self.threads)])
+
+    @property
+    def stolen_ns(self) -> int:
+        """How long at most a CPU was stolen: a time that shows at all may be one step longer than it reads."""
+        longest_ns = max((cpu.stolen_ns for cpu in self.cpus), default=0)
+        return longest_ns + self.step_ns if longest_ns else 0
+
+    @property
+    def held_up_ns(self) -> int:
+        """How long the gateway was kept from its work by others."""
+        return self.waited_ns + self.stolen_ns
+
+    def fills_ns(self, frames_per_second: int) -> int:
+        """Return the time in which the gateway's queue fills at a load: in less no frame is lost if it was empty."""
+        return self.queue_frames * NANOSECONDS_PER_SECOND // max(1, frames_per_second)
+
+    def _ran_beside(self, thread: ThreadFacts) -> int:
+        return sum(other.ran_ns for other in self.threads if thread.meets(other))

@@ -1,0 +1,94 @@
+"""What is read of the gateway's host, from a /proc of files."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gatemark.dut.base import CpuTimes, ThreadTimes
+from gatemark.dut.gateway_host import GatewayHost, parse_cpu_times, parse_schedstat
+
+STAT = """cpu  9 9 9 9 9 9 9 9 9 9
+cpu0 1 2 3 1000 2000 4 5 6 50 60
+cpu1 10 20 30 1000 2000 40 50 60 0 0
+cpu10 0 0 0 7 0 0 0 0 0 0
+intr 5
+"""
+
+
+def thread(folder: Path, name: str, ran_ns: int, waited_ns: int) -> None:
+    folder.mkdir(parents=True)
+    (folder / "comm").write_text(f"{name}\n")
+    (folder / "schedstat").write_text(f"{ran_ns} {waited_ns} 12\n")
+    (folder / "children").write_text("")
+
+
+@pytest.fixture
+def proc(tmp_path: Path) -> Path:
+    """Two CPUs with their threads; a daemon, 70, of two threads, that has started another process, 80."""
+    (tmp_path / "stat").write_text(STAT)
+    thread(tmp_path / "self", "python", 0, 0)
+    for cpu, number in ((0, 14), (1, 22)):
+        thread(tmp_path / str(number), f"ksoftirqd/{cpu}", 100 + cpu, 200 + cpu)
+    thread(tmp_path / "30", "kworker/0:1", 1, 1)
+    for process, number, name in ((70, 70, "tayga"), (70, 71, "tayga-worker"), (80, 80, "helper")):
+        thread(tmp_path / str(process) / "task" / str(number), name, number, 10 * number)
+    (tmp_path / "70/task/71/children").write_text("80 ")
+    return tmp_path
+
+
+def test_times_of_a_cpu_leave_out_idling_and_count_guests_once() -> None:
+    times = parse_cpu_times(STAT, 10)
+    assert times[0] == CpuTimes(busy_ns=150, stolen_ns=60)
+    assert times[10] == CpuTimes(busy_ns=0, stolen_ns=0)
+    assert set(times) == {0, 1, 10}
+
+
+def test_times_of_a_thread() -> None:
+    assert parse_schedstat("307888 122642 2\n") == (307888, 122642)
+
+
+def test_the_gateways_threads_are_those_of_its_cpus_and_all_of_its_daemons(proc: Path) -> None:
+    host = GatewayHost([1], lambda: [70], queue_frames=500, proc=proc)
+    reading = host.read()
+    assert reading is not None
+    assert set(reading.cpus) == {1}
+    assert reading.threads == {
+        22: ThreadTimes(name="ksoftirqd/1", cpu=1, ran_ns=101, waited_ns=201),
+        70: ThreadTimes(name="tayga", cpu=None, ran_ns=70, waited_ns=700),
+        71: ThreadTimes(name="tayga-worker", cpu=None, ran_ns=71, waited_ns=710),
+        80: ThreadTimes(name="helper", cpu=None, ran_ns=80, waited_ns=800),
+    }
+    host.close()
+    host.close()
+
+
+def test_a_daemon_that_has_ended_is_left_out(proc: Path) -> None:
+    reading = GatewayHost([0], lambda: [99], queue_frames=500, proc=proc).read()
+    assert reading is not None and list(reading.threads) == [14]
+
+
+def test_files_stay_open_and_are_read_from_their_start(proc: Path) -> None:
+    host = GatewayHost([0], list, queue_frames=500, proc=proc)
+    host.read()
+    (proc / "14/schedstat").write_text("5 6 7\n")
+    reading = host.read()
+    assert reading is not None and reading.threads[14].waited_ns == 6
+    host.close()
+
+
+def test_threads_that_have_ended_leave_no_open_file(proc: Path) -> None:
+    daemons = [70]
+    host = GatewayHost([0], lambda: daemons, queue_frames=500, proc=proc)
+    descriptors = []
+    for daemons[:] in ([70], [], []):
+        host.read()
+        descriptors.append(len(os.listdir("/proc/self/fd")))
+    assert descriptors[0] - descriptors[1] == 6 and descriptors[1] == descriptors[2]
+    host.close()
+
+
+def test_where_the_kernel_does_not_tell_nothing_is_read(proc: Path) -> None:
+    assert GatewayHost([0, 2], list, queue_frames=500, proc=proc).read() is None, "no thread of CPU 2 is seen"
+    (proc / "self/schedstat").unlink()
+    assert GatewayHost([0], list, queue_frames=500, proc=proc).read() is None

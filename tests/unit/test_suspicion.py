@@ -1,0 +1,261 @@
+"""A gateway whose host is held up: which failures are suspect, that they are made again, and what is concluded."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_campaign_runner import THROUGHPUT
+from test_judgement import report
+from tests.trial_facts import changed
+
+from gatemark import session
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.plan import make_plan
+from gatemark.campaign.runner import run_campaign
+from gatemark.campaign.trials import Patience
+from gatemark.config.model import Campaign
+from gatemark.dut.recipe import load_recipe
+from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
+from gatemark.errors import ConfigError
+from gatemark.results.run import RunResult
+from gatemark.simulated import SimulatedTestBed, simulated_equipment
+from gatemark.trial.form import Bursts, RateStep, TrialForm
+from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
+from gatemark.trial.report import LossFacts, TrialReport
+from gatemark.trial.suspicion import SuspicionPolicy, suspect
+
+MS = 1_000_000
+POLICY = SuspicionPolicy(held_up_max_ns=MS, asks_for_pattern=True)
+CAPACITY = 432_100
+
+
+def host(*, waited_ns: int = 0, stolen_ns: int = 0) -> HostFacts:
+    thread = ThreadFacts(name="ksoftirqd/0", cpu=0, waited_ns=waited_ns)
+    return HostFacts(
+        read_ns=1000 * MS,
+        step_ns=10 * MS,
+        queue_frames=7,
+        cpus=(CpuFacts(cpu=0, stolen_ns=stolen_ns),),
+        threads=(thread,),
+    )
+
+
+def lossy(lost: int, **given: Any) -> TrialReport:
+    """1000 frames each way in a second; so many of the first direction are lost."""
+    whole = report()
+    foreground = whole.directions[0].foreground
+    counts = changed(foreground, **{"received": foreground.received - lost, "lost": lost, **given})
+    return changed(whole, directions=(changed(whole.directions[0], foreground=counts), *whole.directions[1:]))
+
+
+class TestTheHost:
+    def test_the_thread_that_waited_longest_decides(self) -> None:
+        threads = (
+            ThreadFacts(name="ksoftirqd/0", cpu=0, waited_ns=3),
+            ThreadFacts(name="ksoftirqd/1", cpu=1, waited_ns=5),
+        )
+        assert HostFacts(read_ns=1, step_ns=1, queue_frames=0, cpus=(), threads=threads).waited_ns == 5
+
+    def test_threads_of_the_gateway_that_wait_for_each_other_are_its_own_affair(self) -> None:
+        softirq = ThreadFacts(name="ksoftirqd/0", cpu=0, ran_ns=300, waited_ns=500)
+        daemon = ThreadFacts(name="tayga", ran_ns=600, waited_ns=290)
+        assert HostFacts(read_ns=1, step_ns=1, queue_frames=0, cpus=(), threads=(softirq, daemon)).held_up_ns == 0
+        late = changed(daemon, waited_ns=310)
+        assert HostFacts(read_ns=1, step_ns=1, queue_frames=0, cpus=(), threads=(softirq, late)).held_up_ns == 10
+
+    def test_threads_bound_to_other_cpus_do_not_compete(self) -> None:
+        elsewhere = ThreadFacts(name="ksoftirqd/1", cpu=1, ran_ns=1000)
+        here = ThreadFacts(name="ksoftirqd/0", cpu=0, waited_ns=7)
+        assert HostFacts(read_ns=1, step_ns=1, queue_frames=0, cpus=(), threads=(here, elsewhere)).waited_ns == 7
+
+    def test_stolen_time_may_be_one_step_longer_than_it_reads(self) -> None:
+        assert host(stolen_ns=20 * MS).stolen_ns == 30 * MS
+        assert host(stolen_ns=0).stolen_ns == 0
+
+
+class TestWhatIsSuspect:
+    @pytest.mark.parametrize(("lost", "is_suspect"), [(1, True), (3, True), (6, True), (7, False), (100, False)])
+    def test_a_hold_up_excuses_the_frames_that_were_due_meanwhile(self, lost: int, is_suspect: bool) -> None:
+        suspicion = suspect(lossy(lost), host(waited_ns=5 * MS), Fraction(0), POLICY)
+        assert (suspicion is not None) == is_suspect
+
+    def test_the_reason_says_how_long_and_by_whom(self) -> None:
+        suspicion = suspect(lossy(1), host(waited_ns=5 * MS, stolen_ns=20 * MS), Fraction(0), POLICY)
+        assert suspicion is not None
+        assert "5ms by other programs, 30ms by the hypervisor" in suspicion.reason
+
+    @pytest.mark.parametrize("held_up_ns", [0, MS])
+    def test_within_the_bound_the_gateway_answers_for_itself(self, held_up_ns: int) -> None:
+        assert suspect(lossy(1), host(waited_ns=held_up_ns), Fraction(0), POLICY) is None
+
+    @pytest.mark.parametrize(("held_up_ns", "is_suspect"), [(7 * MS // 2, False), (7 * MS // 2 + 1, True)])
+    def test_by_default_the_bound_is_what_the_queue_covers(self, held_up_ns: int, is_suspect: bool) -> None:
+        """7 frames at 1000 frames/s each way."""
+        policy = SuspicionPolicy(held_up_max_ns=None, asks_for_pattern=True)
+        assert (suspect(lossy(1), host(waited_ns=held_up_ns), Fraction(0), policy) is not None) == is_suspect
+
+    def test_late_frames_are_excused_as_lost_ones_are(self) -> None:
+        late = lossy(2)
+        counts = changed(late.directions[0].foreground, lost=0, late=2)
+        late = changed(late, directions=(changed(late.directions[0], foreground=counts), late.directions[1]))
+        assert suspect(late, host(waited_ns=5 * MS), Fraction(0), POLICY) is not None
+
+    @pytest.mark.parametrize("given", [{"faulty": 1, "received": 998}, {"duplicate": 1}])
+    def test_no_hold_up_excuses_faulty_frames_or_duplicates(self, given: Mapping[str, int]) -> None:
+        assert suspect(lossy(1, **given), host(waited_ns=5 * MS), Fraction(0), POLICY) is None
+
+    def test_what_a_host_does_is_not_asked_where_it_cannot_be_read(self) -> None:
+        assert suspect(lossy(1), None, Fraction(0), POLICY) is None
+
+    def test_a_failure_that_is_no_loss_is_the_gateways(self) -> None:
+        assert suspect(report(), host(waited_ns=5 * MS), Fraction(0), POLICY) is None
+
+    def test_where_frames_have_to_be_lost_nothing_is_suspect(self) -> None:
+        form = TrialForm(step=RateStep(after_ns=500 * MS, frames_per_second=500))
+        assert suspect(lossy(1), host(waited_ns=5 * MS), Fraction(0), POLICY, form) is None
+
+    def test_in_bursts_more_frames_are_due_in_a_time(self) -> None:
+        form = TrialForm(bursts=Bursts(frames=100, frames_per_second=20_000))
+        assert suspect(lossy(100), host(waited_ns=5 * MS), Fraction(0), POLICY, form) is not None
+        assert suspect(lossy(102), host(waited_ns=5 * MS), Fraction(0), POLICY, form) is None
+
+
+class TestThePattern:
+    def stalled(self, *, apart: int = 0, drops: tuple[int, int] = (40, 40), runs: int = 1) -> TrialReport:
+        """Both directions lose 40 frames in a row, the second of them `apart` frames later."""
+        whole = report()
+        ways = []
+        for begin, way in zip((500, 500 + apart), whole.directions, strict=True):
+            loss = LossFacts(
+                runs=runs, longest_run=40, first_index=begin, last_index=begin + 39, first_runs=(), by_slice=()
+            )
+            counts = changed(way.foreground, received=way.foreground.received - 40, lost=40, loss=loss)
+            ways.append(changed(way, foreground=counts))
+        ports = {
+            side: changed(port, peer_queue_drops=dropped)
+            for (side, port), dropped in zip(whole.ports.items(), drops, strict=True)
+        }
+        return changed(whole, directions=tuple(ways), ports=ports)
+
+    def test_one_run_in_both_directions_at_once(self) -> None:
+        suspicion = suspect(self.stalled(), host(), Fraction(0), POLICY)
+        assert suspicion is not None and "one run of 40ms" in suspicion.reason
+
+    def test_in_the_last_attempt_a_pattern_blames_nobody(self) -> None:
+        policy = SuspicionPolicy(held_up_max_ns=MS, asks_for_pattern=False)
+        assert suspect(self.stalled(), host(), Fraction(0), policy) is None
+
+    @pytest.mark.parametrize("given", [{"apart": 41}, {"drops": (40, 0)}, {"runs": 2}])
+    def test_anything_else_is_the_gateways(self, given: Any) -> None:
+        assert suspect(self.stalled(**given), host(), Fraction(0), POLICY) is None
+
+
+def seen(recipe: str = "linux-router4", **tables: Any) -> Campaign:
+    """A campaign on a test bed that reads the gateway's host."""
+    facts = load_recipe(recipe).facts
+    wanted = {"throughput": THROUGHPUT, "testbed": {"kind": "netns", "recipe": recipe}, **tables}
+    wanted = {name: table for name, table in wanted.items() if table}
+    sizes = {"frame_sizes": {"family": "ipv4", "octets": [64]}}
+    complete = campaign_from_dict({"repetitions": 2, "traffic": sizes, **wanted}).with_recipe(facts)
+    complete.check_complete()
+    return complete
+
+
+def measure(path: Path, device: SimulatedDevice, wanted: Campaign) -> tuple[RunResult, ...]:
+    engine = SimulatedEngine(device)
+    with Journal(path) as journal:
+        bed = SimulatedTestBed(wanted, engine.gateway)
+        return run_campaign(wanted, make_plan(wanted), engine, journal, testbed=bed)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "trials.jsonl"
+
+
+class TestACampaign:
+    @pytest.mark.parametrize("search", ["binary", "mlrsearch"])
+    @pytest.mark.parametrize("every", [2, 3, 5])
+    def test_a_host_that_is_held_up_now_and_then_changes_no_result(self, path: Path, search: str, every: int) -> None:
+        device = SimulatedDevice(capacity_forward=CAPACITY, held_up_every=every)
+        (result,) = measure(path, device, seen(throughput={**THROUGHPUT, "search": search}))
+        assert result.limited_by == "gateway"
+        assert all(CAPACITY - 1000 < bound <= CAPACITY for bound in result.lower_bounds)  # type: ignore[attr-defined]
+        records = read_journal(path)
+        suspects = [record for record in records if record.suspicion is not None]
+        assert result.suspect_trials == len(suspects) > 0
+        for record in suspects:
+            assert record.validity.valid and record.verdict is not None and not record.verdict.passed
+            following = records[record.order.trial_number].order
+            assert (following.attempt, following.step) == (record.order.attempt + 1, record.order.step)
+
+    def test_connections_lost_to_a_hold_up_are_no_limit_of_the_gateway(self, path: Path) -> None:
+        rates = {"maximum": "200k", "minimum": 1000, "resolution": 1000}
+        wanted = seen(
+            "nft-nat44",
+            connections={"count": 20_000, "timeout": "50ms"},
+            connection_establishment_rate=rates,
+            throughput={},
+        )
+        device = SimulatedDevice(capacity_forward=10**6, establishment_rate=80_000, held_up_every=3)
+        (result, *_) = measure(path, device, wanted)
+        assert result.limited_by == "gateway" and result.suspect_trials > 0
+        assert all(79_000 < bound <= 80_000 for bound in result.lower_bounds)  # type: ignore[attr-defined]
+
+    def test_a_table_that_hold_ups_keep_from_being_filled_is_no_limit_of_the_gateway(self, path: Path) -> None:
+        wanted = seen("nft-nat44", connections={"count": 20_000, "rate": "10k", "timeout": "50ms"}, repetitions=1)
+        (result,) = measure(path, SimulatedDevice(capacity_forward=10**6, held_up_every=1), wanted)
+        first = read_journal(path)[0]
+        assert first.connections is not None
+        attempts = first.connections.phase_one
+        assert {attempt.connections_per_second for attempt in attempts} == {10_000}, "the rate is not to blame"
+        assert all(attempt.suspicion is not None for attempt in attempts)
+        assert result.rate is None and result.limited_by != "gateway"  # type: ignore[attr-defined]
+
+    def test_a_load_far_above_the_capacity_fails_at_once(self, path: Path) -> None:
+        measure(path, SimulatedDevice(capacity_forward=CAPACITY, held_up_every=1), seen())
+        first = read_journal(path)[0]
+        assert first.order.step.frames_per_second > 2 * CAPACITY
+        assert first.is_decisive and first.host is not None and first.host.held_up_ns == 5 * MS
+
+    def test_a_host_that_is_never_quiet_gives_no_figure_of_the_gateway(self, path: Path) -> None:
+        wanted = seen(validity={"suspect_retries": 2}, repetitions=1)
+        (result,) = measure(path, SimulatedDevice(capacity_forward=CAPACITY, held_up_every=1), wanted)
+        assert result.limited_by == "host"
+        assert result.rate is None  # type: ignore[attr-defined]
+        attempts = [record.order.attempt for record in read_journal(path) if record.suspicion is not None]
+        assert attempts[:3] == [0, 1, 2] and max(attempts) == 2
+
+    def test_retries_of_both_kinds_are_counted_apart(self) -> None:
+        patience = Patience(seen(validity={"retries": 0, "suspect_retries": 2}), duration_ns=10**9)
+        assert patience.ends and not patience.ends_if_suspect
+
+    @pytest.mark.parametrize("key", [{"held_up_max": "2ms"}, {"suspect_retries": 1}])
+    def test_its_keys_are_refused_where_the_host_is_not_read(self, key: Any) -> None:
+        (name,) = key
+        with pytest.raises(ConfigError, match=f"validity.{name}"):
+            campaign_from_dict({"testbed": {"kind": "loopback"}, "validity": key})
+
+    def test_the_report_tells_how_many_of_which_runs_and_why(self, tmp_path: Path) -> None:
+        document = {"repetitions": 1, "throughput": THROUGHPUT, "testbed": {"kind": "netns", "recipe": "linux-router4"}}
+        device = SimulatedDevice(capacity_forward=CAPACITY, held_up_every=3)
+        measured = session.measure(
+            campaign_from_dict(document), output=tmp_path / "result", equipment=simulated_equipment(device)
+        )
+        host, (run, *_) = measured.document.host, measured.document.runs
+        assert host is not None and host.suspect == sum(run.suspect_trials for run in measured.document.runs) > 0
+        assert host.waited_ns_max == 5 * MS and sum(reason.trials for reason in host.reasons) == host.suspect
+        page = measured.report_file.read_text()
+        assert "Was the gateway&#39;s host quiet?" in page or "Was the gateway's host quiet?" in page
+        assert f"run {run.number}: {run.suspect_trials}" in page and "▽ suspect" in page
+
+    def test_it_resumes_to_the_same_result(self, path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=CAPACITY, held_up_every=3)
+        whole = measure(path, device, seen())
+        content, suspicions = path.read_bytes(), [record.suspicion for record in read_journal(path)]
+        path.write_bytes(content[: len(content) // 2])
+        assert measure(path, device, seen()) == whole
+        assert [record.suspicion for record in read_journal(path)] == suspicions
