@@ -14,6 +14,7 @@ from typing import Any
 from gatemark.campaign.tester_memory import available_bytes, check_memory, most_connections
 from gatemark.config.model import Campaign
 from gatemark.dut.base import TestBed
+from gatemark.dut.cpu_claims import claimed_cpus
 from gatemark.dut.machine import unthrottled_real_time
 from gatemark.dut.open import open_testbed
 from gatemark.dut.steering import keeping_off, stepping_back
@@ -62,8 +63,12 @@ class Tester:
 
 @contextlib.contextmanager
 def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: Path | None = None) -> Iterator[Tester]:
-    """Make the test bed, start the engine in it, open the ports and find the gateway; undo all of it on leaving."""
-    with bed as testbed:
+    """Make the test bed, start the engine in it, open the ports and find the gateway; undo all of it on leaving.
+
+    Where the gateway works on this machine, its CPUs and the Tester's are kept from other runs meanwhile.
+    """
+    cpus = {*bed.gateway_cores, *bed.tester_cores} if bed.gateway_cores else set()
+    with claimed_cpus(cpus, result=None if log is None else log.parent), bed as testbed:
         ported = _with_ports(complete, testbed.ports)
         with equipment.start_engine(testbed.namespace, log) as engine, contextlib.ExitStack() as stack:
             hello = engine.hello()

@@ -230,23 +230,26 @@ def test_a_killed_run_resumes_and_its_leftovers_go(tmp_path: Path) -> None:
     assert_nothing_stays(name)
 
 
-def test_two_runs_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_a_second_run_on_the_same_cpus_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
+    """Two runs on one CPU would measure each other."""
     folders = [tmp_path / "first", tmp_path / "second"]
     for folder in folders:
         folder.mkdir()
-    with running(folders[0]) as first, running(folders[1]) as second:
-        names = []
-        for under_way in (first, second):
-            under_way.wait_for_trials(1)
-            names.append(under_way.name)
-        first.process.send_signal(signal.SIGTERM)
-        assert first.end().status == 130
-        assert second.end().status in (0, 1)
-    for name in names:
-        assert_nothing_stays(name)
-    trials = read_journal(second.output / "trials.jsonl")
-    assert len(trials) == TRIALS
-    assert_resumes(first.output, trials_before=1)
+    with running(folders[0]) as first:
+        first.wait_for_trials(1)
+        with running(folders[1]) as second:
+            message, hint = only_error(second.end(), 1)
+        assert "another run of gatemark uses it" in message
+        assert f"process {first.process.pid}" in message and str(first.output) in message
+        assert "testbed.gateway_cores" in hint
+        name = first.name
+        first.process.kill()
+        first.end()
+    with running(folders[1]) as second:
+        second.wait_for_trials(1)
+        second.process.send_signal(signal.SIGTERM)
+        assert second.end().status == 130
+    assert_nothing_stays(name)
 
 
 def test_a_second_run_into_the_same_folder_is_refused(tmp_path: Path) -> None:

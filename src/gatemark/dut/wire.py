@@ -213,6 +213,11 @@ class WireTestBed(FoundTestBed):
         """Cores for the workers of the Tester."""
         return list(self._cores.tester)
 
+    @property
+    def gateway_cores(self) -> list[int]:
+        """Cores that deliver frames, as a gateway's would."""
+        return list(self._cores.gateway)
+
     def describe(self) -> GatewayDescription:
         """Say that there is no gateway."""
         return GatewayDescription(name="none (one veth pair)", version="", configuration="both ends are the Tester's")

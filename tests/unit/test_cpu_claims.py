@@ -1,0 +1,61 @@
+"""CPUs of a run: nobody else gets them, and they are free again however the run ends."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gatemark.dut.cpu_claims import claimed_cpus
+from gatemark.errors import TestBedError
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from gatemark.dut.cpu_claims import claimed_cpus
+with claimed_cpus([0, 1], folder=Path(sys.argv[1]), result=Path("/results/other")):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_cpu_of_another_run_is_refused_with_its_name_and_free_again_when_that_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        try:
+            assert holder.stdout.readline() == "held\n"
+            with pytest.raises(TestBedError) as refused, claimed_cpus([1, 2], folder=tmp_path):
+                pass
+            (problem,) = refused.value.problems
+            assert problem.where == "CPU 1"
+            assert f"process {holder.pid}" in problem.what and "/results/other" in problem.what
+            with claimed_cpus([2, 3], folder=tmp_path):  # what was refused keeps nothing
+                pass
+        finally:
+            holder.send_signal(signal.SIGKILL)
+    with claimed_cpus([0, 1], folder=tmp_path):
+        pass
+
+
+def test_a_run_may_have_its_cpus_again_after_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), claimed_cpus([0], folder=tmp_path):
+        raise ZeroDivisionError
+    with claimed_cpus([0], folder=tmp_path), pytest.raises(TestBedError), claimed_cpus([0], folder=tmp_path):
+        pass
+
+
+def test_every_user_may_lock(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with claimed_cpus([0], folder=tmp_path):
+            assert (tmp_path / "gatemark-cpu-0.lock").stat().st_mode & 0o777 == 0o666
+    finally:
+        os.umask(before)
+
+
+def test_a_folder_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(TestBedError, match="cannot be locked"), claimed_cpus([0], folder=tmp_path / "absent"):
+        pass
