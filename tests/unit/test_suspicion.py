@@ -213,7 +213,7 @@ class TestACampaign:
         attempts = first.connections.phase_one
         assert {attempt.connections_per_second for attempt in attempts} == {10_000}, "the rate is not to blame"
         assert all(attempt.suspicion is not None for attempt in attempts)
-        assert result.rate is None and result.limited_by != "gateway"  # type: ignore[attr-defined]
+        assert result.rate is None and result.limited_by == "host"  # type: ignore[attr-defined]
 
     def test_a_load_far_above_the_capacity_fails_at_once(self, path: Path) -> None:
         measure(path, SimulatedDevice(capacity_forward=CAPACITY, held_up_every=1), seen())
@@ -251,6 +251,23 @@ class TestACampaign:
         page = measured.report_file.read_text()
         assert "Was the gateway&#39;s host quiet?" in page or "Was the gateway's host quiet?" in page
         assert f"run {run.number}: {run.suspect_trials}" in page and "▽ suspect" in page
+
+    def test_a_host_that_is_never_quiet_is_named_in_place_of_every_figure(self, tmp_path: Path) -> None:
+        document = {
+            "repetitions": 1,
+            "testbed": {"kind": "netns", "recipe": "linux-router4"},
+            "throughput": THROUGHPUT,
+            "delay": {"load": ["100%"], "duration": "2s", "first_tag": "1s", "tags": 50},
+        }
+        device = SimulatedDevice(capacity_forward=CAPACITY, held_up_every=1)
+        measured = session.measure(
+            campaign_from_dict(document), output=tmp_path / "result", equipment=simulated_equipment(device)
+        )
+        assert {run.limited_by for run in measured.document.runs} == {"host"}
+        assert not any(row.quantity.is_measured for row in measured.document.rows())
+        page = measured.report_file.read_text()
+        assert "host not quiet" in page and "Tester-limited" not in page
+        assert any("host was not quiet" in sentence for sentence in measured.document.claim.unmet)
 
     def test_it_resumes_to_the_same_result(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=CAPACITY, held_up_every=3)

@@ -6,6 +6,7 @@ fills, that moves a result by what the gateway forwards in that time; both sides
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from gatemark.calibrate import truth
@@ -13,9 +14,12 @@ from gatemark.calibrate.model import Check, Comparison, Evidence
 from gatemark.procedures.frame_loss.result import FrameLossResult
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.refdut.document import Delay, Flow, Selector
-from gatemark.units import format_rate, frames_in
+from gatemark.units import NANOSECONDS_PER_SECOND, format_rate, frames_in
 
 QUEUE = 1000
+HELD_UP_CAPACITY, HELD_UP_QUEUE, HELD_UP_RESOLUTION = 20_000, 200, 3_000
+"""The queue lasts for 10 ms, so that what runs on a machine by itself does no harm, and 30 ms do. The resolution is
+coarse, so that a load above the capacity fails by more than what such a machine can excuse."""
 GAP_NS_MAX = 5_000_000
 """If the gateway does not look at its ports for longer, its rate is not known well enough."""
 
@@ -27,12 +31,13 @@ def rate_checks(*, quick: bool) -> list[Check]:
     checks += [_overload_loss(20_000, duration_ns), *([] if quick else [_overload_loss(50_000, duration_ns)])]
     checks += [_planted_loss(every, duration_ns) for every in (10, 1000)[: 1 if quick else 2]]
     checks += [_frame_timeout(every, duration_ns) for every in (10, 250)[: 1 if quick else 2]]
+    checks.append(_held_up(duration_ns))
     return checks
 
 
-def _throughput(capacity: int, duration_ns: int) -> Check:
-    true = truth.throughput(capacity, QUEUE, duration_ns)
-    resolution = capacity // 200
+def _throughput(capacity: int, duration_ns: int, queue: int = QUEUE, resolution: int | None = None) -> Check:
+    true = truth.throughput(capacity, queue, duration_ns)
+    resolution = resolution or capacity // 200
 
     def compare(evidence: Evidence) -> tuple[Comparison, ...]:
         run = evidence.result(ThroughputResult)
@@ -52,9 +57,9 @@ def _throughput(capacity: int, duration_ns: int) -> Check:
     return Check(
         procedure="throughput",
         name=f"throughput-{format_rate(capacity)}",
-        truth=f"capacity {capacity} frames/s, queue {QUEUE}",
+        truth=f"capacity {capacity} frames/s, queue {queue}",
         technology="router44",
-        forward=Flow(capacity=capacity, queue=QUEUE),
+        forward=Flow(capacity=capacity, queue=queue),
         tables={
             "trial": {"duration": f"{duration_ns}ns"},
             "throughput": {
@@ -66,6 +71,28 @@ def _throughput(capacity: int, duration_ns: int) -> Check:
         },
         compare=compare,
         poll_gap_max_ns=_gap(capacity),
+    )
+
+
+def _held_up(duration_ns: int) -> Check:
+    """The same throughput, while another program takes the gateway's CPU away: its losses are suspect, and repeated."""
+    check = _throughput(HELD_UP_CAPACITY, duration_ns, HELD_UP_QUEUE, HELD_UP_RESOLUTION)
+
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        suspects = [trial for trial in evidence.trials if trial.record.suspicion is not None]
+        said = "some" if suspects else "none"
+        return (*check.compare(evidence), Comparison(quantity="suspect trials", unit="", true="some", measured=said))
+
+    return replace(
+        check,
+        procedure="host",
+        name="host-held-up",
+        truth=f"{check.truth}, its CPU taken away for 30 ms of each 100 ms in the first trial at each load",
+        compare=compare,
+        is_held_up=True,
+        lateness_max="10ms",
+        poll_gap_max_ns=NANOSECONDS_PER_SECOND,
+        late_departure_max_ns=NANOSECONDS_PER_SECOND,
     )
 
 

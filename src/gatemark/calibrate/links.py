@@ -7,9 +7,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from gatemark.calibrate.base import PortNames
+from gatemark.dut.base import HostReading
+from gatemark.dut.gateway_host import GatewayHost
 from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.steering import CorePlan
 from gatemark.dut.wire import End, VethPairs
@@ -96,19 +99,49 @@ class ReferenceTestBed(PortsTestBed):
         poll_gap_max_ns: int | None = None,
         late_departure_max_ns: int | None = None,
         note: Callable[[dict[str, Any]], None] = lambda _counts: None,
+        cores: tuple[int, ...] = (),
+        host_queue_frames: int | None = None,
     ) -> None:
-        """`note` gets what the gateway counted up to the end of each trial; what it does after that does not matter."""
+        """`note` gets what the gateway counted up to the end of each trial; what it does after that does not matter.
+
+        `cores` are the gateway's, if no other party works there. With `host_queue_frames`, what its queue holds, its
+        host is read and failures may be suspect; else the gateway says itself whether it kept its truth.
+        """
         super().__init__(campaign)
         self._links = links
         self._gateway = gateway
         self._limits = (poll_gap_max_ns, late_departure_max_ns)
         self._note = note
         self._reported: dict[str, int] = {}
+        self._cores = cores
+        self._host = None
+        if host_queue_frames is not None:
+            running = lambda: [] if gateway.pid is None else [gateway.pid]  # noqa: E731
+            self._host = GatewayHost(cores, running, queue_frames=host_queue_frames)
 
     @property
     def namespace(self) -> str | None:
         """The namespace of the Tester's ends."""
         return self._links.tester_namespace
+
+    @property
+    def gateway_cores(self) -> list[int]:
+        """The reference gateway's, if no other party works there."""
+        return list(self._cores)
+
+    def read_host(self) -> HostReading | None:
+        """Read the CPU of the reference gateway and its threads, where that is asked for."""
+        return None if self._host is None else self._host.read()
+
+    def close(self) -> None:
+        """Let go of what was opened to read the host; links and gateway belong to somebody else."""
+        if self._host is not None:
+            self._host.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def check(self) -> None:
         """Raise TestBedError if the reference gateway or a link is gone."""

@@ -179,6 +179,8 @@ class Check:
     """The same for a frame that left late."""
     lateness_max: str = "1ms"
     """How late the Tester may send a burst, as in a campaign file."""
+    is_held_up: bool = False
+    """Another program takes the gateway's CPU away for a while, again and again, in the first trial at each load."""
     gives_self_error: bool = False
     """The check compares nothing but says how long the Tester's own path is."""
     counts_phase_two: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 from gatemark.calibrate.base import campaign_of, gateway_of
 from gatemark.calibrate.checks_delays import SPREAD_NS_MAX, self_error_of
+from gatemark.calibrate.disturber import Disturber
 from gatemark.calibrate.links import PortKind, ReferenceTestBed, open_links
 from gatemark.calibrate.model import Check, CheckResult, Evidence, ObservedTrial, Reference, SelfError
 from gatemark.campaign.events import Event, EventCallback, PhaseStarted, RunFinished, TrialFinished, TrialStarted
@@ -18,6 +20,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut.steering import CorePlan, plan_cores, stepping_back, usable_cpus
 from gatemark.errors import GatemarkError, Interrupted, ResultError
 from gatemark.refdut.process import RefDut, find_refdut
+from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.run import RunResult
 from gatemark.results.this_machine import now_iso
 from gatemark.session import measure
@@ -43,6 +46,7 @@ class Observer:
     results: list[RunResult] = field(default_factory=list)
     trials: list[ObservedTrial] = field(default_factory=list)
     reference: Reference = field(default_factory=Reference)
+    disturber: Disturber | None = None
     _counts: dict[str, Any] = field(default_factory=dict)
 
     def note(self, counts: dict[str, Any]) -> None:
@@ -55,12 +59,16 @@ class Observer:
             case TrialStarted():
                 self.gateway.reset_counts()
                 self.gateway.favour(is_measured=True)
+                if self.disturber is not None and event.order.attempt == 0:
+                    self.disturber.start()
             case PhaseStarted() if self.counts_phase_two and event.phase == "phase 2":
                 self.gateway.reset_counts()
             case TrialFinished():
                 self.gateway.favour(is_measured=False)
+                if self.disturber is not None:
+                    self.disturber.stop()
                 self.trials.append(ObservedTrial(record=event.record, counts=self._counts))
-                if event.record.validity.valid:
+                if event.record.is_decisive:
                     self.reference = self.reference.worst(reference_of(self._counts))
             case RunFinished():
                 self.results.append(event.result)
@@ -163,6 +171,8 @@ class Calibration:
                 problem=problem,
             )
 
+        if check.is_held_up and self.cores.shared:
+            return ended(None, "Tester and gateway share a CPU, so nothing can be taken away from the gateway alone")
         if not self._can_compare(check):
             return ended(None, "the Tester's own delays are not known, so nothing can be compared")
         try:
@@ -192,11 +202,16 @@ class Calibration:
             ask = shlex.join([str(find_refdut()), "ask", control])
             document = campaign_of(check, links.ports, ask=ask, cores=self.cores.tester, configuration=configuration)
             campaign = campaign_from_dict(document, where=check.name)
-            with RefDut(configuration, links.folder, netns=links.gateway_namespace) as gateway:
+            disturber = Disturber(self.cores.gateway[0]) if check.is_held_up else None
+            with (
+                RefDut(configuration, links.folder, netns=links.gateway_namespace) as gateway,
+                disturber or contextlib.nullcontext(),
+            ):
                 observer = Observer(
                     gateway=gateway,
                     counts_phase_two=check.counts_phase_two,
                     forward=self.on_event,
+                    disturber=disturber,
                 )
                 equipment = Equipment(
                     open_testbed=lambda complete: ReferenceTestBed(
@@ -206,6 +221,8 @@ class Calibration:
                         poll_gap_max_ns=check.poll_gap_max_ns,
                         late_departure_max_ns=check.late_departure_max_ns,
                         note=observer.note,
+                        cores=() if cpu is None else (cpu,),
+                        host_queue_frames=check.forward.queue if check.is_held_up else None,
                     )
                 )
                 with stepping_back():
@@ -220,11 +237,11 @@ def _is_settled(result: CheckResult | None) -> bool:
 
 
 def limit_of_tester(evidence: Evidence) -> str:
-    """Return how the Tester fell short of a load that a check needs; empty if it did not."""
-    if all(result.limited_by != "tester" for result in evidence.results):
+    """Return how Tester or host fell short of a load that a check needs; empty if it did not."""
+    if all(result.limited_by not in NOT_THE_GATEWAY for result in evidence.results):
         return ""
-    invalid = [reason for trial in evidence.trials for reason in trial.record.validity.reasons]
-    return f"the Tester was the limit: {invalid[-1] if invalid else 'no valid trial'}"
+    reasons = [reason for trial in evidence.trials if not trial.record.is_decisive for reason in trial.record.reasons]
+    return f"the Tester was the limit: {reasons[-1] if reasons else 'no valid trial'}"
 
 
 def is_kept(check: Check, reference: Reference) -> bool:

@@ -87,8 +87,14 @@ class _OpenLoads:
         """Count the load whose last attempt has been made."""
         if self._last is not None and not self._last.is_decisive:
             self._count += 1
-            self._for_host += self._last.suspicion is not None
+            self._for_host += _is_of_the_host(self._last)
         self._last = None
+
+
+def _is_of_the_host(trial: TrialRecord) -> bool:
+    """Whether a trial decides nothing for the host: its failure is suspect, or that of its last test phase 1."""
+    attempts = () if trial.connections is None else trial.connections.phase_one
+    return trial.suspicion is not None or (bool(attempts) and attempts[-1].suspicion is not None)
 
 
 class _PhaseOneTally:
