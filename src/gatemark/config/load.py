@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import tomllib
 import types
 import typing
@@ -52,7 +53,7 @@ def campaign_of_text(text: str, model: type[C], *, path: Path) -> C:
     """Build a campaign from the text of the file that lies, or lay, at `path`. Raises ConfigError with all problems."""
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # not TOML, or a number or a depth that Python does not read
         raise ConfigError(
             what=f"is not TOML: {error}", where=str(path), fix='keys are written key = value, texts in "quotes"'
         ) from None
@@ -60,7 +61,7 @@ def campaign_of_text(text: str, model: type[C], *, path: Path) -> C:
     testbed = document.get("testbed")
     recipe = testbed.get("recipe") if isinstance(testbed, dict) else None
     if isinstance(testbed, dict) and isinstance(recipe, str) and ("/" in recipe or recipe.endswith(".toml")):
-        document = {**document, "testbed": {**testbed, "recipe": str((path.parent / recipe).resolve())}}
+        document = {**document, "testbed": {**testbed, "recipe": os.path.abspath(path.parent / recipe)}}
     return campaign_of(document, model, where=str(path))
 
 

@@ -7,6 +7,7 @@ import hashlib
 import ipaddress
 import json
 import tomllib
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
@@ -190,8 +191,14 @@ def load_recipe(name_or_path: str | Path) -> Recipe:
     text, where = _read(str(name_or_path))
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # not TOML, or a number or a depth that Python does not read
         raise ConfigError(what=f"not TOML: {error}", where=where, fix="correct the line named") from None
+    return recipe_from_dict(table, where)
+
+
+def recipe_from_dict(document: Mapping[str, Any], where: str = "recipe") -> Recipe:
+    """Build a recipe from the document that a file holds. Raises ConfigError with everything that is wrong."""
+    table = dict(document)
     for side in ("left", "right"):
         if isinstance(table.get(side), dict):
             rest = dict(table[side])
@@ -225,9 +232,9 @@ def _read(name: str) -> tuple[str, str]:
         text = (resources.files("gatemark.dut") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
         return text, f"recipe {name}"
     path = Path(name)
-    if path.is_dir():
-        path = path / "recipe.toml"
     try:
+        if path.is_dir():
+            path = path / "recipe.toml"
         return path.read_text(encoding="utf-8"), str(path)
     except FileNotFoundError:
         known = ", ".join(built_in_recipes())
@@ -238,7 +245,7 @@ def _read(name: str) -> tuple[str, str]:
             where="testbed.recipe",
             fix=f"{fix}built in are {known}; or give the path of a recipe file",
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name that no file can have
         raise ConfigError(what=f"cannot read the recipe: {error}", where=str(path), fix="check the file") from None
 
 

@@ -1,0 +1,120 @@
+"""Campaign files and recipes that are nearly right: only the product's own errors come out."""
+
+from __future__ import annotations
+
+import json
+import random
+import tomllib
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.property.json_values import ODD_DATES, Values, texts_of
+
+from gatemark.campaign.file import campaign_from_dict, load_campaign
+from gatemark.campaign.plan import make_plan
+from gatemark.cli.common import with_recipe_of
+from gatemark.dut.recipe import Recipe, load_recipe, recipe_from_dict
+from gatemark.errors import ConfigError
+
+ROOT = Path(__file__).parents[2]
+RECIPE_FOLDER = Path(str(resources.files("gatemark.dut") / "recipes"))
+CAMPAIGNS = [tomllib.loads(file.read_text()) for file in sorted((ROOT / "examples").glob("*.toml"))]
+CAMPAIGN_SCHEMA = json.loads((ROOT / "docs/reference/campaign-file.schema.json").read_text())
+CAMPAIGN_TEXTS = texts_of(CAMPAIGNS)
+RECIPES = [tomllib.loads(file.read_text()) for file in sorted(RECIPE_FOLDER.glob("*.toml"))]
+RECIPE_SCHEMA = Recipe.model_json_schema()
+RECIPE_TEXTS = texts_of(RECIPES)
+FILES = sorted([*(ROOT / "examples").glob("*.toml"), *RECIPE_FOLDER.glob("*.toml")])
+SPLINTERS = (
+    b"\0",
+    b"\xff",
+    b"\\u0000",
+    b'"',
+    b"[",
+    b"]",
+    b"=",
+    b"\n",
+    b"\r",
+    b"#",
+    b"'''",
+    b"{",
+    b"9" * 5000,
+    b"x = " + b"[" * 5000,
+)
+
+seeds = st.integers(min_value=0, max_value=2**64 - 1)
+shares = st.sampled_from([0.0, 0.01, 0.1])
+
+
+def assert_told(error: ConfigError) -> None:
+    """An error says what is wrong and where."""
+    assert error.problems
+    assert all(problem.what and problem.where for problem in error.problems)
+
+
+@settings(max_examples=600, deadline=None)
+@given(seed=seeds, wrong=shares, by_schema=st.booleans())
+def test_a_campaign_is_taken_or_refused_in_words(seed: int, wrong: float, by_schema: bool) -> None:
+    values = Values(CAMPAIGN_SCHEMA, seed, wrong=wrong, texts=CAMPAIGN_TEXTS, odd=ODD_DATES)
+    document = values.root() if by_schema else values.changed(CAMPAIGNS[seed % len(CAMPAIGNS)])
+    if not isinstance(document, dict):
+        return  # a TOML file is always a table
+    try:
+        complete = with_recipe_of(campaign_from_dict(document))
+    except ConfigError as error:
+        assert_told(error)
+        return
+    again = json.loads(json.dumps(complete.to_document()))
+    assert campaign_from_dict(again).to_document() == complete.to_document()
+    try:
+        make_plan(complete)
+    except ConfigError as error:
+        assert_told(error)
+
+
+@settings(max_examples=400, deadline=None)
+@given(seed=seeds, wrong=shares, by_schema=st.booleans())
+def test_a_recipe_is_taken_or_refused_in_words(seed: int, wrong: float, by_schema: bool) -> None:
+    values = Values(RECIPE_SCHEMA, seed, wrong=wrong, texts=RECIPE_TEXTS, odd=ODD_DATES)
+    table = values.root() if by_schema else values.changed(RECIPES[seed % len(RECIPES)])
+    if not isinstance(table, dict):
+        return
+    try:
+        recipe = recipe_from_dict(table)
+    except ConfigError as error:
+        assert_told(error)
+        return
+    assert recipe.facts.technology == recipe.technology
+    assert recipe.mirrored().mirrored() == recipe
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("files") / "campaign.toml"
+
+
+@settings(max_examples=400, deadline=None)
+@given(seed=seeds)
+def test_a_file_of_any_octets_is_taken_or_refused_in_words(file: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    text = bytearray(chance.choice(FILES).read_bytes())
+    for _ in range(chance.choice((1, 1, 2, 5))):
+        place = chance.randrange(len(text))
+        text[place : place + chance.choice((0, 1, 30))] = chance.choice(SPLINTERS)
+    file.write_bytes(text)
+    for load in (load_campaign, load_recipe):
+        try:
+            load(file)
+        except ConfigError as error:
+            assert_told(error)
+
+
+@pytest.mark.parametrize("name", ["a/\\u0000", "./" + "9" * 300, "a/" * 3000])
+def test_a_recipe_whose_name_no_file_can_have_is_refused_in_words(file: Path, name: str) -> None:
+    file.write_text(f'[testbed]\nkind = "netns"\nrecipe = "{name}"\n')
+    with pytest.raises(ConfigError) as caught:
+        with_recipe_of(load_campaign(file))
+    assert_told(caught.value)
