@@ -1,9 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstring>
 #include <span>
 
 namespace gatemark::loop {
@@ -28,7 +28,7 @@ public:
         }
         Letter& letter = letters_[head % capacity];
         letter.bytes = frame.size();
-        std::memcpy(letter.data.data(), frame.data(), frame.size());
+        std::copy(frame.begin(), frame.end(), letter.data.begin());
         head_.store(head + 1, std::memory_order_release);  // pairs with the load in take
     }
 
