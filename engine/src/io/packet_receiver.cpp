@@ -1,10 +1,6 @@
 #include "io/packet_receiver.hpp"
 
-#include "base/bytes.hpp"
 #include "io/kernel_interface.hpp"
-#include "net/headers.hpp"
-
-#include <rte_mbuf.h>
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
@@ -14,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -23,8 +18,6 @@ namespace gatemark::io {
 namespace {
 
 constexpr unsigned block_bytes_min = 64 * 1024;
-/// The two addresses before a VLAN tag.
-constexpr std::size_t before_tag_bytes = net::ethernet::type;
 
 template <class T>
 bool set_option(int descriptor, int option, const T& value) {
@@ -54,7 +47,8 @@ Result<std::unique_ptr<PacketReceiver>> PacketReceiver::open(const std::string& 
     return receiver;
 }
 
-PacketReceiver::PacketReceiver(int descriptor, PacketRing ring, rte_mempool* pool) : descriptor_{descriptor}, ring_{ring}, pool_{pool} {}
+PacketReceiver::PacketReceiver(int descriptor, PacketRing ring, rte_mempool* pool)
+    : descriptor_{descriptor}, ring_{ring}, pool_{pool}, reader_{ring, nullptr, pool} {}
 
 PacketReceiver::~PacketReceiver() {
     if (memory_ != nullptr) {
@@ -79,6 +73,7 @@ int PacketReceiver::set_up(int interface_index, std::uint16_t group) {
         return errno;
     }
     memory_ = static_cast<std::byte*>(mapped);
+    reader_ = PacketRingReader{ring_, memory_, pool_};
     sockaddr_ll address{};
     address.sll_family = AF_PACKET;
     address.sll_protocol = htons(ETH_P_ALL);
@@ -94,52 +89,6 @@ int PacketReceiver::set_up(int interface_index, std::uint16_t group) {
     }
     const int fanout = group | (PACKET_FANOUT_HASH << 16);
     return group == 0 || set_option(descriptor_, PACKET_FANOUT, fanout) ? 0 : errno;
-}
-
-tpacket2_hdr* PacketReceiver::slot(unsigned number) const noexcept {
-    return reinterpret_cast<tpacket2_hdr*>(memory_ + static_cast<std::size_t>(number) * ring_.slot_bytes);
-}
-
-bool PacketReceiver::is_ready(unsigned number) const noexcept {
-    // Pairs with the kernel's barrier after it has written the frame.
-    return (std::atomic_ref<std::uint32_t>{slot(number)->tp_status}.load(std::memory_order_acquire) & TP_STATUS_USER) != 0;
-}
-
-void PacketReceiver::take(unsigned number, rte_mbuf& buffer) noexcept {
-    tpacket2_hdr& header = *slot(number);
-    const auto* const frame = reinterpret_cast<const std::byte*>(&header) + header.tp_mac;
-    const bool with_vlan = (header.tp_status & TP_STATUS_VLAN_VALID) != 0 && header.tp_snaplen >= before_tag_bytes;
-    const std::size_t tag_bytes = with_vlan ? net::ethernet::vlan_tag_bytes : 0;
-    const std::size_t bytes = std::min<std::size_t>(header.tp_snaplen, rte_pktmbuf_tailroom(&buffer) - tag_bytes);
-    auto* const to = rte_pktmbuf_mtod(&buffer, std::byte*);
-    if (with_vlan) {  // the kernel removed the tag from the frame: put it back
-        std::memcpy(to, frame, before_tag_bytes);
-        const std::uint16_t type = (header.tp_status & TP_STATUS_VLAN_TPID_VALID) != 0 ? header.tp_vlan_tpid : net::ethernet::type_vlan;
-        store_big_endian(to + before_tag_bytes, type);
-        store_big_endian(to + before_tag_bytes + 2, static_cast<std::uint16_t>(header.tp_vlan_tci));
-        std::memcpy(to + before_tag_bytes + tag_bytes, frame + before_tag_bytes, bytes - before_tag_bytes);
-    } else {
-        std::memcpy(to, frame, bytes);
-    }
-    buffer.data_len = static_cast<std::uint16_t>(bytes + tag_bytes);
-    buffer.pkt_len = buffer.data_len;
-    // Pairs with the kernel's read of the slot before it writes the next frame there.
-    std::atomic_ref<std::uint32_t>{header.tp_status}.store(TP_STATUS_KERNEL, std::memory_order_release);
-}
-
-std::size_t PacketReceiver::receive(std::span<rte_mbuf*> burst) noexcept {
-    std::size_t ready = 0;
-    for (unsigned number = next_; ready < burst.size() && ready < ring_.slots && is_ready(number); ++ready) {
-        number = number + 1 == ring_.slots ? 0 : number + 1;
-    }
-    if (ready == 0 || rte_pktmbuf_alloc_bulk(pool_, burst.data(), static_cast<unsigned>(ready)) != 0) {
-        return 0;
-    }
-    for (rte_mbuf* const buffer : burst.first(ready)) {
-        take(next_, *buffer);
-        next_ = next_ + 1 == ring_.slots ? 0 : next_ + 1;
-    }
-    return ready;
 }
 
 }  // namespace gatemark::io

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "io/packet_ring.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -8,15 +9,7 @@
 #include <span>
 #include <string>
 
-struct rte_mbuf;
-struct rte_mempool;
-struct tpacket2_hdr;
-
 namespace gatemark::io {
-
-struct PacketRing {
-    unsigned slots = 4096, slot_bytes = 2048;
-};
 
 /// Receives the frames of an af_packet port from a packet socket's memory-mapped ring (TPACKET_V2),
 /// instead of DPDK's driver.
@@ -36,26 +29,19 @@ public:
     PacketReceiver& operator=(const PacketReceiver&) = delete;
     ~PacketReceiver();
 
-    /// Copies frames out of the ring, with their VLAN tags, and returns their number. Frames that
-    /// find no buffer stay in the ring. Of a frame that is longer than a buffer only the beginning
-    /// is returned. That is still longer than any expected frame, so the frame is counted as
-    /// faulty, not as lost.
-    [[nodiscard]] std::size_t receive(std::span<rte_mbuf*> burst) noexcept;
+    /// See PacketRingReader.
+    [[nodiscard]] std::size_t receive(std::span<rte_mbuf*> burst) noexcept { return reader_.receive(burst); }
 
 private:
     PacketReceiver(int descriptor, PacketRing ring, rte_mempool* pool);
     /// Sets the socket up; returns the errno of what failed, or 0.
     [[nodiscard]] int set_up(int interface_index, std::uint16_t group);
-    [[nodiscard]] tpacket2_hdr* slot(unsigned number) const noexcept;
-    [[nodiscard]] bool is_ready(unsigned number) const noexcept;
-    /// Copies one ready slot into `buffer` and returns the slot to the kernel.
-    void take(unsigned number, rte_mbuf& buffer) noexcept;
 
     int descriptor_;
     PacketRing ring_;
     rte_mempool* pool_;
     std::byte* memory_ = nullptr;
-    unsigned next_ = 0;
+    PacketRingReader reader_;
 };
 
 }  // namespace gatemark::io
