@@ -5,7 +5,7 @@ BUILD  := build/release
 PYTHON := .venv/bin/python
 SHELL  := /bin/bash
 
-.PHONY: demo test quick setup build check format bench clean help
+.PHONY: demo test quick setup build check format bench fuzz clean help
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -35,6 +35,10 @@ format: setup ## rewrite C++ and Python in the project's form
 
 bench: build ## cycles per frame beside DPDK's own testpmd, pacing; with ARGS="--quick" below a minute
 	@.venv/bin/python -m bench.run $(ARGS)
+
+fuzz: setup ## fuzzers on everything that is read from the wire, for an hour; make fuzz TIME=600: for 600 seconds
+	@cmake --preset asan > /dev/null && cmake --build --preset fuzz -- --quiet
+	@scripts/fuzz --seconds $(or $(TIME),3600)
 
 clean: ## remove what was built; results stay
 	rm -rf build .venv

@@ -1,0 +1,220 @@
+#include "fuzz/frames.hpp"
+#include "fuzz/holds.hpp"
+#include "fuzz/reached.hpp"
+#include "refdut/corrupt.hpp"
+#include "refdut/headers.hpp"
+#include "refdut/icmp_error.hpp"
+#include "refdut/packets.hpp"
+
+#include <algorithm>
+#include <memory>
+
+/// Frames of every kind through the reference gateway's translator, then through what tags, damages
+/// and refuses them, in buffers with and without room.
+namespace gatemark::fuzz {
+namespace {
+
+using namespace refdut;
+using test::Bytes;
+
+constexpr std::size_t frames_max = 8, raw_bytes_max = 200;
+constexpr std::size_t fields_max = 64;  ///< room for more, so that inputs keep their meaning
+
+constexpr std::array<std::string_view, 5> treatment_names{"routed", "stateless", "outward", "inward", "untranslated"};
+
+struct Case {
+    Mode mode;
+    Side inside;
+    Overflow overflow;
+};
+constexpr std::array<Case, 9> cases{{{Mode::router, Side::left, Overflow::refuse},
+                                     {Mode::siit, Side::left, Overflow::refuse},
+                                     {Mode::nat44, Side::left, Overflow::evict_oldest},
+                                     {Mode::nat44, Side::right, Overflow::refuse},
+                                     {Mode::nat64, Side::left, Overflow::forward_untranslated},
+                                     {Mode::nat66, Side::left, Overflow::drop},
+                                     {Mode::nat46, Side::left, Overflow::evict_oldest},
+                                     {Mode::nat66, Side::right, Overflow::forward_untranslated},
+                                     {Mode::nat64, Side::right, Overflow::refuse}}};
+
+Reached reached_drops{"drop", drop_names, cases.size()};
+Reached reached_fields{"field", field_names, cases.size()};
+Reached reached_treatments{"treatment", treatment_names, cases.size()};
+
+/// A translator with a table for few connections, and few ports.
+class Gateway {
+public:
+    explicit Gateway(std::size_t of_number) : number{of_number} {
+        const Case& of = cases[number];
+        config_.mode = of.mode;
+        config_.inside = of.inside;
+        config_.assigned_addresses = {test::address_of("198.18.0.1"), test::address_of("2001:2::1")};
+        config_.lowest_ipv6_mtu = 1280;
+        const bool public_ipv6 = of.mode == Mode::nat66 || of.mode == Mode::nat46;
+        if (is_stateful(of.mode)) {
+            config_.pool = pool_of({public_ipv6 ? "2001:2:0:8000::1/128" : "198.19.0.1/32"}, 5000, 5001);
+            table_ = std::make_unique<NatTable>(
+                config_.pool,
+                NatLimits{.capacity = 3, .overflow = of.overflow, .establishment_per_second = of.inside == Side::right ? 1U : 0U});
+        }
+        if (uses_address_map(of.mode)) {
+            config_.pref64 = prefix_of("64:ff9b::/96");
+            config_.eam = {eam_of("198.18.0.0/24", "2001:2::/120")};
+        }
+        holds(check(config_).empty(), "the configuration is right");
+        begin();
+    }
+    void begin() {
+        if (table_) {
+            table_->clear();
+        }
+        translator_.emplace(config_, table_.get());
+    }
+    const std::size_t number;
+    [[nodiscard]] Translator& translator() { return *translator_; }
+    [[nodiscard]] NatTable* table() const { return table_.get(); }
+
+private:
+    TranslationConfig config_;
+    std::unique_ptr<NatTable> table_;
+    std::optional<Translator> translator_;
+};
+
+Gateway& gateway(std::size_t number) {
+    static std::array<std::unique_ptr<Gateway>, cases.size()> gateways;
+    if (!gateways[number]) {
+        gateways[number] = std::make_unique<Gateway>(number);
+    }
+    return *gateways[number];
+}
+
+Bytes some_frame(Script& script) {
+    static constexpr std::array addresses4{"198.18.0.2", "198.19.0.2", "198.19.0.1", "10.0.0.7", "240.0.0.1", "198.18.0.1"};
+    static constexpr std::array addresses6{"2001:2::2",       "64:ff9b::c613:2",  "2001:2:0:8000::1",
+                                           "64:ff9b::c612:2", "2001:2:0:8000::2", "fe80::1"};
+    if (script.one_in(8)) {
+        return raw_frame(script, raw_bytes_max);
+    }
+    const bool ipv4 = script.byte() % 2 == 0;
+    const auto address = [&] { return ipv4 ? addresses4[script.below(6)] : addresses6[script.below(6)]; };
+    const char* const source = address();
+    const char* const destination = address();
+    const auto port = [&] { return static_cast<std::uint16_t>(5000 + script.below(6)); };
+    const std::uint16_t source_port = port();
+    auto packet = udp_packet(source, destination, source_port, port(), script.one_in(16) ? 1400 : script.below(40));
+    const std::uint8_t flags = script.byte();
+    packet.vlan = (flags & 1U) != 0 ? std::optional<std::uint16_t>{5} : std::nullopt;
+    packet.fragment_header = !ipv4 && (flags & 2U) != 0;
+    packet.more_fragments = ipv4 && (flags & 2U) != 0;
+    packet.udp_checksum_absent = (flags & 4U) != 0;
+    packet.dont_fragment = ipv4 && (flags & 8U) != 0;
+    packet.hop_limit = (flags & 0x30U) == 0x30U ? static_cast<std::uint8_t>(flags >> 6) : std::uint8_t{64};
+    return test::write_packet(packet);
+}
+
+/// The answer to a frame that has left, as the host that it went to sends it: addresses and ports
+/// are exchanged, so checksums stay as they were.
+Bytes reply_to(const Bytes& frame) {
+    Bytes reply = frame;
+    Buffer buffer{frame, 0, 0};
+    View view;
+    if (read_headers(buffer.packet, view) != Drop::none || !view.udp) {
+        return reply;
+    }
+    const auto exchange = [&](std::size_t a, std::size_t b, std::size_t bytes) {
+        std::swap_ranges(reply.begin() + static_cast<std::ptrdiff_t>(a), reply.begin() + static_cast<std::ptrdiff_t>(a + bytes),
+                         reply.begin() + static_cast<std::ptrdiff_t>(b));
+    };
+    exchange(view.source(), view.destination(), view.address_bytes());
+    exchange(view.upper + udp_at::source, view.upper + udp_at::destination, 2);
+    return reply;
+}
+
+/// What leaves: sound headers, lengths that follow from what arrived, checksums as good as they
+/// were.
+void expect_sound(const Buffer& buffer, const Bytes& arrived, const Notes& notes) {
+    Buffer copy{arrived, 0, 0};
+    View before, after;
+    holds(read_headers(copy.packet, before) == Drop::none && read_headers(buffer.packet, after) == Drop::none,
+          "what leaves has sound headers");
+    const std::size_t upper_bytes = before.end() - before.upper;
+    if (notes.crossed) {
+        holds(after.family != before.family && after.end() - after.upper == upper_bytes, "the other family takes the datagram along");
+        holds(after.upper - after.ip == (after.family == net::Family::ipv4 ? ipv4_bytes : ipv6_bytes), "it has the other header only");
+        holds(buffer.packet.bytes >= after.end() && buffer.packet.bytes <= arrived.size() + ipv6_bytes - ipv4_bytes, "it has its length");
+    } else {
+        holds(after.family == before.family && buffer.packet.bytes == arrived.size(), "the same family keeps the frame's length");
+    }
+    holds(!notes.udp || !has_sound_udp_checksum(arrived) || has_sound_udp_checksum(buffer.frame()), "a sound UDP checksum stays sound");
+}
+
+void refuse(const Buffer& buffer, Script& script) {
+    ErrorFrame error;
+    write_refusal(buffer.packet, test::address_of(script.one_in(2) ? "198.18.0.1" : "2001:2::1"), error);
+    holds(error.bytes <= error.data.size(), "an error fits its frame");
+    if (error.bytes != 0) {
+        View view;
+        Buffer written{std::span{error.data}.first(error.bytes), 0, 0};
+        holds(read_headers(written.packet, view) == Drop::none, "an error has sound headers");
+    }
+}
+
+void damage_on_purpose(Gateway& gateway, Buffer& buffer, Script& script, const Notes& notes) {
+    if (script.one_in(3)) {  // there may be no room
+        const bool tagged = set_vlan(buffer.packet, script.one_in(2) ? std::optional<std::uint16_t>{9} : std::nullopt);
+        holds(!tagged || buffer.packet.bytes >= ethernet_bytes, "a tag leaves a frame");
+    }
+    const std::size_t number = script.below(fields_max);
+    if (number >= field_count) {
+        return;
+    }
+    const auto field = static_cast<Field>(number);
+    const Bytes before{buffer.frame().begin(), buffer.frame().end()};
+    const Fields reasons = corrupt(field, buffer.packet, notes, gateway.table());
+    holds(reasons.none() || reasons.has(field), "damage has its reason");
+    holds(!reasons.none() || std::ranges::equal(before, buffer.frame()), "a frame without the field is left alone");
+    if (!reasons.none()) {
+        reached_fields.note(field, gateway.number);
+    }
+}
+
+void run(Script& script) {
+    static constexpr std::array<std::size_t, 4> rooms{64, 0, 4, 20};
+    Gateway& gateway = fuzz::gateway(script.below(cases.size()));
+    gateway.begin();
+    std::uint64_t now_ns = 0;
+    Bytes left;  // the latest frame that has left, and where it came from
+    Side left_from = Side::left;
+    for (std::size_t i = 0; i < frames_max && !script.at_end(); ++i) {
+        const std::uint8_t choice = script.byte();
+        const bool replies = (choice & 0x60U) == 0x60U && !left.empty();
+        Bytes bytes = replies ? reply_to(left) : some_frame(script);
+        damage(script, bytes);
+        Buffer buffer{bytes, rooms[choice & 3U], rooms[choice >> 2 & 3U]};
+        now_ns += std::uint64_t{script.byte()} << 24;
+        Notes notes;
+        const Side from = replies ? other(left_from) : (choice & 16U) != 0 ? Side::right : Side::left;
+        const Drop drop = gateway.translator().translate(from, buffer.packet, now_ns, notes);
+        holds(buffer.is_sound(), "a packet stays within its buffer");
+        reached_drops.note(drop, gateway.number);
+        if (drop != Drop::none) {
+            refuse(buffer, script);
+            continue;
+        }
+        reached_treatments.note(notes.treatment, gateway.number);
+        expect_sound(buffer, bytes, notes);
+        left.assign(buffer.frame().begin(), buffer.frame().end());
+        left_from = from;
+        damage_on_purpose(gateway, buffer, script, notes);
+        holds(buffer.is_sound(), "a damaged packet stays within its buffer");
+    }
+}
+
+}  // namespace
+}  // namespace gatemark::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    gatemark::fuzz::Script script{{data, size}};
+    gatemark::fuzz::run(script);
+    return 0;
+}

@@ -1,0 +1,133 @@
+#include "fuzz/scenarios.hpp"
+
+#include <stdexcept>
+
+namespace gatemark::fuzz {
+
+namespace {
+
+using frame::Role;
+using frame::signature::Direction, frame::signature::TrafficClass;
+using test::Gateway;
+
+constexpr std::uint64_t connection_count = 24;
+
+Scenario stateless(Gateway forward, Gateway reverse, Gateway background, std::size_t frame_octets, const test::Vlans& vlans = {}) {
+    Scenario scenario;
+    scenario.mix = {1, 2};
+    for (const Direction direction : {Direction::forward, Direction::reverse}) {
+        auto& streams = scenario.streams[static_cast<std::size_t>(direction)];
+        const Gateway foreground = direction == Direction::forward ? forward : reverse;
+        streams[0] = test::make_stream(test::request_for(foreground, frame_octets), vlans, TrafficClass::foreground, direction);
+        streams[1] = test::make_stream(test::request_for(background, frame_octets), vlans, TrafficClass::background, direction);
+    }
+    return scenario;
+}
+
+/// The forward direction arrives here; the reverse one was sent here.
+Scenario one_way(const frame::StreamRequest& request, Gateway reverse) {
+    Scenario scenario;
+    scenario.streams[0][0] = test::make_stream(request);
+    scenario.streams[1][0] = test::make_stream(test::request_for(reverse), {}, TrafficClass::foreground, Direction::reverse);
+    scenario.arrives_here[1] = false;
+    return scenario;
+}
+
+/// Nothing is drawn: values in turn, one host to many networks, a tag of the frame's own length.
+Scenario in_turn() {
+    frame::StreamRequest request = test::request_for(Gateway::router44, 64);
+    request.source_ports.mode = frame::ValueMode::increasing;
+    request.destination_ports.mode = frame::ValueMode::decreasing;
+    request.destination = test::varying_host("198.19.0.2", 2, frame::ValueMode::fixed, 2, 2, true);
+    request.source = test::fixed_host("198.18.0.2");
+    request.traffic_class = 0xb8;
+    request.dont_fragment = true;
+    return one_way(request, Gateway::router66);
+}
+
+/// A translator that writes 0x0000 where 0xffff is due, and DF as RFC 6145 has it; an explicit
+/// mapping makes its addresses a table.
+Scenario known_faults() {
+    frame::StreamRequest request = test::request_for(Gateway::siit64, 128);
+    request.source = test::varying_host("2001:2::", 14, frame::ValueMode::pseudorandom, 2, 254);
+    request.mapping = test::mapping_of(std::string{test::prefix_96} + "/96", {{"198.18.0.0/24", "2001:2::/120"}});
+    request.zero_checksum_for_ones = true;
+    request.dont_fragment_always_set = true;
+    return one_way(request, Gateway::siit46);
+}
+
+struct Nat {
+    const char* inside;
+    const char* outside;
+    const char* pool;
+    unsigned pool_bits;
+};
+constexpr std::array<Nat, 4> nats{{{"10.0.0.0", "198.19.0.0", "203.0.113.8", 30},
+                                   {"2001:2::", "198.19.0.0", "203.0.113.8", 30},
+                                   {"2001:2::", "2001:2:0:8000::", "2001:2:0:8000::9:8", 126},
+                                   {"10.0.0.0", "64:ff9b::c613:0", "2001:2:0:8000::9:8", 126}}};
+
+frame::HostSet hosts(const char* address, std::uint16_t maximum) {
+    const bool ipv4 = test::address_of(address).family == net::Family::ipv4;
+    return test::varying_host(address, ipv4 ? 2 : 14, frame::ValueMode::pseudorandom, 2, maximum);
+}
+
+/// 4 hosts x 3 source ports to 2 hosts x 2 ports: 48 four-tuples, of which half are connections.
+frame::Stream stream_of(const Nat& nat, Role role, bool zero_checksum_for_ones) {
+    const bool initiator = role == Role::initiator;
+    const frame::ValueRange inner{frame::ValueMode::pseudorandom, 5000, 5002}, outer{frame::ValueMode::pseudorandom, 80, 81};
+    frame::StreamRequest request;
+    request.frame_octets = 128;
+    request.source = initiator ? hosts(nat.inside, 5) : hosts(nat.outside, 3);
+    request.destination = initiator ? hosts(nat.outside, 3) : hosts(nat.inside, 5);
+    request.source_ports = initiator ? inner : outer;
+    request.destination_ports = initiator ? outer : inner;
+    request.zero_checksum_for_ones = zero_checksum_for_ones;
+    if (request.source.address.family != request.destination.address.family) {
+        request.mapping = test::mapping_of(std::string{test::prefix_96} + "/96");
+        request.hop_limit_decrement = 3;
+    }
+    const enumerate::TupleRanges ranges{
+        .source_ports = {5000, 3}, .destination_ports = {80, 2}, .source_hosts = {2, 4}, .destination_hosts = {2, 2}};
+    request.connections = frame::ConnectionTraffic{.role = role,
+                                                   .set = {ranges, enumerate::Order::pseudorandom, connection_count, test::seed},
+                                                   .choice = enumerate::ConnectionChoice::Mode::pseudorandom};
+    return test::make_stream(request, {}, TrafficClass::foreground, initiator ? Direction::forward : Direction::reverse);
+}
+
+Scenario stateful(const Nat& nat, state::Phase phase, Role arriving) {
+    const auto address = test::address_of(nat.pool);
+    auto pool = net::AddressPool::make({{address, nat.pool_bits}}, "pool");
+    Scenario scenario;
+    scenario.streams[0][0] = stream_of(nat, Role::initiator, phase == state::Phase::use);
+    scenario.streams[1][0] = stream_of(nat, Role::responder, false);
+    scenario.arrives_here = {arriving == Role::initiator, arriving == Role::responder};
+    scenario.pool = std::get<net::AddressPool>(std::move(pool));
+    scenario.connections = connection_count;
+    scenario.phase = phase;
+    return scenario;
+}
+
+std::vector<Scenario> all() {
+    std::vector<Scenario> list;
+    list.push_back(stateless(Gateway::router44, Gateway::router66, Gateway::router66, 84));
+    list.push_back(stateless(Gateway::siit64, Gateway::siit46, Gateway::router66, 120, {.sent = 200, .received = 100}));
+    list.push_back(stateless(Gateway::siit46, Gateway::siit64, Gateway::router44, 1300));
+    list.push_back(in_turn());
+    list.push_back(known_faults());
+    for (const Nat& nat : nats) {
+        list.push_back(stateful(nat, state::Phase::establish, Role::initiator));
+        list.push_back(stateful(nat, state::Phase::use, Role::initiator));
+        list.push_back(stateful(nat, state::Phase::use, Role::responder));
+    }
+    return list;
+}
+
+}  // namespace
+
+const std::vector<Scenario>& scenarios() {
+    static const std::vector<Scenario> list = all();
+    return list;
+}
+
+}  // namespace gatemark::fuzz

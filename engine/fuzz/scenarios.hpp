@@ -1,0 +1,29 @@
+#pragma once
+
+#include "frame/streams.hpp"
+#include "net/address_pool.hpp"
+#include "pace/mix.hpp"
+#include "state/connection_keeper.hpp"
+
+#include <array>
+#include <optional>
+#include <vector>
+
+namespace gatemark::fuzz {
+
+/// What a port may have to receive: streams of every kind of gateway, in both directions. The
+/// directions and classes have the numbers that they have in a mark.
+struct Scenario {
+    std::array<std::array<std::optional<frame::Stream>, 2>, 2> streams;
+    std::array<bool, 2> arrives_here{true, true};
+    pace::Mix mix{1, 1};
+    net::AddressPool pool;          ///< of a stateful gateway
+    std::uint64_t connections = 0;  ///< 0: stateless
+    state::Phase phase = state::Phase::establish;
+};
+
+/// Every technology; with VLAN tags, many networks and the known fault of the checksum in some; for
+/// stateful gateways both phases and both ends.
+[[nodiscard]] const std::vector<Scenario>& scenarios();
+
+}  // namespace gatemark::fuzz
