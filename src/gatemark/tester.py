@@ -91,15 +91,23 @@ def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: 
             )
 
 
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
 @contextlib.contextmanager
 def stop_signals(*, resume_hint: str | None) -> Iterator[None]:
-    """Let SIGTERM stop like Ctrl-C, and tell how to go on. Outside the main thread signals are left alone."""
+    """Let SIGTERM, and SIGHUP of a terminal that is closed, stop like Ctrl-C, and tell how to go on.
+
+    Outside the main thread signals are left alone, and so is one that is ignored, as `nohup` does with SIGHUP.
+    """
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, stop) if main else None
+    before: dict[signal.Signals, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        taken = (number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
+        before = {number: signal.signal(number, stop) for number in taken}
     try:
         yield
     except (KeyboardInterrupt, Interrupted) as error:
@@ -112,8 +120,8 @@ def stop_signals(*, resume_hint: str | None) -> Iterator[None]:
             fix=fix,
         ) from error
     finally:
-        if main:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def prepare(campaign: Campaign, equipment: Equipment) -> tuple[TestBed, Campaign]:

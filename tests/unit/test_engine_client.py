@@ -138,6 +138,39 @@ def test_an_interrupt_cancels_the_trial_and_leaves_the_engine_ready() -> None:
     assert not transport.killed
 
 
+@pytest.mark.parametrize("error", [RuntimeError("in a callback"), SystemExit(3), EngineError(what="of a callback")])
+def test_what_a_callback_raises_cancels_the_trial(error: BaseException) -> None:
+    """A trial that nobody waits for would keep on sending, and its answer would come in the middle of the next."""
+
+    def reply(message: dict[str, Any]) -> list[Any]:
+        match message["request"]:
+            case "trial":
+                return [{"answer": "progress", "id": message["id"]}]
+            case "cancel":
+                return [{"answer": "progress", "id": 1}, {"answer": "ok", "id": 1, "cancelled": True}]
+        return [ok(message)]
+
+    def fail(_progress: dict[str, Any]) -> None:
+        raise error
+
+    transport = Scripted(reply)
+    client = EngineClient(transport)
+    with pytest.raises(type(error)) as raised:
+        client.trial(TRIAL, fail)
+    assert raised.value is error
+    assert transport.sent[-1] == {"request": "cancel", "id": 1}
+    assert client.link()["answer"] == "ok"
+    client.close()
+    assert not transport.killed
+
+
+def test_a_refused_trial_is_not_cancelled() -> None:
+    transport = Scripted(lambda message: [{"answer": "error", "id": message["id"], "errors": []}])
+    with pytest.raises(EngineError, match="refused"):
+        EngineClient(transport).trial(TRIAL)
+    assert [message["request"] for message in transport.sent] == ["trial"]
+
+
 def test_a_second_interrupt_kills() -> None:
     transport = Scripted(lambda _: [KeyboardInterrupt()])
     with pytest.raises(Interrupted):

@@ -296,11 +296,17 @@ def progress_display(console: Console | None = None) -> Iterator[Watcher]:
         while state.lines:
             line = state.lines.pop(0)
             if not out.is_terminal or line.startswith(("run", "journal")):
-                out.print(Text(line), soft_wrap=True)
+                with contextlib.suppress(OSError):  # nobody looks any more: the terminal or the pipe was closed
+                    out.print(Text(line), soft_wrap=True)
 
     watcher = Watcher(on_plan=on_plan, on_event=on_event)
     if not out.is_terminal:
         yield watcher
         return
-    with Live(get_renderable=lambda: live_view(state), console=out, refresh_per_second=4, transient=True):
+    live = Live(get_renderable=lambda: live_view(state), console=out, refresh_per_second=4, transient=True)
+    live.start()
+    try:
         yield watcher
+    finally:
+        with contextlib.suppress(OSError):  # as above
+            live.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
@@ -109,7 +110,8 @@ def tell_error(error: GatemarkError, *, as_json: bool) -> None:
     if as_json:
         print_json({"errors": [problem.to_json() for problem in error.problems]})
         return
-    print("\n\n".join(_words(problem) for problem in error.problems), file=sys.stderr)
+    with contextlib.suppress(OSError):  # the terminal was closed
+        print("\n\n".join(_words(problem) for problem in error.problems), file=sys.stderr, flush=True)
 
 
 def _words(problem: Problem) -> str:

@@ -97,6 +97,8 @@ class EngineClient:
         self._transport = transport
         self._next_id = 1
         self._ended = False
+        self._answered = 0
+        """The last request that was answered."""
 
     def __enter__(self) -> Self:
         return self
@@ -129,7 +131,8 @@ class EngineClient:
     def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
         """Make one trial; `on_progress` is called with each progress record.
 
-        Ctrl-C cancels the trial, waits for its end and raises Interrupted; the engine stays usable.
+        Ctrl-C, and whatever `on_progress` raises, cancels the trial and waits for its end; the engine stays usable.
+        Ctrl-C is raised as Interrupted.
         """
         waits = sum(body.get("waits", {}).values())
         return self._request(body, (body["duration_ns"] + waits) / 1e9 + PATIENCE_S, on_progress)
@@ -179,12 +182,15 @@ class EngineClient:
             self._send({**body, "id": identifier})
             return self._answer(identifier, str(body["request"]), timeout_s, on_progress)
         except KeyboardInterrupt:
-            self._end_after_interrupt(identifier, is_trial=body["request"] == "trial")
+            self._end_trial(identifier, is_trial=body["request"] == "trial")
             raise Interrupted(
                 what="stopped by the user",
                 where=f"request {body['request']!r}",
                 fix="what was measured is kept; continue with `gatemark run --resume DIR`",
             ) from None
+        except BaseException:  # of a callback, or of a signal; the engine itself was ended or has answered
+            self._end_trial(identifier, is_trial=body["request"] == "trial")
+            raise
 
     def _send(self, message: Mapping[str, Any]) -> None:
         try:
@@ -202,8 +208,10 @@ class EngineClient:
                 continue  # the rest of a request that was given up
             match message.get("answer"):
                 case "ok":
+                    self._answered = identifier
                     return message
                 case "error":
+                    self._answered = identifier
                     raise _refusal(message, request)
                 case "progress":
                     if on_progress is not None:
@@ -232,16 +240,19 @@ class EngineClient:
             raise self._dead(f"it answered with something that is no JSON object: {line[:200]!r}")
         return message
 
-    def _end_after_interrupt(self, identifier: int, *, is_trial: bool) -> None:
-        """Cancel a trial and take its answer, so that the engine is ready for `close`; a second Ctrl-C kills it."""
-        if not is_trial:
+    def _end_trial(self, identifier: int, *, is_trial: bool) -> None:
+        """Cancel a trial that runs and take its answer, so that the engine is ready for `close`.
+
+        Another Ctrl-C kills the engine. Nothing to do if it has answered or was ended.
+        """
+        if not is_trial or self._ended or self._answered == identifier:
             return
         try:
             self._send({"request": "cancel", "id": identifier})
             self._answer(identifier, "cancel", CANCEL_S)
         except EngineError:
-            pass  # the user wants to stop, so it does not matter that the engine is gone
-        except KeyboardInterrupt:
+            pass  # it was ended; why we stop is what counts
+        except BaseException:
             self._kill()
 
     def _dead(self, what: str) -> EngineError:
