@@ -24,6 +24,7 @@ from gatemark.trial.delay import DelayFacts, Percentile, TagFacts, VariationFact
 from gatemark.trial.facts import Facts
 from gatemark.trial.form import Tags, TrialForm
 from gatemark.trial.report import (
+    ClockFacts,
     Counts,
     DirectionResult,
     EstablishedConnections,
@@ -122,6 +123,7 @@ def properties(*path: str) -> set[str]:
         (PortFacts, ("port_facts",)),
         (Foreign, ("port_facts", "foreign")),
         (PhaseTime, ("trial", "phases")),
+        (ClockFacts, ("trial", "clocks")),
         (EstablishedConnections, ("trial", "connections")),
         (KeptFrame, ("trial", "kept_frames")),
         (TrialReport, ("trial",)),

@@ -260,6 +260,7 @@ COUNTER_SECTIONS = {
     "direction": "A direction",
     "counts": "A class",
     "loss": "`loss`",
+    "clocks": "`clocks`",
     "delay": "`delay`",
     "port": "`ports`",
     "foreign": "`foreign`",

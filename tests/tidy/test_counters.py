@@ -12,6 +12,7 @@ PLACES: dict[str, type[BaseModel]] = {
     "counts": report.Counts,
     "loss": report.LossFacts,
     "delay": report.DelayFacts,
+    "clocks": report.ClockFacts,
     "direction": report.DirectionResult,
     "port": report.PortFacts,
     "foreign": report.Foreign,

@@ -12,6 +12,7 @@ from tests.trial_facts import blank, changed
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import EngineError
 from gatemark.trial.report import (
+    ClockFacts,
     Counts,
     DirectionResult,
     EstablishedConnections,
@@ -58,6 +59,10 @@ def with_right_port(**given: Any) -> TrialReport:
     return changed(whole, ports={**whole.ports, "right": changed(whole.ports["right"], **given)})
 
 
+def with_clocks(cycle_counter_ns: int, monotonic_raw_ns: int) -> TrialReport:
+    return changed(report(), clocks=ClockFacts(cycle_counter_ns=cycle_counter_ns, monotonic_raw_ns=monotonic_raw_ns))
+
+
 class TestReport:
     def test_is_written_again_exactly(self) -> None:
         device = SimulatedDevice(capacity_forward=900, faults={"hop_limit": 100}, duplicate_every=7)
@@ -88,6 +93,14 @@ class TestValidity:
     def test_a_good_trial(self) -> None:
         assert judge_validity(report(), POLICY) == Validity(valid=True)
 
+    @pytest.mark.parametrize(("counter", "raw"), [(2 * SECOND, 2 * SECOND + 200_000), (100, 100_100), (0, 0)])
+    def test_two_clocks_may_differ_a_little(self, counter: int, raw: int) -> None:
+        assert judge_validity(with_clocks(counter, raw), POLICY).valid
+
+    def test_the_ratio_of_the_clocks_derives_from_their_times(self) -> None:
+        assert with_clocks(SECOND + 1, SECOND).clocks.ratio == 1 + Fraction(1, SECOND)
+        assert with_clocks(0, 0).clocks.ratio is None
+
     def test_loss_at_the_gateway_is_none_of_its_business(self) -> None:
         lossy = report(SimulatedDevice(capacity_forward=1, faults={"udp_checksum": 1}, duplicate_every=1))
         assert judge_validity(lossy, POLICY).valid
@@ -108,6 +121,13 @@ class TestValidity:
             (lambda: with_direction(lambda d: changed(d, gave_up=True)), "the port took no frame for 1ms"),
             (lambda: with_direction(lambda d: changed(d, sending_ns=SECOND + 600_001)), "longer than intended"),
             (lambda: with_direction(lambda d: changed(d, lateness_max_ns=1_000_001)), "late"),
+            (
+                lambda: with_clocks(52 * SECOND, 62 * SECOND),
+                "clocks: after 62s of CLOCK_MONOTONIC_RAW the processor's counter is 10s away from it, 6.2ms is",
+            ),
+            (lambda: with_clocks(2 * SECOND, 2 * SECOND + 201_000), "201us away from it, 200"),
+            (lambda: with_clocks(2 * SECOND + 200_001, 2 * SECOND), "200us is allowed"),
+            (lambda: with_clocks(SECOND // 10, SECOND // 10 + 100_001), "100us is allowed"),
             (lambda: with_right_port(link_up=False), "right port: the link was down"),
             (lambda: with_right_port(own_drops={"rx_missed": 3}), "right port: 3 frames were lost"),
             (lambda: with_right_port(foreign=blank(Foreign, foreign=1001)), "1001 foreign frames"),

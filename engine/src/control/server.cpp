@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int protocol_version = 3;
+constexpr int protocol_version = 4;
 
 /// Watches for `cancel` and for the end of the client while a trial runs.
 class ClientWatcher final : public trial::Watcher {

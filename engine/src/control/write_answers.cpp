@@ -74,6 +74,10 @@ Json direction_json(const trial::DirectionReport& report, bool with_histograms, 
             {"background", class_json(report.background, with_histograms, scale)}};
 }
 
+Json clocks_json(const trial::ClockTimes& clocks) {
+    return {{"cycle_counter_ns", clocks.cycle_counter.count()}, {"monotonic_raw_ns", clocks.monotonic_raw.count()}};
+}
+
 Json port_json(const trial::PortReport& report) {
     Json icmp = Json::object();
     for (std::size_t slot = 0; slot < report.foreign.icmp.size(); ++slot) {
@@ -158,6 +162,7 @@ Json to_json(const trial::TrialReport& report, const pace::TickScale& scale) {
             {"connections",
              report.connections ? Json{{"count", report.connections->count}, {"established", report.connections->established}} : Json{}},
             {"phases", phases},
+            {"clocks", clocks_json(report.clocks)},
             {"directions", directions},
             {"ports", {{"left", port_json(report.ports[0])}, {"right", port_json(report.ports[1])}}},
             {"kept_frames", kept}};

@@ -6,14 +6,17 @@
 
 namespace gatemark::pace {
 
-/// Both clocks at one moment.
+/// The CycleClock and CLOCK_MONOTONIC_RAW at one moment. A time service slews CLOCK_MONOTONIC by up
+/// to 500 in a million; nobody slews or sets this one.
 struct ClockReading {
     std::uint64_t ticks, nanoseconds;
     std::uint64_t width;  ///< ticks within which both were read
 };
 
-/// Compares the CycleClock with the monotonic clock, starting at construction; the caller may do
-/// other work in between.
+/// The reading with the least uncertainty out of several.
+[[nodiscard]] ClockReading read_clocks();
+
+/// Compares both clocks, starting at construction; the caller may do other work in between.
 class Calibration {
 public:
     Calibration();

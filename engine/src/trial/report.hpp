@@ -49,6 +49,11 @@ struct PhaseTime {
     std::chrono::nanoseconds duration;
 };
 
+/// How long sending and draining took on each clock: the same, unless the machine slept or moved.
+struct ClockTimes {
+    std::chrono::nanoseconds cycle_counter{}, monotonic_raw{};
+};
+
 /// How many connections have an entry in the state table.
 struct EstablishedConnections {
     std::uint64_t count = 0, established = 0;
@@ -60,6 +65,7 @@ struct TrialReport {
     bool with_histograms = false;
     std::optional<EstablishedConnections> connections;
     std::vector<PhaseTime> phases;
+    ClockTimes clocks;
     std::vector<DirectionReport> directions;
     std::array<PortReport, 2> ports;  ///< by Side
     std::vector<KeptFrame> kept_frames;

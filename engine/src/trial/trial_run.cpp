@@ -1,5 +1,7 @@
 #include "trial/trial_run.hpp"
 
+#include "pace/calibrate.hpp"
+
 #include <algorithm>
 
 namespace gatemark::trial {
@@ -33,6 +35,14 @@ io::OwnDrops difference(const io::OwnDrops& after, const io::OwnDrops& before) {
             .peer_queue_drops = after.peer_queue_drops - before.peer_queue_drops};
 }
 
+/// A counter that went back, because the machine slept for example, counts as one that stood still.
+ClockTimes times_since(const pace::ClockReading& begin, const pace::TickScale& scale) {
+    const pace::ClockReading end = pace::read_clocks();
+    const std::uint64_t ticks = end.ticks > begin.ticks ? end.ticks - begin.ticks : 0;
+    const std::uint64_t nanoseconds = end.nanoseconds > begin.nanoseconds ? end.nanoseconds - begin.nanoseconds : 0;
+    return {.cycle_counter = scale.time({ticks}), .monotonic_raw = std::chrono::nanoseconds{nanoseconds}};
+}
+
 }  // namespace
 
 TrialRun::TrialRun(TesterParts& parts, const TrialRequest& request, const TrialPlan& plan, Watcher& watcher)
@@ -56,8 +66,10 @@ TrialReport TrialRun::execute() {
         std::array<io::OwnDrops, 2> before{parts_.sides[0]->drops.read(), parts_.sides[1]->drops.read()};
         send();
         pass("drain", request_.waits.drain, SteadyClock::now());
+        const pace::ClockReading begin = pace::read_clocks();
         for (const Side side : {Side::left, Side::right}) {
             const auto i = static_cast<std::size_t>(side);
+        report_.clocks = times_since(begin, parts_.scale);
             report_.ports[i].own_drops = difference(parts_.sides[i]->drops.read(), before[i]);
         }
     }

@@ -2,6 +2,7 @@
 
 #include "control/pipes.hpp"
 #include "pace/calibrate.hpp"
+#include "pace/false_clock.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -135,6 +136,24 @@ TEST_F(RingTrial, NoWaitIsShorterThanItIsNamed) {
         EXPECT_EQ(answer["phases"][i]["phase"], named[i].first);
         EXPECT_GE(answer["phases"][i]["duration_ns"], named[i].second.count()) << named[i].first;
     }
+}
+
+TEST_F(RingTrial, BothClocksAreReportedSoAMachineThatSleptShows) {
+    constexpr std::int64_t millisecond = 1'000'000;
+    const auto ahead = [](const Json& report) {
+        const Json& clocks = report.at("clocks");
+        return clocks["cycle_counter_ns"].get<std::int64_t>() - clocks["monotonic_raw_ns"].get<std::int64_t>();
+    };
+    const Json awake = ask(trial(200ms, "as_sent"));
+    ASSERT_TRUE(awake.contains("clocks")) << awake;
+    EXPECT_GE(awake["clocks"]["monotonic_raw_ns"], 300 * millisecond) << "200 ms of sending, 100 ms for residual frames";
+    EXPECT_LT(std::abs(ahead(awake)), millisecond / 10) << awake["clocks"];
+    client_->write(trial(200ms, "as_sent").dump());
+    std::this_thread::sleep_for(100ms);
+    test::set_raw_clock_back(50ms);
+    const Json slept = answer();
+    EXPECT_NEAR(static_cast<double>(ahead(slept)), 50 * millisecond, millisecond / 10.0) << slept["clocks"];
+    EXPECT_FALSE(slept["directions"][0]["gave_up"]) << "nothing else in the report tells it";
 }
 
 TEST_F(RingTrial, EveryFrameThatWasOfferedComesBack) {

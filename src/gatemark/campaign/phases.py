@@ -22,7 +22,7 @@ from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.judgement import Evidence, Rules, judged, judged_phase_one, suspicion_of_phase_one
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, PhaseOne
-from gatemark.trial.report import TrialReport
+from gatemark.trial.report import ClockFacts, TrialReport
 from gatemark.trial.request import resolve_requests
 from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict
@@ -307,8 +307,15 @@ class _Trial:
         return number
 
     def _no_report(self) -> TrialReport:
-        number = self.order.trial_number * STEPS_MAX
-        return TrialReport(trial_number=number, cancelled=False, phases=(), directions=(), ports={}, kept_frames=())
+        return TrialReport(
+            trial_number=self.order.trial_number * STEPS_MAX,
+            cancelled=False,
+            phases=(),
+            clocks=ClockFacts(cycle_counter_ns=0, monotonic_raw_ns=0),
+            directions=(),
+            ports={},
+            kept_frames=(),
+        )
 
     def _expires(self, rate: int, phase_two_ns: int) -> bool:
         """Whether connections would expire before the trial ends (RFC 9693 section 4.4)."""

@@ -109,6 +109,7 @@ class SimulatedEngine:
             "trial_number": number,
             "cancelled": self._cancelled,
             "phases": _phases(body),
+            "clocks": dict.fromkeys(("cycle_counter_ns", "monotonic_raw_ns"), _clocked_ns(body)),
             "directions": directions,
             "ports": {side: self._port_facts(body) for side in ("left", "right")},
             "connections": {"count": self._count, "established": self._established}
@@ -412,6 +413,11 @@ def _of_class(total: int, m: int, n: int, *, foreground: bool) -> int:
     """Return how many of the first `total` frames are of the class: frame i is foreground iff i mod n < m."""
     of_foreground = total // n * m + min(total % n, m)
     return of_foreground if foreground else total - of_foreground
+
+
+def _clocked_ns(body: Mapping[str, Any]) -> int:
+    """Return how long sending and the wait for residual frames take, on either clock."""
+    return int(body["duration_ns"]) + int(body.get("waits", {}).get("drain_ns", 0))
 
 
 def _phases(body: Mapping[str, Any]) -> list[JsonObject]:

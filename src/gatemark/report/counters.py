@@ -79,6 +79,8 @@ JOURNAL_ONLY: Mapping[str, str] = {
     "loss.first_runs": "for a closer look at one trial",
     "direction.intended_duration_ns": "follows from the campaign",
     "direction.sending_ns": "judged for validity",
+    "clocks.cycle_counter_ns": "judged for validity",
+    "clocks.monotonic_raw_ns": "judged for validity",
 }
 """Counters that stay in the journal, and why."""
 

@@ -192,12 +192,27 @@ class EstablishedConnections(Facts):
         return self.count - self.established
 
 
+class ClockFacts(Facts):
+    """How long sending and the wait for residual frames took on two clocks of the Tester."""
+
+    cycle_counter_ns: int
+    """On the processor's counter, which loads and delays are made of, at the rate found when the engine started."""
+    monotonic_raw_ns: int
+    """On CLOCK_MONOTONIC_RAW, which nobody slews or sets."""
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """The counter's time over that of CLOCK_MONOTONIC_RAW, near 1; None if no time has passed."""
+        return Fraction(self.cycle_counter_ns, self.monotonic_raw_ns) if self.monotonic_raw_ns else None
+
+
 class TrialReport(Facts):
     """One trial (RFC 2544 section 23) as the engine saw it. No opinions: see `validity` and `verdict`."""
 
     trial_number: int
     cancelled: bool
     phases: tuple[PhaseTime, ...]
+    clocks: ClockFacts
     directions: tuple[DirectionResult, ...]
     """Forward, then reverse; the absent direction of a unidirectional trial is left out."""
     ports: Mapping[str, PortFacts]

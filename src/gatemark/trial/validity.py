@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gatemark.trial.facts import Facts
 from gatemark.trial.form import RateStep, frames_due
-from gatemark.trial.report import DirectionResult, PortFacts, TrialReport
+from gatemark.trial.report import ClockFacts, DirectionResult, PortFacts, TrialReport
 from gatemark.units import format_duration_ns
 
 SENDING_TIME_EXCESS_DIVISOR = 100_000
@@ -18,6 +18,13 @@ SENDING_TIME_EXCESS_DIVISOR = 100_000
 
 SENDING_TIME_BASE_NS_MIN = 60_000_000_000
 """Shorter trials get the excess of a trial of 60 s: 0.6 ms, about what one wake-up of a kernel thread costs."""
+
+CLOCKS_APART_DIVISOR = 10_000
+"""The Tester's two clocks may differ by a ten-thousandth: by as much may two crystal oscillators, if each clock has one
+of its own. More says that one of them stood still or was set, because the machine slept or moved."""
+
+CLOCKS_APART_BASE_NS_MIN = 1_000_000_000
+"""Shorter times are allowed the difference of a second, 0.1 ms, because reading both takes time."""
 
 FOREIGN_FRAMES_MAX = 1_000
 """How many frames from elsewhere are normal for a port in a trial (routers, switches and name services talking)."""
@@ -68,6 +75,7 @@ def judge_validity(
     given_up = [direction for direction in report.directions if direction.gave_up]
     for direction in given_up or report.directions:  # one that gives up ends the others, through no fault of theirs
         reasons += _sending_problems(direction, policy, step)
+    reasons += _clock_problems(report.clocks)
     for side, port in report.ports.items():
         reasons += _port_problems(side, port, _arrivals(report, side))
     reasons += [
@@ -120,6 +128,18 @@ def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, step: 
     if is_late:
         reasons.append(f"{name}: {lateness}")
     return reasons
+
+
+def _clock_problems(clocks: ClockFacts) -> list[str]:
+    apart = abs(clocks.cycle_counter_ns - clocks.monotonic_raw_ns)
+    allowed = max(clocks.monotonic_raw_ns, CLOCKS_APART_BASE_NS_MIN) // CLOCKS_APART_DIVISOR
+    if apart <= allowed:
+        return []
+    return [
+        f"clocks: after {format_duration_ns(clocks.monotonic_raw_ns)} of CLOCK_MONOTONIC_RAW the processor's counter is"
+        f" {format_duration_ns(apart)} away from it, {format_duration_ns(allowed)} is allowed:"
+        " the Tester's machine was suspended or moved, or its counter is not steady"
+    ]
 
 
 def _port_problems(side: str, port: PortFacts, arrivals: int) -> list[str]:
