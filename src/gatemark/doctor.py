@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from gatemark.bed_kinds import BED_KINDS, bed_kinds_where
-from gatemark.campaign.tester_memory import most_connections, table_bytes
+from gatemark.campaign.tester_memory import available_bytes, most_connections, table_bytes
 from gatemark.dut import naming
 from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
 from gatemark.dut.isolation import isolate
@@ -195,7 +195,7 @@ def watch_clock(seconds: float) -> tuple[int, int]:
 def check_memory(campaign: Campaign | None) -> Iterator[Finding]:
     """Free memory and huge pages."""
     values = dict(line.split(":", 1) for line in _read(Path("/proc/meminfo")).splitlines() if ":" in line)
-    available = int(values.get("MemAvailable", "0 kB").split()[0])
+    available = available_bytes() // 1024
     most = 0 if campaign is None else most_connections(campaign)[0]
     needed = MEMORY_KILOBYTES_MIN + table_bytes(most) // 1024
     low = available < needed

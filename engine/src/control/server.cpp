@@ -8,7 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include <fstream>
-#include <sstream>
+#include <new>
+#include <system_error>
 
 namespace gatemark::control {
 
@@ -67,13 +68,30 @@ Server::~Server() = default;
 
 void Server::serve() {
     while (!closing_ && !channel_.ended()) {
-        if (const auto line = channel_.read(std::chrono::nanoseconds{-1}); line && !line->empty()) {
-            answer_line(*line);
-        }
+        answer_next_line();
     }
 }
 
-void Server::answer_line(const std::string& line) {
+/// Whatever memory or thread is missing, for whatever step of a request, its answer is one error,
+/// and the next request is taken.
+void Server::answer_next_line() {
+    Json id;
+    const auto refuse = [&](const Error& error) {
+        channel_.write(Json{{"answer", "error"}, {"id", id}, {"errors", to_json(Errors{error})}}.dump());
+    };
+    try {
+        if (const auto line = channel_.read(std::chrono::nanoseconds{-1}); line && !line->empty()) {
+            answer_line(*line, id);
+        }
+    } catch (const std::bad_alloc&) {
+        refuse({"no memory is left for this request", "memory",
+                "free memory, or raise the limits of this process (ulimit -v, control group); or ask for less"});
+    } catch (const std::system_error& error) {
+        refuse({error.what(), "this machine", "raise the limits of this process (ulimit -u, control group)"});
+    }
+}
+
+void Server::answer_line(const std::string& line, Json& id) {
     const Json message = Json::parse(line, nullptr, false);
     Json answer{{"answer", "ok"}, {"id", nullptr}};
     Errors errors;
@@ -81,7 +99,7 @@ void Server::answer_line(const std::string& line) {
         !message["request"].is_string()) {
         errors.push_back({"a line is not a request", "", "send one JSON object per line with `request` and an integer `id`"});
     } else {
-        answer["id"] = message["id"];
+        answer["id"] = id = message["id"];
         if (message["request"] == "cancel") {
             return;  // its trial has already ended
         }

@@ -31,7 +31,9 @@ private:
     [[nodiscard]] Errors frames(const nlohmann::json& message, nlohmann::json& answer) const;
     [[nodiscard]] Errors layout(const nlohmann::json& message, nlohmann::json& answer) const;
     [[nodiscard]] Errors link(nlohmann::json& answer) const;
-    void answer_line(const std::string& line);
+    /// `id`: of the request that the line holds, as soon as it is known.
+    void answer_line(const std::string& line, nlohmann::json& id);
+    void answer_next_line();
 
     LineChannel& channel_;
     std::uint64_t ticks_per_second_;

@@ -26,9 +26,15 @@ public:
     static constexpr std::uint64_t full_word = ~std::uint64_t{0};
     static constexpr std::uint64_t look_behind = 64;
 
+    /// Bytes that `reset` would take in addition to those that are held.
+    [[nodiscard]] std::uint64_t growth(std::uint64_t frame_count) const noexcept {
+        const std::uint64_t blocks = blocks_of(frame_count), held = blocks_.size();
+        return blocks > held ? (blocks - held) * (block_words * sizeof(std::uint64_t) + sizeof(Block)) : 0;
+    }
+
     /// Keeps its memory, so the trials of a campaign allocate once. Throws std::bad_alloc.
     void reset(std::uint64_t frame_count, Receivers receivers = Receivers::many) {
-        const auto blocks = static_cast<std::size_t>((frame_count + block_frames - 1) / block_frames);
+        const auto blocks = static_cast<std::size_t>(blocks_of(frame_count));
         frame_count_ = 0;
         if (blocks > blocks_.size()) {
             words_ = {};
@@ -74,6 +80,10 @@ private:
         std::uint64_t full_in = 0;   ///< the trial in which it was found full
     };
     static constexpr std::uint64_t being_cleared = ~std::uint64_t{0};
+
+    [[nodiscard]] static std::uint64_t blocks_of(std::uint64_t frame_count) noexcept {
+        return (frame_count + block_frames - 1) / block_frames;
+    }
 
     /// Out of line, so that the path of a single receiver needs fewer registers.
     [[gnu::noinline]] bool mark_shared(std::uint64_t index) noexcept {

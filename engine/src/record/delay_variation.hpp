@@ -24,6 +24,10 @@ public:
         std::optional<std::int64_t> to_before, to_after;
     };
 
+    /// Bytes that `reset` would take in addition to those that are held.
+    [[nodiscard]] std::uint64_t growth() const noexcept { return slots_.empty() ? frames * sizeof(Slot) : 0; }
+
+    /// Throws std::bad_alloc.
     void reset(Receivers receivers = Receivers::many) {
         slots_.assign(frames, 0);
         receivers_ = receivers;

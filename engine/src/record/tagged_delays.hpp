@@ -62,6 +62,13 @@ class TaggedDelays {
 public:
     static constexpr std::uint64_t missing = std::numeric_limits<std::uint64_t>::max();
 
+    /// Bytes that `reset` and `tag_facts` would take in addition to those that are held.
+    [[nodiscard]] std::uint64_t growth(std::uint64_t count) const noexcept {
+        constexpr std::uint64_t copies = 2;  // one grows while the other is still there
+        return (count > delays_.capacity() ? count : 0) * sizeof(std::uint64_t) + copies * count * sizeof(std::uint64_t);
+    }
+
+    /// Throws std::bad_alloc.
     void reset(const TagPlaces& places) {
         places_ = places;
         delays_.assign(static_cast<std::size_t>(places.count), missing);

@@ -25,6 +25,11 @@ struct Endpoint {
 /// receivers and senders share it without a lock.
 class StateTable {
 public:
+    /// Bytes that `reset` would take in addition to those that are held.
+    [[nodiscard]] std::uint64_t growth(std::uint64_t count) const noexcept {
+        return count > entries_.size() ? count * sizeof(std::uint64_t) - entries_.bytes() : 0;
+    }
+
     /// Forgets everything and makes room for `count` connections. Memory is kept from trial to
     /// trial and touched in advance, so no worker waits for a page fault.
     [[nodiscard]] std::optional<Error> reset(std::uint64_t count);

@@ -1,3 +1,4 @@
+#include "base/available_memory.hpp"
 #include "trial/tester_parts.hpp"
 
 #include <sched.h>
@@ -92,6 +93,17 @@ void equip(TesterSide& side, const SideRequest& request, Errors& errors) {
                                                  Responder::Slots{.arp = slot_arp, .discovery = slot_discovery});
 }
 
+/// Refuses ports whose buffers do not fit into memory, where they will not be in huge pages.
+std::optional<Error> check_buffers(std::size_t memory_mib, bool huge_pages_allowed) {
+    const std::size_t huge_mib = huge_pages_allowed ? io::free_huge_pages_mib() : 0;
+    if (huge_mib >= memory_mib) {
+        return std::nullopt;
+    }
+    return check_memory(std::uint64_t{memory_mib} << 20, "the buffers of the ports", "memory",
+                        "free memory or raise that limit; reserve huge pages, of which " + std::to_string(huge_mib) +
+                            " MiB may be used; or choose fewer queues, smaller rings or a smaller MTU");
+}
+
 void start_workers(TesterParts& parts, Precedence precedence, Errors& errors) {
     for (const WorkerLayout& worker : parts.layout.workers) {
         TaskList& list = parts.idle_lists.emplace_back();
@@ -170,9 +182,13 @@ std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& re
     };
     take_queues();
     leave_to_workers(std::get<Layout>(decided).workers, machine);
+    const std::size_t memory_mib = io::memory_needed_mib({*left, *right}, slot_count);
+    if (auto error = check_buffers(memory_mib, request.huge_pages_allowed)) {
+        return Errors{std::move(*error)};
+    }
     auto environment = io::DpdkEnvironment::start({.pci_addresses = io::pci_addresses({left->name, right->name}),
                                                    .huge_pages_allowed = request.huge_pages_allowed,
-                                                   .memory_mib = io::memory_needed_mib({*left, *right}, slot_count)});
+                                                   .memory_mib = memory_mib});
     if (const Error* error = error_of(environment)) {
         return Errors{*error};
     }

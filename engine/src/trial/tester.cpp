@@ -1,5 +1,6 @@
 #include "trial/tester.hpp"
 
+#include "base/available_memory.hpp"
 #include "trial/tester_parts.hpp"
 #include "trial/trial_run.hpp"
 
@@ -99,12 +100,33 @@ std::optional<Error> prepare(ConnectionMemory& memory, const ConnectionPlan& pla
     return std::nullopt;
 }
 
+/// Refuses a trial whose records do not fit into memory: one bit for every frame, and what is
+/// recorded of delays and connections.
+std::optional<Error> check_records(TesterParts& parts, const TrialRequest& request, const TrialPlan& plan) {
+    std::uint64_t bytes = 0;
+    for (const DirectionPlan& direction : plan.directions) {
+        const DirectionMemory& memory = parts.memory(direction.direction);
+        bytes += memory.arrivals.growth(direction.frame_count) + (direction.tags ? memory.tags.growth(direction.tags->count) : 0);
+        for (const record::DelayWindow& window : memory.windows) {
+            bytes += request.delays.variation ? window.growth() : 0;
+        }
+    }
+    if (plan.connections && plan.connections->phase == state::Phase::establish) {
+        bytes += parts.connections.table.growth(plan.connections->identity.count);
+    }
+    return check_memory(bytes, "the records of the trial", "memory",
+                        "free memory or raise that limit; or measure for a shorter time, at a lower rate, with fewer tags or connections");
+}
+
 }  // namespace
 
 std::variant<TrialReport, Errors> Tester::run(const TrialRequest& request, Watcher& watcher) {
     auto plan = make_trial_plan(request, parts_->links());
     if (auto* errors = std::get_if<Errors>(&plan)) {
         return std::move(*errors);
+    }
+    if (auto error = check_records(*parts_, request, std::get<TrialPlan>(plan))) {
+        return Errors{std::move(*error)};
     }
     if (const auto& connections = std::get<TrialPlan>(plan).connections) {
         if (auto error = prepare(parts_->connections, *connections)) {

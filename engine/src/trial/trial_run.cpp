@@ -54,6 +54,13 @@ TrialRun::TrialRun(TesterParts& parts, const TrialRequest& request, const TrialP
     }
 }
 
+TrialRun::~TrialRun() {
+    parts_.hand_out(parts_.idle_lists);
+    for (const PlacedSender& sender : senders_) {
+        sender.sender->release_rest();
+    }
+}
+
 TrialReport TrialRun::execute() {
     const auto begun = SteadyClock::now();  // memory and templates are prepared while the gateway settles
     reset_memories();
@@ -64,20 +71,17 @@ TrialReport TrialRun::execute() {
     }
     if (!report_.cancelled && pass("learn", request_.waits.learn, SteadyClock::now())) {
         std::array<io::OwnDrops, 2> before{parts_.sides[0]->drops.read(), parts_.sides[1]->drops.read()};
+        const pace::ClockReading begin = pace::read_clocks();
         send();
         pass("drain", request_.waits.drain, SteadyClock::now());
-        const pace::ClockReading begin = pace::read_clocks();
+        report_.clocks = times_since(begin, parts_.scale);
         for (const Side side : {Side::left, Side::right}) {
             const auto i = static_cast<std::size_t>(side);
-        report_.clocks = times_since(begin, parts_.scale);
             report_.ports[i].own_drops = difference(parts_.sides[i]->drops.read(), before[i]);
         }
     }
     parts_.hand_out(parts_.idle_lists);
     const auto rest_begun = SteadyClock::now();  // the report is made while it rests
-    for (const PlacedSender& sender : senders_) {
-        sender.sender->release_rest();
-    }
     for (const DirectionPlan& direction : plan_.directions) {
         fill_direction(report_.directions.emplace_back(), direction);
     }

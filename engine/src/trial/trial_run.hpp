@@ -14,6 +14,12 @@ class TrialRun {
 public:
     /// `parts`, `request`, `plan` and `watcher` outlive the run.
     TrialRun(TesterParts& parts, const TrialRequest& request, const TrialPlan& plan, Watcher& watcher);
+    /// Takes its tasks from the workers, which still have them if it ended with an exception, and
+    /// gives back the buffers that they hold.
+    ~TrialRun();
+    TrialRun(const TrialRun&) = delete;
+    TrialRun& operator=(const TrialRun&) = delete;
+    /// Throws std::bad_alloc.
     [[nodiscard]] TrialReport execute();
 
 private:

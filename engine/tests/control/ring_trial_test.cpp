@@ -5,9 +5,11 @@
 #include "pace/false_clock.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <fstream>
 
 namespace gatemark::control {
 namespace {
@@ -262,6 +264,53 @@ TEST_F(RingTrial, TheLoadLeavesInBursts) {
         }
         EXPECT_GE(ahead_max, 400) << "more frames have arrived than an even load would have sent";
     }
+}
+
+/// Address space that this process may take in addition to what it has, while this lives.
+class RoomFor {
+public:
+    explicit RoomFor(std::uint64_t bytes) {
+        getrlimit(RLIMIT_AS, &before_);
+        std::uint64_t pages = 0;
+        std::ifstream{"/proc/self/statm"} >> pages;
+        const rlimit limit{.rlim_cur = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + bytes, .rlim_max = before_.rlim_max};
+        EXPECT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    }
+    ~RoomFor() { setrlimit(RLIMIT_AS, &before_); }
+    RoomFor(const RoomFor&) = delete;
+    RoomFor& operator=(const RoomFor&) = delete;
+
+private:
+    rlimit before_{};
+};
+
+/// The process may not take what the machine has: nothing but the allocation itself can tell.
+TEST_F(RingTrial, MemoryThatRunsOutIsOneErrorAndTheNextTrialIsMade) {
+    {
+        const RoomFor room{std::uint64_t{64} << 20};
+        Json request = trial(120s, "as_sent");
+        request["directions"][0]["frames_per_second"] = 10'000'000;
+        const Json refused = ask(request);
+        ASSERT_EQ(refused["answer"], "error") << refused;
+        EXPECT_EQ(refused["id"], 2);
+        EXPECT_EQ(refused["errors"][0]["where"], "memory");
+    }
+    EXPECT_EQ(ask(trial(20ms, "as_sent"))["directions"][0]["foreground"]["received"], 150);
+}
+
+TEST_F(RingTrial, RecordsThatTheMachineCannotHoldAreRefusedBeforeTheTrial) {
+    Json request = phase("establish", {"forward"}, 1'000'000'000);
+    request["duration_ns"] = 60'000'000'000;
+    request["connections"]["count"] = 60'000'000'000;
+    for (const char* const ports : {"source_ports", "destination_ports"}) {
+        request["directions"][0]["foreground"][ports] = {{"mode", "pseudorandom"}, {"minimum", 1}, {"maximum", 65535}};
+    }
+    request["directions"][0]["foreground"]["source"] =
+        Json::parse(R"({"address":"10.0.0.0","offset":2,"mode":"increasing","minimum":0,"maximum":15,"networks":1})");
+    const Json refused = ask(request);
+    ASSERT_EQ(refused["answer"], "error") << refused;
+    EXPECT_EQ(refused["errors"][0]["where"], "memory") << refused;
+    EXPECT_NE(refused.dump().find("the records of the trial need 465140 MiB"), std::string::npos) << refused;
 }
 
 TEST_F(RingTrial, AWireIsNoGateway) {
