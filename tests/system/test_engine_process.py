@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from machine import missing, run
@@ -19,6 +21,7 @@ from gatemark.engine.process import EngineProcess, find_engine
 from gatemark.errors import EngineError
 from gatemark.trial.request import open_request
 
+PROTOCOL = Path(__file__).parents[2] / "protocol"
 MISSING = missing("ip", root=True)
 
 
@@ -60,6 +63,56 @@ def test_no_xdp_program_stays_on_an_interface(namespace: str) -> None:
     while programs() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert programs() == 0
+
+
+def in_a_trial() -> EngineProcess:
+    """An engine on rings that is sending, for a minute."""
+    process = EngineProcess([str(find_engine())], log=None)
+    opening = open_request(loop_back({"left": "ring", "right": "ring"}), [])
+    process.send(json.dumps({**opening, "id": 1}))
+    assert (answer := process.receive(60)) is not None
+    assert json.loads(answer)["answer"] == "ok", answer
+    trial = json.loads((PROTOCOL / "examples" / "trial_request.json").read_text(encoding="utf-8"))
+    for direction in trial["directions"]:
+        direction["frames_per_second"] = 1000
+    waits, patience = dict.fromkeys(trial["waits"], 0), {"progress_ns": 10**7, "give_up_lateness_ns": 10**10}
+    process.send(json.dumps({**trial, "id": 2, "waits": waits, "delays": None, **patience}))
+    while (line := process.receive(10)) is not None and json.loads(line).get("phase") != "send":
+        pass
+    assert line is not None, process.describe_end()
+    return process
+
+
+def answers(process: EngineProcess) -> list[dict[str, Any]]:
+    """What the engine still says, but for progress; it must end soon."""
+    said = []
+    while (line := process.receive(10)) is not None:
+        said.append(json.loads(line))
+    return [message for message in said if message["answer"] != "progress"]
+
+
+@pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
+def test_close_ends_a_trial_and_is_answered() -> None:
+    process = in_a_trial()
+    for request in ("link", "close", "hello"):
+        process.send(json.dumps({"request": request, "id": len(request)}))
+    trial, link, close = answers(process)
+    assert (trial["id"], trial["cancelled"]) == (2, True)
+    assert (link["answer"], link["id"]) == ("ok", len("link"))
+    assert close == {"answer": "ok", "id": len("close")}
+    process.close()
+    assert process.describe_end().startswith("exit status 0")
+
+
+@pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_an_engine_that_must_end_cancels_its_trial_and_closes_its_ports(number: signal.Signals) -> None:
+    process = in_a_trial()
+    os.kill(process.pid, number)
+    (trial,) = answers(process)
+    assert trial["cancelled"]
+    process.close()
+    assert process.describe_end().startswith("exit status 0")
 
 
 @pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")

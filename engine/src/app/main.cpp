@@ -4,6 +4,7 @@
 
 #include <malloc.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -18,6 +19,18 @@ void keep_freed_memory() {
     constexpr int mib = 1 << 20;
     mallopt(M_MMAP_THRESHOLD, 32 * mib);
     mallopt(M_TRIM_THRESHOLD, 256 * mib);
+}
+
+/// A descriptor that is readable once somebody wants this process to end: a terminal that hung up,
+/// or `kill`. The trial in progress then ends as cancelled, and the ports are closed. To be called
+/// before the first thread starts, so that no thread takes these signals.
+int end_requests() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    return signalfd(-1, &signals, SFD_CLOEXEC);
 }
 
 }  // namespace
@@ -42,13 +55,13 @@ int main(int argument_count, char** arguments) {
 
     // DPDK and its drivers may print to standard output, but only the protocol may reach the
     // client.
-    const int output = dup(STDOUT_FILENO);
+    const int ends = end_requests(), output = dup(STDOUT_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
 
     keep_freed_memory();
     const gatemark::pace::Calibration calibration;
     gatemark::io::load_drivers();  // while the calibration waits
-    gatemark::control::LineChannel channel{STDIN_FILENO, output};
+    gatemark::control::LineChannel channel{STDIN_FILENO, output, ends};
     gatemark::control::Server{channel, calibration.ticks_per_second()}.serve();
     return 0;
 }

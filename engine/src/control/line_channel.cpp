@@ -9,6 +9,11 @@
 namespace gatemark::control {
 
 std::optional<std::string> LineChannel::take_line() {
+    if (!put_back_.empty()) {
+        std::string line = std::move(put_back_.front());
+        put_back_.pop_front();
+        return line;
+    }
     const auto end = pending_.find('\n');
     if (end == std::string::npos) {
         return std::nullopt;
@@ -30,8 +35,13 @@ std::optional<std::string> LineChannel::read(std::chrono::nanoseconds time) {
         }
         const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(rest);
         const timespec limit{.tv_sec = seconds.count(), .tv_nsec = static_cast<long>((rest - seconds).count())};
-        pollfd wanted{.fd = input_, .events = POLLIN, .revents = 0};
-        if (ppoll(&wanted, 1, time.count() < 0 ? nullptr : &limit, nullptr) <= 0) {
+        std::array<pollfd, 2> wanted{{{.fd = input_, .events = POLLIN, .revents = 0}, {.fd = end_, .events = POLLIN, .revents = 0}}};
+        if (ppoll(wanted.data(), wanted.size(), time.count() < 0 ? nullptr : &limit, nullptr) <= 0) {
+            continue;
+        }
+        if (wanted[1].revents != 0) {
+            closed_ = true;
+            pending_.clear();
             continue;
         }
         std::array<char, 65536> block;

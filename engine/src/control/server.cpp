@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <list>
 #include <new>
 #include <system_error>
 
@@ -19,19 +20,30 @@ using Json = nlohmann::json;
 
 constexpr int protocol_version = 4;
 
-/// Watches for `cancel` and for the end of the client while a trial runs.
+/// Watches for `cancel`, `close` and the end of the client while a request takes its time. All
+/// lines but `cancel` are answered after that request.
 class ClientWatcher final : public trial::Watcher {
 public:
     ClientWatcher(LineChannel& channel, Json id) : channel_{channel}, id_(std::move(id)) {}
+    ~ClientWatcher() override { channel_.put_back(std::move(later_)); }
+    ClientWatcher(const ClientWatcher&) = delete;
+    ClientWatcher& operator=(const ClientWatcher&) = delete;
 
     bool wait(std::chrono::nanoseconds time) override {
-        const auto line = channel_.read(time);
+        auto line = channel_.read(time);
         if (!line) {
             return !channel_.ended();
         }
         const Json message = Json::parse(*line, nullptr, false);
-        // `value` would throw if "request" were not a string.
-        return !(message.is_object() && message.contains("request") && message["request"] == "cancel");
+        const auto asks_for = [&](const char* kind) {  // `value` would throw if "request" were not a string
+            return message.is_object() && message.contains("request") && message["request"] == kind;
+        };
+        if (asks_for("cancel")) {
+            return false;
+        }
+        const bool closes = asks_for("close");
+        later_.push_back(std::move(*line));
+        return !closes;
     }
     void report(const trial::Progress& progress) override {
         Json answer = to_json(progress);
@@ -43,6 +55,7 @@ public:
 private:
     LineChannel& channel_;
     Json id_;
+    std::list<std::string> later_;
 };
 
 bool counter_is_invariant() {

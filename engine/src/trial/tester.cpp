@@ -60,7 +60,7 @@ std::variant<net::MacAddress, Errors> Tester::resolve(const ResolveRequest& requ
             next_question = now + ask_interval;
         }
         if (!watcher.wait(look_interval)) {
-            break;
+            return Errors{{"the request was cancelled before " + net::to_text(request.gateway) + " answered", where, "send it again"}};
         }
         if (const auto mac = side.responder->mac_of(request.gateway)) {
             side.gateway_mac = mac;

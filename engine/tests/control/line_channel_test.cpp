@@ -57,6 +57,38 @@ TEST(LineChannel, LinesThatCameBeforeTheEndAreStillRead) {
     EXPECT_TRUE(channel.ended());
 }
 
+TEST(LineChannel, LinesThatWerePutBackAreReadFirst) {
+    test::Pipe in;
+    LineChannel channel{in.reading(), -1};
+    in.write("early\nearlier\nlast\n");
+    std::list<std::string> early;
+    early.push_back(*channel.read(1s));
+    early.push_back(*channel.read(1s));
+    channel.put_back(std::move(early));
+    in.close_writing();
+    for (const char* const line : {"early", "earlier", "last"}) {
+        EXPECT_FALSE(channel.ended());
+        EXPECT_EQ(channel.read(1s), line);
+    }
+    EXPECT_EQ(channel.read(1s), std::nullopt);
+    EXPECT_TRUE(channel.ended());
+}
+
+TEST(LineChannel, EndsAtOnceWhenItMust) {
+    test::Pipe in, end;
+    LineChannel channel{in.reading(), -1, end.reading()};
+    in.write("first\nsecond\n");
+    EXPECT_EQ(channel.read(1s), "first");
+    std::thread ending{[&] {
+        std::this_thread::sleep_for(20ms);
+        end.write("!");
+    }};
+    EXPECT_EQ(channel.read(1s), "second");
+    EXPECT_EQ(channel.read(std::chrono::nanoseconds{-1}), std::nullopt);
+    EXPECT_TRUE(channel.ended());
+    ending.join();
+}
+
 TEST(LineChannel, TakesLongLinesAndWritesThem) {
     test::Pipe in, out;
     LineChannel channel{in.reading(), out.writing()};

@@ -332,6 +332,9 @@ TEST_F(RingTrial, CancelEndsItAndHostileLinesDoNot) {
     std::this_thread::sleep_for(400ms);
     client_->write(R"({"request":"cancel","id":2})");
     const Json report = answer();
+    for (int hostile = 0; hostile < 5; ++hostile) {
+        EXPECT_EQ(answer()["answer"], "error") << "each line is answered, after the trial";
+    }
     ASSERT_EQ(report["answer"], "ok") << report;
     EXPECT_TRUE(report["cancelled"]);
     const Json& counts = report["directions"][0]["foreground"];
@@ -402,6 +405,12 @@ TEST_F(RingTrial, AGatewayThatIsNotThereIsAnError) {
                                {"timeout_ns", 200'000'000}});
     EXPECT_EQ(answered["answer"], "error");
     EXPECT_NE(answered.dump().find("198.18.0.1"), std::string::npos);
+}
+
+TEST_F(RingTrial, AQuestionToAGatewayIsEndedByCancel) {
+    client_->write(R"({"request":"resolve","id":6,"side":"left","gateway":"198.18.0.1","source":"198.18.0.2","timeout_ns":60000000000})");
+    client_->write(R"({"request":"cancel","id":6})");
+    EXPECT_NE(answer().dump().find("cancelled"), std::string::npos);
 }
 
 TEST_F(RingTrial, PortsAreOpenedOnce) { EXPECT_EQ(ask({{"request", "open"}, {"id", 7}})["answer"], "error"); }
