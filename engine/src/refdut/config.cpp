@@ -3,6 +3,7 @@
 #include "refdut/config_reader.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -380,10 +381,15 @@ std::variant<Settings, Errors> parse_settings(std::string_view toml) {
 }
 
 std::variant<Settings, Errors> read_settings(const std::string& path) {
+    constexpr std::uintmax_t bytes_max = std::uintmax_t{1} << 20;
+    std::error_code unreadable;
+    const bool is_file = std::filesystem::is_regular_file(path, unreadable);
+    if (is_file && std::filesystem::file_size(path, unreadable) > bytes_max) {
+        return Errors{{.what = "is longer than 1 MiB", .where = path, .fix = "name a configuration of the gateway"}};
+    }
     std::ifstream file{path};
     std::ostringstream text;
-    text << file.rdbuf();
-    if (!file) {
+    if (!is_file || !(text << file.rdbuf())) {
         return Errors{{.what = "cannot be read", .where = path, .fix = "name a file that exists and can be read"}};
     }
     auto settings = parse_settings(text.str());

@@ -33,11 +33,17 @@ void Controller::start(RealWorker& worker) {
 }
 
 std::string Controller::answer(const std::string& line) {
-    const json request = json::parse(line, nullptr, false);
-    if (!request.is_object() || !request.contains("command") || !request["command"].is_string()) {
-        return refuse("is no command", line.substr(0, 80), "send one JSON object per line, such as {\"command\":\"counts\"}").dump();
+    const auto written = [](const json& answer) { return answer.dump(-1, ' ', false, json::error_handler_t::replace); };
+    try {
+        const json request = json::parse(line, nullptr, false);
+        if (!request.is_object() || !request.contains("command") || !request["command"].is_string()) {
+            // The line may be of any octets, and may be cut within a character.
+            return written(refuse("is no command", line.substr(0, 80), "send one JSON object per line, such as {\"command\":\"counts\"}"));
+        }
+        return written(execute(request));
+    } catch (const std::bad_alloc&) {
+        return written(refuse("no memory for this command", "memory", "ask for less, or free memory"));
     }
-    return execute(request).dump();
 }
 
 json Controller::execute(const json& request) {
@@ -100,15 +106,22 @@ json Controller::load(const std::string& path) {
     if (const Errors errors = what_needs_a_restart(program_->settings, wanted); !errors.empty()) {
         return write_errors(errors);
     }
+    if (const auto error = check_table(wanted, program_.get())) {
+        return write_errors({*error});
+    }
     try {
         Settings settings = wanted;
         settings.held_frames = program_->settings.held_frames;  // as many as there are buffers
         auto new_program = make_program(settings, own_macs_, scale_.ticks_per_second(), program_.get());
         Command order{.kind = Command::Kind::load, .program = new_program.get()};
         worker_->run(order);
+        if (order.out_of_memory) {
+            throw std::bad_alloc{};
+        }
         program_ = std::move(new_program);
     } catch (const std::bad_alloc&) {
-        return refuse("no memory for a table of this size", "table.size", "use a smaller one");
+        return refuse("no memory for a table of " + std::to_string(wanted.table.capacity) + " connections", "table.size",
+                      "use a smaller one, or free memory");
     }
     file_ = path;
     missed_at_reset_ = missed();

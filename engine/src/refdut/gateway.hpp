@@ -20,6 +20,7 @@ struct Command {
     Program* program = nullptr;     ///< of load: lives until the next one has been loaded
     std::uint64_t duration_ns = 0;  ///< of reset
     Snapshot snapshot{};            ///< of counts
+    bool out_of_memory = false;     ///< it was not executed
 };
 
 /// The gateway: two ports, one thread. Nothing here allocates, locks or throws, except `execute`.

@@ -17,8 +17,8 @@ public:
 
     HashIndex() = default;
     /// Room for `count` numbers.
-    explicit HashIndex(std::uint64_t count)
-        : slots_{std::bit_ceil(count + count / 3 + 8)}, mask_{static_cast<std::uint32_t>(slots_.size() - 1)} {}
+    explicit HashIndex(std::uint64_t count) : slots_{slots_for(count)}, mask_{static_cast<std::uint32_t>(slots_.size() - 1)} {}
+    [[nodiscard]] static std::uint64_t bytes_for(std::uint64_t count) noexcept { return slots_for(count) * sizeof(Slot); }
 
     /// The number with this hash for which `matches(number)` is true, or `none`.
     template <class Matches>
@@ -68,6 +68,7 @@ private:
     struct Slot {
         std::uint32_t hash, number_plus_one;  ///< 0: empty
     };
+    [[nodiscard]] static std::uint64_t slots_for(std::uint64_t count) noexcept { return std::bit_ceil(count + count / 3 + 8); }
 
     PagedMemory<Slot> slots_;
     std::uint32_t mask_ = 0;

@@ -111,9 +111,18 @@ public:
     /// capacity.
     void clear() noexcept;
     /// Takes effect at once. Connections stay, except that evict_oldest removes those beyond a
-    /// smaller capacity. Not for the frame path: growing takes memory and time.
+    /// smaller capacity. Not for the frame path: growing takes memory and time. Throws
+    /// std::bad_alloc, and all stays as it was.
     void set_limits(const NatLimits& limits, std::uint64_t now_ns);
 
+    /// Of what a table of this capacity takes, apart from the pool.
+    [[nodiscard]] static std::uint64_t bytes_for(std::uint64_t capacity) noexcept {
+        return capacity * (sizeof(Record) + sizeof(Mapping)) + 3 * HashIndex::bytes_for(capacity);
+    }
+    /// What `set_limits` would allocate for this capacity, while all that is held stays.
+    [[nodiscard]] std::uint64_t growth(std::uint64_t capacity) const noexcept {
+        return capacity > storage_.capacity ? bytes_for(capacity) : 0;
+    }
     /// Of allocated memory (not all of it is touched).
     [[nodiscard]] std::size_t memory_bytes() const noexcept;
 

@@ -1,5 +1,7 @@
 #include "refdut/program.hpp"
 
+#include "base/available_memory.hpp"
+
 namespace gatemark::refdut {
 
 namespace {
@@ -25,17 +27,33 @@ Program::Way way_of(const Settings& settings, std::size_t direction, std::uint64
             .impaired = !spec.loss.empty() || !spec.duplicate.empty() || !spec.reorder.empty() || !spec.corrupt.empty()};
 }
 
+bool keeps_table(const Settings& settings, const Program* before) {
+    return before != nullptr && before->settings.translation_key == settings.translation_key;
+}
+
 std::shared_ptr<NatTable> table_of(const Settings& settings, const Program* before) {
     if (!is_stateful(settings.translation.mode)) {
         return nullptr;
     }
-    if (before != nullptr && before->settings.translation_key == settings.translation_key) {
+    if (keeps_table(settings, before)) {
         return before->table;
     }
     return std::make_shared<NatTable>(settings.translation.pool, settings.table);
 }
 
 }  // namespace
+
+std::uint64_t table_bytes(const Settings& settings, const Program* before) {
+    if (!is_stateful(settings.translation.mode)) {
+        return 0;
+    }
+    return keeps_table(settings, before) ? before->table->growth(settings.table.capacity) : NatTable::bytes_for(settings.table.capacity);
+}
+
+std::optional<Error> check_table(const Settings& settings, const Program* before) {
+    return check_memory(table_bytes(settings, before), "tables of " + std::to_string(settings.table.capacity) + " connections",
+                        "table.size", "use a smaller one, or free memory");
+}
 
 std::unique_ptr<Program> make_program(const Settings& settings, const std::array<net::MacAddress, 2>& own_macs,
                                       std::uint64_t ticks_per_second, const Program* before) {

@@ -29,6 +29,11 @@ struct Program {
     std::array<bool, 2> keeps_neighbours{};  ///< if the link is unchanged, what was learned stays known
 };
 
+/// What `make_program` and `Gateway::execute` would allocate for the table of connections.
+[[nodiscard]] std::uint64_t table_bytes(const Settings& settings, const Program* before);
+/// Refuses a table for which memory is missing.
+[[nodiscard]] std::optional<Error> check_table(const Settings& settings, const Program* before);
+
 /// May throw std::bad_alloc: tables can be large. `before` is the program to be replaced, or
 /// nullptr: its table is taken over if the translation is the same.
 [[nodiscard]] std::unique_ptr<Program> make_program(const Settings& settings, const std::array<net::MacAddress, 2>& own_macs,

@@ -1,5 +1,6 @@
 #include "refdut/runtime.hpp"
 
+#include "base/available_memory.hpp"
 #include "io/dpdk_environment.hpp"
 #include "pace/calibrate.hpp"
 #include "refdut/control_socket.hpp"
@@ -132,9 +133,20 @@ int run_gateway(const std::string& file, const Settings& settings, int output) {
         control = std::get<0>(std::move(opened));
     }
     const std::vector<io::PortOptions> wanted{options_of(settings, 0), options_of(settings, 1)};
+    const std::size_t buffers_mib = io::memory_needed_mib(wanted, 0);
+    auto too_large = check_table(settings, nullptr);
+    if (!too_large && !(settings.huge_pages_allowed && io::free_huge_pages_mib() >= buffers_mib)) {
+        too_large =
+            check_memory((std::uint64_t{buffers_mib} << 20) + table_bytes(settings, nullptr), "the buffers and the table of connections",
+                         "held_frames", "hold fewer frames, use shorter queues, smaller rings or a smaller table, or free memory");
+    }
+    if (too_large) {
+        print_errors({*too_large});
+        return exit_error;
+    }
     auto environment = io::DpdkEnvironment::start({.pci_addresses = io::pci_addresses({wanted[0].name, wanted[1].name}),
                                                    .huge_pages_allowed = settings.huge_pages_allowed,
-                                                   .memory_mib = io::memory_needed_mib(wanted, 0)});
+                                                   .memory_mib = buffers_mib});
     if (const Error* const error = error_of(environment)) {
         print_errors({*error});
         return exit_error;

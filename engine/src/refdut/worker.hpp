@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -65,7 +66,11 @@ private:
             gateway_.poll();
             guard.came_round();
             if (Command* const command = command_.load(std::memory_order_acquire)) [[unlikely]] {
-                gateway_.execute(*command);
+                try {
+                    gateway_.execute(*command);
+                } catch (const std::bad_alloc&) {
+                    command->out_of_memory = true;
+                }
                 command_.store(nullptr, std::memory_order_release);
             }
         }
