@@ -7,14 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.trial_facts import blank, changed, measured
 from tests.unit.simulated_campaigns import measure
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import records_of
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated_device import SimulatedDevice
+from gatemark.procedures.delay.result import DelayPoint
+from gatemark.procedures.delay.run import DelaysAtLoad
+from gatemark.procedures.delay.table import DelayTable
+from gatemark.procedures.measured import Measured
 from gatemark.results.store import ResultFolder
+from gatemark.search.goal import Observation, Outcome
 from gatemark.stored import trial_rows
+from gatemark.trial.delay import DelayFacts, VariationFacts
+from gatemark.trial.report import Counts, DirectionResult, TrialReport
 
 DEVICE = SimulatedDevice(capacity_forward=432_100)
 MORE = 4
@@ -83,3 +91,31 @@ def test_a_campaign_is_replayed_without_keeping_its_trials(journals: Any) -> Non
 def test_the_report_keeps_a_row_for_each_trial_and_nothing_else(journals: Any) -> None:
     size = journals[1][1].stat().st_size / sum(1 for _ in records_of(journals[1][1]))
     assert growth_per_trial(journals, lambda _, path: trial_rows(ResultFolder(path=path.parent))) < size
+
+
+def test_the_repetitions_of_a_load_keep_the_histograms_of_the_first_alone() -> None:
+    """They have thousands of buckets: the trials of one run would take a gigabyte."""
+    buckets = 5_000
+
+    def repetition() -> Measured:
+        histogram = tuple((1_000_000 + ns, 1_000 + ns) for ns in range(buckets))
+        delay = blank(DelayFacts, samples=1, minimum_ns=1, maximum_ns=2, histogram=histogram)
+        variation = blank(VariationFacts, histogram=histogram)
+        delay = changed(delay, variation=variation)
+        counts = blank(Counts, intended=1, offered=1, received=1, delay=delay)
+        report = blank(TrialReport, directions=(blank(DirectionResult, direction="forward", foreground=counts),))
+        return measured(Observation(frames_per_second=1, duration_ns=1, outcome=Outcome.PASSED), report)
+
+    def add(repetitions: int) -> None:
+        load = DelayPoint(
+            frames_per_second=1, share=None, throughput=None, throughput_limited_by=None, repetitions=0,
+            tester_limited=0, series=(),
+        )  # fmt: skip
+        delays = DelaysAtLoad(DelayTable(), load)
+        for _ in range(repetitions):
+            delays.add(repetition())
+        assert delays.point().repetitions == repetitions
+
+    add(1)
+    few, many = (bytes_at_most(lambda count=count: add(count)) for count in (3, 12))
+    assert many < few * 1.2

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from gatemark.config import defaults
@@ -35,7 +36,7 @@ from gatemark.stats.percentiles import DELAY_PERCENTILES
 from gatemark.trial.cell import Run
 from gatemark.trial.delay import TagFacts, VariationFacts, percentile_ns
 from gatemark.trial.form import Tags, TrialForm
-from gatemark.trial.report import Counts, TrialReport
+from gatemark.trial.report import Counts
 from gatemark.units import format_duration_ns, format_ratio, frames_before, frames_in
 
 PDV_PER_100000 = 99_900
@@ -65,18 +66,16 @@ def measure(trials: RunTrials) -> DelayResult:
             points=(),
         )
     rate = rate_before(campaign, cell, trials.earlier, phase_two_ns=table.sending_ns)
-    measured: list[list[Measured]] = [[] for _ in loads]
+    measured = [DelaysAtLoad(table, load) for load in loads]
     tolerance = Fraction(0) if throughput is None else throughput.goal.loss_tolerance
     for repetition in trials.repetitions():
-        for load, trials_at_load in zip(loads, measured, strict=True):
+        for load, at_load in zip(loads, measured, strict=True):
             measure_step = trials.steps(
                 repetition, loss_tolerance=tolerance, connections_per_second=rate, form=delay_form(table, load)
             )
             step = Measure(frames_per_second=load.frames_per_second, duration_ns=table.sending_ns, purpose="load")
-            trials_at_load.append(measure_step(step))
-    points = tuple(
-        delay_point(table, load, trials_at_load) for load, trials_at_load in zip(loads, measured, strict=True)
-    )
+            at_load.add(measure_step(step))
+    points = tuple(at_load.point() for at_load in measured)
     return DelayResult(
         **trials.facts(),
         limited_by="tester" if any(point.tester_limited for point in points) else "gateway",
@@ -123,19 +122,64 @@ def delay_form(table: DelayTable, load: DelayPoint) -> TrialForm:
     return TrialForm(tags=tags, variation="ipdv" in table.metrics, histogram=True)
 
 
-def delay_point(table: DelayTable, load: DelayPoint, trials: Sequence[Measured]) -> DelayPoint:
-    """Gather the repetitions of one load.
+class DelaysAtLoad:
+    """The repetitions of one load; of the histograms, each of which may take megabytes, those of the first trial alone.
 
     A repetition in which the Tester could not offer the load is counted, and has no delays.
     """
-    reports = [trial.report for trial in trials if trial.report is not None]
-    classes = dict.fromkeys((direction, name) for report in reports for direction, name, _ in report.counts())
-    return load.model_copy(
-        update={
-            "repetitions": len(reports),
-            "tester_limited": len(trials) - len(reports),
-            "series": tuple(_series(table, direction, name, reports) for direction, name in classes),
-        }
+
+    def __init__(self, table: DelayTable, load: DelayPoint) -> None:
+        self._table = table
+        self._load = load
+        self._repetitions = self._tester_limited = 0
+        self._classes: dict[tuple[str, str], list[_ClassDelays]] = {}
+
+    def add(self, trial: Measured) -> None:
+        """Take the delays of the next repetition."""
+        if trial.report is None:
+            self._tester_limited += 1
+            return
+        self._repetitions += 1
+        for direction in trial.report.directions:
+            for name, counts in direction.classes:
+                delays = self._classes.setdefault((direction.direction, name), [])
+                delays.append(
+                    _ClassDelays(
+                        counts=_without_histograms(counts) if delays else counts,
+                        high_ns=_high_ns(counts),
+                        lateness_max_ns=direction.lateness_max_ns,
+                    )
+                )
+
+    def point(self) -> DelayPoint:
+        """Return what the repetitions found."""
+        return self._load.model_copy(
+            update={
+                "repetitions": self._repetitions,
+                "tester_limited": self._tester_limited,
+                "series": tuple(
+                    _series(self._table, direction, name, delays) for (direction, name), delays in self._classes.items()
+                ),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ClassDelays:
+    """One class of frames in one direction of one trial."""
+
+    counts: Counts
+    high_ns: int | None
+    """D(99.9 %) of all frames offered."""
+    lateness_max_ns: int
+
+
+def _without_histograms(counts: Counts) -> Counts:
+    variation = counts.delay.variation
+    if variation is not None:
+        variation = variation.model_copy(update={"histogram": ()})
+    return counts.model_copy(
+        update={"delay": counts.delay.model_copy(update={"histogram": (), "variation": variation})}
     )
 
 
@@ -155,16 +199,8 @@ def _middle(ns: int) -> int:
     return int(math.copysign(round(2 ** (place / BUCKETS_PER_OCTAVE)), ns))
 
 
-def _series(table: DelayTable, direction: str, class_: str, reports: Sequence[TrialReport]) -> DelaySeries:
-    results = [
-        (result, counts)
-        for report in reports
-        for result in report.directions
-        if result.direction == direction
-        for name, counts in result.classes
-        if name == class_
-    ]
-    counts = [counts for _, counts in results]
+def _series(table: DelayTable, direction: str, class_: str, delays: Sequence[_ClassDelays]) -> DelaySeries:
+    counts = [trial.counts for trial in delays]
     first = counts[0].delay
     return DelaySeries.model_validate(
         {
@@ -175,10 +211,10 @@ def _series(table: DelayTable, direction: str, class_: str, reports: Sequence[Tr
             "samples": [c.delay.samples for c in counts],
             "negative": [c.delay.negative for c in counts],
             "impossible": [c.delay.impossible for c in counts],
-            "lateness_max_ns": [result.lateness_max_ns for result, _ in results],
+            "lateness_max_ns": [trial.lateness_max_ns for trial in delays],
             "delay_ns": _delays(counts),
             "latency": _latency(table, counts) if table.has_latency else None,
-            "pdv": _pdv(counts) if "pdv" in table.metrics else None,
+            "pdv": _pdv(delays) if "pdv" in table.metrics else None,
             "ipdv": _ipdv(counts) if "ipdv" in table.metrics else None,
             "hdr": hdr_string(first.histogram),
         }
@@ -207,10 +243,10 @@ def _latency(table: DelayTable, counts: Sequence[Counts]) -> Latency:
     )
 
 
-def _pdv(counts: Sequence[Counts]) -> DelayVariation:
+def _pdv(delays: Sequence[_ClassDelays]) -> DelayVariation:
     """D(99.9 %) - D(minimum) of all frames offered (RFC 8219 section 7.3.1)."""
-    highs = [_high_ns(c) for c in counts]
-    lows = [c.delay.minimum_ns for c in counts]
+    highs = [trial.high_ns for trial in delays]
+    lows = [trial.counts.delay.minimum_ns for trial in delays]
     pdv = [None if high is None or low is None else high - low for high, low in zip(highs, lows, strict=True)]
     return DelayVariation(pdv_ns=Figure.of(pdv), p999_offered_ns=Figure.of(highs))
 
