@@ -105,6 +105,20 @@ def test_close_ends_a_trial_and_is_answered() -> None:
 
 
 @pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
+def test_a_stop_of_the_engine_is_told() -> None:
+    process = in_a_trial()
+    os.kill(process.pid, signal.SIGSTOP)
+    time.sleep(0.5)
+    os.kill(process.pid, signal.SIGCONT)
+    process.send(json.dumps({"request": "close", "id": 3}))
+    trial = answers(process)[0]
+    assert trial["worker_pause_max_ns"] > 450_000_000
+    clocks = trial["clocks"]
+    assert abs(clocks["cycle_counter_ns"] - clocks["monotonic_raw_ns"]) < 10_000_000, "both clocks go on meanwhile"
+    process.close()
+
+
+@pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
 def test_an_engine_that_must_end_cancels_its_trial_and_closes_its_ports(number: signal.Signals) -> None:
     process = in_a_trial()

@@ -128,6 +128,10 @@ class TestValidity:
             (lambda: with_clocks(2 * SECOND, 2 * SECOND + 201_000), "201us away from it, 200"),
             (lambda: with_clocks(2 * SECOND + 200_001, 2 * SECOND), "200us is allowed"),
             (lambda: with_clocks(SECOND // 10, SECOND // 10 + 100_001), "100us is allowed"),
+            (
+                lambda: changed(report(), worker_pause_max_ns=1_000_001),
+                "a worker was held up for 1ms while frames waited for it, 1ms is allowed",
+            ),
             (lambda: with_right_port(link_up=False), "right port: the link was down"),
             (lambda: with_right_port(own_drops={"rx_missed": 3}), "right port: 3 frames were lost"),
             (lambda: with_right_port(foreign=blank(Foreign, foreign=1001)), "1001 foreign frames"),

@@ -163,6 +163,7 @@ Json to_json(const trial::TrialReport& report, const pace::TickScale& scale) {
              report.connections ? Json{{"count", report.connections->count}, {"established", report.connections->established}} : Json{}},
             {"phases", phases},
             {"clocks", clocks_json(report.clocks)},
+            {"worker_pause_max_ns", report.worker_pause_max.count()},
             {"directions", directions},
             {"ports", {{"left", port_json(report.ports[0])}, {"right", port_json(report.ports[1])}}},
             {"kept_frames", kept}};

@@ -66,6 +66,7 @@ struct TrialReport {
     std::optional<EstablishedConnections> connections;
     std::vector<PhaseTime> phases;
     ClockTimes clocks;
+    std::chrono::nanoseconds worker_pause_max{};  ///< longest time for which a worker did nothing while there was work
     std::vector<DirectionReport> directions;
     std::array<PortReport, 2> ports;  ///< by Side
     std::vector<KeptFrame> kept_frames;

@@ -81,6 +81,11 @@ TrialReport TrialRun::execute() {
         }
     }
     parts_.hand_out(parts_.idle_lists);
+    if (!lists_.empty()) {
+        for (const auto& worker : parts_.workers) {
+            report_.worker_pause_max = std::max(report_.worker_pause_max, parts_.scale.time(worker->longest_pause()));
+        }
+    }
     const auto rest_begun = SteadyClock::now();  // the report is made while it rests
     for (const DirectionPlan& direction : plan_.directions) {
         fill_direction(report_.directions.emplace_back(), direction);

@@ -74,16 +74,28 @@ void Worker::work() noexcept {
     pinned_.store(pin_to(cpu_), std::memory_order_release);
     prefer_this_thread(precedence_);
     const io::RegisteredThread registered;
+    const pace::CycleClock clock;
+    pace::Ticks round_end;
     while (!stop_.load(std::memory_order_relaxed)) {
         const TaskList* const list = wanted_.load(std::memory_order_acquire);
         if (running_.load(std::memory_order_relaxed) != list) {
+            if (!list->idle) {
+                longest_pause_ = {};
+                round_end = clock.now();
+            }
             running_.store(list, std::memory_order_release);
         }
         bool busy = false;
         for (loop::Task* const task : list->tasks) {
             busy |= task->poll();
         }
-        if (list->idle && !busy) {
+        if (!list->idle) {
+            const pace::Ticks now = clock.now();
+            if (busy && now.value - round_end.value > longest_pause_.value) {
+                longest_pause_ = {now.value - round_end.value};
+            }
+            round_end = now;
+        } else if (!busy) {
             std::this_thread::sleep_for(idle_pause);
         }
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "loop/task.hpp"
+#include "pace/clock.hpp"
 
 #include <atomic>
 #include <thread>
@@ -37,6 +38,10 @@ public:
     void ask(const TaskList& list) noexcept { wanted_.store(&list, std::memory_order_release); }
     /// Waits until the worker polls the latest list; nothing of earlier lists is then in use.
     void wait() const noexcept;
+    /// The longest time for which the worker did nothing while there was work: between two rounds
+    /// of the latest list that was not idle, the second of which had something to do. Valid once
+    /// another list is polled.
+    [[nodiscard]] pace::Ticks longest_pause() const noexcept { return longest_pause_; }
     /// False if the thread could not be pinned to its CPU.
     [[nodiscard]] bool pinned() const noexcept { return pinned_.load(std::memory_order_acquire); }
 
@@ -48,6 +53,7 @@ private:
     std::atomic<const TaskList*> wanted_;            ///< release by ask pairs with acquire in work
     std::atomic<const TaskList*> running_{nullptr};  ///< release in work pairs with acquire in wait
     std::atomic<bool> stop_{false}, pinned_{false};
+    pace::Ticks longest_pause_;  ///< written before `running_` changes
     std::thread thread_;
 };
 

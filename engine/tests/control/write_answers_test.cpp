@@ -30,7 +30,9 @@ TEST(WriteAnswers, FactsOfATrialKeepTheirNames) {
     report.ports[0].own_drops.peer_queue_drops = 8;
     report.kept_frames = {{trial::Side::right, "hop_limit", {std::byte{0x02}, std::byte{0xff}}}};
     report.clocks = {.cycle_counter = 7ns, .monotonic_raw = 8ns};
+    report.worker_pause_max = 9ns;
     const Json json = to_json(report, pace::TickScale{500'000'000});
+    EXPECT_EQ(json["worker_pause_max_ns"], 9);
     EXPECT_EQ(json["clocks"], Json::parse(R"({"cycle_counter_ns":7,"monotonic_raw_ns":8})"));
     EXPECT_EQ(json["phases"], Json::parse(R"([{"phase":"settle","duration_ns":2000000000},{"phase":"send","duration_ns":1000000000}])"));
     const Json& written = json["directions"][0];

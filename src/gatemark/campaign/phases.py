@@ -312,6 +312,7 @@ class _Trial:
             cancelled=False,
             phases=(),
             clocks=ClockFacts(cycle_counter_ns=0, monotonic_raw_ns=0),
+            worker_pause_max_ns=0,
             directions=(),
             ports={},
             kept_frames=(),

@@ -110,6 +110,7 @@ class SimulatedEngine:
             "cancelled": self._cancelled,
             "phases": _phases(body),
             "clocks": dict.fromkeys(("cycle_counter_ns", "monotonic_raw_ns"), _clocked_ns(body)),
+            "worker_pause_max_ns": 20_000,
             "directions": directions,
             "ports": {side: self._port_facts(body) for side in ("left", "right")},
             "connections": {"count": self._count, "established": self._established}

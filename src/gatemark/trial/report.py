@@ -213,6 +213,8 @@ class TrialReport(Facts):
     cancelled: bool
     phases: tuple[PhaseTime, ...]
     clocks: ClockFacts
+    worker_pause_max_ns: int
+    """Longest time for which a worker of the engine did nothing although frames were due or had arrived."""
     directions: tuple[DirectionResult, ...]
     """Forward, then reverse; the absent direction of a unidirectional trial is left out."""
     ports: Mapping[str, PortFacts]

@@ -42,7 +42,7 @@ class ValidityPolicy:
     """What the campaign file allows the Tester."""
 
     lateness_max_ns: int
-    """No burst may be sent later than this after its planned time."""
+    """No burst may be sent later than this after its planned time, and no frame may wait longer to be received."""
 
 
 class Validity(Facts):
@@ -76,6 +76,11 @@ def judge_validity(
     for direction in given_up or report.directions:  # one that gives up ends the others, through no fault of theirs
         reasons += _sending_problems(direction, policy, step)
     reasons += _clock_problems(report.clocks)
+    if not given_up and report.worker_pause_max_ns > policy.lateness_max_ns:
+        reasons.append(
+            f"a worker was held up for {format_duration_ns(report.worker_pause_max_ns)} while frames waited for it,"
+            f" {format_duration_ns(policy.lateness_max_ns)} is allowed"
+        )
     for side, port in report.ports.items():
         reasons += _port_problems(side, port, _arrivals(report, side))
     reasons += [
