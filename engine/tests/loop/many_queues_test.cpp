@@ -77,10 +77,18 @@ const Traffic& traffic() {
     return all;
 }
 
-/// The receivers of all queues of one port, and what they share.
+/// Memory that is taken once: it is large, and the thread sanitizer pays for each new page.
+std::array<record::DelayWindow, 2>& windows_of(record::Receivers kind) {
+    static std::array<std::array<record::DelayWindow, 2>, 2> windows;
+    return windows[kind == record::Receivers::one ? 0 : 1];
+}
+
+/// The receivers of all queues of one port, and what they share. One of one queue and one of
+/// several may be in use at a time.
 class Receivers {
 public:
-    Receivers(std::size_t queues, std::uint64_t senders) : queues_(queues) {
+    Receivers(std::size_t queues, std::uint64_t senders)
+        : queues_(queues), windows_{windows_of(queues == 1 ? record::Receivers::one : record::Receivers::many)} {
         const auto kind = queues == 1 ? record::Receivers::one : record::Receivers::many;
         arrivals_.reset(frame_count, kind);
         tags_.reset({.first = 100, .frames = frame_count, .count = 250});
@@ -133,7 +141,7 @@ private:
     std::vector<StampedQueue> queues_;
     record::ArrivalBitmap arrivals_;
     record::TaggedDelays tags_;
-    std::array<record::DelayWindow, 2> windows_;
+    std::array<record::DelayWindow, 2>& windows_;
     NeighborMailbox mailbox_;
     std::vector<std::unique_ptr<Receiver<StampedQueue>>> receivers_;
 };
