@@ -5,7 +5,7 @@ BUILD  := build/release
 PYTHON := .venv/bin/python
 SHELL  := /bin/bash
 
-.PHONY: demo test quick setup build check format bench fuzz clean help
+.PHONY: demo test endure quick setup build check format bench fuzz clean help
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -15,6 +15,9 @@ demo: build ## measure stateful NAT64 and NAT44, routers and SIIT of this very m
 
 test: build ## format, lint, types, unit, property, golden, contract and system tests
 	scripts/check
+
+endure: build ## the long versions of tests, as root: kills, faults of disk and engine, fuzz; hours
+	.venv/bin/pytest -q -m endure --endure tests
 
 quick: build ## format, lint, types and unit tests of what changed against HEAD, below a minute
 	@scripts/quick

@@ -93,8 +93,8 @@ def measure(
         bed, complete = prepare(loaded, used)
         folder = ResultFolder.create(folder_path)
         with folder.locked():
-            folder.write_text("campaign.toml", text)
             folder.write_json("campaign.json", {"file": None if file is None else str(file), **_resolved(complete)})
+            folder.write_text("campaign.toml", text)  # makes it the folder of a campaign, which can be resumed
             try:
                 return _measure_in(folder, complete, bed, used, (on_event, on_plan), resumed=False)
             except (ConfigError, TestBedError):
@@ -283,8 +283,8 @@ def _store(folder: ResultFolder, session: _Session, results: list[RunResult]) ->
         clock=clock_of(record),
         self_test=self_test_of(folder),
     )
-    folder.write_text("result.json", document.to_text())
     folder.write_text("result.csv", to_csv(document.rows()))
+    folder.write_text("result.json", document.to_text())  # says that the campaign is complete, so it comes last
     write_report([part_of(folder, rows)], folder.report_file)
     return document
 

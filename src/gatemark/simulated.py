@@ -20,6 +20,7 @@ from gatemark.dut.base import CpuTimes, GatewayDescription, HostReading, ThreadT
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.client import Engine
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
+from gatemark.results.store import writing
 from gatemark.tester import Equipment
 
 
@@ -144,7 +145,8 @@ def simulated_equipment(
     @contextlib.contextmanager
     def start(_netns: str | None, log: Path | None) -> Iterator[Engine]:
         if log is not None:
-            log.write_text("simulated engine\n", encoding="utf-8")
+            with writing(log.parent):
+                log.write_text("simulated engine\n", encoding="utf-8")
         yield SimulatedEngine(device, gateway=gateway)
 
     return Equipment(open_testbed=open_bed, start_engine=start, engine_sha256=lambda: "simulated")

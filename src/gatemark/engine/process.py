@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from gatemark.engine.client import EngineClient
-from gatemark.errors import EngineError
+from gatemark.errors import EngineError, ResultError
 from gatemark.programs import find_program
 
 CLOSE_S = 5.0
@@ -35,7 +35,7 @@ class EngineProcess:
     """The engine as a child in a process group of its own, so that Ctrl-C in the terminal does not reach it."""
 
     def __init__(self, command: Sequence[str], *, log: Path | None) -> None:
-        self._log: IO[bytes] = log.open("ab") if log is not None else tempfile.TemporaryFile()  # noqa: SIM115
+        self._log = _open_log(log)
         self._log_path = log
         self._tail = ""
         self._lines: deque[str] = deque()
@@ -135,6 +135,17 @@ class EngineProcess:
         except OSError:
             return ""
         return "\n".join("  " + line for line in text.decode("utf-8", "replace").splitlines()[-LOG_TAIL_LINES:])
+
+
+def _open_log(log: Path | None) -> IO[bytes]:
+    try:
+        return log.open("ab") if log is not None else tempfile.TemporaryFile()
+    except OSError as error:
+        raise ResultError(
+            what=f"the engine's log cannot be written ({error.strerror or error})",
+            where=str(log or tempfile.gettempdir()),
+            fix="make room or correct the permissions, then start again or continue with --resume",
+        ) from error
 
 
 def start_engine(*, netns: str | None = None, log: Path | None = None, executable: Path | None = None) -> EngineClient:

@@ -165,6 +165,9 @@ class ResultFolder:
                     where=str(self.path),
                     fix="wait until it ends, or name another folder with --output",
                 ) from error
+            for torn in self.path.glob(".*.new"):  # of a process that was killed while it wrote
+                with contextlib.suppress(OSError):
+                    torn.unlink(missing_ok=True)
             yield
 
     def write_bad_frames(self, trial_number: int, kept: Mapping[tuple[str, str], list[bytes]]) -> list[Path]:

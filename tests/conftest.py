@@ -1,0 +1,32 @@
+"""Long versions of tests: `make endure` runs those that have one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+
+ENDURE_SECONDS_MAX = 6 * 3600
+ENDURE_EXAMPLES = 20_000
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--endure", action="store_true", help="run the long version of the tests that have one")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "endure: has a long version, which `make endure` runs")
+    settings.register_profile("endure", max_examples=ENDURE_EXAMPLES, deadline=None)
+    if config.getoption("--endure"):
+        settings.load_profile("endure")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--endure"):
+        for item in items:
+            item.add_marker(pytest.mark.timeout(ENDURE_SECONDS_MAX))
+
+
+@pytest.fixture
+def endures(request: pytest.FixtureRequest) -> bool:
+    """Whether the long version of a test is wanted."""
+    return bool(request.config.getoption("--endure"))

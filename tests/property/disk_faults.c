@@ -1,0 +1,85 @@
+/* Preloaded before the C library: the n-th call that changes a file below a folder fails, once or from then on.
+ *
+ * Counted are open for writing, write, fsync, ftruncate, rename, unlink, mkdir and rmdir.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static char folder[4096];
+static long fails_at = 0, calls = 0;
+static int error_number = 0, stays = 0;
+static char failed_call[4400];
+
+void fault_arm(const char *below, long at, int number, int from_then_on) {
+  snprintf(folder, sizeof folder, "%s", below);
+  fails_at = at, error_number = number, stays = from_then_on, calls = 0, failed_call[0] = 0;
+}
+
+long fault_calls(void) { return calls; }
+
+const char *fault_failed_call(void) { return failed_call; }
+
+static int fails(const char *call, const char *path) {
+  if (folder[0] == 0 || path == NULL || strncmp(path, folder, strlen(folder)) != 0) return 0;
+  ++calls;
+  if (fails_at == 0 || calls < fails_at || (calls > fails_at && !stays)) return 0;
+  if (failed_call[0] == 0) snprintf(failed_call, sizeof failed_call, "%s %s", call, path);
+  errno = error_number;
+  return 1;
+}
+
+static int fails_on(const char *call, int file) {
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length < 0) return 0;
+  path[length] = 0;
+  return fails(call, path);
+}
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+static int open_checked(int (*real)(const char *, int, ...), const char *path, int flags, mode_t mode) {
+  if ((flags & O_ACCMODE) != O_RDONLY && fails("open", path)) return -1;
+  return real(path, flags, mode);
+}
+
+int open(const char *path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = va_arg(rest, mode_t);
+  va_end(rest);
+  return open_checked(REAL(open), path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = va_arg(rest, mode_t);
+  va_end(rest);
+  return open_checked(REAL(open64), path, flags, mode);
+}
+
+ssize_t write(int file, const void *octets, size_t count) {
+  if (!fails_on("write", file)) return REAL(write)(file, octets, count);
+  const int number = errno;
+  if (number == ENOSPC && count > 1) REAL(write)(file, octets, count / 2); /* a disk that fills up takes a part of it */
+  errno = number;
+  return -1;
+}
+
+int fsync(int file) { return fails_on("fsync", file) ? -1 : REAL(fsync)(file); }
+int ftruncate(int file, off_t length) { return fails_on("ftruncate", file) ? -1 : REAL(ftruncate)(file, length); }
+int ftruncate64(int file, off64_t length) { return fails_on("ftruncate", file) ? -1 : REAL(ftruncate64)(file, length); }
+int rename(const char *from, const char *to) { return fails("rename", to) ? -1 : REAL(rename)(from, to); }
+int unlink(const char *path) { return fails("unlink", path) ? -1 : REAL(unlink)(path); }
+int mkdir(const char *path, mode_t mode) { return fails("mkdir", path) ? -1 : REAL(mkdir)(path, mode); }
+int rmdir(const char *path) { return fails("rmdir", path) ? -1 : REAL(rmdir)(path); }

@@ -1,0 +1,122 @@
+"""A journal with flipped bits or swapped, doubled or lost lines: refused by its line, or the result is the same."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.plan import make_plan
+from gatemark.campaign.runner import run_campaign
+from gatemark.config.model import Campaign
+from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
+from gatemark.errors import ResultError
+from gatemark.results.run import RunResult
+
+DEVICE = SimulatedDevice(capacity_forward=61_000, noise=0.05, hiccup_every=5)
+
+
+@cache
+def campaign() -> Campaign:
+    document: dict[str, Any] = {
+        "gateway": {"technology": "router44"},
+        "testbed": {"kind": "loopback"},
+        "left": {"ipv4": {"address": "198.18.0.2"}},
+        "right": {"ipv4": {"address": "198.19.0.2"}},
+        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+        "trial": {"duration": "1s"},
+        "validity": {"retries": 1},
+        "throughput": {"maximum": "100k", "minimum": 100, "resolution": "10k"},
+        "repetitions": 2,
+    }
+    loaded = campaign_from_dict(document)
+    loaded.check_complete()
+    return loaded
+
+
+def measure(path: Path) -> tuple[RunResult, ...]:
+    with Journal(path) as journal:
+        return run_campaign(campaign(), make_plan(campaign()), SimulatedEngine(DEVICE), journal)
+
+
+@cache
+def whole() -> tuple[bytes, tuple[RunResult, ...]]:
+    """An undisturbed campaign: its journal and its results."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trials.jsonl"
+        results = measure(path)
+        return path.read_bytes(), results
+
+
+def lines() -> list[bytes]:
+    return whole()[0].splitlines(keepends=True)
+
+
+def assert_refused_or_same(content: bytes) -> None:
+    """Resume from a damaged journal."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trials.jsonl"
+        path.write_bytes(content)
+        outcome: tuple[RunResult, ...] | ResultError
+        try:
+            outcome = measure(path)
+        except ResultError as error:
+            outcome = error
+        if isinstance(outcome, ResultError):
+            assert re.search(r"line \d+: |trial \d+ ", outcome.what), outcome.what
+            assert outcome.fix
+        else:
+            assert outcome == whole()[1]
+
+
+numbers = st.integers(0, 10**9)
+
+
+@pytest.mark.endure
+@settings(deadline=None)
+@given(places=st.lists(st.tuples(numbers, st.integers(0, 7)), min_size=1, max_size=4))
+def test_flipped_bits(places: list[tuple[int, int]]) -> None:
+    content = bytearray(whole()[0])
+    for place, bit in places:
+        content[place % len(content)] ^= 1 << bit
+    assert_refused_or_same(bytes(content))
+
+
+@pytest.mark.endure
+@settings(deadline=None)
+@given(first=numbers, second=numbers)
+def test_swapped_lines(first: int, second: int) -> None:
+    content = lines()
+    first, second = first % len(content), second % len(content)
+    content[first], content[second] = content[second], content[first]
+    assert_refused_or_same(b"".join(content))
+
+
+@pytest.mark.endure
+@settings(deadline=None)
+@given(taken=st.lists(numbers, max_size=2 * 16))
+def test_any_choice_of_lines(taken: list[int]) -> None:
+    """Lines that are missing at the end are made again; any other choice is refused."""
+    content = lines()
+    chosen = [place % len(content) for place in taken]
+    assert_refused_or_same(b"".join(content[place] for place in chosen))
+
+
+@pytest.mark.endure
+def test_every_single_bit_of_a_line_is_refused(tmp_path: Path, endures: bool) -> None:
+    """No bit of a line is without its check; the short version takes every eleventh."""
+    line, path = lines()[0], tmp_path / "trials.jsonl"
+    for bit in range(0, 8 * (len(line) - 1), 1 if endures else 11):  # the last octet is the end of the line
+        damaged = bytearray(line)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with pytest.raises(ResultError, match=r"line 1: "):
+            read_journal(path)
