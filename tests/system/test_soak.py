@@ -1,7 +1,7 @@
 """Very many trials in one engine: every count stays exact, and memory, descriptors and threads stay as they are.
 
 Trial numbers go round after 4096 trials and generations of the state table after 256, so stragglers and entries of
-trials long past must not come back. `GATEMARK_SOAK_TRIALS` makes it longer; `make endure` makes 10,000.
+trials long past must not come back.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from gatemark.trial.validity import ValidityPolicy, judge_validity
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
 
-TRIALS = int(os.environ.get("GATEMARK_SOAK_TRIALS", "600"))
-"""Trials of the engine; half of them begin a generation."""
+TRIALS, TRIALS_ENDURED = 600, 10_000
+"""Of the engine; half of them begin a generation."""
 LOOK_EVERY = 100
 FIRST_NUMBER = 4096 - 100
 """Trial numbers begin a little before they go round."""
@@ -38,7 +38,7 @@ CONNECTIONS = 64
 RATE = 100_000
 MEMORY_GROWTH_MAX = 256 * 1024
 """Of the resident memory, in bytes, once the first trials have been made: what an allocator may do by itself."""
-STOPPED_S = 1.0
+STOPPED_S, STOPPED_ENDURED_S = 1.0, 10.0
 
 
 def campaign(technology: str) -> Campaign:
@@ -118,10 +118,12 @@ def process() -> Iterator[tuple[EngineClient, int]]:
         yield engine, child.pid
 
 
-def test_counts_stay_exact_and_nothing_grows(process: tuple[EngineClient, int]) -> None:
+@pytest.mark.endure
+def test_counts_stay_exact_and_nothing_grows(process: tuple[EngineClient, int], endures: bool) -> None:
     engine, pid = process
     looks: list[Holdings] = []
-    for number, (body, frames) in enumerate(itertools.islice(requests(), TRIALS), start=1):
+    trials = TRIALS_ENDURED if endures else TRIALS
+    for number, (body, frames) in enumerate(itertools.islice(requests(), trials), start=1):
         assert_exact(made(engine, body), frames)
         if number % LOOK_EVERY == 0:
             looks.append(Holdings.of(pid))
@@ -130,13 +132,15 @@ def test_counts_stay_exact_and_nothing_grows(process: tuple[EngineClient, int]) 
     assert max(look.resident_bytes for look in later) - first.resident_bytes <= MEMORY_GROWTH_MAX, looks
 
 
-def test_an_engine_that_was_stopped_makes_the_trial_invalid(process: tuple[EngineClient, int]) -> None:
+@pytest.mark.endure
+def test_an_engine_that_was_stopped_makes_the_trial_invalid(process: tuple[EngineClient, int], endures: bool) -> None:
     """And only that trial: the next one is exact again."""
     engine, pid = process
     (cell,) = cells_of(ROUTED)
     body = trial_request(ROUTED, cell, frames_per_second=1000, duration_ns=500_000_000, trial_number=1)
     stop = threading.Timer(0.2, os.kill, (pid, signal.SIGSTOP))
-    go_on = threading.Timer(0.2 + STOPPED_S, os.kill, (pid, signal.SIGCONT))
+    stopped_s = STOPPED_ENDURED_S if endures else STOPPED_S
+    go_on = threading.Timer(0.2 + stopped_s, os.kill, (pid, signal.SIGCONT))
     stop.start()
     go_on.start()
     stopped = made(engine, body)
