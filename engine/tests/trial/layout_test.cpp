@@ -94,7 +94,7 @@ TEST(Layout, EveryTaskHasOnePlaceAndTheWorkIsEvenInEveryDirection) {
                 }
                 EXPECT_EQ(all.size(), 2 * (left + right));
                 std::ranges::sort(all);
-                EXPECT_EQ(std::ranges::unique(all).begin(), all.end());
+                EXPECT_EQ(std::unique(all.begin(), all.end()), all.end());
                 EXPECT_LE(unevenness(layout, group, [](const TaskPlace&) { return true; }), 1U);
                 EXPECT_LE(unevenness(layout, group, forward), 1U);
                 EXPECT_LE(unevenness(layout, group, std::not_fn(forward)), 1U);
