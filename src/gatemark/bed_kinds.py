@@ -71,7 +71,7 @@ _ROWS = (
         made_ports=("af_packet", "af_xdp"),
         default_port="af_packet",
         no_line_rate="virtual Ethernet pairs have no line rate",
-        programs=("ip", "ethtool", "taskset", "setpriv"),
+        programs=("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter"),
     ),
     BedKind(
         name="ports",

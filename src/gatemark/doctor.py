@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gatemark.bed_kinds import BED_KINDS, bed_kinds_where
 from gatemark.campaign.tester_memory import available_bytes, most_connections, table_bytes
-from gatemark.dut import naming
+from gatemark.dut.cleanup import find_leftovers
 from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
 from gatemark.dut.isolation import isolate
 from gatemark.dut.port_name import NET_FOLDER, parse_port
@@ -356,11 +356,11 @@ def check_neighbour_tables(campaign: Campaign | None) -> Iterator[Finding]:
 
 
 def check_leftovers(campaign: Campaign | None) -> Iterator[Finding]:
-    """Test beds of processes that no longer live."""
-    stale = sorted(name.stem for name in naming.leftovers())
-    if stale:
-        remedy = "nothing: the next start with a netns test bed removes them"
-        yield Finding(check="leftovers", status="warning", observed=", ".join(stale), remedy=remedy)
+    """Test beds and settings of processes that no longer live."""
+    left = find_leftovers()
+    if left:
+        remedy = "gatemark cleanup; the next start with a netns test bed removes it as well"
+        yield Finding(check="leftovers", status="warning", observed=str(left).replace("\n", "; "), remedy=remedy)
 
 
 def _sides(campaign: Campaign | None) -> tuple[SideModel | None, SideModel | None]:

@@ -10,12 +10,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from machine import gatemark
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
@@ -29,7 +32,11 @@ from gatemark.errors import Interrupted, TestBedError
 
 PROBE = Path(__file__).with_name("packet_probe.py")
 PREFIX = "2001:2:0:6400::"
-MISSING = [tool for tool in ("ip", "ethtool", "taskset", "setpriv", "tayga") if shutil.which(tool) is None]
+MISSING = [
+    tool
+    for tool in ("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter", "tayga")
+    if shutil.which(tool) is None
+]
 if os.geteuid() != 0:
     MISSING.insert(0, "root")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"network namespaces with gateways need {', '.join(MISSING)}")
@@ -198,8 +205,7 @@ def softnet_processed() -> dict[int, int]:
 
 def test_daemon_is_pinned_to_the_gateways_cpus(beds: dict[str, NetnsTestBed]) -> None:
     bed = beds["tayga-siit64"]
-    pids = subprocess.run(["ip", "netns", "pids", bed.gateway_namespace], capture_output=True, text=True, check=True)
-    assert [sorted(os.sched_getaffinity(int(pid))) for pid in pids.stdout.split()] == [bed.gateway_cores]
+    assert [sorted(os.sched_getaffinity(pid)) for pid in translators(bed)] == [bed.gateway_cores]
 
 
 def test_own_drops_and_gateway_drops_start_at_zero(beds: dict[str, NetnsTestBed]) -> None:
@@ -234,6 +240,12 @@ def test_drops_are_those_that_the_kernel_tells(beds: dict[str, NetnsTestBed]) ->
     dropped = {link["ifname"]: link["stats64"]["tx"]["dropped"] for link in json.loads(shown.stdout)}
     after = bed.own_drops()
     assert after["tester-left queue full"] == dropped[gateway] == before["tester-left queue full"] + 5
+
+
+def translators(bed: NetnsTestBed) -> list[int]:
+    """Return the daemons of the gateway; there are other processes that keep its namespaces open and wait for them."""
+    inside = naming.processes_in(bed.gateway_namespace)
+    return [pid for pid in inside if Path(f"/proc/{pid}/comm").read_text().strip() == "tayga"]
 
 
 def left_behind(bed: NetnsTestBed) -> list[str]:
@@ -293,10 +305,8 @@ def test_a_daemon_that_ends_is_told_with_its_output(tmp_path: Path) -> None:
 def test_gateway_that_dies_is_noticed(beds: dict[str, NetnsTestBed]) -> None:
     with new_bed("tayga-siit64") as bed:
         bed.check()
-        pids = subprocess.run(
-            ["ip", "netns", "pids", bed.gateway_namespace], capture_output=True, text=True, check=True
-        )
-        os.kill(int(pids.stdout.split()[0]), signal.SIGKILL)
+        (translator,) = translators(bed)
+        os.kill(translator, signal.SIGKILL)
         time.sleep(0.1)
         with pytest.raises(TestBedError, match="ended with status -9"):
             bed.check()
@@ -363,6 +373,127 @@ def test_a_killed_owner_leaves_what_the_next_start_removes() -> None:
             assert name not in naming.leftovers()
         assert not (naming.NETNS_FOLDER / name.tester_namespace).exists()
         assert not name.folder.exists()
+
+
+def everything_of_ours() -> list[str]:
+    """All that gatemark may leave on a machine, by name."""
+    spaces = [entry for entry in os.listdir(naming.NETNS_FOLDER) if entry.startswith("gatemark-")]
+    folders = os.listdir(naming.ROOT_FOLDER) if naming.ROOT_FOLDER.exists() else []
+    return sorted([*spaces, *folders])
+
+
+def test_cleanup_lists_what_is_left_and_removes_it() -> None:
+    before = everything_of_ours()
+    with owner_of_a_bed() as (owner, name):
+        assert run_json("cleanup")["left"] == {"beds": [], "settings": []}
+        owner.kill()
+        owner.wait()
+        (left,) = run_json("cleanup", "--dry-run")["left"]["beds"]
+        assert left["name"] == name.stem
+        assert left["namespaces"] == [name.gateway_namespace, name.tester_namespace]
+        assert left["processes"] == []  # the enclosure of the gateway ended with its owner
+        assert left["folder"] == str(name.folder)
+        done = gatemark("cleanup")
+        assert (done.status, done.output.splitlines()[-1]) == (0, "all of it is removed, settings are as before")
+        assert f"namespace {name.tester_namespace}" in done.output
+        assert run_json("cleanup") == {key: {"beds": [], "settings": []} for key in ("left", "stays")}
+    assert everything_of_ours() == before
+
+
+def run_json(*arguments: str) -> dict[str, Any]:
+    document: dict[str, Any] = gatemark(*arguments, "--json").document
+    return document
+
+
+def test_an_owner_in_another_pid_namespace_is_left_alone() -> None:
+    """It has no process number here that its name could be compared with: only its lock says that it lives."""
+    inside = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    with subprocess.Popen([*inside, sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        name = naming.parse_name(owner.stdout.readline().strip())
+        try:
+            assert name is not None
+            assert naming.start_ticks(name.pid) != name.start_ticks
+            assert name not in naming.leftovers()
+            with new_bed("linux-router4"):
+                assert (naming.NETNS_FOLDER / name.gateway_namespace).exists()
+        finally:
+            owner.kill()
+    await_that(lambda: name in naming.leftovers())
+    naming.remove_leftovers()
+    assert name.stem not in " ".join(everything_of_ours())
+
+
+def test_commands_see_no_process_and_no_mount_but_their_own(tmp_path: Path) -> None:
+    outside = subprocess.Popen(["sleep", "618"])
+    commands = [
+        "mkdir {dir}/disk && mount -t tmpfs none {dir}/disk && touch {dir}/disk/file",
+        "test -e {dir}/disk/file",  # later commands see it
+        "! pkill -x sleep --newest -f 'sleep 618'",
+        'test "$(pwd)" = {dir}',
+    ]
+    try:
+        with new_bed(variant(tmp_path, setup=commands)) as bed:
+            name = naming.parse_name(bed.namespace)
+            assert name is not None
+            assert not (name.folder / "disk" / "file").exists()
+            assert outside.poll() is None
+        assert left_behind(bed) == []
+    finally:
+        outside.kill()
+        outside.wait()
+
+
+def test_a_daemon_is_asked_to_end_and_its_children_end_as_well(tmp_path: Path) -> None:
+    script = f"trap 'echo asked > {tmp_path}/asked; exit 0' TERM; setsid sleep 617 & while :; do sleep 0.1; done"
+    with new_bed(variant(tmp_path, start=[f"sh -c '{script.replace(chr(39), chr(34))}'"])):
+        await_that(lambda: "sleep\x00617" in all_commands())
+    assert (tmp_path / "asked").read_text() == "asked\n"
+    assert "sleep\x00617" not in all_commands()
+
+
+def await_that(holds: Callable[[], bool]) -> None:
+    """Wait until another process has done its part."""
+    until = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def all_commands() -> str:
+    return "\n".join(path.read_text(errors="replace") for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
+
+
+@pytest.mark.parametrize("recipe", ["tayga-siit64"])
+def test_the_folder_for_temporary_files_may_have_spaces(
+    recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "with some spaces; and 'more'"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert tempfile.gettempdir() == str(folder)
+    with new_bed(recipe) as bed:
+        bed.check()
+    assert left_behind(bed) == []
+    assert list(folder.iterdir()) == []
+
+
+def test_on_a_full_run_folder_nothing_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = tmp_path / "run"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "gm-g-run", disk], check=True)
+    try:
+        monkeypatch.setattr(naming, "ROOT_FOLDER", disk / "gatemark")
+        with (disk / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+            while True:
+                filler.write(bytes(4096))
+        bed = new_bed("tayga-siit64")
+        with pytest.raises(TestBedError, match="No space left on device"), bed:
+            pass
+        assert left_behind(bed) == []
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 def test_a_living_owner_is_left_alone() -> None:

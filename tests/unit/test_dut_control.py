@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -148,7 +151,9 @@ def test_a_gateway_that_nothing_starts_cannot_be_restarted(tmp_path: Path) -> No
 def sysctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A setting of a machine made of a file."""
     monkeypatch.setattr(machine, "SYSCTL_FOLDER", tmp_path)
-    monkeypatch.setattr(machine, "STATE_FILE", tmp_path / "state.json")
+    monkeypatch.setattr(naming, "ROOT_FOLDER", tmp_path / "run")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(machine, "STATE_FILE", naming.run_folder() / "settings.json")
     path = tmp_path / SETTING.replace(".", "/")
     path.parent.mkdir(parents=True)
     path.write_text("262144\n")
@@ -156,38 +161,124 @@ def sysctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_settings_of_the_machine_are_shared_and_written_back(sysctl: Path) -> None:
-    first, second, third = naming.new_name(), naming.new_name(), naming.new_name()
-    machine.hold(first, {SETTING: "1000"})
-    machine.hold(second, {SETTING: "1000"})
-    machine.hold(second, {SETTING: "1000"})
-    with pytest.raises(TestBedError, match="is 1000 for another test bed"):
-        machine.hold(third, {SETTING: "2000"})
-    machine.release(first)
-    assert sysctl.read_text() == "1000"
-    machine.release(second)
-    machine.release(third)
-    assert sysctl.read_text() == "262144"
-    assert machine.STATE_FILE.read_text() == ""
+    with naming.claimed() as first, naming.claimed() as second, naming.claimed() as third:
+        machine.hold(first, {SETTING: "1000"})
+        machine.hold(second, {SETTING: "1000"})
+        machine.hold(second, {SETTING: "1000"})
+        with pytest.raises(TestBedError, match="is 1000 for another test bed"):
+            machine.hold(third, {SETTING: "2000"})
+        machine.release(first)
+        assert sysctl.read_text() == "1000"
+        machine.release(second)
+        machine.release(third)
+        assert sysctl.read_text() == "262144"
+        assert not machine.STATE_FILE.exists()
 
 
-def test_a_dead_process_holds_nothing(sysctl: Path) -> None:
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    ticks = naming.start_ticks(child.pid)
-    assert ticks is not None
-    machine.hold(naming.BedName(pid=child.pid, start_ticks=ticks, number=0), {SETTING: "1000"})
-    machine.release_leftovers()
-    assert sysctl.read_text() == "1000"
-    child.communicate(b"\n")
-    own = naming.new_name()
-    machine.hold(own, {SETTING: "2000"})
-    assert sysctl.read_text() == "2000"
-    machine.release(own)
-    assert sysctl.read_text() == "262144"
+OWNER = """
+import sys
+from pathlib import Path
+from gatemark.dut import naming
+naming.ROOT_FOLDER = Path(sys.argv[1])
+claim = naming.Claim(naming.new_name())
+print(claim.name.stem, flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def another_owner() -> Iterator[tuple[subprocess.Popen[str], naming.BedName]]:
+    """Another process that owns a test bed; its name."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(naming.ROOT_FOLDER)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as owner:
+        assert owner.stdout is not None
+        name = naming.parse_name(owner.stdout.readline().strip())
+        assert name is not None
+        try:
+            yield owner, name
+        finally:
+            owner.kill()
+
+
+def test_a_killed_process_holds_nothing(sysctl: Path) -> None:
+    with another_owner() as (owner, name):
+        machine.hold(name, {SETTING: "1000"})
+        machine.release_leftovers()
+        assert sysctl.read_text() == "1000"
+        assert machine.leftovers() == {}
+        owner.kill()
+        owner.wait()
+        assert machine.leftovers() == {SETTING: {"before": "262144", "now": "1000"}}
+        with naming.claimed() as own:
+            machine.hold(own, {SETTING: "2000"})
+            assert sysctl.read_text() == "2000"
+            machine.release(own)
+        assert sysctl.read_text() == "262144"
+
+
+def test_ownership_is_a_lock_and_no_process_number(sysctl: Path) -> None:
+    """A process of another PID namespace has no number here, and a dead one may have that of a living one."""
+    with another_owner() as (owner, name):
+        assert naming.is_owned(name)
+        owner.kill()
+        owner.wait()
+        assert not naming.is_owned(name)
+    with naming.claimed() as own:
+        assert naming.is_owned(own)
+        assert own not in naming.leftovers()
+    (own.folder).mkdir()
+    (own.folder / naming.LOCK_FILE).touch()
+    assert not naming.is_owned(own)
+    assert own in naming.leftovers()
 
 
 def test_a_setting_that_the_kernel_lacks_is_named(sysctl: Path) -> None:
-    own = naming.new_name()
-    with pytest.raises(TestBedError, match="modprobe nf_conntrack"):
-        machine.hold(own, {SETTING: "1000", "net.netfilter.nosuch": "1"})
-    assert sysctl.read_text() == "262144\n"
-    assert machine.STATE_FILE.read_text() == ""
+    with naming.claimed() as own:
+        with pytest.raises(TestBedError, match="modprobe nf_conntrack"):
+            machine.hold(own, {SETTING: "1000", "net.netfilter.nosuch": "1"})
+        assert sysctl.read_text() == "262144\n"
+        assert not machine.STATE_FILE.exists()
+
+
+def test_on_a_full_disk_nothing_is_set_and_everything_is_written_back(
+    sysctl: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_path: Path, _target: Path) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with naming.claimed() as first, naming.claimed() as second:
+        machine.hold(first, {SETTING: "1000"})
+        noted = machine.STATE_FILE.read_text()
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "replace", full)
+            with pytest.raises(TestBedError, match="No space left on device"):
+                machine.hold(second, {SETTING: "1000", "net.other": "5"})
+            assert machine.STATE_FILE.read_text() == noted
+            assert sysctl.read_text() == "1000"
+            machine.release(first)
+            assert sysctl.read_text() == "262144"
+        assert sorted(path.name for path in naming.run_folder().iterdir()) == sorted(
+            [first.stem, second.stem, *([machine.STATE_FILE.name] if machine.STATE_FILE.exists() else [])]
+        )
+
+
+def test_a_setting_that_cannot_be_written_back_is_not_forgotten(sysctl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with naming.claimed() as own:
+        machine.hold(own, {SETTING: "1000"})
+        with monkeypatch.context() as patch:
+            patch.setattr(machine, "_write", _refuse)
+            machine.release(own)
+        assert sysctl.read_text() == "1000"
+        assert machine.leftovers() == {SETTING: {"before": "262144", "now": "1000"}}
+        machine.release_leftovers()
+        assert sysctl.read_text() == "262144"
+
+
+def _refuse(name: str, _value: str) -> NoReturn:
+    raise TestBedError(what="cannot be set", where=name, fix="")

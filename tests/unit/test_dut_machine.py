@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from gatemark.dut import machine
+from gatemark.dut import machine, naming
 
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand in for /proc/sys and for the file that says who holds what."""
     monkeypatch.setattr(machine, "SYSCTL_FOLDER", tmp_path / "sys")
-    monkeypatch.setattr(machine, "STATE_FILE", tmp_path / "state.json")
+    monkeypatch.setattr(naming, "ROOT_FOLDER", tmp_path / "run")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(machine, "STATE_FILE", naming.run_folder() / "settings.json")
     (tmp_path / "sys" / "kernel").mkdir(parents=True)
     return tmp_path / "sys" / "kernel" / "sched_rt_runtime_us"
 

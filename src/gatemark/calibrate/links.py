@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from gatemark.calibrate.base import PortNames
+from gatemark.dut import naming
 from gatemark.dut.base import HostReading
 from gatemark.dut.gateway_host import GatewayHost
 from gatemark.dut.ports import PortsTestBed
@@ -49,16 +49,15 @@ class Links:
 def open_links(kind: PortKind, cores: CorePlan) -> Iterator[Links]:
     """Make the links; nothing of them stays behind, even after an error."""
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatemark-")))
         if kind == "memif":
-            yield _memif(folder)
+            yield _memif(stack.enter_context(naming.claimed()).folder)
             return
         left, right = ((End(owner="gm", side=side), End(owner="gw", side=side)) for side in ("left", "right"))
         pairs = stack.enter_context(VethPairs([left, right], mtu=MTU, cores=cores, delivers_apart=False))
         names = [f"af_packet:{pairs.interface(end)}" for end in (*left, *right)]
         yield Links(
             ports=PortNames(tester_left=names[0], gateway_left=names[1], tester_right=names[2], gateway_right=names[3]),
-            folder=folder,
+            folder=pairs.name.folder,
             tester_namespace=pairs.namespace(left[0]),
             gateway_namespace=pairs.namespace(left[1]),
             pairs=pairs,

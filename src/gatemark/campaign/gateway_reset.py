@@ -21,9 +21,8 @@ class GatewayReset:
     """One reset, made at the first progress record of the engine that shows that it is due.
 
     It is made in the thread that reads those records: the engine is a separate process and keeps sending, and its
-    records wait in the pipe. A separate thread would end the daemons that a test bed starts in it: they die with the
-    thread that started them (PR_SET_PDEATHSIG). So the reset may begin late, by at most the time between two progress
-    records; when it began is recorded.
+    records wait in the pipe. So the reset may begin late, by at most the time between two progress records; when it
+    began is recorded.
     """
 
     def __init__(self, gateway: Resettable | None, after_ns: int) -> None:

@@ -25,6 +25,7 @@ COMMANDS = {
     "selftest": "find out what the Tester alone can do, its ports joined",
     "calibrate": "measure a gateway whose true values are known",
     "doctor": "check machine, ports and the path through the gateway",
+    "cleanup": "remove what a killed gatemark left on this machine",
     "report": "make the report of a result folder again",
     "schema": "print the JSON Schema of the campaign file",
 }

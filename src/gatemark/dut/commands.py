@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 
@@ -18,6 +21,9 @@ DEBIAN_PACKAGES: Mapping[str, str] = {
     "tayga": "tayga",
     "taskset": "util-linux",
     "setpriv": "util-linux",
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "env": "coreutils",
     "sh": "dash",
 }
 """Debian package of each program that test beds and built-in recipes use."""
@@ -48,9 +54,7 @@ def require_program(program: str, package: str | None = None) -> str:
 def run_command(command: Sequence[str], *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
     """Run `command` and return its standard output; raise TestBedError if it cannot run, fails or hangs."""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=seconds_max, check=False, stdin=subprocess.DEVNULL
-        )
+        done = _finished(command, seconds_max)
     except FileNotFoundError:
         require_program(command[0])
         raise
@@ -73,9 +77,32 @@ def run_command(command: Sequence[str], *, where: str, fix: str = "", seconds_ma
 def try_command(command: Sequence[str]) -> str | None:
     """Run `command` and return its standard output, or None if it could not run or failed: for removal and reading."""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=COMMAND_SECONDS_MAX, check=False, stdin=subprocess.DEVNULL
-        )
+        done = _finished(command, COMMAND_SECONDS_MAX)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def _finished(command: Sequence[str], seconds_max: float) -> subprocess.CompletedProcess[str]:
+    """Run `command` in a process group of its own; kill all of the group if it takes too long or we are stopped.
+
+    Octets that are no UTF-8 are replaced: a command may print whatever it likes.
+    """
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=seconds_max)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+    return subprocess.CompletedProcess(list(command), process.returncode, stdout, stderr)

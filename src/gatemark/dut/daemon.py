@@ -1,16 +1,21 @@
-"""The gateway's user-space processes: started in its namespace, pinned to its cores, ended by process ID."""
+"""The gateway's user-space processes: started in its enclosure, pinned to its cores, ended by process ID."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shlex
+import signal
 import subprocess
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from gatemark.dut.naming import end_processes
+from gatemark.dut.enclosure import Enclosure, first_child
 from gatemark.errors import TestBedError
 
+END_SECONDS_MAX = 2.0
+"""How long a daemon may take to end before it is killed."""
 LOG_TAIL_CHARACTERS = 600
 """How much of a daemon's log an error shows."""
 
@@ -35,33 +40,31 @@ class Daemon:
             )
 
     def end(self) -> None:
-        """End the process and wait for it."""
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(timeout=2)
-            except subprocess.TimeoutExpired:
-                end_processes([self.process.pid])
-                self.process.kill()
-                self.process.wait()
+        """Ask the process to end, wait for it, and kill it if it does not."""
+        for number, patience_s in ((signal.SIGTERM, END_SECONDS_MAX), (signal.SIGKILL, None)):
+            if self.process.poll() is not None:
+                return
+            # What was started here only waits for the daemon, and ends as it does.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(first_child(self.process.pid) or self.process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=patience_s)
 
 
-def start_daemon(command: str, *, namespace: str, folder: Path, cores: Collection[int], number: int) -> Daemon:
-    """Start `command` in the gateway's namespace on `cores`; its output goes to a log in `folder`.
+def start_daemon(command: str, *, enclosure: Enclosure, folder: Path, cores: Collection[int], number: int) -> Daemon:
+    """Start `command` inside the gateway's enclosure on `cores`; its output goes to a log in `folder`.
 
     The process gets a session of its own, so Ctrl-C at the terminal does not stop the gateway in the middle of a trial,
-    and it dies with this process (PR_SET_PDEATHSIG), even if this process is killed.
+    and it ends with the enclosure.
     """
     log = folder / f"daemon-{number}.log"
     core_list = ",".join(str(core) for core in sorted(cores))
-    pinned = ["setpriv", "--pdeathsig", "KILL", "taskset", "--cpu-list", core_list]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            ["ip", "netns", "exec", namespace, *pinned, "sh", "-c", f"exec {command}"],
+            enclosure.command("taskset", "--cpu-list", core_list, "sh", "-c", f"exec {command}"),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            cwd=folder,
             start_new_session=True,
         )
     return Daemon(command=shlex.join(shlex.split(command)), process=process, log=log)

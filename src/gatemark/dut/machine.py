@@ -8,17 +8,17 @@ the next test bed.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from gatemark.dut import naming
 from gatemark.errors import TestBedError
 
-STATE_FILE = Path("/run/gatemark-settings.json")
-"""By setting: `before`, `value`, and the names of the test beds that are its `holders`."""
+STATE_FILE = naming.ROOT_FOLDER / "settings.json"
+"""By setting: `before`, `value`, and the names of the test beds that are its `holders`. It is written before a setting
+is changed, and replaced as a whole: on a full disk nothing is changed."""
 SYSCTL_FOLDER = Path("/proc/sys")
 
 State = dict[str, dict[str, Any]]
@@ -54,9 +54,38 @@ def hold(holder: naming.BedName, settings: Mapping[str, str]) -> None:
 
 def release(holder: naming.BedName) -> None:
     """Write back what no other test bed holds; nothing if this one holds nothing."""
-    if STATE_FILE.exists():
-        with _state() as state:
-            _release(state, {holder.stem})
+    _release_all(lambda name: name == holder.stem)
+
+
+def release_leftovers() -> None:
+    """Write back what dead processes left behind."""
+    _release_all(lambda name: not _is_alive(name))
+
+
+def leftovers() -> dict[str, dict[str, str]]:
+    """Return each setting that dead processes changed, with its value `before` and `now`."""
+    try:
+        state = _read_state()
+    except TestBedError:
+        return {str(STATE_FILE): {"before": "unknown", "now": "damaged"}}
+    return {
+        name: {"before": entry["before"], "now": _read(name)}
+        for name, entry in state.items()
+        if not any(map(_is_alive, entry["holders"])) and _path(name).exists()
+    }
+
+
+def _release_all(is_gone: Callable[[str], bool]) -> None:
+    """Write back what only holders that are gone hold.
+
+    Where the state cannot be written for lack of room, the values are back all the same: the holders that stay in the
+    file will be dead soon, and then the same values are written again.
+    """
+    if not STATE_FILE.exists():
+        return
+    with contextlib.suppress(_NoRoomError), _state() as state:
+        holders = {name for entry in state.values() for name in entry["holders"]}
+        _release(state, {name for name in holders if is_gone(name)})
 
 
 UNTHROTTLED = {"kernel.sched_rt_runtime_us": "-1"}
@@ -70,22 +99,12 @@ def unthrottled_real_time() -> Iterator[None]:
     the Tester would be late in every trial that lasts a second. The engine looks at the setting and makes its workers
     ordinary threads where they would be stopped.
     """
-    name, held = naming.new_name(), False
-    with contextlib.suppress(TestBedError, OSError):
-        hold(name, UNTHROTTLED)
-        held = True
-    try:
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(TestBedError, OSError):
+            name = stack.enter_context(naming.claimed())
+            hold(name, UNTHROTTLED)
+            stack.callback(release, name)
         yield
-    finally:
-        if held:
-            release(name)
-
-
-def release_leftovers() -> None:
-    """Write back what dead processes left behind."""
-    if STATE_FILE.exists():
-        with _state() as state:
-            _release(state, _dead_holders(state))
 
 
 def _dead_holders(state: State) -> set[str]:
@@ -93,33 +112,64 @@ def _dead_holders(state: State) -> set[str]:
 
 
 def _release(state: State, holders: set[str]) -> None:
+    """Let go of settings; one that cannot be written back stays in the state, without holders."""
     for name in list(state):
         entry = state[name]
         entry["holders"] = [holder for holder in entry["holders"] if holder not in holders]
         if not entry["holders"]:
             with contextlib.suppress(TestBedError):
-                _write(name, entry["before"])
-            del state[name]
+                if _path(name).exists():  # else its module was removed, and the setting with it
+                    _write(name, entry["before"])
+                del state[name]
+
+
+class _NoRoomError(TestBedError):
+    """The state could not be replaced; it is what it was."""
 
 
 @contextlib.contextmanager
 def _state() -> Iterator[State]:
-    """Read the file, locked against other processes, and write it again at the end."""
-    with STATE_FILE.open("a+", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        text = file.read()
-        state: State = json.loads(text) if text else {}
+    """Read the state, locked against other processes, and replace it at the end."""
+    with naming.locked():
+        state = _read_state()
         try:
             yield state
         finally:
-            file.truncate(0)
-            file.write(json.dumps(state, indent=2) + "\n" if state else "")
+            _write_state(state)
+
+
+def _read_state() -> State:
+    try:
+        text = STATE_FILE.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    try:
+        state: State = json.loads(text)
+        return {name: {key: entry[key] for key in ("before", "value", "holders")} for name, entry in state.items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise TestBedError(
+            what="is damaged, so it is not known what to write back", where=str(STATE_FILE), fix="delete it, or reboot"
+        ) from None
+
+
+def _write_state(state: State) -> None:
+    temporary = STATE_FILE.with_name(f".{STATE_FILE.name}.new")
+    try:
+        if not state:
+            return STATE_FILE.unlink(missing_ok=True)
+        try:
+            temporary.write_text(json.dumps(state, indent=2) + "\n", encoding="utf-8")
+            temporary.replace(STATE_FILE)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        problem = naming.cannot_keep(STATE_FILE, error).problems[0]
+        raise _NoRoomError(what=problem.what, where=problem.where, fix=problem.fix) from None
 
 
 def _is_alive(stem: str) -> bool:
     name = naming.parse_name(stem)
-    return name is not None and naming.start_ticks(name.pid) == name.start_ticks
+    return name is not None and naming.is_owned(name)
 
 
 def _read(name: str) -> str:

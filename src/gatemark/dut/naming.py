@@ -1,12 +1,19 @@
-"""Names of what a test bed makes, and removal of what a dead process left behind.
+"""Names of what a test bed makes, who owns it, and removal of what a dead process left behind.
 
-Each name carries the process that owns it and that process's start time, so whether a namespace or folder is a
-leftover follows from its name alone: no lock file that could be lost.
+::
+
+    /run/gatemark/                            the folder of all test beds: locked while one comes or goes
+    /run/gatemark/gatemark-PID-START-N/       the folder of one: its configuration files and logs
+    /run/gatemark/gatemark-PID-START-N/lock   locked as long as its owner lives (flock(2))
+
+The kernel lets go of a lock when its process ends, however it ends, and knows it in every PID namespace. A process
+number says nothing: an owner in another container has none here.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import os
 import re
@@ -14,16 +21,22 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from gatemark.dut.commands import try_command
+from gatemark.errors import TestBedError
 
 NETNS_FOLDER = Path("/run/netns")
 """Where iproute2 keeps named network namespaces."""
+ROOT_FOLDER = Path("/run/gatemark")
+"""Holds the folders of the test beds of root. It is empty after a reboot, as is the machine."""
 PROCESS_END_SECONDS_MAX = 2.0
 """How long a process of the gateway may take to end before it is killed."""
+
+LOCK_FILE = "lock"
+"""In the folder of a test bed."""
 
 _counter = itertools.count()
 _NAME = re.compile(r"gatemark-(?P<pid>\d+)-(?P<start>\d+)-(?P<number>\d+)(?:-tester|-gateway)?")
@@ -56,8 +69,8 @@ class BedName:
 
     @property
     def folder(self) -> Path:
-        """Temporary folder of configuration files and logs."""
-        return Path(tempfile.gettempdir()) / self.stem
+        """Folder of configuration files and logs; there is one as long as there is anything else of the test bed."""
+        return run_folder() / self.stem
 
     def interface(self, end: str, side: str) -> str:
         """Name an interface end (`gm` for the Tester's, `gw` for the gateway's); at most 15 characters."""
@@ -68,6 +81,96 @@ def new_name() -> BedName:
     """Return a name that no other test bed of this or another process has."""
     pid = os.getpid()
     return BedName(pid=pid, start_ticks=start_ticks(pid) or 0, number=next(_counter))
+
+
+def run_folder() -> Path:
+    """Return the folder that holds those of all test beds of this user."""
+    if os.geteuid() == 0:
+        return ROOT_FOLDER
+    return Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"gatemark-{os.geteuid()}"
+
+
+@contextlib.contextmanager
+def locked() -> Iterator[None]:
+    """Keep every other process from claiming, removing or changing settings meanwhile."""
+    folder = run_folder()
+    try:
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise cannot_keep(folder, error) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def cannot_keep(path: Path, error: OSError) -> TestBedError:
+    """Return the error for a state that cannot be written down, so that nothing is made."""
+    return TestBedError(
+        what=f"cannot be written ({error.strerror or error}): nothing was made that could stay behind unnoticed",
+        where=str(path),
+        fix="make room there (`df`), or correct its permissions",
+    )
+
+
+class Claim:
+    """A test bed that this process owns: its folder, locked as long as the claim or the process lives."""
+
+    def __init__(self, name: BedName) -> None:
+        """Make the folder; raise TestBedError, with nothing left behind, if that fails."""
+        self.name = name
+        self._handle = -1
+        with locked():
+            try:
+                name.folder.mkdir(mode=0o700)
+                self._handle = os.open(name.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
+            except OSError as error:
+                if not isinstance(error, FileExistsError):
+                    shutil.rmtree(name.folder, ignore_errors=True)
+                raise cannot_keep(name.folder, error) from None
+            fcntl.flock(self._handle, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        """Remove everything of the test bed, its folder last; a second call does nothing."""
+        if self._handle < 0:
+            return
+        try:
+            remove(self.name)
+        finally:
+            os.close(self._handle)
+            self._handle = -1
+
+
+@contextlib.contextmanager
+def claimed() -> Iterator[BedName]:
+    """Own a new name and its folder inside the block."""
+    claim = Claim(new_name())
+    try:
+        yield claim.name
+    finally:
+        claim.release()
+
+
+def is_owned(name: BedName) -> bool:
+    """Whether a process, in whatever PID namespace, owns a test bed.
+
+    Without a lock to ask, because somebody removed the folder, the process of its name decides.
+    """
+    try:
+        handle = os.open(name.folder / LOCK_FILE, os.O_RDONLY)
+    except FileNotFoundError:
+        return start_ticks(name.pid) == name.start_ticks
+    except OSError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def start_ticks(pid: int) -> int | None:
@@ -89,29 +192,42 @@ def parse_name(text: str) -> BedName | None:
 
 
 def leftovers() -> set[BedName]:
-    """Test beds whose owning process no longer lives."""
+    """Test beds that no process owns any more."""
     entries: list[str] = []
-    for folder in (NETNS_FOLDER, Path(tempfile.gettempdir())):
+    for folder in (NETNS_FOLDER, run_folder()):
         with contextlib.suppress(OSError):
             entries.extend(os.listdir(folder))
     names = {name for entry in entries if (name := parse_name(entry)) is not None}
-    return {name for name in names if start_ticks(name.pid) != name.start_ticks}
+    return {name for name in names if not is_owned(name)}
 
 
 def remove_leftovers() -> list[str]:
     """Remove what dead processes left behind and return the names of the test beds removed."""
-    stale = sorted(leftovers(), key=lambda name: name.stem)
-    for name in stale:
-        remove(name)
+    if not leftovers():
+        return []
+    with locked():
+        stale = sorted(leftovers(), key=lambda name: name.stem)
+        for name in stale:
+            remove(name)
     return [name.stem for name in stale]
+
+
+def namespaces_of(name: BedName) -> list[str]:
+    """Return the network namespaces of a test bed that there are."""
+    return [space for space in (name.gateway_namespace, name.tester_namespace) if (NETNS_FOLDER / space).exists()]
+
+
+def processes_in(namespace: str) -> list[int]:
+    """Return the processes in a network namespace, but for this one."""
+    listed = try_command(["ip", "netns", "pids", namespace]) or ""
+    return [int(pid) for pid in listed.split() if int(pid) != os.getpid()]
 
 
 def remove(name: BedName) -> None:
     """End the processes in both namespaces of a test bed, then remove its interfaces, namespaces and folder."""
-    namespaces = [space for space in (name.gateway_namespace, name.tester_namespace) if (NETNS_FOLDER / space).exists()]
+    namespaces = namespaces_of(name)
     for namespace in namespaces:
-        listed = try_command(["ip", "netns", "pids", namespace]) or ""
-        end_processes(int(pid) for pid in listed.split() if int(pid) != os.getpid())
+        end_processes(processes_in(namespace))
     for namespace in namespaces:
         for side in ("left", "right"):
             # Deleting one end deletes both at once; the kernel would do it later, when the
@@ -127,7 +243,7 @@ def end_processes(pids: Iterable[int]) -> None:
     waiting = set(pids)
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in waiting:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(OSError):
                 os.kill(pid, number)
         until = time.monotonic() + PROCESS_END_SECONDS_MAX
         while waiting and time.monotonic() < until:

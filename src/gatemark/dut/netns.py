@@ -21,11 +21,11 @@ into the Tester's socket; that is part of what this test bed measures, as a netw
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
 import shlex
-import shutil
 import threading
 import time
 from collections.abc import Mapping
@@ -39,6 +39,7 @@ from gatemark.dut.base import GatewayDescription, HostReading
 from gatemark.dut.commands import COMMAND_SECONDS_MAX, require_program, run_command, try_command
 from gatemark.dut.control import GatewayControl
 from gatemark.dut.daemon import Daemon, start_daemon
+from gatemark.dut.enclosure import Enclosure
 from gatemark.dut.gateway_host import GatewayHost
 from gatemark.dut.guard import CleanupGuard
 from gatemark.dut.interface_counters import InterfaceCounters
@@ -101,6 +102,8 @@ class NetnsTestBed:
         self._daemons: list[Daemon] = []
         where = f"gateway {recipe.name}"
         self._control = GatewayControl(self._in_gateway, recipe.commands, where=where, table=self._table)
+        self._enclosure = Enclosure(self._name.gateway_namespace, self._name.folder)
+        self._claim: naming.Claim | None = None
         self._guard = CleanupGuard(self.close)
         self._counters: dict[str, InterfaceCounters] = {}
         self._host: GatewayHost | None = None
@@ -150,6 +153,7 @@ class NetnsTestBed:
         self._open = True
         self._guard.install()
         try:
+            self._claim = naming.Claim(self._name)
             self._make_links()
             for namespace in (self.namespace, self.gateway_namespace):
                 self._counters[namespace] = InterfaceCounters(namespace)
@@ -178,15 +182,20 @@ class NetnsTestBed:
             if not self._open:
                 return
             self._open = False
-        with self._guard.undisturbed():
-            self._stop_gateway()
-            if self._host is not None:
-                self._host.close()
-            for counters in self._counters.values():
-                counters.close()  # an open one would keep its namespace
-            naming.remove(self._name)
-            machine.release(self._name)
-        self._guard.remove()
+        try:
+            # Each step is made whatever becomes of those before it.
+            with self._guard.undisturbed(), contextlib.ExitStack() as stack:
+                if self._claim is not None:
+                    stack.callback(self._claim.release)
+                stack.callback(machine.release, self._name)
+                for counters in self._counters.values():
+                    stack.callback(counters.close)  # an open one would keep its namespace
+                if self._host is not None:
+                    stack.callback(self._host.close)
+                stack.callback(self._enclosure.close)
+                stack.callback(self._stop_gateway)
+        finally:
+            self._guard.remove()
 
     def check(self) -> None:
         """Raise TestBedError if a process of the gateway ended, an interface is gone or a health command fails."""
@@ -214,10 +223,7 @@ class NetnsTestBed:
         self._start_gateway()
 
     def reset(self) -> None:
-        """Reset the gateway as the recipe says; its daemons are ended before that and started again after it.
-
-        To be called by the thread that closes the test bed: daemons end with the thread that started them.
-        """
+        """Reset the gateway as the recipe says; its daemons are ended before that and started again after it."""
         if not self._recipe.commands.start:
             return self._control.reset()
         self._stop_gateway()
@@ -288,7 +294,7 @@ class NetnsTestBed:
                 where="test bed netns",
                 fix='run as root, for example with sudo; as an ordinary user use testbed.kind = "loopback"',
             )
-        for program in ("ip", "ethtool", "taskset", "setpriv", "sh"):
+        for program in ("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter", "env", "sh"):
             require_program(program)
         for program, package in self._recipe.programs.items():
             require_program(program, package)
@@ -324,11 +330,13 @@ class NetnsTestBed:
             end = gateway_end(self._recipe, side, self._sides[side], interface)
             for line in end.commands(inside):
                 self._run(line)
-        folder = self._name.folder
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(mode=0o700)
         for file_name, text in self._recipe.files.items():
-            (folder / file_name).write_text(substitute(text, self._variables()), encoding="utf-8")
+            path = self._name.folder / file_name
+            try:
+                path.write_text(substitute(text, self._variables()), encoding="utf-8")
+            except OSError as error:
+                raise naming.cannot_keep(path, error) from None
+        self._enclosure.open()
         for command in self._recipe.commands.setup:
             self._shell(command, where=f"gateway {self._recipe.name}: setup", keep=True)
 
@@ -341,7 +349,7 @@ class NetnsTestBed:
             self._daemons.append(
                 start_daemon(
                     command,
-                    namespace=self.gateway_namespace,
+                    enclosure=self._enclosure,
                     folder=self._name.folder,
                     cores=self.gateway_cores,
                     number=number,
@@ -354,8 +362,10 @@ class NetnsTestBed:
         return done + [f"[{self.gateway_namespace}] {command}" for command in self._control.set_up_table()]
 
     def _stop_gateway(self) -> None:
+        if not self._enclosure.is_open:
+            return
         for command in self._recipe.commands.stop:
-            try_command(self._inside(substitute(command, self._variables())))
+            try_command(self._enclosure.shell(substitute(command, self._variables())))
         while self._daemons:
             self._daemons.pop().end()
 
@@ -407,24 +417,21 @@ class NetnsTestBed:
             ]
         )
 
-    def _inside(self, script: str) -> list[str]:
-        return ["ip", "netns", "exec", self.gateway_namespace, "sh", "-euc", script]
-
     def _shell(self, command: str, *, where: str, fix: str = "", keep: bool = False) -> str:
         """Run a command of the recipe in the gateway's namespace; `keep` notes it for the report."""
         text = substitute(command, self._variables())
         if keep:
             self._log.append(f"[{self.gateway_namespace}] {text}")
-        return run_command(self._inside(text), where=where, fix=fix)
+        return run_command(self._enclosure.shell(text), where=where, fix=fix)
 
     def _in_gateway(self, script: str, *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
         """Run a control command of the recipe in the gateway's namespace."""
-        inside = self._inside(substitute(script, self._variables()))
+        inside = self._enclosure.shell(substitute(script, self._variables()))
         return run_command(inside, where=where, fix=fix, seconds_max=seconds_max)
 
     def _read(self, script: str) -> str:
         """Read something for the description; what cannot be read is left empty."""
-        return try_command(self._inside(script)) or ""
+        return try_command(self._enclosure.shell(script)) or ""
 
     def _read_settings(self) -> str:
         names = [*(GATEWAY_SYSCTL | self._recipe.sysctl), *self._recipe.host_sysctl, *REPORTED_SYSCTL]

@@ -75,6 +75,7 @@ class VethPairs:
         self._delivers_apart = delivers_apart and not cores.shared
         self._guard = CleanupGuard(self.close)
         self._counters: dict[str, InterfaceCounters] = {}
+        self._claim: naming.Claim | None = None
         self._open = False
         self._lock = threading.Lock()
 
@@ -85,6 +86,7 @@ class VethPairs:
         self._open = True
         self._guard.install()
         try:
+            self._claim = naming.Claim(self.name)
             self._make()
         except BaseException:
             self.close()
@@ -102,11 +104,15 @@ class VethPairs:
             if not self._open:
                 return
             self._open = False
-        with self._guard.undisturbed():
-            for counters in self._counters.values():
-                counters.close()  # an open one would keep its namespace
-            naming.remove(self.name)
-        self._guard.remove()
+        try:
+            # Each step is made whatever becomes of those before it.
+            with self._guard.undisturbed(), contextlib.ExitStack() as stack:
+                if self._claim is not None:
+                    stack.callback(self._claim.release)
+                for counters in self._counters.values():
+                    stack.callback(counters.close)  # an open one would keep its namespace
+        finally:
+            self._guard.remove()
 
     def interface(self, end: End) -> str:
         """Return the name of an end."""

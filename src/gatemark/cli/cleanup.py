@@ -1,0 +1,35 @@
+"""`gatemark cleanup`: remove what a killed gatemark left on this machine."""
+
+from __future__ import annotations
+
+from gatemark.cli.common import AsJson, print_json, tell_error
+from gatemark.dut.cleanup import find_leftovers, remove_leftovers
+from gatemark.errors import TestBedError
+
+
+def cleanup(*, dry_run: bool = False, as_json: AsJson = False) -> int:
+    """List what a killed gatemark left: namespaces, processes, folders, kernel settings; remove it, write them back.
+
+    What a living gatemark owns is left alone. The exit status is 1 if something could not be removed.
+
+    Parameters
+    ----------
+    dry_run
+        Only list it.
+    as_json
+        Print JSON in place of text.
+    """
+    left = find_leftovers()
+    stays = left if dry_run else remove_leftovers() if left else left
+    if as_json:
+        print_json({"left": left.to_json(), "stays": stays.to_json()})
+    else:
+        print(left or "nothing was left behind")
+        if left and not dry_run and not stays:
+            print("all of it is removed, settings are as before")
+    if dry_run or not stays:
+        return 0
+    if not as_json:
+        what = f"could not be removed:\n{stays}"
+        tell_error(TestBedError(what=what, where="gatemark cleanup", fix="run it as root"), as_json=False)
+    return TestBedError.exit_status

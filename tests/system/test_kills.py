@@ -1,0 +1,130 @@
+"""kill -9 of gatemark, engine and gateway at random moments: after `gatemark cleanup` the machine is as before.
+
+And the campaign goes on to its end. Needs root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from machine import command_line, gatemark, missing
+
+from gatemark.campaign.journal import read_journal
+from gatemark.dut import naming
+
+MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter", "tayga", "nft", "conntrack", root=True)
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
+
+CAMPAIGN = """
+name = "killed"
+repetitions = 5
+[testbed]
+kind = "netns"
+recipe = "tayga-nat64"
+[traffic]
+frame_sizes = {family = "ipv4", octets = [128]}
+[connections]
+count = 200
+rate = "2k"
+timeout = "100ms"
+gap = "100ms"
+[gateway.table]
+size = 100000
+hash_size = 50000
+udp_timeout = "60s"
+[trial]
+duration = "300ms"
+settle = "0s"
+learn = "50ms"
+drain = "100ms"
+rest = "0s"
+[validity]
+retries = 0
+[frame_loss]
+rates = ["500"]
+"""
+SETTINGS = ("net/netfilter/nf_conntrack_max", "net/netfilter/nf_conntrack_buckets", "kernel/sched_rt_runtime_us")
+RUN_SECONDS = 8.0
+"""About how long a run takes, from its start to its end."""
+PATIENCE_S = 120
+VICTIMS = ("gatemark", "engine", "gateway", "enclosure")
+
+
+def state_of_the_machine() -> dict[str, object]:
+    """All that a test bed changes."""
+    folders = {folder: set(os.listdir(folder)) for folder in (naming.NETNS_FOLDER, naming.ROOT_FOLDER, Path("/tmp"))}
+    return {
+        "settings": [Path("/proc/sys", name).read_text() for name in SETTINGS],
+        "namespaces": {name for name in folders[naming.NETNS_FOLDER] if name.startswith("gatemark-")},
+        "folders": folders[naming.ROOT_FOLDER],
+        "temporary files": {name for name in folders[Path("/tmp")] if name.startswith("gatemark")},
+        "links": subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout,
+    }
+
+
+def of_bed(process: int) -> Iterator[tuple[int, str]]:
+    """Yield the processes in the namespaces of the test bed that a process owns, each with its name."""
+    for entry in os.listdir(naming.NETNS_FOLDER):
+        name = naming.parse_name(entry)
+        if name is not None and name.pid == process:
+            for pid in naming.processes_in(entry):
+                with contextlib.suppress(OSError):
+                    yield pid, Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def kill(victim: str, process: int) -> bool:
+    """Kill one party of a run; return whether it was there."""
+    names = {"engine": "gatemark-engine", "gateway": "tayga", "enclosure": "unshare"}
+    wanted = names.get(victim)
+    pids = [process] if wanted is None else [pid for pid, name in of_bed(process) if name == wanted[:15]]
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return bool(pids)
+
+
+def start_or_go_on(file: Path, output: Path) -> list[str | Path]:
+    return ["--resume", output] if (output / "campaign.toml").exists() else [file, "--output", output]
+
+
+@pytest.mark.endure
+def test_whatever_is_killed_whenever_the_machine_is_as_before(tmp_path: Path, endures: bool) -> None:
+    file, rng = tmp_path / "campaign.toml", random.Random(2)
+    file.write_text(CAMPAIGN)
+    naming.ROOT_FOLDER.mkdir(exist_ok=True)
+    assert gatemark("cleanup").status == 0
+    before = state_of_the_machine()
+    kills, number = 0, 0
+    while kills < (200 if endures else len(VICTIMS)):
+        output = tmp_path / f"result-{number}"
+        arguments = start_or_go_on(file, output)
+        victim = VICTIMS[kills % len(VICTIMS)]
+        moment = rng.uniform(0.3, RUN_SECONDS)
+        with subprocess.Popen(
+            command_line("run", *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(moment)
+            kills += process.poll() is None and kill(victim, process.pid)
+            _, words = process.communicate(timeout=PATIENCE_S)
+        where = f"{victim} killed after {moment:.2f} s: status {process.returncode}, {words}"
+        assert "Traceback" not in words, where
+        cleaned = gatemark("cleanup")
+        assert cleaned.status == 0, f"{where}; {cleaned}"
+        until = time.monotonic() + 10
+        while (after := state_of_the_machine()) != before:
+            assert time.monotonic() < until, f"{where}: {after} and not {before}; {cleaned}"
+            time.sleep(0.1)
+        if process.returncode == 0:
+            number += 1
+    whole = gatemark("run", *start_or_go_on(file, output), "--json")
+    assert whole.document["status"] == "complete", whole
+    assert [record.order.trial_number for record in read_journal(output / "trials.jsonl")] == list(range(1, 6))
