@@ -22,6 +22,7 @@ import google_crc32c
 from pydantic import ValidationError
 
 from gatemark.errors import ResultError
+from gatemark.results.store import sync_folder
 from gatemark.trial.record import TrialRecord
 
 
@@ -43,6 +44,7 @@ class Journal:
         try:
             self._file = path.open("ab", buffering=0)
             self._file.truncate(whole_bytes)
+            sync_folder(path.parent)
         except OSError as error:
             raise _disk_error(path, error) from error
         self._bytes = whole_bytes

@@ -45,6 +45,15 @@ def writing(where: Path) -> Iterator[None]:
         raise ResultError(what=what, where=str(where), fix=fix) from error
 
 
+def sync_folder(path: Path) -> None:
+    """Wait until the names in a folder are on the disk: those of new and renamed files are not with their content."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFolder:
     """The folder of one campaign; a file is written completely or left unchanged."""
@@ -114,6 +123,7 @@ class ResultFolder:
                     file.flush()
                     os.fsync(file.fileno())
                 temporary.replace(target)
+                sync_folder(self.path)
             except OSError:
                 with contextlib.suppress(OSError):
                     temporary.unlink(missing_ok=True)
