@@ -43,6 +43,8 @@ class BedKind:
     """Whether it cannot be used by an ordinary user."""
     programs: tuple[str, ...] = ()
     """Programs that it needs besides those of a recipe."""
+    commands_run: str | None = None
+    """As whom and where the commands of recipe or campaign file run, in words; None: it runs none."""
 
     @property
     def makes_ports(self) -> bool:
@@ -72,12 +74,15 @@ _ROWS = (
         default_port="af_packet",
         no_line_rate="virtual Ethernet pairs have no line rate",
         programs=("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter"),
+        commands_run="as root, in namespaces of their own for network, mounts and process numbers, isolated in nothing"
+        " else: they can read, change and delete every file of this machine",
     ),
     BedKind(
         name="ports",
         words="two ports",
         takes_control=True,
         programs=("ip",),
+        commands_run="on this machine as the user of gatemark, isolated in nothing",
     ),
     BedKind(
         name="loopback",

@@ -106,6 +106,7 @@ def measure(
 def resume_campaign(
     folder: str | Path,
     *,
+    trust_commands: bool = False,
     on_event: EventCallback | None = None,
     on_plan: PlanCallback | None = None,
     equipment: Equipment | None = None,
@@ -113,6 +114,7 @@ def resume_campaign(
     """Go on with an interrupted campaign: its trials are replayed from the journal, the missing ones are made.
 
     Refused with a ResultError if campaign, recipe, gateway, machine, engine or ports are not what they were.
+    So is a folder that another user made, unless `trust_commands` says so: it says which commands run here.
     """
     opened = ResultFolder.open(Path(folder))
     used = equipment or Equipment(self_test=_self_test_text)
@@ -124,6 +126,8 @@ def resume_campaign(
         _same_files(opened)
         file = Path(stored.pop("file", None) or opened.campaign_file)
         loaded = campaign_from_text(opened.read_text("campaign.toml"), file)
+        if loaded.bed.commands_run is not None and not trust_commands:
+            _check_owner(opened)
         _same_recipe(opened, loaded)
         bed, complete = prepare(loaded, used)
         if stored != _resolved(complete):
@@ -369,6 +373,18 @@ def _digest(folder: ResultFolder) -> str:
 
 def _recipe_digest(campaign: Campaign) -> str | None:
     return None if campaign.testbed.recipe is None else recipe_sha256(campaign.testbed.recipe)
+
+
+def _check_owner(folder: ResultFolder) -> None:
+    """Raise ResultError if another user made the folder or may have written to it."""
+    strangers = folder.written_by_others()
+    if strangers:
+        raise ResultError(
+            what=f"another user made it or can write to it ({', '.join(strangers)}), and its campaign and recipe say"
+            " which commands run on this machine",
+            where=str(folder.path),
+            fix="read campaign.toml and the recipe that it names; if you trust the commands, add --trust-commands",
+        )
 
 
 def _same_files(folder: ResultFolder) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import dpkt
@@ -21,7 +22,7 @@ def test_plan_shows_settings_runs_deviations_and_duration(file: Path, capsys: py
     assert main(["plan", str(file)]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
-    for heading in ("# Settings", "# Runs", "# Layout", "# Deviations", "# Duration"):
+    for heading in ("# Settings", "# Runs", "# Layout", "# Commands", "# Deviations", "# Duration"):
         assert heading in shown.out
     assert "[validity]\nretries = 3" in shown.out
 
@@ -39,9 +40,30 @@ def test_plan_says_for_which_gateways_mlrsearch_is_estimated(
 def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", LOOPBACK, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert set(document) == {"campaign", "runs", "layout", "estimate", "deviations"}
+    assert set(document) == {"campaign", "runs", "layout", "commands", "estimate", "deviations"}
     assert set(document["layout"]) in ({"queues", "workers", "why"}, {"unknown"})
     assert document["estimate"]["trials_max"] == len(document["runs"]) == 8
+
+
+@pytest.mark.parametrize(
+    ("example", "said"),
+    [
+        ("8-tayga-nat64", r"these run as root, .* every file of this machine:\n- setup: tayga --config"),
+        ("2-linux-router4", r"these run as root, .* every file of this machine:\n"),
+        ("10-nat64-between-ports", r"as the user of gatemark, isolated in nothing, through `ssh .*`:\n- clear_state: "),
+        ("1-loopback-router4", r"none\n"),
+    ],
+)
+def test_plan_says_which_commands_run_as_whom_and_where(
+    example: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", str(ROOT / "examples" / f"{example}.toml")]) == 0
+    assert re.search(rf"(?m)^# Commands\n\n{said}|^# Commands\n\nthese run .*{said}", capsys.readouterr().out)
+
+
+def test_a_folder_to_trust_is_one_to_resume(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", LOOPBACK, "--trust-commands"]) == 2
+    assert "--resume" in capsys.readouterr().err
 
 
 def test_plan_says_where_the_engine_cannot_be_asked(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -151,6 +152,29 @@ def test_another_gateway_is_not_measured_into_the_same_folder(write_campaign: Wr
     folder = interrupted(write_campaign, tmp_path)
     with pytest.raises(ResultError, match="its version changed"):
         resume_campaign(folder, equipment=simulated_equipment(DEVICE, version="2.0"))
+
+
+def test_a_folder_of_another_user_is_resumed_only_if_its_commands_are_trusted(
+    write_campaign: WriteCampaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = interrupted(write_campaign, tmp_path)
+    uid = os.geteuid()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: uid + 1)
+        with pytest.raises(ResultError, match=r"another user made it .*campaign\.toml") as raised:
+            resume_campaign(folder, equipment=simulated_equipment(DEVICE))
+        assert "--trust-commands" in raised.value.fix
+        trusted = resume_campaign(folder, equipment=simulated_equipment(DEVICE), trust_commands=True)
+    assert trusted.document.status == "complete"
+
+
+def test_a_folder_that_everybody_may_write_to_is_not_trusted(write_campaign: WriteCampaign, tmp_path: Path) -> None:
+    folder = interrupted(write_campaign, tmp_path)
+    (folder / "campaign.toml").chmod(0o666)
+    with pytest.raises(ResultError, match=r"can write to it \(campaign\.toml\)"):
+        resume_campaign(folder, equipment=simulated_equipment(DEVICE))
+    (folder / "campaign.toml").chmod(0o644)
+    assert resume_campaign(folder, equipment=simulated_equipment(DEVICE)).document.status == "complete"
 
 
 def test_a_complete_campaign_is_not_measured_again(write_campaign: WriteCampaign, tmp_path: Path) -> None:

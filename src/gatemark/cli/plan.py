@@ -13,6 +13,7 @@ from gatemark.campaign.plan import Plan, make_plan, procedures_of
 from gatemark.cli.common import AsJson, cell_json, cell_text, complete_campaign, print_json
 from gatemark.config.model import Campaign
 from gatemark.dut.open import open_testbed
+from gatemark.dut.recipe import load_recipe
 from gatemark.engine.process import start_engine
 from gatemark.errors import GatemarkError
 from gatemark.procedures.work import ASSUMED_CONNECTIONS_PER_SECOND, ASSUMED_RATE_MAX
@@ -24,7 +25,8 @@ from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, format_ra
 def plan(file: Path, /, *, as_json: AsJson = False) -> int:
     """Show all settings of a campaign with their defaults, its runs, their duration, and where it leaves the RFCs.
 
-    And its layout: which CPU will poll which queue, as the engine of this machine would choose now.
+    And its layout: which CPU will poll which queue, as the engine of this machine would choose now; and the commands
+    that it runs, as whom and where.
 
     Nothing is sent and nothing is made.
 
@@ -39,7 +41,7 @@ def plan(file: Path, /, *, as_json: AsJson = False) -> int:
     """
     campaign = complete_campaign(file)
     runs, needed, unmet = make_plan(campaign), estimate(campaign), deviations(campaign)
-    layout = layout_of(campaign)
+    layout, commands = layout_of(campaign), commands_of(campaign)
     if as_json:
         print_json(
             {
@@ -48,6 +50,7 @@ def plan(file: Path, /, *, as_json: AsJson = False) -> int:
                     {"number": run.number, "procedure": run.procedure, **cell_json(run.cell)} for run in runs.runs
                 ],
                 "layout": layout,
+                "commands": commands,
                 "estimate": asdict(needed),
                 "deviations": [deviation.model_dump() for deviation in unmet],
             }
@@ -59,6 +62,8 @@ def plan(file: Path, /, *, as_json: AsJson = False) -> int:
     print(_runs_text(campaign, runs))
     print("\n# Layout\n")
     print(_layout_text(layout))
+    print("\n# Commands\n")
+    print(_commands_text(commands))
     print("\n# Deviations\n")
     print("\n".join(f"- {deviation.sentence}" for deviation in unmet) or "none")
     print("\n# Duration\n")
@@ -76,6 +81,25 @@ def layout_of(campaign: Campaign) -> dict[str, Any]:
     except GatemarkError as error:
         return {"unknown": [problem.to_json() for problem in error.problems]}
     return {key: answer[key] for key in ("queues", "workers", "why")}
+
+
+def commands_of(campaign: Campaign) -> dict[str, Any]:
+    """Return which commands of recipe or campaign file are run, by occasion, and as whom and where."""
+    recipe = campaign.testbed.recipe
+    source = campaign.gateway.control if recipe is None else load_recipe(recipe).commands
+    given = {} if source is None else source.model_dump(mode="json", exclude_defaults=True)
+    shell = given.pop("shell", None)
+    by_occasion = {name: [lines] if isinstance(lines, str) else lines for name, lines in given.items() if lines}
+    return {"run": campaign.bed.commands_run if by_occasion else None, "through": shell, "by_occasion": by_occasion}
+
+
+def _commands_text(commands: Mapping[str, Any]) -> str:
+    if commands["run"] is None:
+        return "none"
+    through = "" if commands["through"] is None else f", through `{commands['through']}`"
+    lines = [f"these run {commands['run']}{through}:"]
+    lines += [f"- {name}: {line}" for name, found in commands["by_occasion"].items() for line in found]
+    return "\n".join(lines)
 
 
 def _layout_text(layout: Mapping[str, Any]) -> str:

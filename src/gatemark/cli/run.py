@@ -18,6 +18,7 @@ def run(
     *,
     output: Path | None = None,
     resume: Path | None = None,
+    trust_commands: bool = False,
     as_json: AsJson = False,
 ) -> int:
     """Measure a campaign and write a result folder with report.html.
@@ -30,6 +31,8 @@ def run(
         Folder for the results; by default a new one below results/.
     resume
         Go on with the campaign of this result folder; its own copy of the campaign file is used.
+    trust_commands
+        Go on with a folder that another user made: its campaign and recipe say which commands run here.
     as_json
         Print the result as JSON in place of tables.
     """
@@ -45,9 +48,17 @@ def run(
             where="gatemark run",
             fix="leave --output out: a resumed campaign stays in its folder",
         )
+    if trust_commands and resume is None:
+        raise ConfigError(
+            what="--trust-commands is about the folder of --resume",
+            where="gatemark run",
+            fix="leave it out: a campaign file that you name is trusted",
+        )
     with progress_display() as watcher:
         if resume is not None:
-            result = resume_campaign(resume, on_event=watcher.on_event, on_plan=watcher.on_plan)
+            result = resume_campaign(
+                resume, trust_commands=trust_commands, on_event=watcher.on_event, on_plan=watcher.on_plan
+            )
         else:
             assert file is not None
             result = measure(file, output=output, on_event=watcher.on_event, on_plan=watcher.on_plan)

@@ -21,6 +21,7 @@ import fcntl
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -91,6 +92,12 @@ class ResultFolder:
                 (self.path / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self.path.rmdir()
+
+    def written_by_others(self) -> list[str]:
+        """Return the names of what another user owns or everybody may write to; "." is the folder itself."""
+        names = [".", *sorted(entry.name for entry in self.path.iterdir() if entry.is_file())]
+        found = [(name, (self.path / name).stat()) for name in names]
+        return [name for name, facts in found if facts.st_uid != os.geteuid() or facts.st_mode & stat.S_IWOTH]
 
     @property
     def campaign_file(self) -> Path:
