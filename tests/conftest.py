@@ -1,9 +1,19 @@
-"""Long versions of tests: `make endure` runs those that have one."""
+"""Long versions of tests, which `make endure` runs; and Ctrl-C that works in the programs that the tests start."""
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import settings
+
+# A shell without job control starts background jobs with SIGINT ignored, and children inherit that: tests of Ctrl-C
+# would send it in vain.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+# So does nohup with SIGHUP.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ENDURE_SECONDS_MAX = 6 * 3600
 ENDURE_EXAMPLES = 20_000
