@@ -18,6 +18,10 @@ namespace gatemark::bench {
 
 constexpr std::uint32_t trial_id = 0x12345678;
 constexpr std::size_t burst_frames = 32;
+constexpr net::MacAddress left_mac{std::byte{2}, {}, {}, {}, {}, std::byte{1}}, right_mac{std::byte{2}, {}, {}, {}, {}, std::byte{2}};
+/// Of the two ports of a loop-back.
+constexpr frame::LinkAddresses left_link{.source = left_mac, .destination = right_mac, .vlan_id = {}},
+    right_link{.source = right_mac, .destination = left_mac, .vlan_id = {}};
 
 enum class Varying { nothing, ports, hosts, ports_and_hosts };
 
@@ -50,7 +54,7 @@ inline frame::StreamRequest stream_request(net::Family family, Varying varying, 
 
 inline frame::Stream make_stream(const frame::StreamRequest& request, frame::signature::Direction direction) {
     return std::get<frame::Stream>(
-        frame::Stream::make(request, direction, frame::signature::TrafficClass::foreground, 1, trial_id, {}, std::nullopt, "bench"));
+        frame::Stream::make(request, direction, frame::signature::TrafficClass::foreground, 1, trial_id, left_link, right_link, "bench"));
 }
 
 /// A stream that arrives as it was sent. `frame_octets` includes the FCS; 0 means the smallest

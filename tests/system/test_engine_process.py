@@ -129,6 +129,17 @@ def test_an_engine_that_must_end_cancels_its_trial_and_closes_its_ports(number: 
     assert process.describe_end().startswith("exit status 0")
 
 
+@pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
+def test_a_tap_port_and_the_interface_at_its_other_end_are_two_hosts(namespace: str) -> None:
+    """A gateway there that sent from the port's own address could not be told from frames that came back."""
+    campaign = loop_back({"left": "tap:gmtl", "right": "tap:gmtr"})
+    process = EngineProcess(["ip", "netns", "exec", namespace, str(find_engine())], log=None)
+    with EngineClient(process) as engine:
+        opened = engine.open(open_request(campaign, []))
+        for side, interface in (("left", "gmtl"), ("right", "gmtr")):
+            assert opened[side]["mac"] not in run("ip", "-n", namespace, "link", "show", interface)
+
+
 @pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
 @pytest.mark.skipif(len(usable_cpus()) < 2, reason="a single CPU is shared")
 def test_no_other_thread_runs_on_a_workers_cpu() -> None:

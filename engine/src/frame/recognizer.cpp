@@ -14,6 +14,8 @@ std::vector<std::byte> mask_of(const Stream& stream, std::size_t head_bytes) {
     const auto vary = [&](std::size_t at, std::size_t bytes) {
         std::fill_n(mask.begin() + static_cast<std::ptrdiff_t>(at), bytes, std::byte{0});
     };
+    vary(net::ethernet::source, net::mac_bytes);  // any host's but ours, which is compared apart
+    mask[net::ethernet::source] = net::group_bit;
     if (stream.expected_vlan()) {
         mask[net::ethernet::header_bytes] = std::byte{0x0f};  // priority and drop eligibility are no part of the VLAN's number
     }
@@ -70,13 +72,17 @@ Recognizer::Recognizer(const Stream& stream)
       rest_bytes_{bytes_ - head_bytes_},
       rest_{stream.expected().frame.data() + head_bytes_},
       last_block_{head_bytes_ - sizeof(Block)},
-      block_count_{(head_bytes_ - head_begin + sizeof(Block) - 1) / sizeof(Block)},
+      block_count_{(head_bytes_ + sizeof(Block) - 1) / sizeof(Block)},
+      own_mac_{load_mac(stream.expected().frame.data() + net::ethernet::destination)},
       source_is_chosen_{stream.role() == Role::initiator} {
     const std::vector<std::byte> mask = mask_of(stream, head_bytes_);
+    std::vector<std::byte> head(stream.expected().frame.begin(),
+                                stream.expected().frame.begin() + static_cast<std::ptrdiff_t>(head_bytes_));
+    head[net::ethernet::source] &= ~net::group_bit;
     for (std::size_t i = 0; i < block_count_; ++i) {
-        const std::size_t at = i == 2 ? last_block_ : head_begin + (i < 2 ? i : i - 1) * sizeof(Block);
+        const std::size_t at = i == 3 ? last_block_ : (i < 3 ? i : i - 1) * sizeof(Block);
         mask_[i] = load(mask.data() + at);
-        template_[i] = load(stream.expected().frame.data() + at);
+        template_[i] = load(head.data() + at);
     }
     if (source_is_chosen_) {
         port_mask_ = swap_bytes(std::uint32_t{0x0000'ffff});

@@ -21,20 +21,21 @@ public:
     /// `stream` outlives this.
     explicit Recognizer(const Stream& stream);
 
-    /// Whether everything that does not vary is correct: headers, trial, stream and the rest of the
-    /// data. Length and offsets are then correct as well.
+    /// Whether everything that does not vary is correct: link-layer addresses, headers, trial,
+    /// stream and the rest of the data. Length and offsets are then correct as well.
     [[nodiscard]] bool matches_template(std::span<const std::byte> frame) const noexcept {
         if (frame.size() != bytes_) {
             return false;
         }
-        const std::byte* const head = frame.data() + head_begin;
-        Block differences = (load(head) ^ template_[0]) & mask_[0];
-        differences |= (load(head + sizeof(Block)) ^ template_[1]) & mask_[1];
-        differences |= (load(frame.data() + last_block_) ^ template_[2]) & mask_[2];
-        for (std::size_t i = 3; i < block_count_; ++i) {  // IPv6, or a VLAN tag
-            differences |= (load(head + (i - 1) * sizeof(Block)) ^ template_[i]) & mask_[i];
+        Block differences = (load(frame.data()) ^ template_[0]) & mask_[0];
+        differences |= (load(frame.data() + sizeof(Block)) ^ template_[1]) & mask_[1];
+        differences |= (load(frame.data() + 2 * sizeof(Block)) ^ template_[2]) & mask_[2];
+        differences |= (load(frame.data() + last_block_) ^ template_[3]) & mask_[3];
+        for (std::size_t i = 4; i < block_count_; ++i) {  // IPv6, or a VLAN tag
+            differences |= (load(frame.data() + (i - 1) * sizeof(Block)) ^ template_[i]) & mask_[i];
         }
-        return (differences[0] | differences[1]) == 0 &&
+        const std::uint64_t source_mac = load_mac(frame.data() + net::ethernet::source);
+        return (differences[0] | differences[1]) == 0 && source_mac != 0 && source_mac != own_mac_ &&
                (rest_bytes_ == 0 || std::memcmp(frame.data() + head_bytes_, rest_, rest_bytes_) == 0);
     }
 
@@ -74,17 +75,18 @@ private:
     /// 16 bytes fit into one register on every CPU that DPDK supports. Registers of 32 bytes,
     /// selected at start-up, would save only one of three comparisons of the smallest frame.
     using Block = std::uint64_t __attribute__((vector_size(16)));
-    static constexpr std::size_t head_begin = net::ethernet::type;  ///< link-layer addresses belong to the hop
     /// The longest headers and the signature: Ethernet, VLAN tag, IPv6, UDP.
     static constexpr std::size_t head_bytes_max =
         net::ethernet::header_bytes + net::ethernet::vlan_tag_bytes + net::ipv6::header_bytes + net::udp::header_bytes + signature::bytes;
-    static constexpr std::size_t blocks_max = (head_bytes_max - head_begin + sizeof(Block) - 1) / sizeof(Block);
+    static constexpr std::size_t blocks_max = (head_bytes_max + sizeof(Block) - 1) / sizeof(Block);
 
     [[nodiscard]] static Block load(const std::byte* from) noexcept {
         Block block;
         std::memcpy(&block, from, sizeof block);
         return block;
     }
+    /// A link-layer address and nothing of the two bytes behind it; only for comparisons.
+    [[nodiscard]] static std::uint64_t load_mac(const std::byte* from) noexcept { return load_raw<std::uint64_t>(from) << 16; }
     /// Compares addresses that vary in one word each or not at all, as most do: both words at once,
     /// which is much cheaper than AddressField::compare. Returns their share of a checksum, and
     /// sets bits of `differences` where the frame has other values.
@@ -122,8 +124,9 @@ private:
     std::size_t head_bytes_;                      ///< up to the end of the signature
     std::size_t rest_bytes_;                      ///< after it
     const std::byte* rest_;                       ///< in the stream's template
-    std::size_t last_block_;                      ///< offset of block 2, which ends with the head and may overlap the block before it
-    std::size_t block_count_;                     ///< in the order of their offsets: blocks 0, 1, 3, 4 and so on, then block 2
+    std::size_t last_block_;                      ///< offset of block 3, which ends with the head and may overlap the block before it
+    std::size_t block_count_;                     ///< in the order of their offsets: blocks 0, 1, 2, 4, 5 and so on, then block 3
+    std::uint64_t own_mac_;                       ///< as `load_mac` gives it
     std::uint32_t port_mask_ = 0xffff'ffff;       ///< of both ports in the byte order of memory
     bool source_is_chosen_ = false;               ///< the gateway chooses address and port
     std::array<Block, blocks_max> template_{}, mask_{};

@@ -117,8 +117,8 @@ Layout Layout::make(net::Family family, std::size_t frame_octets, bool with_vlan
 }
 
 Result<Stream> Stream::make(const StreamRequest& request, signature::Direction direction, signature::TrafficClass traffic_class,
-                            std::uint64_t seed, std::uint32_t trial_id, const LinkAddresses& sent_link,
-                            std::optional<std::uint16_t> received_vlan, const std::string& where) {
+                            std::uint64_t seed, std::uint32_t trial_id, const LinkAddresses& sent_link, const LinkAddresses& received_link,
+                            const std::string& where) {
     const net::Family sent_family = request.source.address.family;
     const net::Family expected_family = request.as_sent ? sent_family : request.destination.address.family;
     const net::AddressMapping* const mapping = request.mapping ? &*request.mapping : nullptr;
@@ -129,7 +129,7 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     stream.id_ = signature::stream_id(direction, traffic_class);
     stream.traffic_class_ = request.traffic_class;
     stream.expected_hop_limit_ = static_cast<std::uint8_t>(request.hop_limit - request.hop_limit_decrement);
-    stream.expected_vlan_ = received_vlan;
+    stream.expected_vlan_ = received_link.vlan_id;
     stream.many_networks_ = request.destination.many_networks;
     stream.source_ports_ = ValueSequence{request.source_ports};
     stream.destination_ports_ = ValueSequence{request.destination_ports};
@@ -178,13 +178,13 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     if (auto error = fill(stream.sent_, sent_family, request.frame_octets, sent_link.vlan_id.has_value())) {
         return *error;
     }
-    if (auto error = fill(stream.expected_, expected_family, expected_bytes, received_vlan.has_value())) {
+    if (auto error = fill(stream.expected_, expected_family, expected_bytes, received_link.vlan_id.has_value())) {
         return *error;
     }
     const DontFragment asked = request.dont_fragment ? DontFragment::set : DontFragment::clear;
     stream.expected_dont_fragment_ = sent_family == expected_family ? asked : set_by_translator(request, stream.expected_.layout);
     build(stream.sent_, sent_link, {request.hop_limit, request.traffic_class, asked}, trial_id, stream.id_);
-    build(stream.expected_, {.source = {}, .destination = {}, .vlan_id = received_vlan},
+    build(stream.expected_, {.source = received_link.destination, .destination = received_link.source, .vlan_id = received_link.vlan_id},
           {stream.expected_hop_limit_, request.traffic_class, stream.expected_dont_fragment_}, trial_id, stream.id_);
     return stream;
 }

@@ -41,6 +41,7 @@ struct StreamRequest {
     std::optional<ConnectionTraffic> connections{};  ///< present for the foreground of a stateful gateway
 };
 
+/// A port's own address, the one that it sends to, and its VLAN.
 struct LinkAddresses {
     net::MacAddress source{}, destination{};
     std::optional<std::uint16_t> vlan_id;
@@ -87,11 +88,11 @@ enum class DontFragment : std::uint8_t { clear, set };
 /// gateway forwards it, on the receiving side.
 class Stream {
 public:
-    /// `trial_id` is that of the trial; `sent_link` and `received_vlan` belong to the ports.
+    /// `trial_id` is that of the trial; `sent_link` and `received_link` belong to the ports, each
+    /// with the port's own address as source.
     [[nodiscard]] static Result<Stream> make(const StreamRequest& request, signature::Direction direction,
                                              signature::TrafficClass traffic_class, std::uint64_t seed, std::uint32_t trial_id,
-                                             const LinkAddresses& sent_link, std::optional<std::uint16_t> received_vlan,
-                                             const std::string& where);
+                                             const LinkAddresses& sent_link, const LinkAddresses& received_link, const std::string& where);
 
     /// For the Responder of a stateful gateway, the destination is that of the connection on the
     /// Initiator's side, not the one that is sent.

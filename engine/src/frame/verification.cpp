@@ -10,6 +10,15 @@ namespace {
 
 std::uint8_t byte_of(const std::byte* at) noexcept { return std::to_integer<std::uint8_t>(*at); }
 
+void verify_link(const std::byte* frame, const std::byte* own_mac, Faults& faults) noexcept {
+    const std::byte* const source = frame + net::ethernet::source;
+    faults.add_if(std::memcmp(frame + net::ethernet::destination, own_mac, net::mac_bytes) != 0, Fault::destination_mac);
+    constexpr net::MacAddress nobody{};
+    faults.add_if((source[0] & net::group_bit) != std::byte{0} || std::memcmp(source, nobody.data(), nobody.size()) == 0 ||
+                      std::memcmp(source, own_mac, net::mac_bytes) == 0,
+                  Fault::source_mac);
+}
+
 void verify_ipv4(const std::byte* ip, const Arrival& arrival, const Stream& stream, Faults& faults) noexcept {
     const Layout& layout = stream.expected().layout;
     faults.add_if(byte_of(ip + net::ipv4::version) != 0x45, Fault::ipv4_header);
@@ -60,6 +69,7 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
     const FrameTemplate& frame_template = stream.expected();
     const Layout& layout = frame_template.layout;
     Faults faults;
+    verify_link(frame.data(), frame_template.frame.data() + net::ethernet::destination, faults);
     faults.add_if(arrival.vlan_id != stream.expected_vlan(), Fault::vlan);
     faults.add_if(arrival.fragmented, Fault::fragment);
     const std::byte* const ip = frame.data() + arrival.ip;

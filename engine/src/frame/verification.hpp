@@ -12,6 +12,8 @@ namespace gatemark::frame {
 /// Why a test frame is not what a correct gateway would have made of it. Each reason has a counter;
 /// a frame may have several reasons.
 enum class Fault : std::uint8_t {
+    destination_mac,
+    source_mac,
     family,
     fragment,
     length,
@@ -37,8 +39,10 @@ enum class Fault : std::uint8_t {
     wrong_owner,
     unknown_connection,
 };
-constexpr std::size_t fault_count = 24;
-constexpr std::array<std::string_view, fault_count> fault_names{"family",
+constexpr std::size_t fault_count = 26;
+constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac",
+                                                                "source_mac",
+                                                                "family",
                                                                 "fragment",
                                                                 "length",
                                                                 "vlan",
@@ -80,7 +84,8 @@ private:
 };
 
 /// Compares every field of a received test frame with what a correct gateway makes of the frame
-/// that was sent (RFC 7915 sections 4 and 5, RFC 1812 section 5.2.1 for routers). `values` are
+/// that was sent (RFC 7915 sections 4 and 5, RFC 1812 section 5.2.1 for routers). The gateway may
+/// send from any link-layer address but ours, a group's or zero. `values` are
 /// those of the frame's number in its class. The source of an Initiator's frame is left out: only
 /// the state table knows it (state/connection_keeper.hpp).
 [[nodiscard]] Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream,

@@ -334,6 +334,9 @@ PortFacts DpdkPort::facts() const {
             facts.mac = kernel_interface != nullptr ? packet_port_address(*kernel_interface) : facts.mac;
             facts.link_mbps = 0;
         }
+        if (options_.name.kind == PortKind::tap) {  // the driver gives the interface, the gateway's end, the same address
+            facts.mac = another_address(facts.mac);
+        }
         if (xdp_redirect_ != nullptr) {
             facts.driver = "AF_XDP sockets (copy mode)";
             facts.mac = kernel_interface != nullptr ? kernel_interface->mac : facts.mac;

@@ -98,13 +98,14 @@ Result<KernelInterface> find_kernel_interface(const std::string& name) {
     return result;
 }
 
-net::MacAddress packet_port_address(const KernelInterface& interface) {
-    net::MacAddress address = interface.mac;
-    if (interface.driver == "veth") {
-        address.front() = (address.front() | std::byte{0x02}) & ~std::byte{0x01};  // locally administered, of one host
-        address.back() ^= std::byte{0x80};
-    }
+net::MacAddress another_address(net::MacAddress address) {
+    address.front() = (address.front() | std::byte{0x02}) & ~net::group_bit;  // locally administered, of one host
+    address.back() ^= std::byte{0x80};
     return address;
+}
+
+net::MacAddress packet_port_address(const KernelInterface& interface) {
+    return interface.driver == "veth" ? another_address(interface.mac) : interface.mac;
 }
 
 InterfaceCounters read_interface_counters(const std::string& name) {

@@ -27,6 +27,9 @@ struct KernelInterface {
 /// Facts about interface `name`, or an Error if this network namespace has no such interface.
 [[nodiscard]] Result<KernelInterface> find_kernel_interface(const std::string& name);
 
+/// An address of one host that differs from this one.
+[[nodiscard]] net::MacAddress another_address(net::MacAddress address);
+
 /// The MAC address that a port on this interface sends from and receives at.
 ///
 /// A packet socket gets a copy of each frame; the frame itself goes on into the kernel's IP input.

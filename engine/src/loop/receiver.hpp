@@ -277,13 +277,14 @@ private:
             note_faults(counts, faults, bytes);
             return;
         }
+        if (!direction.arrives_here) {  // it was not forwarded, so it has not arrived, and nothing else is expected of it
+            faults.add(frame::Fault::wrong_port);
+            note_faults(counts, faults, bytes);
+            return;
+        }
         faults = verify(bytes, arrival, direction, *stream, stream->values(place.number_in_class));
-        faults.add_if(!direction.arrives_here, frame::Fault::wrong_port);
         if (!faults.none()) {
             note_faults(counts, faults, bytes);
-        }
-        if (!direction.arrives_here) {
-            return;  // it was not forwarded, so it does not count as arrived
         }
         const pace::Ticks sent{frame::signature::timestamp(bytes.data() + arrival.payload)};
         if (record(records_of(direction_number, class_number), index, place.number_in_class, faults, sent, now) &&
@@ -320,7 +321,7 @@ private:
     static frame::Faults verify(std::span<const std::byte> bytes, const frame::Arrival& arrival, const ExpectedDirection& direction,
                                 const frame::Stream& stream, const frame::FrameValues& values) noexcept {
         frame::Faults faults = frame::verify(bytes, arrival, stream, values);
-        if (stream.role() == frame::Role::stateless || !direction.arrives_here) {
+        if (stream.role() == frame::Role::stateless) {
             return faults;
         }
         if (stream.role() == frame::Role::initiator) {

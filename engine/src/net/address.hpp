@@ -28,7 +28,9 @@ struct Prefix {
     [[nodiscard]] bool contains(const Address& other) const noexcept;
 };
 
-using MacAddress = std::array<std::byte, 6>;
+constexpr std::size_t mac_bytes = 6;
+using MacAddress = std::array<std::byte, mac_bytes>;
+constexpr std::byte group_bit{0x01};  ///< of the first byte of a MAC address: it is that of many hosts
 
 [[nodiscard]] std::optional<Address> parse_address(const std::string& text);
 /// Takes "2001:db8::/32"; the bits below the length must be zero.

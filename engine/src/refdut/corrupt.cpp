@@ -84,6 +84,33 @@ bool change_family(Packet& packet, const View& view, const AddressBytes& source)
     return true;
 }
 
+/// Differs from frame to frame: chooses among the kinds of one damage. It is the lowest byte of the
+/// index.
+unsigned choice_of(const Packet& packet, const View& view, const Editor& editor) noexcept {
+    constexpr std::size_t at = udp_bytes + index_at + index_bytes - 1;
+    return editor.udp_word(udp_at::length) > at ? std::to_integer<unsigned>(*packet.at(view.upper + at)) : 0;
+}
+
+Fields corrupt_link(Field field, Packet& packet, unsigned choice) noexcept {
+    constexpr std::byte group{1};
+    std::byte* const destination = packet.at(0);
+    std::byte* const source = packet.at(mac_bytes);
+    if (field == Field::destination_mac) {
+        if (choice % 2 == 0) {
+            destination[mac_bytes - 1] ^= std::byte{1};  // another host
+        } else {
+            std::fill_n(destination, mac_bytes, std::byte{0xff});
+        }
+    } else if (choice % 3 == 0) {
+        std::copy_n(destination, mac_bytes, source);
+    } else if (choice % 3 == 1) {
+        std::fill_n(source, mac_bytes, std::byte{0});
+    } else {
+        source[0] |= group;
+    }
+    return {field};
+}
+
 Fields corrupt_family(Packet& packet, const View& view) noexcept {
     AddressBytes nobody{};
     nobody[0] = static_cast<std::byte>(view.family == net::Family::ipv6 ? 240 : 1);
@@ -331,6 +358,8 @@ Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table)
     }
     Editor editor{packet, view};
     switch (field) {
+        case Field::destination_mac:
+        case Field::source_mac: return corrupt_link(field, packet, choice_of(packet, view, editor));
         case Field::family: return corrupt_family(packet, view);
         case Field::fragment: return corrupt_fragment(packet, view, editor);
         case Field::vlan: return corrupt_vlan(packet);

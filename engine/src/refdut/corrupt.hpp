@@ -14,6 +14,8 @@ namespace gatemark::refdut {
 
 /// The fields that the Tester verifies, under the Tester's names.
 enum class Field : std::uint8_t {
+    destination_mac,
+    source_mac,
     family,
     fragment,
     length,
@@ -39,8 +41,10 @@ enum class Field : std::uint8_t {
     wrong_owner,
     unknown_connection,
 };
-constexpr std::size_t field_count = 24;
-constexpr std::array<std::string_view, field_count> field_names{"family",
+constexpr std::size_t field_count = 26;
+constexpr std::array<std::string_view, field_count> field_names{"destination_mac",
+                                                                "source_mac",
+                                                                "family",
                                                                 "fragment",
                                                                 "length",
                                                                 "vlan",
@@ -86,12 +90,14 @@ private:
 };
 
 /// Damages one field of a UDP frame right after `Translator::translate` has made it (`notes` are of
-/// that call), before the next frame is translated, and after the VLAN tag of the outgoing side has
-/// been set. All checksums over the field are corrected, unless the checksum is the field. Returns
-/// the reasons that the Tester must count: the field, and those that inevitably come with it.
-/// Returns none, and changes nothing, if this frame has no such field. `table` is that of the
-/// translator (NAT modes).
+/// that call), before the next frame is translated, and after VLAN tag and Ethernet addresses of
+/// the outgoing side have been set. All checksums over the field are corrected, unless the checksum
+/// is the field. Returns the reasons that the Tester must count: the field, and those that
+/// inevitably come with it. Returns none, and changes nothing, if this frame has no such field.
+/// `table` is that of the translator (NAT modes).
 ///
+/// - `destination_mac` is that of another host or broadcast in turn; `source_mac` is the Tester's,
+///   zero or a group's in turn.
 /// - `wrong_port` changes nothing: the caller sends the frame back to the side that it came from,
 ///   with the VLAN tag of the correct side.
 /// - `index` and `wrong_port`: the Tester counts the reason, and the frame as lost, not as faulty.

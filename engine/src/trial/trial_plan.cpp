@@ -157,7 +157,7 @@ std::optional<frame::Stream> plan_stream(const std::optional<frame::StreamReques
     if (connections && traffic_class == TrafficClass::foreground) {
         whole.connections = traffic_of(*connections, *trial.connections, plan.direction);
     }
-    auto stream = frame::Stream::make(whole, plan.direction, traffic_class, trial.seed, trial_id, sent, received.vlan_id, where);
+    auto stream = frame::Stream::make(whole, plan.direction, traffic_class, trial.seed, trial_id, sent, received, where);
     if (const Error* error = error_of(stream)) {
         errors.push_back(*error);
         return std::nullopt;

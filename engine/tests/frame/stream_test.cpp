@@ -10,8 +10,7 @@ namespace {
 using test::Gateway;
 
 std::string problem_of(const StreamRequest& request) {
-    const auto result =
-        Stream::make(request, signature::Direction::forward, signature::TrafficClass::foreground, 1, 1, {}, std::nullopt, "stream");
+    const auto result = Stream::make(request, signature::Direction::forward, signature::TrafficClass::foreground, 1, 1, {}, {}, "stream");
     return error_of(result) == nullptr ? "" : error_of(result)->where;
 }
 

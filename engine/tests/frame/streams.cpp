@@ -75,9 +75,9 @@ frame::StreamRequest request_for(Gateway gateway, std::size_t frame_octets) {
 
 frame::Stream make_stream(const frame::StreamRequest& request, const Vlans& vlans, frame::signature::TrafficClass traffic_class,
                           frame::signature::Direction direction) {
-    const frame::LinkAddresses link{
-        .source = *net::parse_mac("02:00:00:00:00:01"), .destination = *net::parse_mac("02:00:00:00:00:02"), .vlan_id = vlans.sent};
-    return value_of(frame::Stream::make(request, direction, traffic_class, seed, trial_id(), link, vlans.received, "stream"));
+    const frame::LinkAddresses sent{.source = sending_mac, .destination = receiving_mac, .vlan_id = vlans.sent};
+    const frame::LinkAddresses received{.source = receiving_mac, .destination = sending_mac, .vlan_id = vlans.received};
+    return value_of(frame::Stream::make(request, direction, traffic_class, seed, trial_id(), sent, received, "stream"));
 }
 
 Bytes frame_in(const frame::FrameTemplate& frame_template, const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index,
@@ -97,7 +97,6 @@ SlowPacket forwarded(std::span<const std::byte> sent, Gateway gateway, std::opti
                             ? routed(packet, decrement_of(gateway))
                             : translated(packet, decrement_of(gateway), embedding_96(prefix_96), 0xbeef);
     result.vlan = received_vlan;
-    result.link_destination = result.link_source = {};
     return result;
 }
 

@@ -11,6 +11,11 @@ constexpr std::uint32_t trial_number = 7;
 constexpr const char* prefix_96 = "64:ff9b::";
 [[nodiscard]] inline std::uint32_t trial_id() { return frame::signature::trial_id_of(seed, trial_number); }
 
+/// Of the ports. What the gateway forwards has them as well: it is as if each of its ports had the
+/// address of the Tester's port at its other side.
+inline constexpr net::MacAddress sending_mac{std::byte{2}, {}, {}, {}, {}, std::byte{1}},
+    receiving_mac{std::byte{2}, {}, {}, {}, {}, std::byte{2}};
+
 enum class Gateway : std::uint8_t { router44, router66, siit64, siit46 };
 inline constexpr std::array<Gateway, 4> all_gateways{Gateway::router44, Gateway::router66, Gateway::siit64, Gateway::siit46};
 

@@ -46,7 +46,7 @@ TEST(Verification, WhatACorrectGatewayMakesOfAFrameHasNoFault) {
                         request.dont_fragment = dont_fragment;
                         const Stream stream = test::make_stream(request, {{}, vlan});
                         SlowPacket packet = arrived(stream, gateway, vlan);
-                        packet.link_destination = *net::parse_mac("02:00:00:00:00:09");
+                        packet.link_source = *net::parse_mac("02:00:00:00:00:09");
                         EXPECT_EQ(faults_of(stream, test::write_packet(packet)), "") << bytes;
                     }
                 }
@@ -71,7 +71,12 @@ void check(const Stream& stream, const SlowPacket& correct, const std::vector<Co
 }
 
 std::vector<Corruption> common_corruptions() {
-    return {{"hop limit not decremented", [](SlowPacket& p) { ++p.hop_limit; }, "hop_limit"},
+    return {{"to another host on the link", [](SlowPacket& p) { p.link_destination[5] ^= std::byte{1}; }, "destination_mac"},
+            {"to all", [](SlowPacket& p) { p.link_destination.fill(std::byte{0xff}); }, "destination_mac"},
+            {"from us", [](SlowPacket& p) { p.link_source = p.link_destination; }, "source_mac"},
+            {"from nobody", [](SlowPacket& p) { p.link_source = {}; }, "source_mac"},
+            {"from a group", [](SlowPacket& p) { p.link_source[0] |= std::byte{1}; }, "source_mac"},
+            {"hop limit not decremented", [](SlowPacket& p) { ++p.hop_limit; }, "hop_limit"},
             {"hop limit decremented twice", [](SlowPacket& p) { --p.hop_limit; }, "hop_limit"},
             {"low bit of traffic class", [](SlowPacket& p) { p.traffic_class ^= 1; }, "traffic_class"},
             {"high bit of traffic class", [](SlowPacket& p) { p.traffic_class ^= 0x80; }, "traffic_class"},
@@ -125,7 +130,9 @@ TEST(Verification, EachSingleCorruptionGivesItsOwnFault) {
 
 TEST(Verification, TheTableKnowsEveryFaultOfAFrame) {
     // Tested by themselves: here, in receiver_test and in state/stateful_path_test.
-    std::string known = "family identification index wrong_port untranslated_source mapping_changed wrong_owner unknown_connection";
+    std::string known =
+        "family identification index wrong_port untranslated_source mapping_changed wrong_owner "
+        "unknown_connection";
     for (const auto& corruptions : {common_corruptions(), ipv4_corruptions(), ipv6_corruptions()}) {
         for (const Corruption& corruption : corruptions) {
             known += std::string{" "} + corruption.faults;

@@ -139,6 +139,8 @@ SlowPacket routed(SlowPacket packet, unsigned decrement) {
 
 SlowPacket translated(const SlowPacket& packet, unsigned decrement, const AddressFunction& address, std::uint16_t identification) {
     SlowPacket result;
+    result.link_destination = packet.link_destination;
+    result.link_source = packet.link_source;
     result.source = address(packet.source);
     result.destination = address(packet.destination);
     result.hop_limit = static_cast<std::uint8_t>(packet.hop_limit - decrement);

@@ -206,9 +206,43 @@ TEST_F(ReceiverTest, AFaultyFrameHasArrivedButIsNotReceived) {
     EXPECT_EQ(kept_reasons(), (std::vector<std::string>{"source_port", "source_port", "hop_limit", "hop_limit"}));
 }
 
+TEST_F(ReceiverTest, AFrameToAnotherLinkLayerAddressIsFaulty) {
+    std::uint64_t index = 0;
+    for (const char* const other : {"02:00:00:00:00:03", "02:00:00:00:80:02", "ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01"}) {
+        SlowPacket packet = arrived(index++);
+        packet.link_destination = *net::parse_mac(other);
+        receive(packet);
+    }
+    EXPECT_EQ(faults(Fault::destination_mac), 3U);
+    EXPECT_EQ(faults(Fault::destination_mac, TrafficClass::background), 1U);
+    EXPECT_EQ(counts(TrafficClass::foreground).faulty + counts(TrafficClass::background).faulty, 4U);
+    EXPECT_EQ(receiver_->received_so_far(), 0U);
+    EXPECT_EQ(kept_reasons(), (std::vector<std::string>{"destination_mac", "destination_mac"})) << "only the first two are kept";
+}
+
+TEST_F(ReceiverTest, AFrameMayComeFromAnyHostOnTheLinkButNotFromUs) {
+    std::uint64_t index = 0;
+    for (const char* const host : {"02:00:00:00:00:03", "00:00:5e:00:01:01", "fe:ff:ff:ff:ff:ff"}) {
+        SlowPacket packet = arrived(index++);
+        packet.link_source = *net::parse_mac(host);
+        receive(packet);
+    }
+    EXPECT_EQ(receiver_->received_so_far(), 3U);
+    for (const net::MacAddress& nobody : {test::receiving_mac, net::MacAddress{}, *net::parse_mac("03:00:00:00:00:01")}) {
+        SlowPacket packet = arrived(++index);
+        packet.link_source = nobody;
+        receive(packet);
+    }
+    EXPECT_EQ(receiver_->received_so_far(), 3U);
+    EXPECT_EQ(faults(Fault::source_mac) + faults(Fault::source_mac, TrafficClass::background), 3U);
+}
+
 TEST_F(ReceiverTest, AFrameAtThePortItWasSentFromHasNotArrived) {
-    receive(test::write_packet(test::forwarded(sent(0, Direction::reverse), Gateway::siit64)));
+    SlowPacket packet = test::forwarded(sent(0, Direction::reverse), Gateway::siit64);
+    packet.link_destination = test::sending_mac;  // what it should have become is not known here, and not compared
+    receive(packet);
     EXPECT_EQ(faults(Fault::wrong_port, TrafficClass::foreground, Direction::reverse), 1U);
+    EXPECT_EQ(faults(Fault::destination_mac, TrafficClass::foreground, Direction::reverse), 0U);
     EXPECT_EQ(counts(TrafficClass::foreground, Direction::reverse).faulty + counts(TrafficClass::foreground, Direction::reverse).received,
               0U);
     EXPECT_FALSE(arrivals_[1].arrived(0));

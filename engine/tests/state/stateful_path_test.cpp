@@ -69,7 +69,6 @@ private:
         SlowPacket result = mode_ == Mode::nat44 || mode_ == Mode::nat66
                                 ? test::routed(packet, 1)
                                 : test::translated(packet, 3, test::embedding_96(test::prefix_96), 0xbeef);
-        result.link_destination = result.link_source = {};
         return result;
     }
 

@@ -109,7 +109,6 @@ TEST(FramePreview, ShowsANatAsIfItKeptPortsAndTookTheFirstPublicAddress) {
         test::SlowPacket arrived = test::translated(sent, 3, test::embedding_96(test::prefix_96));
         (upload ? arrived.source : arrived.destination) = upload ? public_address : private_address;
         arrived.vlan = upload ? std::optional<std::uint16_t>{100} : std::nullopt;
-        arrived.link_destination = arrived.link_source = {};
         EXPECT_EQ(test::to_hex(frame.expected), test::to_hex(test::write_packet(arrived)));
     }
 }

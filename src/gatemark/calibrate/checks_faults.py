@@ -15,8 +15,8 @@ FIRST_NS, EACH_NS, PAUSE_NS = 300 * MS, 20 * MS, 10 * MS
 """Start of the first damage, how long each field is damaged, and the pause between two: no frame has two faults."""
 
 COMMON = (
-    "family", "fragment", "length", "source_port", "destination_port", "hop_limit", "traffic_class", "udp_length",
-    "udp_checksum", "payload", "index", "wrong_port",
+    "destination_mac", "source_mac", "family", "fragment", "length", "source_port", "destination_port", "hop_limit",
+    "traffic_class", "udp_length", "udp_checksum", "payload", "index", "wrong_port",
 )  # fmt: skip
 IPV4 = ("ipv4_header", "ipv4_header_checksum", "dont_fragment")
 IPV6 = ("flow_label",)
