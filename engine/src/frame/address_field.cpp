@@ -47,6 +47,8 @@ Result<AddressField> AddressField::make(const HostSet& hosts, net::Family family
     }
     AddressField field;
     field.base_ = *represent(hosts.host(hosts.part.minimum, 0), family, mapping);
+    field.minimum_ = hosts.part.minimum;
+    field.maximum_ = hosts.part.maximum;
     if (field.find_positions(hosts, mapping) && field.reproduces(hosts, mapping)) {
         return field;
     }
@@ -56,7 +58,8 @@ Result<AddressField> AddressField::make(const HostSet& hosts, net::Family family
     }
     AddressField tabled;
     tabled.base_ = net::Address{.family = family, .bytes = {}};
-    tabled.table_start_ = hosts.part.minimum;
+    tabled.minimum_ = hosts.part.minimum;
+    tabled.maximum_ = hosts.part.maximum;
     auto table = std::make_shared<Table>();
     table->reserve(hosts.part.count());
     for (std::uint32_t i = 0; i < hosts.part.count(); ++i) {
@@ -69,6 +72,19 @@ Result<AddressField> AddressField::make(const HostSet& hosts, net::Family family
     }
     tabled.table_ = std::move(table);
     return tabled;
+}
+
+bool AddressField::contains(const std::byte* field) const noexcept {
+    if (table_ != nullptr) {
+        return std::any_of(table_->begin(), table_->end(), [&](const auto& address) { return equal(field, address.data()); });
+    }
+    const auto byte = [&](std::uint8_t at) { return std::to_integer<unsigned>(field[at]); };
+    const unsigned network = has_network_ ? byte(network_) : 0;
+    unsigned value = minimum_;
+    if (has_value_) {  // the upper byte of the value is zero where it shares its place with the network
+        value = (network_shares_high_ ? 0U : byte(high_) << 8) | byte(low_);
+    }
+    return value >= minimum_ && value <= maximum_ && matches(field, static_cast<std::uint16_t>(value), static_cast<std::uint8_t>(network));
 }
 
 std::vector<std::uint8_t> AddressField::varying_bytes() const {

@@ -96,6 +96,9 @@ public:
         return result;
     }
 
+    /// Whether the address at `field` is one that any host of the set and any of its networks give.
+    [[nodiscard]] bool contains(const std::byte* field) const noexcept;
+
     /// Whether the address at `field` is exactly the one that (value, network) gives.
     [[nodiscard]] bool matches(const std::byte* field, std::uint16_t value, std::uint8_t network) const noexcept {
         bool same = true;
@@ -116,7 +119,7 @@ private:
         return swap_bytes(static_cast<std::uint16_t>(value | (network_shares_high_ ? network << 8 : 0)));
     }
     Sum write_from_table(std::byte* field, std::uint16_t value) const noexcept {
-        const auto& bytes_of_host = (*table_)[static_cast<std::size_t>(value - table_start_)];
+        const auto& bytes_of_host = (*table_)[static_cast<std::size_t>(value - minimum_)];
         std::memcpy(field, bytes_of_host.data(), bytes());
         return sum_of(std::span{bytes_of_host}.first(bytes()));
     }
@@ -126,8 +129,8 @@ private:
     net::Address base_;
     std::uint8_t high_ = 0, low_ = 0, network_ = 0;
     bool has_value_ = false, has_network_ = false, network_shares_high_ = false;
-    bool has_word_ = false;  ///< the two bytes of the value form one word of the checksum
-    std::uint16_t table_start_ = 0;
+    bool has_word_ = false;                    ///< the two bytes of the value form one word of the checksum
+    std::uint16_t minimum_ = 0, maximum_ = 0;  ///< of the values; the table begins with the minimum
     std::shared_ptr<const Table> table_;
 };
 

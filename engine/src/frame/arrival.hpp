@@ -10,7 +10,7 @@
 namespace gatemark::frame {
 
 enum class ArrivalKind : std::uint8_t {
-    ours,         ///< a test frame of this trial, perhaps damaged
+    ours,         ///< it carries the mark of a test frame of this trial, and may be damaged or misplaced
     other_trial,  ///< a test frame of this campaign, but of another trial
     neighbour,    ///< ARP or neighbour discovery
     icmp_error,   ///< an ICMP or ICMPv6 error message
@@ -23,9 +23,11 @@ struct Arrival {
     ArrivalKind kind = ArrivalKind::foreign;
     net::Family family = net::Family::ipv4;
     bool fragmented = false;
+    bool misplaced = false;  ///< ours, but no headers of UDP in IP lead to the mark; `ip` and `udp` say nothing
     std::uint8_t icmp_type = 0, icmp_code = 0;
     std::optional<std::uint16_t> vlan_id;
-    std::size_t ip = 0, udp = 0, payload = 0;
+    std::size_t ip = 0, udp = 0;
+    std::size_t payload = 0;  ///< of a UDP datagram, or where a misplaced mark is; else 0
 };
 
 /// Classifies a frame of arbitrary bytes. `trial_id` is that of the current trial.

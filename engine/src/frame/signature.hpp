@@ -34,6 +34,8 @@ enum class TrafficClass : std::uint8_t { foreground, background };
     return static_cast<std::uint8_t>(0xa0U | (static_cast<unsigned>(direction) << 1) | static_cast<unsigned>(traffic_class));
 }
 
+[[nodiscard]] constexpr bool is_stream_id(std::uint8_t id) noexcept { return (id & 0xfcU) == 0xa0U; }
+
 /// Writes stream and index, and returns their share of the UDP checksum (the UDP data starts at an
 /// even offset).
 inline Sum write_stream_and_index(std::byte* payload, std::uint8_t stream, std::uint64_t index) noexcept {

@@ -70,6 +70,10 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
     const Layout& layout = frame_template.layout;
     Faults faults;
     verify_link(frame.data(), frame_template.frame.data() + net::ethernet::destination, faults);
+    if (arrival.misplaced) {
+        faults.add(arrival.payload > layout.payload ? Fault::encapsulated : Fault::headers);
+        return faults;
+    }
     faults.add_if(arrival.vlan_id != stream.expected_vlan(), Fault::vlan);
     faults.add_if(arrival.fragmented, Fault::fragment);
     const std::byte* const ip = frame.data() + arrival.ip;
@@ -112,6 +116,19 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
                       Fault::payload);
     }
     return faults;
+}
+
+bool goes_between_hosts(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream) noexcept {
+    const FrameTemplate& frame_template = stream.expected();
+    const Layout& layout = frame_template.layout;
+    if (arrival.payload == 0 || arrival.misplaced || arrival.family != layout.family) {
+        return false;
+    }
+    const std::byte* const ip = frame.data() + arrival.ip;
+    const bool from_host = stream.role() == Role::initiator
+                               ? load_big_endian<std::uint16_t>(frame.data() + arrival.udp + net::udp::length) == layout.udp_bytes()
+                               : frame_template.source.contains(ip + (layout.source_address() - layout.ip));
+    return from_host && frame_template.destination.contains(ip + (layout.destination_address() - layout.ip));
 }
 
 }  // namespace gatemark::frame

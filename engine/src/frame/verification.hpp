@@ -14,6 +14,8 @@ namespace gatemark::frame {
 enum class Fault : std::uint8_t {
     destination_mac,
     source_mac,
+    encapsulated,
+    headers,
     family,
     fragment,
     length,
@@ -33,15 +35,18 @@ enum class Fault : std::uint8_t {
     udp_checksum,
     payload,
     index,
+    mark,
     wrong_port,
     untranslated_source,
     mapping_changed,
     wrong_owner,
     unknown_connection,
 };
-constexpr std::size_t fault_count = 26;
+constexpr std::size_t fault_count = 29;
 constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac",
                                                                 "source_mac",
+                                                                "encapsulated",
+                                                                "headers",
                                                                 "family",
                                                                 "fragment",
                                                                 "length",
@@ -61,6 +66,7 @@ constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac
                                                                 "udp_checksum",
                                                                 "payload",
                                                                 "index",
+                                                                "mark",
                                                                 "wrong_port",
                                                                 "untranslated_source",
                                                                 "mapping_changed",
@@ -90,6 +96,11 @@ private:
 /// the state table knows it (state/connection_keeper.hpp).
 [[nodiscard]] Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream,
                             const FrameValues& values) noexcept;
+
+/// Whether a frame is a UDP datagram from a host of the stream to a host of it. Nobody but the
+/// Tester has these addresses, so it is the Tester's whatever its mark says. Behind a stateful
+/// gateway the source is the gateway's own as well, and the datagram must have the stream's length.
+[[nodiscard]] bool goes_between_hosts(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream) noexcept;
 
 /// Whether a frame that passed `verify` has UDP checksum 0x0000 where 0xffff is correct, as its
 /// stream's translator is known to write.

@@ -41,6 +41,7 @@ struct ExpectedDirection {
 
 struct ReceiverPlan {
     std::uint32_t trial_id = 0;
+    pace::Ticks earliest{};                       ///< no frame of the trial was sent before this
     std::array<ExpectedDirection, 2> directions;  ///< forward, reverse
     std::size_t kept_frames_max = 4;
 };
@@ -253,9 +254,30 @@ private:
         const frame::Arrival arrival = frame::classify(bytes, plan_.trial_id);
         if (arrival.kind == frame::ArrivalKind::ours) {
             take_ours(bytes, arrival, now);
+        } else if (record::ClassCounts* const counts = counts_of_damaged_mark(bytes, arrival, now)) {
+            frame::Faults faults;
+            faults.add(frame::Fault::mark);
+            note_faults(*counts, faults, bytes);
         } else {
             take_other(bytes, arrival);
         }
+    }
+    /// Of the stream whose frame this is although its mark says that it is from elsewhere or, of a
+    /// frame that was sent in this trial, from another trial; else nullptr. Its index is not known.
+    [[nodiscard]] record::ClassCounts* counts_of_damaged_mark(std::span<const std::byte> bytes, const frame::Arrival& arrival,
+                                                              pace::Ticks now) noexcept {
+        if (arrival.kind == frame::ArrivalKind::other_trial) {
+            const pace::Ticks sent{frame::signature::timestamp(bytes.data() + arrival.payload)};
+            if (sent < plan_.earliest || sent > now) {
+                return nullptr;
+            }
+        }
+        for (const ArrivingStream& arriving_stream : arriving_) {
+            if (frame::goes_between_hosts(bytes, arrival, arriving_stream.recognizer.stream())) {
+                return arriving_stream.records.counts;
+            }
+        }
+        return nullptr;
     }
 
     void take_ours(std::span<const std::byte> bytes, const frame::Arrival& arrival, pace::Ticks now) noexcept {
@@ -321,7 +343,7 @@ private:
     static frame::Faults verify(std::span<const std::byte> bytes, const frame::Arrival& arrival, const ExpectedDirection& direction,
                                 const frame::Stream& stream, const frame::FrameValues& values) noexcept {
         frame::Faults faults = frame::verify(bytes, arrival, stream, values);
-        if (stream.role() == frame::Role::stateless) {
+        if (stream.role() == frame::Role::stateless || arrival.misplaced) {
             return faults;
         }
         if (stream.role() == frame::Role::initiator) {

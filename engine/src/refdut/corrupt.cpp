@@ -10,9 +10,9 @@ namespace gatemark::refdut {
 
 namespace {
 
-/// The Tester's signature is the first 18 bytes of the UDP data; bytes 5 to 9 are the index of the
-/// frame.
-constexpr std::size_t mark_bytes = 18, index_at = 5, index_bytes = 5;
+/// The Tester's signature is the first 18 bytes of the UDP data: 20 bits of the campaign and 12 of
+/// the trial, from byte 5 to byte 9 the index of the frame.
+constexpr std::size_t mark_bytes = 18, campaign_at = 0, trial_at = 3, index_at = 5, index_bytes = 5;
 
 /// Changes fields of one packet and corrects the checksums.
 class Editor {
@@ -32,6 +32,9 @@ public:
         change.add(value);
         store_big_endian(ip(ipv4_at::checksum), updated(ip_word(ipv4_at::checksum), change));
         store_big_endian(ip(at), value);
+    }
+    void set_ipv4_protocol(std::uint8_t protocol) noexcept {
+        set_ipv4_word(ipv4_at::time_to_live, static_cast<std::uint16_t>((ip_word(ipv4_at::time_to_live) & 0xff00U) | protocol));
     }
     /// Of the UDP datagram.
     void set_udp_word(std::size_t at, std::uint16_t value) noexcept {
@@ -109,6 +112,80 @@ Fields corrupt_link(Field field, Packet& packet, unsigned choice) noexcept {
         source[0] |= group;
     }
     return {field};
+}
+
+/// A service tag over whatever the frame has (IEEE 802.1ad).
+bool wrap_in_service_tag(Packet& packet) noexcept {
+    constexpr std::uint16_t type_service_tag = 0x88a8, any_id = 2;
+    if (!open_gap(packet, ethernet_type_at, vlan_bytes)) {
+        return false;
+    }
+    store_big_endian(packet.at(ethernet_type_at), type_service_tag);
+    store_big_endian(packet.at(ethernet_type_at + 2), any_id);
+    return true;
+}
+
+/// The packet as the data of another one of the same family and with the same addresses (RFC 2003,
+/// RFC 2473).
+bool wrap_in_ip(Packet& packet, const View& view, Editor& editor) noexcept {
+    const bool ipv4 = editor.ipv4();
+    const std::size_t header = ipv4 ? ipv4_bytes : ipv6_bytes;
+    if (view.upper != view.ip + header || !open_gap(packet, view.ip, header)) {
+        return false;
+    }
+    std::memcpy(packet.at(view.ip), packet.at(view.ip + header), header);
+    if (ipv4) {
+        constexpr std::uint8_t ipv4_in_ip = 4;
+        editor.set_ipv4_word(ipv4_at::total_length, static_cast<std::uint16_t>(header + view.ip_bytes));
+        editor.set_ipv4_protocol(ipv4_in_ip);
+    } else {
+        constexpr std::uint8_t ipv6_in_ip = 41;
+        store_big_endian(packet.at(view.ip + ipv6_at::payload_length), static_cast<std::uint16_t>(view.ip_bytes));
+        *packet.at(view.ip + ipv6_at::next_header) = std::byte{ipv6_in_ip};
+    }
+    return true;
+}
+
+/// Destination options that say nothing (RFC 8200).
+bool add_destination_options(Packet& packet, const View& view) noexcept {
+    constexpr std::size_t options_bytes = 8;
+    constexpr std::uint8_t destination_options = 60;
+    constexpr std::uint64_t six_octets_of_padding = std::uint64_t{protocol_udp} << 56 | std::uint64_t{0x0104} << 32;
+    if (view.upper != view.ip + ipv6_bytes || !open_gap(packet, view.upper, options_bytes)) {
+        return false;
+    }
+    std::byte* const length = packet.at(view.ip + ipv6_at::payload_length);
+    store_big_endian(length, static_cast<std::uint16_t>(load_big_endian<std::uint16_t>(length) + options_bytes));
+    *packet.at(view.ip + ipv6_at::next_header) = std::byte{destination_options};
+    store_big_endian(packet.at(view.upper), six_octets_of_padding);
+    return true;
+}
+
+Fields corrupt_encapsulation(Packet& packet, const View& view, Editor& editor, unsigned choice) noexcept {
+    const unsigned kinds = editor.ipv4() ? 2 : 3;
+    const bool done = choice % kinds == 0   ? wrap_in_service_tag(packet)
+                      : choice % kinds == 1 ? wrap_in_ip(packet, view, editor)
+                                            : add_destination_options(packet, view);
+    return done ? Fields{Field::encapsulated} : Fields{};
+}
+
+/// Makes the headers those of something else than UDP in IP.
+Fields corrupt_headers(Packet& packet, const View& view, Editor& editor, unsigned choice) noexcept {
+    constexpr std::uint16_t type_for_experiments = 0x88b5;  // IEEE 802
+    constexpr std::uint8_t protocol_for_experiments = 253;  // RFC 3692
+    constexpr std::uint16_t version_bits = 0xf000, version_5 = 0x5000;
+    if (choice % 3 == 0) {
+        store_big_endian(packet.at(view.ip - 2), type_for_experiments);
+    } else if (choice % 3 == 1 && editor.ipv4()) {
+        editor.set_ipv4_protocol(protocol_for_experiments);
+    } else if (choice % 3 == 1) {
+        *editor.ip(ipv6_at::next_header) = std::byte{protocol_for_experiments};
+    } else if (editor.ipv4()) {
+        editor.set_ipv4_word(0, static_cast<std::uint16_t>((editor.ip_word(0) & ~version_bits) | version_5));
+    } else {
+        store_big_endian(editor.ip(0), static_cast<std::uint16_t>((editor.ip_word(0) & ~version_bits) | version_5));
+    }
+    return {Field::headers};
 }
 
 Fields corrupt_family(Packet& packet, const View& view) noexcept {
@@ -270,7 +347,7 @@ Fields corrupt_udp(Field field, Editor& editor) noexcept {
             store_big_endian(editor.udp(udp_at::checksum), static_cast<std::uint16_t>(checksum == 1 ? 3 : checksum ^ 1U));
             break;
         }
-        case Field::payload: {
+        default: {  // payload
             constexpr std::size_t at = udp_bytes + mark_bytes;
             if (length <= at) {
                 return {};
@@ -284,20 +361,30 @@ Fields corrupt_udp(Field field, Editor& editor) noexcept {
             editor.change_udp_checksum(change);
             break;
         }
-        default: {  // index
-            constexpr std::size_t at = udp_bytes + index_at, first_word = at - at % 2, words_end = at + index_bytes;
-            if (length < udp_bytes + mark_bytes) {
-                return {};
-            }
-            OnesSum before, change;
-            before.add(editor.udp(first_word), words_end - first_word);
-            std::memset(editor.udp(at), 0xff, index_bytes);
-            change.add(editor.udp(first_word), words_end - first_word);
-            change.add(static_cast<std::uint16_t>(~before.folded()));
-            editor.change_udp_checksum(change);
-            break;
-        }
     }
+    return {field};
+}
+
+/// The frame's number, or in turn whose frame it is, in which trial, and all of the mark.
+Fields corrupt_mark(Field field, Editor& editor, unsigned choice) noexcept {
+    if (editor.udp_word(udp_at::length) < udp_bytes + mark_bytes) {
+        return {};
+    }
+    std::byte* const mark = editor.udp(udp_bytes);
+    OnesSum before, change;
+    before.add(mark, mark_bytes);
+    if (field == Field::index) {
+        std::memset(mark + index_at, 0xff, index_bytes);
+    } else if (choice % 3 == 0) {
+        mark[campaign_at] ^= std::byte{0x80};
+    } else if (choice % 3 == 1) {
+        mark[trial_at] ^= std::byte{1};
+    } else {
+        std::memset(mark, 0, mark_bytes);
+    }
+    change.add(mark, mark_bytes);
+    change.add(static_cast<std::uint16_t>(~before.folded()));
+    editor.change_udp_checksum(change);
     return {field};
 }
 
@@ -360,6 +447,8 @@ Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table)
     switch (field) {
         case Field::destination_mac:
         case Field::source_mac: return corrupt_link(field, packet, choice_of(packet, view, editor));
+        case Field::encapsulated: return corrupt_encapsulation(packet, view, editor, choice_of(packet, view, editor));
+        case Field::headers: return corrupt_headers(packet, view, editor, choice_of(packet, view, editor));
         case Field::family: return corrupt_family(packet, view);
         case Field::fragment: return corrupt_fragment(packet, view, editor);
         case Field::vlan: return corrupt_vlan(packet);
@@ -378,8 +467,9 @@ Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table)
         case Field::unknown_connection: return corrupt_endpoint(field, notes, editor);
         case Field::udp_length:
         case Field::udp_checksum:
-        case Field::payload:
-        case Field::index: return corrupt_udp(field, editor);
+        case Field::payload: return corrupt_udp(field, editor);
+        case Field::index:
+        case Field::mark: return corrupt_mark(field, editor, choice_of(packet, view, editor));
         case Field::wrong_port: return {Field::wrong_port};
         case Field::untranslated_source:
         case Field::mapping_changed: return table == nullptr ? Fields{} : corrupt_outward(field, packet, view, notes, *table);

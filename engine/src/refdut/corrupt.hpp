@@ -16,6 +16,8 @@ namespace gatemark::refdut {
 enum class Field : std::uint8_t {
     destination_mac,
     source_mac,
+    encapsulated,
+    headers,
     family,
     fragment,
     length,
@@ -35,15 +37,18 @@ enum class Field : std::uint8_t {
     udp_checksum,
     payload,
     index,
+    mark,
     wrong_port,
     untranslated_source,
     mapping_changed,
     wrong_owner,
     unknown_connection,
 };
-constexpr std::size_t field_count = 26;
+constexpr std::size_t field_count = 29;
 constexpr std::array<std::string_view, field_count> field_names{"destination_mac",
                                                                 "source_mac",
+                                                                "encapsulated",
+                                                                "headers",
                                                                 "family",
                                                                 "fragment",
                                                                 "length",
@@ -63,6 +68,7 @@ constexpr std::array<std::string_view, field_count> field_names{"destination_mac
                                                                 "udp_checksum",
                                                                 "payload",
                                                                 "index",
+                                                                "mark",
                                                                 "wrong_port",
                                                                 "untranslated_source",
                                                                 "mapping_changed",
@@ -98,9 +104,13 @@ private:
 ///
 /// - `destination_mac` is that of another host or broadcast in turn; `source_mac` is the Tester's,
 ///   zero or a group's in turn.
+/// - `encapsulated` adds in turn a service tag, an IP header and, in IPv6, destination options.
+/// - `headers` has in turn another EtherType, another protocol and IP version 5.
+/// - `mark` has in turn another campaign, another trial and nothing but zeros.
 /// - `wrong_port` changes nothing: the caller sends the frame back to the side that it came from,
 ///   with the VLAN tag of the correct side.
-/// - `index` and `wrong_port`: the Tester counts the reason, and the frame as lost, not as faulty.
+/// - `index`, `mark` and `wrong_port`: the Tester counts the reason, and the frame as lost, not as
+///   faulty.
 /// - `fragment` in IPv6 adds a fragment header that the payload length leaves out; else the Tester
 ///   would also count `length`.
 /// - `destination_address` of an inward frame comes with `unknown_connection`, and so does
@@ -116,9 +126,10 @@ private:
 /// table lets pass untranslated (all fields); `ipv4_header`, `ipv4_header_checksum`,
 /// `dont_fragment` in IPv6; `flow_label` in IPv4; `identification` but in IPv4 frames that are
 /// routed; `udp_checksum` of a frame without; `payload` with 18 bytes of UDP data or less, `index`
-/// with less; `untranslated_source`, `mapping_changed` but in outward frames; `wrong_owner`,
-/// `unknown_connection` but in inward ones, `wrong_owner` also if no other connection has the same
-/// remote endpoint; and what the buffer has no room for (`family`, `fragment`, `vlan`).
+/// and `mark` with less; `untranslated_source`, `mapping_changed` but in outward frames;
+/// `wrong_owner`, `unknown_connection` but in inward ones, `wrong_owner` also if no other
+/// connection has the same remote endpoint; and what the buffer has no room for (`encapsulated`,
+/// `family`, `fragment`, `vlan`).
 [[nodiscard]] Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table) noexcept;
 
 }  // namespace gatemark::refdut

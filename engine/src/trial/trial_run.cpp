@@ -134,8 +134,10 @@ record::DelayPlan TrialRun::delay_plan(const DirectionPlan& direction) const {
 }
 
 void TrialRun::make_receivers() {
+    const pace::Ticks earliest = parts_.clock.now();
     for (const Side side : {Side::left, Side::right}) {
-        loop::ReceiverPlan plan{.trial_id = plan_.trial_id, .directions = {}, .kept_frames_max = request_.kept_frames_max};
+        loop::ReceiverPlan plan{
+            .trial_id = plan_.trial_id, .earliest = earliest, .directions = {}, .kept_frames_max = request_.kept_frames_max};
         for (const DirectionPlan& direction : plan_.directions) {
             const auto number = static_cast<std::size_t>(direction.direction);
             plan.directions[number] = {.active = true,

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace gatemark::frame {
 namespace {
 
@@ -24,6 +26,7 @@ void expect_equals_slow_form(const HostSet& hosts, net::Family family, const net
             const net::Address slow = mapping == nullptr ? host : mapping->to(family, host).value();
             ASSERT_EQ(net::to_text(field.at(small, net_number)), net::to_text(slow)) << net::to_text(host);
             ASSERT_TRUE(field.matches(slow.bytes.data(), small, net_number));
+            ASSERT_TRUE(field.contains(slow.bytes.data()));
             std::array<std::byte, 16> bytes = field.base().bytes;
             const Sum varying = field.write(bytes.data(), small, net_number);
             ASSERT_EQ(fold(sum_of(std::span{field.base().bytes}.first(field.bytes())) + varying),
@@ -46,6 +49,32 @@ TEST(AddressField, Ipv4HostsAtEveryOffsetWithEveryPrefix) {
         }
         expect_equals_slow_form(test::fixed_host("198.18.0.2"), net::Family::ipv6, &mapping);
     }
+}
+
+TEST(AddressField, ContainsTheAddressesOfItsHostsAndNoOther) {
+    const std::vector<HostSet> sets{test::fixed_host("198.18.0.2"),
+                                    varying_host("198.18.0.0", 2, ValueMode::pseudorandom, 2, 254),
+                                    varying_host("198.18.0.0", 1, ValueMode::increasing, 0x0102, 0x0203),
+                                    varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 2, 254, true),
+                                    varying_host("198.19.0.0", 0, ValueMode::pseudorandom, 0xc613, 0xc620, true),
+                                    varying_host("2001:2::", 14, ValueMode::pseudorandom, 2, 300),
+                                    varying_host("2001:2::", 12, ValueMode::pseudorandom, 2, 300, true)};
+    std::mt19937_64 random{3};
+    std::size_t contained = 0;
+    for (const HostSet& hosts : sets) {
+        const AddressField field = std::get<AddressField>(AddressField::make(hosts, hosts.address.family, nullptr, "field"));
+        for (int round = 0; round < 20'000; ++round) {
+            net::Address address = hosts.host(static_cast<std::uint16_t>(hosts.part.minimum + random() % hosts.part.count()), 0);
+            for (std::uint64_t changes = random() % 3; changes > 0; --changes) {
+                address.bytes[random() % field.bytes()] = static_cast<std::byte>(random());
+            }
+            if (address != hosts.address) {  // which is the Tester's, but maybe no host that sends
+                ASSERT_EQ(field.contains(address.bytes.data()), hosts.contains(address)) << net::to_text(address);
+                contained += hosts.contains(address) ? 1 : 0;
+            }
+        }
+    }
+    EXPECT_GT(contained, 40'000U);
 }
 
 TEST(AddressField, Ipv4HostsInManyNetworks) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace gatemark::frame {
 namespace {
 
@@ -38,6 +40,55 @@ TEST(Arrival, AStragglerOfAnotherTrialIsNoFrameOfThisOne) {
     const Bytes frame = test::sent_frame(test::make_stream(test::request_for(Gateway::router66)), 1, 2);
     EXPECT_EQ(classify(frame, signature::trial_id_of(test::seed, test::trial_number + 1)).kind, ArrivalKind::other_trial);
     EXPECT_EQ(classify(frame, signature::trial_id_of(test::seed + 1, test::trial_number)).kind, ArrivalKind::foreign);
+}
+
+/// QinQ, MPLS, IP in IP, destination options, a tunnel in UDP; and EtherType, IP version, protocol
+/// and length that are not ours.
+TEST(Arrival, AMarkThatNoHeadersLeadToIsOursAllTheSame) {
+    const Stream stream4 = test::make_stream(test::request_for(Gateway::router44)),
+                 stream6 = test::make_stream(test::request_for(Gateway::router66));
+    const Bytes frame4 = test::sent_frame(stream4, 1, 2), frame6 = test::sent_frame(stream6, 1, 2);
+    const auto put = [](Bytes frame, std::size_t at, const std::string& hex, std::size_t instead_of = 0) {
+        const Bytes inserted = test::from_hex(hex);
+        const auto from = frame.begin() + static_cast<std::ptrdiff_t>(at);
+        frame.insert(frame.erase(from, from + static_cast<std::ptrdiff_t>(instead_of)), inserted.begin(), inserted.end());
+        return frame;
+    };
+    const std::string outer4 = "4500004a00000000400400000a0000010a000002", udp = "0a0b12b500260000";
+    const std::vector<std::tuple<const char*, Bytes, std::size_t>> cases{
+        {"two tags", put(put(frame4, 12, "81000064"), 12, "81000064"), 50},
+        {"a service tag", put(frame4, 12, "88a80064"), 46},
+        {"MPLS", put(frame4, 12, "8847 00064140", 2), 46},
+        {"IPv4 in IPv4", put(frame4, 14, outer4), 62},
+        {"IPv6 in IPv4", put(put(frame6, 14, outer4), 12, "0800", 2), 82},
+        {"IPv4 in UDP", put(put(put(frame4, 14, udp), 14, outer4), 23, "11", 1), 70},
+        {"destination options", put(put(frame6, 54, "1100010400000000"), 20, "3c", 1), 70},
+        {"an EtherType", put(frame4, 12, "88b5", 2), 42},
+        {"IP version 7", put(frame6, 14, "70", 1), 62},
+        {"a protocol", put(frame4, 23, "88", 1), 42},
+        {"a header of 4 words", put(frame4, 14, "44", 1), 42},
+    };
+    for (const auto& [name, frame, at] : cases) {
+        const Arrival arrival = classify(frame, test::trial_id());
+        EXPECT_EQ(arrival.kind, ArrivalKind::ours) << name;
+        EXPECT_TRUE(arrival.misplaced) << name;
+        EXPECT_EQ(arrival.payload, at) << name;
+        EXPECT_EQ(classify(frame, test::trial_id() ^ 0x1000).kind, ArrivalKind::foreign) << name << " of another campaign";
+        Bytes cut = frame;
+        cut.resize(at + signature::bytes - 1);
+        EXPECT_NE(classify(cut, test::trial_id()).kind, ArrivalKind::ours) << name;
+    }
+    EXPECT_FALSE(classify(frame4, test::trial_id()).misplaced);
+}
+
+/// What a gateway says by itself stays what it is; most of it is multicast, but not its queries.
+TEST(Arrival, WhatAGatewaySaysByItselfIsNotOurs) {
+    const Bytes query = ethernet("0800",
+                                 "45000038000040004011 0000 c6130001 c6130002 c000 0035 0024 0000 1234 0100 0001 0000 0000 0000 "
+                                 "076578616d706c6503636f6d0000010001");
+    EXPECT_EQ(kind_of(query), ArrivalKind::foreign);
+    EXPECT_EQ(kind_of(ethernet("88cc", "0207040200000000010402", 40)), ArrivalKind::foreign);  // LLDP
+    EXPECT_EQ(kind_of(ethernet("0800", "4500003c000040004006 0000 c6130001 c6130002 d000 0016", 40)), ArrivalKind::foreign);
 }
 
 TEST(Arrival, NeighboursAreRecognised) {

@@ -131,7 +131,7 @@ TEST(Verification, EachSingleCorruptionGivesItsOwnFault) {
 TEST(Verification, TheTableKnowsEveryFaultOfAFrame) {
     // Tested by themselves: here, in receiver_test and in state/stateful_path_test.
     std::string known =
-        "family identification index wrong_port untranslated_source mapping_changed wrong_owner "
+        "encapsulated headers family identification index mark wrong_port untranslated_source mapping_changed wrong_owner "
         "unknown_connection";
     for (const auto& corruptions : {common_corruptions(), ipv4_corruptions(), ipv6_corruptions()}) {
         for (const Corruption& corruption : corruptions) {

@@ -68,8 +68,9 @@ protected:
         for (const auto direction : {frame::signature::Direction::forward, frame::signature::Direction::reverse}) {
             for (const auto traffic_class : {frame::signature::TrafficClass::foreground, frame::signature::TrafficClass::background}) {
                 const record::ClassCounts& counts = receiver_->counts(direction, traffic_class);
-                counted +=
-                    counts.received + counts.faulty + counts.duplicate + counts.faults[static_cast<std::size_t>(frame::Fault::index)];
+                counted += counts.received + counts.faulty + counts.duplicate +
+                           counts.faults[static_cast<std::size_t>(frame::Fault::index)] +
+                           counts.faults[static_cast<std::size_t>(frame::Fault::mark)];
             }
         }
         EXPECT_EQ(counted, fed_);

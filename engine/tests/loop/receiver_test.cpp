@@ -237,6 +237,50 @@ TEST_F(ReceiverTest, AFrameMayComeFromAnyHostOnTheLinkButNotFromUs) {
     EXPECT_EQ(faults(Fault::source_mac) + faults(Fault::source_mac, TrafficClass::background), 3U);
 }
 
+TEST_F(ReceiverTest, AMisplacedFrameHasArrivedWithThatFault) {
+    const auto tagged = [&](std::uint64_t index, bool with_tag) {
+        Bytes frame = test::write_packet(arrived(index));
+        const Bytes tag = test::from_hex(with_tag ? "88a80002" : "88b5");
+        frame.insert(with_tag ? frame.begin() + 12 : frame.erase(frame.begin() + 12, frame.begin() + 14), tag.begin(), tag.end());
+        return frame;
+    };
+    receive(tagged(4, true));
+    receive(tagged(4, true));
+    receive(tagged(5, false));
+    EXPECT_EQ(faults(Fault::encapsulated), 2U);
+    EXPECT_EQ(faults(Fault::headers), 1U);
+    EXPECT_EQ(counts(TrafficClass::foreground).faulty, 2U);
+    EXPECT_EQ(counts(TrafficClass::foreground).duplicate, 1U);
+    EXPECT_TRUE(arrivals_[0].arrived(4) && arrivals_[0].arrived(5));
+    EXPECT_EQ(receiver_->foreign().foreign, 0U);
+    EXPECT_EQ(kept_reasons(), (std::vector<std::string>{"encapsulated", "encapsulated", "headers"}));
+}
+
+/// The mark is beyond recognition, but only the Tester sends from these hosts to these hosts.
+TEST_F(ReceiverTest, ADamagedMarkBetweenOurHostsIsAFaultAndNoForeignFrame) {
+    now_ = 2000;
+    for (const std::size_t at : {std::size_t{0}, std::size_t{3}}) {  // the campaign, the trial
+        SlowPacket packet = test::forwarded(test::frame_in(foreground_[0].sent(), foreground_[0], 4, 5, 1500), Gateway::siit64);
+        packet.payload[at] ^= std::byte{1};
+        receive(packet);
+    }
+    SlowPacket packet = arrived(4);
+    std::fill(packet.payload.begin(), packet.payload.end(), std::byte{0});
+    receive(packet);
+    packet.payload.resize(9);  // too short for a mark
+    receive(packet);
+    EXPECT_EQ(faults(Fault::mark), 4U);
+    EXPECT_EQ(receiver_->foreign().foreign + receiver_->foreign().other_trial, 0U);
+    EXPECT_EQ(counts(TrafficClass::foreground).faulty, 0U) << "it is not known which frames these are, so they are lost";
+    SlowPacket background = arrived(3);
+    background.payload[0] ^= std::byte{1};
+    receive(background);
+    EXPECT_EQ(faults(Fault::mark, TrafficClass::background), 1U);
+    packet.source.bytes[3] = std::byte{1};  // the gateway's own address beside our hosts
+    receive(packet);
+    EXPECT_EQ(receiver_->foreign().foreign, 1U);
+}
+
 TEST_F(ReceiverTest, AFrameAtThePortItWasSentFromHasNotArrived) {
     SlowPacket packet = test::forwarded(sent(0, Direction::reverse), Gateway::siit64);
     packet.link_destination = test::sending_mac;  // what it should have become is not known here, and not compared
@@ -271,6 +315,7 @@ TEST_F(ReceiverTest, WhatIsNotOursIsCountedByKind) {
     packet.payload[3] ^= std::byte{1};  // the trial number
     receive(packet);
     packet.payload[0] ^= std::byte{1};  // the campaign
+    packet.source.bytes[0] ^= std::byte{1};
     receive(packet);
     Bytes arp = test::from_hex("ffffffffffff0200000000020806 0001080006040001 020000000002 c6120001 000000000000 c6120002");
     arp.resize(60);

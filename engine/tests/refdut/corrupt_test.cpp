@@ -62,6 +62,12 @@ private:
     std::unique_ptr<loop::Receiver<io::MemoryReceiveQueue>> receiver_;
 };
 
+/// Frame `number`, sent after the trial began and before it arrives.
+Bytes sent_frame(const frame::Stream& stream, std::uint64_t number) {
+    constexpr std::uint64_t ticks = 1;
+    return test::frame_in(stream.sent(), stream, number, number, ticks);
+}
+
 std::string names_of(Fields fields) {
     std::string names;
     for (std::size_t i = 0; i < field_count; ++i) {
@@ -125,7 +131,7 @@ TEST_P(RefdutCorrupt, EachFieldOfAStatelessGatewayIsFoundUnderItsName) {
                             !(field == Field::payload && larger_by == 0);
         for (std::uint64_t number = 0; number < 10; ++number) {
             const Fields announced = pass({translator, nullptr, Side::left, stream, Direction::forward, nullptr, vlans.received}, field,
-                                          test::sent_frame(stream, number, number));
+                                          sent_frame(stream, number));
             ASSERT_EQ(announced, exists ? Fields{field} : Fields{}) << field_names[i];
         }
     }
@@ -184,7 +190,7 @@ protected:
         const state::ConnectionKeeper keeper{state::Phase::establish, state_, pool_};
         const Case gateway{*translator_, table_.get(), Side::left, upload, Direction::forward, &keeper, std::nullopt};
         for (std::uint64_t k = 0; k < connection_count; ++k) {
-            EXPECT_TRUE(pass(gateway, Field::unknown_connection, test::sent_frame(upload, k, k)).none());
+            EXPECT_TRUE(pass(gateway, Field::unknown_connection, sent_frame(upload, k)).none());
         }
         EXPECT_EQ(table_->size(), connection_count);
     }
@@ -213,9 +219,9 @@ TEST_P(RefdutCorruptNat, EachFieldOfAnInitiatorsFrameIsFoundUnderItsName) {
             expected.add(Field::family);
         }
         for (std::uint64_t k = 0; k < connection_count; k += 19) {
-            ASSERT_EQ(names_of(pass(gateway, field, test::sent_frame(upload, k, k))), names_of(expected)) << field_names[i];
+            ASSERT_EQ(names_of(pass(gateway, field, sent_frame(upload, k))), names_of(expected)) << field_names[i];
             // The next frame of the connection is correct, even after the mapping was changed.
-            ASSERT_TRUE(pass(gateway, Field::unknown_connection, test::sent_frame(upload, k, k)).none()) << field_names[i];
+            ASSERT_TRUE(pass(gateway, Field::unknown_connection, sent_frame(upload, k)).none()) << field_names[i];
         }
     }
     EXPECT_EQ(table_->size(), connection_count);
@@ -256,7 +262,7 @@ TEST_P(RefdutCorruptNat, TheFrameThatEstablishesAConnectionHasNoMappingToChange)
     const frame::Stream upload = stream(Role::initiator);
     const state::ConnectionKeeper keeper{state::Phase::establish, state_, pool_};
     const Case gateway{*translator_, table_.get(), Side::left, upload, Direction::forward, &keeper, std::nullopt};
-    EXPECT_TRUE(pass(gateway, Field::mapping_changed, test::sent_frame(upload, 0, 0)).none());
+    EXPECT_TRUE(pass(gateway, Field::mapping_changed, sent_frame(upload, 0)).none());
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, RefdutCorruptNat, testing::Values(Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46));

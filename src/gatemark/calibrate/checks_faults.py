@@ -8,6 +8,7 @@ from typing import Any
 from gatemark.calibrate.model import Check, Comparison, Evidence
 from gatemark.refdut.document import Flow, Selector, Table
 from gatemark.technology import TECHNOLOGIES, Family, Technology, TechnologyName
+from gatemark.trial.record import TrialRecord
 
 LOAD = 5_000
 MS = 1_000_000
@@ -15,8 +16,9 @@ FIRST_NS, EACH_NS, PAUSE_NS = 300 * MS, 20 * MS, 10 * MS
 """Start of the first damage, how long each field is damaged, and the pause between two: no frame has two faults."""
 
 COMMON = (
-    "destination_mac", "source_mac", "family", "fragment", "length", "source_port", "destination_port", "hop_limit",
-    "traffic_class", "udp_length", "udp_checksum", "payload", "index", "wrong_port",
+    "destination_mac", "source_mac", "encapsulated", "headers", "family", "fragment", "length", "source_port",
+    "destination_port", "hop_limit", "traffic_class", "udp_length", "udp_checksum", "payload", "index", "mark",
+    "wrong_port",
 )  # fmt: skip
 IPV4 = ("ipv4_header", "ipv4_header_checksum", "dont_fragment")
 IPV6 = ("flow_label",)
@@ -24,6 +26,8 @@ ADDRESSES = ("source_address", "destination_address")
 OUTWARD = ("untranslated_source", "mapping_changed")
 INWARD = ("wrong_owner", "unknown_connection")
 """What only a stateful gateway can do wrong."""
+UNLIKE_A_TEST_FRAME = ("encapsulated", "headers", "mark")
+"""After these damages a frame looks like one from elsewhere, of which many make a trial invalid."""
 OCTETS = 128
 """Long enough for data beyond what the Tester writes into every frame."""
 GAP_NS_MAX = 10**9
@@ -35,7 +39,7 @@ def fault_checks(*, quick: bool) -> list[Check]:
     """Return the checks of planted faults."""
     quick_names: tuple[TechnologyName, ...] = ("router44", "nat44")
     names: tuple[TechnologyName, ...] = quick_names if quick else ("router44", "router66", "siit64", "nat44")
-    return [_impairments(), *(_corruption(TECHNOLOGIES[name]) for name in names)]
+    return [_impairments(), _blame(), *(_corruption(TECHNOLOGIES[name]) for name in names)]
 
 
 def fields_of(technology: Technology) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -83,6 +87,50 @@ def _impairments() -> Check:
         late_departure_max_ns=GAP_NS_MAX,
         lateness_max=COUNTS_LATENESS,
     )
+
+
+def _blame() -> Check:
+    """Damage so many frames that a trial would be invalid if any kind of them passed for frames from elsewhere."""
+    frames = 2 * LOAD
+
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        if not evidence.trials:
+            return (Comparison(quantity="frames", unit="frames", true=frames, measured=None),)
+        last = evidence.trials[-1]
+        planted, counts = _planted(last.counts, "forward"), last.record.report.directions[0].foreground
+        return (
+            Comparison(quantity="trial", unit="", true="valid", measured=_valid_word(last.record)),
+            *(_equal(name, planted.get(name, 0), counts.faults.get(name, 0)) for name in UNLIKE_A_TEST_FRAME),
+            _equal("frames lost", planted.get("mark", 0), counts.lost),
+            _equal("frames from elsewhere", 0, last.record.report.ports["right"].foreign.foreign),
+        )
+
+    return Check(
+        procedure="faults",
+        name="faults-unlike-test-frames",
+        truth=f"of {frames} frames every 3rd encapsulated, every 4th not UDP in IP, every 3rd without a mark",
+        technology="router44",
+        forward=Flow(
+            corrupt=(
+                ("encapsulated", Selector(every=3)),
+                ("headers", Selector(every=4)),
+                ("mark", Selector(every=3)),
+            )
+        ),
+        tables={
+            "trial": {"duration": "2s"},
+            "traffic": {"direction": "forward", "frame_sizes": {"family": "ipv4", "octets": OCTETS}},
+            "frame_loss": {"rates": [LOAD]},
+        },
+        compare=compare,
+        poll_gap_max_ns=GAP_NS_MAX,
+        late_departure_max_ns=GAP_NS_MAX,
+        lateness_max=COUNTS_LATENESS,
+    )
+
+
+def _valid_word(record: TrialRecord) -> str:
+    return "valid" if record.validity.valid else f"invalid: {'; '.join(record.validity.reasons)}"
 
 
 def _corruption(technology: Technology) -> Check:
