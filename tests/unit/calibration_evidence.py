@@ -74,7 +74,7 @@ def delays(
     )  # fmt: skip
     series = DelaySeries(
         direction="forward", class_="foreground", offered=(100,), undelivered=(0,), samples=(100,), negative=(0,),
-        impossible=(0,), lateness_max_ns=(0,), delay_ns={key: figure(ns) for key, ns in delays_ns.items()},
+        lateness_max_ns=(0,), delay_ns={key: figure(ns) for key, ns in delays_ns.items()},
         latency=latency, pdv=pdv, ipdv=pairs, hdr="",
     )  # fmt: skip
     point = DelayPoint(

@@ -82,7 +82,7 @@ def series(
     }  # fmt: skip
     fields: dict[str, Any] = {
         "direction": direction, "class_": class_, "offered": (frames,) * repetitions, "undelivered": same,
-        "samples": (frames,) * repetitions, "negative": same, "impossible": same,
+        "samples": (frames,) * repetitions, "negative": same,
         "lateness_max_ns": (41_000,) * repetitions,
         "delay_ns": {key: Figure.of(values) for key, values in delays.items()},
         "latency": Latency(**figures(tagged, "typical_ns", "worst_case_ns")),
@@ -273,7 +273,7 @@ def everything() -> tuple[ResultDocument, list[TrialRow]]:
             "typical_ns": (150_000, 151_000, 152_000), "worst_case_ns": (None, 990_000, None),
             "tags_lost": (51, 7, 400),
         },
-        undelivered=(1200, 300, 9000), pdv_ns=(None, 800_000, None), negative=(3, 0, 0), impossible=(0, 1, 0),
+        undelivered=(1200, 300, 9000), pdv_ns=(None, 800_000, None), negative=(3, 0, 0),
     )  # fmt: skip
     runs.append(delay_run([point(395_000, [lossy]), point(900_000, [], repetitions=0, tester_limited=3)], number=5,
                           direction="forward"))  # fmt: skip

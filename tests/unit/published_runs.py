@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from conftest import EAM, SIDES
-
 from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.result_document import build_document
 from gatemark.config.model import Campaign
@@ -234,7 +233,7 @@ def _series(table: dict[str, Any], direction: OneWay) -> DelaySeries:
         latency = Latency(**tags, **figures)
     if "pdv_ns" in figures:
         pdv = DelayVariation(**figures, p999_offered_ns=whole)
-    nothing = dict.fromkeys(("undelivered", "negative", "impossible", "lateness_max_ns"), (0,) * times)
+    nothing = dict.fromkeys(("undelivered", "negative", "lateness_max_ns"), (0,) * times)
     return DelaySeries(
         direction=direction,
         class_="foreground",

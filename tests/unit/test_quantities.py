@@ -114,7 +114,7 @@ def delay_series(direction: str, typical: tuple[int | None, ...], pdv: tuple[int
         worst_case_ns=Figure.of([9000] * times),
     )
     fields = {"direction": direction, "class": "foreground", "offered": none, "undelivered": none, "samples": none}
-    fields |= {"negative": none, "impossible": none, "lateness_max_ns": none, "delay_ns": whole, "hdr": ""}
+    fields |= {"negative": none, "lateness_max_ns": none, "delay_ns": whole, "hdr": ""}
     fields |= {"latency": latency, "ipdv": None}
     fields |= {"pdv": DelayVariation(pdv_ns=Figure.of(pdv), p999_offered_ns=Figure.of([9000] * times))}
     return DelaySeries.model_validate(fields)

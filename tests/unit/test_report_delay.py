@@ -120,13 +120,13 @@ def test_a_single_repetition_says_how_many_tags_were_lost() -> None:
     assert cell(table(found, "Latency"), "worst case") == "not measurable: 51 of 50,000 tags lost"
 
 
-def test_impossible_delays_are_counted_and_named() -> None:
-    odd = series(negative=(3, 0, 0), impossible=(0, 1, 0))
+def test_delays_below_zero_are_counted_and_named() -> None:
+    odd = series(negative=(3, 0, 0))
     found = stateless([delay_run([point(400_000, [odd])], direction="forward")])
     assert cell(table(found, "Packet delay variation"), "negative") == "3"
     section = delay_section(found)
     notes = " ".join(section.notes)
-    assert "of 3,000,000 frames 3 arrived, by the clock, before they were sent and 1 took longer than" in notes
+    assert "of 3,000,000 frames 3 arrived, by the clock, before they were sent." in notes
     assert "3 arrived, by the clock, before they were sent" in Words(page_of(found)).text
 
 

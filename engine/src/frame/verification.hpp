@@ -97,6 +97,12 @@ private:
 [[nodiscard]] Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream,
                             const FrameValues& values) noexcept;
 
+/// Whether the time stamp of a frame with these faults is as the Tester wrote it: the UDP checksum
+/// says so, or nothing is known against it.
+[[nodiscard]] constexpr bool time_stamp_is_intact(const Faults& faults) noexcept {
+    return !faults.has(Fault::udp_checksum) && !faults.has(Fault::udp_length) && !faults.has(Fault::length);
+}
+
 /// Whether a frame is a UDP datagram from a host of the stream to a host of it. Nobody but the
 /// Tester has these addresses, so it is the Tester's whatever its mark says. Behind a stateful
 /// gateway the source is the gateway's own as well, and the datagram must have the stream's length.

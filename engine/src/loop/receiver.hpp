@@ -235,9 +235,13 @@ private:
     }
 
     void take_recognized(std::span<const std::byte> bytes, const RecognizedFrame& recognized, pace::Ticks now) noexcept {
+        const pace::Ticks sent{recognized.stream->recognizer.timestamp(bytes.data())};
+        if (sent < plan_.earliest) [[unlikely]] {
+            ++foreign_.other_trial;
+            return;
+        }
         const frame::Faults faults = recognized.stream->learns ? learn(bytes, recognized) : frame::Faults{};
-        (void)record(recognized.stream->records, recognized.index, recognized.number_in_class, faults,
-                     {recognized.stream->recognizer.timestamp(bytes.data())}, now);
+        (void)record(recognized.stream->records, recognized.index, recognized.number_in_class, faults, sent, now);
     }
     [[nodiscard]] frame::Faults learn(std::span<const std::byte> bytes, const RecognizedFrame& recognized) noexcept {
         const auto& [recognizer, records, has_connections, learns] = *recognized.stream;
@@ -284,32 +288,29 @@ private:
         const std::uint8_t stream_id = frame::signature::stream(bytes.data() + arrival.payload);
         const std::size_t direction_number = (stream_id >> 1) & 1U, class_number = stream_id & 1U;
         const std::uint64_t index = frame::signature::index(bytes.data() + arrival.payload);
+        const pace::Ticks sent{frame::signature::timestamp(bytes.data() + arrival.payload)};
         const ExpectedDirection& direction = plan_.directions[direction_number];
         record::ClassCounts& counts = counts_[direction_number][class_number];
         const frame::Stream* const stream = direction.streams[class_number];
-        frame::Faults faults;
-        if (!direction.active || stream == nullptr || stream->id() != stream_id || index >= direction.frame_count) {
-            faults.add(frame::Fault::index);
-            note_faults(counts, faults, bytes);
-            return;
-        }
         const auto place = direction.mix.place_of(index);
-        if (place.foreground != (class_number == 0)) {
-            faults.add(frame::Fault::index);
-            note_faults(counts, faults, bytes);
+        const bool exists = direction.active && stream != nullptr && stream->id() == stream_id && index < direction.frame_count &&
+                            place.foreground == (class_number == 0);
+        frame::Faults faults;
+        faults.add_if(!exists, frame::Fault::index);
+        faults.add_if(exists && !direction.arrives_here, frame::Fault::wrong_port);
+        const bool has_arrived = faults.none();  // else it was damaged or not forwarded, and nothing else is expected of it
+        if (has_arrived) {
+            faults = frame::verify(bytes, arrival, *stream, stream->values(place.number_in_class));
+        }
+        if (sent < plan_.earliest && frame::time_stamp_is_intact(faults)) {
+            ++foreign_.other_trial;
             return;
         }
-        if (!direction.arrives_here) {  // it was not forwarded, so it has not arrived, and nothing else is expected of it
-            faults.add(frame::Fault::wrong_port);
-            note_faults(counts, faults, bytes);
-            return;
+        if (has_arrived) {
+            faults.add(verify_connection(bytes, arrival, direction, *stream, stream->values(place.number_in_class), faults));
         }
-        faults = verify(bytes, arrival, direction, *stream, stream->values(place.number_in_class));
-        if (!faults.none()) {
-            note_faults(counts, faults, bytes);
-        }
-        const pace::Ticks sent{frame::signature::timestamp(bytes.data() + arrival.payload)};
-        if (record(records_of(direction_number, class_number), index, place.number_in_class, faults, sent, now) &&
+        note_faults(counts, faults, bytes);
+        if (has_arrived && record(records_of(direction_number, class_number), index, place.number_in_class, faults, sent, now) &&
             stream->zero_checksum_for_ones()) {
             counts.zero_checksum += frame::has_zero_checksum(bytes, arrival) ? 1 : 0;
         }
@@ -339,16 +340,18 @@ private:
         return true;
     }
 
-    /// Everything that is wrong with a frame, its connection included.
-    static frame::Faults verify(std::span<const std::byte> bytes, const frame::Arrival& arrival, const ExpectedDirection& direction,
-                                const frame::Stream& stream, const frame::FrameValues& values) noexcept {
-        frame::Faults faults = frame::verify(bytes, arrival, stream, values);
+    /// What is wrong with the connection of a frame of a stateful gateway that has `others` beside.
+    static frame::Faults verify_connection(std::span<const std::byte> bytes, const frame::Arrival& arrival,
+                                           const ExpectedDirection& direction, const frame::Stream& stream,
+                                           const frame::FrameValues& values, const frame::Faults& others) noexcept {
+        frame::Faults faults;
         if (stream.role() == frame::Role::stateless || arrival.misplaced) {
             return faults;
         }
         if (stream.role() == frame::Role::initiator) {
-            faults.add(direction.keeper->take(bytes, arrival, stream, values, faults));
-        } else if (faults.has(frame::Fault::destination_address) || faults.has(frame::Fault::destination_port)) {
+            return direction.keeper->take(bytes, arrival, stream, values, others);
+        }
+        if (others.has(frame::Fault::destination_address) || others.has(frame::Fault::destination_port)) {
             faults.add(state::misdelivery(bytes, arrival, stream, values));
         }
         return faults;

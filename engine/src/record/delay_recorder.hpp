@@ -11,7 +11,6 @@ namespace gatemark::record {
 
 /// What all receivers of one direction share.
 struct DelayPlan {
-    pace::Ticks earliest{};                                               ///< no frame of the trial was sent before this
     pace::Ticks timeout{std::numeric_limits<std::uint64_t>::max() >> 1};  ///< a frame that takes longer is late
     std::array<DelayWindow*, 2> windows{};                                ///< by class; nullptr: no delay variation
     TaggedDelays* tags = nullptr;                                         ///< nullptr: no frame is tagged
@@ -21,14 +20,12 @@ struct DelayPlan {
 struct ClassDelays {
     DelayHistogram all;               ///< of the correct frames that were in time
     std::uint64_t negative = 0;       ///< correct frames that seem to have arrived before they were sent: two clocks disagree
-    std::uint64_t impossible = 0;     ///< correct frames that seem to have been sent before the trial: a time stamp was damaged
     std::uint64_t negative_tags = 0;  ///< the tagged ones among them
     std::optional<DelayVariation> variation;
 
     void add(const ClassDelays& other) {
         all.add(other.all);
         negative += other.negative;
-        impossible += other.impossible;
         negative_tags += other.negative_tags;
         if (other.variation) {
             variation ? variation->add(*other.variation) : void(variation = other.variation);
@@ -36,14 +33,13 @@ struct ClassDelays {
     }
 };
 
-/// Takes the delay of every correct frame of one class of a direction at one receiver. Impossible
-/// samples are counted but not used: as zeros they would pass for the shortest delay and spoil the
+/// Takes the delay of every correct frame of one class of a direction at one receiver. Negative
+/// ones are counted but not used: as zeros they would pass for the shortest delay and spoil the
 /// delay variation.
 class ClassDelayRecorder {
 public:
     ClassDelayRecorder(const DelayPlan& plan, std::size_t class_number)
-        : earliest_{plan.earliest},
-          timeout_{plan.timeout},
+        : timeout_{plan.timeout},
           window_{plan.windows[class_number]},
           tags_{plan.tags},
           finder_{plan.tags == nullptr ? TagPlaces{} : plan.tags->places()} {
@@ -55,7 +51,7 @@ public:
     /// Takes a frame that arrived for the first time; returns whether it was in time.
     bool note(std::uint64_t index, std::uint64_t number_in_class, pace::Ticks sent, pace::Ticks arrived) noexcept {
         const pace::Ticks delay{arrived.value - sent.value};
-        if (arrived < sent || sent < earliest_ || delay > timeout_) [[unlikely]] {
+        if (arrived < sent || delay > timeout_) [[unlikely]] {
             return note_unusual(index, sent, arrived);
         }
         delays_.all.add(delay);
@@ -83,14 +79,10 @@ private:
             delays_.negative_tags += tags_ != nullptr && finder_.find(index) ? 1 : 0;
             return true;
         }
-        if (sent < earliest_) {
-            ++delays_.impossible;
-            return true;
-        }
         return false;
     }
 
-    pace::Ticks earliest_, timeout_;
+    pace::Ticks timeout_;
     DelayWindow* window_;
     TaggedDelays* tags_;
     TagFinder finder_;

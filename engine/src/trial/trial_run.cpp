@@ -120,7 +120,7 @@ void TrialRun::reset_memories() {
 
 record::DelayPlan TrialRun::delay_plan(const DirectionPlan& direction) const {
     DirectionMemory& memory = parts_.memory(direction.direction);
-    record::DelayPlan plan{.earliest = parts_.clock.now()};
+    record::DelayPlan plan;
     if (request_.delays.timeout) {
         plan.timeout = parts_.scale.ticks(*request_.delays.timeout);
     }

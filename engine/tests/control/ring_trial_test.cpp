@@ -193,7 +193,6 @@ TEST_F(RingTrial, DelaysOfEveryFrameAreRecorded) {
             const Json& delay = counts["delay"];
             EXPECT_EQ(delay["samples"], counts["received"]);
             EXPECT_EQ(delay["negative"], 0);
-            EXPECT_EQ(delay["impossible"], 0);
             EXPECT_GT(delay["minimum_ns"], 0);
             EXPECT_LT(delay["minimum_ns"], 1'000'000) << "a millisecond from ring to ring";
             EXPECT_LE(delay["percentiles"][5]["ns"], delay["maximum_ns"]);

@@ -95,7 +95,7 @@ public:
         for (record::DelayWindow& window : windows_) {
             window.reset(kind);
         }
-        ReceiverPlan plan{.trial_id = test::trial_id(), .directions = {}, .kept_frames_max = 0};
+        ReceiverPlan plan{.trial_id = test::trial_id(), .earliest = {begun}, .directions = {}, .kept_frames_max = 0};
         plan.directions[0] = {.active = true,
                               .arrives_here = true,
                               .frame_count = frame_count,
@@ -103,7 +103,7 @@ public:
                               .streams = traffic().streams(),
                               .arrivals = &arrivals_,
                               .senders = Divider{senders},
-                              .delays = {.earliest = {begun}, .timeout = {900}, .windows = {&windows_[0], &windows_[1]}, .tags = &tags_}};
+                              .delays = {.timeout = {900}, .windows = {&windows_[0], &windows_[1]}, .tags = &tags_}};
         for (StampedQueue& queue : queues_) {
             receivers_.push_back(std::make_unique<Receiver<StampedQueue>>(plan, queue, mailbox_));
         }

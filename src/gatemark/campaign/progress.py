@@ -220,7 +220,6 @@ def delay_words(report: TrialReport) -> str:
         ("frames not delivered", sum(counts.undelivered for counts, _ in delays)),
         ("tags lost", sum(delay.tags.lost for _, delay in delays if delay.tags is not None)),
         ("delays below 0", sum(delay.negative for _, delay in delays)),
-        ("impossible delays", sum(delay.impossible for _, delay in delays)),
     )
     return ", ".join(["delay " + parts[0], parts[1], *(f"{count:,} {what}" for what, count in missing if count)])
 

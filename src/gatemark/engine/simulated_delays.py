@@ -56,7 +56,6 @@ class ClassDelays:
         return {
             "samples": sum(count for _, count in histogram),
             "negative": self.negative,
-            "impossible": 0,
             "minimum_ns": histogram[0][0] if histogram else None,
             "maximum_ns": histogram[-1][0] if histogram else None,
             "percentiles": [

@@ -34,7 +34,6 @@ COUNTERS: Mapping[str, Counter] = {
     "loss.runs": Counter(words="runs of successive lost frames", whose="gateway"),
     "loss.longest_run": Counter(words="longest run of lost frames", whose="gateway", total="largest"),
     "delay.negative": Counter(words="delays below 0, in no figure", whose="Tester"),
-    "delay.impossible": Counter(words="delays longer than the trial, in no figure", whose="gateway"),
     "direction.refused": Counter(words="times a port took fewer frames than it was given", whose="Tester"),
     "direction.gave_up": Counter(words="trials that the Tester ended because it was too late", whose="Tester"),
     "port.peer_queue_drops": Counter(words="frames dropped at the gateway's end of a veth pair", whose="gateway"),

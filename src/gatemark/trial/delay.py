@@ -64,8 +64,6 @@ class DelayFacts(Facts):
     """Distinct correct frames in time with a delay of 0 or more."""
     negative: int
     """Correct frames that seem to have arrived before they were sent: an error of the clock, in no figure."""
-    impossible: int
-    """Frames with a delay longer than the trial has lasted, by a damaged time stamp: in no figure."""
     minimum_ns: int | None
     """Exact."""
     maximum_ns: int | None

@@ -264,22 +264,16 @@ def _share_notes(runs: Sequence[DelayResult]) -> Iterator[str]:
 
 
 def clock_notes(runs: Sequence[DelayResult]) -> Iterator[str]:
-    """A sentence for each series with impossible samples: they are counted, but are in no figure."""
+    """A sentence for each series with delays below zero: they are counted, but are in no figure."""
     for run in runs:
         for point in run.points:
             for series in point.series:
-                negative, impossible = sum(series.negative), sum(series.impossible)
-                words = []
-                if negative:
-                    words.append(f"{format_count(negative)} arrived, by the clock, before they were sent")
-                if impossible:
-                    words.append(f"{format_count(impossible)} took longer than the trial had lasted")
-                if words:
+                if negative := sum(series.negative):
                     yield (
                         f"Run {run.number}, {run.way_word(series.direction)} at"
                         f" {format_count(point.frames_per_second)} frames/s: of {format_count(sum(series.offered))}"
-                        f" frames {' and '.join(words)}. That is an error of a clock or a damaged time stamp; such"
-                        " frames are in no figure."
+                        f" frames {format_count(negative)} arrived, by the clock, before they were sent. That is an"
+                        " error of a clock or a damaged time stamp; such frames are in no figure."
                     )
 
 

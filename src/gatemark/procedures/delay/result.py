@@ -65,8 +65,6 @@ class DelaySeries(Part):
     """Frames with a delay of 0 or more."""
     negative: tuple[int, ...]
     """Frames that seem to have arrived before they were sent: an error of the clock, in no figure."""
-    impossible: tuple[int, ...]
-    """Frames with a delay longer than the trial had lasted: a damaged time stamp, in no figure."""
     lateness_max_ns: tuple[int, ...]
     """How late the Tester sent a burst of this direction at most: its own error."""
     delay_ns: dict[str, Figure]

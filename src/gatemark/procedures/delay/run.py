@@ -210,7 +210,6 @@ def _series(table: DelayTable, direction: str, class_: str, delays: Sequence[_Cl
             "undelivered": [c.undelivered for c in counts],
             "samples": [c.delay.samples for c in counts],
             "negative": [c.delay.negative for c in counts],
-            "impossible": [c.delay.impossible for c in counts],
             "lateness_max_ns": [trial.lateness_max_ns for trial in delays],
             "delay_ns": _delays(counts),
             "latency": _latency(table, counts) if table.has_latency else None,
