@@ -272,7 +272,7 @@ KINDS_OF_DROPS = {
     f"port.{name}"
     for name in (
         "rx_missed", "rx_no_buffer", "rx_errors", "tx_errors", "socket_drops", "interface_rx_dropped",
-        "interface_tx_dropped",
+        "interface_tx_dropped", "neighbour_overflow", "neighbour_unanswered",
     )
 }  # fmt: skip
 """Names under `own_drops`, in the same table."""

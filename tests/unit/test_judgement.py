@@ -134,6 +134,8 @@ class TestValidity:
             ),
             (lambda: with_right_port(link_up=False), "right port: the link was down"),
             (lambda: with_right_port(own_drops={"rx_missed": 3}), "right port: 3 frames were lost"),
+            (lambda: with_right_port(own_drops={"neighbour_overflow": 7}), "right port: 7 frames were lost"),
+            (lambda: with_right_port(own_drops={"neighbour_unanswered": 1}), "(neighbour_unanswered)"),
             (lambda: with_right_port(foreign=blank(Foreign, foreign=1001)), "1001 foreign frames"),
             (
                 lambda: with_foreground(intended=998, offered=998, received=998),

@@ -101,7 +101,9 @@ Json port_json(const trial::PortReport& report) {
               {"tx_errors", drops.tx_errors},
               {"socket_drops", drops.socket_drops},
               {"interface_rx_dropped", drops.interface_rx_dropped},
-              {"interface_tx_dropped", drops.interface_tx_dropped}}},
+              {"interface_tx_dropped", drops.interface_tx_dropped},
+              {"neighbour_overflow", report.neighbor_drops.overflow},
+              {"neighbour_unanswered", report.neighbor_drops.unanswered}}},
             {"peer_queue_drops", drops.peer_queue_drops}};
 }
 

@@ -87,6 +87,8 @@ void classify_ipv6(std::span<const std::byte> frame, std::uint32_t trial_id, Arr
         const bool neighbour = arrival.icmp_type >= net::icmpv6::router_solicitation && arrival.icmp_type <= net::icmpv6::redirect;
         const bool error =
             arrival.icmp_type >= 1 && arrival.icmp_type <= 127;  // RFC 4443 section 2.1: error messages have the high bit clear
+        arrival.asks_or_answers =
+            arrival.icmp_type == net::icmpv6::neighbor_solicitation || arrival.icmp_type == net::icmpv6::neighbor_advertisement;
         arrival.kind = neighbour ? ArrivalKind::neighbour : error ? ArrivalKind::icmp_error : ArrivalKind::foreign;
     }
 }
@@ -111,6 +113,7 @@ Arrival classify_by_headers(std::span<const std::byte> frame, std::uint32_t tria
         classify_ipv6(frame, trial_id, arrival);
     } else if (type == net::ethernet::type_arp) {
         arrival.kind = ArrivalKind::neighbour;
+        arrival.asks_or_answers = true;
     }
     return arrival;
 }

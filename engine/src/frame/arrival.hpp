@@ -12,7 +12,7 @@ namespace gatemark::frame {
 enum class ArrivalKind : std::uint8_t {
     ours,         ///< it carries the mark of a test frame of this trial, and may be damaged or misplaced
     other_trial,  ///< a test frame of this campaign, but of another trial
-    neighbour,    ///< ARP or neighbour discovery
+    neighbour,    ///< ARP, neighbour or router discovery, a multicast listener report
     icmp_error,   ///< an ICMP or ICMPv6 error message
     fragment,     ///< a later fragment of something: it carries no signature
     foreign,      ///< anything else
@@ -23,7 +23,8 @@ struct Arrival {
     ArrivalKind kind = ArrivalKind::foreign;
     net::Family family = net::Family::ipv4;
     bool fragmented = false;
-    bool misplaced = false;  ///< ours, but no headers of UDP in IP lead to the mark; `ip` and `udp` say nothing
+    bool misplaced = false;        ///< ours, but no headers of UDP in IP lead to the mark; `ip` and `udp` say nothing
+    bool asks_or_answers = false;  ///< a neighbour's message that may be about a link-layer address
     std::uint8_t icmp_type = 0, icmp_code = 0;
     std::optional<std::uint16_t> vlan_id;
     std::size_t ip = 0, udp = 0;

@@ -4,16 +4,25 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace gatemark::loop {
 
+/// Neighbour messages that the Tester did not deal with.
+struct NeighborDrops {
+    std::uint64_t overflow = 0;    ///< of the mailboxes
+    std::uint64_t unanswered = 0;  ///< they still wait because the port takes no answer
+};
+
 /// Carries neighbour discovery frames from a receiver to the neighbour responder of its port, off
 /// the fast path. Bounded, with one writer and one reader, so a port has a mailbox for each of its
-/// receivers. A frame that finds it full is dropped and counted; the gateway will ask again.
+/// receivers. A frame that finds it full is dropped and counted: the gateway asks again, but only
+/// after a second, and what it loses until then is not its fault.
 class NeighborMailbox {
 public:
-    static constexpr std::size_t capacity = 256, bytes_max = 128;
+    /// A gateway may ask for all the hosts of a trial at once.
+    static constexpr std::size_t capacity = 4096, bytes_max = 128;
     struct Letter {
         std::size_t bytes = 0;
         std::array<std::byte, bytes_max> data;
@@ -32,16 +41,21 @@ public:
         head_.store(head + 1, std::memory_order_release);  // pairs with the load in take
     }
 
-    /// Calls `reader` with the oldest letter; returns false if there is none.
+    /// Calls `reader` with the oldest letter, which stays the oldest if `reader` returns false.
+    /// Returns whether a letter was taken.
     template <class Reader>
     bool take(Reader&& reader) noexcept {
         const std::size_t tail = tail_.load(std::memory_order_relaxed);
-        if (head_.load(std::memory_order_acquire) == tail) {
+        if (head_.load(std::memory_order_acquire) == tail || !reader(letters_[tail % capacity])) {
             return false;
         }
-        reader(letters_[tail % capacity]);
         tail_.store(tail + 1, std::memory_order_release);  // pairs with the load in put
         return true;
+    }
+    /// Letters that wait; for any thread.
+    [[nodiscard]] std::size_t size() const noexcept {
+        const std::size_t tail = tail_.load(std::memory_order_acquire);  // first: it never overtakes the head
+        return head_.load(std::memory_order_acquire) - tail;
     }
     [[nodiscard]] std::uint64_t overflow() const noexcept { return overflow_.load(std::memory_order_relaxed); }
 

@@ -17,6 +17,7 @@ namespace gatemark::loop {
 /// Answers ARP requests and neighbour solicitations for every emulated host of one port at all
 /// times, also under load. Asks for the gateway's address and sends learning frames when the
 /// control thread wants it. It shares its transmit queue with a sender, so both run on one worker.
+/// What the port does not take now is sent in a later poll.
 template <io::TransmitsFrames Queue>
 class NeighborResponder final : public Task {
 public:
@@ -38,7 +39,8 @@ public:
         bool busy = false;
         for (NeighborMailbox* const mailbox : mailboxes_) {
             for (unsigned i = 0;
-                 i < letters_per_poll && mailbox->take([this](const NeighborMailbox::Letter& letter) { read(letter.frame()); }); ++i) {
+                 i < letters_per_poll && mailbox->take([this](const NeighborMailbox::Letter& letter) { return read(letter.frame()); });
+                 ++i) {
                 busy = true;
             }
         }
@@ -67,17 +69,32 @@ public:
         const std::lock_guard lock{mutex_};
         facts_.clear();
     }
+    /// For the control thread: since the port was opened, and at this moment.
+    [[nodiscard]] NeighborDrops drops() const noexcept {
+        NeighborDrops drops;
+        for (const NeighborMailbox* const mailbox : mailboxes_) {
+            drops.overflow += mailbox->overflow();
+            drops.unanswered += port_is_full_.load(std::memory_order_relaxed) ? mailbox->size() : 0;
+        }
+        return drops;
+    }
     [[nodiscard]] bool asking() const noexcept { return questions_waiting_.load(std::memory_order_acquire); }
     [[nodiscard]] const std::vector<frame::HostSet>& hosts() const noexcept { return hosts_; }
 
 private:
-    static constexpr unsigned letters_per_poll = 8, questions_per_poll = 16;
+    /// As many letters as a receiver takes frames from a queue in one poll.
+    static constexpr unsigned letters_per_poll = burst_frames_max, questions_per_poll = 16;
     static constexpr std::size_t facts_max = 16;
 
-    void read(std::span<const std::byte> frame) noexcept {
+    /// Returns false if the message has to be read again, because its answer could not be sent.
+    bool read(std::span<const std::byte> frame) noexcept {
         const NeighborMessage message = read_neighbor_message(frame);
         if (message.question && emulates(message.question->target)) {
-            send(write_answer(link_, *message.question), message.question->target.family);
+            const bool answered = send(write_answer(link_, *message.question), message.question->target.family);
+            port_is_full_.store(!answered, std::memory_order_relaxed);
+            if (!answered) {
+                return false;
+            }
         }
         if (message.fact && !emulates(message.fact->owner)) {
             const std::lock_guard lock{mutex_};  // the control thread holds it only briefly, and this is not the fast path
@@ -89,6 +106,7 @@ private:
                 facts_.push_back(*message.fact);
             }
         }
+        return true;
     }
 
     void ask() noexcept {
@@ -124,7 +142,7 @@ private:
     Queue& queue_;
     std::vector<NeighborMailbox*> mailboxes_;
     Slots slots_;
-    std::atomic<bool> questions_waiting_{false};
+    std::atomic<bool> questions_waiting_{false}, port_is_full_{false};
     std::mutex mutex_;
     std::vector<Question> questions_;  ///< guarded by mutex_
     std::vector<NeighborFact> facts_;  ///< guarded by mutex_

@@ -370,7 +370,9 @@ private:
         switch (arrival.kind) {
             case frame::ArrivalKind::neighbour:
                 ++foreign_.neighbour;
-                mailbox_.put(bytes);
+                if (arrival.asks_or_answers) {
+                    mailbox_.put(bytes);
+                }
                 break;
             case frame::ArrivalKind::other_trial: ++foreign_.other_trial; break;
             case frame::ArrivalKind::icmp_error:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "io/kernel_drops.hpp"
+#include "loop/neighbor_mailbox.hpp"
 #include "record/delay_recorder.hpp"
 #include "record/lateness.hpp"
 #include "record/loss.hpp"
@@ -36,6 +37,7 @@ struct PortReport {
     bool link_up = false;
     record::ForeignCounts foreign;
     io::OwnDrops own_drops;
+    loop::NeighborDrops neighbor_drops;
 };
 
 struct KeptFrame {

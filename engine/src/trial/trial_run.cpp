@@ -63,6 +63,7 @@ TrialRun::~TrialRun() {
 
 TrialReport TrialRun::execute() {
     const auto begun = SteadyClock::now();  // memory and templates are prepared while the gateway settles
+    const std::array<std::uint64_t, 2> overflow{parts_.sides[0]->responder->drops().overflow, parts_.sides[1]->responder->drops().overflow};
     reset_memories();
     make_receivers();
     set_templates();
@@ -78,6 +79,8 @@ TrialReport TrialRun::execute() {
         for (const Side side : {Side::left, Side::right}) {
             const auto i = static_cast<std::size_t>(side);
             report_.ports[i].own_drops = difference(parts_.sides[i]->drops.read(), before[i]);
+            report_.ports[i].neighbor_drops = parts_.sides[i]->responder->drops();
+            report_.ports[i].neighbor_drops.overflow -= overflow[i];
         }
     }
     parts_.hand_out(parts_.idle_lists);
@@ -213,14 +216,14 @@ std::vector<TaskList> TrialRun::task_lists() const {
                 list.tasks.push_back((first + place.queue)->receiver.get());
                 continue;
             }
+            if (place.queue == 0) {  // before the sender, which may leave no room in the port's ring
+                list.tasks.push_back(side.responder.get());
+            }
             const Direction direction = place.side == Side::left ? Direction::forward : Direction::reverse;
             const auto first =
                 std::find_if(senders_.begin(), senders_.end(), [&](const PlacedSender& sender) { return sender.direction == direction; });
             if (first != senders_.end()) {
                 list.tasks.push_back((first + place.queue)->sender.get());
-            }
-            if (place.queue == 0) {
-                list.tasks.push_back(side.responder.get());
             }
         }
     }

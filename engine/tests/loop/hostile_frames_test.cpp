@@ -54,7 +54,10 @@ protected:
         received.shrink_to_fit();
         wire_.frames.push_back(std::move(received));
         receiver_->poll();
-        mailbox_.take([](const NeighborMailbox::Letter& letter) { (void)read_neighbor_message(letter.frame()); });
+        mailbox_.take([](const NeighborMailbox::Letter& letter) {
+            (void)read_neighbor_message(letter.frame());
+            return true;
+        });
         ++fed_;
     }
 

@@ -2,6 +2,7 @@
 
 #include "frame/streams.hpp"
 #include "io/memory_port.hpp"
+#include "loop/receiver.hpp"
 
 #include <gtest/gtest.h>
 
@@ -117,6 +118,63 @@ TEST_F(NeighborResponderTest, QuestionsWaitWhileThePortHasNoRoom) {
     poll_all();
     EXPECT_EQ(wire_.frames.size(), 100U);
     EXPECT_FALSE(responder_.asking());
+}
+
+TEST_F(NeighborResponderTest, AnswersWaitWhileThePortHasNoRoom) {
+    for (unsigned i = 0; i < 100; ++i) {
+        put(write_question(gateway_, address_of("198.18.0." + std::to_string(i + 2)), address_of("198.18.0.1")));
+    }
+    EXPECT_EQ(responder_.drops().unanswered, 0U) << "they were not tried yet";
+    queue_.accept_at_most(0);
+    for (int i = 0; i < 5; ++i) {
+        responder_.poll();
+    }
+    EXPECT_TRUE(wire_.frames.empty());
+    EXPECT_EQ(responder_.drops().unanswered, 100U);
+    queue_.accept_at_most(1);
+    poll_all();
+    EXPECT_EQ(wire_.frames.size(), 100U);
+    EXPECT_EQ(responder_.drops().unanswered + responder_.drops().overflow, 0U);
+}
+
+/// A gateway with a cold neighbour table asks for 4,096 hosts at once, while others ask 10,000
+/// times a second: one request in ten polls of 10 us. Receiver and responder share a worker.
+TEST_F(NeighborResponderTest, AnswersAGatewayThatAsksForThousandsOfHostsAtOnce) {
+    constexpr unsigned hosts = 4096, polls = 10'000, polls_per_request = 10;
+    NeighborMailbox mailbox;
+    Responder responder{own_,
+                        {test::varying_host("198.18.0.2", 2, frame::ValueMode::pseudorandom, 2, hosts + 1)},
+                        queue_,
+                        {&mailbox},
+                        {.arp = 0, .discovery = 1}};
+    io::MemoryWire incoming;
+    io::MemoryReceiveQueue receive_queue{incoming};
+    const auto receiver = std::make_unique<Receiver<io::MemoryReceiveQueue>>(
+        ReceiverPlan{.trial_id = 0, .directions = {}, .kept_frames_max = 0}, receive_queue, mailbox);
+    const auto arrive = [&](unsigned number) {
+        const unsigned value = number % hosts + 2;
+        const NeighborFrame question = write_question(
+            gateway_, address_of("198.18." + std::to_string(value / 256) + "." + std::to_string(value % 256)), address_of("198.18.0.1"));
+        incoming.frames.emplace_back(question.data.begin(), question.data.begin() + static_cast<std::ptrdiff_t>(question.bytes));
+    };
+    unsigned asked = 0;
+    while (asked < hosts) {
+        arrive(asked++);
+    }
+    for (unsigned poll = 0; poll < polls; ++poll) {
+        if (poll % polls_per_request == 0) {
+            arrive(asked++);
+        }
+        receiver->poll();
+        responder.poll();
+    }
+    EXPECT_EQ(wire_.frames.size(), asked);
+    EXPECT_EQ(responder.drops().overflow + responder.drops().unanswered, 0U);
+    for (unsigned number = 0; number < NeighborMailbox::capacity + 5; ++number) {  // and more than it can take are told
+        arrive(number);
+        receiver->poll();
+    }
+    EXPECT_EQ(responder.drops().overflow, 5U);
 }
 
 TEST_F(NeighborResponderTest, StrangersCannotFillItsMemory) {

@@ -359,10 +359,23 @@ TEST_F(ReceiverTest, WhatIsNotOursIsCountedByKind) {
     EXPECT_EQ(receiver_->foreign().icmp[record::ForeignCounts::icmp_slot(false, 3, 13)], 1U);
     EXPECT_EQ(kept_reasons(), (std::vector<std::string>{"icmp_error", "later_fragment", "foreign"}));
     unsigned letters = 0;
-    while (mailbox_.take([&](const NeighborMailbox::Letter& letter) { EXPECT_EQ(test::to_hex(letter.frame()), test::to_hex(arp)); })) {
+    while (mailbox_.take([&](const NeighborMailbox::Letter& letter) { return test::to_hex(letter.frame()) == test::to_hex(arp); })) {
         ++letters;
     }
     EXPECT_EQ(letters, 1U);
+    EXPECT_EQ(mailbox_.size(), 0U);
+}
+
+/// Nobody waits for an answer to them, so a long one must not look like a question that was lost.
+TEST_F(ReceiverTest, RouterAdvertisementsAndListenerReportsAreNoLetters) {
+    Bytes advertisement = test::from_hex("333300000001 020000000002 86dd 6000000000b83aff" + std::string(64, '0') + "8600");
+    advertisement.resize(14 + 40 + 184);
+    receive(advertisement);
+    Bytes report = test::from_hex("333300000016 020000000002 86dd 6000000000240001" + std::string(64, '0') + "3a000502");
+    report.resize(200);
+    receive(report);
+    EXPECT_EQ(receiver_->foreign().neighbour, 2U);
+    EXPECT_EQ(mailbox_.size() + mailbox_.overflow(), 0U);
 }
 
 TEST(NeighborMailbox, IsBoundedAndCountsWhatItDrops) {
@@ -373,15 +386,18 @@ TEST(NeighborMailbox, IsBoundedAndCountsWhatItDrops) {
     }
     mailbox.put(large);
     EXPECT_EQ(mailbox.overflow(), 4U);
+    EXPECT_EQ(mailbox.size(), NeighborMailbox::capacity);
     std::size_t taken = 0;
-    while (mailbox.take([](const auto&) {})) {
+    while (mailbox.take([](const auto&) { return true; })) {
         ++taken;
     }
     EXPECT_EQ(taken, NeighborMailbox::capacity);
     mailbox.put(large);
     mailbox.put(small);
     EXPECT_EQ(mailbox.overflow(), 5U);
-    EXPECT_TRUE(mailbox.take([](const NeighborMailbox::Letter& letter) { EXPECT_EQ(letter.bytes, 60U); }));
+    EXPECT_FALSE(mailbox.take([](const auto&) { return false; })) << "it stays";
+    EXPECT_TRUE(mailbox.take([](const NeighborMailbox::Letter& letter) { return letter.bytes == 60; }));
+    EXPECT_EQ(mailbox.size(), 0U);
 }
 
 }  // namespace

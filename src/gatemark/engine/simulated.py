@@ -38,6 +38,8 @@ OWN_DROPS = (
     "socket_drops",
     "interface_rx_dropped",
     "interface_tx_dropped",
+    "neighbour_overflow",
+    "neighbour_unanswered",
 )
 
 
