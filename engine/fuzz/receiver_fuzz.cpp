@@ -17,7 +17,7 @@ namespace {
 using frame::signature::Direction, frame::signature::TrafficClass;
 using test::Bytes;
 
-constexpr std::uint64_t frame_count = 64, begun = 1000, timeout = 5000, now = 10'000;
+constexpr std::uint64_t frame_count = 64, timeout = 5000, now = 10'000;
 constexpr std::size_t frames_max = 6, raw_bytes_max = 300;
 const net::MacAddress gateway_mac = *net::parse_mac("02:00:00:00:00:02");
 
@@ -105,7 +105,7 @@ public:
                                   .mix = scenario.mix,
                                   .streams = {stream(0), stream(1)},
                                   .arrivals = &arrivals_[i],
-                                  .delays = {.earliest = {begun}, .timeout = {timeout}},
+                                  .delays = {.timeout = {timeout}},
                                   .keeper = scenario.connections == 0 ? nullptr : &keeper_};
         }
         receiver_ = std::make_unique<Receiver>(plan, queue_, mailbox_);
@@ -437,8 +437,10 @@ void expect_table(const Scenario& scenario, const Step& step, const Entries& bef
 
 void expect_letter(Bench& bench, const Step& step, const Bytes& frame) {
     std::size_t letters = 0;
-    while (bench.mailbox().take(
-        [&](const loop::NeighborMailbox::Letter& letter) { holds(std::ranges::equal(letter.frame(), frame), "a letter is the frame"); })) {
+    while (bench.mailbox().take([&](const loop::NeighborMailbox::Letter& letter) {
+        holds(std::ranges::equal(letter.frame(), frame), "a letter is the frame");
+        return true;
+    })) {
         ++letters;
     }
     holds(letters == (frame.size() <= loop::NeighborMailbox::bytes_max ? step.of(Outcome::neighbour) : 0),
@@ -505,7 +507,7 @@ void run(Script& script) {
         return;
     }
     world.together.receive(frames);
-    while (world.together.mailbox().take([](const auto&) {})) {}
+    while (world.together.mailbox().take([](const auto&) { return true; })) {}
     const Step alone = world.alone.counted(frames.back()), together = world.together.counted(frames.back());
     holds(alone.outcomes == together.outcomes && alone.faults == together.faults, "a burst is counted as its frames one by one");
     holds(world.alone.entries() == world.together.entries(), "a burst teaches what its frames one by one teach");

@@ -102,6 +102,7 @@ TEST(SharedRecords, LettersArriveWholeAndInOrder) {
                 wrong += whole && i > before ? 0 : 1;
                 before = i;
                 ++taken;
+                return true;
             });
             if (!any && last) {
                 return;
