@@ -236,6 +236,67 @@ def test_a_veth_into_the_machine_itself_is_refused(host: Host, tmp_path: Path) -
         run("ip", "-n", host.name, "link", "delete", "gm-a")
 
 
+WAYS_OUT: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "the uplink by another kind of port": ("vdev:net_af_packet0,iface=gm-up", "carries the default route", ()),
+    "a MACVLAN of the uplink": (
+        "af_packet:gm-x",
+        "(through gm-up)",
+        ("-n {host} link add name gm-x link gm-up type macvlan",),
+    ),
+    "a default route made of halves": (
+        "af_xdp:gm-x",
+        "carries the default route",
+        (
+            "link add name gm-x netns {host} type veth peer name gm-y netns {gateway}",
+            "-n {gateway} link set gm-y up",
+            "-n {host} link set gm-x up",
+            "-n {host} route add 0.0.0.0/1 dev gm-x",
+            "-n {host} route add 128.0.0.0/1 dev gm-x",
+        ),
+    ),
+    "a bridge in another namespace": (
+        "af_packet:gm-x",
+        "(through gm-br)",
+        (
+            "link add name gm-x netns {host} type veth peer name gm-y netns {gateway}",
+            "-n {gateway} link add name gm-br type bridge",
+            "-n {gateway} link set gm-y master gm-br",
+            "-n {gateway} link set gm-br up",
+            "-n {gateway} route add default dev gm-br",
+        ),
+    ),
+    "a route whose interface is not told": (
+        "af_packet:gm-left",
+        "nexthop_compat_mode=1",
+        (
+            "netns exec {host} sysctl -qw net.ipv4.nexthop_compat_mode=0",
+            "-n {host} nexthop add id 7 dev gm-up",
+            "-n {host} route add 0.0.0.0/1 nhid 7",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("port", "words", "commands"), WAYS_OUT.values(), ids=WAYS_OUT)
+def test_a_port_that_leads_to_a_default_route_is_refused(
+    host: Host, tmp_path: Path, port: str, words: str, commands: tuple[str, ...]
+) -> None:
+    try:
+        for command in commands:
+            run("ip", *command.format(host=host.name, gateway=host.gateway).split())
+        before = host.left_by_default_route()
+        file = campaign(tmp_path, port, "af_packet:gm-right")
+        ended = gatemark("run", file, "--output", tmp_path / "result", prefix=host.inside)
+        assert ended.status in (1, 2)
+        assert words in ended.words
+        assert host.left_by_default_route() == before
+    finally:
+        run("ip", "-n", host.name, "link", "delete", "gm-x", check=False)
+        run("ip", "-n", host.gateway, "link", "delete", "gm-br", check=False)
+        run("ip", "-n", host.name, "nexthop", "flush", check=False)
+        run(*host.inside, "sysctl", "-qw", "net.ipv4.nexthop_compat_mode=1")
+
+
 @pytest.mark.parametrize("port", ["af_packet:gm-{}", "af_packet:gm-m{}", "af_xdp:gm-{}"])
 def test_a_trial_receives_everything_and_lets_nothing_out(host: Host, tmp_path: Path, port: str) -> None:
     """The copies of the packet sockets, and what XDP hands over, are taken before the drop."""
