@@ -300,6 +300,11 @@ void read_head(ObjectReader& reader) {
 
 }  // namespace
 
+void read_bare_request(const Json& message, Errors& errors) {
+    ObjectReader reader{message, "", errors};
+    read_head(reader);
+}
+
 trial::OpenRequest read_open_request(const Json& message, Errors& errors) {
     ObjectReader reader{message, "", errors};
     read_head(reader);

@@ -9,6 +9,8 @@
 /// is any, the value must not be used.
 namespace gatemark::control {
 
+/// For a request that has no keys of its own: hello, link, connections, close.
+void read_bare_request(const nlohmann::json& message, Errors& errors);
 [[nodiscard]] trial::OpenRequest read_open_request(const nlohmann::json& message, Errors& errors);
 [[nodiscard]] trial::LayoutRequest read_layout_request(const nlohmann::json& message, Errors& errors);
 [[nodiscard]] trial::ResolveRequest read_resolve_request(const nlohmann::json& message, Errors& errors);

@@ -125,6 +125,13 @@ void Server::answer_line(const std::string& line, Json& id) {
 }
 
 Errors Server::handle(const std::string& kind, const Json& message, Json& answer) {
+    if (kind == "hello" || kind == "link" || kind == "connections" || kind == "close") {
+        Errors errors;
+        read_bare_request(message, errors);
+        if (!errors.empty()) {
+            return errors;
+        }
+    }
     if (kind == "hello") {
         return hello(answer);
     }
