@@ -34,13 +34,13 @@ FORWARD_IPV6 = {key: value for key, value in FORWARD.items() if key != "dont_fra
 Plant = Callable[[], AbstractContextManager[None]]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def router4() -> Iterator[OpenBed]:
     with open_bed(netns_campaign("linux-router4", traffic=FORWARD)) as bed:
         yield bed
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def router6() -> Iterator[OpenBed]:
     with open_bed(netns_campaign("linux-router6", traffic=FORWARD_IPV6)) as bed:
         yield bed
