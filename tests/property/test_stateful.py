@@ -54,7 +54,7 @@ class Gateway:
         over = max(0, connections - self.capacity)
         lost = max(1, connections - connections * able // rate) if rate > able else 0
         if over and self.behaviour == "collapsed":
-            return trial(step, Outcome.FAILED, report(connections), ConnectionFacts(collapsed=True))
+            return trial(step, Outcome.FAILED, report(connections), ConnectionFacts(collapse="it is gone"))
         refused = max(lost, over) if self.behaviour == "refused" else lost
         untranslated = max(0, over - lost) if self.behaviour == "untranslated" else 0
         first = report(connections, lost=range(connections - refused, connections), untranslated=untranslated)
