@@ -136,6 +136,8 @@ const std::vector<frame::Recognizer>& recognizers_of(std::size_t number) {
     return all[number];
 }
 
+}  // namespace
+
 void run(Script& script) {
     const std::size_t number = script.below(scenarios().size());
     const Scenario& scenario = scenarios()[number];
@@ -151,11 +153,4 @@ void run(Script& script) {
     read_as_gateway(frame);
 }
 
-}  // namespace
 }  // namespace gatemark::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    gatemark::fuzz::Script script{{data, size}};
-    gatemark::fuzz::run(script);
-    return 0;
-}

@@ -140,6 +140,8 @@ void ask_gateway(const Bytes& frame) {
     }
 }
 
+}  // namespace
+
 void run(Script& script) {
     static Responder responder;
     responder.begin();
@@ -152,11 +154,4 @@ void run(Script& script) {
     }
 }
 
-}  // namespace
 }  // namespace gatemark::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    gatemark::fuzz::Script script{{data, size}};
-    gatemark::fuzz::run(script);
-    return 0;
-}

@@ -146,6 +146,8 @@ private:
     std::size_t put_ = 0;
 };
 
+}  // namespace
+
 void run(Script& script) {
     if (script.byte() % 2 == 0) {
         restore(script);
@@ -162,11 +164,4 @@ void run(Script& script) {
     holds(rte_mempool_in_use_count(pool()) == 0, "no buffer is lost");
 }
 
-}  // namespace
 }  // namespace gatemark::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    gatemark::fuzz::Script script{{data, size}};
-    gatemark::fuzz::run(script);
-    return 0;
-}

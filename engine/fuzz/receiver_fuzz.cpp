@@ -495,6 +495,8 @@ void receive_alone(World& world, const Made& made) {
     holds(!made.correct || step.of(is_new ? Outcome::received : Outcome::duplicate) == 1, "a correct frame is received, and once");
 }
 
+}  // namespace
+
 void run(Script& script) {
     World& world = fuzz::world(script.below(scenarios().size()));
     world.alone.begin();
@@ -515,11 +517,4 @@ void run(Script& script) {
     holds(world.alone.entries() == world.together.entries(), "a burst teaches what its frames one by one teach");
 }
 
-}  // namespace
 }  // namespace gatemark::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    gatemark::fuzz::Script script{{data, size}};
-    gatemark::fuzz::run(script);
-    return 0;
-}

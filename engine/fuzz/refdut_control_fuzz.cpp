@@ -85,6 +85,8 @@ private:
     std::string pending_;
 };
 
+}  // namespace
+
 void run(Script& script) {
     refdut::ControlSocket& control = server();
     std::array<std::optional<Client>, clients_max> clients;
@@ -118,11 +120,4 @@ void run(Script& script) {
     holds(control.descriptors().size() == 1, "who leaves is forgotten");
 }
 
-}  // namespace
 }  // namespace gatemark::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    gatemark::fuzz::Script script{{data, size}};
-    gatemark::fuzz::run(script);
-    return 0;
-}

@@ -228,6 +228,8 @@ private:
     TestGateway gateway_;
 };
 
+}  // namespace
+
 void run(Script& script) {
     Bed bed{script};
     for (std::size_t i = 0; i < steps_max && !script.at_end(); ++i) {
@@ -235,11 +237,4 @@ void run(Script& script) {
     }
 }
 
-}  // namespace
 }  // namespace gatemark::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    gatemark::fuzz::Script script{{data, size}};
-    gatemark::fuzz::run(script);
-    return 0;
-}

@@ -178,6 +178,8 @@ void damage_on_purpose(Gateway& gateway, Buffer& buffer, Script& script, const N
     }
 }
 
+}  // namespace
+
 void run(Script& script) {
     static constexpr std::array<std::size_t, 4> rooms{64, 0, 4, 20};
     Gateway& gateway = fuzz::gateway(script.below(cases.size()));
@@ -210,11 +212,4 @@ void run(Script& script) {
     }
 }
 
-}  // namespace
 }  // namespace gatemark::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    gatemark::fuzz::Script script{{data, size}};
-    gatemark::fuzz::run(script);
-    return 0;
-}

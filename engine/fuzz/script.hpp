@@ -42,4 +42,7 @@ private:
     std::span<const std::uint8_t> rest_;
 };
 
+/// What a fuzzer does with one input; each program has its own.
+void run(Script& script);
+
 }  // namespace gatemark::fuzz

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.property.router_campaign import ROUTER
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, read_journal
@@ -122,18 +123,7 @@ class FaultyTransport:
         self._lines.append(json.dumps({**message, "id": number}))
 
 
-STATELESS: dict[str, Any] = {
-    "gateway": {"technology": "router44"},
-    "testbed": {"kind": "loopback"},
-    "left": {"ipv4": {"address": "198.18.0.2"}},
-    "right": {"ipv4": {"address": "198.19.0.2"}},
-    "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
-    "trial": {"duration": "1s"},
-    "validity": {"retries": 1},
-    "throughput": {"maximum": "100k", "minimum": 100, "resolution": "10k"},
-    "delay": {"load": ["50%"], "duration": "2s", "first_tag": "1s", "tags": 5},
-    "repetitions": 2,
-}
+STATELESS: dict[str, Any] = {**ROUTER, "delay": {"load": ["50%"], "duration": "2s", "first_tag": "1s", "tags": 5}}
 STATEFUL: dict[str, Any] = {
     **STATELESS,
     "gateway": {

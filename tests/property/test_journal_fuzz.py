@@ -6,11 +6,11 @@ import re
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.property.router_campaign import ROUTER
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, read_journal
@@ -26,18 +26,7 @@ DEVICE = SimulatedDevice(capacity_forward=61_000, noise=0.05, hiccup_every=5)
 
 @cache
 def campaign() -> Campaign:
-    document: dict[str, Any] = {
-        "gateway": {"technology": "router44"},
-        "testbed": {"kind": "loopback"},
-        "left": {"ipv4": {"address": "198.18.0.2"}},
-        "right": {"ipv4": {"address": "198.19.0.2"}},
-        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
-        "trial": {"duration": "1s"},
-        "validity": {"retries": 1},
-        "throughput": {"maximum": "100k", "minimum": 100, "resolution": "10k"},
-        "repetitions": 2,
-    }
-    loaded = campaign_from_dict(document)
+    loaded = campaign_from_dict(ROUTER)
     loaded.check_complete()
     return loaded
 

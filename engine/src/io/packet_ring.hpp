@@ -14,7 +14,7 @@ struct PacketRing {
     unsigned slots = 4096, slot_bytes = 2048;
 };
 
-/// Reads the slots of a packet socket's ring (TPACKET_V2) in turn. It needs no socket: whoever
+/// Reads the slots of a packet socket's ring (TPACKET_V2) in turn. It needs no socket: what
 /// fills the ring writes the status of a slot last.
 class PacketRingReader {
 public:

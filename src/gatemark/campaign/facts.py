@@ -67,28 +67,23 @@ class TrialTally:
 
 
 class _OpenLoads:
-    """Loads after whose last attempt nothing is known of the gateway."""
+    """Loads whose latest attempt says nothing about the gateway."""
 
     def __init__(self) -> None:
-        self._last: TrialRecord | None = None
         self._count = self._for_host = 0
+        self._latest_is_for_host = False
 
     def add(self, trial: TrialRecord) -> None:
-        if trial.order.attempt == 0:
-            self._settle()
-        self._last = trial
+        if trial.order.attempt:  # the attempt before it left the same load open
+            self._count -= 1
+            self._for_host -= self._latest_is_for_host
+        self._latest_is_for_host = not trial.is_decisive and _is_of_the_host(trial)
+        self._count += not trial.is_decisive
+        self._for_host += self._latest_is_for_host
 
     @property
     def is_for_host_alone(self) -> bool:
-        self._settle()
         return 0 < self._count == self._for_host
-
-    def _settle(self) -> None:
-        """Count the load whose last attempt has been made."""
-        if self._last is not None and not self._last.is_decisive:
-            self._count += 1
-            self._for_host += _is_of_the_host(self._last)
-        self._last = None
 
 
 def _is_of_the_host(trial: TrialRecord) -> bool:

@@ -170,9 +170,9 @@ def start_engine(*, netns: str | None = None, log: Path | None = None, executabl
     return client
 
 
-def engine_sha256(executable: Path | None = None) -> str:
+def engine_sha256() -> str:
     """Return the digest of the engine's program, in hexadecimal."""
-    return hashlib.sha256(find_engine(executable).read_bytes()).hexdigest()
+    return hashlib.sha256(find_engine().read_bytes()).hexdigest()
 
 
 def find_engine(executable: Path | None = None) -> Path:

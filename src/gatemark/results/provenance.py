@@ -134,7 +134,7 @@ SAME_PORT = ("port", "driver", "mac", "numa_node", "link_mbps", "mtu", "timestam
 SAME_MADE_PORT = ("driver", "mtu", "timestamps")
 """Of a port that the test bed makes: its name is new in each session."""
 KEEPS_ADDRESS = ("pci", "af_packet", "af_xdp")
-"""Kinds of port whose link-layer address is not drawn anew each time that they are opened."""
+"""Kinds of port whose link-layer address stays the same each time they are opened."""
 
 
 def changes(before: Session, now: Session, *, makes_ports: bool) -> list[str]:

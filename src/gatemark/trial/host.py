@@ -15,7 +15,7 @@ class CpuFacts(Facts):
 
     cpu: int
     busy_ns: int = 0
-    """Neither idle nor waiting for a disk, whoever used it; stolen time is not in it."""
+    """Used by any program: neither idle nor waiting for a disk; stolen time is not included."""
     stolen_ns: int = 0
     """Time that the hypervisor gave to others while this CPU had something to do (steal)."""
 

@@ -110,9 +110,8 @@ def loss_points(repetitions: Iterable[Sequence[Measured]]) -> tuple[LossPoint, .
     return tuple(_point(load, by_load[load]) for load in sorted(by_load, reverse=True))
 
 
-def limited_by(points: Iterable[LossPoint]) -> LimitedBy:
+def limited_by(points: Sequence[LossPoint]) -> LimitedBy:
     """Return what limited the run: the gateway only if it lost frames."""
-    points = tuple(points)
     if any(point.tester_limited for point in points):
         return "tester"
     return "gateway" if any(any(loss.undelivered) for point in points for loss in point.losses) else "maximum"
