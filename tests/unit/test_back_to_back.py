@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import simulated_campaigns
-from conftest import NatCampaign
 
+from conftest import NatCampaign
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal

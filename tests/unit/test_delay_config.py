@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from conftest import CONTROL, NatCampaign
 
+from conftest import CONTROL, NatCampaign
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import campaign_from_dict

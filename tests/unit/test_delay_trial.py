@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from conftest import NatCampaign
 from tests.trial_facts import blank, changed
 
+from conftest import NatCampaign
 from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of

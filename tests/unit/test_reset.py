@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NatCampaign
 from given_trials import GivenTrials
 from simulated_campaigns import measure
 from tests import trial_facts
 from tests.trial_facts import blank
 
+from conftest import NatCampaign
 from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
