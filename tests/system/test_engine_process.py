@@ -65,22 +65,33 @@ def test_no_xdp_program_stays_on_an_interface(namespace: str) -> None:
     assert programs() == 0
 
 
-def in_a_trial() -> EngineProcess:
+def next_progress(process: EngineProcess, *, elapsed_ns: int) -> None:
+    """Waits until a trial has been sending for that long."""
+    while (line := process.receive(10)) is not None:
+        message = json.loads(line)
+        if message.get("phase") == "send" and message["elapsed_ns"] >= elapsed_ns:
+            return
+    raise AssertionError(process.describe_end())
+
+
+@pytest.fixture(name="process")
+def in_a_trial() -> Iterator[EngineProcess]:
     """An engine on rings that is sending, for a minute."""
     process = EngineProcess([str(find_engine())], log=None)
-    opening = open_request(loop_back({"left": "ring", "right": "ring"}), [])
-    process.send(json.dumps({**opening, "id": 1}))
-    assert (answer := process.receive(60)) is not None
-    assert json.loads(answer)["answer"] == "ok", answer
-    trial = json.loads((PROTOCOL / "examples" / "trial_request.json").read_text(encoding="utf-8"))
-    for direction in trial["directions"]:
-        direction["frames_per_second"] = 1000
-    waits, patience = dict.fromkeys(trial["waits"], 0), {"progress_ns": 10**7, "give_up_lateness_ns": 10**10}
-    process.send(json.dumps({**trial, "id": 2, "waits": waits, "delays": None, **patience}))
-    while (line := process.receive(10)) is not None and json.loads(line).get("phase") != "send":
-        pass
-    assert line is not None, process.describe_end()
-    return process
+    try:
+        opening = open_request(loop_back({"left": "ring", "right": "ring"}), [])
+        process.send(json.dumps({**opening, "id": 1}))
+        assert (answer := process.receive(60)) is not None
+        assert json.loads(answer)["answer"] == "ok", answer
+        trial = json.loads((PROTOCOL / "examples" / "trial_request.json").read_text(encoding="utf-8"))
+        for direction in trial["directions"]:
+            direction["frames_per_second"] = 1000
+        waits, patience = dict.fromkeys(trial["waits"], 0), {"progress_ns": 10**7, "give_up_lateness_ns": 10**10}
+        process.send(json.dumps({**trial, "id": 2, "waits": waits, "delays": None, **patience}))
+        next_progress(process, elapsed_ns=0)
+        yield process
+    finally:
+        process.close()
 
 
 def answers(process: EngineProcess) -> list[dict[str, Any]]:
@@ -92,8 +103,7 @@ def answers(process: EngineProcess) -> list[dict[str, Any]]:
 
 
 @pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
-def test_close_ends_a_trial_and_is_answered() -> None:
-    process = in_a_trial()
+def test_close_ends_a_trial_and_is_answered(process: EngineProcess) -> None:
     for request in ("link", "close", "hello"):
         process.send(json.dumps({"request": request, "id": len(request)}))
     trial, link, close = answers(process)
@@ -105,11 +115,11 @@ def test_close_ends_a_trial_and_is_answered() -> None:
 
 
 @pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
-def test_a_stop_of_the_engine_is_told() -> None:
-    process = in_a_trial()
+def test_a_stop_of_the_engine_is_told(process: EngineProcess) -> None:
     os.kill(process.pid, signal.SIGSTOP)
     time.sleep(0.5)
     os.kill(process.pid, signal.SIGCONT)
+    next_progress(process, elapsed_ns=600_000_000)
     process.send(json.dumps({"request": "close", "id": 3}))
     trial = answers(process)[0]
     assert trial["worker_pause_max_ns"] > 450_000_000
@@ -120,8 +130,9 @@ def test_a_stop_of_the_engine_is_told() -> None:
 
 @pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
-def test_an_engine_that_must_end_cancels_its_trial_and_closes_its_ports(number: signal.Signals) -> None:
-    process = in_a_trial()
+def test_an_engine_that_must_end_cancels_its_trial_and_closes_its_ports(
+    process: EngineProcess, number: signal.Signals
+) -> None:
     os.kill(process.pid, number)
     (trial,) = answers(process)
     assert trial["cancelled"]

@@ -308,6 +308,9 @@ bool TrialRun::one_gave_up() const {
 void TrialRun::send() {
     follow_clocks();
     const auto begun = SteadyClock::now();
+    // Every worker listens before any of them sends: an idle list would take frames and drop them.
+    listening_ = task_lists();
+    parts_.hand_out(listening_);
     make_senders({parts_.clock.now().value + parts_.scale.ticks(start_delay).value});
     lists_ = task_lists();
     parts_.hand_out(lists_);

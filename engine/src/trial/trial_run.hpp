@@ -73,7 +73,8 @@ private:
     std::optional<state::ConnectionKeeper> keeper_;
     std::vector<PlacedReceiver> receivers_;
     std::vector<PlacedSender> senders_;
-    std::vector<TaskList> lists_;  ///< polled by the workers from `send` to the end of the drain
+    std::vector<TaskList> listening_;  ///< without senders; polled by the workers until the senders are made
+    std::vector<TaskList> lists_;      ///< polled by the workers from then on, to the end of the drain
     pace::Ticks start_{};
 };
 

@@ -75,19 +75,17 @@ void Worker::work() noexcept {
     prefer_this_thread(precedence_);
     const io::RegisteredThread registered;
     const pace::CycleClock clock;
-    pace::Ticks round_end;
+    const TaskList* list = wanted_.load(std::memory_order_acquire);
+    running_.store(list, std::memory_order_release);
+    pace::Ticks round_end = clock.now();
     while (!stop_.load(std::memory_order_relaxed)) {
-        const TaskList* const list = wanted_.load(std::memory_order_acquire);
-        if (running_.load(std::memory_order_relaxed) != list) {
-            if (!list->idle) {
-                longest_pause_ = {};
-                round_end = clock.now();
-            }
-            running_.store(list, std::memory_order_release);
-        }
+        const TaskList* const next = wanted_.load(std::memory_order_acquire);
+        const bool ends = next != list;
         bool busy = false;
-        for (loop::Task* const task : list->tasks) {
-            busy |= task->poll();
+        if (!ends || !list->idle) {
+            for (loop::Task* const task : list->tasks) {
+                busy |= task->poll();
+            }
         }
         if (!list->idle) {
             const pace::Ticks now = clock.now();
@@ -95,7 +93,15 @@ void Worker::work() noexcept {
                 longest_pause_ = {now.value - round_end.value};
             }
             round_end = now;
-        } else if (!busy) {
+        }
+        if (ends) {
+            if (list->idle) {
+                longest_pause_ = {};
+                round_end = clock.now();
+            }
+            list = next;
+            running_.store(list, std::memory_order_release);
+        } else if (list->idle && !busy) {
             std::this_thread::sleep_for(idle_pause);
         }
     }

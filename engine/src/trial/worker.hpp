@@ -23,7 +23,9 @@ enum class Precedence {
 };
 
 /// A thread on one CPU that polls a list of tasks until it is given another list. It changes lists
-/// between two rounds.
+/// between two rounds. An idle list has no round after another one was asked for: what arrives from
+/// then on is not for it. Any other list has one: if the thread was held up until then, this is
+/// seen.
 class Worker {
 public:
     /// `idle` must outlive the worker, as must any list it is given.
@@ -38,9 +40,9 @@ public:
     void ask(const TaskList& list) noexcept { wanted_.store(&list, std::memory_order_release); }
     /// Waits until the worker polls the latest list; nothing of earlier lists is then in use.
     void wait() const noexcept;
-    /// The longest time for which the worker did nothing while there was work: between two rounds
-    /// of the latest list that was not idle, the second of which had something to do. Valid once
-    /// another list is polled.
+    /// The longest time for which the worker did nothing while there was work, since it last had an
+    /// idle list: between two rounds, the second of which had something to do. Valid once an idle
+    /// list is polled again.
     [[nodiscard]] pace::Ticks longest_pause() const noexcept { return longest_pause_; }
     /// False if the thread could not be pinned to its CPU.
     [[nodiscard]] bool pinned() const noexcept { return pinned_.load(std::memory_order_acquire); }

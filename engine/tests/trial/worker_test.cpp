@@ -50,5 +50,41 @@ TEST(Worker, TellsForHowLongItDidNothingWhileThereWasWork) {
     EXPECT_GE(pause_of(worker, idle, true), 49ms) << "each list is a new beginning";
 }
 
+/// Asks for another list in its first round.
+class AsksForAnother final : public loop::Task {
+public:
+    AsksForAnother(Worker& worker, const TaskList& next) : worker_{worker}, next_{next} {}
+    bool poll() noexcept override {
+        if (++rounds_ == 1) {
+            worker_.ask(next_);
+        }
+        return true;
+    }
+    [[nodiscard]] int rounds() const noexcept { return rounds_; }
+
+private:
+    Worker& worker_;
+    const TaskList& next_;
+    std::atomic<int> rounds_{0};
+};
+
+int rounds_until_the_next_list(bool idle_list) {
+    const TaskList nothing;
+    Worker worker{0, Precedence::shared, nothing};
+    AsksForAnother task{worker, nothing};
+    const TaskList list{.tasks = {&task}, .idle = idle_list};
+    worker.ask(list);
+    while (task.rounds() == 0) {
+        std::this_thread::sleep_for(1ms);
+    }
+    worker.wait();
+    return task.rounds();
+}
+
+TEST(Worker, PollsAListOnceMoreAfterAnotherWasAskedForUnlessItIsIdle) {
+    EXPECT_EQ(rounds_until_the_next_list(false), 2) << "what came while the thread was held up until then would not be seen";
+    EXPECT_EQ(rounds_until_the_next_list(true), 1) << "it would take the frames of the next list";
+}
+
 }  // namespace
 }  // namespace gatemark::trial
