@@ -25,10 +25,14 @@ constexpr unsigned pool_cache_frames = 256;
 constexpr unsigned af_xdp_spare_frames = 3 * 2048;
 
 /// The pool of one queue: buffers for the ring, for the bursts that workers hold, and for every
-/// worker's cache.
+/// worker's cache. The ring of a packet socket is the kernel's own memory.
 unsigned receive_pool_frames(PortKind kind, unsigned ring_frames) {
-    const bool xdp = kind == PortKind::af_xdp;
-    return ring_frames * (xdp ? 2 : 1) + (xdp ? af_xdp_spare_frames : 0) + 8 * pool_cache_frames;
+    constexpr unsigned spare = 8 * pool_cache_frames;
+    switch (kind) {
+        case PortKind::af_packet: return spare;
+        case PortKind::af_xdp: return 2 * ring_frames + af_xdp_spare_frames + spare;
+        default: return ring_frames + spare;
+    }
 }
 
 std::string where_of(const PortOptions& options) { return options.side + " port " + options.name.text; }
@@ -430,18 +434,19 @@ std::vector<std::string> pci_addresses(const std::vector<PortName>& names) {
     return addresses;
 }
 
-std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, std::size_t frame_pools) {
+std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, const SendPools& pools) {
     constexpr std::size_t mib = std::size_t{1} << 20;
-    constexpr std::size_t base = 64 * mib;        // DPDK itself, driver queues
-    constexpr std::size_t buffer_overhead = 384;  // mbuf, mempool header, padding
+    constexpr std::size_t base = 64 * mib;                                    // DPDK itself, driver queues
+    constexpr std::size_t buffer_overhead = 384;                              // mbuf, mempool header, padding
+    constexpr std::size_t overhead = buffer_overhead + RTE_PKTMBUF_HEADROOM;  // of a buffer to send from
     std::size_t bytes = base;
     for (const PortOptions& port : ports) {
         const std::size_t ring = std::bit_ceil(port.ring_frames);
         const std::size_t receive = (receive_pool_frames(port.name.kind, static_cast<unsigned>(ring)) + port.extra_frames) *
                                     (receive_data_room(port) + buffer_overhead);
-        const std::size_t transmit =
-            (ring + std::size_t{8} * pool_cache_frames) * (frame_bytes_max(port.mtu) + RTE_PKTMBUF_HEADROOM + buffer_overhead);
-        bytes += port.queues * (receive + frame_pools * transmit);
+        const std::size_t held = port.name.kind == PortKind::af_packet ? 0 : ring;
+        const std::size_t buffers = pools.largest * (frame_bytes_max(port.mtu) + overhead) + pools.small * (pools.small_bytes + overhead);
+        bytes += port.queues * (receive + (held + std::size_t{8} * pool_cache_frames) * buffers);
     }
     return bytes * 5 / 4 / mib;
 }

@@ -77,8 +77,10 @@ public:
     /// Asks the driver for the current state of the link.
     [[nodiscard]] PortFacts facts() const;
     /// Frames that the transmit ring may hold back; a FramePool needs as many buffers, plus those
-    /// in use.
-    [[nodiscard]] unsigned transmit_ring_frames() const { return transmit_ring_frames_; }
+    /// in use. 0 where a sender of ours copies frames into the kernel.
+    [[nodiscard]] unsigned transmit_ring_frames() const {
+        return packet_senders_.empty() && xdp_sockets_.empty() ? transmit_ring_frames_ : 0;
+    }
     /// Takes over a pool whose buffers this port sends: it must live until the port is closed,
     /// because rings may hold some of them until then.
     void adopt_pool(rte_mempool* pool) { pools_.push_back(pool); }
@@ -139,9 +141,16 @@ private:
 /// The PCI addresses among the names, for EnvironmentOptions.
 [[nodiscard]] std::vector<std::string> pci_addresses(const std::vector<PortName>& names);
 
-/// A generous value for EnvironmentOptions::memory_mib: the receive pools of these ports plus
-/// `frame_pools` pools per queue to send from.
-[[nodiscard]] std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, std::size_t frame_pools);
+/// The pools that each queue sends from.
+struct SendPools {
+    std::size_t largest = 0;  ///< whose frames may have the port's MTU
+    std::size_t small = 0;    ///< whose frames have at most `small_bytes`
+    std::size_t small_bytes = 0;
+};
+
+/// A generous value for EnvironmentOptions::memory_mib: the receive pools of these ports plus the
+/// pools to send from. All of it is zeroed when the environment starts.
+[[nodiscard]] std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, const SendPools& pools);
 
 /// Size of a receive or transmit buffer for frames of this MTU, without headroom: the packet, link
 /// header, two VLAN tags and FCS.

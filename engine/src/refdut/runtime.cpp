@@ -133,7 +133,7 @@ int run_gateway(const std::string& file, const Settings& settings, int output) {
         control = std::get<0>(std::move(opened));
     }
     const std::vector<io::PortOptions> wanted{options_of(settings, 0), options_of(settings, 1)};
-    const std::size_t buffers_mib = io::memory_needed_mib(wanted, 0);
+    const std::size_t buffers_mib = io::memory_needed_mib(wanted, {});
     auto too_large = check_table(settings, nullptr);
     if (!too_large && !(settings.huge_pages_allowed && io::free_huge_pages_mib() >= buffers_mib)) {
         too_large =

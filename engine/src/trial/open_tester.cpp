@@ -182,7 +182,8 @@ std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& re
     };
     take_queues();
     leave_to_workers(std::get<Layout>(decided).workers, machine);
-    const std::size_t memory_mib = io::memory_needed_mib({*left, *right}, slot_count);
+    const std::size_t memory_mib = io::memory_needed_mib(
+        {*left, *right}, {.largest = slot_arp, .small = slot_count - slot_arp, .small_bytes = loop::neighbor_frame_bytes_max});
     if (auto error = check_buffers(memory_mib, request.huge_pages_allowed)) {
         return Errors{std::move(*error)};
     }
