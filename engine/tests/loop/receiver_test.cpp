@@ -368,10 +368,10 @@ TEST_F(ReceiverTest, WhatIsNotOursIsCountedByKind) {
 
 /// Nobody waits for an answer to them, so a long one must not look like a question that was lost.
 TEST_F(ReceiverTest, RouterAdvertisementsAndListenerReportsAreNoLetters) {
-    Bytes advertisement = test::from_hex("333300000001 020000000002 86dd 6000000000b83aff" + std::string(64, '0') + "8600");
+    Bytes advertisement = test::from_hex(std::string{"333300000001 020000000002 86dd 6000000000b83aff"}.append(64, '0').append("8600"));
     advertisement.resize(14 + 40 + 184);
     receive(advertisement);
-    Bytes report = test::from_hex("333300000016 020000000002 86dd 6000000000240001" + std::string(64, '0') + "3a000502");
+    Bytes report = test::from_hex(std::string{"333300000016 020000000002 86dd 6000000000240001"}.append(64, '0').append("3a000502"));
     report.resize(200);
     receive(report);
     EXPECT_EQ(receiver_->foreign().neighbour, 2U);
