@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -110,8 +111,12 @@ class Holdings:
 
 
 @pytest.fixture
-def process() -> Iterator[tuple[EngineClient, int]]:
-    child = EngineProcess([str(find_engine())], log=None)
+def process(tmp_path: Path) -> Iterator[tuple[EngineClient, int]]:
+    """An engine on rings whose clock goes back by a second at each SIGUSR1."""
+    library = tmp_path / "stepped_clock.so"
+    flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(["cc", *flags, "-o", library, Path(__file__).with_name("stepped_clock.c")], check=True)
+    child = EngineProcess(["env", f"LD_PRELOAD={library}", str(find_engine())], log=None)
     with EngineClient(child) as engine:
         engine.hello()
         engine.open(open_request(TRANSLATED, [], {"left": "ring", "right": "ring"}))
@@ -132,21 +137,33 @@ def test_counts_stay_exact_and_nothing_grows(process: tuple[EngineClient, int], 
     assert max(look.resident_bytes for look in later) - first.resident_bytes <= MEMORY_GROWTH_MAX, looks
 
 
-@pytest.mark.endure
-def test_an_engine_that_was_stopped_makes_the_trial_invalid(process: tuple[EngineClient, int], endures: bool) -> None:
-    """And only that trial: the next one is exact again."""
+def assert_only_this_trial_is_invalid(
+    process: tuple[EngineClient, int], reason: str, *signals: tuple[float, int]
+) -> None:
+    """Send the engine signals, each so many seconds after a trial of half a second began."""
     engine, pid = process
     (cell,) = cells_of(ROUTED)
     body = trial_request(ROUTED, cell, frames_per_second=1000, duration_ns=500_000_000, trial_number=1)
-    stop = threading.Timer(0.2, os.kill, (pid, signal.SIGSTOP))
-    stopped_s = STOPPED_ENDURED_S if endures else STOPPED_S
-    go_on = threading.Timer(0.2 + stopped_s, os.kill, (pid, signal.SIGCONT))
-    stop.start()
-    go_on.start()
-    stopped = made(engine, body)
-    go_on.join()
-    validity = judge_validity(stopped, ValidityPolicy(lateness_max_ns=ROUTED.validity.lateness_max_ns))
+    timers = [threading.Timer(after, os.kill, (pid, number)) for after, number in signals]
+    for timer in timers:
+        timer.start()
+    report = made(engine, body)
+    for timer in timers:
+        timer.join()
+    validity = judge_validity(report, ValidityPolicy(lateness_max_ns=ROUTED.validity.lateness_max_ns))
     assert not validity.valid
-    assert any("late" in reason for reason in validity.reasons), validity
+    assert any(reason in told for told in validity.reasons), validity
     again, frames = next(requests())
-    assert_exact(made(engine, again), frames)
+    report = made(engine, again)
+    assert_exact(report, frames)
+
+
+@pytest.mark.endure
+def test_an_engine_that_was_stopped_makes_the_trial_invalid(process: tuple[EngineClient, int], endures: bool) -> None:
+    stopped_s = STOPPED_ENDURED_S if endures else STOPPED_S
+    stop, go_on = (0.2, signal.SIGSTOP), (0.2 + stopped_s, signal.SIGCONT)
+    assert_only_this_trial_is_invalid(process, "late", stop, go_on)
+
+
+def test_a_clock_that_is_stepped_makes_the_trial_invalid(process: tuple[EngineClient, int]) -> None:
+    assert_only_this_trial_is_invalid(process, "clock", (0.2, signal.SIGUSR1))
