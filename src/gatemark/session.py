@@ -76,8 +76,11 @@ def measure(
     on_event: EventCallback | None = None,
     on_plan: PlanCallback | None = None,
     equipment: Equipment | None = None,
+    report: bool = True,
 ) -> CampaignResult:
     """Measure a campaign into a new folder (default: below results/) and write its report.
+
+    Without `report` there is no page: for one of several campaigns, of which `rebuild_report` makes a common one.
 
     Raises GatemarkError; whatever was measured stays in the folder, and the test bed and the engine are gone.
     """
@@ -96,7 +99,7 @@ def measure(
             folder.write_json("campaign.json", {"file": None if file is None else str(file), **_resolved(complete)})
             folder.write_text("campaign.toml", text)  # makes it the folder of a campaign, which can be resumed
             try:
-                return _measure_in(folder, complete, bed, used, (on_event, on_plan), resumed=False)
+                return _measure_in(folder, complete, bed, used, (on_event, on_plan), resumed=False, report=report)
             except (ConfigError, TestBedError):
                 if not folder.has("provenance.json"):  # refused before the ports were open
                     folder.discard()
@@ -132,7 +135,7 @@ def resume_campaign(
         bed, complete = prepare(loaded, used)
         if stored != _resolved(complete):
             raise _changed(opened, "campaign.json is not what follows from campaign.toml and the recipe")
-        return _measure_in(opened, complete, bed, used, (on_event, on_plan), resumed=True)
+        return _measure_in(opened, complete, bed, used, (on_event, on_plan), resumed=True, report=True)
 
 
 def open_result(folder: str | Path) -> CampaignResult:
@@ -215,6 +218,7 @@ def _measure_in(
     watchers: tuple[EventCallback | None, PlanCallback | None],
     *,
     resumed: bool,
+    report: bool,
 ) -> CampaignResult:
     finished: dict[int, RunResult] = {}
     on_event, on_plan = watchers
@@ -249,9 +253,9 @@ def _measure_in(
         # may keep the CPUs busy.
         if session is not None:
             with contextlib.suppress(GatemarkError):
-                _store(folder, session, [finished[number] for number in sorted(finished)])
+                _store(folder, session, [finished[number] for number in sorted(finished)], report=report)
         raise
-    return CampaignResult(folder=folder.path, document=_store(folder, session, list(results)))
+    return CampaignResult(folder=folder.path, document=_store(folder, session, list(results), report=report))
 
 
 def _self_test_text(campaign: Campaign) -> str | None:
@@ -269,8 +273,8 @@ class _Session:
     record: Provenance
 
 
-def _store(folder: ResultFolder, session: _Session, results: list[RunResult]) -> ResultDocument:
-    """Write result.json, result.csv, the end of the session and the report."""
+def _store(folder: ResultFolder, session: _Session, results: list[RunResult], *, report: bool) -> ResultDocument:
+    """Write result.json, result.csv, the end of the session and, if asked for, the report."""
     record = session.record
     ended = record.sessions[-1].model_copy(update={"finished_at": this_machine.now_iso()})
     folder.write_text(
@@ -289,7 +293,8 @@ def _store(folder: ResultFolder, session: _Session, results: list[RunResult]) ->
     )
     folder.write_text("result.csv", to_csv(document.rows()))
     folder.write_text("result.json", document.to_text())  # says that the campaign is complete, so it comes last
-    write_report([part_of(folder, rows)], folder.report_file)
+    if report:
+        write_report([part_of(folder, rows)], folder.report_file)
     return document
 
 

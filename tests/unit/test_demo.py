@@ -13,7 +13,7 @@ from gatemark.config.stateful import tuple_space
 from gatemark.demo import DEMOS, demo_file
 from gatemark.dut.recipe import load_recipe
 
-SECONDS_MAX = 150
+SECONDS_MAX = 120
 """All of them together, half-way between the fewest and the most trials, without repeated invalid ones.
 
 `make demo` measures for less than three minutes. The most is that of gateways of millions of frames/s, which the

@@ -63,7 +63,10 @@ def _measure_all(names: tuple[str, ...], folder: Path) -> tuple[list[CampaignRes
     for name in names:
         try:
             with demo_file(name) as file, progress_display() as watcher:
-                results.append(measure(file, output=folder / name, on_event=watcher.on_event, on_plan=watcher.on_plan))
+                result = measure(
+                    file, output=folder / name, on_event=watcher.on_event, on_plan=watcher.on_plan, report=False
+                )
+            results.append(result)
         except (Interrupted, ResultError):
             raise
         except GatemarkError as error:
