@@ -12,8 +12,8 @@ translators and the ways in which hosts vary. All send in both directions at onc
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from ipaddress import IPv6Address
 from typing import Any, get_args
 
@@ -208,6 +208,21 @@ def prefixes() -> Iterator[Combination]:
     """Every length of a translation prefix, every way of varying hosts under it."""
     for technology, length, left_hosts, right_hosts in itertools.product(TRANSLATORS, PREFIXES, WAYS, WAYS):
         yield Combination(technology=technology, prefix_length=length, left_hosts=left_hosts, right_hosts=right_hosts)
+
+
+STRIDE = 7
+"""Prime to the number of values of every setting, so that each STRIDE-th combination of a product has every pair of
+values that the product has."""
+
+
+def sample(combinations: Iterable[Combination], *, all_of_them: bool) -> list[Combination]:
+    """Return a product, or a part of it that still has each pair of values of two settings."""
+    return list(itertools.islice(combinations, 0, None, 1 if all_of_them else STRIDE))
+
+
+def pairs(combinations: Iterable[Combination]) -> set[tuple[tuple[str, Any], tuple[str, Any]]]:
+    """Return the pairs of values of two settings."""
+    return {pair for one in combinations for pair in itertools.combinations(asdict(one).items(), 2)}
 
 
 def embed(ipv4: str, prefix: str) -> str:

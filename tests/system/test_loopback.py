@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from frame_expectation import complaints
 from independent_decoder import Decoded, decode_capture, write_capture
-from loopback_product import VLANS, Combination, prefixes, shapes, values
+from loopback_product import VLANS, Combination, pairs, prefixes, sample, shapes, values
 from machine import missing, ordinary_engine
 
 from gatemark.campaign.plan import cells_of
@@ -94,37 +94,48 @@ def whole(report: TrialReport) -> list[str]:
     return found
 
 
-def check_all(combinations: Iterable[Combination]) -> int:
-    """Make a trial of each; the ports are opened once, so all must have the same VLAN. Return how many there were."""
+def check_all(combinations: Iterable[Combination]) -> None:
+    """Make a trial of each; the ports are opened once, so all must have the same VLAN."""
     rest = iter(combinations)
     first = next(rest)
     broken: dict[Combination, list[str]] = {}
-    count = 0
     with opened(first.campaign()) as engine:
         rings = LoopBack(engine)
         for combination in itertools.chain([first], rest):
             campaign = combination.campaign()
             (cell,) = cells_of(campaign)
             faults = rings.faults_of(campaign, cell)
-            count += 1
             if faults:
                 broken[combination] = faults
             assert len(broken) < 10, broken
     assert not broken
-    return count
 
 
+def shapes_with(vlan: int | None, *, all_of_them: bool) -> list[Combination]:
+    return sample((one for one in shapes() if one.vlan == vlan), all_of_them=all_of_them)
+
+
+def test_a_sample_of_a_product_has_every_pair_of_values() -> None:
+    assert [len(list(product)) for product in (shapes(), values(), prefixes())] == [2 * 1152, 2048, 192]
+    for vlan in VLANS:
+        whole_product = shapes_with(vlan, all_of_them=True)
+        assert pairs(shapes_with(vlan, all_of_them=False)) == pairs(whole_product)
+    assert pairs(sample(values(), all_of_them=False)) == pairs(values())
+
+
+@pytest.mark.endure
 @pytest.mark.parametrize("vlan", VLANS)
-def test_every_shape_of_frame_comes_back_whole(vlan: int | None) -> None:
-    assert check_all(one for one in shapes() if one.vlan == vlan) == 1152
+def test_every_shape_of_frame_comes_back_whole(vlan: int | None, endures: bool) -> None:
+    check_all(shapes_with(vlan, all_of_them=endures))
 
 
-def test_every_way_of_varying_values_comes_back_whole() -> None:
-    assert check_all(values()) == 2048
+@pytest.mark.endure
+def test_every_way_of_varying_values_comes_back_whole(endures: bool) -> None:
+    check_all(sample(values(), all_of_them=endures))
 
 
 def test_every_prefix_length_comes_back_whole() -> None:
-    assert check_all(prefixes()) == 192
+    check_all(prefixes())
 
 
 CAPTURED_FRAMES = 10
@@ -138,9 +149,10 @@ def wrong(found: Iterable[tuple[Combination, str]]) -> list[str]:
     return [f"{combination}: {complaint}" for combination, complaint in itertools.islice(found, 5)]
 
 
+@pytest.mark.endure
 @pytest.mark.parametrize("vlan", VLANS)
-def test_capture_of_every_shape_is_right_to_an_independent_decoder(vlan: int | None) -> None:
-    combinations = [one for one in shapes() if one.vlan == vlan]
+def test_capture_of_every_shape_is_right_to_an_independent_decoder(vlan: int | None, endures: bool) -> None:
+    combinations = shapes_with(vlan, all_of_them=endures)
     with ordinary_engine() as (executable, folder):
         send_into_capture(executable, folder, combinations)
         for way, side in WAYS:
@@ -178,8 +190,9 @@ def take(frames: Iterator[Decoded], count: int) -> list[Decoded]:
     return taken
 
 
-def test_previewed_frames_are_right_to_an_independent_decoder(tmp_path: Path) -> None:
-    combinations = [*values(), *prefixes()]
+@pytest.mark.endure
+def test_previewed_frames_are_right_to_an_independent_decoder(tmp_path: Path, endures: bool) -> None:
+    combinations = [*sample(values(), all_of_them=endures), *prefixes()]
     frames: dict[tuple[OneWay, str], list[bytes]] = {(way, key): [] for way, _ in WAYS for key in ("sent", "expected")}
     with start_engine() as engine:
         for combination in combinations:

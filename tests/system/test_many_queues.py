@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from machine import missing
@@ -11,6 +11,7 @@ from machine import missing
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
+from gatemark.config.tables import Variation
 from gatemark.dut.steering import usable_cpus
 from gatemark.engine.client import EngineClient
 from gatemark.engine.process import start_engine
@@ -79,9 +80,17 @@ def assert_every_delay(answer: dict[str, Any]) -> None:
             assert delay["variation"]["skipped"] == 0
 
 
+def roles_of(queues: int, workers: int, *, all_of_them: bool) -> list[tuple[str, str]]:
+    """Return sides of the Initiator and orders: all of them, or two, so that all layouts together have each."""
+    roles = list(itertools.product(("left", "right"), get_args(Variation)))
+    number = QUEUES.index(queues) * len(WORKERS) + WORKERS.index(workers)
+    return roles if all_of_them else [roles[number % len(roles)], roles[(number + len(roles) // 2) % len(roles)]]
+
+
+@pytest.mark.endure
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("queues", QUEUES)
-def test_every_layout_is_exact(queues: int, workers: int) -> None:
+def test_every_layout_is_exact(queues: int, workers: int, endures: bool) -> None:
     """Routing in all directions with every recorder; connections with the Initiator on either side, in every order."""
     numbers = itertools.count(1)
     routed = campaign(
@@ -115,9 +124,7 @@ def test_every_layout_is_exact(queues: int, workers: int) -> None:
             report, answer = report_of(engine, body)
             assert_whole(report, 4 if direction == "bidirectional" else 2)
             assert_every_delay(answer)
-        for inside, order in itertools.product(
-            ("left", "right"), ("fixed", "increasing", "decreasing", "pseudorandom")
-        ):
+        for inside, order in roles_of(queues, workers, all_of_them=endures):
             through = stateful(queues, inside, order)
             (cell,) = cells_of(through)
             number = next(numbers) * 16
