@@ -35,7 +35,7 @@ recipe = "{recipe}"
 [traffic]
 frame_sizes = {{family = "ipv4", octets = [64]}}
 [trial]
-duration = "400ms"
+duration = "250ms"
 settle = "0s"
 learn = "50ms"
 drain = "100ms"

@@ -186,7 +186,7 @@ def test_both_sides_count_the_same_frames(technology: TechnologyName) -> None:
     with opened(technology) as bed:
 
         @settings(
-            max_examples=8,
+            max_examples=5,
             deadline=None,
             database=None,
             derandomize=True,
