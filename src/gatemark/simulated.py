@@ -112,7 +112,7 @@ class SimulatedTestBed:
     def read_host(self) -> HostReading:
         """Read the host that the gateway is simulated on."""
         thread = ThreadTimes(name="ksoftirqd/0", cpu=0, ran_ns=0, waited_ns=self.gateway.held_up_ns)
-        idle = CpuTimes(busy_ns=0, stolen_ns=0)
+        idle = CpuTimes(idle_ns=time.monotonic_ns(), stolen_ns=0)
         return HostReading(
             at_ns=time.monotonic_ns(), step_ns=10_000_000, queue_frames=0, cpus={0: idle}, threads={1: thread}
         )

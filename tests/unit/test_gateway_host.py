@@ -1,12 +1,15 @@
 """What is read of the gateway's host, from a /proc of files."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gatemark.campaign.engine_trial import host_facts
 from gatemark.dut.base import CpuTimes, ThreadTimes
 from gatemark.dut.gateway_host import GatewayHost, parse_cpu_times, parse_schedstat
+from gatemark.trial.host import CpuFacts
 
 STAT = """cpu  9 9 9 9 9 9 9 9 9 9
 cpu0 1 2 3 1000 2000 4 5 6 50 60
@@ -37,10 +40,10 @@ def proc(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_times_of_a_cpu_leave_out_idling_and_count_guests_once() -> None:
+def test_a_cpu_idles_while_it_waits_for_a_disk_too() -> None:
     times = parse_cpu_times(STAT, 10)
-    assert times[0] == CpuTimes(busy_ns=150, stolen_ns=60)
-    assert times[10] == CpuTimes(busy_ns=0, stolen_ns=0)
+    assert times[0] == CpuTimes(idle_ns=30_000, stolen_ns=60)
+    assert times[10] == CpuTimes(idle_ns=70, stolen_ns=0)
     assert set(times) == {0, 1, 10}
 
 
@@ -92,3 +95,16 @@ def test_where_the_kernel_does_not_tell_nothing_is_read(proc: Path) -> None:
     assert GatewayHost([0, 2], list, queue_frames=500, proc=proc).read() is None, "no thread of CPU 2 is seen"
     (proc / "self/schedstat").unlink()
     assert GatewayHost([0], list, queue_frames=500, proc=proc).read() is None
+
+
+def test_a_cpu_is_busy_while_it_is_not_idle(proc: Path) -> None:
+    """Whatever the columns of work say, which a kernel that counts by ticks makes of what a tick finds."""
+    host = GatewayHost([0], lambda: [], queue_frames=500, proc=proc)
+    before = host.read()
+    (proc / "stat").write_text(STAT.replace("cpu0 1 2 3 1000 2000 4 5 6", "cpu0 1 2 3 1002 2001 4 5 7"))
+    after = host.read()
+    assert before is not None
+    assert after is not None
+    facts = host_facts(before, replace(after, at_ns=before.at_ns + 10 * after.step_ns))
+    assert facts is not None
+    assert facts.cpus == (CpuFacts(cpu=0, busy_ns=7 * after.step_ns, stolen_ns=after.step_ns),)

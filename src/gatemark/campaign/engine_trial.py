@@ -10,7 +10,7 @@ from typing import Protocol
 from gatemark.campaign.events import EventCallback, TrialProgress
 from gatemark.campaign.gateway_reset import GatewayReset
 from gatemark.config.model import Campaign
-from gatemark.dut.base import HostReading
+from gatemark.dut.base import CpuTimes, HostReading
 from gatemark.engine.client import Engine, JsonObject
 from gatemark.errors import EngineError, Interrupted, TestBedError
 from gatemark.trial.form import PLAIN, TrialForm
@@ -98,7 +98,7 @@ class EngineTrials:
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
         host_before = self._read_host()
         report, reset = self._report(body, trial_number, form.reset_after_ns)
-        host = _host_facts(host_before, self._read_host())
+        host = host_facts(host_before, self._read_host())
         self._check_gateway(self.health_wait_s if reset is not None else 0.0)
         if needs_link and link_is_down(report):
             raise _link_down(report)
@@ -171,7 +171,7 @@ def _increase(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, 
     return {place: count for place, count in growth.items() if count}
 
 
-def _host_facts(before: HostReading | None, after: HostReading | None) -> HostFacts | None:
+def host_facts(before: HostReading | None, after: HostReading | None) -> HostFacts | None:
     """Return what happened between two readings, of the threads that are in both."""
     if before is None or after is None:
         return None
@@ -180,12 +180,7 @@ def _host_facts(before: HostReading | None, after: HostReading | None) -> HostFa
         step_ns=after.step_ns,
         queue_frames=after.queue_frames,
         cpus=tuple(
-            CpuFacts(
-                cpu=cpu,
-                busy_ns=times.busy_ns - before.cpus[cpu].busy_ns,
-                stolen_ns=times.stolen_ns - before.cpus[cpu].stolen_ns,
-            )
-            for cpu, times in after.cpus.items()
+            _cpu_facts(cpu, before.cpus[cpu], times, after.at_ns - before.at_ns) for cpu, times in after.cpus.items()
         ),
         threads=tuple(
             ThreadFacts(
@@ -198,6 +193,11 @@ def _host_facts(before: HostReading | None, after: HostReading | None) -> HostFa
             if thread in before.threads
         ),
     )
+
+
+def _cpu_facts(cpu: int, before: CpuTimes, after: CpuTimes, elapsed_ns: int) -> CpuFacts:
+    busy_ns = elapsed_ns - (after.idle_ns - before.idle_ns)
+    return CpuFacts(cpu=cpu, busy_ns=max(0, busy_ns), stolen_ns=after.stolen_ns - before.stolen_ns)
 
 
 def _link_down(report: TrialReport) -> TestBedError:

@@ -40,8 +40,8 @@ class GatewayDescription:
 class CpuTimes:
     """What a kernel has counted of one CPU since it was started, nanoseconds."""
 
-    busy_ns: int
-    """Neither idle nor waiting for a disk."""
+    idle_ns: int
+    """Idle, or waiting for a disk."""
     stolen_ns: int
     """Given to others by the hypervisor."""
 

@@ -3,7 +3,7 @@
 The gateway's work in the kernel is done in soft interrupts of its CPUs. They preempt whatever runs there, but not for
 long: after 2 ms, or when the scheduler wants the CPU for another thread, the rest is left to the thread `ksoftirqd/N`,
 which waits for its turn like any other thread. The kernel counts for each thread how long it ran and how long it was
-ready to run and waited (`/proc/PID/schedstat`, nanoseconds), and for each CPU how long it was busy and how long the
+ready to run and waited (`/proc/PID/schedstat`, nanoseconds), and for each CPU how long it was idle and how long the
 hypervisor gave it to others (`/proc/stat`, steps of 10 ms in most kernels).
 """
 
@@ -23,8 +23,6 @@ KERNEL_THREAD = re.compile(r"(?:ksoftirqd|backlog_napi)/(?P<cpu>\d+)")
 """Kernel threads that work off what arrives at a CPU; the second one on kernels that are set to it (Linux 6.10)."""
 IDLE_COLUMNS = (3, 4)
 """Of a line of `/proc/stat`, after the name: idle, and waiting for a disk."""
-WORK_COLUMNS = range(7)
-"""User, nice, system, idle, waiting, hard and soft interrupts; guests are in user already."""
 STOLEN_COLUMN = 7
 READ_BYTES = 1 << 16
 
@@ -107,15 +105,19 @@ def _close(files: dict[Path, int]) -> None:
 
 
 def parse_cpu_times(text: str, step_ns: int) -> Mapping[int, CpuTimes]:
-    """Read `/proc/stat`: how long each CPU was busy and stolen since the machine was started."""
+    """Read `/proc/stat`: how long each CPU was idle and stolen since the machine was started.
+
+    The kernel times idling, where its tick stops meanwhile. The columns of work count what a tick happened to find at
+    work: of a program that works for 20 us of each 100 us, little or nothing.
+    """
     times = {}
     for line in text.splitlines():
         name, *columns = line.split()
         if not re.fullmatch(r"cpu\d+", name):
             continue
         steps = [int(column) for column in columns]
-        busy = sum(steps[column] for column in WORK_COLUMNS if column not in IDLE_COLUMNS)
-        times[int(name[3:])] = CpuTimes(busy_ns=busy * step_ns, stolen_ns=steps[STOLEN_COLUMN] * step_ns)
+        idle = sum(steps[column] for column in IDLE_COLUMNS)
+        times[int(name[3:])] = CpuTimes(idle_ns=idle * step_ns, stolen_ns=steps[STOLEN_COLUMN] * step_ns)
     return times
 
 

@@ -15,7 +15,7 @@ class CpuFacts(Facts):
 
     cpu: int
     busy_ns: int = 0
-    """Used by any program: neither idle nor waiting for a disk; stolen time is not included."""
+    """Neither idle nor waiting for a disk: used by any program, or stolen meanwhile."""
     stolen_ns: int = 0
     """Time that the hypervisor gave to others while this CPU had something to do (steal)."""
 
