@@ -5,6 +5,7 @@
     GatemarkError             1  something could not be done
     ├── ConfigError           2  the campaign file or the command line is wrong
     ├── TestBedError          1  the test bed or the gateway failed
+    │   └── GatewayCollapsed  1  the gateway stopped working while it was measured
     ├── EngineError           1  the engine failed or refused a request
     ├── ResultError           3  the result folder or the disk failed
     └── Interrupted         130  stopped by the user; the journal is kept
@@ -76,6 +77,10 @@ class TestBedError(GatemarkError):
     """The test bed could not be made, or the gateway in it stopped working."""
 
     __test__ = False  # not a test class, whatever its name suggests to pytest
+
+
+class GatewayCollapsed(TestBedError):  # noqa: N818 - a result where it is expected
+    """The gateway stopped working while it was measured."""
 
 
 class EngineError(GatemarkError):

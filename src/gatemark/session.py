@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFinished
-from gatemark.campaign.file import campaign_from_text, load_campaign
+from gatemark.campaign.file import CampaignText, campaign_from_text, read_campaign_text
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import Plan, make_plan
 from gatemark.campaign.result_document import build_document, host_of
@@ -25,7 +25,7 @@ from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription, TestBed
 from gatemark.dut.recipe import recipe_sha256
-from gatemark.errors import ConfigError, GatemarkError, ResultError, TestBedError
+from gatemark.errors import ConfigError, GatemarkError, GatewayCollapsed, ResultError, TestBedError
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import NOT_THE_GATEWAY
@@ -70,7 +70,7 @@ class CampaignResult:
 
 
 def measure(
-    campaign: str | Path | Campaign,
+    campaign: str | Path | Campaign | CampaignText,
     *,
     output: str | Path | None = None,
     on_event: EventCallback | None = None,
@@ -84,12 +84,8 @@ def measure(
 
     Raises GatemarkError; whatever was measured stays in the folder, and the test bed and the engine are gone.
     """
-    if isinstance(campaign, Campaign):
-        loaded, text, file = campaign, to_toml(campaign.to_document()), None
-    else:
-        file = Path(campaign).resolve()
-        loaded = load_campaign(Path(campaign))
-        text = file.read_text(encoding="utf-8")
+    source = _source_of(campaign)
+    loaded, text, file = source.campaign, source.text, source.file
     folder_path = Path(output) if output is not None else default_folder(loaded.name)
     used = equipment or Equipment(self_test=_self_test_text)
     with stop_signals(resume_hint=str(folder_path)):
@@ -104,6 +100,15 @@ def measure(
                 if not folder.has("provenance.json"):  # refused before the ports were open
                     folder.discard()
                 raise
+
+
+def _source_of(campaign: str | Path | Campaign | CampaignText) -> CampaignText:
+    """Return a campaign with the text that its folder keeps."""
+    if isinstance(campaign, CampaignText):
+        return campaign
+    if isinstance(campaign, Campaign):
+        return CampaignText(campaign=campaign, text=to_toml(campaign.to_document()), file=None)
+    return read_campaign_text(campaign)
 
 
 def resume_campaign(
@@ -244,7 +249,7 @@ def _measure_in(
                 on_plan(plan)
             record = _start_provenance(folder, tester, machine, equipment.engine_sha256(), resumed=resumed)
             session = _Session(campaign=tester.campaign, gateway=gateway, plan=plan, record=record)
-            with Journal(folder.journal_file) as journal:
+            with Journal(folder.journal_file) as journal, _telling_collapse(tester):
                 results = run_campaign(
                     tester.campaign, plan, tester.engine, journal, testbed=tester.testbed, on_event=watch
                 )
@@ -256,6 +261,25 @@ def _measure_in(
                 _store(folder, session, [finished[number] for number in sorted(finished)], report=report)
         raise
     return CampaignResult(folder=folder.path, document=_store(folder, session, list(results), report=report))
+
+
+@contextlib.contextmanager
+def _telling_collapse(tester: Tester) -> Iterator[None]:
+    """Tell a gateway that stopped working while it was measured from other failures of a test bed.
+
+    One that somebody else set up is started again if the campaign file says how: the next campaign needs it.
+    """
+    try:
+        yield
+    except TestBedError as error:
+        try:
+            tester.testbed.check()
+        except TestBedError:
+            if tester.campaign.bed.takes_control:
+                with contextlib.suppress(TestBedError):
+                    tester.testbed.restart()
+            raise GatewayCollapsed(problems=error.problems) from error
+        raise
 
 
 def _self_test_text(campaign: Campaign) -> str | None:

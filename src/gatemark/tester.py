@@ -91,6 +91,9 @@ def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: 
             )
 
 
+RESUMED_FROM = ("campaign.toml", "series.toml")
+"""Files that make a folder one of a campaign, or of a series of them, that can be resumed."""
+
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -112,7 +115,7 @@ def stop_signals(*, resume_hint: str | None) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, Interrupted) as error:
         fix = ""
-        if resume_hint is not None and (Path(resume_hint) / "campaign.toml").exists():
+        if resume_hint is not None and any((Path(resume_hint) / name).exists() for name in RESUMED_FROM):
             fix = f"go on with: gatemark run --resume {resume_hint}"
         raise Interrupted(
             what="stopped; the trials measured so far are kept" if fix else "stopped",

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gatemark.config.load import campaign_of, campaign_of_text, read_campaign
+from gatemark.config.load import campaign_of, campaign_of_text, text_of
 from gatemark.config.model import Campaign
 from gatemark.config.schema import campaign_schema_text
 from gatemark.procedures.registry import CampaignFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignText:
+    """A campaign with the text that its result folder keeps."""
+
+    campaign: Campaign
+    text: str
+    file: Path | None
+    """Where the text lies, or what it was made from: the path of a recipe is relative to its folder."""
+
+
+def read_campaign_text(path: Path | str) -> CampaignText:
+    """Read a campaign file with its text. Raises ConfigError with all problems."""
+    text = text_of(Path(path))
+    return CampaignText(campaign=campaign_from_text(text, Path(path)), text=text, file=Path(path).resolve())
 
 
 def load_campaign(path: Path | str) -> Campaign:
@@ -17,7 +34,7 @@ def load_campaign(path: Path | str) -> Campaign:
 
     The path of a recipe is relative to the folder of the file.
     """
-    return read_campaign(path, CampaignFile)
+    return read_campaign_text(path).campaign
 
 
 def campaign_from_text(text: str, path: Path) -> Campaign:

@@ -164,7 +164,7 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
         mapping=stated.mapping if stateful else None,
         table=table if stateful else None,
         zero_udp_checksum=bool(stated.zero_udp_checksum),
-        cores=len(campaign.testbed.gateway_cores) or None,
+        cores=campaign.core_count,
         configuration=described.configuration or stated.configuration,
         commands="\n".join(described.commands),
     )

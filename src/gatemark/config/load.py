@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 import tomllib
-import types
 import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,9 +16,11 @@ from pydantic_core import ErrorDetails
 
 from gatemark.config.check import file_problems, nearest, raise_if_any
 from gatemark.config.complete import complete_problems
+from gatemark.config.keys import models_in
 from gatemark.config.model import Campaign
 from gatemark.config.tables import Ipv4Model, Ipv6Model, SideModel
 from gatemark.config.types import BadValueError
+from gatemark.config.vary import VARY
 from gatemark.errors import ConfigError, Problem
 
 C = TypeVar("C", bound=Campaign)
@@ -32,25 +33,20 @@ _LOOPBACK_SIDES = {
 """Hosts of a loop-back that names none: one in each half of the benchmarking ranges (RFC 2544 C.2.2, RFC 8219)."""
 
 
-def read_campaign(path: Path | str, model: type[C]) -> C:
-    """Read a campaign file (TOML) with the tables of `model`. Raises ConfigError with all problems.
-
-    The path of a recipe is relative to the folder of the file.
-    """
-    path = Path(path)
+def text_of(path: Path) -> str:
+    """Return the text of a campaign file. Raises ConfigError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(
             what=f"cannot be read: {error.strerror}", where=str(path), fix="name an existing campaign file"
         ) from None
     except UnicodeDecodeError as error:
         raise ConfigError(what=f"is not UTF-8 text: {error}", where=str(path), fix="save the file as UTF-8") from None
-    return campaign_of_text(text, model, path=path)
 
 
-def campaign_of_text(text: str, model: type[C], *, path: Path) -> C:
-    """Build a campaign from the text of the file that lies, or lay, at `path`. Raises ConfigError with all problems."""
+def document_of_text(text: str, *, path: Path) -> dict[str, Any]:
+    """Return the document that the text of a file at `path` holds; its name is that of the file if it has none."""
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # not TOML, or a number or a depth that Python does not read
@@ -58,6 +54,16 @@ def campaign_of_text(text: str, model: type[C], *, path: Path) -> C:
             what=f"is not TOML: {error}", where=str(path), fix='keys are written key = value, texts in "quotes"'
         ) from None
     document.setdefault("name", path.stem)
+    return document
+
+
+def campaign_of_text(text: str, model: type[C], *, path: Path) -> C:
+    """Build a campaign from the text of the file that lies, or lay, at `path`. Raises ConfigError with all problems."""
+    return campaign_of_file(document_of_text(text, path=path), model, path=path)
+
+
+def campaign_of_file(document: Mapping[str, Any], model: type[C], *, path: Path) -> C:
+    """Build a campaign from the document of the file at `path`, to which the path of a recipe is relative."""
     testbed = document.get("testbed")
     recipe = testbed.get("recipe") if isinstance(testbed, dict) else None
     if isinstance(testbed, dict) and isinstance(recipe, str) and ("/" in recipe or recipe.endswith(".toml")):
@@ -71,6 +77,12 @@ def campaign_of(document: Mapping[str, Any], model: type[C], *, where: str = "ca
     A campaign without a recipe is checked completely here; one with a recipe needs `Campaign.with_recipe` and
     `Campaign.check_complete` once the recipe is read.
     """
+    if VARY in document:
+        raise ConfigError(
+            what="varies keys, so it is a series of campaigns and not one",
+            where=f"{where}: {VARY}",
+            fix="leave [[vary]] out; gatemark run, gatemark plan and gatemark.measure_series take a series",
+        )
     try:
         campaign = _completed(model.model_validate(document)).renamed(source=where)
         skip: frozenset[str] = frozenset()
@@ -258,16 +270,6 @@ def _field_at(root: type[BaseModel], location: Location) -> tuple[type[BaseModel
             field = next((f for name, f in model.model_fields.items() if (f.alias or name) == key), None)
         model = next(models_in(field.annotation), None) if field is not None else None
     return holder, field
-
-
-def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models that an annotation names."""
-    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
-        if issubclass(annotation, BaseModel):
-            yield annotation
-        return
-    for part in typing.get_args(annotation):
-        yield from models_in(part)
 
 
 def _literals(annotation: Any) -> Iterator[object]:

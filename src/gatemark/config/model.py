@@ -173,6 +173,11 @@ class Campaign(Table):
         return BED_KINDS[self.testbed.kind]
 
     @property
+    def core_count(self) -> int | None:
+        """Return the number of the gateway's cores; None if the file does not say it."""
+        return len(self.testbed.gateway_cores) or None
+
+    @property
     def hop_limit_decrement(self) -> int:
         """Return how much the gateway takes off hop limits; 0 in a loop-back."""
         if self.bed.forwards_unchanged:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from gatemark.config.load import models_in
+from gatemark.config.keys import models_in
 from gatemark.config.model import Campaign
 from gatemark.config.types import AsList
 

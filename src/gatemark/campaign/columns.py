@@ -1,0 +1,133 @@
+"""A campaign file with `[[vary]]` as the campaigns that it stands for: one for each column of the series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gatemark.campaign.file import CampaignText
+from gatemark.config.load import campaign_of_file, document_of_text, text_of
+from gatemark.config.model import Campaign
+from gatemark.config.problems import raise_if_any
+from gatemark.config.vary import VARY, ColumnDocument, Vary, columns_of, read_vary
+from gatemark.errors import ConfigError, Problem
+from gatemark.procedures.registry import CampaignFile
+from gatemark.results.toml_text import to_toml
+
+C = TypeVar("C")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One campaign of a series."""
+
+    number: int
+    """From 1, in the order in which columns are measured."""
+    title: str
+    settings: Mapping[str, Any]
+    """What the varied keys are set to, as the file has it, by path."""
+    steps: tuple[int, ...]
+    """Which value of each `[[vary]]` it has, from 0."""
+    source: CampaignText
+
+    @property
+    def campaign(self) -> Campaign:
+        """Return the campaign; it may lack what its recipe knows."""
+        return self.source.campaign
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesFile:
+    """A campaign file with `[[vary]]`."""
+
+    name: str
+    file: Path
+    text: str
+    vary: tuple[Vary, ...]
+    columns: tuple[Column, ...]
+
+
+def varies(file: Path | str) -> bool:
+    """Whether a campaign file has `[[vary]]`. Raises ConfigError if it cannot be read."""
+    return VARY in document_of_text(text_of(Path(file)), path=Path(file))
+
+
+def load_series(file: Path | str) -> SeriesFile:
+    """Read a campaign file with `[[vary]]`. Raises ConfigError with all problems of all columns."""
+    return series_of_text(text_of(Path(file)), Path(file))
+
+
+def series_of_text(text: str, file: Path) -> SeriesFile:
+    """Build a series from the text of the file that lies, or lay, at `file`. Raises ConfigError with all problems."""
+    document = document_of_text(text, path=file)
+    vary, problems = read_vary(document, CampaignFile, str(file))
+    documents = list(columns_of(document, vary))
+    if problems:  # those of the file as well, as far as its first column shows them
+        documents = documents[:1]
+    places = [(str(file), _named(file, column)) for column in documents]
+    columns, more = _each(places, documents, lambda column: _column(column, file))
+    raise_if_any([*problems, *more])
+    return SeriesFile(name=str(document["name"]), file=file, text=text, vary=vary, columns=columns)
+
+
+def of_each(series: SeriesFile, make: Callable[[Column], T]) -> tuple[T, ...]:
+    """Return what `make` gives for each column. Raises ConfigError with all problems of all columns."""
+    places = [(str(series.file), column.campaign.source) for column in series.columns]
+    made, problems = _each(places, series.columns, make)
+    raise_if_any(problems)
+    return made
+
+
+def _column(column: ColumnDocument, file: Path) -> Column:
+    campaign = campaign_of_file(column.document, CampaignFile, path=file)
+    return Column(
+        number=column.number,
+        title=column.title,
+        settings=column.settings,
+        steps=column.steps,
+        source=CampaignText(
+            campaign=campaign.renamed(source=_named(file, column)), text=to_toml(column.document), file=file.resolve()
+        ),
+    )
+
+
+def _named(file: Path, column: ColumnDocument) -> str:
+    """Return the name of a column for messages."""
+    return f"{file}, column {column.number} ({column.title})"
+
+
+def _each(
+    places: Sequence[tuple[str, str]], columns: Sequence[C], make: Callable[[C], T]
+) -> tuple[tuple[T, ...], list[Problem]]:
+    """Make something for each column, and gather all problems; one that every column has is told once, of the file.
+
+    `places` has the names of file and column with which the place of a problem may begin.
+    """
+    made: list[T] = []
+    found: dict[Problem, list[int]] = {}
+    for number, ((file, column), of_column) in enumerate(zip(places, columns, strict=True)):
+        try:
+            made.append(make(of_column))
+        except ConfigError as error:
+            for problem in error.problems:
+                where = problem.where.removeprefix(column).removeprefix(file)
+                where = f"{file}{where}" if where.startswith(":") or not where else problem.where
+                found.setdefault(replace(problem, where=where), []).append(number)
+    return tuple(made), list(_told(found, places))
+
+
+def _told(found: Mapping[Problem, Iterable[int]], places: Sequence[tuple[str, str]]) -> Iterable[Problem]:
+    for problem, numbers in found.items():
+        columns = sorted(set(numbers))
+        if len(columns) == len(places):
+            yield problem
+            continue
+        file, named = places[columns[0]]
+        if len(columns) > 1:
+            named = f"{file}, columns {', '.join(str(number + 1) for number in columns)}"
+        of_file = problem.where.startswith(file)
+        where = f"{named}{problem.where.removeprefix(file)}" if of_file else f"{named}: {problem.where}"
+        yield replace(problem, where=where)

@@ -1,0 +1,235 @@
+"""`[[vary]]`: which keys of a campaign file change from column to column, and the document of each column. Pure.
+
+The lists of one `[[vary]]` change together; several `[[vary]]` are crossed, the last one changing fastest.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gatemark.config.check import nearest
+from gatemark.config.keys import is_key, key_paths
+from gatemark.errors import Problem
+
+VARY = "vary"
+TITLES = "titles"
+COLUMNS_MAX = 1000
+TITLE_CHARACTERS_MAX = 60
+
+
+class VaryModel(BaseModel):
+    """Keys that change together from column to column: each by its path in quotes, with a list of its values."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, tuple[Any, ...]]
+
+    titles: tuple[str, ...] = Field(
+        (), description="names of the columns, one for each value; default: the value of the first key"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vary:
+    """One `[[vary]]`."""
+
+    values: Mapping[str, tuple[Any, ...]]
+    """The values of each key as the file has them, by path; all of one length, which is not 0."""
+    titles: tuple[str, ...]
+    """One for each value."""
+
+    def row(self, step: int) -> dict[str, Any]:
+        """Return what each key is set to in one step, from 0."""
+        return {path: values[step] for path, values in self.values.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDocument:
+    """The document of one column."""
+
+    number: int
+    """From 1, in the order in which columns are measured."""
+    title: str
+    settings: Mapping[str, Any]
+    """What the varied keys are set to, by path."""
+    steps: tuple[int, ...]
+    """Which value of each `[[vary]]` it has, from 0."""
+    document: Mapping[str, Any]
+    """The file without `[[vary]]` and with these keys."""
+
+
+def read_vary(
+    document: Mapping[str, Any], model: type[BaseModel], where: str
+) -> tuple[tuple[Vary, ...], list[Problem]]:
+    """Return every `[[vary]]` of a file as far as it is right, and all that is wrong.
+
+    `model` knows the keys that a campaign file may have, `where` is the file.
+    """
+    tables = document.get(VARY, [])
+    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
+        what = "is no list of tables"
+        return (), [Problem(what=what, where=f"{where}: {VARY}", fix=f"write [[{VARY}]] above the keys that vary")]
+    reader = _Reader(where, sorted(key_paths(model)), [_by_path(table) for table in tables])
+    found = [reader.read(number, table) for number, table in enumerate(reader.tables)]
+    good = tuple(vary for vary in found if vary is not None)
+    columns = math.prod(len(vary.titles) for vary in good)
+    if columns > COLUMNS_MAX:
+        reader.tell("", f"gives {columns} columns", f"at most {COLUMNS_MAX} are measured as one series")
+    elif len({", ".join(titles) for titles in itertools.product(*(vary.titles for vary in good))}) < columns:
+        reader.tell("", "names two columns alike", "write other titles")
+    return good, reader.problems
+
+
+def columns_of(document: Mapping[str, Any], vary: Sequence[Vary]) -> Iterator[ColumnDocument]:
+    """Yield the columns of a file in the order in which they are measured."""
+    steps_of_all = itertools.product(*(range(len(one.titles)) for one in vary))
+    for number, steps in enumerate(steps_of_all, 1):
+        chosen = list(zip(vary, steps, strict=True))
+        settings = {path: value for one, step in chosen for path, value in one.row(step).items()}
+        title = ", ".join(one.titles[step] for one, step in chosen)
+        whole = {key: copy.deepcopy(value) for key, value in document.items() if key != VARY}
+        if isinstance(whole.get("name"), str):
+            whole["name"] = f"{whole['name'][:30]}: {title}"[:100]
+        for path, value in settings.items():
+            _set(whole, path.split("."), value)
+        yield ColumnDocument(number=number, title=title, settings=settings, steps=steps, document=whole)
+
+
+def value_words(value: Any) -> str:
+    """Return a value of the file in words: a text without quotes, a list with commas."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ",".join(value_words(item) for item in value)
+    if isinstance(value, dict):
+        return " ".join(f"{key} {value_words(item)}" for key, item in value.items())
+    return json.dumps(value, default=str)
+
+
+class _Reader:
+    """Reads the tables of a file and gathers what is wrong with them."""
+
+    def __init__(self, where: str, known: Sequence[str], tables: Sequence[Mapping[str, Any]]) -> None:
+        self.tables = tables
+        self.problems: list[Problem] = []
+        self._where, self._known = where, known
+        self._paths = [path for table in tables for path in table if path != TITLES]
+
+    def tell(self, at: str, what: str, fix: str) -> None:
+        """Add a problem; `at` is the place below `vary`, such as "[0].titles"."""
+        self.problems.append(Problem(what=what, where=f"{self._where}: {VARY}{at}", fix=fix))
+
+    def read(self, number: int, table: Mapping[str, Any]) -> Vary | None:
+        """Return one `[[vary]]` without the keys that are wrong; None if nothing is left."""
+        values = {path: value for path, value in table.items() if path != TITLES}
+        if not values:
+            self.tell(f"[{number}]", "varies nothing", 'add a key, for example "connections.count" = ["1M", "2M"]')
+        good = {
+            path: tuple(value) for path, value in values.items() if self._is_good(f"[{number}].{path}", path, value)
+        }
+        if not good:
+            return None
+        first, count = next((path, len(column)) for path, column in good.items())
+        for path, column in list(good.items()):
+            if len(column) != count:
+                self.tell(
+                    f"[{number}].{path}",
+                    f"has {len(column)} values, {first} has {count}",
+                    "the lists of one [[vary]] change together and have the same length; what is to be combined with"
+                    " every other value needs a [[vary]] of its own",
+                )
+                del good[path]
+        rows = list(zip(*good.values(), strict=True))
+        for later, row in enumerate(rows):
+            if row in rows[:later]:
+                same = f"values {rows.index(row) + 1} and {later + 1} of every list are the same"
+                self.tell(f"[{number}]", same, "leave one out; how often a column is measured is said by repetitions")
+        return Vary(values=good, titles=self._titles(number, table, good, count))
+
+    def _is_good(self, at: str, path: str, value: Any) -> bool:
+        if not is_key(path, self._known):
+            guess = nearest(path, self._known)
+            fix = f"did you mean {guess}?" if guess else "write a path of the file, such as connections.count"
+            self.tell(at, "names no key of the campaign file", fix)
+        elif not isinstance(value, list):
+            self.tell(at, f"is {value_words(value)}, no list", "list the values of the key, one for each column")
+        elif not value:
+            self.tell(at, "is an empty list", "list the values of the key, one for each column, or leave it out")
+        elif self._paths.count(path) > 1:
+            self.tell(at, "is varied twice", "vary each key in one [[vary]] only")
+        elif over := next((other for other in self._paths if path.startswith(f"{other}.")), None):
+            self.tell(at, f"is part of {over}, which is varied as well", "vary one of them")
+        else:
+            return True
+        return False
+
+    def _titles(
+        self, number: int, table: Mapping[str, Any], values: Mapping[str, Sequence[Any]], count: int
+    ) -> tuple[str, ...]:
+        given, at = table.get(TITLES), f"[{number}].{TITLES}"
+        if given is None:
+            return self._own_titles(number, values)
+        if not isinstance(given, list) or not all(map(_is_title, given)):
+            self.tell(at, "is no list of texts", 'name the columns, for example titles = ["small", "large"]')
+        elif len(given) != count:
+            self.tell(at, f"has {len(given)} names for {count} values", "give one name for each value, or leave it out")
+        elif len(set(given)) < count:
+            self.tell(at, "names two columns alike", "give each a name of its own, or leave titles out")
+        elif any(len(title) > TITLE_CHARACTERS_MAX for title in given):
+            self.tell(at, f"has a name of more than {TITLE_CHARACTERS_MAX} characters", "shorten it")
+        else:
+            return tuple(given)
+        return tuple(str(step + 1) for step in range(count))
+
+    def _own_titles(self, number: int, values: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+        """Name the values by the first key, or by all if the first one has a value twice."""
+        columns = {path: [value_words(value) for value in column] for path, column in values.items()}
+        first = next(iter(columns))
+        naming = [first] if len(set(columns[first])) == len(columns[first]) else list(columns)
+        rows = zip(*(columns[path] for path in naming), strict=True)
+        titles = [
+            ", ".join(f"{self._label(path)} {words}" for path, words in zip(naming, row, strict=True)) for row in rows
+        ]
+        if any(len(title) > TITLE_CHARACTERS_MAX for title in titles) or len(set(titles)) < len(titles):
+            self.tell(
+                f"[{number}]", "has values that are too long or too alike to name columns", "write titles = [...]"
+            )
+        return tuple(titles)
+
+    def _label(self, path: str) -> str:
+        """Return the end of a path, as short as tells it from the others."""
+        parts = path.split(".")
+        for length in range(1, len(parts)):
+            end = ".".join(parts[-length:])
+            if not any(other != path and other.endswith(f".{end}") for other in self._paths):
+                return end
+        return path
+
+
+def _is_title(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
+def _by_path(table: Mapping[str, Any], at: str = "") -> dict[str, Any]:
+    """Return the values of a table by path: a path without quotes is a table in TOML."""
+    paths: dict[str, Any] = {}
+    for key, value in table.items():
+        paths |= _by_path(value, f"{at}{key}.") if isinstance(value, dict) else {f"{at}{key}": value}
+    return paths
+
+
+def _set(document: dict[str, Any], parts: Sequence[str], value: Any) -> None:
+    """Set a key; where a table is no table in the file nothing is set, because the file is wrong in any case."""
+    *above, last = parts
+    for part in above:
+        document = document.setdefault(part, {})
+        if not isinstance(document, dict):
+            return
+    document[last] = copy.deepcopy(value)
