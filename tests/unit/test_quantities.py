@@ -223,7 +223,7 @@ class TestEachKindOfResult:
         assert (rate.values, rate.repetitions) == ((5000, 5200, 5100), 3)
         assert (rate.median, rate.p1, rate.p99, rate.average, rate.value) == (5100, 5000, 5200, None, 5100)
         assert rate.dispersion_percent == pytest.approx(100 * 200 / 5100)
-        assert (rate.lower_bound, rate.upper_bound) == (5000, 6200)
+        assert (rate.lower_bound, rate.upper_bound, rate.resolution) == (5000, 6200, 1000)
         assert (rate.limited_by, rate.tester_limited_at, rate.refused) == ("gateway", None, None)
 
     def test_a_rate_with_loss_or_a_time_limit_has_it_as_a_coordinate(self) -> None:
@@ -385,11 +385,12 @@ class TestCsv:
         assert heading == (
             "campaign,gateway,run,procedure,quantity,unit,better,direction,class,frame_size_ipv4,frame_size_ipv6,"
             "foreground_m,foreground_n,connections,alpha,loss_tolerance,frame_timeout_ns,load_frames_per_second,"
-            "repetitions,median,p1,p99,average,lower_bound,upper_bound,limited_by,tester_limited_at,refused,values"
+            "repetitions,median,p1,p99,average,lower_bound,upper_bound,resolution,limited_by,tester_limited_at,"
+            "refused,values"
         )
         assert heading.split(",") == list(COLUMNS)
         assert lines == [
-            "one,one,1,throughput,throughput,frames/s,higher,bidirectional,,64,84,1,1,,,,,,2,5100,5000,5200,,5000,6200,"
+            "one,one,1,throughput,throughput,frames/s,higher,bidirectional,,64,84,1,1,,,,,,2,5100,5000,5200,,5000,6200,1000,"
             "gateway,,,5000 5200"
         ]
 

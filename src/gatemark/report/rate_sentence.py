@@ -51,8 +51,7 @@ def goal_words(run: RateResult) -> str:
         words.append(f"trials of {format_duration_ns(goal.duration_ns)} confirm the result")
     if goal.frame_timeout_ns is not None:
         words.append(f"frames later than {format_duration_ns(goal.frame_timeout_ns)} count as lost")
-    resolution = max((search.resolution for search in run.repetitions), default=None)
-    words.append(f"resolution {format_count(resolution)} {run.unit}")
+    words.append(f"resolution {format_count(run.resolution)} {run.unit}")
     return ", ".join(words)
 
 

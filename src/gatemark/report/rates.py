@@ -136,8 +136,7 @@ def _cell(heading: str, row: RateRow) -> str:
     if heading.startswith("p1"):
         spread = spread_cell(quantity) if known else ""
         return f"{spread}\n{format_percent(quantity.dispersion_percent)}" if spread not in ("", DASH) else spread
-    resolutions = {search.resolution for search in searches}
-    return f"{bounds_cell(quantity)}\n{format_count(max(resolutions, default=None))}"
+    return f"{bounds_cell(quantity)}\n{format_count(quantity.resolution)}"
 
 
 def _ceiling(document: ResultDocument, run: RunResult, quantity: Quantity) -> str:

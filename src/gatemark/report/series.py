@@ -123,7 +123,7 @@ def _rate_block(rates: Sequence[RunRate | None]) -> Iterator[tuple[str, ...]]:
     if "alpha" in quantity.coordinates:
         yield row("Alpha", lambda _, rate: format_ratio(Fraction(str(rate.coordinates["alpha"]))))
     yield row("Number of experiments", lambda run, _: str(len(run.repetitions)))
-    yield row("Error", lambda run, _: format_count(max((s.resolution for s in run.repetitions), default=None)))
+    yield row("Error", lambda _, rate: format_count(rate.resolution))
     yield row("Median", lambda _, rate: "not measured" if rate.limited_by in NOT_THE_GATEWAY else rate_cell(rate))
     yield row("Minimum (p1)", lambda _, rate: _known(rate, rate.p1))
     yield row("Maximum (p99)", lambda _, rate: _known(rate, rate.p99))

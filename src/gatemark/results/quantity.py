@@ -61,6 +61,8 @@ class Quantity:
     """Highest load that passed in every repetition."""
     upper_bound: int | None = None
     """Highest load that failed in any repetition."""
+    resolution: int | None = None
+    """Distance of the bounds at which a search ended, the largest over the repetitions; None without a search."""
     limited_by: LimitedBy = "gateway"
     tester_limited_at: int | None = None
     refused: str | None = None
@@ -122,6 +124,7 @@ FIGURES = (
     "average",
     "lower_bound",
     "upper_bound",
+    "resolution",
     "limited_by",
     "tester_limited_at",
     "refused",

@@ -48,6 +48,11 @@ class RateResult(RunResult):
         return tuple(search.lower_bound or 0 for search in self.repetitions)
 
     @property
+    def resolution(self) -> int | None:
+        """Distance of the bounds at which the searches ended, the largest one; None without repetitions."""
+        return max((search.resolution for search in self.repetitions), default=None)
+
+    @property
     def proven(self) -> int:
         """Rate that every repetition proved; 0 if there is none. If the Tester was the limit, more may pass."""
         return min(self.lower_bounds, default=0)

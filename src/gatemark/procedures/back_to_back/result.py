@@ -129,6 +129,7 @@ class BackToBackResult(RunResult):
             where=load,
             average=self.average_frames,
             better="higher",
+            resolution=self.resolution_frames,
             is_headline=True,
         )
         for name, time_ns in (("implied", self.implied_ns), ("corrected", self.corrected_ns)):

@@ -58,6 +58,7 @@ class EstablishmentResult(RateResult):
             better="higher",
             lower_bound=self.lower_bound,
             upper_bound=self.upper_bound,
+            resolution=self.resolution,
             tester_limited_at=self.tester_limited_at,
             is_headline=True,
         )

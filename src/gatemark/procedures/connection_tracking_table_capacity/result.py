@@ -166,6 +166,7 @@ class CapacityResult(RunResult):
             better="higher",
             lower_bound=self.lower_bound,
             upper_bound=self.upper_bound,
+            resolution=self.resolution,
             is_headline=True,
         )
         for name, symbol, summary in (
@@ -179,6 +180,7 @@ class CapacityResult(RunResult):
                 summary=summary,
                 where={"alpha": str(self.alpha)},
                 better="higher",
+                resolution=self.rate_resolution,
             )
 
 
