@@ -62,6 +62,23 @@ class Page:
 
 def render(reports: Sequence[CampaignReport], *, title: str) -> str:
     """The complete page of one or several campaigns."""
+    pages = [_page(report, number) for number, report in enumerate(reports, start=1)]
+    documents = [report.part.document for report in reports]
+    return fill(
+        "page.html.j2",
+        technology_words=words.technology_words,
+        outcome_mark=outcome_mark,
+        suspect_words=suspect_words,
+        title=title,
+        pages=pages,
+        several=len(pages) > 1,
+        overview=comparison_section(documents),
+        overview_plots=tuple(comparison_plots(documents)) if len(pages) > 1 else (),
+    )
+
+
+def fill(template: str, **values: object) -> str:
+    """Return a page from one of the package's templates."""
     environment = jinja2.Environment(
         autoescape=True,
         trim_blocks=True,
@@ -72,18 +89,7 @@ def render(reports: Sequence[CampaignReport], *, title: str) -> str:
     environment.filters.update(
         count=words.format_count, time=words.format_time, duration=format_duration_ns, share=words.format_share
     )
-    environment.globals.update(
-        technology_words=words.technology_words, outcome_mark=outcome_mark, suspect_words=suspect_words
-    )
-    pages = [_page(report, number) for number, report in enumerate(reports, start=1)]
-    documents = [report.part.document for report in reports]
-    return environment.get_template("page.html.j2").render(
-        title=title,
-        pages=pages,
-        several=len(pages) > 1,
-        overview=comparison_section(documents),
-        overview_plots=tuple(comparison_plots(documents)) if len(pages) > 1 else (),
-    )
+    return environment.get_template(template).render(**values)
 
 
 def _template(name: str) -> str:

@@ -6,6 +6,7 @@ Pure and deterministic: the same rows give the same text.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -39,29 +40,91 @@ def frame_size(row: Row) -> int:
     return int(row.place.get("frame_size_ipv4") or row.place.get("frame_size_ipv6") or 0)
 
 
+def _size_label(rows: Sequence[Row], at: int) -> str:
+    row = next(row for row in rows if frame_size(row) == at)
+    return size_words(row.place.get("frame_size_ipv4"), row.place.get("frame_size_ipv6"))
+
+
 def coordinate(name: str) -> Place:
     """Return a function that gives the place of a row on an axis of one coordinate."""
     return lambda row: int(row.place.get(name) or 0)
 
 
-AXES: Mapping[str, tuple[str, Place]] = {
-    "frame_size": ("frame size IPv4 / IPv6, octets with FCS", frame_size),
-    "connections": ("number of connections", coordinate("connections")),
-    "load": ("load, frames/s in one direction", coordinate("load_frames_per_second")),
-    "cores": ("cores of the gateway", coordinate("cores")),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """What figures are plotted against."""
+
+    heading: str
+    place: Place
+    """Where a row stands."""
+    apart: tuple[str, ...]
+    """Coordinates that do not get a separate line."""
+    log_base: int | None = 10
+    """Of a logarithmic axis; None for one that starts at 0."""
+    names_places: bool = True
+    """Whether places have a tick each, rather than round numbers."""
+    label: Callable[[Sequence[Row], int], str] = field(default=lambda _, at: short_count(at))
+    """The words at a place, of the rows that are drawn."""
+
+
+AXES: Mapping[str, Axis] = {
+    "frame_size": Axis(
+        heading="frame size IPv4 / IPv6, octets with FCS",
+        place=frame_size,
+        apart=("frame_size_ipv4", "frame_size_ipv6", "load_frames_per_second"),
+        log_base=2,
+        label=_size_label,
+    ),
+    "connections": Axis(
+        heading="number of connections",
+        place=coordinate("connections"),
+        apart=("connections", "alpha", "load_frames_per_second"),
+    ),
+    "load": Axis(
+        heading="load, frames/s in one direction",
+        place=coordinate("load_frames_per_second"),
+        apart=("load_frames_per_second",),
+        log_base=None,
+        names_places=False,
+    ),
+    "cores": Axis(
+        heading="cores of the gateway",
+        place=coordinate("cores"),
+        apart=("cores", "load_frames_per_second"),
+        log_base=2,
+    ),
 }
-"""Axes of plots: name, heading, and where a row stands."""
+"""Axes that any campaign may have."""
+
+
+def axis_of(name: str, heading: str, places: Sequence[int], *, never_log: bool = False) -> Axis:
+    """Return an axis of one coordinate with these places: logarithmic if they span a decade, else from 0."""
+    spans_decade = not never_log and min(places) > 0 and max(places) >= 10 * min(places)
+    return Axis(
+        heading=heading,
+        place=coordinate(name),
+        apart=(name, "load_frames_per_second"),
+        log_base=10 if spans_decade else None,
+    )
 
 
 def plot_against(
-    rows: Sequence[Row], axis: str, *, name: str, limits: Mapping[int, Number] | None = None, places_min: int = 2
+    rows: Sequence[Row],
+    axis: str | Axis,
+    *,
+    name: str,
+    limits: Mapping[int, Number] | None = None,
+    ideal: Sequence[Mapping[int, Number]] = (),
+    places_min: int = 2,
 ) -> str | None:
-    """Plot figures against one of `AXES`: medians with bars from p1 to p99, one line for each other difference.
+    """Plot figures against an axis, or one of `AXES`: medians with bars from p1 to p99, one line for each other
+    difference.
 
-    `limits` has the theoretical maximum at places of the axis. None with fewer than `places_min` places. Rows that say
-    nothing about the gateway are not drawn.
+    `limits` has the theoretical maximum at places of the axis, `ideal` what figures would be if they grew like the
+    axis. None with fewer than `places_min` places. Rows that say nothing about the gateway are not drawn.
     """
-    heading, place = AXES[axis]
+    against = AXES[axis] if isinstance(axis, str) else axis
+    place = against.place
     drawn = [row for row in rows if row.quantity.is_measured]
     places = sorted({place(row) for row in drawn})
     if len(places) < places_min or not drawn:
@@ -69,23 +132,29 @@ def plot_against(
 
     def draw(axes: Axes) -> None:
         unit, divisor = _unit(drawn)
-        for number, (label, members) in enumerate(_lines(drawn, axis).items()):
+        for number, (label, members) in enumerate(_lines(drawn, against).items()):
             _line(axes, sorted(members, key=place), place, divisor, label, number)
         lowest, highest = _ends(drawn, divisor)
+        for number, line in enumerate(ideal):
+            axes.plot(*zip(*sorted(line.items()), strict=True), color=QUIET, linestyle=":", linewidth=1.1,
+                      label=None if number else "ideal scale-up")  # fmt: skip
+            highest = max(highest, *line.values())
         if limits:
             axes.plot(*zip(*sorted(limits.items()), strict=True), color=INK, linestyle="--", linewidth=1.1,
                       label="theoretical maximum")  # fmt: skip
             highest = max(highest, *limits.values())
         from_zero_or_log(axes, lowest, highest)
-        if axis == "load":
+        if against.log_base is not None:
+            axes.set_xscale("log", base=against.log_base)
+        if against.names_places:
+            axes.set_xticks(places, [against.label(drawn, at) for at in places])
+            axes.tick_params(axis="x", labelrotation=35 if len(places) > 6 else 0)
+            axes.minorticks_off()
+        if against.log_base is None:
             axes.set_xlim(left=0)
         else:
-            axes.set_xscale("log", base=2 if axis in ("frame_size", "cores") else 10)
-            axes.set_xticks(places, [_place_label(axis, drawn, at, place) for at in places])
-            axes.tick_params(axis="x", labelrotation=35 if len(places) > 6 else 0)
             axes.set_xlim(places[0] / 1.3, places[-1] * 1.3)
-            axes.minorticks_off()
-        axes.set_xlabel(heading)
+        axes.set_xlabel(against.heading)
         axes.set_ylabel(unit)
         add_legend(axes)
 
@@ -182,9 +251,9 @@ def _ends(rows: Sequence[Row], divisor: int) -> tuple[float, float]:
     return min(low for _, low, _ in spreads), max(high for _, _, high in spreads)
 
 
-def _lines(rows: Sequence[Row], axis: str) -> dict[str, list[Row]]:
+def _lines(rows: Sequence[Row], axis: Axis) -> dict[str, list[Row]]:
     """Group the rows of a plot by what they differ in apart from its axis, each group with its label."""
-    apart = [name for name in varying(rows) if name not in _OF_AXIS[axis]]
+    apart = [name for name in varying(rows) if name not in axis.apart]
     names = len({row.quantity.name for row in rows}) > 1
     units = len({row.quantity.unit for row in rows}) > 1
     gateways = len({(row.campaign, row.gateway) for row in rows}) > 1
@@ -196,15 +265,6 @@ def _lines(rows: Sequence[Row], axis: str) -> dict[str, list[Row]]:
         words += place_words(row, apart)
         lines.setdefault(", ".join(words), []).append(row)
     return lines
-
-
-_OF_AXIS: Mapping[str, tuple[str, ...]] = {
-    "frame_size": ("frame_size_ipv4", "frame_size_ipv6", "load_frames_per_second"),
-    "connections": ("connections", "alpha", "load_frames_per_second"),
-    "load": ("load_frames_per_second",),
-    "cores": ("cores", "load_frames_per_second"),
-}
-"""Coordinates that do not get a separate line in a plot against an axis."""
 
 
 def place_words(row: Row, names: Sequence[str]) -> list[str]:
@@ -242,13 +302,6 @@ def _bar_labels(rows: Sequence[Row]) -> list[str]:
         words = place_words(row, [name for name in apart if name != "load_frames_per_second"])
         labels.append(", ".join([row.campaign, *words]))
     return labels
-
-
-def _place_label(axis: str, rows: Sequence[Row], at: int, place: Place) -> str:
-    if axis == "frame_size":
-        row = next(row for row in rows if place(row) == at)
-        return size_words(row.place.get("frame_size_ipv4"), row.place.get("frame_size_ipv6"))
-    return short_count(at)
 
 
 def _line(axes: Axes, rows: Sequence[Row], place: Place, divisor: int, label: str, number: int) -> None:

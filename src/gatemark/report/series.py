@@ -84,8 +84,8 @@ def _table(
 def _made_with(runs: Sequence[RateResult], table: GatewayTable | None) -> Iterator[tuple[str, ...]]:
     """Settings of each number of connections; those that depend on the gateway only if they are stated."""
     used = [run.connections for run in runs if run.connections is not None]
-    yield _ports("Source ports", [(c.source_ports.minimum, c.source_ports.ports) for c in used])
-    yield _ports("Destination ports", [(c.destination_ports.minimum, c.destination_ports.ports) for c in used])
+    yield ports_row("Source ports", [(c.source_ports.minimum, c.source_ports.ports) for c in used])
+    yield ports_row("Destination ports", [(c.destination_ports.minimum, c.destination_ports.ports) for c in used])
     for label, hosts in (
         ("Initiator's hosts", [connections.source_hosts for connections in used]),
         ("Responder's hosts", [connections.destination_hosts for connections in used]),
@@ -103,7 +103,7 @@ def _made_with(runs: Sequence[RateResult], table: GatewayTable | None) -> Iterat
         yield ("UDP timeout", *(format_duration_ns(table.udp_timeout_ns) for _ in used))
 
 
-def _ports(label: str, ranges: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+def ports_row(label: str, ranges: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     """Numbers of ports; the first port is in the label if it is the same everywhere."""
     starts = {start for start, _ in ranges}
     named = f"{label} from {starts.pop()}" if len(starts) == 1 else label
