@@ -16,6 +16,17 @@ from __future__ import annotations
 from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import make_plan
 from gatemark.errors import GatemarkError
+from gatemark.series.run import SeriesResult, measure_series, open_series
 from gatemark.session import CampaignResult, measure, open_result
 
-__all__ = ["CampaignResult", "GatemarkError", "load_campaign", "make_plan", "measure", "open_result"]
+__all__ = [
+    "CampaignResult",
+    "GatemarkError",
+    "SeriesResult",
+    "load_campaign",
+    "make_plan",
+    "measure",
+    "measure_series",
+    "open_result",
+    "open_series",
+]

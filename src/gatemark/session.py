@@ -80,14 +80,14 @@ def measure(
 ) -> CampaignResult:
     """Measure a campaign into a new folder (default: below results/) and write its report.
 
-    Without `report` there is no page: for one of several campaigns, of which `rebuild_report` makes a common one.
-
-    Raises GatemarkError; whatever was measured stays in the folder, and the test bed and the engine are gone.
+    Without `report` there is no page: for one of several campaigns, of which `rebuild_report` makes a common one. A file
+    with `[[vary]]` is refused: `gatemark.measure_series` takes it. Raises GatemarkError; whatever was measured stays in
+    the folder, and the test bed and the engine are gone.
     """
     source = _source_of(campaign)
     loaded, text, file = source.campaign, source.text, source.file
     folder_path = Path(output) if output is not None else default_folder(loaded.name)
-    used = equipment or Equipment(self_test=_self_test_text)
+    used = equipment or own_equipment()
     with stop_signals(resume_hint=str(folder_path)):
         bed, complete = prepare(loaded, used)
         folder = ResultFolder.create(folder_path)
@@ -125,7 +125,7 @@ def resume_campaign(
     So is a folder that another user made, unless `trust_commands` says so: it says which commands run here.
     """
     opened = ResultFolder.open(Path(folder))
-    used = equipment or Equipment(self_test=_self_test_text)
+    used = equipment or own_equipment()
     with stop_signals(resume_hint=str(folder)), opened.locked():
         if opened.has("result.json") and read_document(opened).status == "complete":
             write_report([part_of(opened)], opened.report_file)
@@ -135,7 +135,7 @@ def resume_campaign(
         file = Path(stored.pop("file", None) or opened.campaign_file)
         loaded = campaign_from_text(opened.read_text("campaign.toml"), file)
         if loaded.bed.commands_run is not None and not trust_commands:
-            _check_owner(opened)
+            check_owner(opened)
         _same_recipe(opened, loaded)
         bed, complete = prepare(loaded, used)
         if stored != _resolved(complete):
@@ -282,6 +282,11 @@ def _telling_collapse(tester: Tester) -> Iterator[None]:
         raise
 
 
+def own_equipment() -> Equipment:
+    """Return the equipment of a measurement: test bed and engine of this machine, and its self-test."""
+    return Equipment(self_test=_self_test_text)
+
+
 def _self_test_text(campaign: Campaign) -> str | None:
     self_test = self_test_for(campaign)
     return None if self_test is None else self_test.to_text()
@@ -404,7 +409,7 @@ def _recipe_digest(campaign: Campaign) -> str | None:
     return None if campaign.testbed.recipe is None else recipe_sha256(campaign.testbed.recipe)
 
 
-def _check_owner(folder: ResultFolder) -> None:
+def check_owner(folder: ResultFolder) -> None:
     """Raise ResultError if another user made the folder or may have written to it."""
     strangers = folder.written_by_others()
     if strangers:

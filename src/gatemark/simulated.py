@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -131,13 +131,19 @@ class SimulatedTestBed:
 
 
 def simulated_equipment(
-    device: SimulatedDevice, *, version: str = "1.0", beds: list[SimulatedTestBed] | None = None
+    device: SimulatedDevice | Callable[[Campaign], SimulatedDevice],
+    *,
+    version: str = "1.0",
+    beds: list[SimulatedTestBed] | None = None,
 ) -> Equipment:
-    """A simulated gateway; every test bed that is opened is put into `beds`."""
-    gateway = SimulatedGateway(device)
+    """A simulated gateway, or one for each campaign; every test bed that is opened is put into `beds`."""
+    gateways = [] if callable(device) else [SimulatedGateway(device)]
 
     def open_bed(campaign: Campaign) -> SimulatedTestBed:
-        bed = SimulatedTestBed(campaign, gateway, version)
+        if callable(device):
+            facts = None if campaign.testbed.recipe is None else load_recipe(campaign.testbed.recipe).facts
+            gateways.append(SimulatedGateway(device(campaign if facts is None else campaign.with_recipe(facts))))
+        bed = SimulatedTestBed(campaign, gateways[-1], version)
         if beds is not None:
             beds.append(bed)
         return bed
@@ -147,6 +153,6 @@ def simulated_equipment(
         if log is not None:
             with writing(log.parent):
                 log.write_text("simulated engine\n", encoding="utf-8")
-        yield SimulatedEngine(device, gateway=gateway)
+        yield SimulatedEngine(gateways[-1].device, gateway=gateways[-1])
 
     return Equipment(open_testbed=open_bed, start_engine=start, engine_sha256=lambda: "simulated")

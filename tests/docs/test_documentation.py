@@ -14,6 +14,7 @@ from typing import Any, Self
 import pytest
 from pydantic import BaseModel
 
+from gatemark.campaign.columns import load_series, varies
 from gatemark.campaign.file import load_campaign, schema_text
 from gatemark.campaign.plan import make_plan
 from gatemark.cli.common import with_recipe_of
@@ -35,6 +36,8 @@ from gatemark.results.quantity import COLUMNS
 from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
 from gatemark.search.goal import SearchResult
+from gatemark.series.document import SeriesDocument
+from gatemark.series.run import measure_series
 from gatemark.session import measure
 from gatemark.simulated import simulated_equipment
 from gatemark.stats.summary import Summary
@@ -76,6 +79,7 @@ SECTIONS = {
     "ValidityModel": "`[validity]`",
     "LineModel": "`[line]`",
     "ConnectionsModel": "`[connections]`",
+    "VaryModel": "`[[vary]]`",
     **{row.table.__name__: f"`[{row.table.key}]`" for row in PROCEDURES.values()},
 }
 """Table of the campaign file: heading of its section in campaign-file.md."""
@@ -185,6 +189,7 @@ def result_sections() -> Iterator[Any]:
         names = [name for name, row in PROCEDURES.items() if row.result is model]
         keys = keys_of(model, "runs[]", without=RateResult if issubclass(model, RateResult) else RunResult)
         yield pytest.param(", ".join(f"`{name}`" for name in names), keys, "runs[]", id=names[0])
+    yield pytest.param("series.json", keys_of(SeriesDocument), "", id="series")
     yield pytest.param("provenance.json", keys_of(Provenance), "", id="provenance")
 
 
@@ -306,7 +311,7 @@ def test_campaigns_in_the_documentation_can_be_planned(
 ) -> None:
     file = tmp_path / "campaign.toml"
     file.write_text(text, encoding="utf-8")
-    assert load_campaign(file).name
+    assert varies(file) or load_campaign(file).name
     assert main(["plan", str(file)]) == 0, capsys.readouterr().err
 
 
@@ -358,7 +363,7 @@ def shortened(campaign: Campaign) -> Campaign:
     return campaign.model_copy(update={"repetitions": 1, "traffic": traffic})
 
 
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("file", [file for file in EXAMPLES if not varies(file)], ids=lambda path: path.stem)
 def test_examples_run_against_the_simulated_engine(file: Path, tmp_path: Path) -> None:
     campaign = shortened(load_campaign(file))
     complete = with_recipe_of(campaign)
@@ -382,6 +387,14 @@ def test_examples_run_against_the_simulated_engine(file: Path, tmp_path: Path) -
         if isinstance(run, CapacityResult):
             assert run.capacity is not None
             assert run.capacity.median == complete.gateway.table.size
+
+
+@pytest.mark.parametrize("file", [file for file in EXAMPLES if varies(file)], ids=lambda path: path.stem)
+def test_examples_of_series_run_against_the_simulated_engine(file: Path, tmp_path: Path) -> None:
+    device = SimulatedDevice(capacity_forward=123_456, establishment_rate=54_321)
+    result = measure_series(file, output=tmp_path / "out", equipment=equipment_without_hardware(device))
+    assert [column.outcome for column in result.document.columns] == ["measured"] * len(load_series(file).columns)
+    assert result.document.metrics
 
 
 def links() -> Iterator[Any]:
@@ -450,3 +463,5 @@ def test_the_schema_files_are_those_of_the_code() -> None:
     assert (REFERENCE / "campaign-file.schema.json").read_text(encoding="utf-8") == schema_text()
     stored = json.loads((REFERENCE / "result.schema.json").read_text(encoding="utf-8"))
     assert stored == PublishedDocument.model_json_schema(by_alias=True, mode="serialization")
+    series = json.loads((REFERENCE / "series.schema.json").read_text(encoding="utf-8"))
+    assert series == SeriesDocument.model_json_schema(by_alias=True, mode="serialization")

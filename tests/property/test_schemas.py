@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import tomllib
@@ -16,8 +17,12 @@ from tests.property.json_values import ODD_DATES, Values, texts_of
 from gatemark.campaign.file import campaign_from_dict, load_campaign
 from gatemark.campaign.plan import make_plan
 from gatemark.cli.common import with_recipe_of
+from gatemark.config.load import campaign_of_file
+from gatemark.config.vary import columns_of, read_vary
 from gatemark.dut.recipe import Recipe, load_recipe, recipe_from_dict
 from gatemark.errors import ConfigError
+from gatemark.procedures.registry import CampaignFile
+from gatemark.results.toml_text import to_toml
 
 ROOT = Path(__file__).parents[2]
 RECIPE_FOLDER = Path(str(resources.files("gatemark.dut") / "recipes"))
@@ -62,6 +67,7 @@ def test_a_campaign_is_taken_or_refused_in_words(seed: int, wrong: float, by_sch
     document = values.root() if by_schema else values.changed(CAMPAIGNS[seed % len(CAMPAIGNS)])
     if not isinstance(document, dict):
         return  # a TOML file is always a table
+    document.pop("vary", None)  # it has a test of its own
     try:
         complete = with_recipe_of(campaign_from_dict(document))
     except ConfigError as error:
@@ -73,6 +79,36 @@ def test_a_campaign_is_taken_or_refused_in_words(seed: int, wrong: float, by_sch
         make_plan(complete)
     except ConfigError as error:
         assert_told(error)
+
+
+VARIED = {
+    "vary": [
+        {"titles": ["a", "b"], "traffic.frame_sizes.octets": [64, 512], "trial.rest": ["0s", "1s"]},
+        {"repetitions": [1, 2], "gateway": [{"name": "x"}, {}]},
+        {"testbed": {"cores": [[0], [1]]}},
+    ]
+}
+
+
+@settings(max_examples=300, deadline=None)
+@given(seed=seeds, wrong=shares)
+def test_what_varies_is_taken_or_refused_in_words(seed: int, wrong: float) -> None:
+    values = Values(CAMPAIGN_SCHEMA, seed, wrong=wrong, texts=CAMPAIGN_TEXTS, odd=ODD_DATES)
+    document = values.changed({**CAMPAIGNS[seed % len(CAMPAIGNS)], **VARIED})
+    if not isinstance(document, dict) or "vary" not in document or "null" in json.dumps(document, default=str):
+        return  # TOML has no null
+    vary, problems = read_vary(document, CampaignFile, "campaign.toml")
+    assert all(problem.what and problem.where.startswith("campaign.toml: vary") for problem in problems)
+    for column in itertools.islice(columns_of(document, vary), 3):
+        assert column.title or not vary
+        assert set(column.settings) == {path for one in vary for path in one.values}
+        try:
+            campaign = campaign_of_file(column.document, CampaignFile, path=Path("campaign.toml"))
+        except ConfigError as error:
+            assert_told(error)
+            continue
+        read = tomllib.loads(to_toml(column.document))
+        assert campaign_of_file(read, CampaignFile, path=Path("campaign.toml")).to_document() == campaign.to_document()
 
 
 @settings(max_examples=400, deadline=None)

@@ -34,6 +34,9 @@ ARROWS: dict[str, set[str]] = {
     "campaign": {
         "config", "dut", "engine.client", "errors", "procedures", "results", "search", "technology", "trial", "units",
     },
+    "series": {
+        "campaign", "config", "errors", "report", "results", "session", "stats", "stored", "tester", "units",
+    },
     "selftest": {
         "campaign", "config", "dut", "errors", "procedures.loads", "results.this_machine", "search", "technology",
         "tester", "trial",
@@ -56,6 +59,7 @@ PURE = (
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts",
     "results.connections", "results.document", "results.outcome", "results.part", "results.provenance",
     "results.quantity", "results.reasons", "results.run", "results.search", "results.tester_parts",
+    "series.document", "series.join", "series.page", "series.parameters", "series.report",
 )  # fmt: skip
 """Modules without effects; everything that they import of gatemark must be in this list too."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import dpkt
 import pytest
 
+from gatemark.campaign.columns import varies
 from gatemark.cli.common import print_json
 from gatemark.cli.frame import decode, in_words, write_pcap
 from gatemark.cli.main import COMMANDS, main
@@ -19,7 +20,7 @@ GOLDEN = json.loads((ROOT / "protocol" / "examples" / "frames_answer.json").read
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda path: path.name)
 def test_plan_shows_settings_runs_deviations_and_duration(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", str(file)]) == 0
+    assert main(["plan", str(file), *(["--column", "1"] if varies(file) else [])]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
     for heading in ("# Settings", "# Runs", "# Layout", "# Commands", "# Deviations", "# Duration"):

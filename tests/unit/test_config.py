@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gatemark.campaign.columns import load_series, varies
 from gatemark.campaign.file import campaign_from_dict, load_campaign, schema_text
 from gatemark.config.model import Campaign, RecipeFacts
 from gatemark.config.tables import EamEntry, SideModel
@@ -444,4 +445,4 @@ def test_the_examples_follow_the_schema(file: Path) -> None:
 
     document = tomllib.loads(file.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(json.loads(schema_text())).validate(document)
-    load_campaign(file)
+    assert load_series(file).columns if varies(file) else load_campaign(file)

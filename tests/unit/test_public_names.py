@@ -9,10 +9,13 @@ def test_the_public_names_are_these() -> None:
     assert sorted(gatemark.__all__) == [
         "CampaignResult",
         "GatemarkError",
+        "SeriesResult",
         "load_campaign",
         "make_plan",
         "measure",
+        "measure_series",
         "open_result",
+        "open_series",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gatemark.campaign.plan import make_plan
@@ -53,6 +54,20 @@ def estimate(campaign: Campaign, line_bits_per_second: int | None = None) -> Pla
         line_assumed=assumed is not None and line is None and (of_line or open_ended or _needs_line_rate(campaign)),
         maximum_assumed=assumed is None and open_ended,
         establishment_assumed=campaign.is_stateful,
+    )
+
+
+def total(estimates: Iterable[PlanEstimate]) -> PlanEstimate:
+    """Return how much several campaigns are together; what any of them assumes is assumed."""
+    each = list(estimates)
+    return PlanEstimate(
+        trials_min=sum(one.trials_min for one in each),
+        trials_max=sum(one.trials_max for one in each),
+        seconds_min=sum(one.seconds_min for one in each),
+        seconds_max=sum(one.seconds_max for one in each),
+        line_assumed=any(one.line_assumed for one in each),
+        maximum_assumed=any(one.maximum_assumed for one in each),
+        establishment_assumed=any(one.establishment_assumed for one in each),
     )
 
 

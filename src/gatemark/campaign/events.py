@@ -93,8 +93,34 @@ class RunFinished:
     result: RunResult
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnStarted:
+    """The next campaign of a series begins."""
+
+    number: int
+    """From 1."""
+    columns: int
+    """How many the series has."""
+    title: str
+    later_s: float
+    """Seconds that the columns after this one are expected to take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnEnded:
+    """A campaign of a series ended."""
+
+    number: int
+    columns: int
+    title: str
+    words: str
+    """How it ended, with the reason if it was not measured."""
+
+
 Event = (
-    TornLineDropped
+    ColumnStarted
+    | ColumnEnded
+    | TornLineDropped
     | RunStarted
     | TrialStarted
     | PhaseStarted

@@ -15,6 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gatemark.campaign.events import (
+    ColumnEnded,
+    ColumnStarted,
     Event,
     EventCallback,
     PhaseStarted,
@@ -44,6 +46,8 @@ class ProgressState:
     """What is known so far; `update` takes one event, the rest turns it into words."""
 
     now: Callable[[], float] = time.monotonic
+    column: ColumnStarted | None = None
+    """Campaign of a series that is under way."""
     runs_planned: int | None = None
     started: float = 0.0
     run: Run | None = None
@@ -71,6 +75,10 @@ class ProgressState:
     def update(self, event: Event) -> None:
         """Take one event."""
         match event:
+            case ColumnStarted():
+                self._begin_column(event)
+            case ColumnEnded():
+                self.lines.append(f"column {event.number} of {event.columns}, {event.title}: {event.words}")
             case TornLineDropped():
                 self.lines.append(
                     f"journal: the last line has no end and is dropped ({event.octets} octets); its trial is made again"
@@ -112,11 +120,19 @@ class ProgressState:
         done = self._work() - self.work_replayed
         if self.runs_planned is None or done <= 0 or self.elapsed_s <= 0:
             return None
-        return max(0.0, (self.runs_planned - self._work()) * self.elapsed_s / done)
+        later = 0.0 if self.column is None else self.column.later_s
+        return later + max(0.0, (self.runs_planned - self._work()) * self.elapsed_s / done)
 
     def _work(self) -> float:
         """Runs done, with the repetitions of the current one as a fraction."""
         return self.runs_done + self.repetitions_done / max(1, self.repetitions)
+
+    def _begin_column(self, event: ColumnStarted) -> None:
+        """Begin a campaign: what was counted belongs to the one before."""
+        self.column, self.runs_planned, self.run, self.trial, self.stateful = event, None, None, None, None
+        self.runs_done = self.repetitions_done = self.trials_made = self.invalid = 0
+        self.work_replayed, self.started, self.bounds = 0.0, self.now(), None
+        self.lines.append(f"column {event.number} of {event.columns}: {event.title}")
 
     def _begin(self) -> None:
         self.phase = "start"
@@ -133,7 +149,13 @@ class ProgressState:
         return f"{run.number}" if self.runs_planned is None else f"{run.number} of {self.runs_planned}"
 
     def position(self) -> str:
-        """Which run and repetition is measured."""
+        """Which run and repetition is measured; in a series, of which column."""
+        place = self._place_in_campaign()
+        if self.column is None:
+            return place
+        return f"column {self.column.number} of {self.column.columns}, {self.column.title}: {place}"
+
+    def _place_in_campaign(self) -> str:
         if self.run is None:
             return "preparing" if self.runs_done == 0 else f"{self.runs_done} runs done"
         repetition = min(self.repetitions_done + 1, self.repetitions)
@@ -294,7 +316,7 @@ def progress_display(console: Console | None = None) -> Iterator[Watcher]:
         state.update(event)
         while state.lines:
             line = state.lines.pop(0)
-            if not out.is_terminal or line.startswith(("run", "journal")):
+            if not out.is_terminal or line.startswith(("run", "journal", "column")):
                 with contextlib.suppress(OSError):  # nobody looks any more: the terminal or the pipe was closed
                     out.print(Text(line), soft_wrap=True)
 

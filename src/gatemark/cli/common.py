@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_args
 from cyclopts import Parameter
 from pydantic import ValidationError
 
+from gatemark.campaign.columns import load_series, varies
 from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
@@ -27,9 +28,16 @@ AsJson = Annotated[bool, Parameter(name="--json", negative="")]
 """Flag of every command: JSON on standard output in place of text."""
 
 
-def complete_campaign(file: Path) -> Campaign:
-    """Read a campaign and what its recipe knows; make nothing. Raises ConfigError with all problems."""
-    return with_recipe_of(load_campaign(file))
+def one_campaign(file: Path) -> Campaign:
+    """Read the campaign of a file; of one that varies keys the first column, which is told on standard error.
+
+    Raises ConfigError with all problems.
+    """
+    if not varies(file):
+        return load_campaign(file)
+    columns = load_series(file).columns
+    print(f"{file} varies keys: this is about column 1 of {len(columns)}, {columns[0].title}", file=sys.stderr)
+    return columns[0].campaign
 
 
 def with_recipe_of(campaign: Campaign) -> Campaign:

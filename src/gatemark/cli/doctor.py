@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from gatemark.campaign.file import load_campaign
+from gatemark.cli.common import one_campaign
 from gatemark.doctor import Finding, run_checks
 
 WIDTH_WITHOUT_TERMINAL = 160
@@ -33,7 +33,7 @@ def doctor(
     as_json
         Print the findings as JSON in place of a table.
     """
-    findings = run_checks(load_campaign(file) if file is not None else None)
+    findings = run_checks(one_campaign(file) if file is not None else None)
     if as_json:
         json.dump([finding.to_json() for finding in findings], sys.stdout, indent=2)
         print()

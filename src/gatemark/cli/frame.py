@@ -9,8 +9,7 @@ from typing import Any
 
 import dpkt
 
-from gatemark.campaign.file import load_campaign
-from gatemark.cli.common import AsJson, cell_json, cell_text, narrowed, print_json, with_recipe_of
+from gatemark.cli.common import AsJson, cell_json, cell_text, narrowed, one_campaign, print_json, with_recipe_of
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, ResultError
 from gatemark.trial.connection_request import frames_requests
@@ -57,7 +56,7 @@ def frame(
     """
     if not 1 <= count <= COUNT_MAX:
         raise ConfigError(what=f"{count} is out of range", where="--count", fix=f"write 1 to {COUNT_MAX}")
-    narrow, cell = narrowed(load_campaign(file), size=size, direction=direction, mix=mix)
+    narrow, cell = narrowed(one_campaign(file), size=size, direction=direction, mix=mix)
     campaign = with_recipe_of(narrow)
     with start_engine(log=None) as engine:
         frames: list[dict[str, Any]] = []

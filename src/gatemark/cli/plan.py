@@ -7,28 +7,31 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from gatemark.campaign.columns import Column, SeriesFile, load_series, of_each, varies
 from gatemark.campaign.deviations import deviations
-from gatemark.campaign.estimate import PlanEstimate, estimate
+from gatemark.campaign.estimate import PlanEstimate, estimate, total
+from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import Plan, make_plan, procedures_of
-from gatemark.cli.common import AsJson, cell_json, cell_text, complete_campaign, print_json
+from gatemark.cli.common import AsJson, cell_json, cell_text, print_json, with_recipe_of
 from gatemark.config.model import Campaign
 from gatemark.dut.open import open_testbed
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.process import start_engine
-from gatemark.errors import GatemarkError
+from gatemark.errors import ConfigError, GatemarkError
 from gatemark.procedures.work import ASSUMED_CONNECTIONS_PER_SECOND, ASSUMED_RATE_MAX
-from gatemark.results.toml_text import to_toml
+from gatemark.results.toml_text import to_toml, toml_value
 from gatemark.trial.request import layout_request
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, format_rate
 
 
-def plan(file: Path, /, *, as_json: AsJson = False) -> int:
+def plan(file: Path, /, *, column: int | None = None, as_json: AsJson = False) -> int:
     """Show all settings of a campaign with their defaults, its runs, their duration, and where it leaves the RFCs.
 
     And its layout: which CPU will poll which queue, as the engine of this machine would choose now; and the commands
     that it runs, as whom and where.
 
-    Nothing is sent and nothing is made.
+    Of a file with [[vary]] it shows the columns, what each sets, and the time of each and of all. Nothing is sent and
+    nothing is made.
 
     Example: gatemark plan campaign.toml
 
@@ -36,10 +39,58 @@ def plan(file: Path, /, *, as_json: AsJson = False) -> int:
     ----------
     file
         Campaign file (TOML).
+    column
+        Of a file with [[vary]]: show this column as any other campaign, counted from 1.
     as_json
         Print JSON in place of text.
     """
-    campaign = complete_campaign(file)
+    if not varies(file):
+        if column is not None:
+            raise ConfigError(what="the file has no [[vary]]", where="--column", fix="leave --column out")
+        return _plan_campaign(with_recipe_of(load_campaign(file)), as_json=as_json)
+    series = load_series(file)
+    if column is None:
+        return _plan_series(series, as_json=as_json)
+    if not 1 <= column <= len(series.columns):
+        fix = f"write 1 to {len(series.columns)}"
+        raise ConfigError(what=f"there is no column {column}", where="--column", fix=fix)
+    return _plan_campaign(with_recipe_of(series.columns[column - 1].campaign), as_json=as_json)
+
+
+def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
+    """Show the columns of a series, with what each sets and how long it takes."""
+
+    def planned(column: Column) -> tuple[Campaign, PlanEstimate, tuple[str, ...]]:
+        campaign = with_recipe_of(column.campaign)
+        return campaign, estimate(campaign), tuple(one.sentence for one in deviations(campaign))
+
+    plans = of_each(series, planned)
+    whole = total(needed for _, needed, _ in plans)
+    if as_json:
+        columns = [
+            {
+                "number": column.number,
+                "title": column.title,
+                "settings": dict(column.settings),
+                "estimate": asdict(needed),
+            }
+            for column, (_, needed, _) in zip(series.columns, plans, strict=True)
+        ]
+        print_json({"name": series.name, "columns": columns, "estimate": asdict(whole)})
+        return 0
+    print(f"# {len(series.columns)} columns\n")
+    for column, (_, needed, _) in zip(series.columns, plans, strict=True):
+        print(f"{column.number:>4}  {column.title}: {_amount_text(needed)}")
+        print("\n".join(f"      {path} = {toml_value(value)}" for path, value in column.settings.items()))
+    print("\n# Deviations\n")
+    print("\n".join(f"- {sentence}" for sentence in dict.fromkeys(s for _, _, told in plans for s in told)) or "none")
+    print("\n# Duration\n")
+    print(_estimate_text(plans[0][0], whole))
+    print(f"\ngatemark plan {series.file} --column N shows all settings of a column")
+    return 0
+
+
+def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
     runs, needed, unmet = make_plan(campaign), estimate(campaign), deviations(campaign)
     layout, commands = layout_of(campaign), commands_of(campaign)
     if as_json:
@@ -128,19 +179,10 @@ def _runs_text(campaign: Campaign, runs: Plan) -> str:
 
 
 def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
-    shortest, longest = (
-        format_duration_ns(seconds * NANOSECONDS_PER_SECOND) for seconds in (needed.seconds_min, needed.seconds_max)
-    )
-    trials = (
-        str(needed.trials_min)
-        if needed.trials_min == needed.trials_max
-        else f"{needed.trials_min} to {needed.trials_max}"
-    )
-    time = shortest if shortest == longest else f"{shortest} to {longest}"
     retries = campaign.validity.retries + (campaign.validity.suspect_retries if campaign.bed.sees_host else 0)
     again = f"up to {retries} times as long again"
     kinds = "invalid or suspect" if campaign.bed.sees_host else "invalid"
-    text = f"{trials} trials, {time}, without repetitions of {kinds} trials ({again})"
+    text = f"{_amount_text(needed)}, without repetitions of {kinds} trials ({again})"
     if needed.line_assumed:
         text += "\nloads in % are estimated for a line of 10 Gbit/s, because line.rate is not set"
     for table in campaign.tables:
@@ -152,3 +194,17 @@ def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
         rate = format_rate(ASSUMED_CONNECTIONS_PER_SECOND)
         text += f"\nat most, if the gateway establishes {rate} connections/s; a slower one takes longer"
     return text
+
+
+def _amount_text(needed: PlanEstimate) -> str:
+    """Trials and time in words."""
+    shortest, longest = (
+        format_duration_ns(seconds * NANOSECONDS_PER_SECOND) for seconds in (needed.seconds_min, needed.seconds_max)
+    )
+    trials = (
+        str(needed.trials_min)
+        if needed.trials_min == needed.trials_max
+        else f"{needed.trials_min} to {needed.trials_max}"
+    )
+    time = shortest if shortest == longest else f"{shortest} to {longest}"
+    return f"{trials} trials, {time}"

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from gatemark.cli.common import AsJson, print_json
 from gatemark.report.summary import print_result
+from gatemark.series.run import rebuild_series
+from gatemark.series.store import is_series
+from gatemark.series.summary import print_series
 from gatemark.session import rebuild_report
 from gatemark.stored import sections_of
 
@@ -16,10 +19,17 @@ def report(folder: Path, /, *, as_json: AsJson = False) -> int:
     Parameters
     ----------
     folder
-        Folder that `gatemark run` or `gatemark demo` wrote.
+        Folder that `gatemark run` or `gatemark demo` wrote, of one campaign or of a series.
     as_json
         Print the result as JSON in place of tables.
     """
+    if is_series(folder):
+        series = rebuild_series(folder)
+        if as_json:
+            print_json(series.document.model_dump(mode="json", by_alias=True))
+        else:
+            print_series(series.document, report=str(series.report_file))
+        return 0
     results, page = rebuild_report(folder)
     if as_json:
         documents = [result.document.model_dump(mode="json", by_alias=True) for result in results]

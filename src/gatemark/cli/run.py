@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gatemark.campaign.columns import varies
 from gatemark.campaign.progress import progress_display
 from gatemark.cli.common import AsJson, print_json
 from gatemark.errors import ConfigError
 from gatemark.report.summary import print_result
+from gatemark.series.run import measure_series, resume_series
+from gatemark.series.store import is_series
+from gatemark.series.summary import print_series
 from gatemark.session import measure, resume_campaign
 from gatemark.stored import sections_of
 
@@ -23,6 +27,8 @@ def run(
 ) -> int:
     """Measure a campaign and write a result folder with report.html.
 
+    A file with [[vary]] is a series: its columns are measured one after the other, and joined in one table and report.
+
     Parameters
     ----------
     file
@@ -30,7 +36,7 @@ def run(
     output
         Folder for the results; by default a new one below results/.
     resume
-        Go on with the campaign of this result folder; its own copy of the campaign file is used.
+        Go on with the campaign or series of this result folder; its own copy of the campaign file is used.
     trust_commands
         Go on with a folder that another user made: its campaign and recipe say which commands run here.
     as_json
@@ -54,6 +60,8 @@ def run(
             where="gatemark run",
             fix="leave it out: a campaign file that you name is trusted",
         )
+    if (resume is not None and is_series(resume)) or (file is not None and varies(file)):
+        return _run_series(file, output, resume, trust_commands=trust_commands, as_json=as_json)
     with progress_display() as watcher:
         if resume is not None:
             result = resume_campaign(
@@ -67,3 +75,21 @@ def run(
     else:
         print_result([(result.document, sections_of(result.document))], report=str(result.report_file))
     return 1 if result.tester_limited_everywhere else 0
+
+
+def _run_series(
+    file: Path | None, output: Path | None, resume: Path | None, *, trust_commands: bool, as_json: bool
+) -> int:
+    with progress_display() as watcher:
+        if resume is not None:
+            result = resume_series(
+                resume, trust_commands=trust_commands, on_event=watcher.on_event, on_plan=watcher.on_plan
+            )
+        else:
+            assert file is not None
+            result = measure_series(file, output=output, on_event=watcher.on_event, on_plan=watcher.on_plan)
+    if as_json:
+        print_json(result.document.model_dump(mode="json", by_alias=True))
+    else:
+        print_series(result.document, report=str(result.report_file))
+    return 1 if result.has_failed else 0

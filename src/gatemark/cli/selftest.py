@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from gatemark.campaign.file import load_campaign
-from gatemark.cli.common import AsJson, print_json, with_recipe_of
+from gatemark.cli.common import AsJson, one_campaign, print_json, with_recipe_of
 from gatemark.selftest.document import SelfTest, self_test_file, store_self_test
 from gatemark.selftest.run import QUICK, Effort, Step, Subject, Tell, planned_cases, run_self_test, subject_of
 from gatemark.tester import stop_signals
@@ -44,7 +43,7 @@ def selftest(
     as_json
         Print the self-test as JSON in place of tables.
     """
-    campaign = None if file is None else with_recipe_of(load_campaign(file))
+    campaign = None if file is None else with_recipe_of(one_campaign(file))
     effort = QUICK if quick else Effort()
     subject = subject_of(campaign)
     _announce(subject, len(planned_cases(subject, effort)))

@@ -5,8 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gatemark.campaign.file import load_campaign
-from gatemark.cli.common import AsJson, cell_text, narrowed, print_json, sorted_counts, with_recipe_of
+from gatemark.cli.common import (
+    AsJson,
+    cell_text,
+    narrowed,
+    one_campaign,
+    print_json,
+    sorted_counts,
+    with_recipe_of,
+)
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
 from gatemark.procedures.loads import line_maximum
@@ -63,7 +70,7 @@ def trial(
     as_json
         Print JSON in place of text.
     """
-    campaign = load_campaign(file)
+    campaign = one_campaign(file)
     if connections is not None:
         campaign = _with_connections(campaign, _count(connections, "--connections"))
     narrow, cell = narrowed(campaign, size=size, direction=direction, mix=mix)

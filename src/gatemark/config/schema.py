@@ -6,19 +6,28 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError, create_model
 
 from gatemark.config.keys import models_in
 from gatemark.config.model import Campaign
 from gatemark.config.types import AsList
+from gatemark.config.vary import VARY, VaryModel
+
+_VARY: dict[str, Any] = {
+    VARY: (
+        tuple[VaryModel, ...],
+        Field((), description="keys that change from column to column: the file is then a series of campaigns"),
+    )
+}
 
 
 def campaign_schema(model: type[Campaign]) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a campaign file with the tables of `model`."""
-    schema = model.model_json_schema(by_alias=True, mode="validation")
+    whole = create_model(model.__name__, __base__=model, **_VARY)
+    schema = whole.model_json_schema(by_alias=True, mode="validation")
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "gatemark campaign file"
-    tables = {table.__name__: table for table in _tables(model)}
+    tables = {table.__name__: table for table in _tables(whole)}
     for name, table in schema["$defs"].items():
         _write_defaults(tables[name], table["properties"])
         for key, field in tables[name].model_fields.items():

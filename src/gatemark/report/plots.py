@@ -286,7 +286,9 @@ def place_words(row: Row, names: Sequence[str]) -> list[str]:
         words.append(f"loss tolerance {format_share(Fraction(str(place['loss_tolerance'])))}")
     if "frame_timeout_ns" in names and place.get("frame_timeout_ns"):
         words.append(f"frames later than {format_duration_ns(int(place['frame_timeout_ns'] or 0))} lost")
-    known = {"direction", "class", "frame_size_ipv4", "frame_size_ipv6", "foreground_m", "foreground_n"}
+    if "title" in names and place.get("title"):
+        words.append(str(place["title"]))
+    known = {"title", "direction", "class", "frame_size_ipv4", "frame_size_ipv6", "foreground_m", "foreground_n"}
     known |= {"connections", "loss_tolerance", "frame_timeout_ns", "load_frames_per_second"}
     words += [
         f"{name.replace('_', ' ')} {place[name]}" for name in names if name not in known and place.get(name) is not None

@@ -147,13 +147,24 @@ def changes(before: Session, now: Session, *, makes_ports: bool) -> list[str]:
         keeps = getattr(before, side).port.partition(":")[0] in KEEPS_ADDRESS
         names: Sequence[str] = SAME_MADE_PORT if makes_ports else SAME_PORT
         groups.append((side, [name for name in names if name != "mac" or keeps]))
-    differing = []
-    for group, compared in groups:
-        for name in compared:
-            was, is_now = (getattr(getattr(session, group), name) for session in (before, now))
-            if was != is_now:
-                differing.append(f"{group}.{name} was {was}, is {is_now}")
-    return differing
+    return [
+        sentence
+        for group, compared in groups
+        for sentence in _differing(group, getattr(before, group), getattr(now, group), compared)
+    ]
+
+
+def machine_changes(before: MachineFacts, now: MachineFacts) -> list[str]:
+    """Say in which facts that a figure may depend on two machines differ, a sentence each; none: one machine."""
+    return _differing("machine", before, now, SAME_MACHINE)
+
+
+def _differing(group: str, before: Facts, now: Facts, names: Sequence[str]) -> list[str]:
+    return [
+        f"{group}.{name} was {getattr(before, name)}, is {getattr(now, name)}"
+        for name in names
+        if getattr(before, name) != getattr(now, name)
+    ]
 
 
 def engine_facts(hello: Mapping[str, Any], opened: Mapping[str, Any], *, program_sha256: str) -> EngineFacts:

@@ -196,7 +196,7 @@ class ResultFolder:
             for (side, reason), frames in sorted(kept.items()):
                 folder = self.path / "bad-frames"
                 folder.mkdir(exist_ok=True)
-                target = folder / f"trial-{trial_number:06d}-{side}-{_safe(reason)}.pcap"
+                target = folder / f"trial-{trial_number:06d}-{side}-{file_name(reason)}.pcap"
                 with target.open("wb") as file:
                     pcap = dpkt.pcap.Writer(file, snaplen=65535)
                     for number, octets in enumerate(frames):
@@ -208,7 +208,7 @@ class ResultFolder:
 def default_folder(campaign_name: str, parent: Path = Path("results")) -> Path:
     """A folder name that no earlier run has: results/NAME-20260131-120000, with -2, -3 if taken."""
     stamp = datetime.now(tz=UTC).strftime("%Y%m%d-%H%M%S")
-    base = parent / f"{_safe(campaign_name)}-{stamp}"
+    base = parent / f"{file_name(campaign_name)}-{stamp}"
     candidate, number = base, 1
     while candidate.exists():
         number += 1
@@ -216,6 +216,6 @@ def default_folder(campaign_name: str, parent: Path = Path("results")) -> Path:
     return candidate
 
 
-def _safe(text: str) -> str:
+def file_name(text: str) -> str:
     """Text as part of a file name: letters, digits, dot, dash and underscore only."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._") or "unnamed"

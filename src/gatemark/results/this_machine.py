@@ -11,7 +11,7 @@ import platform
 import socket
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from pathlib import Path
 
@@ -22,6 +22,17 @@ from gatemark.results.provenance import MachineFacts, PortFact, SoftwareFacts
 def now_iso() -> str:
     """Wall time in UTC with seconds, ISO 8601."""
     return datetime.now(tz=UTC).isoformat(timespec="seconds")
+
+
+def iso_after(moment: str, seconds: float) -> str:
+    """Return the time so many seconds after another, but not before now; both as `now_iso` writes them."""
+    later = datetime.fromisoformat(moment) + timedelta(seconds=round(seconds))
+    return max(later, datetime.now(tz=UTC)).isoformat(timespec="seconds")
+
+
+def seconds_between(earlier: str, later: str) -> float:
+    """Return the seconds between two times as `now_iso` writes them."""
+    return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
 
 
 def gatemark_version() -> str:

@@ -9,10 +9,10 @@ from typing import Any
 
 def to_toml(document: Mapping[str, Any]) -> str:
     """Write a document of strings, integers, booleans, lists and tables as TOML; inner tables inline."""
-    lines = [f"{key} = {_value(value)}" for key, value in document.items() if not isinstance(value, Mapping)]
+    lines = [f"{key} = {toml_value(value)}" for key, value in document.items() if not isinstance(value, Mapping)]
     for key, value in document.items():
         if isinstance(value, Mapping):
-            lines += ["", f"[{key}]", *(f"{_key(inner)} = {_value(item)}" for inner, item in value.items())]
+            lines += ["", f"[{key}]", *(f"{_key(inner)} = {toml_value(item)}" for inner, item in value.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -20,9 +20,10 @@ def _key(text: str) -> str:
     return text if text.replace("_", "").replace("-", "").isalnum() else json.dumps(text)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """Write one value as TOML; a table inline."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(key)} = {toml_value(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
     return json.dumps(value, ensure_ascii=False)  # strings, integers and booleans are written alike in both

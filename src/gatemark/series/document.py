@@ -1,0 +1,186 @@
+"""`series.json`, format number 1: the columns of a series, and each metric over all of them.
+
+Figures are those of the `result.json` in the folder of each column; what compares columns is added here. Every key is
+described in `docs/reference/result-keys.md`; the JSON Schema is `docs/reference/series.schema.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from pydantic import JsonValue
+
+from gatemark.results.connections import PortRange
+from gatemark.results.part import LimitedBy, Part
+from gatemark.results.quantity import Better, Coordinate, Quantity
+from gatemark.stats.summary import Number
+
+SERIES_SCHEMA = 1
+"""Format number: changes whenever a key of `series.json` changes its name, type or meaning."""
+
+Outcome = Literal["measured", "collapsed", "failed", "skipped", "missing"]
+"""How a column ended. ``collapsed``: the gateway stopped working while it was measured, which is a result. ``failed``:
+test bed, engine or campaign did not allow to measure it. ``skipped``: it asks for more than one that collapsed.
+``missing``: not measured yet."""
+
+ENDED: frozenset[Outcome] = frozenset(("measured", "collapsed", "skipped"))
+"""Outcomes of columns that are not tried again when a series is resumed."""
+
+
+class VariedKeys(Part):
+    """Keys that change together: one `[[vary]]` of the campaign file."""
+
+    keys: tuple[str, ...]
+    """Paths of the campaign file, such as "connections.count"."""
+    titles: tuple[str, ...]
+    """One for each value."""
+
+
+class Parameters(Part):
+    """What a column is measured with, where its campaign says it."""
+
+    gateway: str
+    """Name of the recipe, or of the gateway that the file names; empty if it names none."""
+    technology: str
+    cores: int | None
+    """Cores of the gateway."""
+    source_ports: PortRange | None
+    """Of the Initiator, as all to `udp_timeout_ns`: stateful gateways only."""
+    destination_ports: PortRange | None
+    source_hosts: int | None
+    destination_hosts: int | None
+    connections: tuple[int, ...]
+    """Numbers of connections, each of which is measured; none for a stateless gateway."""
+    table_size: int | None
+    hash_size: int | None
+    udp_timeout_ns: int | None
+    repetitions: int
+    """Repetitions that the file asks for."""
+
+
+class SeriesColumn(Part):
+    """One campaign of the series."""
+
+    number: int
+    """From 1, in the order in which columns are measured."""
+    title: str
+    folder: str
+    """Its result folder, inside that of the series."""
+    steps: tuple[int, ...]
+    """Which value of each part of `varied` it has, from 0."""
+    settings: dict[str, JsonValue]
+    """What the varied keys are set to, as the file has it."""
+    parameters: Parameters
+    outcome: Outcome
+    reason: str | None
+    """Why it has no figures, or not all; null if it was measured."""
+    trials: int
+    """Trials made, invalid ones included."""
+    invalid_trials: int
+
+
+class SumOfDirections(Part):
+    """The rate of both directions together: twice that of one."""
+
+    median: Number
+    p1: Number
+    p99: Number
+    resolution: int | None
+
+
+class ColumnFigure(Part):
+    """One metric in one column."""
+
+    column: int
+    where: dict[str, Coordinate]
+    """What it was measured with, as far as that depends on the column."""
+    repetitions: int
+    median: Number | None
+    p1: Number | None
+    p99: Number | None
+    dispersion_percent: float | None
+    average: Number | None
+    """The figure where the RFC asks for the mean."""
+    lower_bound: int | None
+    upper_bound: int | None
+    resolution: int | None
+    limited_by: LimitedBy
+    tester_limited_at: int | None
+    refused: str | None
+    """Why it was not measured in this column."""
+    certain: bool
+    """False if the repetitions differ too much: such a figure is compared with nothing."""
+    sum_of_directions: SumOfDirections | None
+    """Rates of bidirectional traffic only."""
+    ratio_to_previous: float | None
+    """Figure / that of the column before, which differs only in the last part of `varied`."""
+    scale_up: float | None
+    """X(n) / (n X(1)) with n cores, where columns differ in the cores of the gateway."""
+
+
+class Metric(Part):
+    """One quantity over the columns."""
+
+    procedure: str
+    quantity: str
+    unit: str
+    """Empty if no column has a figure."""
+    better: Better | None
+    headline: bool
+    """Whether it is what its procedure is for."""
+    where: dict[str, Coordinate]
+    """What it was measured with in every column."""
+    figures: tuple[ColumnFigure, ...]
+    """One for each column that has it, in the order of the columns."""
+
+    def of(self, column: int) -> ColumnFigure | None:
+        """Return the figure of a column; None if it has none."""
+        return next((figure for figure in self.figures if figure.column == column), None)
+
+    def row(self, figure: ColumnFigure) -> Quantity:
+        """Return one of its figures as a row of the tidy table; it belongs to no run."""
+        return Quantity(
+            run=0,
+            procedure=self.procedure,
+            name=self.quantity,
+            unit=self.unit,
+            better=self.better,
+            coordinates={**self.where, **figure.where},
+            repetitions=figure.repetitions,
+            median=figure.median,
+            p1=figure.p1,
+            p99=figure.p99,
+            dispersion_percent=figure.dispersion_percent,
+            average=figure.average,
+            lower_bound=figure.lower_bound,
+            upper_bound=figure.upper_bound,
+            resolution=figure.resolution,
+            limited_by=figure.limited_by,
+            tester_limited_at=figure.tester_limited_at,
+            refused=figure.refused,
+            is_certain=figure.certain,
+            is_headline=self.headline,
+        )
+
+
+class SeriesDocument(Part):
+    """All of `series.json`."""
+
+    schema_: Literal[1]
+    name: str
+    gatemark: str
+    status: Literal["complete", "incomplete"]
+    """Complete if no column is missing or failed."""
+    file: str
+    """Path of the campaign file as it was given, to which the path of a recipe is relative."""
+    file_sha256: str
+    """Of series.toml, so that a changed file is noticed when the series is resumed."""
+    varied: tuple[VariedKeys, ...]
+    """The last part changes fastest."""
+    columns: tuple[SeriesColumn, ...]
+    metrics: tuple[Metric, ...]
+
+    def to_text(self) -> str:
+        """The file's text: keys in a fixed order, so that two equal results are equal files."""
+        return json.dumps(self.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"

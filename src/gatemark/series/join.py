@@ -1,0 +1,334 @@
+"""The tidy quantities of all columns as one table: which figures are the same metric, and how they compare. Pure.
+
+Nothing here knows a procedure: what makes two figures the same metric are their names and coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gatemark.config.vary import value_words
+from gatemark.results.document import ResultDocument
+from gatemark.results.quantity import COORDINATES, Coordinate, Quantity, Row
+from gatemark.series.document import ENDED, ColumnFigure, Metric, SeriesColumn, SeriesDocument, SumOfDirections
+from gatemark.stats.series import ratios_to_previous, relative_scale_ups
+from gatemark.stats.summary import Number
+
+LOAD = "load_frames_per_second"
+"""The one coordinate that is itself measured where the file says it as a share."""
+
+Name = tuple[str, str, str]
+"""Procedure, name and unit of a quantity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnRows:
+    """What is known of one column."""
+
+    number: int
+    steps: tuple[int, ...]
+    """Which value of each `[[vary]]` it has."""
+    cores: int | None
+    quantities: tuple[Quantity, ...]
+    """None where it was not measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    """One figure of a metric under way."""
+
+    column: ColumnRows
+    quantity: Quantity
+    where: Mapping[str, Coordinate]
+
+
+def joined(
+    document: SeriesDocument, results: Mapping[int, ResultDocument], more: Mapping[int, Sequence[Quantity]]
+) -> SeriesDocument:
+    """Return a series with the metrics of its columns as they are now.
+
+    `results` has what was found in columns, `more` the figures of columns under way, which have no newer result.
+    """
+    columns = [_with_trials(column, results.get(column.number)) for column in document.columns]
+    rows = [
+        ColumnRows(
+            number=column.number,
+            steps=column.steps,
+            cores=column.parameters.cores,
+            quantities=_quantities(column, results, more),
+        )
+        for column in columns
+    ]
+    complete = all(column.outcome in ENDED for column in columns)
+    return document.model_copy(
+        update={
+            "columns": tuple(columns),
+            "metrics": metrics_of(rows),
+            "status": "complete" if complete else "incomplete",
+        }
+    )
+
+
+def _with_trials(column: SeriesColumn, result: ResultDocument | None) -> SeriesColumn:
+    """Return a column as its result folder has it: it may have been measured to its end by itself."""
+    if result is None:
+        return column
+    update: dict[str, object] = {"trials": result.validity.trials, "invalid_trials": result.validity.invalid}
+    if result.status == "complete":
+        update |= {"outcome": "measured", "reason": None}
+    return column.model_copy(update=update)
+
+
+def _quantities(
+    column: SeriesColumn, results: Mapping[int, ResultDocument], more: Mapping[int, Sequence[Quantity]]
+) -> tuple[Quantity, ...]:
+    if column.number in more:
+        return tuple(more[column.number])
+    result = results.get(column.number)
+    return () if result is None else tuple(row.quantity for row in result.rows())
+
+
+def csv_rows(
+    document: SeriesDocument, results: Mapping[int, ResultDocument], more: Mapping[int, Sequence[Quantity]]
+) -> Iterator[Row]:
+    """Yield the tidy table of all columns; a column without figures has one row that says why."""
+    for column in document.columns:
+        parameters, result = column.parameters, results.get(column.number)
+        where: dict[str, Coordinate] = {"column": column.number, "title": column.title, "outcome": column.outcome}
+        where |= {"cores": parameters.cores} if parameters.cores is not None else {}
+        where |= {key: value_words(value) for key, value in column.settings.items()}
+        quantities = _quantities(column, results, more)
+        if not quantities:
+            reason = column.reason or "not measured yet"
+            quantities = (Quantity(run=0, procedure="", name="", unit="", better=None, coordinates={}, refused=reason),)
+        for quantity in quantities:
+            yield Row(
+                campaign=document.name if result is None else result.name,
+                gateway=parameters.gateway if result is None else result.gateway.name,
+                quantity=quantity,
+                coordinates=where,
+            )
+
+
+def metrics_of(columns: Sequence[ColumnRows]) -> tuple[Metric, ...]:
+    """Return every metric over the columns, in the order in which the columns have them."""
+    of_column = {name: set(_of_the_column(columns, name)) for name in _names(columns)}
+    groups: dict[tuple[Name, tuple[tuple[str, Coordinate], ...]], list[_Member]] = {}
+    for column in columns:
+        for quantity in column.quantities:
+            if quantity.unit:
+                name, where = _name(quantity), quantity.coordinates
+                fixed = tuple((key, where[key]) for key in _ordered(where) if key not in of_column[name])
+                apart = {key: where[key] for key in _ordered(where) if key in of_column[name]}
+                member = _Member(column=column, quantity=quantity, where=apart)
+                groups.setdefault((name, fixed), []).append(member)
+    joined = [whole for (name, fixed), members in groups.items() for whole in _by_load(name, dict(fixed), members)]
+    return tuple(_metric(columns, *whole) for whole in _with_refusals(columns, joined))
+
+
+def _names(columns: Iterable[ColumnRows]) -> dict[Name, None]:
+    return dict.fromkeys(_name(quantity) for column in columns for quantity in column.quantities)
+
+
+def _name(quantity: Quantity) -> Name:
+    return quantity.procedure, quantity.name, quantity.unit
+
+
+def _ordered(where: Iterable[str]) -> list[str]:
+    known = [*COORDINATES]
+    return sorted(where, key=lambda key: known.index(key) if key in known else len(known))
+
+
+def _of_the_column(columns: Iterable[ColumnRows], name: Name) -> Iterator[str]:
+    """Yield the coordinates of a quantity that have one value in each column, but not the same in all."""
+    places = [[quantity.coordinates for quantity in column.quantities if _name(quantity) == name] for column in columns]
+    measured = [of_column for of_column in places if of_column]
+    for key in dict.fromkeys(key for of_column in measured for where in of_column for key in where):
+        values = [{where.get(key) for where in of_column} for of_column in measured]
+        if all(len(found) == 1 for found in values) and len(set().union(*values)) > 1:
+            yield key
+
+
+_Joined = tuple[Name, dict[str, Coordinate], list[_Member]]
+
+
+def _by_load(name: Name, fixed: dict[str, Coordinate], members: list[_Member]) -> Iterator[_Joined]:
+    """Split figures that differ in their load alone: by its place in each column if all have as many, else by itself.
+
+    A load that the file says as a share of what was measured is another one in each column.
+    """
+    by_column: dict[int, list[_Member]] = {}
+    for member in members:
+        by_column.setdefault(member.column.number, []).append(member)
+    counts = {len(of_column) for of_column in by_column.values()}
+    if len(counts) == 1:
+        for place in range(counts.pop()):
+            yield name, fixed, [of_column[place] for of_column in by_column.values()]
+        return
+    by_load: dict[Coordinate, list[_Member]] = {}
+    for member in members:
+        by_load.setdefault(member.quantity.coordinates.get(LOAD), []).append(member)
+    yield from ((name, fixed, same) for same in by_load.values())
+
+
+def _with_refusals(columns: Sequence[ColumnRows], joined: list[_Joined]) -> Iterator[_Joined]:
+    """Add what a column refused to measure to the metrics that others have of the same procedure."""
+    refused = [
+        _Member(column=column, quantity=quantity, where={})
+        for column in columns
+        for quantity in column.quantities
+        if not quantity.unit
+    ]
+    told: list[_Member] = []
+    for name, fixed, members in joined:
+        there = {member.column.number for member in members}
+        nearest: dict[int, _Member] = {}
+        for member in sorted(refused, key=lambda member: _common(member.quantity, fixed)):
+            if member.quantity.procedure == name[0] and member.column.number not in there:
+                nearest[member.column.number] = member
+        told += nearest.values()
+        yield name, fixed, sorted([*members, *nearest.values()], key=lambda member: member.column.number)
+    alone: dict[Name, dict[int, _Member]] = {}
+    for member in refused:
+        if member not in told:
+            alone.setdefault(_name(member.quantity), {}).setdefault(member.column.number, member)
+    for name, first in alone.items():
+        yield name, {}, [first[number] for number in sorted(first)]
+
+
+def _common(quantity: Quantity, where: Mapping[str, Coordinate]) -> int:
+    """Return how many of these coordinates a quantity has."""
+    return sum(quantity.coordinates.get(key) == value for key, value in where.items())
+
+
+def _metric(columns: Sequence[ColumnRows], name: Name, fixed: dict[str, Coordinate], members: list[_Member]) -> Metric:
+    known = {member.column.number: member for member in members}
+    where = _common_load(fixed, members)
+    ratios, scale_ups = _ratios(columns, known), _scale_ups(columns, known)
+    first = next((member.quantity for member in members if member.quantity.unit), members[0].quantity)
+    return Metric(
+        procedure=name[0],
+        quantity=name[1],
+        unit=name[2],
+        better=first.better,
+        headline=first.is_headline,
+        where=where,
+        figures=tuple(
+            _figure(member, where, ratios.get(number), scale_ups.get(number)) for number, member in known.items()
+        ),
+    )
+
+
+def _common_load(fixed: dict[str, Coordinate], members: Sequence[_Member]) -> dict[str, Coordinate]:
+    """Return the coordinates that all figures have: without the load if it differs."""
+    loads = {member.quantity.coordinates.get(LOAD) for member in members if member.quantity.unit}
+    return fixed if len(loads) == 1 else {key: value for key, value in fixed.items() if key != LOAD}
+
+
+def _figure(
+    member: _Member, where: Mapping[str, Coordinate], ratio: Fraction | None, scale_up: Fraction | None
+) -> ColumnFigure:
+    quantity = member.quantity
+    load = quantity.coordinates.get(LOAD)
+    own_load = {} if load is None or LOAD in where or LOAD in member.where else {LOAD: load}
+    return ColumnFigure(
+        column=member.column.number,
+        where={**member.where, **own_load},
+        repetitions=quantity.repetitions,
+        median=quantity.median,
+        p1=quantity.p1,
+        p99=quantity.p99,
+        dispersion_percent=quantity.dispersion_percent,
+        average=quantity.average,
+        lower_bound=quantity.lower_bound,
+        upper_bound=quantity.upper_bound,
+        resolution=quantity.resolution,
+        limited_by=quantity.limited_by,
+        tester_limited_at=quantity.tester_limited_at,
+        refused=quantity.refused,
+        certain=quantity.is_certain,
+        sum_of_directions=_sum(quantity),
+        ratio_to_previous=None if ratio is None else float(ratio),
+        scale_up=None if scale_up is None else float(scale_up),
+    )
+
+
+def _sum(quantity: Quantity) -> SumOfDirections | None:
+    """Return a rate of both directions together; None if it is no rate of bidirectional frames."""
+    both = quantity.coordinates.get("direction") == "bidirectional" and quantity.unit == "frames/s"
+    if not both or quantity.median is None or quantity.p1 is None or quantity.p99 is None:
+        return None
+    error = quantity.resolution
+    return SumOfDirections(
+        median=2 * quantity.median,
+        p1=2 * quantity.p1,
+        p99=2 * quantity.p99,
+        resolution=None if error is None else 2 * error,
+    )
+
+
+def comparable(quantity: Quantity) -> Number | None:
+    """Return the figure of a quantity if it is the gateway's own, and not only a bound of it."""
+    return quantity.value if quantity.is_measured and quantity.limited_by == "gateway" else None
+
+
+def _ratios(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> dict[int, Fraction]:
+    """Return the ratio of each figure to that of the column before, along the part that changes fastest."""
+    lines: dict[tuple[int, ...], list[ColumnRows]] = {}
+    for column in columns:
+        lines.setdefault(column.steps[:-1], []).append(column)
+    ratios = {}
+    for line in lines.values():
+        values = [comparable(known[c.number].quantity) if c.number in known else None for c in line]
+        found = ratios_to_previous([Fraction(value or 0) for value in values])
+        ratios.update(
+            {
+                column.number: ratio
+                for column, ratio, value in zip(line, found, values, strict=True)
+                if ratio is not None and value is not None
+            }
+        )
+    return ratios
+
+
+def _scale_ups(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> dict[int, Fraction]:
+    """Return X(n) / (n X(1)) of each rate in columns that differ in the cores of the gateway alone.
+
+    None where two columns have as many cores, or where something else that matters differs: then nothing says which
+    of them, or what, is compared.
+    """
+    scale_ups: dict[int, Fraction] = {}
+    for group in core_groups(columns):
+        rates: dict[int, Fraction] = {}
+        for cores, column in group.items():
+            member = known.get(column.number)
+            value = None if member is None else comparable(member.quantity)
+            if member is not None and value and member.quantity.unit.endswith("/s"):
+                rates[cores] = Fraction(value)
+        base = known.get(group[1].number)
+        if 1 not in rates or base is None:
+            continue
+        alike = {cores for cores in rates if _place(known[group[cores].number]) == _place(base)}
+        found = relative_scale_ups({cores: rate for cores, rate in rates.items() if cores in alike})
+        scale_ups |= {group[cores].number: ratio for cores, ratio in found.items()}
+    return scale_ups
+
+
+def core_groups(columns: Sequence[ColumnRows]) -> Iterator[dict[int, ColumnRows]]:
+    """Yield columns that differ in cores alone, by cores: one core and more of them."""
+    if not columns:
+        return
+    for part in range(len(columns[0].steps)):
+        groups: dict[tuple[int, ...], list[ColumnRows]] = {}
+        for column in columns:
+            groups.setdefault((*column.steps[:part], *column.steps[part + 1 :]), []).append(column)
+        for members in groups.values():
+            by_cores = {column.cores: column for column in members if column.cores is not None}
+            if len(by_cores) == len(members) > 1 and 1 in by_cores:
+                yield by_cores
+
+
+def _place(member: _Member) -> dict[str, Coordinate]:
+    return {key: value for key, value in member.quantity.coordinates.items() if key != LOAD}

@@ -1,0 +1,398 @@
+"""A series as tables and plots: parameters first, then each metric over the columns (RFC 9693 section 6). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from gatemark.config.vary import value_words
+from gatemark.report.plots import Axis, axis_of, overview_plot, place_words, plot_against
+from gatemark.report.series import ports_row
+from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.words import (
+    DASH,
+    format_count,
+    format_in,
+    format_percent,
+    format_share,
+    limit_text,
+    limited,
+    rate_cell,
+    size_words,
+    unit_of_times,
+)
+from gatemark.results.part import NOT_THE_GATEWAY
+from gatemark.results.quantity import Coordinate, Quantity, Row
+from gatemark.series.document import ColumnFigure, Metric, Outcome, SeriesColumn, SeriesDocument
+from gatemark.series.join import ColumnRows, comparable, core_groups
+from gatemark.stats.summary import Number
+from gatemark.units import format_duration_ns, parse_rate
+
+COLUMNS_MAX = 8
+"""Columns side by side in a table of the page."""
+
+MEANING = (
+    "Each column is a campaign of its own. The ratio to the column before is that of the medians, along the part of the"
+    " series that changes fastest; the relative scale-up is X(n) / (n X(1)) with n cores, 1 being perfect. p1 and p99"
+    " are the smallest and the largest value with fewer than 100 repetitions."
+)
+
+OUTCOMES: Mapping[Outcome, str] = {
+    "measured": "measured",
+    "collapsed": "gateway collapsed",
+    "failed": "failed",
+    "skipped": "skipped",
+    "missing": "not measured yet",
+}
+
+SHOWN_BY_NAME = frozenset(
+    (
+        "testbed.gateway_cores",
+        "connections.count",
+        "connections.source_ports",
+        "connections.destination_ports",
+        "gateway.table.size",
+        "gateway.table.hash_size",
+        "gateway.table.udp_timeout",
+    )
+)
+"""Keys whose values have a row of their own among the parameters."""
+
+
+def section(document: SeriesDocument, *, columns_max: int = COLUMNS_MAX) -> Section:
+    """Return the table of a series, split into several if it has more columns than `columns_max`."""
+    shown = [document.columns[at : at + columns_max] for at in range(0, len(document.columns), columns_max)]
+    tables = tuple(_table(document, columns) for columns in shown)
+    return Section(title="The series", lead=(MEANING,), tables=tables, notes=tuple(reasons(document)))
+
+
+def reasons(document: SeriesDocument) -> Iterator[str]:
+    """Say why a column has no figures, or why a metric is missing in it."""
+    for column in document.columns:
+        if column.reason is not None:
+            yield f"Column {column.number}, {column.title}: {OUTCOMES[column.outcome]}: {column.reason}"
+    refused: dict[tuple[int, str, str], None] = {}
+    for metric in document.metrics:
+        for figure in metric.figures:
+            if figure.refused is not None:
+                refused[figure.column, metric.procedure, figure.refused] = None
+    for number, procedure, reason in refused:
+        yield f"Column {number}: {procedure.replace('_', ' ')} not measured: {reason.rstrip('.')}."
+
+
+def _table(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> Table:
+    rows = list(_parameters(document, columns))
+    strong = set()
+    for metric in document.metrics:
+        block = list(_block(document, metric, columns))
+        strong |= {len(rows) + place for place, row in enumerate(block) if row[0] in ("Median", "Mean")}
+        rows += block
+    headings = [Column(heading=column.title.replace(", ", "\n")) for column in columns]
+    return Table(
+        title=document.name,
+        columns=(Column(heading="column", numeric=False), *headings),
+        rows=tuple(rows),
+        strong_rows=frozenset(strong),
+    )
+
+
+def _parameters(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of what the columns were measured with: those that any column has."""
+    parameters = [column.parameters for column in columns]
+
+    def row(label: str, cells: Sequence[str | None]) -> Iterator[tuple[str, ...]]:
+        if any(cell is not None for cell in cells):
+            yield (label, *(DASH if cell is None else cell for cell in cells))
+
+    if len({(column.parameters.gateway, column.parameters.technology) for column in document.columns}) > 1:
+        yield from row("Gateway", [f"{one.gateway}\n{one.technology}" for one in parameters])
+    yield from row("Cores", [_count(one.cores) for one in parameters])
+    for label, ports in (
+        ("Source ports", [one.source_ports for one in parameters]),
+        ("Destination ports", [one.destination_ports for one in parameters]),
+    ):
+        known = [None if one is None else (one.minimum, one.ports) for one in ports]
+        if all(known):
+            yield ports_row(label, [one for one in known if one is not None])
+        else:
+            yield from row(label, [None if one is None else format_count(one[1]) for one in known])
+    for label, hosts in (
+        ("Initiator's hosts", [one.source_hosts for one in parameters]),
+        ("Responder's hosts", [one.destination_hosts for one in parameters]),
+    ):
+        if max((count or 0 for count in hosts), default=0) > 1:
+            yield from row(label, [_count(count) for count in hosts])
+    yield from row("Connections", [", ".join(map(format_count, one.connections)) or None for one in parameters])
+    yield from row("Table size", [_count(one.table_size) for one in parameters])
+    yield from row("Hash size", [_count(one.hash_size) for one in parameters])
+    for label, divisors in (
+        ("Connections per hash size", [one.hash_size for one in parameters]),
+        (
+            "Table size per connection",
+            [one.connections[0] if len(one.connections) == 1 else None for one in parameters],
+        ),
+    ):
+        dividends = [one.table_size if label.startswith("Table") else _single(one.connections) for one in parameters]
+        quotients = [f"{a / b:.4f}" if a and b else None for a, b in zip(dividends, divisors, strict=True)]
+        yield from row(label, quotients)
+    timeouts = [one.udp_timeout_ns for one in parameters]
+    yield from row("UDP timeout", [None if time is None else format_duration_ns(time) for time in timeouts])
+    for path in (key for part in document.varied for key in part.keys if key not in SHOWN_BY_NAME):
+        yield (path, *(value_words(column.settings[path]) for column in columns))
+    if any(column.outcome != "measured" for column in document.columns):
+        yield ("Outcome", *(OUTCOMES[column.outcome] for column in columns))
+    if any(column.invalid_trials for column in document.columns):
+        yield ("Trials, invalid ones", *(f"{column.trials:,}, {column.invalid_trials:,}" for column in columns))
+
+
+def _single(counts: Sequence[int]) -> int | None:
+    return counts[0] if len(counts) == 1 else None
+
+
+def _count(value: int | None) -> str | None:
+    return None if value is None else format_count(value)
+
+
+def _block(document: SeriesDocument, metric: Metric, columns: Sequence[SeriesColumn]) -> Iterator[tuple[str, ...]]:
+    """One metric over the columns: its heading, then its figures."""
+    yield (_title(metric),)
+    words = _Words.of(metric)
+    figures = [metric.of(column.number) for column in columns]
+
+    def row(label: str, cell: Callable[[ColumnFigure, Quantity], str]) -> tuple[str, ...]:
+        return (label, *(DASH if one is None or one.refused else cell(one, metric.row(one)) for one in figures))
+
+    for key, label, write in _WHERE:
+        if any(one is not None and one.where.get(key) is not None for one in figures):
+            yield row(label, _coordinate_cell(key, write))
+    if any(one is not None and any(one.where.get(key) for key in _SIZES) for one in figures):
+        yield row("Frame size IPv4 / IPv6", lambda _, rate: size_words(*(rate.coordinates.get(key) for key in _SIZES)))
+    yield row("Number of experiments", lambda one, _: str(one.repetitions))
+    if any(one is not None and one.resolution is not None for one in figures):
+        yield row("Error", lambda one, _: words.write(one.resolution))
+    label = "Mean" if any(one is not None and one.average is not None for one in figures) else "Median"
+    cells = zip(columns, figures, strict=True)
+    yield (label, *(_missing(column) if one is None else words.figure(metric.row(one)) for column, one in cells))
+    if any(one is not None and one.p1 is not None for one in figures):
+        yield row("Minimum (p1)", lambda one, rate: words.known(rate, one.p1))
+        yield row("Maximum (p99)", lambda one, rate: words.known(rate, one.p99))
+        yield row("Dispersion", lambda one, rate: DASH if one.p1 is None else format_percent(one.dispersion_percent))
+    yield from _sums(figures, row)
+    if any(figure.ratio_to_previous is not None for figure in metric.figures):
+        yield row(f"{label} / previous {label.lower()}", lambda one, _: _ratio(one.ratio_to_previous, 2))
+    if any(figure.scale_up is not None for figure in metric.figures):
+        yield row("Relative scale-up", lambda one, _: _ratio(one.scale_up, 4))
+    yield row("Limited by", lambda _, rate: limit_text(rate))
+
+
+def _sums(
+    figures: Sequence[ColumnFigure | None],
+    row: Callable[[str, Callable[[ColumnFigure, Quantity], str]], tuple[str, ...]],
+) -> Iterator[tuple[str, ...]]:
+    """Yield the rates of both directions together; their error is twice that of one."""
+    if not any(one is not None and one.sum_of_directions is not None for one in figures):
+        return
+
+    def cell(name: str) -> Callable[[ColumnFigure, Quantity], str]:
+        def write(one: ColumnFigure, rate: Quantity) -> str:
+            known = one.sum_of_directions is not None and rate.limited_by not in NOT_THE_GATEWAY
+            least = "≥ " if known and rate.limited_by == "maximum" and name == "median" else ""
+            return f"{least}{format_count(getattr(one.sum_of_directions, name))}" if known else DASH
+
+        return write
+
+    for label, name in (
+        ("Sum of both directions, median", "median"),
+        ("Sum, minimum (p1)", "p1"),
+        ("Sum, maximum (p99)", "p99"),
+        ("Sum, error", "resolution"),
+    ):
+        yield row(label, cell(name))
+
+
+def _missing(column: SeriesColumn) -> str:
+    return "not measured" if column.outcome == "measured" else OUTCOMES[column.outcome]
+
+
+def _ratio(value: float | None, decimals: int) -> str:
+    return DASH if value is None else f"{value:.{decimals}f}"
+
+
+def _coordinate_cell(key: str, write: Callable[[Coordinate], str]) -> Callable[[ColumnFigure, Quantity], str]:
+    return lambda one, _: DASH if one.where.get(key) is None else write(one.where[key])
+
+
+def _share(value: Coordinate) -> Fraction:
+    return Fraction(str(value))
+
+
+_SIZES = ("frame_size_ipv4", "frame_size_ipv6")
+_WHERE: tuple[tuple[str, str, Callable[[Coordinate], str]], ...] = (
+    ("direction", "Direction", str),
+    ("alpha", "Alpha", lambda value: f"{float(_share(value)):g}"),
+    ("loss_tolerance", "Loss tolerance", lambda value: format_share(_share(value))),
+    ("frame_timeout_ns", "Frame timeout", lambda value: format_duration_ns(int(value or 0))),
+    ("load_frames_per_second", "Load, frames/s", lambda value: format_count(int(value or 0))),
+)
+"""Coordinates that may depend on the column: key, label, and how a value is written."""
+
+
+def _title(metric: Metric) -> str:
+    """What is measured, its unit, and with what in all columns."""
+    where = metric.where
+    left_out = set()
+    if where.get("foreground_m") == where.get("foreground_n"):
+        left_out = {"foreground_m", "foreground_n"}
+    if metric.unit == "connections/s" or (metric.unit != "frames/s" and where.get("direction") == "bidirectional"):
+        left_out.add("direction")
+    place = Row(campaign="", gateway="", quantity=metric.row(metric.figures[0]), coordinates={})
+    named = place_words(place, [key for key in where if key not in left_out])
+    unit = f"{metric.unit} in one direction" if metric.unit == "frames/s" else _Words.of(metric).unit
+    words = [f"{metric.quantity[:1].upper()}{metric.quantity[1:]}", unit, *named]
+    return ", ".join(word for word in words if word)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """How the figures of a metric are written."""
+
+    unit: str
+    divisor: int | None
+    """Nanoseconds of the unit of times; None for anything else."""
+
+    @classmethod
+    def of(cls, metric: Metric) -> _Words:
+        if metric.unit != "ns":
+            return cls(unit=metric.unit, divisor=None)
+        times = (value for one in metric.figures for value in (one.p99, one.median, one.average))
+        unit, divisor = unit_of_times(times)
+        return cls(unit=unit, divisor=divisor)
+
+    def write(self, value: Number | None) -> str:
+        if self.divisor is not None:
+            return format_in(value, self.divisor)
+        if self.unit.endswith("/s") and value is not None and 2 * value % 1:  # a quotient
+            value = round(value)
+        return format_percent(value) if self.unit == "%" else format_count(value)
+
+    def figure(self, quantity: Quantity) -> str:
+        """Return a figure, or what is in its place."""
+        if quantity.refused is not None:
+            return "not made"
+        if quantity.limited_by in NOT_THE_GATEWAY:
+            return limited(quantity.limited_by)
+        if quantity.unit.endswith("/s") and (quantity.limited_by == "maximum" or quantity.value is None):
+            return rate_cell(quantity) if quantity.is_certain else "not known"
+        if quantity.value is None:
+            return "not known"
+        least = "≥ " if quantity.limited_by == "maximum" else ""
+        written = f"{least}{self.write(quantity.value)}"
+        return written if quantity.is_certain else f"({written})"
+
+    def known(self, quantity: Quantity, value: Number | None) -> str:
+        return DASH if quantity.limited_by in NOT_THE_GATEWAY else self.write(value)
+
+
+def plots(document: SeriesDocument) -> Iterator[Plot]:
+    """Yield a plot of each headline metric over each part of the series that has numbers, bars where none has."""
+    by_name: dict[tuple[str, str], list[Metric]] = {}
+    for metric in document.metrics:
+        if metric.headline and metric.unit and metric.unit != "%":
+            by_name.setdefault((metric.quantity, metric.unit), []).append(metric)
+    for (name, _), metrics in by_name.items():
+        title = f"{name[:1].upper()}{name[1:]}"
+        drawn = [found for part in range(len(document.varied)) if (found := _over(document, metrics, part, title))]
+        if not drawn:
+            rows = [_bar(document, metric, figure) for metric in metrics for figure in metric.figures]
+            bars = plot(
+                overview_plot(rows, name=name), f"{title}: median, whiskers from the 1st to the 99th percentile."
+            )
+            drawn = [] if bars is None else [bars]
+        yield from drawn
+
+
+def _bar(document: SeriesDocument, metric: Metric, figure: ColumnFigure) -> Row:
+    quantity = replace(metric.row(figure), coordinates=metric.where)
+    return Row(campaign=document.columns[figure.column - 1].title, gateway="", quantity=quantity)
+
+
+def _over(document: SeriesDocument, metrics: Sequence[Metric], part: int, title: str) -> Plot | None:
+    """Return a plot over one part of the series, a line for each value of the others; None if it has no numbers."""
+    found = _axis(document, part)
+    if found is None:
+        return None
+    axis, name, places = found
+    rows = []
+    for metric in metrics:
+        for figure in metric.figures:
+            column = document.columns[figure.column - 1]
+            others = [
+                varied.titles[step]
+                for number, (varied, step) in enumerate(zip(document.varied, column.steps, strict=True))
+                if number != part
+            ]
+            where: dict[str, Coordinate] = {name: places[column.number]}
+            if others:
+                where["title"] = ", ".join(others)
+            quantity = replace(metric.row(figure), coordinates=metric.where)
+            rows.append(Row(campaign=document.name, gateway=document.name, quantity=quantity, coordinates=where))
+    ideal = list(_ideal(document, metrics)) if name == "cores" else []
+    drawn = plot_against(rows, axis, name=f"{title} against {axis.heading}", ideal=ideal)
+    dotted = "; dotted: X(1) times the number of cores" if ideal else ""
+    caption = f"{title} against {axis.heading}: median, bars from the 1st to the 99th percentile{dotted}."
+    return plot(drawn, caption)
+
+
+def _axis(document: SeriesDocument, part: int) -> tuple[Axis, str, dict[int, int]] | None:
+    """Return an axis for a part of the series, the name of its coordinate, and the place of each column."""
+    columns = document.columns
+    cores = {column.number: column.parameters.cores for column in columns}
+    counts = {column.number: _single(column.parameters.connections) for column in columns}
+    candidates: list[tuple[str, str, dict[int, int | None]]] = [
+        ("cores", "cores of the gateway", cores),
+        ("connections", "number of connections", counts),
+    ]
+    for key in document.varied[part].keys:
+        values = {column.number: _number(column.settings[key]) for column in columns}
+        candidates.append((key, key, values))
+    for name, heading, found in candidates:
+        known = {number: value for number, value in found.items() if value is not None}
+        if len(known) == len(columns) and _follows(document, part, known):
+            return axis_of(name, heading, sorted(set(known.values())), never_log=name == "cores"), name, known
+    return None
+
+
+def _follows(document: SeriesDocument, part: int, places: Mapping[int, int]) -> bool:
+    """Whether each value of a part has one place, and no other value the same."""
+    by_step: dict[int, set[int]] = {}
+    for column in document.columns:
+        by_step.setdefault(column.steps[part], set()).add(places[column.number])
+    single = [found for found in by_step.values() if len(found) == 1]
+    return len(single) == len(by_step) == len(set().union(*single)) > 1
+
+
+def _number(value: object) -> int | None:
+    """Return a value of the file as a number, if it is one: 4000000, "4M"."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    try:
+        return parse_rate(value)
+    except ValueError:
+        return None
+
+
+def _ideal(document: SeriesDocument, metrics: Sequence[Metric]) -> Iterator[dict[int, Number]]:
+    """Yield what rates would be if they grew like the cores, for each group of columns that differ in cores alone."""
+    columns = [
+        ColumnRows(number=one.number, steps=one.steps, cores=one.parameters.cores, quantities=())
+        for one in document.columns
+    ]
+    for metric in metrics:
+        if not metric.unit.endswith("/s"):
+            continue
+        for group in core_groups(columns):
+            base = metric.of(group[1].number)
+            single = None if base is None else comparable(metric.row(base))
+            if single:
+                yield {cores: cores * single for cores in sorted(group)}

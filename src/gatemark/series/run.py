@@ -1,0 +1,420 @@
+"""A series from its file to its report: every column is checked, then one campaign is measured after the other.
+
+Each column is a campaign of its own in a folder of its own, so resuming a series is resuming the column under way.
+After each run of a column the joined files are written again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gatemark.campaign.columns import Column, SeriesFile, load_series, of_each, series_of_text
+from gatemark.campaign.estimate import estimate
+from gatemark.campaign.events import ColumnEnded, ColumnStarted, Event, EventCallback, RunFinished
+from gatemark.campaign.plan import make_plan
+from gatemark.config.model import Campaign
+from gatemark.errors import (
+    ConfigError,
+    EngineError,
+    GatemarkError,
+    GatewayCollapsed,
+    ResultError,
+    TestBedError,
+)
+from gatemark.report.table import Plot
+from gatemark.results import this_machine
+from gatemark.results.document import ResultDocument
+from gatemark.results.provenance import machine_changes
+from gatemark.results.quantity import Quantity
+from gatemark.results.store import default_folder
+from gatemark.series.document import ENDED, Outcome, SeriesColumn, SeriesDocument, VariedKeys
+from gatemark.series.join import joined
+from gatemark.series.page import Waiting, render_series
+from gatemark.series.parameters import parameters_of
+from gatemark.series.report import OUTCOMES, plots
+from gatemark.series.store import SERIES_FILE, SeriesFolder, folder_name
+from gatemark.session import (
+    CampaignResult,
+    PlanCallback,
+    check_owner,
+    measure,
+    open_result,
+    own_equipment,
+    resume_campaign,
+)
+from gatemark.stored import provenance_of
+from gatemark.tester import Equipment, prepare, stop_signals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesResult:
+    """What a series found, and the folder that holds all of it."""
+
+    folder: Path
+    document: SeriesDocument
+
+    @property
+    def report_file(self) -> Path:
+        """The report as one self-contained page."""
+        return self.folder / "report.html"
+
+    @property
+    def columns(self) -> tuple[CampaignResult, ...]:
+        """The campaigns that have a result, in the order of the columns."""
+        folders = (self.folder / column.folder for column in self.document.columns)
+        return tuple(open_result(folder) for folder in folders if (folder / "result.json").is_file())
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a column failed, or no figure says anything about the gateway."""
+        if any(column.outcome == "failed" for column in self.document.columns):
+            return True
+        return not any(metric.row(figure).is_measured for metric in self.document.metrics for figure in metric.figures)
+
+
+def measure_series(
+    file: str | Path,
+    *,
+    output: str | Path | None = None,
+    on_event: EventCallback | None = None,
+    on_plan: PlanCallback | None = None,
+    equipment: Equipment | None = None,
+) -> SeriesResult:
+    """Measure every column of a campaign file with `[[vary]]` into a new folder (default: below results/).
+
+    All columns are checked before the first trial. A column that cannot be measured has its reason in the result, and
+    the series goes on; so it does after a gateway collapsed, without the columns that ask it for more. Raises
+    GatemarkError if nothing can go on; whatever was measured stays in the folder.
+    """
+    series, used = load_series(Path(file)), equipment or own_equipment()
+    complete = _checked(series, used)
+    path = Path(output) if output is not None else default_folder(series.name)
+    with stop_signals(resume_hint=str(path)):
+        folder = SeriesFolder.create(path)
+        with folder.files.locked():
+            under_way = _SeriesUnderWay(folder, series, complete, used, (on_event, on_plan))
+            under_way.write()
+            folder.files.write_text(SERIES_FILE, series.text)  # makes it the folder of a series, which can be resumed
+            return under_way.go_on()
+
+
+def resume_series(
+    folder: str | Path,
+    *,
+    trust_commands: bool = False,
+    on_event: EventCallback | None = None,
+    on_plan: PlanCallback | None = None,
+    equipment: Equipment | None = None,
+) -> SeriesResult:
+    """Go on with an interrupted series; at most one trial of the column under way is made again.
+
+    Columns that failed are tried again; those at which the gateway collapsed are results. Refused with a ResultError if
+    file, machine or engine are not what they were, or if another user made the folder and `trust_commands` is not set.
+    """
+    opened, used = SeriesFolder.open(Path(folder)), equipment or own_equipment()
+    with stop_signals(resume_hint=str(folder)), opened.files.locked():
+        before = opened.read()
+        text = opened.files.read_text(SERIES_FILE)
+        if _digest(text) != before.file_sha256:
+            raise _changed(opened, f"{SERIES_FILE} is not what it was when the folder was made")
+        series = series_of_text(text, Path(before.file))
+        runs_commands = any(column.campaign.bed.commands_run is not None for column in series.columns)
+        if runs_commands and not trust_commands:
+            check_owner(opened.files)
+        if not all(column.outcome in ENDED for column in joined(before, opened.results(before), {}).columns):
+            _same_machine(opened, before, used)
+        complete = _checked(series, used)
+        under_way = _SeriesUnderWay(opened, series, complete, used, (on_event, on_plan), trust_commands=trust_commands)
+        under_way.take(before)
+        return under_way.go_on()
+
+
+def open_series(folder: str | Path) -> SeriesResult:
+    """Read the result of a series from its folder."""
+    opened = SeriesFolder.open(Path(folder))
+    document = opened.read()
+    return SeriesResult(folder=opened.path, document=joined(document, opened.results(document), {}))
+
+
+def rebuild_series(folder: str | Path) -> SeriesResult:
+    """Join the columns of a folder again: table, series.json, series.csv and report."""
+    opened = SeriesFolder.open(Path(folder))
+    before = opened.read()
+    results = opened.results(before)
+    document = joined(before, results, {})
+    waiting = [_waiting(column) for column in document.columns if column.outcome not in ENDED]
+    text = opened.files.read_text(SERIES_FILE)
+    page = render_series(document, results, tuple(plots(document)), waiting=waiting, text=text)
+    opened.write(document, results, {}, page)
+    return SeriesResult(folder=opened.path, document=document)
+
+
+def _checked(series: SeriesFile, equipment: Equipment) -> tuple[Campaign, ...]:
+    """Return the campaigns of all columns with what their recipes know. Raises ConfigError with all problems."""
+
+    def check(column: Column) -> Campaign:
+        complete = prepare(column.campaign, equipment)[1]
+        make_plan(complete)
+        return complete
+
+    return of_each(series, check)
+
+
+class _SeriesUnderWay:
+    """A series that is measured: how each column ended so far, and the files that tell it."""
+
+    def __init__(
+        self,
+        folder: SeriesFolder,
+        series: SeriesFile,
+        complete: Sequence[Campaign],
+        equipment: Equipment,
+        watchers: tuple[EventCallback | None, PlanCallback | None],
+        *,
+        trust_commands: bool = False,
+    ) -> None:
+        self._folder, self._series, self._equipment = folder, series, equipment
+        self._on_event, self._on_plan = watchers
+        self._trust_commands = trust_commands
+        self._work_s = {
+            column.number: _expected_s(campaign) for column, campaign in zip(series.columns, complete, strict=True)
+        }
+        self._document = _new_document(series, complete)
+        self._more: dict[int, list[Quantity]] = {}
+        self._plots: tuple[Plot, ...] = ()
+        self._began: tuple[int, str] | None = None
+        """Number of the column under way, and since when."""
+
+    def take(self, before: SeriesDocument) -> None:
+        """Take over how columns ended in an earlier session."""
+        for column in before.columns:
+            self._end(column.number, column.outcome, column.reason)
+        self._join()
+
+    def go_on(self) -> SeriesResult:
+        """Measure the columns that have not ended."""
+        try:
+            for column in self._series.columns:
+                if self._column(column.number).outcome not in ENDED:
+                    self._take_turn(column)
+        except BaseException:
+            self._began = None
+            self._more.clear()
+            with contextlib.suppress(GatemarkError):
+                self.write()
+            raise
+        self._began = None
+        self.write()
+        return SeriesResult(folder=self._folder.path, document=self._document)
+
+    def write(self, *, with_plots: bool = True) -> None:
+        """Write everything that is joined, as it is now."""
+        results = self._join()
+        if with_plots:
+            self._plots = tuple(plots(self._document))
+        waiting = [self._expected(column) for column in self._document.columns if column.outcome not in ENDED]
+        page = render_series(self._document, results, self._plots, waiting=waiting, text=self._series.text)
+        self._folder.write(self._document, results, self._more, page)
+
+    def _join(self) -> dict[int, ResultDocument]:
+        """Join what the columns found so far; return it."""
+        results = self._folder.results(self._document)
+        self._document = joined(self._document, results, self._more)
+        return results
+
+    def _column(self, number: int) -> SeriesColumn:
+        return self._document.columns[number - 1]
+
+    def _end(self, number: int, outcome: Outcome, reason: str | None) -> None:
+        changed = self._column(number).model_copy(update={"outcome": outcome, "reason": reason})
+        columns = (changed if column.number == number else column for column in self._document.columns)
+        self._document = self._document.model_copy(update={"columns": tuple(columns)})
+
+    def _take_turn(self, column: Column) -> None:
+        """Measure one column, or say why not."""
+        self._began = (column.number, this_machine.now_iso())
+        collapsed = self._collapsed_below(column.number)
+        if collapsed is not None:
+            reason = (
+                f"it asks for more than column {collapsed.number}, {collapsed.title}, at which the gateway collapsed"
+            )
+            self._end(column.number, "skipped", reason)
+        else:
+            later_s = sum(self._left_s(one.number) for one in self._series.columns if one.number > column.number)
+            count = len(self._series.columns)
+            self._tell(ColumnStarted(number=column.number, columns=count, title=column.title, later_s=later_s))
+            self.write(with_plots=False)
+            self._end(column.number, *self._measured(column))
+        self._more.pop(column.number, None)
+        self._began = (column.number + 1, this_machine.now_iso())
+        self.write()
+        ended = self._column(column.number)
+        words = OUTCOMES[ended.outcome] + ("" if ended.reason is None else f": {ended.reason}")
+        self._tell(
+            ColumnEnded(number=column.number, columns=len(self._series.columns), title=column.title, words=words)
+        )
+
+    def _measured(self, column: Column) -> tuple[Outcome, str | None]:
+        """Measure a column, or go on with it; return how it ended."""
+        target = self._folder.column(self._column(column.number).folder)
+
+        def watch(event: Event) -> None:
+            self._tell(event)
+            if isinstance(event, RunFinished):
+                self._more.setdefault(column.number, []).extend(event.result.quantities())
+                self.write(with_plots=False)
+
+        try:
+            if target.has("campaign.toml"):
+                if target.read_text("campaign.toml") != column.source.text:
+                    raise _changed(self._folder, f"campaign.toml in {target.path.name} is not that of its column")
+                resume_campaign(
+                    target.path,
+                    trust_commands=self._trust_commands,
+                    on_event=watch,
+                    on_plan=self._on_plan,
+                    equipment=self._equipment,
+                )
+            else:
+                measure(
+                    column.source, output=target.path, on_event=watch, on_plan=self._on_plan, equipment=self._equipment
+                )
+        except GatewayCollapsed as error:
+            return "collapsed", _words(error)
+        except (ConfigError, TestBedError, EngineError) as error:
+            return "failed", _words(error)
+        return "measured", None
+
+    def _tell(self, event: Event) -> None:
+        if self._on_event is not None:
+            self._on_event(event)
+
+    def _collapsed_below(self, number: int) -> SeriesColumn | None:
+        """Return a column at which the gateway collapsed, and of which this one asks for more in the same way."""
+        column = self._column(number)
+        collapsed = (one for one in self._document.columns if one.outcome == "collapsed")
+        return next((one for one in collapsed if asks_for_more(column, one)), None)
+
+    def _expected(self, column: SeriesColumn) -> Waiting:
+        """Return when a column that is missing is expected to be measured."""
+        if self._began is None:
+            return _waiting(column)
+        under_way, since = self._began
+        if column.number < under_way:  # it failed, and is tried again only when the series is resumed
+            return _waiting(column)
+        ahead = [
+            self._left_s(one.number)
+            for one in self._document.columns
+            if one.outcome not in ENDED and under_way <= one.number <= column.number
+        ]
+        return Waiting(
+            column=column,
+            is_under_way=column.number == under_way,
+            expected_at=this_machine.iso_after(since, sum(ahead)),
+        )
+
+    def _left_s(self, number: int) -> float:
+        """Return the seconds that a column is expected to take, by the pace of those that were measured."""
+        if self._column(number).outcome in ENDED:
+            return 0.0
+        spent = {one.number: self._spent_s(one) for one in self._document.columns if one.outcome == "measured"}
+        planned_s = sum(self._work_s[number] for number in spent)
+        pace = sum(spent.values()) / planned_s if planned_s else 1.0
+        return pace * self._work_s[number]
+
+    def _spent_s(self, column: SeriesColumn) -> float:
+        """Return the seconds that a column took in all its sessions."""
+        provenance = provenance_of(self._folder.column(column.folder))
+        sessions = () if provenance is None else provenance.sessions
+        return sum(
+            this_machine.seconds_between(one.started_at, one.finished_at)
+            for one in sessions
+            if one.finished_at is not None
+        )
+
+
+def asks_for_more(column: SeriesColumn, than: SeriesColumn) -> bool:
+    """Whether a column asks the gateway for more connections, or a larger table, and differs only in one part."""
+    later = [mine > other for mine, other in zip(column.steps, than.steps, strict=True) if mine != other]
+    if later != [True]:
+        return False
+    connections, others = (max(one.parameters.connections, default=0) for one in (column, than))
+    if connections != others:
+        return connections > others
+    return (column.parameters.table_size or 0) > (than.parameters.table_size or 0)
+
+
+def _new_document(series: SeriesFile, complete: Sequence[Campaign]) -> SeriesDocument:
+    """Return a series of which nothing is measured yet."""
+    columns = tuple(
+        SeriesColumn(
+            number=column.number,
+            title=column.title,
+            folder=folder_name(column.number, len(series.columns), column.title),
+            steps=column.steps,
+            settings=dict(column.settings),
+            parameters=parameters_of(campaign),
+            outcome="missing",
+            reason=None,
+            trials=0,
+            invalid_trials=0,
+        )
+        for column, campaign in zip(series.columns, complete, strict=True)
+    )
+    return SeriesDocument(
+        schema_=1,
+        name=series.name,
+        gatemark=this_machine.gatemark_version(),
+        status="incomplete",
+        file=str(series.file.resolve()),
+        file_sha256=_digest(series.text),
+        varied=tuple(VariedKeys(keys=tuple(vary.values), titles=vary.titles) for vary in series.vary),
+        columns=columns,
+        metrics=(),
+    )
+
+
+def _waiting(column: SeriesColumn) -> Waiting:
+    return Waiting(column=column, is_under_way=False, expected_at=None)
+
+
+def _expected_s(campaign: Campaign) -> float:
+    """Return the seconds that a campaign is expected to take before anything was measured."""
+    needed = estimate(campaign)
+    return (needed.seconds_min + needed.seconds_max) / 2
+
+
+def _same_machine(folder: SeriesFolder, document: SeriesDocument, equipment: Equipment) -> None:
+    """Raise ResultError if machine or engine are not those of the first column: columns are compared."""
+    made = (provenance_of(folder.column(column.folder)) for column in document.columns)
+    first = next((provenance.sessions[0] for provenance in made if provenance is not None), None)
+    if first is None:
+        return
+    differing = machine_changes(first.machine, this_machine.machine_facts())
+    now = equipment.engine_sha256()
+    if first.engine.program_sha256 != now:
+        differing.append(f"engine.program_sha256 was {first.engine.program_sha256}, is {now}")
+    if differing:
+        raise ResultError(
+            what=f"machine or engine are not those of the first column: {'; '.join(differing)}",
+            where=str(folder.path),
+            fix="bring the earlier ones back, or measure with these into a new folder",
+        )
+
+
+def _words(error: GatemarkError) -> str:
+    return "; ".join(f"{problem.where}: {problem.what}" for problem in error.problems)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _changed(folder: SeriesFolder, what: str) -> ResultError:
+    return ResultError(
+        what=what, where=str(folder.path), fix="undo the change, or measure the new series into a new folder"
+    )

@@ -1,0 +1,112 @@
+"""The folder of a series.
+
+::
+
+    DIR/series.toml       the campaign file as it was given
+    DIR/series.json       columns and metrics; how each column ended
+    DIR/series.csv        the tidy table of all columns
+    DIR/report.html       the report of the series
+    DIR/01-TITLE/         the result folder of column 1, like that of any campaign
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from gatemark.errors import ResultError
+from gatemark.results.document import ResultDocument
+from gatemark.results.quantity import Quantity, to_csv
+from gatemark.results.store import ResultFolder, file_name
+from gatemark.series.document import SERIES_SCHEMA, SeriesDocument
+from gatemark.series.join import csv_rows
+from gatemark.stored import read_document
+
+SERIES_FILE = "series.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesFolder:
+    """The folder of a series; a file is written completely or left unchanged."""
+
+    files: ResultFolder
+
+    @classmethod
+    def create(cls, path: Path) -> SeriesFolder:
+        """Make a new folder; one that already holds a campaign or a series is refused."""
+        if is_series(path):
+            raise ResultError(
+                what="the folder already holds a series",
+                where=str(path),
+                fix=f"name another folder with --output, or continue this one with: gatemark run --resume {path}",
+            )
+        return cls(files=ResultFolder.create(path))
+
+    @classmethod
+    def open(cls, path: Path) -> SeriesFolder:
+        """Open the folder of a series that was started before."""
+        if not is_series(path):
+            raise ResultError(
+                what=f"this is no folder of a series: it holds no {SERIES_FILE}",
+                where=str(path),
+                fix="name the folder that `gatemark run` printed",
+            )
+        return cls(files=ResultFolder(path=path))
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.files.path
+
+    def read(self) -> SeriesDocument:
+        """Return the checked series.json."""
+        data = self.files.read_json("series.json")
+        if data.get("schema") != SERIES_SCHEMA:
+            raise ResultError(
+                what=f"series.json has format {data.get('schema')!r}, this version reads format {SERIES_SCHEMA}",
+                where=str(self.path),
+                fix="use the version of gatemark that wrote it",
+            )
+        try:
+            return SeriesDocument.model_validate(data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ResultError(
+                what=f"series.json is damaged at {'.'.join(map(str, first['loc']))}: {first['msg']}",
+                where=str(self.path),
+                fix="restore the file, or measure again",
+            ) from error
+
+    def column(self, name: str) -> ResultFolder:
+        """Return the result folder of a column; it need not exist."""
+        return ResultFolder(path=self.path / name)
+
+    def results(self, document: SeriesDocument) -> dict[int, ResultDocument]:
+        """Return what the columns found so far, by the number of the column."""
+        folders = {column.number: self.column(column.folder) for column in document.columns}
+        return {number: read_document(folder) for number, folder in folders.items() if folder.has("result.json")}
+
+    def write(
+        self,
+        document: SeriesDocument,
+        results: Mapping[int, ResultDocument],
+        more: Mapping[int, Sequence[Quantity]],
+        page: str,
+    ) -> None:
+        """Write series.csv, the report and series.json; `more` has figures of columns that are under way."""
+        self.files.write_text("series.csv", to_csv(csv_rows(document, results, more)))
+        self.files.write_text("report.html", page)
+        self.files.write_text("series.json", document.to_text())
+
+
+def is_series(path: Path) -> bool:
+    """Whether a folder is that of a series."""
+    return (path / SERIES_FILE).is_file()
+
+
+def folder_name(number: int, columns: int, title: str) -> str:
+    """Return the name of a column's folder: 02-cores_4."""
+    return f"{number:0{max(2, len(str(columns)))}}-{file_name(title)[:60]}"

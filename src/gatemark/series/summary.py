@@ -1,0 +1,24 @@
+"""What `gatemark run` prints at the end of a series. Pure except for the printing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rich.console import Console
+from rich.text import Text
+
+from gatemark.report.terminal import section_text, stdout_console
+from gatemark.series.document import ENDED, SeriesDocument
+from gatemark.series.report import section
+
+
+def print_series(document: SeriesDocument, *, report: str, console: Console | None = None) -> None:
+    """Print the table of a series, why columns are missing in it, and where the report is."""
+    out = console or stdout_console()
+    whole = section(document, columns_max=len(document.columns))
+    for printed in section_text(replace(whole, lead=()), name="", width=out.width):
+        out.print(printed)
+    missing = sum(column.outcome not in ENDED for column in document.columns)
+    if missing:
+        out.print(Text(f"incomplete: {missing} of {len(document.columns)} columns are missing"))
+    out.print(Text(f"report: {report}"), soft_wrap=True)

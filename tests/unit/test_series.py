@@ -1,0 +1,503 @@
+"""A series from its file to its table on simulated gateways: derived rows, resuming, collapses, failures, the page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from gatemark.campaign.events import ColumnStarted, Event, EventCallback, RunFinished, TrialFinished
+from gatemark.campaign.progress import ProgressState
+from gatemark.cli.common import one_campaign
+from gatemark.cli.main import main
+from gatemark.config.model import Campaign
+from gatemark.engine.simulated import SimulatedDevice
+from gatemark.errors import ConfigError, Interrupted, ResultError
+from gatemark.report.terminal import section_text
+from gatemark.series.document import Metric, SeriesDocument
+from gatemark.series.report import section
+from gatemark.series.run import SeriesResult, measure_series, open_series, rebuild_series, resume_series
+from gatemark.simulated import SimulatedTestBed, simulated_equipment
+from gatemark.tester import Equipment
+
+NAT = """
+name = "scaling"
+seed = 7
+repetitions = {repetitions}
+[testbed]
+kind = "netns"
+recipe = "nft-nat44"
+[traffic]
+frame_sizes = {{family = "ipv4", octets = [64]}}
+[trial]
+duration = "1s"
+settle = "0s"
+learn = "0s"
+drain = "0s"
+rest = "0s"
+[gateway.table]
+udp_timeout = "10000s"
+[connections]
+count = 1000
+rate = "50%"
+[connection_establishment_rate]
+maximum = "4M"
+resolution = "{resolution}"
+[throughput]
+maximum = "16M"
+resolution = "{resolution}"
+"""
+CORES = """
+[[vary]]
+"testbed.gateway_cores" = [[0], [0, 1], [0, 1, 2, 3]]
+titles = ["one", "two", "four"]
+"""
+SIZES = """
+[[vary]]
+"connections.count" = ["10k", "100k", "1M"]
+"gateway.table.size" = ["16k", "160k", "1600k"]
+"""
+
+
+def write(tmp_path: Path, *vary: str, repetitions: int = 1, resolution: str = "1k") -> Path:
+    file = tmp_path / "scaling.toml"
+    file.write_text(NAT.format(repetitions=repetitions, resolution=resolution) + "".join(vary))
+    return file
+
+
+def forwarded(cores: int) -> int:
+    """Frames per second of the simulated gateway: a little less than linear."""
+    return int(300_000 * cores**0.9)
+
+
+def established(cores: int, connections: int) -> int:
+    """Connections per second: fewer for a larger table."""
+    return int(200_000 * cores**0.8 * (10_000 / connections) ** 0.1)
+
+
+def gateway(campaign: Campaign) -> SimulatedDevice:
+    cores = campaign.core_count or 1
+    return SimulatedDevice(
+        capacity_forward=forwarded(cores),
+        establishment_rate=established(cores, campaign.connections_model.count[0]),
+        table_size=campaign.gateway.table.size,
+        noise=0.01,
+    )
+
+
+def equipment(device: Callable[[Campaign], SimulatedDevice] = gateway) -> Equipment:
+    return replace(simulated_equipment(device), available_bytes=lambda: 1 << 40)
+
+
+def stop_after(trials: int) -> EventCallback:
+    """A watcher that presses Ctrl-C after so many trials."""
+    seen = 0
+
+    def watch(event: Event) -> None:
+        nonlocal seen
+        seen += isinstance(event, TrialFinished) and not event.replayed
+        if seen >= trials:
+            raise KeyboardInterrupt
+
+    return watch
+
+
+def metric(document: SeriesDocument, quantity: str) -> Metric:
+    (found,) = (one for one in document.metrics if one.quantity == quantity)
+    return found
+
+
+def medians(found: Metric) -> list[Fraction]:
+    return [Fraction(str(figure.median)) for figure in found.figures]
+
+
+def outcomes(result: SeriesResult) -> list[str]:
+    return [column.outcome for column in result.document.columns]
+
+
+def terminal(document: SeriesDocument) -> str:
+    from rich.console import Console
+
+    out = Console(file=io.StringIO(), width=400)
+    for printed in section_text(section(document, columns_max=100), name="", width=400):
+        out.print(printed)
+    assert isinstance(out.file, io.StringIO)
+    return out.file.getvalue()
+
+
+def row_of(text: str, label: str) -> list[str]:
+    """Return the cells of the first row with this label."""
+    line = next(line for line in text.splitlines() if line.strip().startswith(label))
+    return line.strip().removeprefix(label).split()
+
+
+def test_five_columns_of_cores_have_the_derived_rows_of_what_is_true(tmp_path: Path) -> None:
+    counts = [1, 2, 4, 8, 16]
+    cores = f'[[vary]]\n"testbed.gateway_cores" = {[list(range(count)) for count in counts]}\n'
+    file = write(tmp_path, cores.replace("[[vary]]", '[[vary]]\ntitles = ["1", "2", "4", "8", "16"]'), repetitions=3)
+    result = measure_series(file, output=tmp_path / "out", equipment=equipment())
+    assert result.document.status == "complete"
+    assert [column.parameters.cores for column in result.document.columns] == counts
+    for name, truth in (
+        ("throughput", [forwarded(count) for count in counts]),
+        ("connection establishment rate", [established(count, 1000) for count in counts]),
+    ):
+        found = metric(result.document, name)
+        rates = medians(found)
+        for rate, true in zip(rates, truth, strict=True):
+            assert abs(rate - true) <= true / 50 + 1000
+        assert [figure.repetitions for figure in found.figures] == [3] * 5
+        for figure, rate, before, count in zip(found.figures, rates, [None, *rates], counts, strict=False):
+            assert figure.scale_up == float(rate / (count * rates[0]))
+            assert figure.ratio_to_previous == (None if before is None else float(rate / before))
+            assert figure.p1 is not None and figure.p99 is not None and figure.p1 <= rate <= figure.p99
+    first = metric(result.document, "throughput").figures[0]
+    assert first.sum_of_directions is not None and first.median is not None and first.resolution is not None
+    assert first.sum_of_directions.median == 2 * first.median
+    assert first.sum_of_directions.resolution == 2 * first.resolution
+    text = terminal(result.document)
+    assert row_of(text, "Cores") == ["1", "2", "4", "8", "16"]
+    assert row_of(text, "Relative scale-up")[0] == "1.0000"
+    page = result.report_file.read_text()
+    assert page.count("ideal scale-up") >= 2
+    assert "X(1) times the number of cores" in page
+
+
+def test_six_columns_of_connections_have_ports_table_and_hash_beside_them(tmp_path: Path) -> None:
+    vary = """
+[[vary]]
+titles = ["1.56M", "6.25M", "25M", "100M", "400M", "800M"]
+"connections.count" = [1562500, 6250000, "25M", "100M", "400M", "800M"]
+"connections.source_ports" = ["1-2500", "1-5000", "1-10000", "1-20000", "1-40000", "1-40000"]
+"connections.destination_ports" = ["1-625", "1-1250", "1-2500", "1-5000", "1-10000", "1-20000"]
+"gateway.table.size" = [2097152, 8388608, 33554432, 134217728, 536870912, 1073741824]
+"gateway.table.hash_size" = [2097152, 8388608, 33554432, 134217728, 268435456, 268435456]
+"gateway.table.udp_timeout" = ["300s", "300s", "2000s", "5000s", "20000s", "40000s"]
+repetitions = [2, 2, 2, 2, 2, 1]
+[connection_tear_down_rate]
+"""
+    text = NAT.format(repetitions=1, resolution="5k").replace("count = 1000\n", "")
+    text = text.replace('[gateway.table]\nudp_timeout = "10000s"\n', "").replace(
+        'maximum = "4M"', 'maximum = "4M"\nminimum = "60k"'
+    )
+    file = tmp_path / "sizes.toml"
+    file.write_text(text + vary)
+    result = measure_series(file, output=tmp_path / "out", equipment=equipment())
+    assert outcomes(result) == ["measured"] * 6
+    rates = medians(found := metric(result.document, "connection establishment rate"))
+    counts = [column.parameters.connections[0] for column in result.document.columns]
+    for rate, count in zip(rates, counts, strict=True):
+        assert abs(rate - established(1, count)) <= established(1, count) / 50 + 5000
+    assert [figure.ratio_to_previous for figure in found.figures] == [
+        None, *(float(after / before) for before, after in pairwise(rates)),
+    ]  # fmt: skip
+    assert all(figure.scale_up is None for figure in found.figures)
+    assert [figure.repetitions for figure in found.figures] == [2, 2, 2, 2, 2, 1]
+    shown = terminal(result.document)
+    assert row_of(shown, "Source ports from 1") == ["2,500", "5,000", "10,000", "20,000", "40,000", "40,000"]
+    assert row_of(shown, "Destination ports from 1") == ["625", "1,250", "2,500", "5,000", "10,000", "20,000"]
+    assert row_of(shown, "Connections per hash size")[4:] == ["1.4901", "2.9802"]
+    assert row_of(shown, "Table size per connection")[0] == "1.3422"
+    assert row_of(shown, "Hash size")[3:5] == ["134,217,728", "268,435,456"]
+    assert row_of(shown, "repetitions") == ["2", "2", "2", "2", "2", "1"]
+    assert "Connection tear-down rate, connections/s" in shown
+    assert "Time to delete all connections" in shown
+
+
+def test_crossed_parts_compare_what_differs_in_one_thing(tmp_path: Path) -> None:
+    result = measure_series(write(tmp_path, CORES, SIZES), output=tmp_path / "out", equipment=equipment())
+    found = metric(result.document, "connection establishment rate")
+    rates = medians(found)
+    for at, figure in enumerate(found.figures):
+        line, place = divmod(at, 3)
+        assert figure.ratio_to_previous == (float(rates[at] / rates[at - 1]) if place else None)
+        assert figure.scale_up == float(rates[at] / ((1, 2, 4)[line] * rates[place]))
+    page = result.report_file.read_text()
+    for caption in ("against cores of the gateway", "against number of connections"):
+        assert f"Connection establishment rate {caption}" in page
+    rows = list(csv.DictReader((result.folder / "series.csv").read_text().splitlines()))
+    assert [row["column"] for row in rows] == [str(number) for number in range(1, 10) for _ in range(2)]
+    assert rows[8] | {
+        "title": "two, count 100k", "cores": "2", "connections.count": "100k", "testbed.gateway_cores": "0,1",
+        "gateway.table.size": "160k", "connections": "100000", "outcome": "measured",
+    } == rows[8]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int]:
+    """A file, the series.json of it without a stop, and its number of trials."""
+    folder = tmp_path_factory.mktemp("whole")
+    file = write(folder, CORES, repetitions=2)
+    made: list[Event] = []
+    result = measure_series(file, output=folder / "out", equipment=equipment(), on_event=made.append)
+    return file, result.document.to_text(), sum(isinstance(event, TrialFinished) for event in made)
+
+
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(2, 5), Fraction(2, 3), Fraction(99, 100)])
+def test_a_stopped_series_resumes_to_the_same_result(
+    whole: tuple[Path, str, int], tmp_path: Path, share: Fraction
+) -> None:
+    file, expected, trials = whole
+    beds: list[SimulatedTestBed] = []
+    used = replace(simulated_equipment(gateway, beds=beds), available_bytes=lambda: 1 << 40)
+    with pytest.raises(Interrupted) as caught:
+        measure_series(file, output=tmp_path / "cut", equipment=used, on_event=stop_after(max(1, int(share * trials))))
+    assert f"gatemark run --resume {tmp_path / 'cut'}\n" in f"{caught.value}\n"
+    assert open_series(tmp_path / "cut").document.status == "incomplete"
+    assert "Still to be measured" in (tmp_path / "cut" / "report.html").read_text()
+    made: list[Event] = []
+    resumed = resume_series(tmp_path / "cut", equipment=equipment(), on_event=made.append)
+    assert resumed.document.to_text() == expected
+    new = sum(isinstance(event, TrialFinished) and not event.replayed for event in made)
+    assert new == trials - max(1, int(share * trials))
+    assert open_series(tmp_path / "cut").document == resumed.document
+    again: list[Event] = []
+    assert resume_series(tmp_path / "cut", equipment=equipment(), on_event=again.append).document.to_text() == expected
+    assert again == []
+
+
+def test_a_killed_series_goes_on_from_what_is_on_disk(whole: tuple[Path, str, int], tmp_path: Path) -> None:
+    """As after kill -9: no file was written at the end, and the journal ends in the middle of a line."""
+    file, expected, trials = whole
+    with pytest.raises(Interrupted):
+        measure_series(file, output=tmp_path / "cut", equipment=equipment(), on_event=stop_after(trials // 2))
+    folder = tmp_path / "cut"
+    under_way = sorted(path.parent for path in folder.glob("*/trials.jsonl"))[-1]
+    (under_way / "result.json").unlink()
+    journal = under_way / "trials.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-10])
+    made: list[Event] = []
+    assert resume_series(folder, equipment=equipment(), on_event=made.append).document.to_text() == expected
+    assert sum(isinstance(event, TrialFinished) and not event.replayed for event in made) == trials - trials // 2 + 1
+
+
+def test_what_is_wrong_with_any_column_is_told_before_anything_is_made(tmp_path: Path) -> None:
+    file = write(tmp_path, SIZES.replace('"160k"', '"90k"'))
+    with pytest.raises(ConfigError, match=r"column 2 \(count 100k\): gateway.table.size: is 90000"):
+        measure_series(file, output=tmp_path / "out", equipment=equipment())
+    assert not (tmp_path / "out").exists()
+
+
+def collapsing(campaign: Campaign) -> SimulatedDevice:
+    """It dies of more than 50,000 connections for each core."""
+    return replace(gateway(campaign), collapses_beyond=50_000 * (campaign.core_count or 1))
+
+
+def test_a_collapse_is_a_result_and_larger_columns_are_skipped(tmp_path: Path) -> None:
+    file = write(tmp_path, CORES.replace(", [0, 1, 2, 3]", "").replace(', "four"', ""), SIZES)
+    result = measure_series(file, output=tmp_path / "out", equipment=equipment(collapsing))
+    assert outcomes(result) == ["measured", "collapsed", "skipped", "measured", "measured", "collapsed"]
+    assert result.document.status == "complete"
+    assert not result.has_failed
+    assert result.document.columns[1].reason == "simulated gateway: the gateway does not answer"
+    assert result.document.columns[2].reason == (
+        "it asks for more than column 2, one, count 100k, at which the gateway collapsed"
+    )
+    text = terminal(result.document)
+    assert "Column 2, one, count 100k: gateway collapsed: simulated gateway: the gateway does not answer" in text
+    assert "skipped" in text
+    rows = list(csv.DictReader((result.folder / "series.csv").read_text().splitlines()))
+    (skipped,) = (row for row in rows if row["column"] == "3")
+    assert (skipped["outcome"], skipped["quantity"], skipped["median"]) == ("skipped", "", "")
+    assert "at which the gateway collapsed" in skipped["refused"]
+    made: list[Event] = []
+    again = resume_series(result.folder, equipment=equipment(collapsing), on_event=made.append)
+    assert again.document.to_text() == result.document.to_text()
+    assert made == []
+    found = metric(result.document, "connection establishment rate")
+    assert [figure.column for figure in found.figures] == [1, 4, 5]
+    assert found.of(5) is not None and found.of(5).scale_up is None  # its one core collapsed
+
+
+def test_a_column_that_failed_has_its_reason_and_is_tried_again(tmp_path: Path) -> None:
+    def broken(campaign: Campaign) -> SimulatedDevice:
+        return replace(gateway(campaign), dies_at_trial=5 if campaign.core_count == 2 else None)
+
+    result = measure_series(write(tmp_path, CORES), output=tmp_path / "out", equipment=equipment(broken))
+    assert outcomes(result) == ["measured", "failed", "measured"]
+    assert result.has_failed
+    assert result.document.status == "incomplete"
+    assert result.document.columns[1].reason
+    page = result.report_file.read_text()
+    assert "<strong>Incomplete:</strong> 1 of 3 columns" in page
+    found = metric(result.document, "throughput")
+    assert found.of(2) is None
+    after = found.of(3)
+    assert after is not None and after.ratio_to_previous is None and after.scale_up is not None
+    assert "failed" in row_of(terminal(result.document), "Outcome")
+    mended = resume_series(result.folder, equipment=equipment())
+    assert outcomes(mended) == ["measured"] * 3
+    assert not mended.has_failed
+
+
+def test_the_page_of_a_running_series_says_what_is_missing_and_when(tmp_path: Path) -> None:
+    pages: list[str] = []
+    started: list[ColumnStarted] = []
+
+    def watch(event: Event) -> None:
+        if isinstance(event, ColumnStarted):
+            started.append(event)
+        if isinstance(event, TrialFinished) and len(started) == 2:
+            pages.append((tmp_path / "out" / "report.html").read_text())
+
+    measure_series(write(tmp_path, CORES), output=tmp_path / "out", equipment=equipment(), on_event=watch)
+    assert "Column 3, four: not measured yet, expected by 20" in pages[0]
+    first, last = pages[0], pages[-1]
+    assert "2 of 3 columns are missing" in first
+    assert "Column 2, two: under way, expected by 20" in last
+    establishment = last.index("Connection establishment rate, connections/s")
+    assert last.index("Throughput, frames/s") > establishment
+    assert last[establishment:].count("not measured yet") < first[establishment:].count("not measured yet")
+    assert [(event.number, event.columns, event.title) for event in started] == [
+        (1, 3, "one"), (2, 3, "two"), (3, 3, "four"),
+    ]  # fmt: skip
+    assert started[0].later_s > 0
+    assert started[2].later_s == 0
+
+
+def test_progress_shows_the_column_and_the_time_of_those_after_it(tmp_path: Path) -> None:
+    times = iter(range(0, 10**6, 10))
+    state = ProgressState(now=lambda: float(next(times)))
+    lines: list[str] = []
+    left: list[float | None] = []
+
+    def watch(event: Event) -> None:
+        state.update(event)
+        lines.extend(state.lines)
+        state.lines.clear()
+        if isinstance(event, RunFinished):
+            left.append(state.left_s)
+            assert state.position().startswith("column ")
+
+    def on_plan(plan: object) -> None:
+        state.runs_planned = 2
+
+    measure_series(
+        write(tmp_path, CORES), output=tmp_path / "out", equipment=equipment(), on_event=watch, on_plan=on_plan
+    )
+    told = [line for line in lines if line.startswith("column")]
+    assert told == [
+        "column 1 of 3: one", "column 1 of 3, one: measured", "column 2 of 3: two", "column 2 of 3, two: measured",
+        "column 3 of 3: four", "column 3 of 3, four: measured",
+    ]  # fmt: skip
+    assert left[-1] == 0
+
+
+class TestRefusals:
+    @pytest.fixture
+    def cut(self, tmp_path: Path) -> Path:
+        file = write(tmp_path, CORES)
+        with pytest.raises(Interrupted):
+            measure_series(file, output=tmp_path / "cut", equipment=equipment(), on_event=stop_after(40))
+        assert (tmp_path / "cut" / "02-two").exists()
+        return tmp_path / "cut"
+
+    def refused(self, folder: Path, used: Equipment | None = None) -> str:
+        with pytest.raises(ResultError) as caught:
+            resume_series(folder, equipment=used or equipment())
+        return str(caught.value)
+
+    def test_a_changed_file(self, cut: Path) -> None:
+        text = (cut / "series.toml").read_text()
+        (cut / "series.toml").write_text(text.replace("[0, 1, 2, 3]", "[0, 1, 2]"))
+        assert "series.toml is not what it was" in self.refused(cut)
+
+    def test_another_column_in_a_folder(self, cut: Path) -> None:
+        file = cut / "02-two" / "campaign.toml"
+        file.write_text(file.read_text().replace("seed = 7", "seed = 8"))
+        assert "campaign.toml in 02-two is not that of its column" in self.refused(cut)
+
+    def test_another_engine(self, cut: Path) -> None:
+        message = self.refused(cut, replace(equipment(), engine_sha256=lambda: "other"))
+        assert "engine.program_sha256 was simulated, is other" in message
+
+    def test_a_folder_that_everybody_may_write_to(self, cut: Path) -> None:
+        (cut / "series.toml").chmod(0o666)
+        assert "can write to it (series.toml)" in self.refused(cut)
+        assert resume_series(cut, equipment=equipment(), trust_commands=True).document.status == "complete"
+
+    def test_a_damaged_document(self, cut: Path) -> None:
+        data = json.loads((cut / "series.json").read_text())
+        data["columns"][0]["outcome"] = "perhaps"
+        (cut / "series.json").write_text(json.dumps(data))
+        assert "series.json is damaged at columns.0.outcome" in self.refused(cut)
+
+    def test_a_folder_that_holds_a_series(self, cut: Path) -> None:
+        with pytest.raises(ResultError, match="already holds a series"):
+            measure_series(cut.parent / "scaling.toml", output=cut, equipment=equipment())
+
+    def test_no_folder_of_a_series(self, cut: Path) -> None:
+        assert "holds no series.toml" in self.refused(cut / "01-one")
+
+
+def test_series_json_has_a_published_form(whole: tuple[Path, str, int]) -> None:
+    schema = SeriesDocument.model_json_schema(by_alias=True, mode="serialization")
+    jsonschema.validate(json.loads(whole[1]), schema)
+    assert SeriesDocument.model_validate(json.loads(whole[1])).to_text() == whole[1]
+
+
+def test_a_report_is_made_again_from_the_columns(
+    whole: tuple[Path, str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = whole[0].parent / "out"
+    page = (folder / "report.html").read_text()
+    (folder / "report.html").unlink()
+    (folder / "series.csv").unlink()
+    assert rebuild_series(folder).document.to_text() == whole[1]
+    assert (folder / "report.html").read_text() == page
+    assert (folder / "series.csv").is_file()
+    assert main(["report", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(whole[1])
+    assert main(["report", str(folder)]) == 0
+    assert "Relative scale-up" in capsys.readouterr().out
+
+
+class TestPlan:
+    def test_columns_with_what_they_set_and_their_time(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        file = write(tmp_path, CORES, SIZES)
+        assert main(["plan", str(file)]) == 0
+        text = capsys.readouterr().out
+        assert text.startswith("# 9 columns")
+        assert "   5  two, count 100k: " in text
+        assert '      connections.count = "100k"\n' in text
+        assert main(["plan", str(file), "--json"]) == 0
+        planned = json.loads(capsys.readouterr().out)
+        assert planned["columns"][4]["settings"]["testbed.gateway_cores"] == [0, 1]
+        for key in ("trials_min", "trials_max", "seconds_min", "seconds_max"):
+            assert planned["estimate"][key] == sum(column["estimate"][key] for column in planned["columns"])
+
+    def test_one_column_is_planned_like_any_campaign(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        file = write(tmp_path, CORES, SIZES)
+        assert main(["plan", str(file), "--column", "5", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["campaign"]["connections"]["count"] == [100_000]
+        for wrong in ("0", "10"):
+            assert main(["plan", str(file), "--column", wrong]) == 2
+            assert "write 1 to 9" in capsys.readouterr().err
+        assert main(["plan", str(write(tmp_path)), "--column", "1"]) == 2
+        assert "has no [[vary]]" in capsys.readouterr().err
+
+    def test_all_columns_are_checked(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["plan", str(write(tmp_path, SIZES.replace('"160k"', '"90k"')))]) == 2
+        assert "column 2 (count 100k): gateway.table.size" in capsys.readouterr().err
+
+
+def test_commands_about_one_campaign_take_the_first_column_and_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, CORES)
+    assert one_campaign(file).core_count == 1
+    assert capsys.readouterr().err == f"{file} varies keys: this is about column 1 of 3, one\n"
+    assert one_campaign(write(tmp_path)).core_count is None
+    assert capsys.readouterr().err == ""
+    with pytest.raises(ConfigError, match=r"column 2 \(repetitions 0\)"):  # every column is checked
+        one_campaign(write(tmp_path, "[[vary]]\nrepetitions = [3, 0]\n"))
