@@ -413,7 +413,10 @@ class TestRefusals:
     def test_another_column_in_a_folder(self, cut: Path) -> None:
         file = cut / "02-two" / "campaign.toml"
         file.write_text(file.read_text().replace("seed = 7", "seed = 8"))
-        assert "campaign.toml in 02-two is not that of its column" in self.refused(cut)
+        message = "campaign.toml in 02-two is not that of column 2"
+        assert message in self.refused(cut)
+        with pytest.raises(ResultError, match=message):
+            rebuild_series(cut)
 
     def test_another_engine(self, cut: Path) -> None:
         message = self.refused(cut, replace(equipment(), engine_sha256=lambda: "other"))

@@ -71,6 +71,8 @@ class SeriesColumn(Part):
     """Which value of each part of `varied` it has, from 0."""
     settings: dict[str, JsonValue]
     """What the varied keys are set to, as the file has it."""
+    campaign_sha256: str
+    """Of the campaign.toml that its folder must have."""
     parameters: Parameters
     outcome: Outcome
     reason: str | None

@@ -114,14 +114,14 @@ def csv_rows(
 
 def metrics_of(columns: Sequence[ColumnRows]) -> tuple[Metric, ...]:
     """Return every metric over the columns, in the order in which the columns have them."""
-    of_column = {name: set(_of_the_column(columns, name)) for name in _names(columns)}
+    of_column = {name: {LOAD, *_of_the_column(columns, name)} for name in _names(columns)}
     groups: dict[tuple[Name, tuple[tuple[str, Coordinate], ...]], list[_Member]] = {}
     for column in columns:
         for quantity in column.quantities:
             if quantity.unit:
                 name, where = _name(quantity), quantity.coordinates
                 fixed = tuple((key, where[key]) for key in _ordered(where) if key not in of_column[name])
-                apart = {key: where[key] for key in _ordered(where) if key in of_column[name]}
+                apart = {key: where[key] for key in _ordered(where) if key in of_column[name] and key != LOAD}
                 member = _Member(column=column, quantity=quantity, where=apart)
                 groups.setdefault((name, fixed), []).append(member)
     joined = [whole for (name, fixed), members in groups.items() for whole in _by_load(name, dict(fixed), members)]
@@ -222,9 +222,9 @@ def _metric(columns: Sequence[ColumnRows], name: Name, fixed: dict[str, Coordina
 
 
 def _common_load(fixed: dict[str, Coordinate], members: Sequence[_Member]) -> dict[str, Coordinate]:
-    """Return the coordinates that all figures have: without the load if it differs."""
+    """Return the coordinates that all figures have, with the load if it is the same."""
     loads = {member.quantity.coordinates.get(LOAD) for member in members if member.quantity.unit}
-    return fixed if len(loads) == 1 else {key: value for key, value in fixed.items() if key != LOAD}
+    return {**fixed, LOAD: loads.pop()} if len(loads) == 1 and loads != {None} else fixed
 
 
 def _figure(
@@ -232,7 +232,7 @@ def _figure(
 ) -> ColumnFigure:
     quantity = member.quantity
     load = quantity.coordinates.get(LOAD)
-    own_load = {} if load is None or LOAD in where or LOAD in member.where else {LOAD: load}
+    own_load = {} if load is None or LOAD in where else {LOAD: load}
     return ColumnFigure(
         column=member.column.number,
         where={**member.where, **own_load},

@@ -7,7 +7,6 @@ After each run of a column the joined files are written again.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +35,7 @@ from gatemark.series.join import joined
 from gatemark.series.page import Waiting, render_series
 from gatemark.series.parameters import parameters_of
 from gatemark.series.report import OUTCOMES, plots
-from gatemark.series.store import SERIES_FILE, SeriesFolder, folder_name
+from gatemark.series.store import SERIES_FILE, SeriesFolder, digest, folder_name
 from gatemark.session import (
     CampaignResult,
     PlanCallback,
@@ -119,8 +118,12 @@ def resume_series(
     with stop_signals(resume_hint=str(folder)), opened.files.locked():
         before = opened.read()
         text = opened.files.read_text(SERIES_FILE)
-        if _digest(text) != before.file_sha256:
-            raise _changed(opened, f"{SERIES_FILE} is not what it was when the folder was made")
+        if digest(text) != before.file_sha256:
+            raise ResultError(
+                what=f"{SERIES_FILE} is not what it was when the folder was made",
+                where=str(opened.path),
+                fix="undo the change, or measure the new series into a new folder",
+            )
         series = series_of_text(text, Path(before.file))
         runs_commands = any(column.campaign.bed.commands_run is not None for column in series.columns)
         if runs_commands and not trust_commands:
@@ -270,8 +273,6 @@ class _SeriesUnderWay:
 
         try:
             if target.has("campaign.toml"):
-                if target.read_text("campaign.toml") != column.source.text:
-                    raise _changed(self._folder, f"campaign.toml in {target.path.name} is not that of its column")
                 resume_campaign(
                     target.path,
                     trust_commands=self._trust_commands,
@@ -357,6 +358,7 @@ def _new_document(series: SeriesFile, complete: Sequence[Campaign]) -> SeriesDoc
             folder=folder_name(column.number, len(series.columns), column.title),
             steps=column.steps,
             settings=dict(column.settings),
+            campaign_sha256=digest(column.source.text),
             parameters=parameters_of(campaign),
             outcome="missing",
             reason=None,
@@ -371,7 +373,7 @@ def _new_document(series: SeriesFile, complete: Sequence[Campaign]) -> SeriesDoc
         gatemark=this_machine.gatemark_version(),
         status="incomplete",
         file=str(series.file.resolve()),
-        file_sha256=_digest(series.text),
+        file_sha256=digest(series.text),
         varied=tuple(VariedKeys(keys=tuple(vary.values), titles=vary.titles) for vary in series.vary),
         columns=columns,
         metrics=(),
@@ -408,13 +410,3 @@ def _same_machine(folder: SeriesFolder, document: SeriesDocument, equipment: Equ
 
 def _words(error: GatemarkError) -> str:
     return "; ".join(f"{problem.where}: {problem.what}" for problem in error.problems)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-def _changed(folder: SeriesFolder, what: str) -> ResultError:
-    return ResultError(
-        what=what, where=str(folder.path), fix="undo the change, or measure the new series into a new folder"
-    )

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,9 +86,22 @@ class SeriesFolder:
         return ResultFolder(path=self.path / name)
 
     def results(self, document: SeriesDocument) -> dict[int, ResultDocument]:
-        """Return what the columns found so far, by the number of the column."""
-        folders = {column.number: self.column(column.folder) for column in document.columns}
-        return {number: read_document(folder) for number, folder in folders.items() if folder.has("result.json")}
+        """Return what the columns found so far, by the number of the column.
+
+        Raises ResultError if a folder holds another campaign than that of its column.
+        """
+        found = {}
+        for column in document.columns:
+            folder = self.column(column.folder)
+            if folder.has("campaign.toml") and digest(folder.read_text("campaign.toml")) != column.campaign_sha256:
+                raise ResultError(
+                    what=f"campaign.toml in {column.folder} is not that of column {column.number}",
+                    where=str(self.path),
+                    fix="undo the change, or measure the new series into a new folder",
+                )
+            if folder.has("result.json"):
+                found[column.number] = read_document(folder)
+        return found
 
     def write(
         self,
@@ -100,6 +114,11 @@ class SeriesFolder:
         self.files.write_text("series.csv", to_csv(csv_rows(document, results, more)))
         self.files.write_text("report.html", page)
         self.files.write_text("series.json", document.to_text())
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a text in UTF-8."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def is_series(path: Path) -> bool:
