@@ -213,22 +213,23 @@ repetitions = [2, 2, 2, 2, 2, 1]
 
 
 def test_crossed_parts_compare_what_differs_in_one_thing(tmp_path: Path) -> None:
-    result = measure_series(write(tmp_path, CORES, SIZES), output=tmp_path / "out", equipment=equipment())
+    file = write(tmp_path, CORES, SIZES.replace(', "1M"', "").replace(', "1600k"', ""))
+    result = measure_series(file, output=tmp_path / "out", equipment=equipment())
     found = metric(result.document, "connection establishment rate")
     rates = medians(found)
     for at, figure in enumerate(found.figures):
-        line, place = divmod(at, 3)
+        line, place = divmod(at, 2)
         assert figure.ratio_to_previous == (float(rates[at] / rates[at - 1]) if place else None)
         assert figure.scale_up == float(rates[at] / ((1, 2, 4)[line] * rates[place]))
     page = result.report_file.read_text()
     for caption in ("against cores of the gateway", "against number of connections"):
         assert f"Connection establishment rate {caption}" in page
     rows = list(csv.DictReader((result.folder / "series.csv").read_text().splitlines()))
-    assert [row["column"] for row in rows] == [str(number) for number in range(1, 10) for _ in range(2)]
-    assert rows[8] | {
+    assert [row["column"] for row in rows] == [str(number) for number in range(1, 7) for _ in range(2)]
+    assert rows[6] | {
         "title": "two, count 100k", "cores": "2", "connections.count": "100k", "testbed.gateway_cores": "0,1",
         "gateway.table.size": "160k", "connections": "100000", "outcome": "measured",
-    } == rows[8]  # fmt: skip
+    } == rows[6]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from gatemark.report.words import DASH
@@ -66,6 +67,13 @@ def test_what_has_one_value_in_each_column_is_of_the_column() -> None:
     assert [one.where for one in metric.figures] == [{"frame_size_ipv4": size} for size in (64, 128, 256)]
     assert "frame_size_ipv4" not in metric.where
     assert [one.ratio_to_previous for one in metric.figures] == [None, 0.9, None]
+
+
+def test_connections_of_columns_without_figures_are_known() -> None:
+    given = columns([figure(100, where={"connections": 10})], [])
+    for connections, where in ((20, {}), (10, {"connections": 10}), (None, {"connections": 10})):
+        (metric,) = metrics_of([given[0], replace(given[1], connections=connections)])
+        assert metric.where == {**UNSET, **where}, connections
 
 
 def test_what_a_column_sweeps_itself_keeps_its_metrics_apart() -> None:

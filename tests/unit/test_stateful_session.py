@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from gatemark.campaign.progress import ProgressState, live_view, phase_words, pr
 from gatemark.cli.trial import in_words
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice
-from gatemark.errors import ConfigError
-from gatemark.session import measure, single_trial
-from gatemark.simulated import simulated_equipment
+from gatemark.errors import ConfigError, GatewayCollapsed, TestBedError
+from gatemark.session import measure, open_result, single_trial
+from gatemark.simulated import SimulatedTestBed, simulated_equipment
 from gatemark.tester import Equipment
 from gatemark.trial.record import TrialRecord
 
@@ -49,6 +50,25 @@ def test_every_record_of_a_stateful_campaign_is_read_as_it_was_written(
     assert any(record.connections and record.connections.tear_down_ns for record in records)
     asked = [record.order.run.number for record in records if record.connections and record.connections.behaviour]
     assert len(asked) == len(set(asked))
+
+
+def test_a_gateway_that_stops_working_has_collapsed_and_is_started_again(
+    nat_campaign: NatCampaign, tmp_path: Path
+) -> None:
+    campaign = nat_campaign(connections={"count": [500, 1000]}, frame_loss={"rates": [1000]})
+    beds: list[SimulatedTestBed] = []
+    device = replace(DEVICE, collapses_beyond=700)
+    with pytest.raises(GatewayCollapsed, match="the gateway does not answer"):
+        measure(campaign, output=tmp_path / "out", equipment=simulated_equipment(device, beds=beds))
+    assert beds[-1].gateway.restarts == 1
+    assert len(open_result(tmp_path / "out").runs) == 1
+
+
+def test_a_gateway_that_still_works_has_not_collapsed(nat_campaign: NatCampaign, tmp_path: Path) -> None:
+    lossy = replace(DEVICE, drops_every_nth_connection=10)
+    with pytest.raises(TestBedError, match="test phase 1 failed in every attempt") as caught:
+        measure(nat_campaign(), output=tmp_path / "out", equipment=simulated_equipment(lossy))
+    assert not isinstance(caught.value, GatewayCollapsed)
 
 
 def test_progress_names_phases_and_connections(nat_campaign: NatCampaign, tmp_path: Path) -> None:

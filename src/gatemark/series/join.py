@@ -33,6 +33,8 @@ class ColumnRows:
     cores: int | None
     quantities: tuple[Quantity, ...]
     """None where it was not measured."""
+    connections: int | None = None
+    """Number of connections, where its campaign has one: known also of a column that was not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,7 @@ def joined(
             steps=column.steps,
             cores=column.parameters.cores,
             quantities=_quantities(column, results, more),
+            connections=column.parameters.connections[0] if len(column.parameters.connections) == 1 else None,
         )
         for column in columns
     ]
@@ -143,11 +146,17 @@ def _ordered(where: Iterable[str]) -> list[str]:
 
 def _of_the_column(columns: Iterable[ColumnRows], name: Name) -> Iterator[str]:
     """Yield the coordinates of a quantity that have one value in each column, but not the same in all."""
-    places = [[quantity.coordinates for quantity in column.quantities if _name(quantity) == name] for column in columns]
-    measured = [of_column for of_column in places if of_column]
+    measured: list[list[Mapping[str, Coordinate]]] = []
+    planned: set[Coordinate] = set()  # numbers of connections of columns without this quantity
+    for column in columns:
+        if places := [quantity.coordinates for quantity in column.quantities if _name(quantity) == name]:
+            measured.append(places)
+        elif column.connections is not None:
+            planned.add(column.connections)
     for key in dict.fromkeys(key for of_column in measured for where in of_column for key in where):
         values = [{where.get(key) for where in of_column} for of_column in measured]
-        if all(len(found) == 1 for found in values) and len(set().union(*values)) > 1:
+        more = planned if key == "connections" and {None} not in values else set()
+        if all(len(found) == 1 for found in values) and len(more.union(*values)) > 1:
             yield key
 
 
