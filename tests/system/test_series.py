@@ -39,6 +39,7 @@ rest = "0s"
 [validity]
 retries = 0
 suspect_retries = 0
+lateness_max = "5s"
 [frame_loss]
 rates = ["500"]
 [[vary]]
