@@ -11,6 +11,8 @@ from types import MappingProxyType
 from typing import Literal
 
 BedKindName = Literal["netns", "ports", "loopback"]
+CoresSetBy = Literal["kernel_command_line", "hot_plug", "pinning"]
+"""How a gateway got its cores: `maxcpus=` and a boot, CPUs taken offline, or its work bound to some of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,8 @@
     GatemarkError             1  something could not be done
     ├── ConfigError           2  the campaign file or the command line is wrong
     ├── TestBedError          1  the test bed or the gateway failed
-    │   └── GatewayCollapsed  1  the gateway stopped working while it was measured
+    │   ├── GatewayCollapsed  1  the gateway stopped working while it was measured
+    │   └── HostConnectionError   the connection to the gateway's host failed or was lost
     ├── EngineError           1  the engine failed or refused a request
     ├── ResultError           3  the result folder or the disk failed
     └── Interrupted         130  stopped by the user; the journal is kept
@@ -81,6 +82,18 @@ class TestBedError(GatemarkError):
 
 class GatewayCollapsed(TestBedError):  # noqa: N818 - a result where it is expected
     """The gateway stopped working while it was measured."""
+
+
+class HostConnectionError(TestBedError):
+    """No command reaches the gateway's host, or the connection was lost before a command had ended.
+
+    It says nothing about the gateway, so nothing that depends on it may be taken for a result.
+    """
+
+    def __init__(self, *, what: str, where: str, fix: str, began: bool) -> None:
+        """`began`: the command had begun, so it may have been run to its end."""
+        super().__init__(what=what, where=where, fix=fix)
+        self.began = began
 
 
 class EngineError(GatemarkError):

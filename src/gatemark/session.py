@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,16 @@ from gatemark.errors import ConfigError, GatemarkError, GatewayCollapsed, Result
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import NOT_THE_GATEWAY
-from gatemark.results.provenance import MachineFacts, Provenance, Session, changes, engine_facts, port_fact
+from gatemark.results.provenance import (
+    GatewayHostFacts,
+    MachineFacts,
+    Provenance,
+    Session,
+    SettingFact,
+    changes,
+    engine_facts,
+    port_fact,
+)
 from gatemark.results.quantity import to_csv
 from gatemark.results.run import RunResult
 from gatemark.results.store import ResultFolder, default_folder
@@ -247,7 +256,7 @@ def _measure_in(
             plan = make_plan(tester.campaign)
             if on_plan is not None:
                 on_plan(plan)
-            record = _start_provenance(folder, tester, machine, equipment.engine_sha256(), resumed=resumed)
+            record = _start_provenance(folder, tester, gateway, machine, equipment.engine_sha256(), resumed=resumed)
             session = _Session(campaign=tester.campaign, gateway=gateway, plan=plan, record=record)
             with Journal(folder.journal_file) as journal, _telling_collapse(tester):
                 results = run_campaign(
@@ -328,11 +337,17 @@ def _store(folder: ResultFolder, session: _Session, results: list[RunResult], *,
 
 
 def _start_provenance(
-    folder: ResultFolder, tester: Tester, machine: MachineFacts, program_sha256: str, *, resumed: bool
+    folder: ResultFolder,
+    tester: Tester,
+    gateway: GatewayDescription,
+    machine: MachineFacts,
+    program_sha256: str,
+    *,
+    resumed: bool,
 ) -> Provenance:
     """Write provenance.json at the start of a session; earlier sessions of the folder are kept in it.
 
-    Raises ResultError if machine, engine or ports are not those of the first session.
+    Raises ResultError if machine, engine, ports or the gateway's host are not those of the first session.
     """
     before = provenance_of(folder) if resumed else None
     earlier = () if before is None else before.sessions
@@ -345,10 +360,13 @@ def _start_provenance(
         engine=engine_facts(tester.hello, tester.opened, program_sha256=program_sha256),
         left=port_fact(tester.opened["left"]),
         right=port_fact(tester.opened["right"]),
+        gateway_host=None if gateway.host is None else GatewayHostFacts.model_validate(asdict(gateway.host)),
+        settings=tuple(SettingFact(**asdict(made)) for made in gateway.settings),
     )
     if earlier and (differing := changes(earlier[0], session, makes_ports=tester.campaign.bed.makes_ports)):
         raise ResultError(
-            what=f"machine, engine or ports are not those of the trials in this folder: {'; '.join(differing)}",
+            what="machine, engine, ports or the gateway's host are not those of the trials in this folder: "
+            + "; ".join(differing),
             where=str(folder.path),
             fix="bring the earlier ones back, or measure with these into a new folder",
         )

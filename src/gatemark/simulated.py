@@ -100,6 +100,10 @@ class SimulatedTestBed:
         """None."""
         return ()
 
+    def commands_since(self, at_ns: int) -> tuple[str, ...]:
+        """None."""
+        return ()
+
     def gateway_queue_drops(self) -> dict[str, int]:
         """None."""
         return {}

@@ -65,6 +65,8 @@ SECTIONS = {
     "EamEntry": "`[[gateway.eam]]`",
     "GatewayTableModel": "`[gateway.table]`",
     "GatewayControlModel": "`[gateway.control]`",
+    "SettingModel": "`[gateway.control.set.NAME]`",
+    "LimitsModel": "`[gateway.control.limits]`",
     "TestbedModel": "`[testbed]`",
     "SideModel": "`[left]` and `[right]`",
     "Ipv4Model": "`[left.ipv4]` and `[left.ipv6]`, alike for `right`",

@@ -25,6 +25,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from gatemark.dut import naming
+from gatemark.dut.control import GatewaySettings
 from gatemark.dut.netns import MAC_ADDRESSES, NetnsTestBed
 from gatemark.dut.recipe import built_in_recipes, load_recipe
 from gatemark.dut.steering import CorePlan, plan_cores, usable_cpus
@@ -559,3 +560,26 @@ def test_hosts_behind_one_router_are_reached_through_it() -> None:
         received, asked = exchange(bed, [frame("left", "198.18.65.2", "198.19.99.7")])
         assert len(received) == 1
         assert asked == [["right", "198.19.1.10"]]
+
+
+@pytest.mark.parametrize("value", ["12", "; touch {dir}/victim", "two words"])
+def test_settings_of_a_recipe_are_made_and_read_back(tmp_path: Path, value: str) -> None:
+    path = variant(tmp_path)
+    path.write_text(
+        path.read_text()
+        + '\n[commands.set.mark]\napply = "printf %s {value} > {dir}/mark"\nread = "cat {dir}/mark"\n'
+        + '[commands.set.ttl]\napply = "echo {value} > /proc/sys/net/ipv4/ip_default_ttl"\n'
+        + 'read = "cat /proc/sys/net/ipv4/ip_default_ttl"\n'
+    )
+    recipe = load_recipe(path)
+    sides = {"left": recipe.left.side, "right": recipe.right.side}
+    settings = GatewaySettings(table=recipe.table, named={"mark": value, "ttl": 77})
+    with NetnsTestBed(recipe, sides, plan_cores(usable_cpus()), settings=settings) as bed:
+        read = {made.name: made.read for made in bed.describe().settings}
+        assert read["ttl"] == "77"
+        assert not list((Path("/run/gatemark")).glob("**/victim"))
+        bed.restart()
+        assert bed.describe().settings[1].read == "77"
+    beyond = GatewaySettings(table=recipe.table, named={"ttl": 300})
+    with pytest.raises(TestBedError, match=r"set\.ttl"):
+        NetnsTestBed(recipe, sides, plan_cores(usable_cpus()), settings=beyond).__enter__()

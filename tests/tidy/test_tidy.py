@@ -55,7 +55,7 @@ PURE = (
     "units", "errors", "technology", "bed_kinds", "stats", "search", "trial", "procedures", "report", "config.model",
     "config.tables", "config.types", "config.check", "config.complete", "config.hosts", "config.merge", "config.sizes",
     "config.defaults", "config.load_types", "config.problems", "config.table", "config.stateful",
-    "config.complete_stateful", "config.keys", "config.vary",
+    "config.complete_stateful", "config.control", "config.keys", "config.vary",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts",
     "results.connections", "results.document", "results.outcome", "results.part", "results.provenance",
     "results.quantity", "results.reasons", "results.run", "results.search", "results.tester_parts",

@@ -19,6 +19,7 @@ from gatemark.campaign.events import (
     RunStarted,
     TornLineDropped,
     TrialFinished,
+    TrialProgress,
     TrialStarted,
 )
 from gatemark.campaign.file import campaign_from_dict
@@ -28,6 +29,7 @@ from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.campaign.trials import SHORT_ATTEMPTS, Patience
 from gatemark.config.model import Campaign
 from gatemark.dut.base import FoundTestBed
+from gatemark.dut.shell import shell_at
 from gatemark.engine.client import JsonObject, ProgressCallback
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError, EngineError, Interrupted, ResultError, TestBedError
@@ -357,6 +359,30 @@ class TestFailures:
         (result,) = run(path, SimulatedDevice(capacity_forward=10**9), testbed=Bed())
         assert result.limited_by == "tester"
         assert read_journal(path)[0].validity.reasons == ("test bed: the gateway says that it slept",)
+
+    def test_a_command_while_frames_are_sent_makes_a_trial_invalid(self, path: Path) -> None:
+        """A watcher that asks the gateway for something in the middle of a trial spoils that one, and no other."""
+        shell = shell_at(None, ["sh", "-s"])
+
+        class Bed(QuietBed):
+            def check(self) -> None:
+                shell("true", where="gateway.control: health")
+
+            def commands_since(self, at_ns: int) -> tuple[str, ...]:
+                return shell.ran_since(at_ns)
+
+        class Watcher(list[Event]):
+            def append(self, event: Event) -> None:
+                if isinstance(event, TrialProgress) and not self:
+                    super().append(event)
+                    shell("true", where="gateway.control: count_connections")
+
+        watcher = Watcher()
+        run(path, SimulatedDevice(capacity_forward=432_100), testbed=Bed(), events=watcher)
+        first, *others = read_journal(path)
+        assert watcher
+        assert first.validity.reasons == ("test bed: gateway.control: count_connections ran while frames were sent",)
+        assert others and all(record.validity.valid for record in others)
 
 
 class TestJournal:

@@ -17,22 +17,22 @@ import pytest
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel, GatewayTableModel
 from gatemark.dut import machine, naming
-from gatemark.dut.commands import COMMAND_SECONDS_MAX, run_command
-from gatemark.dut.control import GatewayControl
+from gatemark.dut.commands import run_command
+from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.open import open_testbed
 from gatemark.dut.ports import PortsTestBed
+from gatemark.dut.shell import shell_at
 from gatemark.errors import TestBedError
 
 SETTING = "net.netfilter.nf_conntrack_max"
 
 
-def run(script: str, *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
-    return run_command(["sh", "-c", script], where=where, fix=fix, seconds_max=seconds_max)
-
-
-def control(table: dict[str, Any] | None = None, **commands: Any) -> GatewayControl:
+def control(
+    table: dict[str, Any] | None = None, named: dict[str, int | str] | None = None, **commands: Any
+) -> GatewayControl:
     model = GatewayControlModel.model_validate(commands)
-    return GatewayControl(run, model, where="gateway", table=GatewayTableModel.model_validate(table or {}))
+    settings = GatewaySettings(table=GatewayTableModel.model_validate(table or {}), named=named or {})
+    return GatewayControl(shell_at(None, ["sh", "-s"]), model, where="gateway", settings=settings)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,8 @@ def test_tear_down_is_timed_where_it_runs(shell: str) -> None:
         return run_command([shell, "-c", f"sleep 0.3; {script}"], where=where, fix=fix, seconds_max=seconds_max)
 
     commands = GatewayControlModel(tear_down="sleep 0.1; echo 7 8")
-    elapsed_ns = GatewayControl(slow_way, commands, where="gateway", table=GatewayTableModel()).tear_down()
+    settings = GatewaySettings(table=GatewayTableModel(), named={})
+    elapsed_ns = GatewayControl(slow_way, commands, where="gateway", settings=settings).tear_down()
     assert 100_000_000 <= elapsed_ns < 400_000_000
 
 
@@ -82,7 +83,7 @@ def test_the_table_is_set_up_with_what_is_known(tmp_path: Path) -> None:
         "set_hash_size": f"echo hash {{size}} >> {out}",
         "set_udp_timeout": f"echo timeout {{seconds}} >> {out}",
     }
-    done = control({"size": 9000, "udp_timeout": "2min"}, **commands).set_up_table()
+    done = control({"size": 9000, "udp_timeout": "2min"}, **commands).set_up()
     assert out.read_text() == "size 9000\ntimeout 120\n"
     assert done == [f"echo size 9000 >> {out}", f"echo timeout 120 >> {out}"]
 

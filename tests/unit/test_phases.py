@@ -17,7 +17,7 @@ from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
 from gatemark.engine.client import JsonObject, ProgressCallback
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
-from gatemark.errors import ConfigError, TestBedError
+from gatemark.errors import ConfigError, HostConnectionError, TestBedError
 from gatemark.search.goal import Measure, Purpose, bounds_of, sending_ns
 from gatemark.trial.cell import Run
 from gatemark.trial.order import TrialOrder
@@ -390,6 +390,29 @@ class TestCollapse:
         lab = bench(self.DEVICE, "connection_establishment_rate")
         with pytest.raises(TestBedError, match="does not answer"):
             lab.establish(5000, count=2000)
+        assert lab.gateway.restarts == 0
+
+    @pytest.mark.parametrize("comes_back", [False, True])
+    def test_a_connection_to_its_host_that_is_lost_is_no_collapse(self, bench: MakeBench, comes_back: bool) -> None:
+        class Unreachable(SimulatedGateway):
+            """Nobody can be asked how many connections it holds; perhaps somebody can be asked for its health."""
+
+            def lost(self) -> HostConnectionError:
+                return HostConnectionError(what="lost", where="gateway.control: count_connections", fix="", began=True)
+
+            def count_connections(self) -> int | None:
+                if self.held:
+                    raise self.lost()
+                return super().count_connections()
+
+            def check(self) -> None:
+                if self.held and not comes_back:
+                    raise self.lost()
+
+        device = SimulatedDevice(capacity_forward=10**6)
+        lab = bench(device, "connection_tracking_table_capacity", instead=Unreachable(device))
+        with pytest.raises(HostConnectionError, match="lost"):
+            lab.establish(5000, alpha=Fraction(1))
         assert lab.gateway.restarts == 0
 
     def test_a_gateway_that_is_alive_did_not_collapse(self, bench: MakeBench) -> None:

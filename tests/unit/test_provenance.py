@@ -8,10 +8,12 @@ import pytest
 
 from gatemark.results.provenance import (
     SAME_ENGINE,
+    SAME_GATEWAY_HOST,
     SAME_MACHINE,
     SAME_MADE_PORT,
     SAME_PORT,
     EngineFacts,
+    GatewayHostFacts,
     MachineFacts,
     PortFact,
     Session,
@@ -26,6 +28,14 @@ MACHINE = MachineFacts(
 ENGINE = EngineFacts(
     version="1", protocol=3, dpdk="22", build="Release", program_sha256="ab", tsc_hz=10**9, tsc_invariant=True,
     huge_pages=False, workers=("CPU 1: all",), queues={"left": 1, "right": 1},
+)  # fmt: skip
+
+
+HOST = GatewayHostFacts(
+    host_name="gw", kernel="Linux 6", command_line="maxcpus=4", boot_id="1", cpu_model="x", cpus_online=4,
+    cpu_list="0-3", governor="performance", mhz_min=2000, mhz_max=2600, memory_kilobytes=10**6,
+    available_kilobytes=10**5, numa_nodes=1,
+    interfaces=(),
 )  # fmt: skip
 
 
@@ -85,3 +95,16 @@ def test_a_port_that_is_made_anew_has_another_name_and_address() -> None:
 def test_an_address_that_is_drawn_anew_does_not_count(name: str, counts: bool) -> None:
     before, now = session(left=port(name)), session(left=port(name, mac="02:99"))
     assert changes(before, now, makes_ports=False) == (["left.mac was 02:00, is 02:99"] if counts else [])
+
+
+@pytest.mark.parametrize("name", GatewayHostFacts.model_fields)
+def test_what_a_figure_may_depend_on_of_the_gateways_host_counts(name: str) -> None:
+    def with_host(host: GatewayHostFacts | None) -> Session:
+        return session().model_copy(update={"gateway_host": host})
+
+    other = HOST.model_copy(update={name: "other"})
+    told = changes(with_host(HOST), with_host(other), makes_ports=False)
+    free = ("boot_id", "cpu_list", "mhz_min", "mhz_max", "memory_kilobytes", "available_kilobytes", "interfaces")
+    assert told == ([] if name in free else [f"gateway_host.{name} was {getattr(HOST, name)}, is other"])
+    assert (name in SAME_GATEWAY_HOST) == bool(told)
+    assert changes(with_host(None), with_host(HOST), makes_ports=False) == []

@@ -33,7 +33,7 @@ from gatemark.report.model import DirectionRow, TrialRow
 from gatemark.report.plots import plot_against
 from gatemark.report.series import series_tables
 from gatemark.results.connections import Behaviour, GatewayCounts
-from gatemark.results.document import ResultDocument
+from gatemark.results.document import ResultDocument, SettingPart
 from gatemark.results.quantity import to_csv
 from gatemark.stored import report_of
 from gatemark.trial.validity import Validity
@@ -262,6 +262,15 @@ def test_accepted_zero_checksums_are_told_also_of_stateless_gateways() -> None:
     assert sentence in " ".join(observed.observations(found))
     assert sentence in Words(page_of(found)).text
     assert sentence in terminal_of(found).replace("\n", " ")
+
+
+def test_cores_and_settings_say_how_they_came_about() -> None:
+    settings = (SettingPart(name="hash", value="8", read="8"), SettingPart(name="rss", value="sd", read=None))
+    text = Words(page_of(document([run("throughput", (1,))], cores=4, cores_set_by="hot_plug", settings=settings))).text
+    assert "4, the other CPUs taken offline" in text
+    assert "set to 8, read back" in text
+    assert "set to sd, not read back" in text
+    assert "4, nobody said how" in Words(page_of(document([run("throughput", (1,))], cores=4))).text
 
 
 def test_several_gateways_are_compared_at_the_top() -> None:

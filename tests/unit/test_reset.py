@@ -22,9 +22,9 @@ from gatemark.campaign.progress import ProgressState
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel, GatewayTableModel
-from gatemark.dut.commands import run_command
-from gatemark.dut.control import GatewayControl
+from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.recipe import built_in_recipes, load_recipe
+from gatemark.dut.shell import shell_at
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import TestBedError
 from gatemark.procedures.measured import Measured
@@ -300,11 +300,9 @@ class TestCampaign:
 
 class TestCommands:
     def control(self, **commands: Any) -> GatewayControl:
-        def run(script: str, *, where: str, fix: str = "", seconds_max: float = 9) -> str:
-            return run_command(["sh", "-c", script], where=where, fix=fix, seconds_max=seconds_max)
-
+        settings = GatewaySettings(table=GatewayTableModel(), named={})
         model = GatewayControlModel.model_validate(commands)
-        return GatewayControl(run, model, where="gateway", table=GatewayTableModel())
+        return GatewayControl(shell_at(None, ["sh", "-s"]), model, where="gateway", settings=settings)
 
     def test_they_are_run_in_order(self, tmp_path: Path) -> None:
         seen = tmp_path / "seen"

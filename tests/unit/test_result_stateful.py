@@ -16,7 +16,7 @@ from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.plan import make_plan
 from gatemark.campaign.result_document import build_document
 from gatemark.config.model import Campaign
-from gatemark.dut.base import GatewayDescription
+from gatemark.dut.base import GatewayDescription, SettingMade
 from gatemark.procedures.connection_establishment_rate.result import AlphaTried
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacitySearch, CapacityStep
 from gatemark.procedures.registry import PROCEDURES, PublishedDocument
@@ -303,6 +303,16 @@ def test_the_gateway_is_described_with_its_table(nat_campaign: NatCampaign) -> N
     assert gateway.pool_ports is not None
     assert (gateway.pool_ports.minimum, gateway.pool_ports.maximum) == (1024, 65535)
     assert gateway.cores is None
+
+
+def test_settings_are_told_with_what_was_read(nat_campaign: NatCampaign) -> None:
+    made = (SettingMade(name="hash", value="8", read="8"), SettingMade(name="rss", value="sd", read=None))
+    described = GatewayDescription(name="", version="", configuration="", settings=made)
+    document = build_document(nat_campaign(), described, [], (), runs_planned=0)
+    assert [(one.name, one.value, one.read) for one in document.gateway.settings] == [
+        ("hash", "8", "8"),
+        ("rss", "sd", None),
+    ]
 
 
 def test_no_compliance_with_an_informational_rfc_is_claimed(nat_campaign: NatCampaign) -> None:

@@ -136,6 +136,7 @@ class ReferenceTestBed(PortsTestBed):
         """Let go of what was opened to read the host; links and gateway belong to somebody else."""
         if self._host is not None:
             self._host.close()
+        super().close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

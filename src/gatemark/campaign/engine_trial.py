@@ -35,6 +35,9 @@ class GatewayWatch(Protocol):
     def own_faults(self) -> tuple[str, ...]:
         """Return what else in the test bed spoiled the trial that just ended, in sentences."""
 
+    def commands_since(self, at_ns: int) -> tuple[str, ...]:
+        """Return which control commands ran at any time since `at_ns` (monotonic clock), by their keys."""
+
     def gateway_queue_drops(self) -> Mapping[str, int]:
         """Return frames that the gateway's own queues dropped since it was made, by place."""
 
@@ -97,13 +100,15 @@ class EngineTrials:
         """
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
         host_before = self._read_host()
+        began_ns = time.monotonic_ns()
         report, reset = self._report(body, trial_number, form.reset_after_ns)
+        overlaps = self._overlaps(began_ns, resets=reset is not None)
         host = host_facts(host_before, self._read_host())
         self._check_gateway(self.health_wait_s if reset is not None else 0.0)
         if needs_link and link_is_down(report):
             raise _link_down(report)
         drops = _increase(own_before, self._own_drops())
-        faults = () if self.testbed is None else self.testbed.own_faults()
+        faults = overlaps if self.testbed is None else (*overlaps, *self.testbed.own_faults())
         return Observed(
             report=report,
             validity=validity_of(
@@ -143,6 +148,15 @@ class EngineTrials:
                 fix="every finished trial is kept; continue with `gatemark run --resume DIR`",
             )
         return report, None if reset is None else reset.facts()
+
+    def _overlaps(self, began_ns: int, *, resets: bool) -> tuple[str, ...]:
+        """Say which commands ran at the gateway while frames were sent, beside the reset that the trial is about.
+
+        A command takes the gateway's time, and frames may be lost for it.
+        """
+        ran = () if self.testbed is None else self.testbed.commands_since(began_ns)
+        unasked = [name for name in ran if not (resets and name.endswith(": reset"))]
+        return tuple(f"{name} ran while frames were sent" for name in unasked)
 
     def _check_gateway(self, wait_s: float) -> None:
         """Raise TestBedError if the gateway does not work again in time."""

@@ -16,7 +16,7 @@ from gatemark.campaign.events import PhaseName, PhaseStarted
 from gatemark.campaign.tester_memory import available_bytes, check_memory
 from gatemark.config.stateful import time_needed_ns
 from gatemark.engine.client import JsonObject
-from gatemark.errors import ConfigError, TestBedError
+from gatemark.errors import ConfigError, HostConnectionError, TestBedError
 from gatemark.trial.connection_request import establish_request, establishing_ns, use_request, validation_request
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.judgement import Evidence, Rules, judged, judged_phase_one, suspicion_of_phase_one
@@ -337,8 +337,11 @@ class _Trial:
 
 
 def _is_alive(testbed: GatewayWatch) -> bool:
+    """Whether the gateway works. Raises HostConnectionError if nobody can be asked: that is no collapse."""
     try:
         testbed.check()
+    except HostConnectionError:
+        raise
     except TestBedError:
         return False
     return True

@@ -12,7 +12,17 @@ from gatemark.config.types import Span
 from gatemark.dut.base import GatewayDescription
 from gatemark.procedures.registry import PROCEDURES, PublishedDocument
 from gatemark.results.connections import GatewayTable
-from gatemark.results.document import Claim, Deviation, Gateway, HostPart, ResultDocument, TrialForm, Validity, Waits
+from gatemark.results.document import (
+    Claim,
+    Deviation,
+    Gateway,
+    HostPart,
+    ResultDocument,
+    SettingPart,
+    TrialForm,
+    Validity,
+    Waits,
+)
 from gatemark.results.reasons import ReasonCounter
 from gatemark.results.run import RunResult
 from gatemark.results.tester_parts import ClockPart, SelfTestPart
@@ -149,6 +159,7 @@ def claim_of(
 
 def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
     stated, stateful = campaign.gateway, campaign.is_stateful
+    pinned = len(campaign.testbed.gateway_cores)
     table = GatewayTable(
         size=stated.table.size, hash_size=stated.table.hash_size, udp_timeout_ns=stated.table.udp_timeout_ns
     )
@@ -165,6 +176,8 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
         table=table if stateful else None,
         zero_udp_checksum=bool(stated.zero_udp_checksum),
         cores=campaign.core_count,
+        cores_set_by="pinning" if pinned else stated.cores_set_by,
+        settings=tuple(SettingPart(name=made.name, value=made.value, read=made.read) for made in described.settings),
         configuration=described.configuration or stated.configuration,
         commands="\n".join(described.commands),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -137,11 +138,18 @@ def layout_of(campaign: Campaign) -> dict[str, Any]:
 def commands_of(campaign: Campaign) -> dict[str, Any]:
     """Return which commands of recipe or campaign file are run, by occasion, and as whom and where."""
     recipe = campaign.testbed.recipe
-    source = campaign.gateway.control if recipe is None else load_recipe(recipe).commands
-    given = {} if source is None else source.model_dump(mode="json", exclude_defaults=True)
-    shell = given.pop("shell", None)
+    control = campaign.gateway.control
+    source = control if recipe is None else load_recipe(recipe).commands
+    given = {} if source is None else source.model_dump(mode="json", exclude_defaults=True, by_alias=True)
+    for key in ("host", "sudo", "shell", "limits"):
+        given.pop(key, None)
+    for name, setting in given.pop("set", {}).items():
+        given |= {f"set.{name}.{key}": lines for key, lines in setting.items()}
     by_occasion = {name: [lines] if isinstance(lines, str) else lines for name, lines in given.items() if lines}
-    return {"run": campaign.bed.commands_run if by_occasion else None, "through": shell, "by_occasion": by_occasion}
+    through = None
+    if control is not None and (control.host is not None or control.sudo or control.shell != "sh -s"):
+        through = shlex.join([*(() if control.host is None else ("ssh", control.host)), *control.words])
+    return {"run": campaign.bed.commands_run if by_occasion else None, "through": through, "by_occasion": by_occasion}
 
 
 def _commands_text(commands: Mapping[str, Any]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gatemark.config.check import SIDES, problem
-from gatemark.config.complete_stateful import command_problems, stateful_problems
+from gatemark.config.complete_stateful import stateful_problems
+from gatemark.config.control import control_problems
 from gatemark.config.hosts import (
     NETWORK_OCTET,
     WELL_KNOWN_PREFIX,
@@ -44,9 +45,8 @@ def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
     for table in campaign.tables:
         if table.key not in skip:
             yield from table.complete_problems(campaign)
-    if not campaign.is_stateful:
-        yield from command_problems(campaign)
-    elif _has_hosts(campaign):
+    yield from control_problems(campaign)
+    if campaign.is_stateful and _has_hosts(campaign):
         yield from stateful_problems(campaign, skip)
 
 

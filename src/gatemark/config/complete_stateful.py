@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -51,7 +50,6 @@ def _control(campaign: Campaign) -> Iterator[Problem]:
     if campaign.bed.has_gateway:
         reason = "every trial begins with an empty connection tracking table (RFC 9693 section 4.4)"
         yield from action_problems(campaign, "clear_state", reason)
-        yield from command_problems(campaign)
 
 
 def action_problems(campaign: Campaign, action: GatewayAction, reason: str) -> Iterator[Problem]:
@@ -70,28 +68,8 @@ def action_problems(campaign: Campaign, action: GatewayAction, reason: str) -> I
             campaign,
             f"gateway.control.{action}",
             f"is missing: {reason}",
-            'write for example "conntrack -F", and gateway.control.shell = "ssh root@192.0.2.1"',
+            'write for example "conntrack -F", and gateway.control.host = "root@192.0.2.1"',
         )
-
-
-def command_problems(campaign: Campaign) -> Iterator[Problem]:
-    """Commands of `gateway.control` can be run, and those that set a value name it."""
-    control = campaign.gateway.control
-    if control is None:
-        return
-    try:
-        shlex.split(control.shell)
-    except ValueError as error:
-        yield problem(campaign, "gateway.control.shell", f"cannot be split: {error}", "close every quote")
-    for action, variable in (("set_table_size", "size"), ("set_hash_size", "size"), ("set_udp_timeout", "seconds")):
-        commands = getattr(control, action)
-        if commands and not any(f"{{{variable}}}" in command for command in commands):
-            yield problem(
-                campaign,
-                f"gateway.control.{action}",
-                f"does not say where the value goes: {{{variable}}} is missing",
-                f'write for example "echo {{{variable}}} > /proc/sys/..."',
-            )
 
 
 def _pool(campaign: Campaign) -> Iterator[Problem]:

@@ -94,3 +94,10 @@ CAPACITY_START: Final = 1000
 POOL_PORTS: Final = (1024, 65535)
 TIMEOUT_MARGIN_NS: Final = 2 * SECOND_NS
 """The gateway's UDP timeout must exceed the length of both phases by this time."""
+
+COMMAND_LIMIT_NS: Final = 30 * SECOND_NS
+"""How long a command of the gateway may take that only reads or sets something."""
+DELETION_LIMIT_NS: Final = 600 * SECOND_NS
+"""How long it may take to delete all connections: a large table takes its time."""
+START_LIMIT_NS: Final = 300 * SECOND_NS
+"""How long a gateway may take to start or to be reset: it may be a machine that boots."""

@@ -261,14 +261,19 @@ def _field_at(root: type[BaseModel], location: Location) -> tuple[type[BaseModel
     model: type[BaseModel] | None = root
     field: FieldInfo | None = None
     holder: type[BaseModel] | None = root
+    is_name = False
     for key in location:
         if isinstance(key, int):
+            continue
+        if is_name:  # the user's own, of one of several tables
+            is_name = False
             continue
         holder = model
         field = None
         if model is not None:
             field = next((f for name, f in model.model_fields.items() if (f.alias or name) == key), None)
         model = next(models_in(field.annotation), None) if field is not None else None
+        is_name = model is not None and field is not None and typing.get_origin(field.annotation) is dict
     return holder, field
 
 

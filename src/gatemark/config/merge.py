@@ -46,7 +46,7 @@ def merge_recipe(campaign: C, recipe: RecipeFacts) -> C:
     left = _merged_side(campaign.left, recipe.left, recipe.mtu)
     right = _merged_side(campaign.right, recipe.right, recipe.mtu)
     merged = campaign.model_copy(update={"gateway": gateway, "left": left, "right": right})
-    merged._actions = recipe.actions
+    merged._actions, merged._setting_names = recipe.actions, recipe.setting_names
     return merged
 
 

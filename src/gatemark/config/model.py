@@ -54,6 +54,8 @@ class RecipeFacts:
     """Stateful: what the recipe sets where the campaign file sets nothing."""
     actions: frozenset[GatewayAction] = frozenset()
     """Stateful: what the recipe has commands for."""
+    setting_names: frozenset[str] = frozenset()
+    """Settings of the user's own that the recipe has commands for."""
     left: SideModel
     right: SideModel
     mtu: int = defaults.MTU
@@ -84,6 +86,7 @@ class Campaign(Table):
 
     _source: str = PrivateAttr("campaign")
     _actions: frozenset[GatewayAction] = PrivateAttr(frozenset())
+    _setting_names: frozenset[str] = PrivateAttr(frozenset())
 
     @property
     def source(self) -> str:
@@ -168,6 +171,12 @@ class Campaign(Table):
         return frozenset(action for action in actions if getattr(control, action))
 
     @property
+    def setting_names(self) -> frozenset[str]:
+        """Return the settings of the user's own for which recipe or `gateway.control` has commands."""
+        control = self.gateway.control
+        return self._setting_names if control is None else frozenset(control.settings)
+
+    @property
     def bed(self) -> BedKind:
         """Return what the test bed can do."""
         return BED_KINDS[self.testbed.kind]
@@ -175,7 +184,7 @@ class Campaign(Table):
     @property
     def core_count(self) -> int | None:
         """Return the number of the gateway's cores; None if the file does not say it."""
-        return len(self.testbed.gateway_cores) or None
+        return len(self.testbed.gateway_cores) or self.gateway.cores
 
     @property
     def hop_limit_decrement(self) -> int:

@@ -6,13 +6,14 @@ A model checks each value alone; what several keys must satisfy together is in `
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, ValidationInfo
 
-from gatemark.bed_kinds import BedKindName, bed_kinds_where
+from gatemark.bed_kinds import BedKindName, CoresSetBy, bed_kinds_where
 from gatemark.config import defaults
 from gatemark.config.table import Table
 from gatemark.config.types import (
@@ -33,7 +34,10 @@ from gatemark.config.types import (
     PhaseOneRate,
     PortSpan,
     PositiveDuration,
+    SettingName,
+    SettingValue,
     Span,
+    SshHost,
     TranslationPrefix,
 )
 from gatemark.technology import FAMILY_WORDS, Family, SideName, TechnologyName
@@ -65,11 +69,65 @@ class GatewayTableModel(Table):
     )
 
 
+class SettingModel(Table):
+    """One setting of the gateway that the user named: its value is that of `gateway.settings`."""
+
+    apply: Annotated[tuple[str, ...], AsList] = Field(min_length=1, description="gives the setting the value {value}")
+    read: str | None = Field(None, description="prints the value that it has, and nothing else")
+
+
+LimitName = Literal[
+    "clear_state", "count_connections", "tear_down", "set", "reset", "start", "stop", "health", "describe"
+]
+"""What has a time limit of its own."""
+
+
+class LimitsModel(Table):
+    """How long each command of `gateway.control` may take."""
+
+    clear_state_ns: PositiveDuration = Field(
+        defaults.DELETION_LIMIT_NS, alias="clear_state", description="to delete all connections"
+    )
+    count_connections_ns: PositiveDuration = Field(
+        defaults.COMMAND_LIMIT_NS, alias="count_connections", description="to count them"
+    )
+    tear_down_ns: PositiveDuration = Field(
+        defaults.DELETION_LIMIT_NS, alias="tear_down", description="to delete them while that is timed"
+    )
+    set_ns: PositiveDuration = Field(
+        defaults.COMMAND_LIMIT_NS, alias="set", description="to make a setting or to read it, the table's as well"
+    )
+    reset_ns: PositiveDuration = Field(
+        defaults.START_LIMIT_NS, alias="reset", description="to reset the gateway; it may be a machine that boots"
+    )
+    start_ns: PositiveDuration = Field(
+        defaults.START_LIMIT_NS, alias="start", description="to start the gateway, and again until it is healthy"
+    )
+    stop_ns: PositiveDuration = Field(defaults.COMMAND_LIMIT_NS, alias="stop", description="to stop the gateway")
+    health_ns: PositiveDuration = Field(
+        defaults.COMMAND_LIMIT_NS, alias="health", description="to tell whether the gateway works"
+    )
+    describe_ns: PositiveDuration = Field(
+        defaults.COMMAND_LIMIT_NS, alias="describe", description="to print versions and configuration"
+    )
+
+    def seconds(self, name: LimitName) -> float:
+        """Return one limit in seconds."""
+        nanoseconds: int = getattr(self, f"{name}_ns")
+        return nanoseconds / defaults.SECOND_NS
+
+
 class GatewayControlModel(Table):
     """Commands that control a gateway that somebody else set up; kind ports only."""
 
+    host: SshHost | None = Field(
+        None,
+        description="where the commands run, reached by ssh: a name of ~/.ssh/config, or root@192.0.2.1 for example;"
+        " default: this machine",
+    )
+    sudo: StrictBool = Field(False, description="run them as root by `sudo -n`, which must not ask for a password")
     shell: str = Field(
-        "sh -c", min_length=1, description='runs each command, given as one argument: "ssh root@192.0.2.1" for example'
+        "sh -s", min_length=1, description="POSIX shell that reads a script from its standard input and runs it"
     )
     clear_state: Annotated[tuple[str, ...], AsList] = Field((), description="deletes all connections")
     count_connections: str | None = Field(None, description="prints the number of connections")
@@ -82,6 +140,15 @@ class GatewayControlModel(Table):
     stop: Annotated[tuple[str, ...], AsList] = Field((), description="stops the gateway before it is started again")
     health: Annotated[tuple[str, ...], AsList] = Field((), description="succeeds while the gateway works")
     describe: Annotated[tuple[str, ...], AsList] = Field((), description="prints versions and configuration")
+    settings: dict[SettingName, SettingModel] = Field(
+        {}, alias="set", description="settings of your own, by the names that gateway.settings gives values to"
+    )
+    limits: LimitsModel = Field(LimitsModel(), description="how long each command may take")
+
+    @property
+    def words(self) -> list[str]:
+        """Return the words that start the shell, wherever it is. Raises ValueError if they cannot be split."""
+        return [*(("sudo", "-n") if self.sudo else ()), *shlex.split(self.shell)]
 
 
 class GatewayModel(Table):
@@ -131,6 +198,17 @@ class GatewayModel(Table):
     )
     table: GatewayTableModel = Field(
         GatewayTableModel(), description="its connection tracking table; stateful gateways only"
+    )
+    settings: dict[SettingName, SettingValue] = Field(
+        {}, description="values of the settings that recipe or gateway.control name; made before the first trial"
+    )
+    cores: Annotated[StrictInt, Field(ge=1, le=65536)] | None = Field(
+        None,
+        description="number of cores that do its work; kind"
+        f" {bed_kinds_where(lambda kind: kind.has_gateway and not kind.gateway_is_local)} only",
+    )
+    cores_set_by: CoresSetBy | None = Field(
+        None, description="how it was given that number of cores, for the report; needs cores"
     )
     control: GatewayControlModel | None = Field(
         None, description=f"commands that control it; kind {bed_kinds_where(lambda kind: kind.takes_control)} only"

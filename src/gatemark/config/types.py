@@ -13,7 +13,7 @@ from fractions import Fraction
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from gatemark.units import LineShare, parse_duration, parse_rate, parse_rate_or_share, parse_ratio
 
@@ -280,6 +280,24 @@ def _mac(value: Any) -> str:
     return text
 
 
+def _host(value: Any) -> str:
+    example = "write for example root@192.0.2.1, or a name of ~/.ssh/config"
+    if not isinstance(value, str) or re.fullmatch(r"[^\s\x00-\x1f\x7f]+", value) is None:
+        raise BadValueError(f"{value!r} is not a host for ssh", example)
+    if value.startswith("-"):
+        raise BadValueError(f"{value!r} begins with -, so ssh would take it for an option", example)
+    return value
+
+
+def _setting(value: Any) -> int | str:
+    example = 'write a number or a text, for example 8 or "udp4"'
+    if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
+        raise BadValueError(f"{value!r} is no value of a setting", example)
+    if "\x00" in str(value):
+        raise BadValueError(f"{value!r} holds a character 0, which no command takes", example)
+    return value
+
+
 def _listed(value: Any) -> Any:
     """Let one value stand for a list of one."""
     return value if isinstance(value, list | tuple) else [value]
@@ -413,6 +431,14 @@ MacAddress = Annotated[
     PlainValidator(_mac),
     WithJsonSchema({"type": "string", "pattern": "^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$"}),
 ]
+SshHost = Annotated[str, PlainValidator(_host), WithJsonSchema({"type": "string", "pattern": r"^[^-\s]\S*$"})]
+"""What OpenSSH takes for a host: a name of ~/.ssh/config, user@host, ssh://user@host:port."""
+SettingName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+"""Name of a setting of the gateway."""
+SettingValue = Annotated[
+    int | str, PlainValidator(_setting), WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}]})
+]
+"""Its value, which commands take as text."""
 AsList = BeforeValidator(_listed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -11,6 +11,18 @@ from gatemark.errors import TestBedError
 
 if TYPE_CHECKING:
     from gatemark.config.model import RecipeFacts
+    from gatemark.dut.host_description import HostDescription
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingMade:
+    """One setting of the gateway that the user named, as it was made."""
+
+    name: str
+    value: str
+    """What it was set to."""
+    read: str | None
+    """What the gateway said afterwards; None if it was not asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +37,19 @@ class GatewayDescription:
     """Addresses, routes, settings and daemon configuration, as text."""
     commands: tuple[str, ...] = ()
     """Every command that set the gateway up, in order, so that it can be repeated by hand."""
+    settings: tuple[SettingMade, ...] = ()
+    """Settings that the user named."""
+    host: HostDescription | None = None
+    """What its host says about itself; None where nobody asks it."""
 
     def to_json(self) -> dict[str, object]:
-        """Return the description for the result folder."""
+        """Return the description for the result folder; what differs from session to session is in provenance."""
         return {
             "name": self.name,
             "version": self.version,
             "configuration": self.configuration,
             "commands": list(self.commands),
+            "settings": [asdict(setting) for setting in self.settings],
         }
 
 
@@ -138,6 +155,10 @@ class TestBed(Protocol):
         """Say what else of the test bed spoiled the trial that just ended, in sentences; none if it did its part."""
         ...
 
+    def commands_since(self, at_ns: int) -> tuple[str, ...]:
+        """Say which control commands ran at any time since `at_ns` (monotonic clock), by their keys."""
+        ...
+
     def gateway_queue_drops(self) -> dict[str, int]:
         """Frames dropped so far in queues that the gateway drains, by counter: the gateway's loss, for information."""
         ...
@@ -198,6 +219,10 @@ class FoundTestBed:
 
     def own_faults(self) -> tuple[str, ...]:
         """What is not ours has no part in a trial."""
+        return ()
+
+    def commands_since(self, at_ns: int) -> tuple[str, ...]:
+        """What is not ours gets no commands."""
         return ()
 
     def gateway_queue_drops(self) -> dict[str, int]:

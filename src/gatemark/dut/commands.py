@@ -25,6 +25,7 @@ DEBIAN_PACKAGES: Mapping[str, str] = {
     "nsenter": "util-linux",
     "env": "coreutils",
     "sh": "dash",
+    "ssh": "openssh-client",
 }
 """Debian package of each program that test beds and built-in recipes use."""
 
@@ -54,7 +55,7 @@ def require_program(program: str, package: str | None = None) -> str:
 def run_command(command: Sequence[str], *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
     """Run `command` and return its standard output; raise TestBedError if it cannot run, fails or hangs."""
     try:
-        done = _finished(command, seconds_max)
+        done = finished(command, seconds_max)
     except FileNotFoundError:
         require_program(command[0])
         raise
@@ -69,28 +70,36 @@ def run_command(command: Sequence[str], *, where: str, fix: str = "", seconds_ma
         raise TestBedError(
             what=f"`{shlex.join(command)}` failed with status {done.returncode}: {said}",
             where=where,
-            fix=fix or next((hint for text, hint in _HINTS if text in said), "run the command by hand to see why"),
+            fix=fix or hint_for(said),
         )
     return done.stdout
+
+
+def hint_for(said: str) -> str:
+    """Return the remedy for what a failed command of this machine printed."""
+    return next((hint for text, hint in _HINTS if text in said), "run the command by hand to see why")
 
 
 def try_command(command: Sequence[str]) -> str | None:
     """Run `command` and return its standard output, or None if it could not run or failed: for removal and reading."""
     try:
-        done = _finished(command, COMMAND_SECONDS_MAX)
+        done = finished(command, COMMAND_SECONDS_MAX)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
 
 
-def _finished(command: Sequence[str], seconds_max: float) -> subprocess.CompletedProcess[str]:
+def finished(
+    command: Sequence[str], seconds_max: float, *, given: str | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run `command` in a process group of its own; kill all of the group if it takes too long or we are stopped.
 
-    Octets that are no UTF-8 are replaced: a command may print whatever it likes.
+    `given` is its standard input. Octets that are no UTF-8 are replaced: a command may print whatever it likes.
+    Raises OSError if the command cannot run, TimeoutExpired if it takes too long.
     """
     with subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -99,7 +108,7 @@ def _finished(command: Sequence[str], seconds_max: float) -> subprocess.Complete
         start_new_session=True,
     ) as process:
         try:
-            stdout, stderr = process.communicate(timeout=seconds_max)
+            stdout, stderr = process.communicate(given, timeout=seconds_max)
         except BaseException:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -6,20 +6,29 @@ A command is a line for a shell where the gateway is; how it gets there is an ar
 from __future__ import annotations
 
 import re
+import shlex
 import time
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gatemark.config import defaults
-from gatemark.config.tables import GatewayAction, GatewayControlModel, GatewayTableModel
-from gatemark.dut.commands import COMMAND_SECONDS_MAX
+from gatemark.config.tables import (
+    GatewayAction,
+    GatewayControlModel,
+    GatewayTableModel,
+    LimitName,
+    LimitsModel,
+    SettingModel,
+)
+from gatemark.dut.base import SettingMade
 from gatemark.dut.recipe import TABLE_VARIABLES, Commands
-from gatemark.errors import TestBedError
+from gatemark.dut.shell import Run, attempt
+from gatemark.errors import Problem, TestBedError
 
 POLL_SECONDS = 0.05
-RESET_SECONDS_MAX = 300.0
-"""How long the commands of a reset may take: they may wait for a machine that boots."""
-DELETION_SECONDS_MAX = 600
-"""How long it may take to delete all connections: a large table takes its time."""
+VALUE = "gatemark_value"
+"""Variable of the shell that holds the value of a setting. A value that were written into the command would be read as
+a part of it."""
 
 TEAR_DOWN = """set -eu
 now() {{
@@ -45,47 +54,64 @@ ControlCommands = Commands | GatewayControlModel
 """Where the commands come from: a recipe or the campaign file."""
 
 
-class Run(Protocol):
-    """How a command gets to where the gateway is."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySettings:
+    """What the gateway is set to before the first trial."""
 
-    def __call__(self, script: str, *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
-        """Run a shell script and return its standard output; raise TestBedError if it fails."""
+    table: GatewayTableModel
+    named: Mapping[str, int | str]
+    """Values of the settings that the user named."""
 
 
 class GatewayControl:
     """Runs the control commands of one gateway."""
 
-    def __init__(self, run: Run, commands: ControlCommands, *, where: str, table: GatewayTableModel) -> None:
+    def __init__(self, run: Run, commands: ControlCommands, *, where: str, settings: GatewaySettings) -> None:
         self._run = run
         self._commands = commands
         self._where = where
-        self._table = table
+        self._settings = settings
+        self._limits = commands.limits if isinstance(commands, GatewayControlModel) else LimitsModel()
+        self.made: tuple[SettingMade, ...] = ()
+        """Settings by name as they were made and read back the last time."""
 
-    def set_up_table(self) -> list[str]:
-        """Set size, hash size and UDP timeout of the connection tracking table; return the commands that were run."""
-        done = []
-        for action, value in table_settings(self._table):
+    def set_up(self) -> list[str]:
+        """Make the named settings and read them back, then set up the table; return the commands that were run.
+
+        Raises TestBedError that names every setting which is another one than was asked for.
+        """
+        done, made = [], []
+        for name, value in self._settings.named.items():
+            setting = self._commands.settings[name]
+            for command in setting.apply:
+                done.append(with_value(command, str(value)))
+                self._do(done[-1], "set", f"set.{name}.apply")
+            made.append(SettingMade(name=name, value=str(value), read=self._read_back(name, setting)))
+        self.made = tuple(made)
+        different = [problem for one in made if (problem := self._difference(one)) is not None]
+        if different:
+            raise TestBedError(problems=different)
+        for action, number in table_settings(self._settings.table):
             for command in getattr(self._commands, action):
-                done.append(command.replace("{" + TABLE_VARIABLES[action] + "}", str(value)))
-                self._run(done[-1], where=f"{self._where}: {action}")
+                done.append(command.replace("{" + TABLE_VARIABLES[action] + "}", str(number)))
+                self._do(done[-1], "set", action)
         return done
 
     def clear_state(self) -> None:
         """Delete all connections."""
         for command in self._commands.clear_state:
-            self._run(command, where=f"{self._where}: clear_state", seconds_max=DELETION_SECONDS_MAX)
+            self._do(command, "clear_state")
 
     def count_connections(self) -> int | None:
         """Return the number of connections, the last number that the command prints; None without a command."""
         if self._commands.count_connections is None:
             return None
-        where = f"{self._where}: count_connections"
-        output = self._run(self._commands.count_connections, where=where)
+        output = self._do(self._commands.count_connections, "count_connections")
         numbers = re.findall(r"\d+", output)
         if not numbers:
             raise TestBedError(
                 what=f"printed no number: {output.strip()[-200:]!r}",
-                where=where,
+                where=f"{self._where}: count_connections",
                 fix="the last number that the command prints must be that of the connections",
             )
         return int(numbers[-1])
@@ -95,8 +121,7 @@ class GatewayControl:
         where = f"{self._where}: tear_down"
         if self._commands.tear_down is None:
             raise TestBedError(what="there is no such command", where=where, fix='write for example "conntrack -F"')
-        script = TEAR_DOWN.format(command=self._commands.tear_down)
-        output = self._run(script, where=where, seconds_max=DELETION_SECONDS_MAX)
+        output = self._do(TEAR_DOWN.format(command=self._commands.tear_down), "tear_down")
         times = re.fullmatch(r"(\d+) (\d+)", (output.strip().splitlines() or [""])[-1])
         if times is None:
             raise TestBedError(
@@ -108,18 +133,34 @@ class GatewayControl:
 
     def reset(self) -> None:
         """Reset the gateway (RFC 6201 section 4)."""
-        where = f"{self._where}: reset"
         if not self._commands.reset:
             raise TestBedError(
-                what="there is no such command", where=where, fix='write for example "systemctl restart gateway"'
+                what="there is no such command",
+                where=f"{self._where}: reset",
+                fix='write for example "systemctl restart gateway"',
             )
         for command in self._commands.reset:
-            self._run(command, where=where, seconds_max=RESET_SECONDS_MAX)
+            self._do(command, "reset")
+
+    def restart(self) -> None:
+        """Stop the gateway, start it again, wait until it is healthy, and set it up again."""
+        commands = self._commands
+        for command in commands.stop:
+            attempt(self._run, command, where=f"{self._where}: stop", seconds_max=self._limits.seconds("stop"))
+        for command in commands.start:
+            self._do(command, "start")
+        self.await_health(self._limits.seconds("start"))
+        self.set_up()
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Return the commands that describe the gateway, each with what it prints."""
+        commands = self._commands.describe if isinstance(self._commands, GatewayControlModel) else ()
+        return [(command, self._do(command, "describe")) for command in commands]
 
     def check_health(self) -> None:
         """Raise TestBedError if a health command fails."""
         for command in self._commands.health:
-            self._run(command, where=f"{self._where}: health", fix="the gateway stopped working")
+            self._do(command, "health", fix="the gateway stopped working")
 
     def await_health(self, seconds_max: float) -> None:
         """Wait until the health commands succeed; raise TestBedError if they do not in time."""
@@ -131,6 +172,35 @@ class GatewayControl:
                 if time.monotonic() > until:
                     raise
                 time.sleep(POLL_SECONDS)
+
+    def _do(self, script: str, limit: LimitName, action: str | None = None, *, fix: str = "") -> str:
+        """Run a script within the limit of its action, by which an error names it."""
+        seconds_max = self._limits.seconds(limit)
+        return self._run(script, where=f"{self._where}: {action or limit}", fix=fix, seconds_max=seconds_max)
+
+    def _read_back(self, name: str, setting: SettingModel) -> str | None:
+        """Return what the gateway says that a setting is; None if it is not asked."""
+        return None if setting.read is None else self._do(setting.read, "set", f"set.{name}.read").strip()
+
+    def _difference(self, made: SettingMade) -> Problem | None:
+        if made.read in (None, made.value) or _number(made.read) == _number(made.value) is not None:
+            return None
+        return Problem(
+            what=f"is {made.read!r} after it was set to {made.value!r}",
+            where=f"{self._where}: set.{made.name}",
+            fix=f"see what `apply` does, that `read` prints the value and nothing else, and that the gateway takes the"
+            f" value of gateway.settings.{made.name}",
+        )
+
+
+def with_value(command: str, value: str) -> str:
+    """Return a command in which `{value}` stands for a value, whatever characters that has."""
+    quoted = shlex.quote(value).replace("{", "{''")  # so that no {name} of a recipe is found in it
+    return f"export {VALUE}={quoted}\n" + command.replace("{value}", f'"${VALUE}"')
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else None
 
 
 def table_settings(table: GatewayTableModel) -> list[tuple[GatewayAction, int]]:

@@ -33,11 +33,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from gatemark.config.tables import GatewayTableModel
 from gatemark.dut import machine, naming
 from gatemark.dut.base import GatewayDescription, HostReading
 from gatemark.dut.commands import COMMAND_SECONDS_MAX, require_program, run_command, try_command
-from gatemark.dut.control import GatewayControl
+from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.daemon import Daemon, start_daemon
 from gatemark.dut.enclosure import Enclosure
 from gatemark.dut.gateway_host import GatewayHost
@@ -53,6 +52,7 @@ from gatemark.dut.plumbing import (
     sysctl_script,
 )
 from gatemark.dut.recipe import Recipe, substitute
+from gatemark.dut.shell import Shell
 from gatemark.dut.steering import CorePlan, cpu_mask
 from gatemark.errors import Problem, TestBedError
 
@@ -84,10 +84,10 @@ class NetnsTestBed:
         cores: CorePlan,
         *,
         port_kind: str = "af_packet",
-        table: GatewayTableModel | None = None,
+        settings: GatewaySettings | None = None,
     ) -> None:
         self._recipe = recipe
-        self._table = recipe.table if table is None else table
+        self._settings = GatewaySettings(table=recipe.table, named={}) if settings is None else settings
         self._sides = sides
         self._cores = cores
         self._port_kind = port_kind
@@ -101,7 +101,8 @@ class NetnsTestBed:
         self._log: list[str] = []
         self._daemons: list[Daemon] = []
         where = f"gateway {recipe.name}"
-        self._control = GatewayControl(self._in_gateway, recipe.commands, where=where, table=self._table)
+        self._control = GatewayControl(self._in_gateway, recipe.commands, where=where, settings=self._settings)
+        self._scripts = Shell(lambda: self._enclosure.command("sh", "-s"))
         self._enclosure = Enclosure(self._name.gateway_namespace, self._name.folder)
         self._claim: naming.Claim | None = None
         self._guard = CleanupGuard(self.close)
@@ -254,6 +255,7 @@ class NetnsTestBed:
             version="; ".join(versions) or f"{platform.system()} {platform.release()}",
             configuration=self._neutral("\n".join(f"# {title}\n{text.rstrip()}\n" for title, text in parts)),
             commands=tuple(self._neutral(line) for line in self._log),
+            settings=self._control.made,
         )
 
     def own_drops(self) -> dict[str, int]:
@@ -264,6 +266,10 @@ class NetnsTestBed:
     def own_faults(self) -> tuple[str, ...]:
         """Return none: dropping frames is all that this test bed can do to a trial."""
         return ()
+
+    def commands_since(self, at_ns: int) -> tuple[str, ...]:
+        """Return which control commands ran at any time since `at_ns`."""
+        return self._scripts.ran_since(at_ns)
 
     def gateway_queue_drops(self) -> dict[str, int]:
         """Frames for which a queue of the gateway had no room: at its inputs, and before interfaces of its own."""
@@ -355,11 +361,11 @@ class NetnsTestBed:
                     number=number,
                 )
             )
-        settings = machine_settings(self._recipe, self._table)
+        settings = machine_settings(self._recipe, self._settings.table)
         machine.hold(self._name, settings)
         done += sysctl_script(settings).splitlines()
         self._await_health()
-        return done + [f"[{self.gateway_namespace}] {command}" for command in self._control.set_up_table()]
+        return done + [f"[{self.gateway_namespace}] {command}" for command in self._control.set_up()]
 
     def _stop_gateway(self) -> None:
         if not self._enclosure.is_open:
@@ -426,8 +432,7 @@ class NetnsTestBed:
 
     def _in_gateway(self, script: str, *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
         """Run a control command of the recipe in the gateway's namespace."""
-        inside = self._enclosure.shell(substitute(script, self._variables()))
-        return run_command(inside, where=where, fix=fix, seconds_max=seconds_max)
+        return self._scripts(substitute(script, self._variables()), where=where, fix=fix, seconds_max=seconds_max)
 
     def _read(self, script: str) -> str:
         """Read something for the description; what cannot be read is left empty."""

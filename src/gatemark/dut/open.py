@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gatemark.bed_kinds import BedKindName
 from gatemark.dut.base import TestBed
+from gatemark.dut.control import GatewaySettings
 from gatemark.dut.loopback import LoopbackTestBed
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.ports import PortsTestBed
@@ -43,7 +44,7 @@ def _open_netns(campaign: Campaign) -> TestBed:
         {"left": complete.side("left"), "right": complete.side("right")},
         plan_cores(usable_cpus(), tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores),
         port_kind=_port_kind(campaign),
-        table=complete.gateway.table,
+        settings=GatewaySettings(table=complete.gateway.table, named=complete.gateway.settings),
     )
 
 

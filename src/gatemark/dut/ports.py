@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import functools
 import os
-import shlex
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from gatemark.config.tables import GatewayControlModel
 from gatemark.dut.base import FoundTestBed, GatewayDescription
-from gatemark.dut.commands import COMMAND_SECONDS_MAX, run_command, try_command
-from gatemark.dut.control import GatewayControl, table_settings
+from gatemark.dut.commands import run_command
+from gatemark.dut.control import GatewayControl, GatewaySettings, table_settings
+from gatemark.dut.host_description import HostDescription, read_host_description
 from gatemark.dut.ingress import IngressDrop
 from gatemark.dut.isolation import isolate, sending_problems, wire_problems
 from gatemark.dut.port_name import KERNEL_PORT_KINDS, NET_FOLDER, parse_port
+from gatemark.dut.shell import shell_at
 from gatemark.dut.uplinks import read_uplinks
-from gatemark.errors import ConfigError, Problem
+from gatemark.errors import ConfigError, Problem, TestBedError
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign, RecipeFacts
 
 ROOT_PORT_KINDS = (*KERNEL_PORT_KINDS, "tap", "pci")
 """Kinds of port that an ordinary user cannot open."""
-START_SECONDS_MAX = 300.0
-"""How long a gateway may take from its start until its health commands succeed: it may be a machine that boots."""
+LONGER = "if it needs longer, raise its limit under gateway.control.limits"
 
 
 def port_problems(ports: Mapping[str, str]) -> list[Problem]:
@@ -56,9 +56,10 @@ class PortsTestBed(FoundTestBed):
         self._campaign = campaign
         self._commands = campaign.gateway.control or GatewayControlModel()
         self._ingress = IngressDrop(())
-        self._control = GatewayControl(
-            self._at_gateway, self._commands, where="gateway.control", table=campaign.gateway.table
-        )
+        self._described: HostDescription | None = None
+        self._run = shell_at(self._commands.host, self._commands.words, longer=LONGER)
+        settings = GatewaySettings(table=campaign.gateway.table, named=campaign.gateway.settings)
+        self._control = GatewayControl(self._run, self._commands, where="gateway.control", settings=settings)
         missing = [
             Problem(
                 what="kind ports needs a port on each side",
@@ -101,10 +102,7 @@ class PortsTestBed(FoundTestBed):
     def describe(self) -> GatewayDescription:
         """Repeat what the campaign file says about the gateway, and what its own commands say."""
         gateway = self._campaign.gateway
-        said = [
-            f"# {command}\n{self._at_gateway(command, where='gateway.control: describe').rstrip()}"
-            for command in self._commands.describe
-        ]
+        said = [f"# {command}\n{output.rstrip()}" for command, output in self._control.describe()]
         table = [f"{action.removeprefix('set_')} = {value}" for action, value in table_settings(gateway.table)]
         if table:
             said.append("\n".join(["# connection tracking table", *table]))
@@ -112,6 +110,8 @@ class PortsTestBed(FoundTestBed):
             name=gateway.name or "gateway between two ports",
             version=gateway.version,
             configuration="\n\n".join(part for part in (gateway.configuration, *said) if part),
+            settings=self._control.made,
+            host=self._described,
         )
 
     def clear_state(self) -> None:
@@ -130,12 +130,7 @@ class PortsTestBed(FoundTestBed):
         """Stop the gateway, start it again, wait until it is healthy, and set up its table again."""
         if not self._commands.start:
             super().restart()
-        for command in self._commands.stop:
-            try_command(self._shell(command))
-        for command in self._commands.start:
-            self._at_gateway(command, where="gateway.control: start", seconds_max=START_SECONDS_MAX)
-        self._control.await_health(START_SECONDS_MAX)
-        self._control.set_up_table()
+        self._control.restart()
 
     def reset(self) -> None:
         """Reset the gateway by the commands of the campaign file; its table is as they leave it."""
@@ -150,15 +145,26 @@ class PortsTestBed(FoundTestBed):
                 run_command(["ip", "link", "show", "dev", port.interface], where=f"{side}.port", fix=fix)
         self._control.check_health()
 
-    def _shell(self, script: str) -> list[str]:
-        return [*shlex.split(self._commands.shell), script]
+    def commands_since(self, at_ns: int) -> tuple[str, ...]:
+        """Return which control commands ran at any time since `at_ns`."""
+        return self._run.ran_since(at_ns)
 
-    def _at_gateway(self, script: str, *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
-        """Run a command through the shell that leads to the gateway."""
-        return run_command(self._shell(script), where=where, fix=fix, seconds_max=seconds_max)
+    def _check_cores(self, host: HostDescription) -> None:
+        """Raise TestBedError if the host has another number of CPUs than the campaign states."""
+        gateway = self._campaign.gateway
+        counts_cpus = gateway.cores_set_by in ("kernel_command_line", "hot_plug")
+        if not counts_cpus or host.cpus_online is None or host.cpus_online == gateway.cores:
+            return
+        raise TestBedError(
+            what=f"the campaign states {gateway.cores} cores, but {host.cpus_online} CPUs are online at"
+            f" {self._commands.host} ({host.cpu_list or 'not listed'})",
+            where="gateway.cores",
+            fix="boot it with maxcpus= or take CPUs offline, by a setting of [gateway.control.set] for example; with"
+            " simultaneous multithreading each logical CPU counts",
+        )
 
     def __enter__(self) -> Self:
-        """Check the ports, keep what arrives at them out of this machine's kernel, and set up the gateway's table.
+        """Check the ports, keep what arrives at them out of this machine's kernel, and set up the gateway.
 
         Raises ConfigError with all that is wrong: the campaign names ports that cannot be used.
         """
@@ -168,15 +174,21 @@ class PortsTestBed(FoundTestBed):
             raise ConfigError(problems=problems)
         self._ingress = isolate(ports, read_uplinks)
         try:
-            self._control.set_up_table()
+            self._control.set_up()
+            if self._commands.host is not None:
+                self._described = read_host_description(self._run)
+                self._check_cores(self._described)
         except BaseException:
             self.close()
             raise
         return self
 
     def close(self) -> None:
-        """Let frames into this machine's kernel again."""
-        self._ingress.close()
+        """Let frames into this machine's kernel again, and end the connection to the gateway's host."""
+        try:
+            self._ingress.close()
+        finally:
+            self._run.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -17,8 +17,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 from gatemark.config import defaults
 from gatemark.config.check import TABLE_KEYS, table_value
 from gatemark.config.model import RecipeFacts
-from gatemark.config.tables import EamEntry, GatewayAction, GatewayTableModel, SideModel
-from gatemark.config.types import BadValueError, IpPrefix, PortSpan, TranslationPrefix
+from gatemark.config.tables import EamEntry, GatewayAction, GatewayTableModel, SettingModel, SideModel
+from gatemark.config.types import BadValueError, IpPrefix, PortSpan, SettingName, TranslationPrefix
 from gatemark.errors import ConfigError, Problem
 from gatemark.technology import TECHNOLOGIES, SideName, TechnologyName, technologies_where
 
@@ -74,6 +74,8 @@ class Commands(_Strict):
     """Give its hash table {size} buckets."""
     set_udp_timeout: tuple[str, ...] = ()
     """Let UDP connections without frames live for {seconds}."""
+    settings: dict[SettingName, SettingModel] = Field(default_factory=dict, alias="set")
+    """Settings of the user's own, to which a campaign gives values (`gateway.settings`)."""
     reset: tuple[str, ...] = ()
     """Reset the gateway while the Tester sends (RFC 6201 section 4). Daemons are ended before and started after it."""
     version: tuple[str, ...] = ()
@@ -165,6 +167,7 @@ class Recipe(_Strict):
             mapping=self.mapping,
             table=self.table,
             actions=self.actions if self.is_stateful else self.actions & {"reset"},
+            setting_names=frozenset(self.commands.settings),
             left=self.left.side,
             right=self.right.side,
             mtu=self.mtu,
@@ -271,7 +274,7 @@ def _problem(detail: Any, where: str) -> Problem:
 
 def _known_keys(path: list[str]) -> list[str]:
     if path == ["commands"]:
-        return sorted(Commands.model_fields)
+        return sorted(field.alias or name for name, field in Commands.model_fields.items())
     if path == ["table"]:
         return list(TABLE_KEYS)
     if path in (["left"], ["right"]):
@@ -282,6 +285,11 @@ def _known_keys(path: list[str]) -> list[str]:
 def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
     """Find what each key allows but all together do not."""
     problems = []
+    for name, setting in recipe.commands.settings.items():
+        if not any("{value}" in command for command in setting.apply):
+            what = "does not say where the value goes: {value} is missing"
+            fix = "for example `echo {value} > /proc/sys/...`"
+            problems.append(Problem(what=what, where=f"{where}: commands.set.{name}.apply", fix=fix))
     technology = TECHNOLOGIES[recipe.technology]
     for name, side, family in zip(("left", "right"), (recipe.left, recipe.right), technology.families, strict=True):
         if side.side.family(family) is None:

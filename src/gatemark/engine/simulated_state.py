@@ -210,6 +210,10 @@ class SimulatedGateway:
         """None."""
         return ()
 
+    def commands_since(self, at_ns: int) -> tuple[str, ...]:
+        """None."""
+        return ()
+
     def gateway_queue_drops(self) -> Mapping[str, int]:
         """None."""
         return {}

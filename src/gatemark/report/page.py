@@ -67,6 +67,7 @@ def render(reports: Sequence[CampaignReport], *, title: str) -> str:
     return fill(
         "page.html.j2",
         technology_words=words.technology_words,
+        cores_words=words.cores_words,
         outcome_mark=outcome_mark,
         suspect_words=suspect_words,
         title=title,

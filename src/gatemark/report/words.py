@@ -27,6 +27,18 @@ def technology_words(gateway: Gateway) -> str:
     return TECHNOLOGIES[gateway.technology].describe(gateway.inside)
 
 
+CORES_WORDS = {
+    "kernel_command_line": "by its kernel's command line and a boot",
+    "hot_plug": "the other CPUs taken offline",
+    "pinning": "its work bound to them",
+}
+
+
+def cores_words(gateway: Gateway) -> str:
+    """How the gateway got its number of cores."""
+    return "nobody said how" if gateway.cores_set_by is None else CORES_WORDS[gateway.cores_set_by]
+
+
 def gateway_cell(gateway: str, campaign: str) -> str:
     """A campaign, as plots and links call it, and below it the gateway that it measured."""
     return gateway if gateway == campaign else f"{campaign}\n{gateway}"

@@ -15,6 +15,7 @@ from typing import Literal
 
 from pydantic import SerializeAsAny
 
+from gatemark.bed_kinds import CoresSetBy
 from gatemark.results.connections import GatewayTable, PortRange
 from gatemark.results.part import Part, ReasonPart
 from gatemark.results.quantity import Row
@@ -73,6 +74,16 @@ class HostPart(Part):
     """Why failures are suspect."""
 
 
+class SettingPart(Part):
+    """One setting of the gateway that the user named."""
+
+    name: str
+    value: str
+    """What it was set to."""
+    read: str | None
+    """What the gateway said afterwards; null if it was not asked."""
+
+
 class Gateway(Part):
     """What was measured."""
 
@@ -93,7 +104,11 @@ class Gateway(Part):
     zero_udp_checksum: bool
     """Whether it is known to write UDP checksum 0x0000 where 0xffff is required (RFC 768)."""
     cores: int | None
-    """Number of its cores; null if the campaign file names none."""
+    """Number of its cores; null if the campaign file does not say."""
+    cores_set_by: CoresSetBy | None = None
+    """How it was given that number of cores; null if the campaign file does not say."""
+    settings: tuple[SettingPart, ...] = ()
+    """Settings that the user named, as they were at the begin of the last session."""
     configuration: str
     commands: str
 

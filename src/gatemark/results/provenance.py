@@ -87,6 +87,52 @@ class SoftwareFacts(Facts):
     packages: dict[str, str]
 
 
+class InterfaceFacts(Facts):
+    """One network card of the gateway's host."""
+
+    interface: str
+    driver: str | None
+    numa_node: int | None
+    """-1 if the card has none."""
+    rx_queues: int | None
+    tx_queues: int | None
+    rss_udp4: str | None
+    """Fields of an IPv4 UDP packet that choose its queue, as ethtool says it."""
+    rss_udp6: str | None
+
+
+class GatewayHostFacts(Facts):
+    """The gateway's host as it described itself at the begin of a session; null is what it does not tell."""
+
+    host_name: str | None
+    kernel: str | None
+    command_line: str | None
+    """Of its kernel."""
+    boot_id: str | None
+    """Another one after each boot; on a BSD the time of the boot."""
+    cpu_model: str | None
+    cpus_online: int | None
+    cpu_list: str | None
+    """Those that are online."""
+    governor: str | None
+    """Frequency governors of all CPUs, each once."""
+    mhz_min: int | None
+    mhz_max: int | None
+    memory_kilobytes: int | None
+    available_kilobytes: int | None
+    numa_nodes: int | None
+    interfaces: tuple[InterfaceFacts, ...]
+
+
+class SettingFact(Facts):
+    """One setting of the gateway that the user named, as it was made at the begin of a session."""
+
+    name: str
+    value: str
+    read: str | None
+    """What the gateway said afterwards; null if it was not asked."""
+
+
 class Session(Facts):
     """One stretch of measuring: a resumed campaign has several, all with the same equipment (`changes`)."""
 
@@ -98,6 +144,9 @@ class Session(Facts):
     engine: EngineFacts
     left: PortFact
     right: PortFact
+    gateway_host: GatewayHostFacts | None = None
+    """Null where the gateway's host was not asked."""
+    settings: tuple[SettingFact, ...] = ()
 
 
 class Provenance(Facts):
@@ -130,6 +179,7 @@ SAME_MACHINE = (
 SAME_ENGINE = (
     "version", "protocol", "dpdk", "build", "program_sha256", "tsc_invariant", "huge_pages", "workers", "queues",
 )  # fmt: skip
+SAME_GATEWAY_HOST = ("host_name", "kernel", "command_line", "cpu_model", "cpus_online", "governor", "numa_nodes")
 SAME_PORT = ("port", "driver", "mac", "numa_node", "link_mbps", "mtu", "timestamps")
 SAME_MADE_PORT = ("driver", "mtu", "timestamps")
 """Of a port that the test bed makes: its name is new in each session."""
@@ -143,6 +193,8 @@ def changes(before: Session, now: Session, *, makes_ports: bool) -> list[str]:
     `makes_ports`: the test bed makes the Tester's ports.
     """
     groups: list[tuple[str, Sequence[str]]] = [("machine", SAME_MACHINE), ("engine", SAME_ENGINE)]
+    if before.gateway_host is not None and now.gateway_host is not None:
+        groups.append(("gateway_host", SAME_GATEWAY_HOST))
     for side in ("left", "right"):
         keeps = getattr(before, side).port.partition(":")[0] in KEEPS_ADDRESS
         names: Sequence[str] = SAME_MADE_PORT if makes_ports else SAME_PORT

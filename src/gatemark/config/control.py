@@ -1,0 +1,100 @@
+"""What the control of a gateway must satisfy: its commands, the settings that the user named, its cores. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gatemark.bed_kinds import bed_kinds_where
+from gatemark.config.check import nearest, problem
+from gatemark.config.model import Campaign
+from gatemark.config.tables import GatewayControlModel
+from gatemark.errors import Problem
+
+TABLE_COMMANDS = (("set_table_size", "size"), ("set_hash_size", "size"), ("set_udp_timeout", "seconds"))
+
+
+def control_problems(campaign: Campaign) -> Iterator[Problem]:
+    """Yield what is wrong with the control of the gateway; the recipe is known."""
+    control = campaign.gateway.control
+    if control is not None:
+        yield from _shell(campaign, control)
+        yield from _values(campaign, control)
+    yield from _settings(campaign)
+    yield from _cores(campaign)
+
+
+def _shell(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]:
+    """The words that start the shell."""
+    key = "gateway.control.shell"
+    try:
+        words = control.words
+    except ValueError as error:
+        yield problem(campaign, key, f"cannot be split: {error}", "close every quote")
+        return
+    if not words:
+        yield problem(campaign, key, "is empty", 'write for example "sh -s"')
+    elif any(word.rpartition("/")[2] == "ssh" for word in words):
+        yield problem(
+            campaign,
+            key,
+            "calls ssh itself, so a lost connection would look like a command that failed",
+            'leave it out, and write where the commands run: gateway.control.host = "root@192.0.2.1"',
+        )
+    elif words[-1] == "-c":
+        yield problem(
+            campaign, key, "ends with -c, but the script comes on standard input", 'write for example "sh -s"'
+        )
+
+
+def _values(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]:
+    """A command that sets a value says where it goes."""
+    for action, variable in TABLE_COMMANDS:
+        commands = getattr(control, action)
+        if commands and not any(f"{{{variable}}}" in command for command in commands):
+            yield problem(
+                campaign,
+                f"gateway.control.{action}",
+                f"does not say where the value goes: {{{variable}}} is missing",
+                f'write for example "echo {{{variable}}} > /proc/sys/..."',
+            )
+    for name, setting in control.settings.items():
+        if not any("{value}" in command for command in setting.apply):
+            yield problem(
+                campaign,
+                f"gateway.control.set.{name}.apply",
+                "does not say where the value goes: {value} is missing",
+                'write for example "echo {value} > /proc/sys/..."',
+            )
+        if name not in campaign.gateway.settings:
+            yield problem(
+                campaign, f"gateway.settings.{name}", "is missing: nothing says what to set it to", "write its value"
+            )
+
+
+def _settings(campaign: Campaign) -> Iterator[Problem]:
+    """Every value has commands that set it."""
+    known = campaign.setting_names
+    for name in campaign.gateway.settings:
+        if name in known:
+            continue
+        guess = nearest(name, known)
+        if guess is not None:
+            fix = f"did you mean {guess}?"
+        elif campaign.bed.takes_control:
+            fix = f'add [gateway.control.set.{name}] with apply = "... {{value}}" and read = "..."'
+        elif campaign.bed.has_recipe:
+            fix = f'copy the recipe and add [commands.set.{name}] with apply = "... {{value}}" and read = "..."'
+        else:
+            fix = "leave it out"
+        yield problem(campaign, f"gateway.settings.{name}", "has no commands that set it", fix)
+
+
+def _cores(campaign: Campaign) -> Iterator[Problem]:
+    """The number of cores is stated where nothing else knows it."""
+    gateway, kind = campaign.gateway, campaign.bed
+    if gateway.cores is not None and (kind.gateway_is_local or not kind.has_gateway):
+        only = bed_kinds_where(lambda other: other.has_gateway and not other.gateway_is_local)
+        fix = "name them with testbed.gateway_cores" if kind.gateway_is_local else f"only {only} has a gateway's host"
+        yield problem(campaign, "gateway.cores", f"makes no sense for kind {kind.name}", fix)
+    if gateway.cores_set_by is not None and gateway.cores is None:
+        yield problem(campaign, "gateway.cores_set_by", "says how, but not how many", "write gateway.cores as well")

@@ -1,0 +1,121 @@
+"""What the gateway's host says about itself: kernel, CPUs, clock, memory, network cards. Read once, nothing is changed.
+
+What a host does not tell is None. Linux tells all of it, the BSDs kernel, CPUs and the time of the boot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from gatemark.dut.shell import Run
+
+SCRIPT = r"""
+say() { [ -z "$2" ] || printf '%s\t%s\n' "$1" "$2"; }
+known() { sysctl -n "$@" 2> /dev/null; }
+joined() { tr '\n' ' ' | sed 's/ *$//'; }
+say host_name "$(uname -n)"
+say kernel "$(uname -srm)"
+say command_line "$(cat /proc/cmdline 2> /dev/null)"
+say boot_id "$(cat /proc/sys/kernel/random/boot_id 2> /dev/null || known kern.boottime)"
+model=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2> /dev/null | head -n 1)
+say cpu_model "${model:-$(known hw.model)}"
+say cpus_online "$(getconf _NPROCESSORS_ONLN 2> /dev/null || known hw.ncpuonline || known hw.ncpu)"
+say cpu_list "$(cat /sys/devices/system/cpu/online 2> /dev/null)"
+say governor "$(cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor 2> /dev/null | sort -u | joined)"
+mhz=$(sed -n 's/^cpu MHz[^:]*: *\([0-9]*\).*/\1/p' /proc/cpuinfo 2> /dev/null | sort -n)
+say mhz_min "$(printf '%s\n' "$mhz" | head -n 1)"
+say mhz_max "$(printf '%s\n' "$mhz" | tail -n 1)"
+memory() { sed -n "s/^$1: *\([0-9]*\) kB/\1/p" /proc/meminfo 2> /dev/null; }
+say memory_kilobytes "$(memory MemTotal)"
+say available_kilobytes "$(memory MemAvailable)"
+say numa_nodes "$(ls -d /sys/devices/system/node/node[0-9]* 2> /dev/null | wc -l | tr -d ' ')"
+for device in /sys/class/net/*/device; do
+  [ -e "$device" ] || continue
+  folder=${device%/device}
+  name=${folder##*/}
+  say interface "$name"
+  driver=$(readlink "$device/driver" 2> /dev/null) || driver=
+  say driver "${driver##*/}"
+  say numa_node "$(cat "$device/numa_node" 2> /dev/null)"
+  say rx_queues "$(ls -d "$folder"/queues/rx-* 2> /dev/null | wc -l | tr -d ' ')"
+  say tx_queues "$(ls -d "$folder"/queues/tx-* 2> /dev/null | wc -l | tr -d ' ')"
+  for family in udp4 udp6; do
+    say "rss_$family" "$(ethtool -n "$name" rx-flow-hash $family 2> /dev/null | sed '1d;/^$/d' | joined)"
+  done
+done
+"""
+"""Prints a key and a value a line; keys after `interface` belong to that one."""
+
+SECONDS_MAX = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterfaceDescription:
+    """One network card of the gateway's host."""
+
+    interface: str
+    driver: str | None = None
+    numa_node: int | None = None
+    """-1 if the card has none."""
+    rx_queues: int | None = None
+    tx_queues: int | None = None
+    rss_udp4: str | None = None
+    """Fields of an IPv4 UDP packet that choose its queue, as ethtool says it."""
+    rss_udp6: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostDescription:
+    """The gateway's host as it says it is."""
+
+    host_name: str | None = None
+    kernel: str | None = None
+    command_line: str | None = None
+    """Of its kernel."""
+    boot_id: str | None = None
+    """Another one after each boot; on a BSD the time of the boot."""
+    cpu_model: str | None = None
+    cpus_online: int | None = None
+    cpu_list: str | None = None
+    governor: str | None = None
+    """Frequency governors of all CPUs, each once."""
+    mhz_min: int | None = None
+    mhz_max: int | None = None
+    memory_kilobytes: int | None = None
+    available_kilobytes: int | None = None
+    numa_nodes: int | None = None
+    interfaces: tuple[InterfaceDescription, ...] = ()
+
+
+def read_host_description(run: Run) -> HostDescription:
+    """Read the description; raise TestBedError if the host cannot be asked."""
+    return description_of(run(SCRIPT, where="gateway.control.host", seconds_max=SECONDS_MAX))
+
+
+def description_of(output: str) -> HostDescription:
+    """Return what the output of the script says."""
+    about_host: dict[str, str] = {}
+    cards: list[dict[str, str]] = []
+    for line in output.splitlines():
+        key, _, value = line.partition("\t")
+        if key == "interface":
+            cards.append({})
+        (cards[-1] if cards else about_host)[key] = value.strip()
+    interfaces = tuple(InterfaceDescription(**_typed(card, InterfaceDescription)) for card in cards)
+    return HostDescription(**_typed(about_host, HostDescription), interfaces=interfaces)
+
+
+def _typed(values: Mapping[str, str], kind: type) -> dict[str, Any]:
+    """Return the values that a class has fields for; one that is no number where one is wanted is left out."""
+    typed: dict[str, Any] = {}
+    for field in fields(kind):
+        value = values.get(field.name)
+        if value is None:
+            continue
+        if not str(field.type).startswith("int"):
+            typed[field.name] = value
+        elif value.removeprefix("-").isdigit():
+            typed[field.name] = int(value)
+    return typed

@@ -1,0 +1,104 @@
+"""What the gateway's host tells about itself, and what the campaign states about it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.dut import ports
+from gatemark.dut.host_description import HostDescription, description_of, read_host_description
+from gatemark.dut.open import open_testbed
+from gatemark.dut.shell import shell_at
+from gatemark.errors import TestBedError
+
+SAID = """host_name\tgw
+kernel\tLinux 6.1.0 x86_64
+command_line\tquiet maxcpus=4
+cpus_online\t4
+cpu_list\t0-3
+mhz_min\t2000
+mhz_max\t2600
+numa_nodes\ttwo
+unknown\tx
+interface\teth1
+driver\tice
+numa_node\t-1
+rx_queues\t8
+rss_udp4\tIP SA IP DA
+interface\teth2
+"""
+
+
+def test_what_a_host_says_is_typed_and_what_it_does_not_say_is_none() -> None:
+    host = description_of(SAID)
+    assert (host.host_name, host.command_line, host.cpus_online, host.mhz_max) == ("gw", "quiet maxcpus=4", 4, 2600)
+    assert (host.numa_nodes, host.governor, host.boot_id) == (None, None, None)
+    first, second = host.interfaces
+    assert (first.interface, first.driver, first.numa_node, first.rx_queues) == ("eth1", "ice", -1, 8)
+    assert (first.tx_queues, first.rss_udp4, first.rss_udp6) == (None, "IP SA IP DA", None)
+    assert (second.interface, second.driver) == ("eth2", None)
+    assert description_of("") == HostDescription()
+
+
+def test_this_machine_describes_itself() -> None:
+    host = read_host_description(shell_at(None, ["sh", "-s"]))
+    assert host.host_name == os.uname().nodename
+    assert host.kernel == f"{os.uname().sysname} {os.uname().release} {os.uname().machine}"
+    assert host.cpus_online == os.cpu_count()
+    assert host.boot_id == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert host.memory_kilobytes is not None and host.available_kilobytes is not None
+    assert host.available_kilobytes < host.memory_kilobytes
+
+
+def test_a_host_without_linux_files_and_tools_is_no_error(tmp_path: Path) -> None:
+    """`sysctl` of a BSD, and none of the files that Linux has."""
+    script = "#!/bin/sh\ncase $2 in hw.ncpuonline) echo 3 ;; kern.boottime) echo Sun ;; *) exit 1 ;; esac\n"
+    for name, text in (("sysctl", script), ("getconf", "#!/bin/sh\nexit 1\n"), ("ethtool", "#!/bin/sh\nexit 1\n")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    hide = 'cat() { return 1; }; sed() { case ${3-} in /proc/*) return 1 ;; esac; command sed "$@"; }\n'
+    shell = shell_at(None, ["env", f"PATH={tmp_path}:{os.environ['PATH']}", "sh", "-s"])
+
+    def on_a_bsd(script: str, **more: Any) -> str:
+        return shell(hide + script, **more)
+
+    host = read_host_description(on_a_bsd)
+    assert (host.cpus_online, host.boot_id) == (3, "Sun")
+    assert (host.command_line, host.governor, host.memory_kilobytes) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("stated", "refused"),
+    [
+        ({"cores": 4, "cores_set_by": "hot_plug"}, False),
+        ({"cores": 3, "cores_set_by": "hot_plug"}, True),
+        ({"cores": 3, "cores_set_by": "kernel_command_line"}, True),
+        ({"cores": 3, "cores_set_by": "pinning"}, False),
+        ({"cores": 3}, False),
+    ],
+)
+def test_a_number_of_cores_that_the_host_contradicts_is_refused(
+    stated: dict[str, Any], refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ports, "read_host_description", lambda _run: description_of(SAID))
+    sides = {"left": ("198.18.0.2", "198.18.0.1"), "right": ("198.19.0.2", "198.19.0.1")}
+    document = {
+        "gateway": {"technology": "router44", "control": {"host": "gw"}, **stated},
+        "testbed": {"kind": "ports"},
+        **{
+            name: {"port": "ring", "ipv4": {"address": address, "gateway": router}}
+            for name, (address, router) in sides.items()
+        },
+        "throughput": {"maximum": 1000, "resolution": 100},
+    }
+    bed = open_testbed(campaign_from_dict(document))
+    if refused:
+        with pytest.raises(TestBedError, match=r"states 3 cores, but 4 CPUs are online at gw \(0-3\)"):
+            bed.__enter__()
+        return
+    with bed:
+        assert bed.describe().host == description_of(SAID)
