@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
 
-from gatemark.campaign.events import Event
+from gatemark.campaign.events import Event, PhaseStarted, TableClearing
 from gatemark.campaign.plan import Plan
 from gatemark.campaign.progress import ProgressState, live_view, progress_display
 from gatemark.engine.simulated import SimulatedDevice
@@ -65,3 +66,29 @@ def test_the_live_view_shows_run_trial_bounds_and_time(write_campaign: WriteCamp
     assert "left" in middle
     assert any("about 0:" in view or "about 1:" in view or "about 2:" in view for view in views)
     assert state.left_s == 0
+
+
+def test_a_gateway_that_deletes_for_long_is_said_to_be_waited_for() -> None:
+    out = io.StringIO()
+    with progress_display(Console(file=out, force_terminal=False, width=200), remind_s=0.05) as watcher:
+        watcher.on_event(TableClearing(trial_number=1))
+        time.sleep(0.3)
+        phase = PhaseStarted(trial_number=1, phase="phase 1", connections=10, per_second=10, attempt=0)
+        watcher.on_event(phase)
+        time.sleep(0.1)
+        told = len(out.getvalue().splitlines())
+        time.sleep(0.2)
+    lines = out.getvalue().splitlines()
+    assert 2 <= len(lines) == told
+    assert set(lines) == {"  waits for the gateway: it deletes its connections, 0:00 so far"}
+
+
+def test_the_live_view_shows_how_long_the_gateway_deletes() -> None:
+    clock = iter(float(second) for second in range(0, 10_000, 100))
+    state = ProgressState(now=lambda: next(clock))
+    state.update(PhaseStarted(trial_number=1, phase="tear-down", connections=10, per_second=None, attempt=0))
+    words = state.waiting_words
+    assert words is not None
+    assert words.startswith("it deletes its connections, 3:20")
+    state.update(PhaseStarted(trial_number=1, phase="phase 2", connections=10, per_second=10, attempt=0))
+    assert state.waiting_words is None

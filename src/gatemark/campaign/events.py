@@ -58,6 +58,13 @@ class PhaseStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableClearing:
+    """The gateway begins to delete all connections before test phase 1; with a large table that takes its time."""
+
+    trial_number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialProgress:
     """A trial is running."""
 
@@ -123,6 +130,7 @@ Event = (
     | TornLineDropped
     | RunStarted
     | TrialStarted
+    | TableClearing
     | PhaseStarted
     | TrialProgress
     | TrialFinished

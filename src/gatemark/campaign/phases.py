@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed
-from gatemark.campaign.events import PhaseName, PhaseStarted
+from gatemark.campaign.events import PhaseName, PhaseStarted, TableClearing
 from gatemark.campaign.tester_memory import available_bytes, check_memory
 from gatemark.config.stateful import time_needed_ns
 from gatemark.engine.client import JsonObject
@@ -197,7 +197,7 @@ class _Trial:
     def _tear_down(self) -> Judged:
         """Delete all connections at once, or measure how long that takes with an empty table (RFC 9693 section 4.8)."""
         if self.count == 0:
-            self._learn(counted_before=self.makes.empty_table())
+            self._learn(counted_before=self._empty_table())
         elif not self._fill(0):
             return self._judged()
         testbed = self.makes.trials.testbed
@@ -232,7 +232,7 @@ class _Trial:
 
     def _phase_one(self, rate: int, attempt: int = 0) -> PhaseOne:
         """Make one attempt at test phase 1 (RFC 9693 section 4.2), over an empty table."""
-        self._learn(counted_before=self.makes.empty_table())
+        self._learn(counted_before=self._empty_table())
         body = establish_request(
             self.campaign,
             self.cell,
@@ -258,6 +258,11 @@ class _Trial:
         if made.verdict is not None and made.verdict.passed and self.facts.behaviour is None:
             self._learn(behaviour=self.makes.behaviour(self.order.run.number))
         return made
+
+    def _empty_table(self) -> int | None:
+        """Clear the gateway's table; return 0, or None if the gateway cannot count."""
+        self.makes.trials.on_event(TableClearing(trial_number=self.order.trial_number))
+        return self.makes.empty_table()
 
     def collapsed(self, error: TestBedError) -> Judged:
         """Return the outcome of a trial in which the gateway stopped answering."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -23,6 +24,7 @@ from gatemark.campaign.events import (
     RepetitionFinished,
     RunFinished,
     RunStarted,
+    TableClearing,
     TornLineDropped,
     TrialFinished,
     TrialProgress,
@@ -36,6 +38,8 @@ from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
 from gatemark.units import format_duration_ns, format_rate, frames_in
+
+REMIND_S = 30.0
 
 WITH_BOUNDS: Final[frozenset[Purpose]] = frozenset(("search", "confirmation", "single"))
 """Purposes of trials that narrow the bounds of a load."""
@@ -57,6 +61,8 @@ class ProgressState:
     trial: TrialOrder | None = None
     stateful: PhaseStarted | None = None
     """Part of a stateful trial that is under way."""
+    waits_since: float | None = None
+    """Since when the gateway has been deleting its connections; None if it is not."""
     phase: str = ""
     elapsed_ns: int = 0
     offered: int = 0
@@ -74,6 +80,7 @@ class ProgressState:
 
     def update(self, event: Event) -> None:
         """Take one event."""
+        self.waits_since = self.now() if is_deletion(event) else None
         match event:
             case ColumnStarted():
                 self._begin_column(event)
@@ -89,6 +96,9 @@ class ProgressState:
                 self.lines.append(f"run {self._of(event.run)}: {run_words(event.run)}")
             case TrialStarted():
                 self.trial, self.bounds, self.stateful = event.order, event.bounds, None
+                self._begin()
+            case TableClearing():
+                self.stateful = None
                 self._begin()
             case PhaseStarted():
                 self.stateful = event
@@ -122,6 +132,12 @@ class ProgressState:
             return None
         later = 0.0 if self.column is None else self.column.later_s
         return later + max(0.0, (self.runs_planned - self._work()) * self.elapsed_s / done)
+
+    @property
+    def waiting_words(self) -> str | None:
+        """How long the gateway has been deleting its connections; None if it is not."""
+        since = self.waits_since  # read once: another thread may end the wait
+        return None if since is None else f"it deletes its connections, {clock(self.now() - since)} so far"
 
     def _work(self) -> float:
         """Runs done, with the repetitions of the current one as a fraction."""
@@ -160,6 +176,11 @@ class ProgressState:
             return "preparing" if self.runs_done == 0 else f"{self.runs_done} runs done"
         repetition = min(self.repetitions_done + 1, self.repetitions)
         return f"run {self._of(self.run)}, repetition {repetition} of {self.repetitions}: {run_words(self.run)}"
+
+
+def is_deletion(event: Event) -> bool:
+    """Whether the gateway begins to delete its connections."""
+    return isinstance(event, TableClearing) or (isinstance(event, PhaseStarted) and event.phase == "tear-down")
 
 
 def run_words(run: Run) -> str:
@@ -286,6 +307,8 @@ def live_view(state: ProgressState) -> RenderableType:
         )
         if state.stateful is not None:
             rows.add_row("phase", phase_words(state.stateful))
+        if state.waiting_words is not None:
+            rows.add_row("gateway", state.waiting_words)
         rows.add_row("frames", f"{state.offered:,} offered, {state.received:,} back")
         rows.add_row("bounds", bounds_words(state.bounds))
     invalid = f", {state.invalid} invalid" if state.invalid else ""
@@ -303,26 +326,72 @@ class Watcher:
     on_event: EventCallback
 
 
+class Reminder:
+    """Says again and again, from a thread of its own, that the gateway is still being waited for."""
+
+    def __init__(self, state: ProgressState, say: Callable[[str], None], every_s: float) -> None:
+        self._state, self._say, self._every_s = state, say, every_s
+        self._changed = threading.Condition()
+        self._since: float | None = None
+        self._closed = False
+        self._thread = threading.Thread(target=self._remind, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    def look(self) -> None:
+        """Take note of whether the state has begun to wait, or has ended."""
+        if self._state.waits_since != self._since:
+            with self._changed:
+                self._since = self._state.waits_since
+                self._changed.notify()
+
+    def _remind(self) -> None:
+        with self._changed:
+            while not self._closed:
+                changed = self._changed.wait(None if self._since is None else self._every_s)
+                words = self._state.waiting_words
+                if not changed and words is not None:
+                    self._say(f"  waits for the gateway: {words}")
+
+
 @contextlib.contextmanager
-def progress_display(console: Console | None = None) -> Iterator[Watcher]:
-    """Show a campaign while the block runs: live on a terminal, plain lines elsewhere."""
+def progress_display(console: Console | None = None, *, remind_s: float = REMIND_S) -> Iterator[Watcher]:
+    """Show a campaign while the block runs: live on a terminal, plain lines elsewhere.
+
+    Plain lines say every `remind_s` seconds that the gateway is waited for.
+    """
     out = console or Console(stderr=True, highlight=False)
     state = ProgressState()
 
     def on_plan(plan: Plan) -> None:
         state.runs_planned = len(plan.runs)
 
+    def say(line: str) -> None:
+        with contextlib.suppress(OSError):  # nobody looks any more: the terminal or the pipe was closed
+            out.print(Text(line), soft_wrap=True)
+
+    reminder = Reminder(state, say, remind_s)
+
     def on_event(event: Event) -> None:
         state.update(event)
+        reminder.look()
         while state.lines:
             line = state.lines.pop(0)
             if not out.is_terminal or line.startswith(("run", "journal", "column")):
-                with contextlib.suppress(OSError):  # nobody looks any more: the terminal or the pipe was closed
-                    out.print(Text(line), soft_wrap=True)
+                say(line)
 
     watcher = Watcher(on_plan=on_plan, on_event=on_event)
     if not out.is_terminal:
-        yield watcher
+        with reminder:
+            yield watcher
         return
     live = Live(get_renderable=lambda: live_view(state), console=out, refresh_per_second=4, transient=True)
     live.start()
