@@ -13,6 +13,8 @@ from typing import Literal
 BedKindName = Literal["netns", "ports", "loopback"]
 CoresSetBy = Literal["kernel_command_line", "hot_plug", "pinning"]
 """How a gateway got its cores: `maxcpus=` and a boot, CPUs taken offline, or its work bound to some of them."""
+BootOccasion = Literal["never", "column", "repetition", "trial"]
+"""Before what the gateway's host is booted; column: before the first trial of a session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,6 +88,10 @@ class SimulatedTestBed:
         """Start the gateway again, with an empty table."""
         self.gateway.restart()
 
+    def boot(self) -> None:
+        """Boot the gateway's host: its table is empty then."""
+        self.gateway.boot()
+
     def reset(self) -> None:
         """Reset the gateway."""
         self.gateway.reset()

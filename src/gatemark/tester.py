@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from gatemark.campaign.reach import reach_gateway
 from gatemark.campaign.tester_memory import available_bytes, check_memory, most_connections
 from gatemark.config.model import Campaign
 from gatemark.dut.base import TestBed
@@ -22,7 +23,7 @@ from gatemark.engine.client import Engine
 from gatemark.engine.process import engine_sha256, start_engine
 from gatemark.errors import Interrupted
 from gatemark.results import provenance, this_machine
-from gatemark.trial.request import open_request, resolve_requests
+from gatemark.trial.request import open_request
 
 
 @contextlib.contextmanager
@@ -73,8 +74,7 @@ def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: 
         with equipment.start_engine(testbed.namespace, log) as engine, contextlib.ExitStack() as stack:
             hello = engine.hello()
             opened = engine.open(open_request(ported, testbed.tester_cores))
-            for body in resolve_requests(ported):
-                engine.resolve(body)
+            reach_gateway(engine, ported, wait_s=ported.boot_wait_s)
             testbed.check()
             stack.enter_context(keeping_off({worker["cpu"] for worker in opened["workers"]}))
             if testbed.namespace is not None:  # the gateway works on this machine

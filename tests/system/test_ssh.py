@@ -162,9 +162,21 @@ def test_a_connection_that_is_cut_is_an_error_of_its_own_and_comes_back(
     assert no_master(server)
 
 
+REBOOT = """
+echo booted >> {folder}/log
+(sleep 0.2; ip link set lo down; sleep 0.7; date +%N > {folder}/boot_id; ip link set lo up) > /dev/null 2>&1 &
+"""
+
+
+def boots(folder: Path, occasion: str) -> dict[str, Any]:
+    """What boots a host that is a namespace: nobody reaches it for a while, and then it is another boot."""
+    (folder / "boot_id").write_text("0\n")
+    return {"boot": occasion, "reboot": REBOOT.format(folder=folder), "boot_id": f"cat {folder}/boot_id"}
+
+
 CAMPAIGN = """
 name = "over-ssh"
-repetitions = 1
+repetitions = 2
 [gateway]
 technology = "router44"
 hop_limit_decrement = 0
@@ -191,6 +203,8 @@ ipv4 = {{address = "198.19.0.2", gateway = "198.19.0.1"}}
 gateway_mac = "02:00:00:00:01:01"
 [traffic]
 frame_sizes = {{family = "ipv4", octets = [64]}}
+[validity]
+lateness_max = "5s"
 [trial]
 duration = "100ms"
 settle = "0s"
@@ -217,10 +231,14 @@ def run(*words: str, status: int = 0) -> str:
 def test_a_whole_campaign_over_ssh(server: Sshd, tmp_path: Path) -> None:
     """Settings and the host are in the result, the provenance and the report; another host goes on with nothing."""
     file, out = tmp_path / "campaign.toml", tmp_path / "out"
-    file.write_text(CAMPAIGN.format(cores=os.cpu_count(), backlog='"12; rm"', folder=tmp_path))
+    text = CAMPAIGN.format(cores=os.cpu_count(), backlog='"12; rm"', folder=tmp_path)
+    lines = [f"{key} = {json.dumps(value)}" for key, value in boots(tmp_path, "repetition").items()]
+    file.write_text(text.replace('host = "csh-gateway"', "\n".join(['host = "csh-gateway"', *lines])))
     run("run", str(file), "--output", str(out))
+    assert (tmp_path / "log").read_text() == "booted\n" * 2
     gateway = json.loads((out / "result.json").read_text())["gateway"]
     assert (gateway["cores"], gateway["cores_set_by"]) == (os.cpu_count(), "hot_plug")
+    assert gateway["boots_before"] == "repetition"
     assert gateway["settings"] == [{"name": "backlog", "value": "12; rm", "read": "12; rm"}]
     (session,) = json.loads((out / "provenance.json").read_text())["sessions"]
     assert session["settings"] == gateway["settings"]
@@ -230,6 +248,7 @@ def test_a_whole_campaign_over_ssh(server: Sshd, tmp_path: Path) -> None:
     assert "set to 12; rm, read back" in page
     assert f"Linux {os.uname().release}" in page
     assert "the other CPUs taken offline" in page
+    assert "before each repetition" in page
     assert no_master(server)
 
     (out / "result.json").unlink()
@@ -237,6 +256,22 @@ def test_a_whole_campaign_over_ssh(server: Sshd, tmp_path: Path) -> None:
     told["sessions"][0]["gateway_host"]["command_line"] = "maxcpus=1"
     (out / "provenance.json").write_text(json.dumps(told))
     assert "gateway_host.command_line was maxcpus=1" in run("run", "--resume", str(out), status=3)
+    assert no_master(server)
+
+
+def test_a_host_that_boots_is_waited_for_and_set_up_again(server: Sshd, tmp_path: Path) -> None:
+    (tmp_path / "healthy").touch()
+    own = boots(tmp_path, "column") | {"after_boot": f"echo 9 > {TIMEOUT}"}
+    with gateway("csh-gateway", tmp_path, **own) as bed:
+        assert server.inside("cat", TIMEOUT, f"{TIMEOUT}_stream").split() == ["100", "777"]
+        first = (tmp_path / "boot_id").read_text()
+        assert first != "0\n"
+        server.inside("sh", "-c", f"echo 5 > {TIMEOUT}_stream")
+        bed.boot()
+        assert (tmp_path / "boot_id").read_text() != first
+        assert server.inside("cat", TIMEOUT, f"{TIMEOUT}_stream").split() == ["100", "777"]
+        assert bed.commands_since(time.monotonic_ns()) == ()
+    assert (tmp_path / "log").read_text() == "booted\n" * 2
     assert no_master(server)
 
 

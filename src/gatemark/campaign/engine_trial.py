@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gatemark.campaign.events import EventCallback, TrialProgress
+from gatemark.campaign.events import EventCallback, HostBooting, TrialProgress
 from gatemark.campaign.gateway_reset import GatewayReset
+from gatemark.campaign.reach import reach_gateway
 from gatemark.config.model import Campaign
 from gatemark.dut.base import CpuTimes, HostReading
 from gatemark.engine.client import Engine, JsonObject
@@ -58,6 +59,9 @@ class GatewayWatch(Protocol):
 
     def restart(self) -> None:
         """Stop the gateway and start it again."""
+
+    def boot(self) -> None:
+        """Boot the gateway's host; its links may be down and its addresses new when this returns."""
 
     def reset(self) -> None:
         """Reset the gateway (RFC 6201 section 4); it may still be starting when this returns."""
@@ -148,6 +152,14 @@ class EngineTrials:
                 fix="every finished trial is kept; continue with `gatemark run --resume DIR`",
             )
         return report, None if reset is None else reset.facts()
+
+    def boot(self, trial_number: int) -> None:
+        """Boot the gateway's host before a trial of the campaign, and find the gateway again."""
+        if self.testbed is None:
+            return
+        self.on_event(HostBooting(trial_number=trial_number))
+        self.testbed.boot()
+        reach_gateway(self.engine, self.campaign, wait_s=self.campaign.boot_wait_s)
 
     def _overlaps(self, began_ns: int, *, resets: bool) -> tuple[str, ...]:
         """Say which commands ran at the gateway while frames were sent, beside the reset that the trial is about.

@@ -58,6 +58,13 @@ class PhaseStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HostBooting:
+    """The gateway's host begins to boot before a trial."""
+
+    trial_number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableClearing:
     """The gateway begins to delete all connections before test phase 1; with a large table that takes its time."""
 
@@ -130,6 +137,7 @@ Event = (
     | TornLineDropped
     | RunStarted
     | TrialStarted
+    | HostBooting
     | TableClearing
     | PhaseStarted
     | TrialProgress

@@ -29,6 +29,8 @@ class TrialMaker:
         self.on_event = on_event
         self._trials = EngineTrials(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event)
         self._stateful = StatefulTrials(self._trials)
+        self._booted_for: tuple[int, int] | None = None
+        """Run and repetition before which the gateway's host was booted the last time."""
 
     def make(
         self,
@@ -46,7 +48,9 @@ class TrialMaker:
         """
         self.on_event(TrialStarted(order=order, bounds=bounds))
         started_at, begin = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
-        if self.campaign.is_stateful and order.run.cell.mix.has_foreground:
+        fills_table = self.campaign.is_stateful and order.run.cell.mix.has_foreground
+        self._boot_if_due(order, fills_table=fills_table)
+        if fills_table:
             judged = self._stateful.make(order, loss_tolerance=loss_tolerance, needs_link=needs_link)
         else:
             judged = self._make_one_phase(order, loss_tolerance, needs_link=needs_link)
@@ -67,6 +71,19 @@ class TrialMaker:
         rules = Rules.of(self.campaign.validity, loss_tolerance)
         suspicion = suspicion_of(Evidence.of(record), record.verdict, rules, asks_for_pattern=asks_for_pattern)
         return record.model_copy(update={"suspicion": suspicion})
+
+    def _boot_if_due(self, order: TrialOrder, *, fills_table: bool) -> None:
+        """Boot the gateway's host if the campaign wants that before this trial.
+
+        The test bed has booted it before the first one. Where each trial begins with a boot and with an empty table,
+        emptying the table is the boot.
+        """
+        occasion, repetition = self.campaign.boots_before, (order.run.number, order.repetition)
+        is_first, is_new = self._booted_for is None, self._booted_for != repetition
+        self._booted_for = repetition
+        is_due = (occasion == "repetition" and is_new) or (occasion == "trial" and not fills_table)
+        if is_due and not is_first:
+            self._trials.boot(order.trial_number)
 
     def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, *, needs_link: bool) -> Judged:
         body = trial_request(

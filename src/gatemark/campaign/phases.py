@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed
 from gatemark.campaign.events import PhaseName, PhaseStarted, TableClearing
+from gatemark.campaign.reach import reach_gateway
 from gatemark.campaign.tester_memory import available_bytes, check_memory
 from gatemark.config.stateful import time_needed_ns
 from gatemark.engine.client import JsonObject
@@ -23,7 +24,6 @@ from gatemark.trial.judgement import Evidence, Rules, judged, judged_phase_one, 
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import ConnectionFacts, PhaseOne
 from gatemark.trial.report import ClockFacts, TrialReport
-from gatemark.trial.request import resolve_requests
 from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict
 from gatemark.units import format_duration_ns
@@ -81,8 +81,7 @@ class StatefulTrials:
             if testbed is None or not trial.has_sent or _is_alive(testbed):
                 raise
             testbed.restart()
-            for body in resolve_requests(self.trials.campaign):
-                self.trials.engine.resolve(body)  # its link-layer addresses may be new
+            reach_gateway(self.trials.engine, self.trials.campaign)  # its link-layer addresses may be new
             return trial.collapsed(error)
 
     def reserve(self, connections: int) -> None:
@@ -92,12 +91,19 @@ class StatefulTrials:
             check_memory(connections, self._available_bytes(), where=where, held=self._largest)
             self._largest = connections
 
-    def empty_table(self) -> int | None:
-        """Clear the gateway's table and wait until it is empty; return 0, or None if the gateway cannot count."""
+    def empty_table(self, trial_number: int) -> int | None:
+        """Clear the gateway's table and wait until it is empty; return 0, or None if the gateway cannot count.
+
+        A gateway that is booted before each trial is emptied by that, for a command may leave entries behind.
+        """
         testbed = self.trials.testbed
         if testbed is None:
             return None
-        testbed.clear_state()
+        if self.trials.campaign.boots_before == "trial":
+            self.trials.boot(trial_number)
+        else:
+            self.trials.on_event(TableClearing(trial_number=trial_number))
+            testbed.clear_state()
         deadline = time.monotonic() + self._empty_wait_s
         while left := testbed.count_connections():
             if time.monotonic() >= deadline:
@@ -197,7 +203,7 @@ class _Trial:
     def _tear_down(self) -> Judged:
         """Delete all connections at once, or measure how long that takes with an empty table (RFC 9693 section 4.8)."""
         if self.count == 0:
-            self._learn(counted_before=self._empty_table())
+            self._learn(counted_before=self.makes.empty_table(self.order.trial_number))
         elif not self._fill(0):
             return self._judged()
         testbed = self.makes.trials.testbed
@@ -232,7 +238,7 @@ class _Trial:
 
     def _phase_one(self, rate: int, attempt: int = 0) -> PhaseOne:
         """Make one attempt at test phase 1 (RFC 9693 section 4.2), over an empty table."""
-        self._learn(counted_before=self._empty_table())
+        self._learn(counted_before=self.makes.empty_table(self.order.trial_number))
         body = establish_request(
             self.campaign,
             self.cell,
@@ -258,11 +264,6 @@ class _Trial:
         if made.verdict is not None and made.verdict.passed and self.facts.behaviour is None:
             self._learn(behaviour=self.makes.behaviour(self.order.run.number))
         return made
-
-    def _empty_table(self) -> int | None:
-        """Clear the gateway's table; return 0, or None if the gateway cannot count."""
-        self.makes.trials.on_event(TableClearing(trial_number=self.order.trial_number))
-        return self.makes.empty_table()
 
     def collapsed(self, error: TestBedError) -> Judged:
         """Return the outcome of a trial in which the gateway stopped answering."""

@@ -20,6 +20,7 @@ from gatemark.campaign.events import (
     ColumnStarted,
     Event,
     EventCallback,
+    HostBooting,
     PhaseStarted,
     RepetitionFinished,
     RunFinished,
@@ -61,8 +62,8 @@ class ProgressState:
     trial: TrialOrder | None = None
     stateful: PhaseStarted | None = None
     """Part of a stateful trial that is under way."""
-    waits_since: float | None = None
-    """Since when the gateway has been deleting its connections; None if it is not."""
+    waits: tuple[str, float] | None = None
+    """What the gateway is waited for, and since when; None if it is not."""
     phase: str = ""
     elapsed_ns: int = 0
     offered: int = 0
@@ -80,7 +81,8 @@ class ProgressState:
 
     def update(self, event: Event) -> None:
         """Take one event."""
-        self.waits_since = self.now() if is_deletion(event) else None
+        wait = wait_words(event)
+        self.waits = None if wait is None else (wait, self.now())
         match event:
             case ColumnStarted():
                 self._begin_column(event)
@@ -97,7 +99,7 @@ class ProgressState:
             case TrialStarted():
                 self.trial, self.bounds, self.stateful = event.order, event.bounds, None
                 self._begin()
-            case TableClearing():
+            case TableClearing() | HostBooting():
                 self.stateful = None
                 self._begin()
             case PhaseStarted():
@@ -135,9 +137,9 @@ class ProgressState:
 
     @property
     def waiting_words(self) -> str | None:
-        """How long the gateway has been deleting its connections; None if it is not."""
-        since = self.waits_since  # read once: another thread may end the wait
-        return None if since is None else f"it deletes its connections, {clock(self.now() - since)} so far"
+        """What the gateway is waited for and how long; None if it is not."""
+        waits = self.waits  # read once: another thread may end the wait
+        return None if waits is None else f"{waits[0]}, {clock(self.now() - waits[1])} so far"
 
     def _work(self) -> float:
         """Runs done, with the repetitions of the current one as a fraction."""
@@ -178,9 +180,12 @@ class ProgressState:
         return f"run {self._of(self.run)}, repetition {repetition} of {self.repetitions}: {run_words(self.run)}"
 
 
-def is_deletion(event: Event) -> bool:
-    """Whether the gateway begins to delete its connections."""
-    return isinstance(event, TableClearing) or (isinstance(event, PhaseStarted) and event.phase == "tear-down")
+def wait_words(event: Event) -> str | None:
+    """What the gateway begins to do that may take long; None if it does not."""
+    if isinstance(event, HostBooting):
+        return "its host boots"
+    deletes = isinstance(event, TableClearing) or (isinstance(event, PhaseStarted) and event.phase == "tear-down")
+    return "it deletes its connections" if deletes else None
 
 
 def run_words(run: Run) -> str:
@@ -332,7 +337,7 @@ class Reminder:
     def __init__(self, state: ProgressState, say: Callable[[str], None], every_s: float) -> None:
         self._state, self._say, self._every_s = state, say, every_s
         self._changed = threading.Condition()
-        self._since: float | None = None
+        self._waits: tuple[str, float] | None = None
         self._closed = False
         self._thread = threading.Thread(target=self._remind, daemon=True)
 
@@ -348,15 +353,15 @@ class Reminder:
 
     def look(self) -> None:
         """Take note of whether the state has begun to wait, or has ended."""
-        if self._state.waits_since != self._since:
+        if self._state.waits != self._waits:
             with self._changed:
-                self._since = self._state.waits_since
+                self._waits = self._state.waits
                 self._changed.notify()
 
     def _remind(self) -> None:
         with self._changed:
             while not self._closed:
-                changed = self._changed.wait(None if self._since is None else self._every_s)
+                changed = self._changed.wait(None if self._waits is None else self._every_s)
                 words = self._state.waiting_words
                 if not changed and words is not None:
                     self._say(f"  waits for the gateway: {words}")

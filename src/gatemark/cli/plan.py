@@ -141,10 +141,10 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
     control = campaign.gateway.control
     source = control if recipe is None else load_recipe(recipe).commands
     given = {} if source is None else source.model_dump(mode="json", exclude_defaults=True, by_alias=True)
-    for key in ("host", "sudo", "shell", "limits"):
+    for key in ("host", "sudo", "shell", "limits", "boot"):
         given.pop(key, None)
     for name, setting in given.pop("set", {}).items():
-        given |= {f"set.{name}.{key}": lines for key, lines in setting.items()}
+        given |= {f"set.{name}.{key}": setting[key] for key in ("apply", "read") if key in setting}
     by_occasion = {name: [lines] if isinstance(lines, str) else lines for name, lines in given.items() if lines}
     through = None
     if control is not None and (control.host is not None or control.sudo or control.shell != "sh -s"):
@@ -195,6 +195,8 @@ def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
         text += "\nloads in % are estimated for a line of 10 Gbit/s, because line.rate is not set"
     for table in campaign.tables:
         text += "".join(f"\n{assumption}" for assumption in table.estimate_assumptions())
+    if campaign.boots_before != "never":
+        text += f"\nand the time of the boots, one before each {campaign.boots_before}"
     if needed.maximum_assumed:
         rate = format_rate(ASSUMED_RATE_MAX)
         text += f"\nmaxima that are not given are found by doubling, estimated up to {rate} per second"

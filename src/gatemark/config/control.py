@@ -19,6 +19,7 @@ def control_problems(campaign: Campaign) -> Iterator[Problem]:
     if control is not None:
         yield from _shell(campaign, control)
         yield from _values(campaign, control)
+        yield from _boot(campaign, control)
     yield from _settings(campaign)
     yield from _cores(campaign)
 
@@ -69,6 +70,38 @@ def _values(campaign: Campaign, control: GatewayControlModel) -> Iterator[Proble
             yield problem(
                 campaign, f"gateway.settings.{name}", "is missing: nothing says what to set it to", "write its value"
             )
+
+
+def _boot(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]:
+    """Something boots the host, and it can be told that it has booted."""
+    key = "gateway.control"
+    if control.boot == "never":
+        for name in ("reboot", "power_cycle", "boot_id", "after_boot"):
+            if getattr(control, name):
+                what, fix = 'is never run: boot is "never"', 'write for example boot = "column"'
+                yield problem(campaign, f"{key}.{name}", what, fix)
+        for name, setting in control.settings.items():
+            if setting.at_boot:
+                what, fix = 'never takes effect: boot is "never"', 'write for example gateway.control.boot = "column"'
+                yield problem(campaign, f"{key}.set.{name}.at_boot", what, fix)
+        return
+    if bool(control.reboot) == bool(control.power_cycle):
+        what = "needs a command that boots the host" if not control.reboot else "has two ways to boot the host"
+        yield problem(campaign, f"{key}.boot", what, "write one of reboot and power_cycle")
+    if control.host is None and control.boot_id is None:
+        yield problem(
+            campaign,
+            f"{key}.boot_id",
+            "is missing: commands run on this machine, whose boot is not the gateway's",
+            "write gateway.control.host, or a command that prints what is another after each boot",
+        )
+    if control.boot == "trial" and control.clear_state:
+        yield problem(
+            campaign,
+            f"{key}.clear_state",
+            'is never run: with boot = "trial" every trial begins with a boot in its place',
+            "leave it out",
+        )
 
 
 def _settings(campaign: Campaign) -> Iterator[Problem]:

@@ -99,5 +99,6 @@ COMMAND_LIMIT_NS: Final = 30 * SECOND_NS
 """How long a command of the gateway may take that only reads or sets something."""
 DELETION_LIMIT_NS: Final = 600 * SECOND_NS
 """How long it may take to delete all connections: a large table takes its time."""
+BOOT_LIMIT_NS: Final = 600 * SECOND_NS
 START_LIMIT_NS: Final = 300 * SECOND_NS
 """How long a gateway may take to start or to be reset: it may be a machine that boots."""

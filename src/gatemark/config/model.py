@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import Field, PrivateAttr, StrictInt
 
-from gatemark.bed_kinds import BED_KINDS, BedKind
+from gatemark.bed_kinds import BED_KINDS, BedKind, BootOccasion
 from gatemark.config import defaults
 from gatemark.config.table import ProcedureTable, Table
 from gatemark.config.tables import (
@@ -175,6 +175,18 @@ class Campaign(Table):
         """Return the settings of the user's own for which recipe or `gateway.control` has commands."""
         control = self.gateway.control
         return self._setting_names if control is None else frozenset(control.settings)
+
+    @property
+    def boots_before(self) -> BootOccasion:
+        """Return before what the gateway's host is booted."""
+        control = self.gateway.control
+        return "never" if control is None else control.boot
+
+    @property
+    def boot_wait_s(self) -> float:
+        """Return how long a boot may take, seconds; 0 where there are none."""
+        control = self.gateway.control
+        return 0.0 if control is None or control.boot == "never" else control.limits.seconds("boot")
 
     @property
     def bed(self) -> BedKind:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, ValidationInfo
 
-from gatemark.bed_kinds import BedKindName, CoresSetBy, bed_kinds_where
+from gatemark.bed_kinds import BedKindName, BootOccasion, CoresSetBy, bed_kinds_where
 from gatemark.config import defaults
 from gatemark.config.table import Table
 from gatemark.config.types import (
@@ -74,10 +74,13 @@ class SettingModel(Table):
 
     apply: Annotated[tuple[str, ...], AsList] = Field(min_length=1, description="gives the setting the value {value}")
     read: str | None = Field(None, description="prints the value that it has, and nothing else")
+    at_boot: StrictBool = Field(
+        False, description="takes effect with the next boot, before which it is made; gateway.control only"
+    )
 
 
 LimitName = Literal[
-    "clear_state", "count_connections", "tear_down", "set", "reset", "start", "stop", "health", "describe"
+    "clear_state", "count_connections", "tear_down", "set", "reset", "start", "stop", "health", "describe", "boot"
 ]
 """What has a time limit of its own."""
 
@@ -109,6 +112,11 @@ class LimitsModel(Table):
     )
     describe_ns: PositiveDuration = Field(
         defaults.COMMAND_LIMIT_NS, alias="describe", description="to print versions and configuration"
+    )
+    boot_ns: PositiveDuration = Field(
+        defaults.BOOT_LIMIT_NS,
+        alias="boot",
+        description="to boot: until the host is another boot, healthy, its links up and the gateway resolved",
     )
 
     def seconds(self, name: LimitName) -> float:
@@ -142,6 +150,22 @@ class GatewayControlModel(Table):
     describe: Annotated[tuple[str, ...], AsList] = Field((), description="prints versions and configuration")
     settings: dict[SettingName, SettingModel] = Field(
         {}, alias="set", description="settings of your own, by the names that gateway.settings gives values to"
+    )
+    boot: BootOccasion = Field(
+        "never", description="before what the host is booted; column: before the first trial of a session"
+    )
+    reboot: Annotated[tuple[str, ...], AsList] = Field(
+        (), description="boots the host, from there; the connection may be lost over it"
+    )
+    power_cycle: Annotated[tuple[str, ...], AsList] = Field(
+        (), description="boots the host, from this machine: by IPMI or a power distribution unit"
+    )
+    boot_id: str | None = Field(
+        None,
+        description="prints at the host what is another after each boot; default: boot_id of Linux or kern.boottime",
+    )
+    after_boot: Annotated[tuple[str, ...], AsList] = Field(
+        (), description="run after each boot, before the settings: what a boot forgets"
     )
     limits: LimitsModel = Field(LimitsModel(), description="how long each command may take")
 

@@ -143,6 +143,10 @@ class TestBed(Protocol):
         """Stop the gateway and start it again, after it collapsed."""
         ...
 
+    def boot(self) -> None:
+        """Boot the gateway's host and wait until it works; links may be down, its link-layer addresses new."""
+        ...
+
     def reset(self) -> None:
         """Reset the gateway while frames are sent (RFC 6201 section 4); it may still be starting when this returns."""
         ...
@@ -205,6 +209,14 @@ class FoundTestBed:
             what="the gateway collapsed and nothing can restart it",
             where="test bed",
             fix="start it by hand, and give gateway.control.start a command",
+        )
+
+    def boot(self) -> None:
+        """What is not ours is not booted."""
+        raise TestBedError(
+            what="the gateway's host cannot be booted",
+            where="test bed",
+            fix="give gateway.control.reboot or power_cycle a command",
         )
 
     def reset(self) -> None:

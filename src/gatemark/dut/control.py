@@ -80,21 +80,28 @@ class GatewayControl:
 
         Raises TestBedError that names every setting which is another one than was asked for.
         """
-        done, made = [], []
-        for name, value in self._settings.named.items():
-            setting = self._commands.settings[name]
-            for command in setting.apply:
-                done.append(with_value(command, str(value)))
-                self._do(done[-1], "set", f"set.{name}.apply")
-            made.append(SettingMade(name=name, value=str(value), read=self._read_back(name, setting)))
-        self.made = tuple(made)
-        different = [problem for one in made if (problem := self._difference(one)) is not None]
+        done = self.apply(at_boot=False)
+        self.made = tuple(
+            SettingMade(name=name, value=str(value), read=self._read_back(name, self._commands.settings[name]))
+            for name, value in self._settings.named.items()
+        )
+        different = [problem for one in self.made if (problem := self._difference(one)) is not None]
         if different:
             raise TestBedError(problems=different)
         for action, number in table_settings(self._settings.table):
             for command in getattr(self._commands, action):
                 done.append(command.replace("{" + TABLE_VARIABLES[action] + "}", str(number)))
                 self._do(done[-1], "set", action)
+        return done
+
+    def apply(self, *, at_boot: bool) -> list[str]:
+        """Make the settings that take effect with the next boot, or all others; return the commands that were run."""
+        done = []
+        for name, value in self._settings.named.items():
+            setting = self._commands.settings[name]
+            for command in setting.apply if setting.at_boot == at_boot else ():
+                done.append(with_value(command, str(value)))
+                self._do(done[-1], "set", f"set.{name}.apply")
         return done
 
     def clear_state(self) -> None:

@@ -223,6 +223,10 @@ class NetnsTestBed:
         self._stop_gateway()
         self._start_gateway()
 
+    def boot(self) -> None:
+        """Raise TestBedError: a namespace has no kernel of its own."""
+        raise TestBedError(what="a namespace does not boot", where="test bed netns", fix="leave boot out")
+
     def reset(self) -> None:
         """Reset the gateway as the recipe says; its daemons are ended before that and started again after it."""
         if not self._recipe.commands.start:

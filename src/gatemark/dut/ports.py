@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from gatemark.config.tables import GatewayControlModel
 from gatemark.dut.base import FoundTestBed, GatewayDescription
+from gatemark.dut.boot import HostBoot
 from gatemark.dut.commands import run_command
 from gatemark.dut.control import GatewayControl, GatewaySettings, table_settings
 from gatemark.dut.host_description import HostDescription, read_host_description
@@ -132,6 +133,10 @@ class PortsTestBed(FoundTestBed):
             super().restart()
         self._control.restart()
 
+    def boot(self) -> None:
+        """Boot the gateway's host and set it up again; its links may still be down."""
+        HostBoot(self._run, self._commands, self._control).boot()
+
     def reset(self) -> None:
         """Reset the gateway by the commands of the campaign file; its table is as they leave it."""
         self._control.reset()
@@ -174,7 +179,10 @@ class PortsTestBed(FoundTestBed):
             raise ConfigError(problems=problems)
         self._ingress = isolate(ports, read_uplinks)
         try:
-            self._control.set_up()
+            if self._commands.boot == "never":
+                self._control.set_up()
+            else:
+                self.boot()
             if self._commands.host is not None:
                 self._described = read_host_description(self._run)
                 self._check_cores(self._described)

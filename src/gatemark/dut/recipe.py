@@ -286,6 +286,9 @@ def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
     """Find what each key allows but all together do not."""
     problems = []
     for name, setting in recipe.commands.settings.items():
+        if setting.at_boot:
+            what, fix = "makes no sense in a recipe: a namespace does not boot", "leave it out"
+            problems.append(Problem(what=what, where=f"{where}: commands.set.{name}.at_boot", fix=fix))
         if not any("{value}" in command for command in setting.apply):
             what = "does not say where the value goes: {value} is missing"
             fix = "for example `echo {value} > /proc/sys/...`"

@@ -89,6 +89,15 @@ class Shell:
         late = (entry.where for entry in self._ran if entry.ended_ns is None or entry.ended_ns >= at_ns)
         return tuple(dict.fromkeys(late))
 
+    def forget(self) -> None:
+        """Take note that nothing runs any more: the host has booted."""
+        self._ran.clear()
+
+    def disconnect(self) -> None:
+        """End the connection; the next script makes a new one."""
+        if self._connection is not None:
+            self._connection.disconnect()
+
     def close(self) -> None:
         """End the connection; a second call does nothing."""
         if self._connection is not None:

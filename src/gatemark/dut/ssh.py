@@ -69,6 +69,8 @@ class SshConnection:
 
     def disconnect(self) -> None:
         """End the connection, so that the next command makes a new one."""
+        if self._folder is None:
+            return
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             finished(["ssh", "-O", "exit", *self._options(), "--", self.host], EXIT_SECONDS_MAX)
 

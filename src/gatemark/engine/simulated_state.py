@@ -132,6 +132,8 @@ class SimulatedGateway:
         """How often it was restarted."""
         self.resets = 0
         """How often it was reset."""
+        self.boots = 0
+        """How often its host was booted."""
         self.held_up_ns = 0
         """How long its CPU was taken away so far."""
         self._alive = True
@@ -196,6 +198,11 @@ class SimulatedGateway:
         """Restart the gateway with an empty table."""
         self._alive, self._oldest, self.held = True, 0, 0
         self.restarts += 1
+
+    def boot(self) -> None:
+        """Boot the gateway's host: its table is empty then."""
+        self._alive, self._oldest, self.held = True, 0, 0
+        self.boots += 1
 
     def reset(self) -> None:
         """Reset the gateway: it forwards nothing for a while, and its table is empty."""

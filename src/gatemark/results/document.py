@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import SerializeAsAny
 
-from gatemark.bed_kinds import CoresSetBy
+from gatemark.bed_kinds import BootOccasion, CoresSetBy
 from gatemark.results.connections import GatewayTable, PortRange
 from gatemark.results.part import Part, ReasonPart
 from gatemark.results.quantity import Row
@@ -109,6 +109,8 @@ class Gateway(Part):
     """How it was given that number of cores; null if the campaign file does not say."""
     settings: tuple[SettingPart, ...] = ()
     """Settings that the user named, as they were at the begin of the last session."""
+    boots_before: BootOccasion = "never"
+    """Before what its host is booted; column: before the first trial of a session."""
     configuration: str
     commands: str
 

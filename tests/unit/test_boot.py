@@ -1,0 +1,262 @@
+"""Boots of the gateway's host: waited for, before what the campaign says, and never taken for the old system."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatemark.campaign import reach
+from gatemark.campaign.events import Event, HostBooting, TableClearing
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.plan import make_plan
+from gatemark.campaign.progress import ProgressState
+from gatemark.campaign.reach import reach_gateway
+from gatemark.campaign.runner import run_campaign
+from gatemark.config.model import Campaign
+from gatemark.config.tables import GatewayControlModel, GatewayTableModel
+from gatemark.dut import boot
+from gatemark.dut.boot import HostBoot
+from gatemark.dut.control import GatewayControl, GatewaySettings
+from gatemark.dut.shell import Shell, shell_at
+from gatemark.engine.client import JsonObject
+from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
+from gatemark.errors import ConfigError, EngineError, HostConnectionError, TestBedError
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boot, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(reach, "POLL_S", 0.0)
+
+
+class Host:
+    """A host made of files: which boot it is, whether it is healthy, and what was done to it."""
+
+    def __init__(self, folder: Path, shell: Shell, **own: Any) -> None:
+        self.folder = folder
+        (folder / "boot_id").write_text("first")
+        (folder / "healthy").touch()
+        after = f"sleep 0.2; echo second > {folder}/boot_id; sleep 0.2; touch {folder}/healthy"
+        document = {
+            "boot": "column",
+            "reboot": f"echo reboot >> {folder}/log; rm {folder}/healthy; ({after}) > /dev/null 2>&1 &",
+            "boot_id": f"cat {folder}/boot_id",
+            "after_boot": f"echo after_boot >> {folder}/log",
+            "health": f"test -e {folder}/healthy",
+            "set": {
+                "cores": {"apply": f"echo cores >> {folder}/log {{value}}", "read": "echo 4", "at_boot": True},
+                "rss": {"apply": f"echo rss >> {folder}/log {{value}}"},
+            },
+            "limits": {"boot": "5s"},
+            **own,
+        }
+        commands = GatewayControlModel.model_validate(document)
+        settings = GatewaySettings(table=GatewayTableModel(), named={"cores": 4, "rss": "sd"})
+        self.control = GatewayControl(shell, commands, where="gateway.control", settings=settings)
+        self.booter = HostBoot(shell, commands, self.control)
+
+    def log(self) -> list[str]:
+        """What was done, in order."""
+        return (self.folder / "log").read_text().splitlines()
+
+
+HERE = shell_at(None, ["sh", "-s"])
+
+
+def test_a_boot_is_waited_for_and_what_it_forgets_is_done_again(tmp_path: Path) -> None:
+    host = Host(tmp_path, HERE)
+    host.booter.boot()
+    assert (tmp_path / "boot_id").read_text() == "second\n"
+    assert (tmp_path / "healthy").exists()
+    assert host.log() == ["cores 4", "reboot", "after_boot", "rss sd"]
+    assert [made.read for made in host.control.made] == ["4", None]
+
+
+def test_power_is_cycled_from_here(tmp_path: Path) -> None:
+    Host(
+        tmp_path, HERE, reboot=[], power_cycle=f"echo cycle >> {tmp_path}/log; echo x > {tmp_path}/boot_id"
+    ).booter.boot()
+    assert (tmp_path / "log").read_text().splitlines() == ["cores 4", "cycle", "after_boot", "rss sd"]
+
+
+def test_the_old_system_is_not_taken_for_the_new_one(tmp_path: Path) -> None:
+    host = Host(tmp_path, HERE, reboot="true", limits={"boot": "300ms"})
+    with pytest.raises(TestBedError, match=r"did not boot within 0\.3 s: it was always the boot before") as caught:
+        host.booter.boot()
+    assert "gateway.control.limits.boot" in caught.value.fix
+
+
+class Flaky(Shell):
+    """Loses the connection in the command that reboots, and is not reached for a while after it."""
+
+    def __init__(self, *, began: bool) -> None:
+        super().__init__(lambda: ["sh", "-s"])
+        self._began = began
+        self.gone = 0
+
+    def _run(self, script: str, where: str, fix: str, seconds_max: float) -> str:
+        if where.endswith("reboot"):
+            if self._began:
+                super()._run(script, where, fix, seconds_max)
+            self.gone = 3
+            raise HostConnectionError(what="lost", where=where, fix="", began=self._began)
+        if self.gone:
+            self.gone -= 1
+            raise HostConnectionError(what="refused", where=where, fix="", began=False)
+        return super()._run(script, where, fix, seconds_max)
+
+
+def test_a_reboot_may_take_its_connection_with_it(tmp_path: Path) -> None:
+    """And the reboot, whose end nobody saw, runs no longer: it spoils no trial."""
+    shell = Flaky(began=True)
+    Host(tmp_path, shell).booter.boot()
+    assert shell.gone == 0
+    assert shell.ran_since(time.monotonic_ns()) == ()
+
+
+def test_a_reboot_that_never_began_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(HostConnectionError, match="lost"):
+        Host(tmp_path, Flaky(began=False)).booter.boot()
+
+
+def document(occasion: str, *, stateful: bool = False, **own: Any) -> dict[str, Any]:
+    control = {"host": "gw", "boot": occasion, "reboot": "reboot", **own}
+    sides = {"left": ("198.18.0.2", "198.18.0.1"), "right": ("198.19.0.2", "198.19.0.1")}
+    gateway: dict[str, Any] = {"technology": "router44", "control": control}
+    if stateful:
+        gateway |= {"technology": "nat44", "pool": ["198.19.0.1"]}
+    return {
+        "repetitions": 3,
+        "gateway": gateway,
+        "testbed": {"kind": "ports"},
+        **{
+            name: {"port": f"pci:{name}", "ipv4": {"address": address, "gateway": router}}
+            for name, (address, router) in sides.items()
+        },
+        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+        "trial": {"duration": "1s", "settle": "0s", "learn": "0s", "drain": "0s", "rest": "0s"},
+        "throughput": {"maximum": 8000, "minimum": 1000, "resolution": 1000, "search_duration": "1s"},
+        **({"connections": {"count": [100], "rate": 1000}} if stateful else {}),
+    }
+
+
+def measured(path: Path, wanted: Campaign, engine: SimulatedEngine) -> list[Event]:
+    events: list[Event] = []
+    with Journal(path) as journal:
+        run_campaign(wanted, make_plan(wanted), engine, journal, testbed=engine.gateway, on_event=events.append)
+    return events
+
+
+@pytest.mark.parametrize("occasion", ["never", "column", "repetition", "trial"])
+def test_a_host_boots_before_what_the_campaign_says(tmp_path: Path, occasion: str) -> None:
+    """The test bed boots it before the first trial."""
+    own = {"reboot": []} if occasion == "never" else {}
+    engine = SimulatedEngine(SimulatedDevice(capacity_forward=5000))
+    events = measured(tmp_path / "j", campaign_from_dict(document(occasion, **own)), engine)
+    trials = len(read_journal(tmp_path / "j"))
+    wanted = {"never": 0, "column": 0, "repetition": 2, "trial": trials - 1}[occasion]
+    assert engine.gateway.boots == wanted
+    assert sum(isinstance(event, HostBooting) for event in events) == wanted
+    assert all(record.validity.valid for record in read_journal(tmp_path / "j"))
+
+
+def test_a_campaign_that_goes_on_boots_only_for_what_it_makes(tmp_path: Path) -> None:
+    wanted = campaign_from_dict(document("repetition"))
+    whole = tmp_path / "whole"
+    measured(whole, wanted, SimulatedEngine(SimulatedDevice(capacity_forward=5000)))
+    lines = whole.read_text().splitlines(keepends=True)
+    first_of_last = next(number for number, one in enumerate(read_journal(whole)) if one.order.repetition == 2)
+    for kept, boots in ((len(lines), 0), (first_of_last, 0), (first_of_last - 1, 1), (first_of_last + 1, 0)):
+        part = tmp_path / f"part-{kept}"
+        part.write_text("".join(lines[:kept]))
+        engine = SimulatedEngine(SimulatedDevice(capacity_forward=5000))
+        measured(part, wanted, engine)
+        assert engine.gateway.boots == boots
+
+
+def test_a_boot_before_each_trial_empties_the_table(tmp_path: Path) -> None:
+    engine = SimulatedEngine(SimulatedDevice(capacity_forward=5000))
+    events = measured(tmp_path / "j", campaign_from_dict(document("trial", stateful=True)), engine)
+    attempts = [len(record.connections.phase_one) for record in read_journal(tmp_path / "j") if record.connections]
+    assert engine.gateway.boots == sum(attempts) > 3
+    assert engine.gateway.cleared == 0
+    assert not any(isinstance(event, TableClearing) for event in events)
+
+
+class FlappingEngine(SimulatedEngine):
+    """Its links come up late, and the gateway answers later still."""
+
+    def __init__(self, *, down: int, silent: int) -> None:
+        super().__init__(SimulatedDevice(capacity_forward=1))
+        self.down, self.silent = down, silent
+
+    def link(self) -> JsonObject:
+        self.down -= 1
+        answer = super().link()
+        return answer if self.down < 0 else {**answer, "right": {**answer["right"], "link_up": False}}
+
+    def resolve(self, body: Any) -> JsonObject:
+        self.silent -= 1
+        if self.silent >= 0:
+            raise EngineError(what="the gateway does not answer", where="left", fix="")
+        return super().resolve(body)
+
+
+def test_links_that_are_down_after_a_boot_are_waited_for() -> None:
+    wanted = campaign_from_dict(document("column"))
+    engine = FlappingEngine(down=120, silent=7)
+    reach_gateway(engine, wanted, wait_s=60)
+    assert engine.down < 0 > engine.silent
+    with pytest.raises(TestBedError, match="right port: the link did not come up again"):
+        reach_gateway(FlappingEngine(down=10**9, silent=0), wanted, wait_s=0.05)
+    with pytest.raises(EngineError, match="does not answer"):
+        reach_gateway(FlappingEngine(down=0, silent=10**9), wanted, wait_s=0.05)
+
+
+def test_without_a_boot_nothing_is_waited_for() -> None:
+    engine = FlappingEngine(down=10**9, silent=1)
+    with pytest.raises(EngineError, match="does not answer"):
+        reach_gateway(engine, campaign_from_dict(document("never", reboot=[])))
+    assert engine.down == 10**9
+
+
+def test_progress_says_that_the_host_boots() -> None:
+    state = ProgressState(now=lambda: 5.0)
+    state.update(HostBooting(trial_number=1))
+    assert state.waiting_words == "its host boots, 0:00 so far"
+
+
+@pytest.mark.parametrize(
+    ("occasion", "own", "key", "words"),
+    [
+        ("never", {}, "reboot", 'boot is "never"'),
+        ("never", {"reboot": [], "after_boot": "true"}, "after_boot", 'boot is "never"'),
+        ("never", {"reboot": [], "boot_id": "true"}, "boot_id", 'boot is "never"'),
+        ("column", {"reboot": []}, "boot", "needs a command"),
+        ("column", {"power_cycle": "ipmitool"}, "boot", "has two ways"),
+        ("column", {"host": None}, "boot_id", "on this machine"),
+        ("trial", {"clear_state": "true"}, "clear_state", "with a boot in its place"),
+    ],
+)
+def test_boots_that_make_no_sense_are_refused(occasion: str, own: dict[str, Any], key: str, words: str) -> None:
+    wanted = document(occasion, stateful=key == "clear_state", **own)
+    wanted["gateway"]["control"] = {
+        name: value for name, value in wanted["gateway"]["control"].items() if value is not None
+    }
+    with pytest.raises(ConfigError) as caught:
+        campaign_from_dict(wanted)
+    (told,) = caught.value.problems
+    assert told.where == f"campaign: gateway.control.{key}"
+    assert words in told.what
+
+
+def test_a_setting_at_boot_needs_a_boot() -> None:
+    setting = {"cores": {"apply": "x {value}", "at_boot": True}}
+    wanted = document("never", reboot=[], set=setting)
+    wanted["gateway"]["settings"] = {"cores": 4}
+    with pytest.raises(ConfigError, match=r"set\.cores\.at_boot: never takes effect"):
+        campaign_from_dict(wanted)
