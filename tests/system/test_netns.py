@@ -583,3 +583,14 @@ def test_settings_of_a_recipe_are_made_and_read_back(tmp_path: Path, value: str)
     beyond = GatewaySettings(table=recipe.table, named={"ttl": 300})
     with pytest.raises(TestBedError, match=r"set\.ttl"):
         NetnsTestBed(recipe, sides, plan_cores(usable_cpus()), settings=beyond).__enter__()
+
+
+def test_control_commands_are_told_but_those_of_a_reset() -> None:
+    """A reset starts the daemons again, asks for their health and sets up the table, all while frames are sent."""
+    with new_bed("tayga-nat64") as bed:
+        began_ns = time.monotonic_ns()
+        bed.reset()
+        assert bed.commands_since(began_ns) == ()
+        bed.clear_state()
+        assert bed.commands_since(began_ns) == ("gateway tayga-nat64: clear_state",)
+        assert bed.commands_since(time.monotonic_ns()) == ()

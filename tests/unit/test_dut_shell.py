@@ -220,6 +220,15 @@ def test_a_command_that_never_began_runs_no_longer(fake_ssh: Path, monkeypatch: 
     assert at_host.ran_since(time.monotonic_ns()) == ()
 
 
+def test_what_is_meant_to_disturb_the_gateway_is_not_told() -> None:
+    began_ns = time.monotonic_ns()
+    with HERE.disturbing():
+        HERE("true", where="gateway.control: reset")
+    assert HERE.ran_since(began_ns) == ()
+    HERE("true", where="gateway.control: health")
+    assert HERE.ran_since(began_ns) == ("gateway.control: health",)
+
+
 def test_a_command_that_still_runs_is_told() -> None:
     began_ns = time.monotonic_ns()
     thread = threading.Thread(target=lambda: HERE("sleep 0.3", where="gateway.control: health"))
@@ -287,3 +296,17 @@ class TestSettings:
             control.clear_state()
         assert "gateway.control.limits" in caught.value.fix
         control.check_health()
+
+    def test_a_deletion_may_take_a_quarter_of_an_hour(self) -> None:
+        limits: list[float] = []
+
+        def run(script: str, *, where: str, fix: str = "", seconds_max: float = 0) -> str:
+            limits.append(seconds_max)
+            return "1 2"
+
+        document = {"clear_state": "x", "tear_down": "x", "limits": {"clear_state": "15min", "tear_down": "40min"}}
+        settings = GatewaySettings(table=GatewayTableModel(), named={})
+        control = GatewayControl(run, GatewayControlModel.model_validate(document), where="x", settings=settings)
+        control.clear_state()
+        control.tear_down()
+        assert limits == [900, 2400]

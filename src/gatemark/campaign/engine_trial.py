@@ -37,7 +37,7 @@ class GatewayWatch(Protocol):
         """Return what else in the test bed spoiled the trial that just ended, in sentences."""
 
     def commands_since(self, at_ns: int) -> tuple[str, ...]:
-        """Return which control commands ran at any time since `at_ns` (monotonic clock), by their keys."""
+        """Return which control commands ran at any time since `at_ns` (monotonic clock), a reset's left out."""
 
     def gateway_queue_drops(self) -> Mapping[str, int]:
         """Return frames that the gateway's own queues dropped since it was made, by place."""
@@ -106,7 +106,7 @@ class EngineTrials:
         host_before = self._read_host()
         began_ns = time.monotonic_ns()
         report, reset = self._report(body, trial_number, form.reset_after_ns)
-        overlaps = self._overlaps(began_ns, resets=reset is not None)
+        overlaps = self._overlaps(began_ns)
         host = host_facts(host_before, self._read_host())
         self._check_gateway(self.health_wait_s if reset is not None else 0.0)
         if needs_link and link_is_down(report):
@@ -161,14 +161,10 @@ class EngineTrials:
         self.testbed.boot()
         reach_gateway(self.engine, self.campaign, wait_s=self.campaign.boot_wait_s)
 
-    def _overlaps(self, began_ns: int, *, resets: bool) -> tuple[str, ...]:
-        """Say which commands ran at the gateway while frames were sent, beside the reset that the trial is about.
-
-        A command takes the gateway's time, and frames may be lost for it.
-        """
+    def _overlaps(self, began_ns: int) -> tuple[str, ...]:
+        """Say which commands ran at the gateway while frames were sent: they take its time, and frames may be lost."""
         ran = () if self.testbed is None else self.testbed.commands_since(began_ns)
-        unasked = [name for name in ran if not (resets and name.endswith(": reset"))]
-        return tuple(f"{name} ran while frames were sent" for name in unasked)
+        return tuple(f"{name} ran while frames were sent" for name in ran)
 
     def _check_gateway(self, wait_s: float) -> None:
         """Raise TestBedError if the gateway does not work again in time."""

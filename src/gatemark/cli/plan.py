@@ -149,7 +149,10 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
     through = None
     if control is not None and (control.host is not None or control.sudo or control.shell != "sh -s"):
         through = shlex.join([*(() if control.host is None else ("ssh", control.host)), *control.words])
-    return {"run": campaign.bed.commands_run if by_occasion else None, "through": through, "by_occasion": by_occasion}
+    run = campaign.bed.commands_run
+    if control is not None and control.host is not None:
+        run = f"at {control.host} as the user that ssh logs in as (power_cycle {run})"
+    return {"run": run if by_occasion else None, "through": through, "by_occasion": by_occasion}
 
 
 def _commands_text(commands: Mapping[str, Any]) -> str:

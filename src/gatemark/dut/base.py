@@ -160,7 +160,7 @@ class TestBed(Protocol):
         ...
 
     def commands_since(self, at_ns: int) -> tuple[str, ...]:
-        """Say which control commands ran at any time since `at_ns` (monotonic clock), by their keys."""
+        """Say which control commands ran at any time since `at_ns` (monotonic clock), a reset's left out."""
         ...
 
     def gateway_queue_drops(self) -> dict[str, int]:

@@ -229,11 +229,12 @@ class NetnsTestBed:
 
     def reset(self) -> None:
         """Reset the gateway as the recipe says; its daemons are ended before that and started again after it."""
-        if not self._recipe.commands.start:
-            return self._control.reset()
-        self._stop_gateway()
-        self._control.reset()
-        self._start_gateway()
+        with self._scripts.disturbing():
+            if not self._recipe.commands.start:
+                return self._control.reset()
+            self._stop_gateway()
+            self._control.reset()
+            self._start_gateway()
 
     def describe(self) -> GatewayDescription:
         """Describe the gateway as it is now: versions, addresses, routes, settings, steering."""

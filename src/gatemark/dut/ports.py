@@ -139,7 +139,8 @@ class PortsTestBed(FoundTestBed):
 
     def reset(self) -> None:
         """Reset the gateway by the commands of the campaign file; its table is as they leave it."""
-        self._control.reset()
+        with self._run.disturbing():
+            self._control.reset()
 
     def check(self) -> None:
         """Raise TestBedError if an interface of the kernel is gone or down, or a health command fails."""
