@@ -245,7 +245,7 @@ def test_a_whole_campaign_over_ssh(server: Sshd, tmp_path: Path) -> None:
     assert session["gateway_host"]["cpus_online"] == os.cpu_count()
     assert session["gateway_host"]["kernel"].startswith(f"Linux {os.uname().release}")
     page = (out / "report.html").read_text()
-    assert "set to 12; rm, read back" in page
+    assert "<dd>12; rm, read back</dd>" in page
     assert f"Linux {os.uname().release}" in page
     assert "the other CPUs taken offline" in page
     assert "before each repetition" in page

@@ -88,6 +88,44 @@ def test_the_table_is_set_up_with_what_is_known(tmp_path: Path) -> None:
     assert done == [f"echo size 9000 >> {out}", f"echo timeout 120 >> {out}"]
 
 
+READS = {"read_table_size": "echo max: {}", "read_hash_size": "echo {}", "read_udp_timeout": "echo {} s"}
+
+
+def reading(table: dict[str, Any], **values: int) -> GatewayControl:
+    return control(table, **{key: command.format(values[key]) for key, command in READS.items() if key in values})
+
+
+def test_the_table_is_read_back_whoever_set_it() -> None:
+    table = {"size": 9000, "hash_size": 100_000, "udp_timeout": "2min"}
+    made = reading(table, read_table_size=9000, read_hash_size=100_352, read_udp_timeout=120)
+    made.set_up()
+    assert [(one.name, one.value, one.read) for one in made.made] == [
+        ("table.hash_size", "100000", "100352"),
+        ("table.size", "9000", "9000"),
+        ("table.udp_timeout", "120", "120"),
+    ]
+    unknown = reading({"size": 9000}, read_hash_size=5)
+    unknown.set_up()
+    assert unknown.made == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "read"),
+    [
+        ("size", 9000, 8999),
+        ("size", 9000, 9001),
+        ("hash_size", 100_000, 99_999),
+        ("hash_size", 100_000, 101_001),
+        ("udp_timeout", "2min", 30),
+    ],
+)
+def test_a_table_that_is_another_one_is_refused(key: str, value: int | str, read: int) -> None:
+    name = "read_table_size" if key == "size" else f"read_{key}"
+    with pytest.raises(TestBedError, match=f"gateway: table.{key}: is {read} at the gateway, not") as caught:
+        reading({key: value}, **{name: read}).set_up()
+    assert f"write gateway.table.{key} as the gateway has it" in caught.value.fix
+
+
 def test_clearing_runs_every_command_and_tells_what_failed(tmp_path: Path) -> None:
     control(clear_state=[f"touch {tmp_path}/a", f"touch {tmp_path}/b"]).clear_state()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]

@@ -265,11 +265,16 @@ def test_accepted_zero_checksums_are_told_also_of_stateless_gateways() -> None:
 
 
 def test_cores_and_settings_say_how_they_came_about() -> None:
-    settings = (SettingPart(name="hash", value="8", read="8"), SettingPart(name="rss", value="sd", read=None))
+    settings = (
+        SettingPart(name="hash", value="8", read="8"),
+        SettingPart(name="rss", value="sd", read=None),
+        SettingPart(name="table.hash_size", value="1000", read="1008"),
+    )
     text = Words(page_of(document([run("throughput", (1,))], cores=4, cores_set_by="hot_plug", settings=settings))).text
     assert "4, the other CPUs taken offline" in text
-    assert "set to 8, read back" in text
-    assert "set to sd, not read back" in text
+    assert "8, read back" in text
+    assert "sd, not read back" in text
+    assert "1000, read back as 1008" in text
     assert "4, nobody said how" in Words(page_of(document([run("throughput", (1,))], cores=4))).text
 
 

@@ -32,7 +32,17 @@ TRANSLATION_KEYS = (
     "zero_udp_checksum",
 )
 STATE_KEYS = ("inside", "pool", "pool_ports", "mapping")
-STATE_COMMANDS = ("clear_state", "count_connections", "tear_down", "set_table_size", "set_hash_size", "set_udp_timeout")
+STATE_COMMANDS = (
+    "clear_state",
+    "count_connections",
+    "tear_down",
+    "set_table_size",
+    "set_hash_size",
+    "set_udp_timeout",
+    "read_table_size",
+    "read_hash_size",
+    "read_udp_timeout",
+)
 TABLE_KEYS = ("size", "hash_size", "udp_timeout")
 
 

@@ -26,6 +26,11 @@ from gatemark.dut.shell import Run, attempt
 from gatemark.errors import Problem, TestBedError
 
 POLL_SECONDS = 0.05
+TABLE_KEYS: Mapping[GatewayAction, str] = {
+    "set_table_size": "table.size",
+    "set_hash_size": "table.hash_size",
+    "set_udp_timeout": "table.udp_timeout",
+}
 VALUE = "gatemark_value"
 """Variable of the shell that holds the value of a setting. A value that were written into the command would be read as
 a part of it."""
@@ -81,17 +86,20 @@ class GatewayControl:
         Raises TestBedError that names every setting which is another one than was asked for.
         """
         done = self.apply(at_boot=False)
-        self.made = tuple(
-            SettingMade(name=name, value=str(value), read=self._read_back(name, self._commands.settings[name]))
-            for name, value in self._settings.named.items()
-        )
-        different = [problem for one in self.made if (problem := self._difference(one)) is not None]
-        if different:
-            raise TestBedError(problems=different)
         for action, number in table_settings(self._settings.table):
             for command in getattr(self._commands, action):
                 done.append(command.replace("{" + TABLE_VARIABLES[action] + "}", str(number)))
                 self._do(done[-1], "set", action)
+        named = [
+            SettingMade(name=name, value=str(value), read=self._read_back(name, self._commands.settings[name]))
+            for name, value in self._settings.named.items()
+        ]
+        table = self._read_table()
+        self.made = (*named, *table)
+        different = [_difference(self._where, one) for one in named if not _is_as_asked(one)]
+        different += [_table_difference(self._where, one) for one in table if not _is_table_as_asked(one)]
+        if different:
+            raise TestBedError(problems=different)
         return done
 
     def apply(self, *, at_boot: bool) -> list[str]:
@@ -113,15 +121,8 @@ class GatewayControl:
         """Return the number of connections, the last number that the command prints; None without a command."""
         if self._commands.count_connections is None:
             return None
-        output = self._do(self._commands.count_connections, "count_connections")
-        numbers = re.findall(r"\d+", output)
-        if not numbers:
-            raise TestBedError(
-                what=f"printed no number: {output.strip()[-200:]!r}",
-                where=f"{self._where}: count_connections",
-                fix="the last number that the command prints must be that of the connections",
-            )
-        return int(numbers[-1])
+        command = self._commands.count_connections
+        return self._last_number(command, "count_connections", "count_connections", "that of the connections")
 
     def tear_down(self) -> int:
         """Delete all connections; return the nanoseconds that it took where the command ran (RFC 9693 section 4.8)."""
@@ -189,21 +190,61 @@ class GatewayControl:
         """Return what the gateway says that a setting is; None if it is not asked."""
         return None if setting.read is None else self._do(setting.read, "set", f"set.{name}.read").strip()
 
-    def _difference(self, made: SettingMade) -> Problem | None:
-        if made.read in (None, made.value) or _number(made.read) == _number(made.value) is not None:
-            return None
-        return Problem(
-            what=f"is {made.read!r} after it was set to {made.value!r}",
-            where=f"{self._where}: set.{made.name}",
-            fix=f"see what `apply` does, that `read` prints the value and nothing else, and that the gateway takes the"
-            f" value of gateway.settings.{made.name}",
-        )
+    def _read_table(self) -> list[SettingMade]:
+        """Return the settings of the table that can be read; who made them does not matter."""
+        made = []
+        for action, number in table_settings(self._settings.table):
+            key = action.replace("set_", "read_")
+            command: str | None = getattr(self._commands, key)
+            if command is not None:
+                read = self._last_number(command, "set", key, "the value of the setting")
+                made.append(SettingMade(name=TABLE_KEYS[action], value=str(number), read=str(read)))
+        return made
+
+    def _last_number(self, command: str, limit: LimitName, action: str, what: str) -> int:
+        """Run a command and return the last number that it prints."""
+        output = self._do(command, limit, action)
+        numbers = re.findall(r"\d+", output)
+        if not numbers:
+            raise TestBedError(
+                what=f"printed no number: {output.strip()[-200:]!r}",
+                where=f"{self._where}: {action}",
+                fix=f"the last number that the command prints must be {what}",
+            )
+        return int(numbers[-1])
 
 
 def with_value(command: str, value: str) -> str:
     """Return a command in which `{value}` stands for a value, whatever characters that has."""
     quoted = shlex.quote(value).replace("{", "{''")  # so that no {name} of a recipe is found in it
     return f"export {VALUE}={quoted}\n" + command.replace("{value}", f'"${VALUE}"')
+
+
+def _is_as_asked(made: SettingMade) -> bool:
+    return made.read in (None, made.value) or _number(made.read) == _number(made.value) is not None
+
+
+def _difference(where: str, made: SettingMade) -> Problem:
+    return Problem(
+        what=f"is {made.read!r} after it was set to {made.value!r}",
+        where=f"{where}: set.{made.name}",
+        fix="see what `apply` does, that `read` prints the value and nothing else, and that the gateway takes the"
+        f" value of gateway.settings.{made.name}",
+    )
+
+
+def _is_table_as_asked(made: SettingMade) -> bool:
+    """A kernel rounds the buckets up to whole pages of memory: a hundredth more changes no figure."""
+    asked, read = int(made.value), int(made.read or 0)
+    return read == asked or (made.name == TABLE_KEYS["set_hash_size"] and asked < read <= asked + asked // 100)
+
+
+def _table_difference(where: str, made: SettingMade) -> Problem:
+    return Problem(
+        what=f"is {made.read} at the gateway, not {made.value}",
+        where=f"{where}: {made.name}",
+        fix=f"write gateway.{made.name} as the gateway has it, or see why its command sets another value",
+    )
 
 
 def _number(text: str | None) -> int | None:

@@ -74,6 +74,12 @@ class Commands(_Strict):
     """Give its hash table {size} buckets."""
     set_udp_timeout: tuple[str, ...] = ()
     """Let UDP connections without frames live for {seconds}."""
+    read_table_size: str | None = None
+    """Print how many connections the table can hold; the last number of the output counts, here and below."""
+    read_hash_size: str | None = None
+    """Print the buckets of its hash table."""
+    read_udp_timeout: str | None = None
+    """Print the UDP timeout in seconds."""
     settings: dict[SettingName, SettingModel] = Field(default_factory=dict, alias="set")
     """Settings of the user's own, to which a campaign gives values (`gateway.settings`)."""
     reset: tuple[str, ...] = ()
