@@ -243,6 +243,8 @@ def check_tools(campaign: Campaign | None) -> Iterator[Finding]:
         needed = {tool: DEBIAN_PACKAGES[tool] for tool in campaign.bed.programs}
         if campaign.testbed.recipe is not None:
             needed |= load_recipe(campaign.testbed.recipe).programs
+        if campaign.gateway.control is not None and campaign.gateway.control.host is not None:
+            needed["ssh"] = DEBIAN_PACKAGES["ssh"]
     missing = []
     for tool, package in needed.items():
         try:

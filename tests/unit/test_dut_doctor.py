@@ -92,3 +92,15 @@ def test_findings_are_frozen() -> None:
     finding = doctor.Finding(check="a", status="ok", observed="b")
     with pytest.raises(dataclasses.FrozenInstanceError):
         finding.check = "c"  # type: ignore[misc]
+
+
+def test_a_host_that_is_reached_by_ssh_needs_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = json.loads(campaign().model_dump_json(by_alias=True, exclude_none=True))
+    document["testbed"] = {"kind": "ports"}
+    monkeypatch.setattr("shutil.which", lambda program, path=None: None if program == "ssh" else f"/bin/{program}")
+    asked = []
+    for control in ({"health": "true"}, {"health": "true", "host": "gw"}):
+        document["gateway"]["control"] = control
+        wanted = Campaign.model_validate_json(json.dumps(document))
+        asked.append([(finding.status, finding.remedy) for finding in doctor.check_tools(wanted)])
+    assert asked == [[("ok", "")], [("failed", "apt-get install openssh-client")]]

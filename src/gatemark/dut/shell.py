@@ -101,7 +101,7 @@ class Shell:
 
         Those that are meant to disturb the gateway are left out.
         """
-        late = (entry.where for entry in self._ran if entry.ended_ns is None or entry.ended_ns >= at_ns)
+        late = (entry.where for entry in list(self._ran) if entry.ended_ns is None or entry.ended_ns >= at_ns)
         return tuple(dict.fromkeys(late))
 
     def forget(self) -> None:
