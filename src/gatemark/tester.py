@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from gatemark.campaign.reach import reach_gateway
+from gatemark.campaign.reach import POLL_S, reach_gateway
 from gatemark.campaign.tester_memory import available_bytes, check_memory, most_connections
 from gatemark.config.model import Campaign
 from gatemark.dut.base import TestBed
@@ -19,11 +20,14 @@ from gatemark.dut.cpu_claims import claimed_cpus
 from gatemark.dut.machine import unthrottled_real_time
 from gatemark.dut.open import open_testbed
 from gatemark.dut.steering import keeping_off, stepping_back
-from gatemark.engine.client import Engine
+from gatemark.engine.client import Engine, JsonObject
 from gatemark.engine.process import engine_sha256, start_engine
-from gatemark.errors import Interrupted
+from gatemark.errors import EngineError, Interrupted
 from gatemark.results import provenance, this_machine
 from gatemark.trial.request import open_request
+
+NO_LINK = "no link"
+"""What the engine says of a port that cannot be opened because its other end is down."""
 
 
 @contextlib.contextmanager
@@ -71,9 +75,8 @@ def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: 
     cpus = {*bed.gateway_cores, *bed.tester_cores} if bed.gateway_cores else set()
     with claimed_cpus(cpus, result=None if log is None else log.parent), bed as testbed:
         ported = _with_ports(complete, testbed.ports)
-        with equipment.start_engine(testbed.namespace, log) as engine, contextlib.ExitStack() as stack:
-            hello = engine.hello()
-            opened = engine.open(open_request(ported, testbed.tester_cores))
+        with contextlib.ExitStack() as stack:
+            engine, hello, opened = _open_ports(stack, ported, testbed, equipment, log)
             reach_gateway(engine, ported, wait_s=ported.boot_wait_s)
             testbed.check()
             stack.enter_context(keeping_off({worker["cpu"] for worker in opened["workers"]}))
@@ -91,8 +94,34 @@ def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: 
             )
 
 
+def _open_ports(
+    stack: contextlib.ExitStack, ported: Campaign, testbed: TestBed, equipment: Equipment, log: Path | None
+) -> tuple[Engine, JsonObject, JsonObject]:
+    """Start the engine and open its ports; return it with what it says of itself and of them.
+
+    Where the gateway's host has just booted, the links may still be down. An engine opens its ports once, so each
+    attempt has another one. Raises EngineError if the ports cannot be opened.
+    """
+    until = time.monotonic() + ported.boot_wait_s
+    while True:
+        with contextlib.ExitStack() as attempt:
+            engine = attempt.enter_context(equipment.start_engine(testbed.namespace, log))
+            hello = engine.hello()
+            try:
+                opened = engine.open(open_request(ported, testbed.tester_cores))
+            except EngineError as error:
+                lacks_link = all(NO_LINK in problem.what for problem in error.problems)
+                if not lacks_link or time.monotonic() >= until:
+                    raise
+            else:
+                stack.push(attempt.pop_all())
+                return engine, hello, opened
+        time.sleep(POLL_S)
+
+
 RESUMED_FROM = ("campaign.toml", "series.toml")
 """Files that make a folder one of a campaign, or of a series of them, that can be resumed."""
+
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gatemark import tester
 from gatemark.campaign import reach
 from gatemark.campaign.events import Event, HostBooting, TableClearing
 from gatemark.campaign.file import campaign_from_dict
@@ -25,6 +29,7 @@ from gatemark.dut.shell import Shell, shell_at
 from gatemark.engine.client import JsonObject
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError, EngineError, HostConnectionError, TestBedError
+from gatemark.simulated import simulated_equipment
 
 
 @pytest.fixture(autouse=True)
@@ -215,6 +220,57 @@ def test_links_that_are_down_after_a_boot_are_waited_for() -> None:
         reach_gateway(FlappingEngine(down=10**9, silent=0), wanted, wait_s=0.05)
     with pytest.raises(EngineError, match="does not answer"):
         reach_gateway(FlappingEngine(down=0, silent=10**9), wanted, wait_s=0.05)
+
+
+class LateEngine(SimulatedEngine):
+    """Cannot open its ports, for a reason."""
+
+    def __init__(self, reason: str | None) -> None:
+        super().__init__(SimulatedDevice(capacity_forward=1))
+        self.reason = reason
+
+    def open(self, body: Any) -> JsonObject:
+        if self.reason is not None:
+            raise EngineError(what=self.reason, where="left port", fix="")
+        return super().open(body)
+
+
+@pytest.mark.parametrize(
+    ("occasion", "reasons", "error"),
+    [
+        ("column", ["no link", "no link within 10000 ms"], None),
+        ("column", ["no link", "no such device"], "no such device"),
+        ("never", ["no link"], "no link"),
+    ],
+)
+def test_ports_without_link_are_opened_again_after_a_boot(
+    occasion: str, reasons: list[str], error: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time by another engine, because one opens its ports once."""
+    monkeypatch.setattr(tester, "POLL_S", 0.0)
+    wanted = campaign_from_dict(document(occasion, **({"reboot": []} if occasion == "never" else {})))
+    started: list[LateEngine] = []
+    ended: list[LateEngine] = []
+    left: list[str | None] = [*reasons, None]
+
+    @contextlib.contextmanager
+    def start(_netns: str | None, _log: Path | None) -> Iterator[LateEngine]:
+        engine = LateEngine(left.pop(0))
+        started.append(engine)
+        yield engine
+        ended.append(engine)
+
+    equipment = replace(simulated_equipment(SimulatedDevice(capacity_forward=1)), start_engine=start)
+    bed, complete = tester.prepare(wanted, equipment)
+    if error is not None:
+        with pytest.raises(EngineError, match=error), tester.open_tester(complete, bed, equipment):
+            pass
+        return
+    with tester.open_tester(complete, bed, equipment) as opened:
+        assert opened.engine is started[-1]
+        assert ended == started[:-1]
+    assert ended == started
+    assert len(started) == 3
 
 
 def test_without_a_boot_nothing_is_waited_for() -> None:

@@ -1,0 +1,179 @@
+"""A stateful gateway on a host that ssh reaches, measured between two ports: every command of it over the network.
+
+The gateway is the namespace of the sshd, with two links to a namespace where gatemark runs.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from machine import missing
+from sshd import NEEDED, Sshd, sshd
+
+LACKING = missing(*NEEDED, "nft", "ethtool", root=True)
+pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"needs {', '.join(LACKING)}")
+
+RULES = """
+table ip gateway {{
+    chain management {{
+        type filter hook prerouting priority raw;
+        iif lo notrack
+    }}
+    chain answers {{
+        type filter hook output priority raw;
+        oif lo notrack
+    }}
+    chain nat {{
+        type nat hook postrouting priority srcnat;
+        oifname "{right}" masquerade random
+    }}
+}}
+"""
+
+CAMPAIGN = """
+name = "nat44-over-ssh"
+repetitions = 2
+
+[gateway]
+technology = "nat44"
+name = "nftables"
+pool = ["198.19.0.1/32"]
+cores_set_by = "pinning"
+cores = 1
+
+[gateway.table]
+udp_timeout = "111s"
+
+[gateway.settings]
+stream = 113
+
+[gateway.control]
+host = "csh-gateway"
+clear_state = "conntrack -F"
+count_connections = "conntrack -C"
+tear_down = "conntrack -F"
+set_udp_timeout = "echo {{seconds}} > {timeout}"
+read_udp_timeout = "cat {timeout}"
+health = "nft list table ip gateway > /dev/null"
+describe = ["uname -s", "nft list ruleset"]
+boot = "repetition"
+boot_id = "cat {folder}/boot_id"
+reboot = '''
+echo booted >> {folder}/log
+(
+  ip link set {left} down; ip link set {right} down; ip link set lo down
+  sleep 0.5; date +%N > {folder}/boot_id; ip link set lo up
+  sleep 2; ip link set {left} up; ip link set {right} up
+) > /dev/null 2>&1 &
+'''
+after_boot = "conntrack -F; echo 30 > {timeout}; echo 120 > {timeout}_stream"
+
+[gateway.control.set.stream]
+apply = "echo {{value}} > {timeout}_stream"
+read = "cat {timeout}_stream"
+
+[testbed]
+kind = "ports"
+
+[left]
+port = "af_packet:{tester_left}"
+ipv4 = {{address = "198.18.0.2", gateway = "198.18.0.1"}}
+
+[right]
+port = "af_packet:{tester_right}"
+ipv4 = {{address = "198.19.0.2", gateway = "198.19.0.1"}}
+
+[traffic]
+frame_sizes = {{family = "ipv4", octets = [84]}}
+
+[trial]
+duration = "200ms"
+settle = "0s"
+learn = "0s"
+drain = "200ms"
+rest = "0s"
+
+[validity]
+lateness_max = "5s"
+
+[connections]
+count = [300]
+rate = 1000
+
+[throughput]
+maximum = 1000
+minimum = 500
+resolution = 500
+search_duration = "200ms"
+
+[connection_tear_down_rate]
+"""
+TIMEOUT = "/proc/sys/net/netfilter/nf_conntrack_udp_timeout"
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True)
+
+
+@pytest.fixture
+def gateway() -> Iterator[tuple[Sshd, str, dict[str, str]]]:
+    """A NAT44 in the namespace of an sshd; the namespace of the Tester; the names of all interfaces."""
+    with sshd() as server:
+        tester, letters = f"{server.namespace}-tester", server.namespace[-6:]
+        names = {
+            f"{role}{side}": f"{short}{side[0]}-{letters}"
+            for role, short in (("", "gw"), ("tester_", "gm"))
+            for side in ("left", "right")
+        }
+        ip("netns", "add", tester)
+        try:
+            for side, address in (("left", "198.18.0.1/24"), ("right", "198.19.0.1/24")):
+                own, far = names[side], names[f"tester_{side}"]
+                peer = ["type", "veth", "peer", "name", far, "netns", tester]
+                ip("link", "add", own, "netns", server.namespace, *peer)
+                ip("-n", tester, "link", "set", far, "up")
+                ip("-n", server.namespace, "link", "set", own, "up")
+                ip("-n", server.namespace, "address", "add", address, "dev", own)
+            server.inside("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+            rules = server.folder / "rules.nft"
+            rules.write_text(RULES.format(**names))
+            server.inside("nft", "-f", str(rules))
+            yield server, tester, names
+        finally:
+            ip("netns", "delete", tester)
+
+
+def test_a_nat44_is_measured_with_all_its_commands_over_ssh(
+    gateway: tuple[Sshd, str, dict[str, str]], tmp_path: Path
+) -> None:
+    """It boots before each repetition; its links are down for longer than its host is away."""
+    server, tester, names = gateway
+    (tmp_path / "boot_id").write_text("0\n")
+    file, out = tmp_path / "campaign.toml", tmp_path / "out"
+    file.write_text(CAMPAIGN.format(folder=tmp_path, timeout=TIMEOUT, **names))
+    words = ["ip", "netns", "exec", tester, sys.executable, "-m", "gatemark.cli.main", "run", str(file)]
+    done = subprocess.run([*words, "--output", str(out)], check=False, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((out / "result.json").read_text())
+    assert result["status"] == "complete"
+    assert result["gateway"]["settings"] == [
+        {"name": "stream", "value": "113", "read": "113"},
+        {"name": "table.udp_timeout", "value": "111", "read": "111"},
+    ]
+    assert "masquerade random" in result["gateway"]["configuration"]
+    throughput, tear_down = result["runs"]
+    for run in (throughput, tear_down):
+        counts = run["connections"]["gateway_counts"]
+        assert counts["phase_one"] == counts["phase_one_equal"] > 0
+        assert (counts["phase_one_minimum"], counts["phase_one_maximum"]) == (300, 300)
+    assert throughput["rate_per_direction"]["median"] > 0
+    assert tear_down["procedure"] == "connection_tear_down_rate"
+    repetitions = len(result["runs"]) * result["repetitions_asked"]
+    assert (tmp_path / "log").read_text() == "booted\n" * repetitions
+    assert server.inside("cat", TIMEOUT, f"{TIMEOUT}_stream").split() == ["111", "113"]
+    assert not server.processes("ssh")
