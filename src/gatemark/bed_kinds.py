@@ -14,7 +14,15 @@ BedKindName = Literal["netns", "ports", "loopback"]
 CoresSetBy = Literal["kernel_command_line", "hot_plug", "pinning"]
 """How a gateway got its cores: `maxcpus=` and a boot, CPUs taken offline, or its work bound to some of them."""
 BootOccasion = Literal["never", "column", "repetition", "trial"]
-"""Before what the gateway's host is booted; column: before the first trial of a session."""
+"""Before what the gateway's host is booted."""
+BOOT_WORDS: Mapping[BootOccasion, str] = MappingProxyType(
+    {
+        "never": "never",
+        "column": "before the first trial of each session",
+        "repetition": "before each repetition",
+        "trial": "before each trial",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("2-linux-router4", r"these run as root, .* every file of this machine:\n"),
         (
             "10-nat64-between-ports",
-            r"at root@192.0.2.1 as the user that ssh logs in as .*, through `ssh .* sh -s`:\n- clear_state: ",
+            r"at root@192.0.2.1 as the user that ssh logs in as, through `ssh .* sh -s`:\n- clear_state: ",
         ),
         ("1-loopback-router4", r"none\n"),
     ],

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from gatemark.bed_kinds import BOOT_WORDS
 from gatemark.campaign.columns import Column, SeriesFile, load_series, of_each, varies
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import PlanEstimate, estimate, total
@@ -151,7 +152,8 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
         through = shlex.join([*(() if control.host is None else ("ssh", control.host)), *control.words])
     run = campaign.bed.commands_run
     if control is not None and control.host is not None:
-        run = f"at {control.host} as the user that ssh logs in as (power_cycle {run})"
+        cycles = f" (power_cycle {run})" if control.power_cycle else ""
+        run = f"at {control.host} as the user that ssh logs in as{cycles}"
     return {"run": run if by_occasion else None, "through": through, "by_occasion": by_occasion}
 
 
@@ -199,7 +201,7 @@ def _estimate_text(campaign: Campaign, needed: PlanEstimate) -> str:
     for table in campaign.tables:
         text += "".join(f"\n{assumption}" for assumption in table.estimate_assumptions())
     if campaign.boots_before != "never":
-        text += f"\nand the time of the boots, one before each {campaign.boots_before}"
+        text += f"\nwithout the boots of the gateway's host {BOOT_WORDS[campaign.boots_before]}"
     if needed.maximum_assumed:
         rate = format_rate(ASSUMED_RATE_MAX)
         text += f"\nmaxima that are not given are found by doubling, estimated up to {rate} per second"

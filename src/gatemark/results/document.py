@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import SerializeAsAny
 
-from gatemark.bed_kinds import BootOccasion, CoresSetBy
+from gatemark.bed_kinds import BOOT_WORDS, BootOccasion, CoresSetBy
 from gatemark.results.connections import GatewayTable, PortRange
 from gatemark.results.part import Part, ReasonPart
 from gatemark.results.quantity import Row
@@ -110,9 +110,14 @@ class Gateway(Part):
     settings: tuple[SettingPart, ...] = ()
     """Settings that the user named, as they were at the begin of the last session."""
     boots_before: BootOccasion = "never"
-    """Before what its host is booted; column: before the first trial of a session."""
+    """Before what its host is booted."""
     configuration: str
     commands: str
+
+    @property
+    def boot_words(self) -> str:
+        """When its host was booted, in words."""
+        return BOOT_WORDS[self.boots_before]
 
     @property
     def is_stateful(self) -> bool:
