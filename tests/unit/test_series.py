@@ -334,6 +334,11 @@ def test_a_column_that_failed_has_its_reason_and_is_tried_again(tmp_path: Path) 
     after = found.of(3)
     assert after is not None and after.ratio_to_previous is None and after.scale_up is not None
     assert "failed" in row_of(terminal(result.document), "Outcome")
+    with pytest.raises(Interrupted):
+        resume_series(result.folder, equipment=equipment(), on_event=stop_after(2))
+    stopped = open_series(result.folder).document.columns[1]
+    assert (stopped.outcome, stopped.reason) == ("missing", None)
+    assert "<svg" in result.report_file.read_text()
     mended = resume_series(result.folder, equipment=equipment())
     assert outcomes(mended) == ["measured"] * 3
     assert not mended.has_failed

@@ -196,7 +196,7 @@ class _SeriesUnderWay:
         """Take over how columns ended in an earlier session."""
         for column in before.columns:
             self._end(column.number, column.outcome, column.reason)
-        self._join()
+        self.write()
 
     def go_on(self) -> SeriesResult:
         """Measure the columns that have not ended."""
@@ -250,6 +250,7 @@ class _SeriesUnderWay:
             later_s = sum(self._left_s(one.number) for one in self._series.columns if one.number > column.number)
             count = len(self._series.columns)
             self._tell(ColumnStarted(number=column.number, columns=count, title=column.title, later_s=later_s))
+            self._end(column.number, "missing", None)  # it may have failed in an earlier session
             self.write(with_plots=False)
             self._end(column.number, *self._measured(column))
         self._more.pop(column.number, None)
