@@ -25,7 +25,14 @@ from gatemark.campaign.runner import run_campaign, run_single_trial
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription, TestBed
 from gatemark.dut.recipe import recipe_sha256
-from gatemark.errors import ConfigError, GatemarkError, GatewayCollapsed, ResultError, TestBedError
+from gatemark.errors import (
+    ConfigError,
+    GatemarkError,
+    GatewayCollapsed,
+    HostConnectionError,
+    ResultError,
+    TestBedError,
+)
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import NOT_THE_GATEWAY
@@ -89,9 +96,9 @@ def measure(
 ) -> CampaignResult:
     """Measure a campaign into a new folder (default: below results/) and write its report.
 
-    Without `report` there is no page: for one of several campaigns, of which `rebuild_report` makes a common one. A file
-    with `[[vary]]` is refused: `gatemark.measure_series` takes it. Raises GatemarkError; whatever was measured stays in
-    the folder, and the test bed and the engine are gone.
+    Without `report` there is no page: for one of several campaigns, of which `rebuild_report` makes a common one. A
+    file with `[[vary]]` is refused: `gatemark.measure_series` takes it. Raises GatemarkError; whatever was measured
+    stays in the folder, and the test bed and the engine are gone.
     """
     source = _source_of(campaign)
     loaded, text, file = source.campaign, source.text, source.file
@@ -280,9 +287,13 @@ def _telling_collapse(tester: Tester) -> Iterator[None]:
     """
     try:
         yield
+    except HostConnectionError:
+        raise  # it says nothing about the gateway
     except TestBedError as error:
         try:
             tester.testbed.check()
+        except HostConnectionError:
+            raise error from None
         except TestBedError:
             if tester.campaign.bed.takes_control:
                 with contextlib.suppress(TestBedError):

@@ -19,7 +19,7 @@ from gatemark.campaign.progress import ProgressState, live_view, phase_words, pr
 from gatemark.cli.trial import in_words
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice
-from gatemark.errors import ConfigError, GatewayCollapsed, TestBedError
+from gatemark.errors import ConfigError, GatewayCollapsed, HostConnectionError, TestBedError
 from gatemark.session import measure, open_result, single_trial
 from gatemark.simulated import SimulatedTestBed, simulated_equipment
 from gatemark.tester import Equipment
@@ -68,6 +68,18 @@ def test_a_gateway_that_still_works_has_not_collapsed(nat_campaign: NatCampaign,
     lossy = replace(DEVICE, drops_every_nth_connection=10)
     with pytest.raises(TestBedError, match="test phase 1 failed in every attempt") as caught:
         measure(nat_campaign(), output=tmp_path / "out", equipment=simulated_equipment(lossy))
+    assert not isinstance(caught.value, GatewayCollapsed)
+
+
+def test_a_host_that_no_command_reaches_says_nothing_of_its_gateway(
+    nat_campaign: NatCampaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(self: SimulatedTestBed) -> None:
+        raise HostConnectionError(what="the connection was lost", where="gateway", fix="see the network", began=True)
+
+    monkeypatch.setattr(SimulatedTestBed, "check", lost)
+    with pytest.raises(TestBedError) as caught:
+        measure(nat_campaign(), output=tmp_path / "out", equipment=simulated_equipment(DEVICE))
     assert not isinstance(caught.value, GatewayCollapsed)
 
 
