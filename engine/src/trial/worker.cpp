@@ -77,10 +77,11 @@ void Worker::work() noexcept {
     const pace::CycleClock clock;
     const TaskList* list = wanted_.load(std::memory_order_acquire);
     running_.store(list, std::memory_order_release);
-    pace::Ticks round_end = clock.now();
+    pace::Ticks last_round;
     while (!stop_.load(std::memory_order_relaxed)) {
         const TaskList* const next = wanted_.load(std::memory_order_acquire);
         const bool ends = next != list;
+        const pace::Ticks round = list->idle ? pace::Ticks{} : clock.now();
         bool busy = false;
         if (!ends || !list->idle) {
             for (loop::Task* const task : list->tasks) {
@@ -88,16 +89,15 @@ void Worker::work() noexcept {
             }
         }
         if (!list->idle) {
-            const pace::Ticks now = clock.now();
-            if (busy && now.value - round_end.value > longest_pause_.value) {
-                longest_pause_ = {now.value - round_end.value};
+            if (busy && round.value - last_round.value > longest_pause_.value) {
+                longest_pause_ = {round.value - last_round.value};
             }
-            round_end = now;
+            last_round = round;
         }
         if (ends) {
             if (list->idle) {
                 longest_pause_ = {};
-                round_end = clock.now();
+                last_round = clock.now();
             }
             list = next;
             running_.store(list, std::memory_order_release);

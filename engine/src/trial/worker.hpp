@@ -41,8 +41,8 @@ public:
     /// Waits until the worker polls the latest list; nothing of earlier lists is then in use.
     void wait() const noexcept;
     /// The longest time for which the worker did nothing while there was work, since it last had an
-    /// idle list: between two rounds, the second of which had something to do. Valid once an idle
-    /// list is polled again.
+    /// idle list: from the begin of a round to that of the next, which had something to do. Valid
+    /// once an idle list is polled again.
     [[nodiscard]] pace::Ticks longest_pause() const noexcept { return longest_pause_; }
     /// False if the thread could not be pinned to its CPU.
     [[nodiscard]] bool pinned() const noexcept { return pinned_.load(std::memory_order_acquire); }

@@ -10,27 +10,33 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Is held up in its third round, and has something to do in every round, or in none.
+/// Is held up in its third round. It has something to do in that round or not, and in the others or
+/// not.
+struct Work {
+    bool in_that_round = true, in_others = true;
+};
+
 class HeldUp final : public loop::Task {
 public:
-    explicit HeldUp(bool busy) : busy_{busy} {}
+    explicit HeldUp(const Work& work) : work_{work} {}
     bool poll() noexcept override {
         if (++round_ == 3) {
             std::this_thread::sleep_for(50ms);
             done_ = true;
+            return work_.in_that_round;
         }
-        return busy_;
+        return work_.in_others;
     }
     [[nodiscard]] bool done() const noexcept { return done_; }
 
 private:
-    bool busy_;
+    Work work_;
     int round_ = 0;
     std::atomic<bool> done_{false};
 };
 
-std::chrono::nanoseconds pause_of(Worker& worker, const TaskList& idle, bool busy) {
-    HeldUp task{busy};
+std::chrono::nanoseconds pause_of(Worker& worker, const TaskList& idle, const Work& work) {
+    HeldUp task{work};
     const TaskList list{.tasks = {&task}, .idle = false};
     worker.ask(list);
     worker.wait();
@@ -45,9 +51,9 @@ std::chrono::nanoseconds pause_of(Worker& worker, const TaskList& idle, bool bus
 TEST(Worker, TellsForHowLongItDidNothingWhileThereWasWork) {
     const TaskList idle;
     Worker worker{0, Precedence::shared, idle};
-    EXPECT_GE(pause_of(worker, idle, true), 49ms);
-    EXPECT_LT(pause_of(worker, idle, false), 49ms) << "nothing waited for it";
-    EXPECT_GE(pause_of(worker, idle, true), 49ms) << "each list is a new beginning";
+    EXPECT_GE(pause_of(worker, idle, {}), 49ms);
+    EXPECT_LT(pause_of(worker, idle, {.in_that_round = false, .in_others = false}), 49ms) << "nothing waited for it";
+    EXPECT_GE(pause_of(worker, idle, {.in_that_round = false}), 49ms) << "something came meanwhile";
 }
 
 /// Asks for another list in its first round.
