@@ -27,22 +27,7 @@ from gatemark.trial.report import Counts, DirectionResult
 
 def read_document(folder: ResultFolder) -> ResultDocument:
     """The checked result.json of a folder."""
-    data = folder.read_json("result.json")
-    if data.get("schema") != RESULT_SCHEMA:
-        raise ResultError(
-            what=f"result.json has format {data.get('schema')!r}, this version reads format {RESULT_SCHEMA}",
-            where=str(folder.path),
-            fix="use the version of gatemark that wrote it",
-        )
-    try:
-        return PublishedDocument.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ResultError(
-            what=f"result.json is damaged at {'.'.join(map(str, first['loc']))}: {first['msg']}",
-            where=str(folder.path),
-            fix="restore the file, or measure again",
-        ) from error
+    return folder.read_published("result.json", PublishedDocument, RESULT_SCHEMA)
 
 
 def self_test_of(folder: ResultFolder) -> SelfTestPart | None:

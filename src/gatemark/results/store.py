@@ -26,9 +26,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from gatemark.errors import ResultError
+
+D = TypeVar("D", bound=BaseModel)
 
 
 @contextlib.contextmanager
@@ -163,6 +167,25 @@ class ResultFolder:
         if not isinstance(value, dict):
             raise ResultError(what=f"{name} is not a JSON object", where=str(self.path), fix="restore the file")
         return value
+
+    def read_published(self, name: str, model: type[D], schema: int) -> D:
+        """Return one of the published documents, checked against its model; it has the format `schema`."""
+        data = self.read_json(name)
+        if data.get("schema") != schema:
+            raise ResultError(
+                what=f"{name} has format {data.get('schema')!r}, this version reads format {schema}",
+                where=str(self.path),
+                fix="use the version of gatemark that wrote it",
+            )
+        try:
+            return model.model_validate(data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ResultError(
+                what=f"{name} is damaged at {'.'.join(map(str, first['loc']))}: {first['msg']}",
+                where=str(self.path),
+                fix="restore the file, or measure again",
+            ) from error
 
     def has(self, name: str) -> bool:
         """Whether the folder holds a file of this name."""

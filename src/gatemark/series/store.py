@@ -16,8 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from gatemark.errors import ResultError
 from gatemark.results.document import ResultDocument
 from gatemark.results.quantity import Quantity, to_csv
@@ -64,22 +62,7 @@ class SeriesFolder:
 
     def read(self) -> SeriesDocument:
         """Return the checked series.json."""
-        data = self.files.read_json("series.json")
-        if data.get("schema") != SERIES_SCHEMA:
-            raise ResultError(
-                what=f"series.json has format {data.get('schema')!r}, this version reads format {SERIES_SCHEMA}",
-                where=str(self.path),
-                fix="use the version of gatemark that wrote it",
-            )
-        try:
-            return SeriesDocument.model_validate(data)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise ResultError(
-                what=f"series.json is damaged at {'.'.join(map(str, first['loc']))}: {first['msg']}",
-                where=str(self.path),
-                fix="restore the file, or measure again",
-            ) from error
+        return self.files.read_published("series.json", SeriesDocument, SERIES_SCHEMA)
 
     def column(self, name: str) -> ResultFolder:
         """Return the result folder of a column; it need not exist."""
