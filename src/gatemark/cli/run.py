@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from gatemark.campaign.columns import varies
 from gatemark.campaign.progress import progress_display
@@ -14,6 +16,8 @@ from gatemark.series.store import is_series
 from gatemark.series.summary import print_series
 from gatemark.session import measure, resume_campaign
 from gatemark.stored import sections_of
+
+R = TypeVar("R")
 
 
 def run(
@@ -60,16 +64,15 @@ def run(
             where="gatemark run",
             fix="leave it out: a campaign file that you name is trusted",
         )
+    arguments = (file, output, resume, trust_commands)
     if (resume is not None and is_series(resume)) or (file is not None and varies(file)):
-        return _run_series(file, output, resume, trust_commands=trust_commands, as_json=as_json)
-    with progress_display() as watcher:
-        if resume is not None:
-            result = resume_campaign(
-                resume, trust_commands=trust_commands, on_event=watcher.on_event, on_plan=watcher.on_plan
-            )
+        series = _measured(measure_series, resume_series, *arguments)
+        if as_json:
+            print_json(series.document.model_dump(mode="json", by_alias=True))
         else:
-            assert file is not None
-            result = measure(file, output=output, on_event=watcher.on_event, on_plan=watcher.on_plan)
+            print_series(series.document, report=str(series.report_file))
+        return 1 if series.has_failed else 0
+    result = _measured(measure, resume_campaign, *arguments)
     if as_json:
         print_json(result.document.model_dump(mode="json", by_alias=True))
     else:
@@ -77,19 +80,16 @@ def run(
     return 1 if result.tester_limited_everywhere else 0
 
 
-def _run_series(
-    file: Path | None, output: Path | None, resume: Path | None, *, trust_commands: bool, as_json: bool
-) -> int:
+def _measured(
+    begin: Callable[..., R],
+    go_on: Callable[..., R],
+    file: Path | None,
+    output: Path | None,
+    resume: Path | None,
+    trust_commands: bool,
+) -> R:
+    """Measure a file, or go on with the folder `resume`, and show how far it is."""
     with progress_display() as watcher:
         if resume is not None:
-            result = resume_series(
-                resume, trust_commands=trust_commands, on_event=watcher.on_event, on_plan=watcher.on_plan
-            )
-        else:
-            assert file is not None
-            result = measure_series(file, output=output, on_event=watcher.on_event, on_plan=watcher.on_plan)
-    if as_json:
-        print_json(result.document.model_dump(mode="json", by_alias=True))
-    else:
-        print_series(result.document, report=str(result.report_file))
-    return 1 if result.has_failed else 0
+            return go_on(resume, trust_commands=trust_commands, on_event=watcher.on_event, on_plan=watcher.on_plan)
+        return begin(file, output=output, on_event=watcher.on_event, on_plan=watcher.on_plan)
