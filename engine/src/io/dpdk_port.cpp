@@ -20,18 +20,15 @@
 namespace gatemark::io {
 namespace {
 
-constexpr unsigned pool_cache_frames = 256;
 /// The AF_XDP driver keeps this many buffers in the fill and completion rings of a queue.
 constexpr unsigned af_xdp_spare_frames = 3 * 2048;
 
-/// The pool of one queue: buffers for the ring, for the bursts that workers hold, and for every
-/// worker's cache. The ring of a packet socket is the kernel's own memory.
+/// The pool of one queue. The ring of a packet socket is the kernel's own memory.
 unsigned receive_pool_frames(PortKind kind, unsigned ring_frames) {
-    constexpr unsigned spare = 8 * pool_cache_frames;
     switch (kind) {
-        case PortKind::af_packet: return spare;
-        case PortKind::af_xdp: return 2 * ring_frames + af_xdp_spare_frames + spare;
-        default: return ring_frames + spare;
+        case PortKind::af_packet: return pool_spare_frames;
+        case PortKind::af_xdp: return 2 * ring_frames + af_xdp_spare_frames + pool_spare_frames;
+        default: return ring_frames + pool_spare_frames;
     }
 }
 
@@ -446,7 +443,7 @@ std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, const SendP
                                     (receive_data_room(port) + buffer_overhead);
         const std::size_t held = port.name.kind == PortKind::af_packet ? 0 : ring;
         const std::size_t buffers = pools.largest * (frame_bytes_max(port.mtu) + overhead) + pools.small * (pools.small_bytes + overhead);
-        bytes += port.queues * (receive + (held + std::size_t{8} * pool_cache_frames) * buffers);
+        bytes += port.queues * (receive + (held + pool_spare_frames) * buffers);
     }
     return bytes * 5 / 4 / mib;
 }

@@ -141,6 +141,13 @@ private:
 /// The PCI addresses among the names, for EnvironmentOptions.
 [[nodiscard]] std::vector<std::string> pci_addresses(const std::vector<PortName>& names);
 
+/// Buffers that a pool keeps in the cache of a thread.
+constexpr unsigned pool_cache_frames = 256;
+/// Buffers of a pool beyond what rings hold: for bursts, and for the caches of the few threads that
+/// may free buffers of one pool (sender, receivers at the far end of a ring), each filled up to 1.5
+/// times its size.
+constexpr unsigned pool_spare_frames = 8 * pool_cache_frames;
+
 /// The pools that each queue sends from.
 struct SendPools {
     std::size_t largest = 0;  ///< whose frames may have the port's MTU

@@ -9,11 +9,6 @@
 namespace gatemark::io {
 namespace {
 
-constexpr unsigned cache_frames = 256;
-/// Caches of the few threads that may free buffers of one pool (sender, receivers at the far end of
-/// a ring), each filled up to 1.5 times its size.
-constexpr unsigned spare_frames = 8 * cache_frames;
-
 int register_generation_field() {
     constexpr rte_mbuf_dynfield field{
         .name = "gatemark_generation", .size = sizeof(std::uint32_t), .align = alignof(std::uint32_t), .flags = 0};
@@ -24,10 +19,10 @@ int register_generation_field() {
 
 Result<FramePool> FramePool::create(DpdkPort& port, const std::string& name, std::size_t bytes_max) {
     const int offset = register_generation_field();
-    const unsigned frames = port.transmit_ring_frames() + spare_frames;
+    const unsigned frames = port.transmit_ring_frames() + pool_spare_frames;
     const auto data_room = static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + bytes_max);
     rte_mempool* const pool =
-        offset < 0 ? nullptr : rte_pktmbuf_pool_create(name.c_str(), frames, cache_frames, 0, data_room, pool_socket(port.socket()));
+        offset < 0 ? nullptr : rte_pktmbuf_pool_create(name.c_str(), frames, pool_cache_frames, 0, data_room, pool_socket(port.socket()));
     if (pool == nullptr) {
         return Error{.what = std::string{"no memory for send buffers: "} + rte_strerror(rte_errno),
                      .where = port.options().side + " port " + port.options().name.text,
