@@ -103,7 +103,7 @@ _REMEDY = "see that this works without a question: ssh -o BatchMode=yes {host} s
 _REMEDIES = (
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "the host has another key than before: if it was installed anew, forget the old key with `ssh-keygen -R` and"
+        "the host has another key than before: if it was reinstalled, forget the old key with `ssh-keygen -R` and"
         " its name, then connect once by hand; if not, another machine answers",
     ),
     (
