@@ -92,6 +92,13 @@ class QuietBed(FoundTestBed):
         pass
 
 
+def ended_early(*, sending_ns: int, phase_one_ns: int = 0) -> Any:
+    """An invalid record whose Tester fell behind after `sending_ns`; of a stateful trial if it had a test phase 1."""
+    before = SimpleNamespace(phases=[SimpleNamespace(duration_ns=phase_one_ns)], directions=[])
+    last = SimpleNamespace(phases=[], directions=[SimpleNamespace(gave_up=True, sending_ns=sending_ns)])
+    return SimpleNamespace(reports=lambda: iter([before, last] if phase_one_ns else [last]), suspicion=None)
+
+
 class TestThroughput:
     def test_the_capacity_is_found_within_the_resolution(self, path: Path) -> None:
         (result,) = run(path, SimulatedDevice(capacity_forward=432_100))
@@ -130,11 +137,15 @@ class TestThroughput:
 
     def test_a_load_whose_trials_end_at_once_is_not_tried_for_ever(self) -> None:
         patience = Patience(campaign(trial=NO_WAITS, validity={"retries": 2}), duration_ns=10**9)
-        report = SimpleNamespace(directions=[SimpleNamespace(gave_up=True, sending_ns=1)])
-        ended: Any = SimpleNamespace(report=report, suspicion=None)
         while not patience.ends:
-            patience.take(ended)
+            patience.take(ended_early(sending_ns=1))
         assert patience.attempts + 1 == SHORT_ATTEMPTS * 3
+
+    def test_a_phase_one_that_was_made_in_vain_is_part_of_the_time(self) -> None:
+        patience = Patience(campaign(trial=NO_WAITS, validity={"retries": 2}), duration_ns=10**9)
+        while not patience.ends:
+            patience.take(ended_early(sending_ns=5 * 10**8, phase_one_ns=10**9))
+        assert patience.attempts + 1 == 4, "an attempt takes 1.5 s, a whole trial 2 s"
 
     @pytest.mark.parametrize("search", ["binary", "mlrsearch"])
     def test_a_gateway_below_the_testers_limit_is_measured(self, path: Path, search: str) -> None:

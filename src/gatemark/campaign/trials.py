@@ -208,12 +208,14 @@ class Patience:
     """How often a load is tried: once more for each of `validity.retries`, and of `validity.suspect_retries`.
 
     A trial in which the Tester falls behind ends at once. Where it does so for a moment now and then, a load is tried
-    as often as fits into the time of that many whole trials: a long trial needs a long time without such a moment.
+    as often as fits into the time of that many whole trials: a long trial needs a long time without such a moment. What
+    comes before the phase that ended, test phase 1 of a stateful trial, is part of that time.
     """
 
     def __init__(self, campaign: Campaign, duration_ns: int) -> None:
         self._retries, self._waits_ns = campaign.validity.retries, campaign.trial.waits_ns
-        self._whole_ns = duration_ns + self._waits_ns
+        self._duration_ns = duration_ns
+        self._whole_ns = 0
         self._suspect_retries = campaign.validity.suspect_retries
         self._spent_ns = 0
         self._invalid = self._suspect = 0
@@ -245,8 +247,11 @@ class Patience:
         if record.suspicion is not None:
             self._suspect += 1
             return
-        ended_ns = [way.sending_ns for way in record.report.directions if way.gave_up]
-        self._spent_ns += max(ended_ns) + self._waits_ns if ended_ns else self._whole_ns
+        *before, last = record.reports()
+        fixed_ns = self._waits_ns + sum(phase.duration_ns for report in before for phase in report.phases)
+        ended_ns = [way.sending_ns for way in last.directions if way.gave_up]
+        self._spent_ns += fixed_ns + max(ended_ns, default=self._duration_ns)
+        self._whole_ns = fixed_ns + self._duration_ns
         self._invalid += 1
 
 
