@@ -178,11 +178,11 @@ def _received_by(testpmd: subprocess.Popen[str], subject: Subject, link: Link) -
         body = open_engine(engine, subject, ports, [usable_cpus()[0]])
         answer = engine.trial(body)
     output = _end(testpmd)
-    found = re.findall(r"RX-total: (\d+)", output)
-    if not found:
+    totals = re.findall(r"RX-total: (\d+)", output)
+    if not totals:
         raise GatemarkError(what=f"testpmd told nothing:\n{output}", where=WHERE, fix="")
     sending_ns: int = answer["directions"][0]["sending_ns"]
-    return int(found[-1]) / sending_ns * 1e9
+    return int(totals[-1]) / sending_ns * 1e9
 
 
 @contextlib.contextmanager
@@ -223,12 +223,12 @@ def _start(testpmd: subprocess.Popen[str], command: str) -> None:
     assert testpmd.stdout is not None
     testpmd.stdin.write(command + "\n")
     testpmd.stdin.flush()
-    seen = []
+    lines = []
     for line in testpmd.stdout:
-        seen.append(line)
+        lines.append(line)
         if "packet forwarding - ports=" in line:
             return
-    raise GatemarkError(what=f"testpmd ended:\n{''.join(seen)}", where=WHERE, fix="install dpdk and its drivers")
+    raise GatemarkError(what=f"testpmd ended:\n{''.join(lines)}", where=WHERE, fix="install dpdk and its drivers")
 
 
 def _end(testpmd: subprocess.Popen[str]) -> str:
@@ -250,7 +250,7 @@ def measure(subject: Subject, rounds: int) -> dict[str, Any]:
         for program, run in PROGRAMS.items():
             with open_link(subject.mode) as link:
                 rates[program].append(round(run(subject, link)))
-    medians = {program: statistics.median(found) for program, found in rates.items()}
+    medians = {program: statistics.median(values) for program, values in rates.items()}
     return {
         "mode": subject.mode,
         "kind": subject.kind,
@@ -261,13 +261,13 @@ def measure(subject: Subject, rounds: int) -> dict[str, Any]:
     }
 
 
-def row(found: Mapping[str, Any]) -> str:
+def row(measured: Mapping[str, Any]) -> str:
     """One line of the table."""
-    cells = [f"{found['mode']:8}", f"{found['kind']:10}", f"{found['frame_octets']:6}"]
+    cells = [f"{measured['mode']:8}", f"{measured['kind']:10}", f"{measured['frame_octets']:6}"]
     for program in PROGRAMS:
-        rates = found["frames_per_second"][program]
-        cells.append(f"{found['median'][program] / 1e6:9.3f} ({min(rates) / 1e6:.3f}-{max(rates) / 1e6:.3f})")
-    return " ".join([*cells, f"{found['ratio'] if found['ratio'] is not None else '-':>8}"])
+        rates = measured["frames_per_second"][program]
+        cells.append(f"{measured['median'][program] / 1e6:9.3f} ({min(rates) / 1e6:.3f}-{max(rates) / 1e6:.3f})")
+    return " ".join([*cells, f"{measured['ratio'] if measured['ratio'] is not None else '-':>8}"])
 
 
 def main() -> int:
@@ -280,14 +280,14 @@ def main() -> int:
     chosen = options.parse_args()
     require_program("dpdk-testpmd", "dpdk")
     print("mode     port       octets  gatemark, M frames/s    testpmd, M frames/s       ratio")
-    found = []
+    measured = []
     with unthrottled_real_time():
         for mode in chosen.only or MODES:
             for kind in chosen.kind or KINDS:
                 for octets in chosen.octets or FRAME_OCTETS:
-                    found.append(measure(Subject(mode=mode, kind=kind, frame_octets=octets), chosen.rounds))
-                    print(row(found[-1]), flush=True)
-    write_json(chosen.json, {"kernel_ports": 1, "measured": found})
+                    measured.append(measure(Subject(mode=mode, kind=kind, frame_octets=octets), chosen.rounds))
+                    print(row(measured[-1]), flush=True)
+    write_json(chosen.json, {"kernel_ports": 1, "measured": measured})
     return 0
 
 

@@ -31,8 +31,8 @@ def facts() -> dict[str, Any]:
 
 
 def _huge_pages() -> int:
-    found = re.search(r"HugePages_Total:\s+(\d+)", Path("/proc/meminfo").read_text(encoding="utf-8"))
-    return int(found[1]) if found else 0
+    line = re.search(r"HugePages_Total:\s+(\d+)", Path("/proc/meminfo").read_text(encoding="utf-8"))
+    return int(line[1]) if line else 0
 
 
 def _commit() -> str:
@@ -55,8 +55,8 @@ class CpuTime:
         """Read it, of all CPUs if none are named."""
         names = {"cpu"} if cpus is None else {f"cpu{cpu}" for cpu in cpus}
         lines = [line.split() for line in Path("/proc/stat").read_text(encoding="utf-8").splitlines()]
-        found = [[int(word) for word in words[1:9]] for words in lines if words[0] in names]
-        return cls(total=sum(map(sum, found)), steal=sum(words[7] for words in found))
+        ticks = [[int(word) for word in words[1:9]] for words in lines if words[0] in names]
+        return cls(total=sum(map(sum, ticks)), steal=sum(words[7] for words in ticks))
 
     def steal_share_since(self, before: CpuTime) -> float:
         """Return which share of the time the hypervisor took."""

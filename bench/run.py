@@ -119,12 +119,12 @@ class Rounds:
         self._look_for_gaps()
         for group in groups:
             partners = {name: running[name] for name in group.partners if name in running}
-            before = {name: one.frames_per_second(self.partner_seconds) for name, one in partners.items()}
-            found = self._cases(group)
-            for name, one in partners.items():
-                rate = (before[name] + one.frames_per_second(self.partner_seconds)) / 2
+            before = {name: testpmd.frames_per_second(self.partner_seconds) for name, testpmd in partners.items()}
+            cases = self._cases(group)
+            for name, testpmd in partners.items():
+                rate = (before[name] + testpmd.frames_per_second(self.partner_seconds)) / 2
                 self.partner_cycles.setdefault(name, []).append(self.context["ticks_per_second"] / rate)
-            for case, cycles in found.items():
+            for case, cycles in cases.items():
                 self.cycles.setdefault(case, []).append(cycles)
                 if partners:
                     self.ratios.setdefault(case, []).append(cycles / self.partner_cycles[group.partners[0]][-1])
@@ -176,18 +176,18 @@ class Rounds:
         return {"partners": partners, "cases": rows}
 
     def _figure(self, cycles: list[float]) -> dict[str, Any]:
-        found = _summary(cycles)
-        return {"cycles": found, "mframes_per_second": self.context["ticks_per_second"] / found["median"] / 1e6}
+        summary = _summary(cycles)
+        return {"cycles": summary, "mframes_per_second": self.context["ticks_per_second"] / summary["median"] / 1e6}
 
     def _verdict(self, row: dict[str, Any], bar: Bar | None) -> dict[str, Any] | None:
         """Hold the medians against the bar, in each of its forms; without testpmd a ratio is held against nothing."""
-        found = {}
+        forms = {}
         if bar is not None and bar.ratio is not None and row["ratio"] is not None:
-            found["ratio"] = {"limit": bar.ratio, "met": row["ratio"]["median"] <= bar.ratio}
+            forms["ratio"] = {"limit": bar.ratio, "met": row["ratio"]["median"] <= bar.ratio}
         if bar is not None and bar.cycles is not None:
             here = bar.cycles * self.context["ticks_per_second"] / BAR_TICKS_PER_SECOND
-            found["cycles"] = {"limit": here, "stated": bar.cycles, "met": row["cycles"]["median"] <= here}
-        return found or None
+            forms["cycles"] = {"limit": here, "stated": bar.cycles, "met": row["cycles"]["median"] <= here}
+        return forms or None
 
 
 def _summary(values: list[float]) -> dict[str, Any]:

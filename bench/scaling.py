@@ -124,7 +124,7 @@ class Engines:
 
     def __init__(self, campaign: Campaign, cpus: Sequence[Sequence[int]]) -> None:
         self._campaign = campaign
-        self._cpus = [one for group in cpus for one in group]
+        self._cpus = [cpu for group in cpus for cpu in group]
         self._groups = cpus
         self._processes: list[EngineProcess] = []
         self._engines: list[EngineClient] = []
@@ -195,10 +195,10 @@ class Engines:
 def worker_threads(process_id: int) -> Iterator[Path]:
     """Threads of an engine that may run on one CPU only."""
     for thread in Path(f"/proc/{process_id}/task").iterdir():
-        found = re.search(
+        only_cpu = re.search(
             r"^Cpus_allowed_list:\s*(\d+)$", (thread / "status").read_text(encoding="ascii"), re.MULTILINE
         )
-        if found is not None:
+        if only_cpu is not None:
             yield thread
 
 
@@ -222,7 +222,7 @@ def scale(campaign: Campaign, cpus: list[int], *, seconds: float, with_testpmd: 
     apart = None
     if ports <= PRIVATE_PORTS:
         alone = len(cpus) == 1  # one worker is its own control
-        apart = workers if alone else Engines(campaign, [[one] for one in cpus]).measure(seconds)
+        apart = workers if alone else Engines(campaign, [[cpu] for cpu in cpus]).measure(seconds)
     return Scaled(
         workers=workers, apart=apart, testpmd=testpmd_rate(cpus, seconds) if with_testpmd else None
     )  # fmt: skip
@@ -235,42 +235,47 @@ def in_order_of_use() -> list[int]:
         path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
         return path.read_text(encoding="ascii").strip() if path.exists() else str(cpu)
 
-    seen: dict[str, int] = {}
+    ranked_of: dict[str, int] = {}
     ranked = []
     lowest, *others = usable_cpus()
     for cpu in others:
         core = siblings(cpu)
-        ranked.append((seen.setdefault(core, 0), cpu))
-        seen[core] += 1
+        ranked.append((ranked_of.setdefault(core, 0), cpu))
+        ranked_of[core] += 1
     return [cpu for _, cpu in sorted(ranked)] + [lowest]
 
 
 def summary_of(rounds: list[list[Scaled]]) -> list[dict[str, Any]]:
     """Median over the rounds for each number of workers; ratios are to the first number, in the same round."""
-    return [_row([made[column] for made in rounds], [made[0] for made in rounds]) for column in range(len(rounds[0]))]
+    return [
+        _row([of_round[column] for of_round in rounds], [of_round[0] for of_round in rounds])
+        for column in range(len(rounds[0]))
+    ]
 
 
-def _row(made: Sequence[Scaled], first: Sequence[Scaled]) -> dict[str, Any]:
-    pairs = list(zip(made, first, strict=True))
-    returned = [one.workers for one in made if one.workers.received is not None]
-    apart = [(one, one.apart, base.apart) for one, base in pairs if one.apart and base.apart]
-    testpmd = [one.testpmd / base.testpmd for one, base in pairs if one.testpmd and base.testpmd]
+def _row(measured: Sequence[Scaled], first: Sequence[Scaled]) -> dict[str, Any]:
+    pairs = list(zip(measured, first, strict=True))
+    returned = [scaled.workers for scaled in measured if scaled.workers.received is not None]
+    apart = [(scaled, scaled.apart, base.apart) for scaled, base in pairs if scaled.apart and base.apart]
+    testpmd = [scaled.testpmd / base.testpmd for scaled, base in pairs if scaled.testpmd and base.testpmd]
     return {
-        "workers": len(made[0].workers.cpus),
-        "cpus": made[0].workers.cpus,
-        "queues": made[0].workers.queues,
-        "frames_per_second": _spread([one.workers.frames_per_second for one in made]),
+        "workers": len(measured[0].workers.cpus),
+        "cpus": measured[0].workers.cpus,
+        "queues": measured[0].workers.queues,
+        "frames_per_second": _spread([scaled.workers.frames_per_second for scaled in measured]),
         "ratio_to": len(first[0].workers.cpus),
-        "ratio": _spread([one.workers.frames_per_second / base.workers.frames_per_second for one, base in pairs]),
-        "apart_ratio": _spread([one.frames_per_second / base.frames_per_second for _, one, base in apart]),
-        "share": _spread([one.workers.frames_per_second / control.frames_per_second for one, control, _ in apart]),
+        "ratio": _spread([scaled.workers.frames_per_second / base.workers.frames_per_second for scaled, base in pairs]),
+        "apart_ratio": _spread([engines.frames_per_second / base.frames_per_second for _, engines, base in apart]),
+        "share": _spread(
+            [scaled.workers.frames_per_second / control.frames_per_second for scaled, control, _ in apart]
+        ),
         "testpmd_ratio": _spread(testpmd),
-        "stolen": statistics.mean(one.workers.stolen for one in made),
-        "waited": statistics.mean(one.workers.waited for one in made),
-        "apart_stolen": statistics.mean(one.stolen for _, one, _ in apart) if apart else None,
-        "apart_waited": statistics.mean(one.waited for _, one, _ in apart) if apart else None,
-        "lost": sum(one.offered - (one.received or 0) for one in returned) if returned else None,
-        "wrong": sum(one.wrong for one in returned) if returned else None,
+        "stolen": statistics.mean(scaled.workers.stolen for scaled in measured),
+        "waited": statistics.mean(scaled.workers.waited for scaled in measured),
+        "apart_stolen": statistics.mean(engines.stolen for _, engines, _ in apart) if apart else None,
+        "apart_waited": statistics.mean(engines.waited for _, engines, _ in apart) if apart else None,
+        "lost": sum(engines.offered - (engines.received or 0) for engines in returned) if returned else None,
+        "wrong": sum(engines.wrong for engines in returned) if returned else None,
     }
 
 
@@ -335,7 +340,7 @@ def main() -> int:
     print(table(rows))
     machine = {"cpus": os.cpu_count(), "usable": usable_cpus()}
     asked = {"ports": given.ports, "direction": given.direction, "octets": given.octets, "seconds": given.seconds}
-    all_rounds = [[asdict(one) for one in made] for made in rounds]
+    all_rounds = [[asdict(scaled) for scaled in of_round] for of_round in rounds]
     write_json(given.json, {"format": 2, "machine": machine, **asked, "summary": rows, "rounds": all_rounds})
     return 0
 

@@ -163,14 +163,14 @@ def table(figures: Sequence[Figure]) -> str:
     heads = ("figure", "ports", "median", "least to most", "of", "bar")
     rows = [
         (
-            one.what,
-            one.ports,
-            f"{one.median_ms:.1f} ms",
-            f"{one.least_ms:.1f} to {one.most_ms:.1f} ms",
-            str(one.measured),
-            f"{one.bar_ms:.0f} ms" + ("" if one.median_ms <= one.bar_ms else ", missed"),
+            figure.what,
+            figure.ports,
+            f"{figure.median_ms:.1f} ms",
+            f"{figure.least_ms:.1f} to {figure.most_ms:.1f} ms",
+            str(figure.measured),
+            f"{figure.bar_ms:.0f} ms" + ("" if figure.median_ms <= figure.bar_ms else ", missed"),
         )
-        for one in figures
+        for figure in figures
     ]
     return columns(heads, rows)
 
@@ -204,7 +204,7 @@ def main() -> None:
     wanted = parser.parse_args()
     figures = short_figures(wanted.starts, wanted.trials) if wanted.long is None else long_figures(wanted.long)
     print(table(figures))
-    write_json(wanted.json, [asdict(one) for one in figures])
+    write_json(wanted.json, [asdict(figure) for figure in figures])
 
 
 if __name__ == "__main__":

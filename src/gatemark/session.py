@@ -372,7 +372,7 @@ def _start_provenance(
         left=port_fact(tester.opened["left"]),
         right=port_fact(tester.opened["right"]),
         gateway_host=None if gateway.host is None else GatewayHostFacts.model_validate(asdict(gateway.host)),
-        settings=tuple(SettingFact(**asdict(made)) for made in gateway.settings),
+        settings=tuple(SettingFact(**asdict(setting)) for setting in gateway.settings),
     )
     if earlier and (differing := changes(earlier[0], session, makes_ports=tester.campaign.bed.makes_ports)):
         raise ResultError(

@@ -47,7 +47,7 @@ def router6() -> Iterator[OpenBed]:
 
 
 def report_of(bed: OpenBed, plant: Plant = contextlib.nullcontext) -> TrialReport:
-    """Make a trial with a fault planted, until the Tester itself lost nothing; plant anew each time."""
+    """Make a trial with a fault planted, until the Tester itself lost nothing; plant it again each time."""
     for _ in range(ATTEMPTS):
         with plant():
             record = bed.trial()

@@ -76,9 +76,9 @@ def series_of_text(text: str, file: Path) -> SeriesFile:
 def of_each(series: SeriesFile, make: Callable[[Column], T]) -> tuple[T, ...]:
     """Return what `make` gives for each column. Raises ConfigError with all problems of all columns."""
     places = [(str(series.file), column.campaign.source) for column in series.columns]
-    made, problems = _each(places, series.columns, make)
+    results, problems = _each(places, series.columns, make)
     raise_if_any(problems)
-    return made
+    return results
 
 
 def _column(column: ColumnDocument, file: Path) -> Column:
@@ -106,21 +106,21 @@ def _each(
 
     `places` has the names of file and column with which the place of a problem may begin.
     """
-    made: list[T] = []
-    found: dict[Problem, list[int]] = {}
+    results: list[T] = []
+    numbers_of: dict[Problem, list[int]] = {}
     for number, ((file, column), of_column) in enumerate(zip(places, columns, strict=True)):
         try:
-            made.append(make(of_column))
+            results.append(make(of_column))
         except ConfigError as error:
             for problem in error.problems:
                 where = problem.where.removeprefix(column).removeprefix(file)
                 where = f"{file}{where}" if where.startswith(":") or not where else problem.where
-                found.setdefault(replace(problem, where=where), []).append(number)
-    return tuple(made), list(_told(found, places))
+                numbers_of.setdefault(replace(problem, where=where), []).append(number)
+    return tuple(results), list(_told(numbers_of, places))
 
 
-def _told(found: Mapping[Problem, Iterable[int]], places: Sequence[tuple[str, str]]) -> Iterable[Problem]:
-    for problem, numbers in found.items():
+def _told(numbers_of: Mapping[Problem, Iterable[int]], places: Sequence[tuple[str, str]]) -> Iterable[Problem]:
+    for problem, numbers in numbers_of.items():
         columns = sorted(set(numbers))
         if len(columns) == len(places):
             yield problem

@@ -61,13 +61,13 @@ def total(estimates: Iterable[PlanEstimate]) -> PlanEstimate:
     """Return how much several campaigns are together; what any of them assumes is assumed."""
     each = list(estimates)
     return PlanEstimate(
-        trials_min=sum(one.trials_min for one in each),
-        trials_max=sum(one.trials_max for one in each),
-        seconds_min=sum(one.seconds_min for one in each),
-        seconds_max=sum(one.seconds_max for one in each),
-        line_assumed=any(one.line_assumed for one in each),
-        maximum_assumed=any(one.maximum_assumed for one in each),
-        establishment_assumed=any(one.establishment_assumed for one in each),
+        trials_min=sum(part.trials_min for part in each),
+        trials_max=sum(part.trials_max for part in each),
+        seconds_min=sum(part.seconds_min for part in each),
+        seconds_max=sum(part.seconds_max for part in each),
+        line_assumed=any(part.line_assumed for part in each),
+        maximum_assumed=any(part.maximum_assumed for part in each),
+        establishment_assumed=any(part.establishment_assumed for part in each),
     )
 
 

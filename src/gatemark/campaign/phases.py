@@ -249,7 +249,7 @@ class _Trial:
         observed = self._ask("phase 1", body, rate, attempt)
         counted = self.makes.count()
         self._learn(counted_after_phase_one=counted)
-        made = PhaseOne(
+        phase_one = PhaseOne(
             connections_per_second=rate,
             validity=observed.validity,
             verdict=None,
@@ -259,11 +259,11 @@ class _Trial:
             host=observed.host,
             counted=counted,
         )
-        made = made.model_copy(update={"verdict": judged_phase_one(self.order, made, self.rules)[1]})
-        made = made.model_copy(update={"suspicion": suspicion_of_phase_one(made, self.rules)})
-        if made.verdict is not None and made.verdict.passed and self.facts.behaviour is None:
+        phase_one = phase_one.model_copy(update={"verdict": judged_phase_one(self.order, phase_one, self.rules)[1]})
+        phase_one = phase_one.model_copy(update={"suspicion": suspicion_of_phase_one(phase_one, self.rules)})
+        if phase_one.verdict is not None and phase_one.verdict.passed and self.facts.behaviour is None:
             self._learn(behaviour=self.makes.behaviour(self.order.run.number))
-        return made
+        return phase_one
 
     def collapsed(self, error: TestBedError) -> Judged:
         """Return the outcome of a trial in which the gateway stopped answering."""

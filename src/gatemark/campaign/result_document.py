@@ -177,7 +177,9 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
         zero_udp_checksum=bool(stated.zero_udp_checksum),
         cores=campaign.core_count,
         cores_set_by="pinning" if pinned else stated.cores_set_by,
-        settings=tuple(SettingPart(name=made.name, value=made.value, read=made.read) for made in described.settings),
+        settings=tuple(
+            SettingPart(name=setting.name, value=setting.value, read=setting.read) for setting in described.settings
+        ),
         boots_before=campaign.boots_before,
         configuration=described.configuration or stated.configuration,
         commands="\n".join(described.commands),

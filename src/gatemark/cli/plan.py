@@ -64,7 +64,7 @@ def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
 
     def planned(column: Column) -> tuple[Campaign, PlanEstimate, tuple[str, ...]]:
         campaign = with_recipe_of(column.campaign)
-        return campaign, estimate(campaign), tuple(one.sentence for one in deviations(campaign))
+        return campaign, estimate(campaign), tuple(deviation.sentence for deviation in deviations(campaign))
 
     plans = of_each(series, planned)
     whole = total(needed for _, needed, _ in plans)
@@ -162,7 +162,7 @@ def _commands_text(commands: Mapping[str, Any]) -> str:
         return "none"
     through = "" if commands["through"] is None else f", through `{commands['through']}`"
     lines = [f"these run {commands['run']}{through}:"]
-    lines += [f"- {name}: {line}" for name, found in commands["by_occasion"].items() for line in found]
+    lines += [f"- {name}: {line}" for name, lines_of in commands["by_occasion"].items() for line in lines_of]
     return "\n".join(lines)
 
 

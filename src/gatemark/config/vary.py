@@ -77,8 +77,8 @@ def read_vary(
         what = "is no list of tables"
         return (), [Problem(what=what, where=f"{where}: {VARY}", fix=f"write [[{VARY}]] above the keys that vary")]
     reader = _Reader(where, sorted(key_paths(model)), [_by_path(table) for table in tables])
-    found = [reader.read(number, table) for number, table in enumerate(reader.tables)]
-    good = tuple(vary for vary in found if vary is not None)
+    read = [reader.read(number, table) for number, table in enumerate(reader.tables)]
+    good = tuple(vary for vary in read if vary is not None)
     columns = math.prod(len(vary.titles) for vary in good)
     if columns > COLUMNS_MAX:
         reader.tell("", f"gives {columns} columns", f"at most {COLUMNS_MAX} are measured as one series")
@@ -89,11 +89,11 @@ def read_vary(
 
 def columns_of(document: Mapping[str, Any], vary: Sequence[Vary]) -> Iterator[ColumnDocument]:
     """Yield the columns of a file in the order in which they are measured."""
-    steps_of_all = itertools.product(*(range(len(one.titles)) for one in vary))
+    steps_of_all = itertools.product(*(range(len(table.titles)) for table in vary))
     for number, steps in enumerate(steps_of_all, 1):
         chosen = list(zip(vary, steps, strict=True))
-        settings = {path: value for one, step in chosen for path, value in one.row(step).items()}
-        title = ", ".join(one.titles[step] for one, step in chosen)
+        settings = {path: value for table, step in chosen for path, value in table.row(step).items()}
+        title = ", ".join(table.titles[step] for table, step in chosen)
         whole = {key: copy.deepcopy(value) for key, value in document.items() if key != VARY}
         if isinstance(whole.get("name"), str):
             whole["name"] = f"{whole['name'][:30]}: {title}"[:100]

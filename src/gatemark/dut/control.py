@@ -96,8 +96,8 @@ class GatewayControl:
         ]
         table = self._read_table()
         self.made = (*named, *table)
-        different = [_difference(self._where, one) for one in named if not _is_as_asked(one)]
-        different += [_table_difference(self._where, one) for one in table if not _is_table_as_asked(one)]
+        different = [_difference(self._where, setting) for setting in named if not _is_as_asked(setting)]
+        different += [_table_difference(self._where, setting) for setting in table if not _is_table_as_asked(setting)]
         if different:
             raise TestBedError(problems=different)
         return done
@@ -192,14 +192,14 @@ class GatewayControl:
 
     def _read_table(self) -> list[SettingMade]:
         """Return the settings of the table that can be read; who made them does not matter."""
-        made = []
+        settings = []
         for action, number in table_settings(self._settings.table):
             key = action.replace("set_", "read_")
             command: str | None = getattr(self._commands, key)
             if command is not None:
                 read = self._last_number(command, "set", key, "the value of the setting")
-                made.append(SettingMade(name=TABLE_KEYS[action], value=str(number), read=str(read)))
-        return made
+                settings.append(SettingMade(name=TABLE_KEYS[action], value=str(number), read=str(read)))
+        return settings
 
     def _last_number(self, command: str, limit: LimitName, action: str, what: str) -> int:
         """Run a command and return the last number that it prints."""
@@ -220,30 +220,30 @@ def with_value(command: str, value: str) -> str:
     return f"export {VALUE}={quoted}\n" + command.replace("{value}", f'"${VALUE}"')
 
 
-def _is_as_asked(made: SettingMade) -> bool:
-    return made.read in (None, made.value) or _number(made.read) == _number(made.value) is not None
+def _is_as_asked(setting: SettingMade) -> bool:
+    return setting.read in (None, setting.value) or _number(setting.read) == _number(setting.value) is not None
 
 
-def _difference(where: str, made: SettingMade) -> Problem:
+def _difference(where: str, setting: SettingMade) -> Problem:
     return Problem(
-        what=f"is {made.read!r} after it was set to {made.value!r}",
-        where=f"{where}: set.{made.name}",
+        what=f"is {setting.read!r} after it was set to {setting.value!r}",
+        where=f"{where}: set.{setting.name}",
         fix="see what `apply` does, that `read` prints the value and nothing else, and that the gateway takes the"
-        f" value of gateway.settings.{made.name}",
+        f" value of gateway.settings.{setting.name}",
     )
 
 
-def _is_table_as_asked(made: SettingMade) -> bool:
+def _is_table_as_asked(setting: SettingMade) -> bool:
     """A kernel rounds the buckets up to whole pages of memory: a hundredth more changes no figure."""
-    asked, read = int(made.value), int(made.read or 0)
-    return read == asked or (made.name == TABLE_KEYS["set_hash_size"] and asked < read <= asked + asked // 100)
+    asked, read = int(setting.value), int(setting.read or 0)
+    return read == asked or (setting.name == TABLE_KEYS["set_hash_size"] and asked < read <= asked + asked // 100)
 
 
-def _table_difference(where: str, made: SettingMade) -> Problem:
+def _table_difference(where: str, setting: SettingMade) -> Problem:
     return Problem(
-        what=f"is {made.read} at the gateway, not {made.value}",
-        where=f"{where}: {made.name}",
-        fix=f"write gateway.{made.name} as the gateway has it, or see why its command sets another value",
+        what=f"is {setting.read} at the gateway, not {setting.value}",
+        where=f"{where}: {setting.name}",
+        fix=f"write gateway.{setting.name} as the gateway has it, or see why its command sets another value",
     )
 
 

@@ -36,9 +36,9 @@ class Enclosure:
     def open(self) -> None:
         """Make the namespaces; raise TestBedError if the machine does not allow them."""
         inside = ["ip", "netns", "exec", self._namespace]
-        own = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         holder = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", *inside, *own, "sh", "-c", HOLD],
+            ["setpriv", "--pdeathsig", "KILL", *inside, *unshare, "sh", "-c", HOLD],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -78,8 +78,8 @@ class _Place:
 class Uplinks:
     """The ways out of this machine. Namespaces are read when an interface leads there, and kept."""
 
-    def __init__(self, own: NamespaceKey, read: Callable[[NamespaceKey], Namespace | None]) -> None:
-        self._own = own
+    def __init__(self, here: NamespaceKey, read: Callable[[NamespaceKey], Namespace | None]) -> None:
+        self._here = here
         self._read = read
         self._namespaces: dict[NamespaceKey, Namespace | None] = {}
 
@@ -103,7 +103,7 @@ class Uplinks:
         """Say through which default route frames of an interface of this namespace can leave; None if through none."""
         links = self._own_namespace().links
         waiting = [
-            _Place(namespace=self._own, index=index, counts=True) for index in links if links[index].name == interface
+            _Place(namespace=self._here, index=index, counts=True) for index in links if links[index].name == interface
         ]
         reached = set(waiting)
         while waiting:
@@ -138,7 +138,7 @@ class Uplinks:
         if link.elsewhere is None:
             yield replace(place, index=link.lower)
         elif self._look(link.elsewhere) is not None:  # else the wire ends there
-            counts = link.kind != "veth" or link.elsewhere == self._own
+            counts = link.kind != "veth" or link.elsewhere == self._here
             yield _Place(namespace=link.elsewhere, index=link.lower, counts=counts)
 
     def _is_hidden(self, link: Link, namespace: NamespaceKey) -> bool:
@@ -158,21 +158,21 @@ class Uplinks:
         return namespace
 
     def _own_namespace(self) -> Namespace:
-        return self._namespace(self._own)
+        return self._namespace(self._here)
 
 
 def read_uplinks() -> Uplinks:
     """Read interfaces and routes of this network namespace; raise TestBedError if the kernel does not tell them."""
     files = _namespace_files()
-    own = _key_of(OWN_NAMESPACE)
+    here_key = _key_of(OWN_NAMESPACE)
     here = _read_here(files)
 
     def read(key: NamespaceKey) -> Namespace | None:
-        if key == own:
+        if key == here_key:
             return here
         return _read_inside(files[key], files) if key in files else None
 
-    return Uplinks(own, read)
+    return Uplinks(here_key, read)
 
 
 def _read_inside(file: Path, files: dict[NamespaceKey, Path]) -> Namespace | None:

@@ -100,8 +100,8 @@ class ResultFolder:
     def written_by_others(self) -> list[str]:
         """Return the names of what another user owns or everybody may write to; "." is the folder itself."""
         names = [".", *sorted(entry.name for entry in self.path.iterdir() if entry.is_file())]
-        found = [(name, (self.path / name).stat()) for name in names]
-        return [name for name, facts in found if facts.st_uid != os.geteuid() or facts.st_mode & stat.S_IWOTH]
+        facts_of = [(name, (self.path / name).stat()) for name in names]
+        return [name for name, facts in facts_of if facts.st_uid != os.geteuid() or facts.st_mode & stat.S_IWOTH]
 
     @property
     def campaign_file(self) -> Path:

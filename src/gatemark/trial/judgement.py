@@ -113,12 +113,12 @@ def suspicion_of(trial: Evidence, verdict: Verdict | None, rules: Rules, *, asks
     return _suspicion(trial.report, trial.host, verdict, rules.loss_tolerance, policy, trial.order.form)
 
 
-def suspicion_of_phase_one(one: PhaseOne, rules: Rules) -> Suspicion | None:
+def suspicion_of_phase_one(attempt: PhaseOne, rules: Rules) -> Suspicion | None:
     """Say why an attempt at test phase 1 may not have failed by the gateway; its own suspicion is not looked at."""
-    if _misses(one.report, one.counted):
+    if _misses(attempt.report, attempt.counted):
         return None
     policy = SuspicionPolicy(held_up_max_ns=rules.held_up_max_ns, asks_for_pattern=False)
-    return _suspicion(one.report, one.host, one.verdict, Fraction(0), policy)
+    return _suspicion(attempt.report, attempt.host, attempt.verdict, Fraction(0), policy)
 
 
 def _suspicion(
@@ -149,9 +149,9 @@ def is_judged_alike(record: TrialRecord, rules: Rules, *, asks_for_pattern: bool
         judged(trial, rules) == (record.validity, record.verdict)
         and suspicion_of(trial, record.verdict, rules, asks_for_pattern=asks_for_pattern) == record.suspicion
         and all(
-            judged_phase_one(record.order, one, rules) == (one.validity, one.verdict)
-            and suspicion_of_phase_one(one, rules) == one.suspicion
-            for one in attempts
+            judged_phase_one(record.order, attempt, rules) == (attempt.validity, attempt.verdict)
+            and suspicion_of_phase_one(attempt, rules) == attempt.suspicion
+            for attempt in attempts
         )
     )
 
@@ -161,19 +161,19 @@ def _judged_frames(trial: Evidence, rules: Rules) -> Judgement:
     return validity, judge(trial.report, rules.loss_tolerance) if validity.valid else None
 
 
-def judged_phase_one(order: TrialOrder, one: PhaseOne, rules: Rules) -> Judgement:
+def judged_phase_one(order: TrialOrder, attempt: PhaseOne, rules: Rules) -> Judgement:
     """Judge one attempt at test phase 1; its own validity and verdict are not looked at."""
     validity = validity_of(
-        one.report,
+        attempt.report,
         lateness_max_ns=rules.lateness_max_ns,
-        testbed_drops=one.testbed_drops,
-        testbed_faults=one.testbed_faults,
+        testbed_drops=attempt.testbed_drops,
+        testbed_faults=attempt.testbed_faults,
     )
     if not validity.valid:
         return validity, None
     assert order.connections is not None, "a stateful trial has a number of connections"
-    counted = None if order.step.alpha is not None else one.counted
-    return validity, verdict_of_phase_one(one.report, order.connections, counted)
+    counted = None if order.step.alpha is not None else attempt.counted
+    return validity, verdict_of_phase_one(attempt.report, order.connections, counted)
 
 
 def _unfilled(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement | None:
