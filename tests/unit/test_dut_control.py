@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -275,6 +276,17 @@ def test_ownership_is_a_lock_and_no_process_number(sysctl: Path) -> None:
     (own.folder / naming.LOCK_FILE).touch()
     assert not naming.is_owned(own)
     assert own in naming.leftovers()
+
+
+def test_a_child_that_was_just_forked_does_not_own_the_bed_of_its_dead_parent(sysctl: Path) -> None:
+    owner = os.fork()
+    if owner == 0:
+        naming.Claim(naming.new_name())
+        if os.fork() == 0:
+            time.sleep(0.2)  # between fork and exec on a busy machine
+        os._exit(0)
+    os.waitpid(owner, 0)
+    assert owner in {name.pid for name in naming.leftovers()}
 
 
 def test_a_setting_that_the_kernel_lacks_is_named(sysctl: Path) -> None:

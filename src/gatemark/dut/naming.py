@@ -37,6 +37,8 @@ PROCESS_END_SECONDS_MAX = 2.0
 
 LOCK_FILE = "lock"
 """In the folder of a test bed."""
+FORKED_SECONDS_MAX = 0.5
+"""How long a process that was just forked may take to become another program: till then it has its parent's locks."""
 
 _counter = itertools.count()
 _NAME = re.compile(r"gatemark-(?P<pid>\d+)-(?P<start>\d+)-(?P<number>\d+)(?:-tester|-gateway)?")
@@ -156,12 +158,22 @@ def claimed() -> Iterator[BedName]:
 def is_owned(name: BedName) -> bool:
     """Whether a process, in whatever PID namespace, owns a test bed.
 
-    Without a lock to ask, because somebody removed the folder, the process of its name decides.
+    Without a lock to ask, because somebody removed the folder, the process of its name decides. A lock whose process is
+    not in sight is held in another namespace, or for a moment by a child of a dead process: that is waited for.
     """
+    until = time.monotonic() + FORKED_SECONDS_MAX
+    while _is_locked(name):
+        if start_ticks(name.pid) == name.start_ticks or time.monotonic() >= until:
+            return True
+        time.sleep(0.01)
+    return not (name.folder / LOCK_FILE).exists() and start_ticks(name.pid) == name.start_ticks
+
+
+def _is_locked(name: BedName) -> bool:
     try:
         handle = os.open(name.folder / LOCK_FILE, os.O_RDONLY)
     except FileNotFoundError:
-        return start_ticks(name.pid) == name.start_ticks
+        return False
     except OSError:
         return True
     try:
