@@ -60,6 +60,7 @@ def phase_one(radix: tuple[int, int, int, int], count: int, order: str, seed: in
             "initiator": "left",
             "count": count,
             "order": order,
+            "send_order": "increasing",
             "read_order": "pseudorandom",
             "pool": ["203.0.113.1/32"],
         },

@@ -46,8 +46,9 @@ def campaign(queues: int | None, **tables: Any) -> Campaign:
     )
 
 
-def stateful(queues: int, inside: str, read_order: str) -> Campaign:
-    connections = {"count": CONNECTIONS, "rate": "50k", "gap": "0s", "timeout": "200ms", "read_order": read_order}
+def stateful(queues: int, inside: str, order: str) -> Campaign:
+    orders = {"send_order": order, "read_order": order}
+    connections = {"count": CONNECTIONS, "rate": "50k", "gap": "0s", "timeout": "200ms", **orders}
     return campaign(queues, gateway={"technology": "nat44", "inside": inside}, connections=connections)
 
 

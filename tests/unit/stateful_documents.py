@@ -52,8 +52,8 @@ def connections(count: int | None, **changes: Any) -> Connections:
     facts = {
         "initiator": "left", "count": count, "source_hosts": 1, "destination_hosts": 1, "source_ports": PORTS,
         "destination_ports": PortRange(minimum=1, maximum=ports), "order": "pseudorandom",
-        "read_order": "pseudorandom", "timeout_ns": 500_000_000, "gap_ns": 500_000_000, "phase_one": None,
-        "gateway_counts": COUNTED, "behaviour": PRESERVED,
+        "send_order": "pseudorandom", "read_order": "pseudorandom", "timeout_ns": 500_000_000, "gap_ns": 500_000_000,
+        "phase_one": None, "gateway_counts": COUNTED, "behaviour": PRESERVED,
     }  # fmt: skip
     return Connections(**{**facts, **changes})
 

@@ -40,7 +40,8 @@ def phases(campaign: Campaign, connections: int = 1000) -> list[dict[str, Any]]:
 
 def identity(body: dict[str, Any]) -> Any:
     """What the engine knows connections by: it must not change between the phases."""
-    connections = {key: value for key, value in body["connections"].items() if key not in ("phase", "read_order")}
+    of_phase = ("phase", "send_order", "read_order")
+    connections = {key: value for key, value in body["connections"].items() if key not in of_phase}
     tuples = set()
     for direction in body["directions"]:
         stream = direction["foreground"]
@@ -89,6 +90,7 @@ def test_phase_1_opens_all_ports_and_waits_for_the_last_frames(nat_campaign: Nat
         "initiator": "left",
         "count": 100_000,
         "order": "pseudorandom",
+        "send_order": "increasing",
         "read_order": "pseudorandom",
         "pool": ["198.19.0.1/32"],
     }
@@ -100,11 +102,13 @@ def test_one_port_is_fixed(nat_campaign: NatCampaign) -> None:
 
 
 def test_phase_2_follows_after_the_gap_without_learning(nat_campaign: NatCampaign) -> None:
-    campaign = nat_campaign(connections={"read_order": "decreasing"})
-    _, use, validation = phases(campaign)
+    campaign = nat_campaign(connections={"send_order": "fixed", "read_order": "decreasing"})
+    establish, use, validation = phases(campaign)
     for body in (use, validation):
         assert body["connections"]["phase"] == "use"
         assert body["waits"] == {"settle_ns": 3 * 10**7, "learn_ns": 0, "drain_ns": 10**7, "rest_ns": 10**7}
+    assert establish["connections"]["send_order"] == "increasing"
+    assert use["connections"]["send_order"] == "fixed"
     assert use["connections"]["read_order"] == "decreasing"
     assert validation["connections"]["read_order"] == "increasing"
     assert validation["duration_ns"] * 250 // SECOND == 1000

@@ -386,6 +386,7 @@ class TestDeviations:
         [
             ({"connections": {"count": "10k", "order": "increasing"}}, "in increasing order, not pseudorandom"),
             ({"connections": {"count": "10k", "read_order": "fixed"}}, "state table in fixed order"),
+            ({"connections": {"count": "10k", "send_order": "increasing"}}, "Initiator uses connections in increasing"),
             ({"connections": {"count": "1k", "source_ports": "1024-2023"}}, "combines 1000 addresses and ports"),
             ({"connections": {"count": "1k", "rate": "100%"}}, "at the measured maximum itself"),
             ({"connection_establishment_rate": {"validated": True, "alpha": "80%"}}, "validated at 80% of the rate"),

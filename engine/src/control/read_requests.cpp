@@ -40,6 +40,13 @@ frame::ValueMode read_mode(ObjectReader& reader) {
         {{"fixed", Mode::fixed}, {"increasing", Mode::increasing}, {"decreasing", Mode::decreasing}, {"pseudorandom", Mode::pseudorandom}});
 }
 
+enumerate::ConnectionChoice::Mode read_choice(ObjectReader& reader, const std::string& key) {
+    using Mode = enumerate::ConnectionChoice::Mode;
+    return read_word<Mode>(
+        reader, key,
+        {{"fixed", Mode::fixed}, {"increasing", Mode::increasing}, {"decreasing", Mode::decreasing}, {"pseudorandom", Mode::pseudorandom}});
+}
+
 frame::ValueRange read_range(ObjectReader& reader) {
     frame::ValueRange range;
     range.mode = read_mode(reader);
@@ -221,7 +228,6 @@ trial::DirectionRequest read_direction(const Json& value, const std::string& whe
 
 std::optional<trial::ConnectionsRequest> read_connections(ObjectReader& parent, Errors& errors) {
     using Order = enumerate::Order;
-    using Mode = enumerate::ConnectionChoice::Mode;
     const Json* const value = parent.optional("connections");
     if (value == nullptr) {
         return std::nullopt;
@@ -233,9 +239,8 @@ std::optional<trial::ConnectionsRequest> read_connections(ObjectReader& parent, 
     request.count = reader.integer("count", 1, enumerate::Permutation::count_limit);
     request.order = read_word<Order>(
         reader, "order", {{"increasing", Order::increasing}, {"decreasing", Order::decreasing}, {"pseudorandom", Order::pseudorandom}});
-    request.read_order = read_word<Mode>(
-        reader, "read_order",
-        {{"fixed", Mode::fixed}, {"increasing", Mode::increasing}, {"decreasing", Mode::decreasing}, {"pseudorandom", Mode::pseudorandom}});
+    request.send_order = read_choice(reader, "send_order");
+    request.read_order = read_choice(reader, "read_order");
     for (const Json& text : reader.list("pool")) {
         const auto prefix = text.is_string() ? net::parse_prefix(text.get<std::string>()) : std::nullopt;
         if (prefix) {

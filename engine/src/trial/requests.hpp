@@ -85,7 +85,8 @@ struct ConnectionsRequest {
     Side initiator = Side::left;
     std::uint64_t count = 1;
     enumerate::Order order = enumerate::Order::pseudorandom;
-    enumerate::ConnectionChoice::Mode read_order = enumerate::ConnectionChoice::Mode::pseudorandom;
+    enumerate::ConnectionChoice::Mode send_order = enumerate::ConnectionChoice::Mode::increasing;    ///< of the Initiator
+    enumerate::ConnectionChoice::Mode read_order = enumerate::ConnectionChoice::Mode::pseudorandom;  ///< of the Responder
     std::vector<net::Prefix> pool;
 };
 

@@ -66,6 +66,9 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
         errors.push_back(
             {"connections are established in the Initiator's direction only", "directions", "send that direction, with foreground"});
     }
+    if (request.phase == state::Phase::establish && request.send_order != enumerate::ConnectionChoice::Mode::increasing) {
+        errors.push_back({"each connection is established once, in the order of its number", "connections.send_order", "send increasing"});
+    }
     if (initiator == nullptr && responder == nullptr) {
         errors.push_back({"no direction has foreground frames, which connections consist of", "directions", "give a foreground stream"});
     }
@@ -115,14 +118,11 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
 }
 
 /// The connections that a stream's frames belong to; only foreground has any.
-std::optional<frame::ConnectionTraffic> traffic_of(const ConnectionPlan& plan, const ConnectionsRequest& request, Direction direction) {
-    using Mode = enumerate::ConnectionChoice::Mode;
+frame::ConnectionTraffic traffic_of(const ConnectionPlan& plan, const ConnectionsRequest& request, Direction direction) {
     if (direction != plan.upload()) {
-        return frame::ConnectionTraffic{.role = frame::Role::responder, .set = plan.set(), .choice = request.read_order};
+        return {.role = frame::Role::responder, .set = plan.set(), .choice = request.read_order};
     }
-    return frame::ConnectionTraffic{.role = frame::Role::initiator,
-                                    .set = plan.set(),
-                                    .choice = plan.phase == state::Phase::establish ? Mode::increasing : Mode::pseudorandom};
+    return {.role = frame::Role::initiator, .set = plan.set(), .choice = request.send_order};
 }
 
 /// Checks one class of one direction and makes its stream.

@@ -90,10 +90,16 @@ protected:
 
     /// A phase of a stateful test in loop-back: 400 connections, the Initiator on the left.
     static Json phase(const char* name, const std::vector<const char*>& directions, unsigned frames_per_second,
-                      const char* read_order = "pseudorandom", const char* expect = "as_sent") {
+                      const char* order_of_use = "pseudorandom", const char* expect = "as_sent") {
         Json request = trial(100ms, expect);
-        request["connections"] = {{"phase", name},           {"initiator", "left"},      {"count", 400},
-                                  {"order", "pseudorandom"}, {"read_order", read_order}, {"pool", {"198.18.0.2/32"}}};
+        const bool establishes = std::string{name} == "establish";
+        request["connections"] = {{"phase", name},
+                                  {"initiator", "left"},
+                                  {"count", 400},
+                                  {"order", "pseudorandom"},
+                                  {"send_order", establishes ? "increasing" : order_of_use},
+                                  {"read_order", order_of_use},
+                                  {"pool", {"198.18.0.2/32"}}};
         request["directions"] = Json::array();
         const Json inside{{"mode", "pseudorandom"}, {"minimum", 1024}, {"maximum", 1063}};
         const Json outside{{"mode", "pseudorandom"}, {"minimum", 1}, {"maximum", 10}};
@@ -368,11 +374,11 @@ TEST_F(RingTrial, ConnectionsAreEstablishedThenUsed) {
     }
     EXPECT_EQ(behaviour["public_addresses"], 1);
     EXPECT_EQ(behaviour["sources_endpoint_independent"], 40);
-    for (const char* const read_order : {"fixed", "increasing", "decreasing", "pseudorandom"}) {
-        const Json used = ask(phase("use", {"reverse", "forward"}, 10'000, read_order));
+    for (const char* const order : {"fixed", "increasing", "decreasing", "pseudorandom"}) {
+        const Json used = ask(phase("use", {"reverse", "forward"}, 10'000, order));
         ASSERT_EQ(used["answer"], "ok") << used;
         for (const Json& direction : used["directions"]) {
-            EXPECT_EQ(direction["foreground"]["received"], 1000) << read_order << direction["foreground"]["faults"];
+            EXPECT_EQ(direction["foreground"]["received"], 1000) << order << direction["foreground"]["faults"];
         }
     }
     Json other = phase("use", {"reverse"}, 4000, "increasing");

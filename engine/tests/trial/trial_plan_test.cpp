@@ -5,12 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
 
 namespace gatemark::trial {
 namespace {
 
 using namespace std::chrono_literals;
 using test::Gateway;
+using Choice = enumerate::ConnectionChoice::Mode;
 
 TrialRequest request_with(std::vector<DirectionRequest> directions) {
     TrialRequest request;
@@ -281,6 +285,30 @@ TEST(TrialPlan, EstablishesEachConnectionWithOneForegroundFrame) {
     EXPECT_EQ(problems_of(request), Places{}) << "of 200 frames 100 are foreground";
 }
 
+TEST(TrialPlan, EachSideUsesTheConnectionsInItsOwnOrder) {
+    using enum Direction;
+    auto request = connection_trial(state::Phase::use, {connection_direction(forward), connection_direction(reverse)});
+    for (const auto& [order, connections] : std::initializer_list<std::pair<Choice, std::array<std::uint64_t, 3>>>{
+             {Choice::fixed, {0, 0, 0}}, {Choice::increasing, {0, 1, 99}}, {Choice::decreasing, {99, 98, 0}}}) {
+        for (const bool is_initiators : {true, false}) {
+            request.connections->send_order = is_initiators ? order : Choice::pseudorandom;
+            request.connections->read_order = is_initiators ? Choice::pseudorandom : order;
+            const auto result = make_trial_plan(request, {});
+            const auto& directions = std::get<TrialPlan>(result).directions;
+            const frame::Stream& ordered = *directions[is_initiators ? 0 : 1].foreground;
+            const frame::Stream& drawn = *directions[is_initiators ? 1 : 0].foreground;
+            EXPECT_EQ(ordered.values(100).connection, connections[0]);
+            EXPECT_EQ(ordered.values(101).connection, connections[1]);
+            EXPECT_EQ(ordered.values(199).connection, connections[2]);
+            std::set<std::uint64_t> visited;
+            for (std::uint64_t j = 0; j < 100; ++j) {
+                visited.insert(drawn.values(j).connection);
+            }
+            EXPECT_NEAR(static_cast<double>(visited.size()), 63.4, 15.0) << "drawn from 100, 100 times";
+        }
+    }
+}
+
 TEST(TrialPlan, RefusesConnectionsThatCannotBe) {
     using enum Direction;
     const auto good = connection_trial(state::Phase::use, {connection_direction(forward), connection_direction(reverse)});
@@ -315,6 +343,11 @@ TEST(TrialPlan, RefusesConnectionsThatCannotBe) {
               Places{"connections"})
         << "2^64 four-tuples";
     EXPECT_EQ(problems_with([](TrialRequest& r) { r.directions[0].foreground.reset(); }).size(), 1U);
+    for (const auto order : {Choice::fixed, Choice::decreasing, Choice::pseudorandom}) {
+        auto request = connection_trial(state::Phase::establish, {connection_direction(forward)});
+        request.connections->send_order = order;
+        EXPECT_EQ(problems_of(request), Places{"connections.send_order"});
+    }
 }
 
 }  // namespace

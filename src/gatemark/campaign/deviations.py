@@ -185,13 +185,8 @@ def _of_the_connections(campaign: Campaign) -> Iterator[str]:
         )
     if connections.order != "pseudorandom":
         yield f"Connections are enumerated in {connections.order} order, not pseudorandom (RFC 9693 section 4.2)."
-    if connections.read_order != "pseudorandom" and any(
-        table.phase_two_ns(campaign) is not None for table in campaign.tables
-    ):
-        yield (
-            f"The Responder reads its state table in {connections.read_order} order, not pseudorandom"
-            " (RFC 9693 section 4.10)."
-        )
+    if any(table.phase_two_ns(campaign) is not None for table in campaign.tables):
+        yield from _of_the_orders_of_use(campaign)
     if campaign.bed.has_gateway and "count_connections" not in campaign.actions:
         yield (
             "The gateway's connections are not counted, so nothing but frames shows that its table is empty before a"
@@ -204,6 +199,20 @@ def _of_the_connections(campaign: Campaign) -> Iterator[str]:
         )
     yield from _of_test_phase_one(campaign)
     yield "Only UDP is measured; connections of TCP have other states and timeouts (RFC 9693 section 8)."
+
+
+def _of_the_orders_of_use(campaign: Campaign) -> Iterator[str]:
+    connections = campaign.connections_model
+    if connections.send_order != "pseudorandom":
+        yield (
+            f"In test phase 2 the Initiator uses connections in {connections.send_order} order, not pseudorandom"
+            " (RFC 4814 section 4.5)."
+        )
+    if connections.read_order != "pseudorandom":
+        yield (
+            f"The Responder reads its state table in {connections.read_order} order, not pseudorandom"
+            " (RFC 9693 section 4.10)."
+        )
 
 
 def _of_test_phase_one(campaign: Campaign) -> Iterator[str]:

@@ -197,6 +197,7 @@ def connections_of(campaign: Campaign, run: Run, tally: TrialTally) -> Connectio
         source_ports=port_range(space.source_ports),
         destination_ports=port_range(space.destination_ports),
         order=connections.order,
+        send_order=connections.send_order,
         read_order=connections.read_order,
         timeout_ns=connections.timeout_ns,
         gap_ns=connections.gap_ns,

@@ -463,6 +463,9 @@ class ConnectionsModel(Table):
     order: Literal["increasing", "decreasing", "pseudorandom"] = Field(
         "pseudorandom", description="order in which four-tuples are enumerated (RFC 9693 section 4.2)"
     )
+    send_order: Variation = Field(
+        "pseudorandom", description="order in which the Initiator uses the connections in phase 2"
+    )
     read_order: Variation = Field(
         "pseudorandom", description="order in which the Responder reads its state table (RFC 9693 section 4.10)"
     )

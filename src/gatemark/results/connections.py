@@ -94,6 +94,8 @@ class Connections(Part):
     source_ports: PortRange
     destination_ports: PortRange
     order: Literal["increasing", "decreasing", "pseudorandom"]
+    send_order: Literal["fixed", "increasing", "decreasing", "pseudorandom"]
+    """Order in which the Initiator uses the connections in test phase 2."""
     read_order: Literal["fixed", "increasing", "decreasing", "pseudorandom"]
     timeout_ns: int
     """Wait for the last frames of test phase 1."""

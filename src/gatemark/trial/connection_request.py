@@ -153,6 +153,7 @@ def _connections(campaign: Campaign, phase: Phase, connections: int) -> Json:
         "initiator": campaign.inside,
         "count": connections,
         "order": model.order,
+        "send_order": "increasing" if phase == "establish" else model.send_order,
         "read_order": model.read_order,
         "pool": [str(prefix) for prefix in pool],
     }
