@@ -185,6 +185,12 @@ def tear_down_run(count: int, full_ms: Sequence[int], empty_ms: Sequence[int], n
     return tear_down(count, full_ns, empty_ns, number)
 
 
+def repeated_run(frames: int, rates: Sequence[int], seen: Sequence[int | None], number: int = 1) -> RunResult:
+    """Frames of connections drawn from 4,000,000; the gateway counted as many connections as the Tester saw."""
+    changes = {"drawn_frames": frames, "established": Figure.of(seen), "counted": Figure.of(seen)}
+    return run("repeated_four_tuples", rates, number=number, changes=changes)
+
+
 def capacity_search(
     held: int, *, r0: int, rs: int, kind: Kind = "found", overflow: str | None = None, lost: str | None = None
 ) -> CapacitySearch:

@@ -19,6 +19,7 @@ from stateful_documents import (
     document,
     page_of,
     rate_run,
+    repeated_run,
     run,
     search,
     sentence,
@@ -249,6 +250,20 @@ class TestEachKindOfResult:
         assert validated.name == "validated connection establishment rate"
         assert (validated.coordinates["alpha"], validated.is_headline) == ("1", True)
 
+    def test_repeated_four_tuples(self) -> None:
+        quantities = repeated_run(4_000_000, (2_371_094, 2_371_096), (2_528_332, 2_528_334)).quantities()
+        assert table(quantities, "name", "unit", "better", "is_headline") == [
+            ("frame rate with repeated four-tuples", "frames/s", "higher", True),
+            ("expected connections of repeated four-tuples", "connections", None, False),
+            ("ratio of new connections at the end", "%", None, False),
+            ("connections of repeated four-tuples", "connections", None, False),
+            ("connections counted by the gateway", "connections", None, False),
+        ]
+        rate, expected, ratio, seen, counted = (quantity.value for quantity in quantities)
+        assert (rate, seen, counted) == (2_371_095, 2_528_333, 2_528_333)
+        assert (round(expected or 0), round(ratio or 0, 2)) == (2_528_482, 36.79)
+        assert {quantity.coordinates["drawn_frames"] for quantity in quantities} == {4_000_000}
+
     def test_connection_tear_down(self) -> None:
         quantities = tear_down_run(1000, (20, 21, 22), (1, 1, 1)).quantities()
         assert table(quantities, "name", "unit", "better", "is_headline", "repetitions") == [
@@ -372,7 +387,7 @@ class TestEachKindOfResult:
 
     def test_every_procedure_is_here(self) -> None:
         runs = (*all_kinds().runs, loss_run(), delay_run(), burst_run(), recovery_run(1), reset_run("recovered"))
-        runs = (*runs, bursty_run())
+        runs = (*runs, bursty_run(), repeated_run(4_000_000, (2_371_094,), (2_528_332,)))
         assert {result.procedure for result in runs} == set(PROCEDURES)
 
 

@@ -16,6 +16,7 @@ from stateful_documents import (
     document,
     page_of,
     part_of,
+    repeated_run,
     run,
     search,
     sentence,
@@ -49,6 +50,24 @@ def connections_plot(whole: ResultDocument) -> str | None:
     """The plot of all rates over the numbers of connections."""
     rates = [row for row in whole.rows() if row.quantity.is_headline and row.quantity.unit.endswith("/s")]
     return plot_against(rates, "connections", name="rates against number of connections")
+
+
+def test_repeated_four_tuples_are_told_with_what_they_are_not() -> None:
+    found = document(
+        [
+            repeated_run(4_000_000, (2_371_094,), (2_528_332,)),
+            repeated_run(40_000_000, (2_337_890, 2_337_892), (3_999_760, None), number=2),
+        ]
+    )
+    for number, said in ((1, "2,528,482 are expected"), (2, "3,999,818 are expected")):
+        assert said in sentence(found, number)
+        assert "(no connection establishment rate)" in sentence(found, number)
+        assert "aximum connection establishment" not in sentence(found, number)
+    page = Words(page_of(found)).text
+    assert "36.79 %" in page
+    assert "0.0045 %" in page
+    assert "2,528,332" in page
+    assert "3,999,760" not in page  # one repetition has no count
 
 
 def test_an_establishment_rate_is_never_called_throughput() -> None:

@@ -26,4 +26,12 @@ std::optional<Error> StateTable::reset(std::uint64_t count) {
     return std::nullopt;
 }
 
+std::uint64_t StateTable::filled() const noexcept {
+    std::uint64_t filled = 0;
+    for (std::uint64_t connection = 0; connection < count_; ++connection) {
+        filled += read(connection).has_value() ? 1 : 0;
+    }
+    return filled;
+}
+
 }  // namespace gatemark::state

@@ -50,6 +50,8 @@ public:
         }
         return Endpoint{.address = entry >> 16 & 0xff'ffff'ffff, .port = static_cast<std::uint16_t>(entry & 0xffff)};
     }
+    /// How many entries there are. It reads the whole table, so it is for after a trial.
+    [[nodiscard]] std::uint64_t filled() const noexcept;
     void prefetch(std::uint64_t connection) const noexcept { __builtin_prefetch(entries_.data() + connection); }
 
 private:

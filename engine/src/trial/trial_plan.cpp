@@ -66,8 +66,11 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
         errors.push_back(
             {"connections are established in the Initiator's direction only", "directions", "send that direction, with foreground"});
     }
-    if (request.phase == state::Phase::establish && request.send_order != enumerate::ConnectionChoice::Mode::increasing) {
-        errors.push_back({"each connection is established once, in the order of its number", "connections.send_order", "send increasing"});
+    using Mode = enumerate::ConnectionChoice::Mode;
+    const bool draws = request.send_order == Mode::pseudorandom;
+    if (request.phase == state::Phase::establish && !draws && request.send_order != Mode::increasing) {
+        errors.push_back({"connections are established once each, in the order of their numbers, or drawn", "connections.send_order",
+                          "send increasing or pseudorandom"});
     }
     if (initiator == nullptr && responder == nullptr) {
         errors.push_back({"no direction has foreground frames, which connections consist of", "directions", "give a foreground stream"});
@@ -84,7 +87,7 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
     }
     const frame::StreamRequest& stream = initiator != nullptr ? *initiator : *responder;
     const bool mirrored = initiator == nullptr;
-    ConnectionPlan plan{.phase = request.phase, .identity = {}};
+    ConnectionPlan plan{.phase = request.phase, .draws = draws, .identity = {}};
     ConnectionIdentity& identity = plan.identity;
     identity = {.ranges = {.source_ports = tuple_range(mirrored ? stream.destination_ports : stream.source_ports),
                            .destination_ports = tuple_range(mirrored ? stream.source_ports : stream.destination_ports),
@@ -285,7 +288,7 @@ std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, con
         direction_plan.background =
             plan_stream(direction.background, direction.foreground_m != direction.foreground_n, TrafficClass::background, direction_plan,
                         request, plan.connections, plan.trial_id, links, where + ".background", errors);
-        if (plan.connections && plan.connections->phase == state::Phase::establish &&
+        if (plan.connections && plan.connections->phase == state::Phase::establish && !plan.connections->draws &&
             direction_plan.intended_foreground() != request.connections->count) {
             errors.push_back({"the direction has " + std::to_string(direction_plan.intended_foreground()) +
                                   " foreground frames, not one for each of " + std::to_string(request.connections->count) + " connections",

@@ -41,6 +41,7 @@ struct ConnectionIdentity {
 /// The connections of a trial, checked and computed.
 struct ConnectionPlan {
     state::Phase phase = state::Phase::establish;
+    bool draws = false;  ///< the Initiator draws the connection of each frame, so that some come again and some never
     ConnectionIdentity identity;
 
     [[nodiscard]] Direction upload() const noexcept { return identity.initiator == Side::left ? Direction::forward : Direction::reverse; }

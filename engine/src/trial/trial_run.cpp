@@ -406,13 +406,14 @@ void TrialRun::fill_port(PortReport& report, Side side) const {
 }
 
 /// A connection is established once its frame has arrived without a fault: only then has it an
-/// entry in the state table.
+/// entry in the state table. Where connections are drawn, several frames have one entry.
 void TrialRun::fill_connections() {
     if (!plan_.connections) {
         return;
     }
     if (plan_.connections->phase == state::Phase::establish) {
-        parts_.connections.established = report_.directions.front().foreground.counts.received;
+        parts_.connections.established =
+            plan_.connections->draws ? parts_.connections.table.filled() : report_.directions.front().foreground.counts.received;
     }
     report_.connections = {.count = plan_.connections->identity.count, .established = parts_.connections.established};
 }

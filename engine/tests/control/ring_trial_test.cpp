@@ -390,6 +390,21 @@ TEST_F(RingTrial, ConnectionsAreEstablishedThenUsed) {
     EXPECT_EQ(ask(other)["answer"], "error");
 }
 
+TEST_F(RingTrial, OfConnectionsThatAreDrawnTheDistinctOnesAreEstablished) {
+    Json request = phase("establish", {"forward"}, 4000);
+    request["connections"]["send_order"] = "pseudorandom";
+    const Json drawn = ask(request);
+    ASSERT_EQ(drawn["answer"], "ok") << drawn;
+    EXPECT_EQ(drawn["directions"][0]["foreground"]["received"], 400);
+    const int established = drawn["connections"]["established"].get<int>();
+    EXPECT_NEAR(established, 253, 40) << "400 * (1 - 1/e)";
+    EXPECT_EQ(ask({{"request", "connections"}, {"id", 8}})["examined"], established);
+    EXPECT_EQ(ask(phase("use", {"forward"}, 4000))["answer"], "error") << "the table is not full";
+    request["duration_ns"] = 2'000'000'000;
+    request["directions"][0]["frames_per_second"] = 10'000;
+    EXPECT_EQ(ask(request)["connections"]["established"], 400) << "20,000 frames";
+}
+
 TEST_F(RingTrial, TheSecondPhaseNeverStartsOverATableThatIsNotFull) {
     // A wire is no gateway: every frame arrives with a fault, so no connection is established.
     const Json established = ask(phase("establish", {"forward"}, 4000, "pseudorandom", "gateway"));

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace gatemark::enumerate {
 namespace {
@@ -99,6 +102,27 @@ TEST(ConnectionChoice, TakesEachInTurnOrDraws) {
     }
     for (const std::uint64_t times : thirds) {
         EXPECT_NEAR(static_cast<double>(times), 10'000, 500);
+    }
+}
+
+/// Of K connections, F independent draws leave out K * (1 - 1/K)^F. With c = F / K and a large K,
+/// the variance of that number is K * e^-c * (1 - (1 + c) * e^-c).
+TEST(ConnectionChoice, DrawsAreIndependent) {
+    constexpr std::uint64_t count = 4'000'000;
+    for (const auto& [frames, expected] : {std::pair{count, 2'528'482.0}, std::pair{10 * count, 3'999'818.0}}) {
+        const double c = static_cast<double>(frames) / count;
+        const double deviation = std::sqrt(count * std::exp(-c) * (1 - (1 + c) * std::exp(-c)));
+        for (const std::uint64_t seed : {1, 2, 42}) {
+            const ConnectionChoice drawn{ConnectionChoice::Mode::pseudorandom, count, RandomSequence{seed, 3}};
+            std::vector<bool> visited(count);
+            std::uint64_t distinct = 0;
+            for (std::uint64_t j = 0; j < frames; ++j) {
+                const std::uint64_t connection = drawn.at(j);
+                distinct += visited[connection] ? 0 : 1;
+                visited[connection] = true;
+            }
+            EXPECT_NEAR(static_cast<double>(distinct), expected, 4 * deviation) << frames << " frames, seed " << seed;
+        }
     }
 }
 

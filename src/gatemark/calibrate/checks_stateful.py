@@ -7,6 +7,7 @@ from fractions import Fraction
 from gatemark.calibrate import truth
 from gatemark.calibrate.model import Check, Comparison, Evidence
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
+from gatemark.procedures.repeated_four_tuples.result import RepeatedFourTuplesResult
 from gatemark.refdut.document import Flow, Overflow, Table
 from gatemark.results.search import RateResult
 
@@ -31,6 +32,7 @@ def stateful_checks(*, quick: bool) -> list[Check]:
     checks += [_establishment(rate, count, validated=True) for rate, count in rates[: 1 if quick else 2]]
     ways_back = ((4_000, Fraction(1)), (4_000, Fraction(1, 2)))[: 1 if quick else 2]
     checks += [_validated_by_way_back(capacity, alpha) for capacity, alpha in ways_back]
+    checks.append(_repeated(count=3000, frames=6000))
     return checks + [_capacity(*case) for case in OVERFLOWS]
 
 
@@ -95,6 +97,46 @@ def _validated_by_way_back(capacity: int, alpha: Fraction) -> Check:
         },
         compare=compare,
         poll_gap_max_ns=queue * truth.SECOND_NS // (4 * capacity),
+    )
+
+
+def _repeated(*, count: int, frames: int) -> Check:
+    """Return a check of connections that are drawn: how many the gateway has is counted on both sides."""
+    true, deviation = truth.drawn_connections(count, frames)
+
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        run = evidence.result(RepeatedFourTuplesResult)
+        seen, counted = (None, None) if run is None else (run.established.values[0], run.counted.values[0])
+        return (
+            Comparison(
+                quantity="connections that were drawn",
+                unit="connections",
+                true=round(true),
+                measured=None if counted is None else int(counted),
+                allowed_below=Fraction(round(4 * deviation)),
+                allowed_above=Fraction(round(4 * deviation)),
+            ),
+            Comparison(
+                quantity="connections that the Tester saw",
+                unit="connections",
+                true=0 if counted is None else int(counted),
+                measured=None if seen is None else int(seen),
+            ),
+        )
+
+    return Check(
+        procedure="repeated_four_tuples",
+        name="repeated-four-tuples",
+        truth=f"{frames} frames of connections drawn from {count}",
+        technology="nat44",
+        table=Table(size=100_000, udp_timeout_ns=TIMEOUT_NS),
+        tables={
+            "connections": {"count": count},
+            "repeated_four_tuples": {"frames": frames, "maximum": 5_000, "minimum": 5_000, "resolution": 100},
+        },
+        compare=compare,
+        poll_gap_max_ns=truth.SECOND_NS,  # only counts are compared: when a frame was seen does not matter
+        late_departure_max_ns=truth.SECOND_NS,
     )
 
 

@@ -5,6 +5,7 @@ Rates are per second, times nanoseconds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -55,6 +56,17 @@ def establishment_rate(tokens_per_second: int, burst: int, connections: int) -> 
     (N - 1) / R after the first: b + E (N - 1) / R >= N.
     """
     return Fraction(tokens_per_second * (connections - 1), connections - burst)
+
+
+def drawn_connections(count: int, frames: int) -> tuple[float, float]:
+    """Return how many of K connections F frames have that each draw one: mean and standard deviation.
+
+    A connection has none with probability p = (1 - 1/K)^F, two given ones both have none with q = (1 - 2/K)^F: the
+    number of those without has mean K p and variance K p + K (K - 1) q - (K p)^2.
+    """
+    none, none_of_two = (1 - 1 / count) ** frames, (1 - 2 / count) ** frames
+    variance = count * none + count * (count - 1) * none_of_two - (count * none) ** 2
+    return count * (1 - none), math.sqrt(variance)
 
 
 def validated_rate(capacity: int, queue: int, connections: int, alpha: Fraction) -> Fraction:

@@ -131,9 +131,11 @@ class _GatewayCountTally:
         if not count or counted is None:
             return
         first = facts.phase_one[-1].report if facts.phase_one else trial.report
-        if first.connections is not None and first.connections.established == count:
+        established = 0 if first.connections is None else first.connections.established
+        is_drawn = trial.order.step.drawn_frames is not None
+        if established == count or (is_drawn and all(c.received == c.intended for _, _, c in first.counts())):
             self._compared += 1
-            self._equal += counted == count
+            self._equal += counted == established
             self._lowest = counted if self._lowest is None else min(self._lowest, counted)
             self._highest = counted if self._highest is None else max(self._highest, counted)
         if facts.counted_after_phase_two is not None:

@@ -245,6 +245,7 @@ class _Trial:
             connections=self.count,
             connections_per_second=rate,
             trial_number=self._next_number(),
+            drawn_frames=self.order.step.drawn_frames,
         )
         observed = self._ask("phase 1", body, rate, attempt)
         counted = self.makes.count()
@@ -324,16 +325,21 @@ class _Trial:
             kept_frames=(),
         )
 
+    def _needed_ns(self, rate: int, phase_two_ns: int) -> int:
+        """For how long a connection must live without frames: the first one until the trial ends."""
+        frames = self.order.step.drawn_frames or self.count
+        return time_needed_ns(self.campaign, frames, rate, phase_two_ns)
+
     def _expires(self, rate: int, phase_two_ns: int) -> bool:
         """Whether connections would expire before the trial ends (RFC 9693 section 4.4)."""
         timeout_ns = self.campaign.gateway.table.udp_timeout_ns
-        return timeout_ns is not None and time_needed_ns(self.campaign, self.count, rate, phase_two_ns) >= timeout_ns
+        return timeout_ns is not None and self._needed_ns(rate, phase_two_ns) >= timeout_ns
 
     def _check_time(self, rate: int, phase_two_ns: int) -> None:
         if not self._expires(rate, phase_two_ns):
             return
         timeout_ns = self.campaign.gateway.table.udp_timeout_ns or 0
-        needed_ns = time_needed_ns(self.campaign, self.count, rate, phase_two_ns)
+        needed_ns = self._needed_ns(rate, phase_two_ns)
         raise ConfigError(
             what=f"the gateway deletes connections after {format_duration_ns(timeout_ns)} without frames, but"
             f" {self.count} of them at {rate} connections/s and what follows take {format_duration_ns(needed_ns)}",

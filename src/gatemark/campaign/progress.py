@@ -209,7 +209,7 @@ def done_words(result: RunResult) -> str:
 def load_words(order: TrialOrder) -> str:
     """The load of a trial and how long it lasts."""
     step = order.step
-    unit = "frames/s" if step.connections is None else "connections/s"
+    unit = "frames/s" if step.connections is None or step.drawn_frames else "connections/s"
     if step.is_burst:
         frames = frames_in(step.frames_per_second, step.duration_ns)
         return f"burst of {frames:,} frames at {format_rate(step.frames_per_second)} {unit}"

@@ -18,7 +18,7 @@ from typing import Any
 from gatemark.engine.client import PROTOCOL_VERSION, JsonObject, ProgressCallback
 from gatemark.engine.simulated_delays import ClassDelays, tagged
 from gatemark.engine.simulated_device import SimulatedDevice
-from gatemark.engine.simulated_state import Gaps, SimulatedGateway
+from gatemark.engine.simulated_state import Gaps, SimulatedGateway, distinct
 from gatemark.errors import EngineError, Interrupted
 from gatemark.units import frames_before, frames_in
 
@@ -225,6 +225,8 @@ class SimulatedEngine:
         ]
         if body.get("connections") is not None and body["connections"]["phase"] == "establish":
             self._count, self._established = int(body["connections"]["count"]), counts[0]["received"]
+            if body["connections"]["send_order"] == "pseudorandom":
+                self._established = distinct(self._count, self._established)
         return {
             "direction": request["direction"],
             "frames_per_second": load,
@@ -247,6 +249,9 @@ class SimulatedEngine:
         if connections["phase"] == "establish":
             rate = int(request["frames_per_second"]) * int(request["foreground_m"]) // int(request["foreground_n"])
             establishment = self.gateway.establish(offered, arriving, rate, generator.uniform(-1, 1))
+            if connections["send_order"] == "pseudorandom":
+                held = distinct(int(connections["count"]), offered - establishment.lost.count)
+                self.gateway.held = min(self.gateway.held, held)
             return establishment.lost, establishment.untranslated
         upload = "forward" if connections["initiator"] == "left" else "reverse"
         if request["direction"] == upload or by_load.after:

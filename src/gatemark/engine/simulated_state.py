@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -108,6 +109,11 @@ class Gaps:
             "first_runs": [{"index": first, "length": self.head or (1 if self.every else self.tail)}],
             "by_slice": [after - before for before, after in pairwise(ends)],
         }
+
+
+def distinct(count: int, frames: int) -> int:
+    """Return how many of `count` connections have a frame, on average, if each frame draws one of them."""
+    return round(-count * math.expm1(frames * math.log1p(-1 / count))) if count > 1 else min(count, frames)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

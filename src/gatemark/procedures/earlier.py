@@ -39,5 +39,7 @@ class Earlier:
 
     def _rates(self, unit: str) -> list[tuple[Cell, RateResult]]:
         return [
-            (cell, result) for cell, result in self.results if isinstance(result, RateResult) and result.unit == unit
+            (cell, result)
+            for cell, result in self.results
+            if isinstance(result, RateResult) and result.unit == unit and result.is_load_of_others
         ]

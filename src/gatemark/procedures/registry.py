@@ -41,6 +41,10 @@ from gatemark.procedures.frame_loss import run as frame_loss
 from gatemark.procedures.frame_loss.result import FrameLossResult
 from gatemark.procedures.frame_loss.table import FrameLossTable
 from gatemark.procedures.procedure import Procedure, smallest_size
+from gatemark.procedures.repeated_four_tuples import report as repeated_report
+from gatemark.procedures.repeated_four_tuples import run as repeated
+from gatemark.procedures.repeated_four_tuples.result import RepeatedFourTuplesResult
+from gatemark.procedures.repeated_four_tuples.table import RepeatedFourTuplesTable
 from gatemark.procedures.reset import report as reset_report
 from gatemark.procedures.reset import run as reset
 from gatemark.procedures.reset.result import ResetResult
@@ -75,6 +79,15 @@ _ROWS = (
         run=establishment,
         result=EstablishmentResult,
         report=establishment_report,
+    ),
+    Procedure(
+        name="repeated_four_tuples",
+        standard="RFC 9693",
+        table=RepeatedFourTuplesTable,
+        cells=upload_cells,
+        run=repeated,
+        result=RepeatedFourTuplesResult,
+        report=repeated_report,
     ),
     Procedure(
         name="throughput",

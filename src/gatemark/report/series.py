@@ -51,7 +51,7 @@ def series_tables(document: ResultDocument) -> Iterator[Table]:
     """Yield a table for each frame size and mix; many numbers of connections are split over several tables."""
     groups: dict[tuple[str, str], list[RunRate]] = {}
     for run in document.runs:
-        if isinstance(run, RateResult) and run.connection_count is not None:
+        if isinstance(run, RateResult) and run.is_load_of_others and run.connection_count is not None:
             for quantity in run.quantities():
                 groups.setdefault((name_sizes(run), format_mix(run)), []).append((run, quantity))
     mixed = len({mix for _, mix in groups}) > 1

@@ -33,6 +33,8 @@ class RateResult(RunResult):
     """A run that searches for the highest rate that passes."""
 
     unit: ClassVar[Literal["frames/s", "connections/s"]]
+    is_load_of_others: ClassVar[bool] = True
+    """Whether other procedures take shares of it as their load; if not, only its own section tells of it."""
     goal: SearchGoal
     repetitions: tuple[SearchResult, ...]
     """One search each."""

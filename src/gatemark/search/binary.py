@@ -132,9 +132,10 @@ def _search_at(goal: Goal, load: int) -> Measure:
         return _measure(load, goal.durations_ns[0], "search")
     return Measure(
         frames_per_second=load,
-        duration_ns=sending_ns(goal.connections, load),
+        duration_ns=sending_ns(goal.drawn_frames or goal.connections, load),
         purpose="search",
         connections=goal.connections,
+        drawn_frames=goal.drawn_frames,
         alpha=goal.alpha,
     )
 

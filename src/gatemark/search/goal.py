@@ -51,6 +51,8 @@ class Goal:
     """Highest ratio of frames not delivered, in [0, 1); above 0 the result is not an RFC 2544 throughput."""
     connections: int | None = None
     """Connections that every trial establishes; the length of a trial follows from its rate (RFC 9693 section 4.5)."""
+    drawn_frames: int | None = None
+    """With `connections`: frames of every trial, the connection of each drawn at random; None: one for each."""
     alpha: Fraction | None = None
     """With `connections`: validation rate as a share of the rate (RFC 9693 section 4.6); None: no validation."""
 
@@ -130,6 +132,9 @@ class Measure:
     purpose: Purpose
     connections: int | None = None
     """Stateful: how many connections the table holds; 0 is an empty table. None: the number that the cell has."""
+    drawn_frames: int | None = None
+    """Stateful, establishment: frames of test phase 1, the connection of each drawn at random, so that some come again
+    and some never; None: each connection once."""
     tears_down: bool = False
     """Stateful: delete the connections and measure how long that takes (RFC 9693 section 4.8)."""
     is_burst: bool = False

@@ -52,15 +52,25 @@ def establishing_ns(mix: Mix, connections: int, connections_per_second: int) -> 
 
 
 def establish_request(
-    campaign: Campaign, cell: Cell, *, connections: int, connections_per_second: int, trial_number: int
+    campaign: Campaign,
+    cell: Cell,
+    *,
+    connections: int,
+    connections_per_second: int,
+    trial_number: int,
+    drawn_frames: int | None = None,
 ) -> Json:
-    """Return the request for test phase 1: the Initiator alone opens each connection once (RFC 9693 section 4.2)."""
+    """Return the request for test phase 1: the Initiator alone opens each connection once (RFC 9693 section 4.2).
+
+    With `drawn_frames` it sends that many frames and draws the connection of each.
+    """
+    order = "increasing" if drawn_frames is None else "pseudorandom"
     return trial_body(
         campaign,
         trial_number=trial_number,
-        duration_ns=establishing_ns(cell.mix, connections, connections_per_second),
+        duration_ns=establishing_ns(cell.mix, drawn_frames or connections, connections_per_second),
         waits={**campaign_waits(campaign), "drain_ns": campaign.connections_model.timeout_ns, "rest_ns": 0},
-        connections=_connections(campaign, "establish", connections),
+        connections={**_connections(campaign, "establish", connections), "send_order": order},
         directions=[
             _direction(campaign, cell, campaign.upload, frame_rate(cell.mix, connections_per_second), connections)
         ],
@@ -153,7 +163,7 @@ def _connections(campaign: Campaign, phase: Phase, connections: int) -> Json:
         "initiator": campaign.inside,
         "count": connections,
         "order": model.order,
-        "send_order": "increasing" if phase == "establish" else model.send_order,
+        "send_order": model.send_order,
         "read_order": model.read_order,
         "pool": [str(prefix) for prefix in pool],
     }

@@ -79,12 +79,17 @@ def validity_of(
     )
 
 
-def verdict_of_phase_one(report: TrialReport, connections: int, counted: int | None) -> Verdict:
+def verdict_of_phase_one(order: TrialOrder, report: TrialReport, counted: int | None) -> Verdict:
     """Judge a valid test phase 1: every connection was established (RFC 9693 section 4.2).
 
-    `counted`: connections that the gateway counts after it; None if it cannot, or if a validation looks at each.
+    Of connections that are drawn, those that had a frame. `counted`: connections that the gateway counts after it; None
+    if it cannot, or if a validation looks at each.
     """
-    reasons = judge(report, Fraction(0)).reasons
+    is_drawn, connections = order.step.drawn_frames is not None, order.connections
+    assert connections is not None, "a stateful trial has a number of connections"
+    if is_drawn and report.connections is not None:
+        connections = report.connections.established
+    reasons = judge(report, Fraction(0), establishes_all=not is_drawn).reasons
     if counted is not None and counted < connections:
         reasons += (f"the gateway holds {counted} of {connections} connections",)
     return Verdict(passed=not reasons, reasons=reasons)
@@ -171,9 +176,8 @@ def judged_phase_one(order: TrialOrder, attempt: PhaseOne, rules: Rules) -> Judg
     )
     if not validity.valid:
         return validity, None
-    assert order.connections is not None, "a stateful trial has a number of connections"
     counted = None if order.step.alpha is not None else attempt.counted
-    return validity, verdict_of_phase_one(attempt.report, order.connections, counted)
+    return validity, verdict_of_phase_one(order, attempt.report, counted)
 
 
 def _unfilled(trial: Evidence, facts: ConnectionFacts, rules: Rules) -> Judgement | None:
@@ -192,9 +196,7 @@ def _judged_establishment(trial: Evidence, facts: ConnectionFacts, rules: Rules)
         validity = _validity(trial, rules)
         if not validity.valid:
             return validity, None
-        assert trial.order.connections is not None, "a stateful trial has a number of connections"
-        counted = facts.counted_after_phase_one
-        return validity, verdict_of_phase_one(trial.report, trial.order.connections, counted)
+        return validity, verdict_of_phase_one(trial.order, trial.report, facts.counted_after_phase_one)
     validity, verdict = judged_phase_one(trial.order, facts.phase_one[-1], rules)
     if verdict is None or not verdict.passed:
         return validity, verdict

@@ -1,0 +1,98 @@
+"""The section of the report about repeated four-tuples. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gatemark.procedures.repeated_four_tuples.result import RepeatedFourTuplesResult
+from gatemark.report.headline import not_made
+from gatemark.report.model import ReportPart
+from gatemark.report.rate_sentence import rate_sentence
+from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.trial_plots import search_plot
+from gatemark.report.words import DASH, bounds_cell, format_count, format_sizes, limit_text, rate_cell, run_name
+from gatemark.results.document import ResultDocument
+from gatemark.results.part import Figure
+
+TITLE = "Repeated four-tuples"
+MEANING = (
+    "Highest rate at which every frame arrived, if the connection of each is drawn at random from K of them,"
+    " independently of all others. Some connections come again and some never, so this is no connection establishment"
+    " rate: the table says how many there were. Expected are K (1 \u2212 (1 \u2212 1/K)^F) after F frames, of which the"
+    " last opens a connection in (1 \u2212 1/K)^F of all cases."
+)
+
+
+def section(document: ResultDocument, runs: Sequence[RepeatedFourTuplesResult]) -> Section:
+    """Return the table of all numbers of connections."""
+    del document
+    columns = (
+        Column(heading="combi-\nnations K"),
+        Column(heading="frames F"),
+        Column(heading="IPv4 / IPv6\noctets"),
+        Column(heading="frames/s,\nmedian", strong=True),
+        Column(heading="passed /\nfailed"),
+        Column(heading="connections,\nexpected"),
+        Column(heading="seen by the Tester,\nmedian, range"),
+        Column(heading="counted by the gateway,\nmedian, range"),
+        Column(heading="new at\nthe end"),
+        Column(heading="repe-\ntitions"),
+        Column(heading="limited by", numeric=False),
+    )
+    rows = tuple(_row(run) for run in runs if run.refused is None)
+    tables = (Table(title=TITLE, columns=columns, rows=rows, names=3),) if rows else ()
+    return Section(title=TITLE, lead=(MEANING,), tables=tables, notes=not_made(runs))
+
+
+def _row(run: RepeatedFourTuplesResult) -> tuple[str, ...]:
+    rate = next(quantity for quantity in run.quantities() if quantity.is_headline)
+    return (
+        format_count(run.connection_count),
+        format_count(run.drawn_frames),
+        format_sizes(run),
+        rate_cell(rate),
+        bounds_cell(rate),
+        _expected(run),
+        _counts(run.established),
+        _counts(run.counted),
+        _new_at_the_end(run),
+        str(len(run.repetitions)),
+        limit_text(rate),
+    )
+
+
+def _expected(run: RepeatedFourTuplesResult) -> str:
+    return DASH if run.expected_established is None else format_count(round(run.expected_established))
+
+
+def _new_at_the_end(run: RepeatedFourTuplesResult) -> str:
+    ratio = run.final_new_ratio
+    if ratio is None:
+        return DASH
+    return f"{100 * ratio:.2f} %" if ratio >= 0.001 else f"{100 * ratio:.2g} %"
+
+
+def _counts(figure: Figure) -> str:
+    """Median, and the lowest and highest value of all repetitions."""
+    known = [value for value in figure.values if value is not None]
+    if figure.summary is None or not known:
+        return DASH
+    return f"{format_count(figure.summary.median)}\n{format_count(min(known))} {DASH} {format_count(max(known))}"
+
+
+def sentence(part: ReportPart, run: RepeatedFourTuplesResult) -> str:
+    """Return the rate in a sentence that says what it is not."""
+    of = (
+        f"with {format_count(run.drawn_frames)} frames of connections drawn from {format_count(run.connection_count)},"
+        f" of which {_expected(run)} are expected to get one and {_new_at_the_end(run)} of the frames at the end open"
+        " one (no connection establishment rate)"
+    )
+    return rate_sentence(part, run, "Frame rate with repeated four-tuples", passed="rate", of=of)
+
+
+def plots(part: ReportPart, runs: Sequence[RepeatedFourTuplesResult]) -> Iterator[Plot]:
+    """Yield the path of each search."""
+    for run in runs:
+        svg = search_plot(part.trials_of(run), unit="frames/s")
+        if (drawn := plot(svg, f"Rate of every trial. {run_name(run)}.")) is not None:
+            yield drawn

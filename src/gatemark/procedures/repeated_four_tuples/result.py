@@ -1,0 +1,86 @@
+"""The published result of repeated four-tuples. It is no connection establishment rate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import computed_field
+
+from gatemark.results.part import Figure
+from gatemark.results.quantity import Quantity
+from gatemark.results.search import RateResult
+from gatemark.stats.summary import Summary
+
+
+class RepeatedFourTuplesResult(RateResult):
+    """Highest rate at which all F frames arrive if each one's four-tuple is drawn at random from K of them.
+
+    Not every frame opens a connection: it is no connection establishment rate, and it is never called one.
+    """
+
+    unit = "frames/s"
+    is_load_of_others = False
+    procedure: Literal["repeated_four_tuples"] = "repeated_four_tuples"
+    drawn_frames: int
+    """F: frames of each trial."""
+    established: Figure
+    """Connections that had a frame, in the trial at the rate that passed; one value for each repetition."""
+    counted: Figure
+    """Connections that the gateway counted after the same trial; null where it cannot count."""
+
+    @computed_field
+    @property
+    def frames_per_second(self) -> Summary | None:
+        """The rate; only where every repetition has a measured lower bound."""
+        return self.rate
+
+    @computed_field
+    @property
+    def expected_established(self) -> float | None:
+        """K (1 - (1 - 1/K)^F): how many of K connections have a frame on average."""
+        count = self.connection_count
+        return None if count is None else count * (1 - _left_out(count, self.drawn_frames))
+
+    @computed_field
+    @property
+    def final_new_ratio(self) -> float | None:
+        """(1 - 1/K)^F: the probability that the last frame opens a connection, on average over the draws."""
+        count = self.connection_count
+        return None if count is None else _left_out(count, self.drawn_frames)
+
+    def own_quantities(self) -> Iterator[Quantity]:
+        """Return the rate, and beside it what tells that it is no rate of connections."""
+        if not self.repetitions:
+            return
+        where = {"drawn_frames": self.drawn_frames}
+        yield self.quantity(
+            "frame rate with repeated four-tuples",
+            self.unit,
+            values=self.lower_bounds,
+            summary=self.rate,
+            where=where,
+            better="higher",
+            lower_bound=self.lower_bound,
+            upper_bound=self.upper_bound,
+            resolution=self.resolution,
+            tester_limited_at=self.tester_limited_at,
+            is_headline=True,
+        )
+        expected, ratio = self.expected_established, self.final_new_ratio
+        yield self.quantity("expected connections of repeated four-tuples", "connections", median=expected, where=where)
+        yield self.quantity(
+            "ratio of new connections at the end", "%", median=None if ratio is None else 100 * ratio, where=where
+        )
+        for name, figure in (
+            ("connections of repeated four-tuples", self.established),
+            ("connections counted by the gateway", self.counted),
+        ):
+            if figure.summary is not None:
+                yield self.quantity(name, "connections", values=figure.values, summary=figure.summary, where=where)
+
+
+def _left_out(count: int, frames: int) -> float:
+    """Return (1 - 1/count)^frames without losing digits where the count is large."""
+    return math.exp(frames * math.log1p(-1 / count)) if count > 1 else 0.0

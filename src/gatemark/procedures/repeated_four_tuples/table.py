@@ -1,0 +1,52 @@
+"""The table [repeated_four_tuples] of the campaign file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from gatemark.config.check import interval_problems
+from gatemark.config.model import Campaign
+from gatemark.config.stateful import time_needed_ns
+from gatemark.config.table import ProcedureTable
+from gatemark.config.types import Count, FrameRate
+from gatemark.errors import Problem
+from gatemark.units import LineShare
+
+
+class RepeatedFourTuplesTable(ProcedureTable):
+    """Frame rate of test phase 1 with four-tuples drawn at random, so that some come again and some never."""
+
+    key = "repeated_four_tuples"
+    purpose = "measure the rate of frames whose four-tuples are drawn at random and repeat"
+    is_stateful_only = True
+    begins_with_full_table = False
+
+    frames: Count = Field(description="frames of each trial; the connection of each is drawn from all of them")
+    maximum: FrameRate | None = Field(
+        None, description="highest rate, in frames/s or % of line rate; default: 100%, without a line: found"
+    )
+    minimum: FrameRate = Field(1, description="lowest rate, in frames/s or % of line rate")
+    resolution: FrameRate = Field(
+        default_factory=lambda: LineShare(1, 1000),
+        description="gap at which to stop, in frames/s or % of maximum, given or found",
+    )
+
+    @property
+    def is_open_ended(self) -> bool:
+        """Whether the line or the search determines the highest rate."""
+        return self.maximum is None
+
+    def lifetimes(self, campaign: Campaign, count: int) -> Iterator[tuple[int, str]]:
+        """Yield how long connections must live at the highest rate: the first frame's until the last one is sent."""
+        del count
+        if isinstance(self.maximum, int):
+            reason = f"{self.frames} frames at the highest rate, {self.maximum} frames/s"
+            yield time_needed_ns(campaign, self.frames, self.maximum, 0), reason
+
+    def problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """Check that bounds are in order."""
+        yield from interval_problems(
+            campaign, self.key, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution
+        )

@@ -1,0 +1,162 @@
+"""Connections drawn at random: vectors, what a trial passes by, and a rate that is never one of connections."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatemark.calibrate.truth import drawn_connections
+from gatemark.campaign.deviations import deviations
+from gatemark.campaign.facts import TrialTally, run_facts
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.campaign.journal import Journal, read_journal
+from gatemark.campaign.plan import make_plan
+from gatemark.campaign.runner import run_campaign
+from gatemark.config.model import Campaign
+from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
+from gatemark.errors import ConfigError
+from gatemark.procedures.repeated_four_tuples.result import RepeatedFourTuplesResult
+from gatemark.results.part import Figure
+from gatemark.results.search import SearchGoal
+from gatemark.trial.judgement import verdict_of_phase_one
+from gatemark.trial.report import EstablishedConnections
+
+COUNT, FRAMES = 20_000, 60_000
+
+
+def campaign(**tables: Any) -> Campaign:
+    document: dict[str, Any] = {
+        "repetitions": 2,
+        "gateway": {
+            "technology": "nat44",
+            "pool": ["198.19.0.1"],
+            "table": {"udp_timeout": "300s"},
+            "control": {"clear_state": "conntrack -F", "count_connections": "conntrack -C"},
+        },
+        "testbed": {"kind": "ports"},
+        "left": {"port": "pci:1", "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
+        "right": {"port": "pci:2", "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.254"}},
+        "traffic": {"frame_sizes": {"family": "ipv4", "octets": [64]}},
+        "trial": {"duration": "2s"},
+        "connections": {"count": COUNT},
+        "repeated_four_tuples": {"frames": FRAMES, "maximum": "200k", "resolution": "1k"},
+        **tables,
+    }
+    loaded = campaign_from_dict(document)
+    loaded.check_complete()
+    return loaded
+
+
+def run(path: Path, wanted: Campaign, device: SimulatedDevice) -> tuple[Any, ...]:
+    engine = SimulatedEngine(device)
+    with Journal(path) as journal:
+        return run_campaign(wanted, make_plan(wanted), engine, journal, testbed=engine.gateway)
+
+
+def result(count: int, frames: int) -> RepeatedFourTuplesResult:
+    wanted = campaign(connections={"count": count}, repeated_four_tuples={"frames": frames})
+    goal = SearchGoal(
+        search="binary", maximum=1, minimum=1, loss_tolerance=Fraction(0), search_duration_ns=None, duration_ns=None
+    )
+    empty = Figure.of([])
+    return RepeatedFourTuplesResult(
+        **run_facts(wanted, make_plan(wanted).runs[0], TrialTally()),
+        limited_by="gateway",
+        goal=goal,
+        repetitions=(),
+        drawn_frames=frames,
+        established=empty,
+        counted=empty,
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "frames", "expected", "percent"),
+    [(4_000_000, 4_000_000, 2_528_482, 36.79), (4_000_000, 40_000_000, 3_999_818, 0.0045), (1, 1, 1, 0), (2, 2, 2, 25)],
+)
+def test_expected_connections_and_the_ratio_at_the_end(count: int, frames: int, expected: int, percent: float) -> None:
+    found = result(count, frames)
+    assert found.expected_established is not None
+    assert found.final_new_ratio is not None
+    assert round(found.expected_established) == expected
+    assert round(100 * found.final_new_ratio, 2 if percent > 0.01 else 4) == percent
+
+
+def test_the_truth_of_the_calibration_agrees() -> None:
+    mean, deviation = drawn_connections(4_000_000, 4_000_000)
+    assert round(mean) == 2_528_482
+    assert 620 < deviation < 628  # sqrt(K e^-1 (1 - 2 e^-1))
+    # Every outcome of two draws from three: one connection in 3 of 9, two in the others.
+    mean, deviation = drawn_connections(3, 2)
+    assert (round(mean, 9), round(deviation**2, 9)) == (round(5 / 3, 9), round(2 / 9, 9))
+
+
+class TestCampaign:
+    def test_frames_are_drawn_and_connections_counted(self, tmp_path: Path) -> None:
+        path = tmp_path / "trials.jsonl"
+        device = SimulatedDevice(capacity_forward=10**6, establishment_rate=80_000)
+        (found,) = run(path, campaign(), device)
+        assert isinstance(found, RepeatedFourTuplesResult)
+        assert found.limited_by == "gateway"
+        assert found.rate is not None
+        assert 79_000 < found.rate.median <= 80_000
+        drawn = round(COUNT * (1 - (1 - 1 / COUNT) ** FRAMES))
+        assert found.established.values == found.counted.values == (drawn, drawn)
+        assert found.connections is not None
+        counts = found.connections.gateway_counts
+        assert counts is not None
+        assert counts.phase_one_equal == counts.phase_one > 0
+        assert counts.phase_one_minimum == counts.phase_one_maximum == drawn
+        for record in read_journal(path):
+            step = record.order.step
+            assert (step.connections, step.drawn_frames) == (COUNT, FRAMES)
+            assert step.duration_ns == -(-FRAMES * 10**9 // step.frames_per_second)
+            assert record.report.directions[0].foreground.intended == FRAMES
+
+    def test_it_is_called_no_rate_of_connections(self, tmp_path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=10**6, establishment_rate=80_000)
+        (found,) = run(tmp_path / "trials.jsonl", campaign(), device)
+        names = {(quantity.name, quantity.unit) for quantity in found.quantities()}
+        assert ("frame rate with repeated four-tuples", "frames/s") in names
+        assert not any("establishment" in name or unit == "connections/s" for name, unit in names)
+
+    def test_others_take_no_share_of_it(self, tmp_path: Path) -> None:
+        wanted = campaign(
+            traffic={"direction": "forward", "frame_sizes": {"family": "ipv4", "octets": [64]}},
+            connections={"count": COUNT, "rate": "10k"},
+            frame_loss={"step": "50%"},
+        )
+        device = SimulatedDevice(capacity_forward=10**6, establishment_rate=80_000)
+        with pytest.raises(ConfigError, match=r"frame_loss\.maximum"):
+            run(tmp_path / "trials.jsonl", wanted, device)
+
+
+def order_of(path: Path) -> Any:
+    return next(iter(read_journal(path)))
+
+
+def test_a_gateway_that_forgets_a_connection_fails(tmp_path: Path) -> None:
+    path = tmp_path / "trials.jsonl"
+    run(path, campaign(), SimulatedDevice(capacity_forward=10**6, establishment_rate=10**6))
+    record = order_of(path)
+    held = record.report.connections.established
+    assert verdict_of_phase_one(record.order, record.report, held).passed
+    assert verdict_of_phase_one(record.order, record.report, None).passed
+    assert not verdict_of_phase_one(record.order, record.report, held - 1).passed
+    once = replace(record.order, step=replace(record.order.step, drawn_frames=None))
+    assert not verdict_of_phase_one(once, record.report, None).passed  # each once: 995 of 20,000 are missing
+    assert record.report.connections == EstablishedConnections(count=COUNT, established=held)
+
+
+def test_it_is_told_as_a_deviation() -> None:
+    told = [deviation.sentence for deviation in deviations(campaign())]
+    assert any("no connection establishment rate" in sentence for sentence in told)
+
+
+def test_connections_must_live_until_the_last_frame() -> None:
+    with pytest.raises(ConfigError, match="60000000 frames at the highest rate"):
+        campaign(repeated_four_tuples={"frames": "60M", "maximum": "100k"})
