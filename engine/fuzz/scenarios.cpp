@@ -38,7 +38,7 @@ Scenario in_turn() {
     frame::StreamRequest request = test::request_for(Gateway::router44, 64);
     request.source_ports.mode = frame::ValueMode::increasing;
     request.destination_ports.mode = frame::ValueMode::decreasing;
-    request.destination = test::varying_host("198.19.0.2", 2, frame::ValueMode::fixed, 2, 2, true);
+    request.destination = test::varying_host("198.19.0.2", 2, frame::ValueMode::fixed, 2, 2, 256);
     request.source = test::fixed_host("198.18.0.2");
     request.traffic_class = 0xb8;
     request.dont_fragment = true;

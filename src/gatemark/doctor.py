@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gatemark.bed_kinds import BED_KINDS, bed_kinds_where
 from gatemark.campaign.tester_memory import available_bytes, most_connections, table_bytes
+from gatemark.config.check import SIDES
 from gatemark.dut.cleanup import find_leftovers
 from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
 from gatemark.dut.isolation import isolate
@@ -341,11 +342,12 @@ def check_neighbour_tables(campaign: Campaign | None) -> Iterator[Finding]:
         return  # reported by check_campaign
     for family in ("ipv4", "ipv6"):
         hosts = 0
-        for side in _sides(complete):
-            model = None if side is None or side.address_mode == "nexthop" else side.family(family)
+        for name in SIDES:
+            side = complete.side(name)
+            model = None if side.address_mode == "nexthop" else side.family(family)
             if model is not None:
                 varied = model.hosts.range.count if model.hosts.range is not None else 1
-                hosts += varied * complete.traffic.destination_networks
+                hosts += varied * complete.networks(name)
         limit = int(_read(Path(f"/proc/sys/net/{family}/neigh/default/gc_thresh3")).strip() or 0)
         if limit and hosts > limit:
             sizes = [f"net.{family}.neigh.default.gc_thresh{level}={hosts * 2}" for level in (3, 2)]

@@ -104,6 +104,12 @@ def test_hosts_in_256_networks_behind_a_router(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(bool(MISSING_FOR_NETNS), reason=f"needs {', '.join(MISSING_FOR_NETNS)}")
+def test_other_networks_on_each_side(tmp_path: Path) -> None:
+    traffic = "[traffic.reverse]\ndestination_networks = 7\n"
+    assert_whole(counts_of(tmp_path, NEXT_HOP.replace("= 256", "= 100") + traffic), classes=2)
+
+
+@pytest.mark.skipif(bool(MISSING_FOR_NETNS), reason=f"needs {', '.join(MISSING_FOR_NETNS)}")
 def test_many_neighbours_and_background(tmp_path: Path) -> None:
     assert_whole(counts_of(tmp_path, ON_LINK), classes=4)
 

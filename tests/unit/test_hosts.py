@@ -3,7 +3,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gatemark.config.hosts import HostSet, embedded_ipv4, unmapped_host
@@ -11,16 +11,14 @@ from gatemark.config.tables import EamEntry
 from gatemark.technology import Family
 
 
-def host_set(
-    family: Family, address: str, offset: int, minimum: int, maximum: int, *, networks: bool = False
-) -> HostSet:
+def host_set(family: Family, address: str, offset: int, minimum: int, maximum: int, *, networks: int = 1) -> HostSet:
     number = int(IPv4Address(address) if family == "ipv4" else IPv6Address(address))
     return HostSet(family=family, address=number, offset=offset, minimum=minimum, maximum=maximum, networks=networks)
 
 
 def members(hosts: HostSet) -> set[int]:
     """The slow and obvious list of all hosts."""
-    networks = range(256) if hosts.networks else [None]
+    networks = range(hosts.networks) if hosts.networks > 1 else [None]
     return {
         hosts.address_of(number, network) for number in range(hosts.minimum, hosts.maximum + 1) for network in networks
     }
@@ -31,7 +29,10 @@ def host_sets(draw: st.DrawFn) -> HostSet:
     minimum = draw(st.integers(0, 300))
     maximum = draw(st.integers(minimum, minimum + 300))
     network = draw(st.sampled_from(["198.18.0.2", "198.18.1.2", "198.19.0.2"]))
-    return host_set("ipv4", network, draw(st.sampled_from([1, 2])), minimum, maximum)
+    networks = draw(st.sampled_from([1, 1, 2, 7, 256]))
+    found = host_set("ipv4", network, draw(st.sampled_from([1, 2])), minimum, maximum, networks=networks)
+    assume(not found.network_octet_taken)
+    return found
 
 
 @given(host_sets(), host_sets())
@@ -46,14 +47,21 @@ def test_membership_is_exact(hosts: HostSet, address: int) -> None:
     assert all(IPv4Address(member) in hosts for member in sorted(inside)[:3])
 
 
+def test_there_are_as_many_networks_as_are_said() -> None:
+    hosts = host_set("ipv6", "2001:2:0:8000::2", 14, 2, 9, networks=100)
+    assert IPv6Address("2001:2:0:8063::9") in hosts
+    assert IPv6Address("2001:2:0:8064::9") not in hosts
+    assert (hosts.text(hosts.lowest), hosts.text(hosts.highest)) == ("2001:2:0:8000::2", "2001:2:0:8063::9")
+
+
 def test_networks_free_their_octet() -> None:
-    hosts = host_set("ipv4", "198.18.0.2", 2, 2, 254, networks=True)
+    hosts = host_set("ipv4", "198.18.0.2", 2, 2, 254, networks=256)
     assert IPv4Address("198.18.77.9") in hosts
     assert IPv4Address("198.18.77.1") not in hosts
     assert not hosts.network_octet_taken
-    assert host_set("ipv4", "198.18.0.2", 2, 2, 256, networks=True).network_octet_taken
-    assert host_set("ipv6", "2001:2::2", 6, 0, 1, networks=True).network_octet_taken
-    assert not host_set("ipv6", "2001:2::2", 14, 0, 65535, networks=True).network_octet_taken
+    assert host_set("ipv4", "198.18.0.2", 2, 2, 256, networks=256).network_octet_taken
+    assert host_set("ipv6", "2001:2::2", 6, 0, 1, networks=256).network_octet_taken
+    assert not host_set("ipv6", "2001:2::2", 14, 0, 65535, networks=256).network_octet_taken
 
 
 @pytest.mark.parametrize(

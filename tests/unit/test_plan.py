@@ -165,6 +165,7 @@ def test_frame_loss_without_a_line_begins_above_the_throughput() -> None:
         ),
         ({"traffic": {"source_ports": {"range": "1-9"}}}, "not 1024-65535 (RFC 4814 section 4.5)", False),
         ({"traffic": {"hop_limit": 64}}, "Hop limit 64", False),
+        ({"traffic": {"destination_networks": 7}}, "7 destination networks in the direction reverse, not 256", False),
         ({"traffic": {"dont_fragment": True}}, "DF is set in forward direction", False),
         (
             {"traffic": {"frame_sizes": {"family": "ipv4", "octets": [64, 100]}}},

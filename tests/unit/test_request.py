@@ -87,6 +87,23 @@ def test_destination_networks_are_those_of_the_destination() -> None:
     assert open_request(campaign, [])["right"]["answer_for"][0]["networks"] == 256
 
 
+def test_each_direction_has_its_own_number_of_networks() -> None:
+    eam = [{"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/32"}]
+    gateway = {"technology": "siit64", "prefix": "2001:2:0:6400::/96", "eam": eam}
+    traffic = {
+        "destination_networks": 100,
+        "reverse": {"destination_networks": 7},
+        "frame_sizes": {"family": "ipv4", "octets": 64},
+    }
+    campaign = translator(gateway=gateway, traffic=traffic)
+    for direction, networks in zip(trial_of(campaign)["directions"], (100, 7), strict=True):
+        stream = direction["foreground"]
+        assert (stream["source"]["networks"], stream["destination"]["networks"]) == (1, networks)
+    opened = open_request(campaign, [])
+    assert [opened[side]["answer_for"][0]["networks"] for side in ("left", "right")] == [7, 100]
+    assert (campaign.networks("left"), campaign.networks("right")) == (7, 100)
+
+
 def test_open_answers_for_hosts_and_the_base_address() -> None:
     request = open_request(translator(), [2, 3], {"left": "ring", "right": "ring"})
     assert request["cores"] == [2, 3]

@@ -152,6 +152,7 @@ def test_the_base_is_accepted_and_reads_back_the_same() -> None:
             "connection_tracking_table_capacity.rate_resolution: is not below maximum_rate",
         ),
         ({"traffic.destination_networks": 256}, "traffic.destination_networks: is 256"),
+        ({"traffic.forward": {"destination_networks": 2}}, "traffic.destination_networks: is 2"),
         ({"traffic.source_ports": {"range": "1-9"}}, "traffic.source_ports: has no effect"),
         (
             {"traffic.forward": {"destination_ports": {"range": "1-9"}}},

@@ -84,11 +84,7 @@ frame::HostSet read_hosts(const Json& value, const std::string& where, Errors& e
     hosts.address = read_address(reader, "address");
     hosts.offset = reader.integer("offset", 0, 14);
     hosts.part = read_range(reader);
-    const std::uint64_t networks = reader.integer("networks", 1, 256);
-    if (networks != 1 && networks != 256) {
-        reader.problem("networks", "is neither 1 nor 256", "send one of them");
-    }
-    hosts.many_networks = networks == 256;
+    hosts.networks = static_cast<std::uint16_t>(reader.integer("networks", 1, 256));
     if (hosts.part.mode == frame::ValueMode::fixed) {
         hosts.offset = 0;
         hosts.part.minimum = hosts.part.maximum = 0;

@@ -38,7 +38,7 @@ Error no_representation(const net::Address& host, net::Family family, const std:
 Result<AddressField> AddressField::make(const HostSet& hosts, net::Family family, const net::AddressMapping* mapping,
                                         const std::string& where) {
     for (const std::uint16_t value : {hosts.part.minimum, hosts.part.maximum}) {
-        for (const std::uint8_t network : {std::uint8_t{0}, std::uint8_t{255}}) {
+        for (const std::uint8_t network : {std::uint8_t{0}, static_cast<std::uint8_t>(hosts.networks - 1)}) {
             const net::Address host = hosts.host(value, network);
             if (!represent(host, family, mapping)) {
                 return no_representation(host, family, where);
@@ -46,14 +46,15 @@ Result<AddressField> AddressField::make(const HostSet& hosts, net::Family family
         }
     }
     AddressField field;
+    field.networks_ = hosts.networks;
     field.base_ = *represent(hosts.host(hosts.part.minimum, 0), family, mapping);
     field.minimum_ = hosts.part.minimum;
     field.maximum_ = hosts.part.maximum;
     if (field.find_positions(hosts, mapping) && field.reproduces(hosts, mapping)) {
         return field;
     }
-    if (hosts.many_networks) {
-        return Error{"the explicit address mappings treat the 256 destination networks differently", where,
+    if (hosts.many_networks()) {
+        return Error{"the explicit address mappings treat the destination networks differently", where,
                      "map all networks with one prefix, or set destination_networks = 1"};
     }
     AddressField tabled;
@@ -84,7 +85,8 @@ bool AddressField::contains(const std::byte* field) const noexcept {
     if (has_value_) {  // the upper byte of the value is zero where it shares its place with the network
         value = (network_shares_high_ ? 0U : byte(high_) << 8) | byte(low_);
     }
-    return value >= minimum_ && value <= maximum_ && matches(field, static_cast<std::uint16_t>(value), static_cast<std::uint8_t>(network));
+    return network < networks_ && value >= minimum_ && value <= maximum_ &&
+           matches(field, static_cast<std::uint16_t>(value), static_cast<std::uint8_t>(network));
 }
 
 std::vector<std::uint8_t> AddressField::varying_bytes() const {
@@ -124,7 +126,7 @@ bool AddressField::find_positions(const HostSet& hosts, const net::AddressMappin
         has_value_ = true;
         has_word_ = high_ % 2 == 0 && low_ == high_ + 1;
     }
-    if (hosts.many_networks) {
+    if (hosts.many_networks()) {
         const auto network = position_of(hosts.part.minimum, hosts.part.minimum, 1);
         if (!network) {
             return false;
@@ -147,7 +149,7 @@ bool AddressField::find_positions(const HostSet& hosts, const net::AddressMappin
 /// single out any network.
 bool AddressField::reproduces(const HostSet& hosts, const net::AddressMapping* mapping) const {
     const bool any_may_differ = mapping != nullptr && mapping->has_explicit_mappings() && hosts.address.family != base_.family;
-    const unsigned networks = hosts.many_networks ? 256 : 1, step = any_may_differ ? 1 : 85;  // 0, 85, 170, 255
+    const unsigned networks = hosts.networks, step = any_may_differ ? 1 : 85;  // 0, 85, 170, 255
     for (std::uint32_t i = 0; i < hosts.part.count(); ++i) {
         const auto value = static_cast<std::uint16_t>(hosts.part.minimum + i);
         for (unsigned network = 0; network < networks; network += step) {

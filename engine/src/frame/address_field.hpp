@@ -129,7 +129,8 @@ private:
     net::Address base_;
     std::uint8_t high_ = 0, low_ = 0, network_ = 0;
     bool has_value_ = false, has_network_ = false, network_shares_high_ = false;
-    bool has_word_ = false;                    ///< the two bytes of the value form one word of the checksum
+    bool has_word_ = false;  ///< the two bytes of the value form one word of the checksum
+    std::uint16_t networks_ = 1;
     std::uint16_t minimum_ = 0, maximum_ = 0;  ///< of the values; the table begins with the minimum
     std::shared_ptr<const Table> table_;
 };

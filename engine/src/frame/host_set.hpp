@@ -10,14 +10,15 @@
 namespace gatemark::frame {
 
 /// The hosts that the Tester emulates on one side in one family: one address whose two bytes at
-/// `offset` take the values of `part`, and, as a destination, optionally one of 256 networks (RFC
-/// 2544 section 12: third byte of IPv4, bits 56 to 63 of IPv6).
+/// `offset` take the values of `part`. As a destination they may be in up to 256 networks, numbered
+/// from 0 (RFC 2544 section 12: third byte of IPv4, bits 56 to 63 of IPv6).
 struct HostSet {
     net::Address address{};
     std::size_t offset = 0;
     ValueRange part{};
-    bool many_networks = false;
+    std::uint16_t networks = 1;  ///< 1: the address stands as it is
 
+    [[nodiscard]] bool many_networks() const noexcept { return networks != 1; }
     [[nodiscard]] bool varies() const noexcept { return part.mode != ValueMode::fixed; }
     [[nodiscard]] std::size_t network_byte() const noexcept { return address.family == net::Family::ipv4 ? 2 : 7; }
     /// The host with these values. With IPv4 and offset 2 the network shares a byte with the part,
@@ -28,7 +29,7 @@ struct HostSet {
             result.bytes[offset] = static_cast<std::byte>(value >> 8);
             result.bytes[offset + 1] = static_cast<std::byte>(value & 0xff);
         }
-        if (many_networks) {
+        if (many_networks()) {
             const bool shared = varies() && (network_byte() == offset || network_byte() == offset + 1);
             result.bytes[network_byte()] = (shared ? result.bytes[network_byte()] : std::byte{0}) | static_cast<std::byte>(network);
         }
@@ -45,13 +46,13 @@ struct HostSet {
         const auto value = varies() ? static_cast<std::uint16_t>((std::to_integer<unsigned>(other.bytes[offset]) << 8) |
                                                                  std::to_integer<unsigned>(other.bytes[offset + 1]))
                                     : std::uint16_t{0};
-        const bool network_shares = many_networks && varies() && (network_byte() == offset || network_byte() == offset + 1);
+        const bool network_shares = many_networks() && varies() && (network_byte() == offset || network_byte() == offset + 1);
         const auto host_value = network_shares ? static_cast<std::uint16_t>(value & (network_byte() == offset ? 0x00ff : 0xff00)) : value;
         if (varies() && (host_value < part.minimum || host_value > part.maximum)) {
             return false;
         }
-        const auto network = many_networks ? std::to_integer<std::uint8_t>(other.bytes[network_byte()]) : std::uint8_t{0};
-        return host(host_value, network) == other;
+        const auto network = many_networks() ? std::to_integer<std::uint8_t>(other.bytes[network_byte()]) : std::uint8_t{0};
+        return network < networks && host(host_value, network) == other;
     }
     /// The values of the two bytes in `other`, if it is one of these hosts; with one network only.
     [[nodiscard]] std::optional<std::uint16_t> value_of(const net::Address& other) const noexcept {

@@ -130,7 +130,7 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     stream.traffic_class_ = request.traffic_class;
     stream.expected_hop_limit_ = static_cast<std::uint8_t>(request.hop_limit - request.hop_limit_decrement);
     stream.expected_vlan_ = received_link.vlan_id;
-    stream.many_networks_ = request.destination.many_networks;
+    stream.networks_ = request.destination.networks;
     stream.source_ports_ = ValueSequence{request.source_ports};
     stream.destination_ports_ = ValueSequence{request.destination_ports};
     stream.source_hosts_ = ValueSequence{request.source.part};
@@ -149,11 +149,11 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
         stream.choice_ = {request.connections->choice, request.connections->set.count(), RandomSequence{seed, purpose + 3}};
     }
 
-    stream.draws_ = !request.connections && !stream.many_networks_ && !stream.source_ports_.counts() &&
+    stream.draws_ = !request.connections && stream.networks_ == 1 && !stream.source_ports_.counts() &&
                     !stream.destination_ports_.counts() && !stream.source_hosts_.counts() && !stream.destination_hosts_.counts();
 
     HostSet source = request.source;
-    source.many_networks = false;  // RFC 2544 section 12 varies the destination network
+    source.networks = 1;  // RFC 2544 section 12 varies the destination network
     const auto fill = [&](FrameTemplate& frame_template, net::Family family, std::size_t frame_octets,
                           bool with_vlan) -> std::optional<Error> {
         frame_template.layout = Layout::make(family, frame_octets, with_vlan);
@@ -198,7 +198,7 @@ FrameValues Stream::other_values(std::uint64_t j) const noexcept {
             .destination_port = destination_ports_.at(j, static_cast<std::uint32_t>(ports)),
             .source_host = source_hosts_.at(j, static_cast<std::uint32_t>(hosts >> 32)),
             .destination_host = destination_hosts_.at(j, static_cast<std::uint32_t>(hosts)),
-            .network = many_networks_ ? static_cast<std::uint8_t>(network_words_.at(j) >> 56) : std::uint8_t{0}};
+            .network = static_cast<std::uint8_t>(scale_to(static_cast<std::uint32_t>(network_words_.at(j) >> 32), networks_))};
 }
 
 }  // namespace gatemark::frame

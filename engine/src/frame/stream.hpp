@@ -159,7 +159,8 @@ private:
     DontFragment expected_dont_fragment_ = DontFragment::clear;
     std::optional<std::uint16_t> expected_vlan_;
     bool draws_ = false;
-    bool many_networks_ = false, zero_checksum_for_ones_ = false, as_sent_ = false;
+    bool zero_checksum_for_ones_ = false, as_sent_ = false;
+    std::uint16_t networks_ = 1;
     Role role_ = Role::stateless;
     enumerate::ConnectionSet set_{{}, enumerate::Order::increasing, 1, 0};
     enumerate::ConnectionChoice choice_;

@@ -21,11 +21,11 @@ void check_hosts(const frame::HostSet& hosts, const std::string& where, Errors& 
     if (hosts.part.minimum > hosts.part.maximum) {
         errors.push_back({"minimum is above maximum", where, "swap them"});
     }
-    if (hosts.many_networks && hosts.varies() && hosts.network_byte() == hosts.offset && hosts.part.maximum > 0xff) {
+    if (hosts.many_networks() && hosts.varies() && hosts.network_byte() == hosts.offset && hosts.part.maximum > 0xff) {
         errors.push_back({"the varying part overlaps the byte of the destination networks", where,
                           "keep the part within 0 to 255, move its offset, or use one network"});
     }
-    if (hosts.many_networks && hosts.varies() && hosts.network_byte() == hosts.offset + 1) {
+    if (hosts.many_networks() && hosts.varies() && hosts.network_byte() == hosts.offset + 1) {
         errors.push_back(
             {"the lower byte of the varying part is that of the destination networks", where, "move the offset, or use one network"});
     }
@@ -100,7 +100,7 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
                 .sources = mirrored ? stream.destination : stream.source,
                 .destinations = mirrored ? stream.source : stream.destination,
                 .pool = std::get<net::AddressPool>(std::move(pool))};
-    if (identity.sources.many_networks || identity.destinations.many_networks) {
+    if (identity.sources.many_networks() || identity.destinations.many_networks()) {
         errors.push_back({"connections have one destination network", "connections", "set networks to 1"});
     }
     if (stream.as_sent && identity.sources.address.family != identity.destinations.address.family) {

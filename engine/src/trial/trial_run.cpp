@@ -271,7 +271,7 @@ void TrialRun::teach() {
                 if (!side->teach_hosts || hosts.address.family != known.gateway.family) {
                     continue;
                 }
-                const std::uint32_t networks = hosts.many_networks ? 256 : 1;
+                const std::uint32_t networks = hosts.networks;
                 for (std::uint32_t i = 0; i < std::min(hosts.part.count() * networks, taught_hosts_max); ++i) {
                     const auto value = static_cast<std::uint16_t>(hosts.part.minimum + i % hosts.part.count());
                     questions.push_back({known.gateway, hosts.host(value, static_cast<std::uint8_t>(i / hosts.part.count()))});

@@ -76,7 +76,7 @@ TEST(ReadTrialRequest, AllProblemsComeAtOnce) {
     stream["dont_fragment"] = 0;
     stream["source"]["address"] = "2001:2::g";
     stream["source"]["mode"] = "random";
-    stream["destination"]["networks"] = 2;
+    stream["destination"]["networks"] = 257;
     stream["source_ports"]["maximum"] = 65536;
     stream["expect"] = "nothing";
     stream["translation"]["eam"][0]["ipv4"] = "198.18.0.1/24";
@@ -157,7 +157,7 @@ TEST(ReadHosts, FixedHostsAreTakenAsTheyStand) {
     const trial::OpenRequest request = read_open_request(message, errors);
     ASSERT_TRUE(errors.empty());
     EXPECT_EQ(request.left.answer_for[0].part, (frame::ValueRange{frame::ValueMode::fixed, 0, 0}));
-    EXPECT_TRUE(request.left.answer_for[0].many_networks);
+    EXPECT_EQ(request.left.answer_for[0].networks, 256);
 }
 
 /// Replaces one value after the other, at every depth, by values of every type: reading must report

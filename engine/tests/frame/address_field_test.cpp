@@ -19,7 +19,7 @@ void expect_equals_slow_form(const HostSet& hosts, net::Family family, const net
     const auto& field = std::get<AddressField>(result);
     ASSERT_EQ(field.family(), family);
     for (std::uint32_t value = hosts.part.minimum; value <= hosts.part.maximum; value += step) {
-        for (unsigned network = 0; network < (hosts.many_networks ? 256U : 1U); ++network) {
+        for (unsigned network = 0; network < hosts.networks; ++network) {
             const auto small = static_cast<std::uint16_t>(value);
             const auto net_number = static_cast<std::uint8_t>(network);
             const net::Address host = hosts.host(small, net_number);
@@ -55,10 +55,12 @@ TEST(AddressField, ContainsTheAddressesOfItsHostsAndNoOther) {
     const std::vector<HostSet> sets{test::fixed_host("198.18.0.2"),
                                     varying_host("198.18.0.0", 2, ValueMode::pseudorandom, 2, 254),
                                     varying_host("198.18.0.0", 1, ValueMode::increasing, 0x0102, 0x0203),
-                                    varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 2, 254, true),
-                                    varying_host("198.19.0.0", 0, ValueMode::pseudorandom, 0xc613, 0xc620, true),
+                                    varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 2, 254, 256),
+                                    varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 2, 254, 7),
+                                    varying_host("198.19.0.0", 0, ValueMode::pseudorandom, 0xc613, 0xc620, 256),
+                                    varying_host("2001:2::", 14, ValueMode::pseudorandom, 2, 300, 100),
                                     varying_host("2001:2::", 14, ValueMode::pseudorandom, 2, 300),
-                                    varying_host("2001:2::", 12, ValueMode::pseudorandom, 2, 300, true)};
+                                    varying_host("2001:2::", 12, ValueMode::pseudorandom, 2, 300, 256)};
     std::mt19937_64 random{3};
     std::size_t contained = 0;
     for (const HostSet& hosts : sets) {
@@ -80,10 +82,10 @@ TEST(AddressField, ContainsTheAddressesOfItsHostsAndNoOther) {
 TEST(AddressField, Ipv4HostsInManyNetworks) {
     for (const char* const prefix : prefixes) {
         const net::AddressMapping mapping = test::mapping_of(prefix);
-        expect_equals_slow_form(varying_host("198.19.0.2", 2, ValueMode::pseudorandom, 2, 254, true), net::Family::ipv6, &mapping);
-        expect_equals_slow_form(varying_host("198.19.0.2", 0, ValueMode::pseudorandom, 0xc600, 0xc613, true), net::Family::ipv6, &mapping);
+        expect_equals_slow_form(varying_host("198.19.0.2", 2, ValueMode::pseudorandom, 2, 254, 256), net::Family::ipv6, &mapping);
+        expect_equals_slow_form(varying_host("198.19.0.2", 0, ValueMode::pseudorandom, 0xc600, 0xc613, 256), net::Family::ipv6, &mapping);
         HostSet fixed = test::fixed_host("198.19.9.2");
-        fixed.many_networks = true;
+        fixed.networks = 256;
         expect_equals_slow_form(fixed, net::Family::ipv6, &mapping);
     }
 }
@@ -113,7 +115,7 @@ TEST(AddressField, OwnFamilyAtEveryOffset) {
         expect_equals_slow_form(varying_host("2001:2::2", offset, ValueMode::pseudorandom, 0, 65535), net::Family::ipv6, nullptr, 11);
         const bool overlaps_network = offset == 6;
         if (!overlaps_network) {
-            expect_equals_slow_form(varying_host("2001:2::2", offset, ValueMode::decreasing, 0, 255, true), net::Family::ipv6, nullptr);
+            expect_equals_slow_form(varying_host("2001:2::2", offset, ValueMode::decreasing, 0, 255, 256), net::Family::ipv6, nullptr);
         }
     }
     for (std::size_t offset = 0; offset <= 2; ++offset) {
@@ -127,7 +129,7 @@ TEST(AddressField, OnePrefixForAllHostsNeedsNoTable) {
     expect_equals_slow_form(varying_host("2001:2::2", 14, ValueMode::pseudorandom, 2, 254), net::Family::ipv4, &mapping);
     const net::AddressMapping prefix_of_16 = test::mapping_of("", {{"198.19.0.0/16", "2001:2:0:8000::/112"}});
     expect_equals_slow_form(varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 0, 65535), net::Family::ipv6, &prefix_of_16, 13);
-    expect_equals_slow_form(varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 0, 255, true), net::Family::ipv6, &prefix_of_16);
+    expect_equals_slow_form(varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 0, 255, 256), net::Family::ipv6, &prefix_of_16);
 }
 
 TEST(AddressField, OneMappingAHostIsTabled) {
@@ -153,7 +155,7 @@ TEST(AddressField, NetworksThatAreMappedDifferentlyAreRefused) {
         const std::string ipv4 = "198.19." + std::to_string(network);
         for (const auto& [from, to] : {std::pair{ipv4 + ".0/24", "2001:2:0:1::/120"}, std::pair{ipv4 + ".77/32", "2001:2:0:1::77/128"}}) {
             const net::AddressMapping mapping = test::mapping_of("2001:2:0:6400::/96", {{from, to}});
-            const auto result = AddressField::make(varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 2, 254, true), net::Family::ipv6,
+            const auto result = AddressField::make(varying_host("198.19.0.0", 2, ValueMode::pseudorandom, 2, 254, 256), net::Family::ipv6,
                                                    &mapping, "field");
             EXPECT_NE(error_of(result), nullptr) << from;
         }

@@ -61,7 +61,7 @@ TEST(StreamFrames, EveryModeOfPortsAndHosts) {
     for (const Gateway gateway : test::all_gateways) {
         for (const ValueMode ports : {fixed, increasing, decreasing, pseudorandom}) {
             for (const ValueMode hosts : {fixed, increasing, decreasing, pseudorandom}) {
-                for (const bool many_networks : {false, true}) {
+                for (const std::uint16_t networks : std::initializer_list<std::uint16_t>{1, 7, 256}) {
                     StreamRequest request = test::request_for(gateway, 100);
                     request.source_ports = {ports, 0, 65535};
                     request.destination_ports = {ports, 7, 7};
@@ -74,7 +74,7 @@ TEST(StreamFrames, EveryModeOfPortsAndHosts) {
                     }
                     // An IPv6 host's network bits are those of the translation prefix: only IPv4
                     // destinations and routers have many networks.
-                    request.destination.many_networks = many_networks && gateway != Gateway::siit46;
+                    request.destination.networks = gateway != Gateway::siit46 ? networks : std::uint16_t{1};
                     ASSERT_NO_FATAL_FAILURE(expect_equals_slow_frames(test::make_stream(request), gateway, {}, request));
                 }
             }

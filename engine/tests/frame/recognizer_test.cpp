@@ -39,7 +39,7 @@ std::vector<StreamRequest> requests_of_all_kinds() {
     }
     StreamRequest across = test::request_for(Gateway::router44);
     across.source = test::varying_host("198.18.0.0", 1, ValueMode::pseudorandom, 2, 65534);
-    across.destination = test::varying_host("198.19.0.0", 2, ValueMode::decreasing, 2, 254, true);
+    across.destination = test::varying_host("198.19.0.0", 2, ValueMode::decreasing, 2, 254, 256);
     requests.push_back(across);
     StreamRequest fixed = test::request_for(Gateway::router66);
     fixed.source = test::fixed_host("2001:2::2");

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
+#include <vector>
 
 namespace gatemark::frame {
 namespace {
@@ -55,7 +57,7 @@ TEST(Stream, ValuesAreAFunctionOfSeedStreamAndNumberAlone) {
 
 TEST(Stream, PortsAndHostsTakeTheirWholeRanges) {
     StreamRequest request = test::request_for(Gateway::router44);
-    request.destination.many_networks = true;
+    request.destination.networks = 256;
     const Stream stream = test::make_stream(request);
     std::set<std::uint16_t> sources, destinations, source_hosts, destination_hosts, networks;
     for (std::uint64_t j = 0; j < 1'000'000; ++j) {
@@ -72,6 +74,25 @@ TEST(Stream, PortsAndHostsTakeTheirWholeRanges) {
     EXPECT_EQ(destinations.size(), 49151U);
     EXPECT_EQ(source_hosts.size(), 253U);
     EXPECT_EQ(networks.size(), 256U);
+}
+
+TEST(Stream, DestinationNetworksAreDrawnEvenly) {
+    StreamRequest request = test::request_for(Gateway::router44);
+    for (const std::uint16_t networks : std::initializer_list<std::uint16_t>{2, 7, 255, 256}) {
+        request.destination.networks = networks;
+        const Stream stream = test::make_stream(request);
+        std::vector<double> times(networks);
+        constexpr std::uint64_t frames = 100'000;
+        for (std::uint64_t j = 0; j < frames; ++j) {
+            const FrameValues values = stream.values(j);
+            ASSERT_LT(values.network, networks);
+            ++times[values.network];
+        }
+        const double mean = static_cast<double>(frames) / networks;
+        for (const double found : times) {
+            EXPECT_NEAR(found, mean, 6 * std::sqrt(mean)) << networks;
+        }
+    }
 }
 
 TEST(Signature, DistinguishesTrialsAndStreams) {

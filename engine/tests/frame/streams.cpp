@@ -18,13 +18,11 @@ T value_of(Result<T> result) {
 
 }  // namespace
 
-frame::HostSet fixed_host(const std::string& address) {
-    return {.address = address_of(address), .offset = 0, .part = {}, .many_networks = false};
-}
+frame::HostSet fixed_host(const std::string& address) { return {.address = address_of(address), .offset = 0, .part = {}, .networks = 1}; }
 
 frame::HostSet varying_host(const std::string& address, std::size_t offset, frame::ValueMode mode, std::uint16_t minimum,
-                            std::uint16_t maximum, bool many_networks) {
-    return {.address = address_of(address), .offset = offset, .part = {mode, minimum, maximum}, .many_networks = many_networks};
+                            std::uint16_t maximum, std::uint16_t networks) {
+    return {.address = address_of(address), .offset = offset, .part = {mode, minimum, maximum}, .networks = networks};
 }
 
 net::AddressMapping mapping_of(const std::string& prefix, const std::vector<std::pair<std::string, std::string>>& explicit_mappings) {

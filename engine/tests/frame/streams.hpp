@@ -21,7 +21,7 @@ inline constexpr std::array<Gateway, 4> all_gateways{Gateway::router44, Gateway:
 
 [[nodiscard]] frame::HostSet fixed_host(const std::string& address);
 [[nodiscard]] frame::HostSet varying_host(const std::string& address, std::size_t offset, frame::ValueMode mode, std::uint16_t minimum,
-                                          std::uint16_t maximum, bool many_networks = false);
+                                          std::uint16_t maximum, std::uint16_t networks = 1);
 [[nodiscard]] net::AddressMapping mapping_of(const std::string& prefix,
                                              const std::vector<std::pair<std::string, std::string>>& explicit_mappings = {});
 

@@ -203,14 +203,14 @@ TEST(TrialPlan, VaryingPartsAndNetworksMustNotOverlap) {
         return problems_of(request_with({direction})).size();
     };
     using enum frame::ValueMode;
-    EXPECT_EQ(problems_with(test::varying_host("198.19.0.0", 2, pseudorandom, 0, 255, true)), 0U);
-    EXPECT_EQ(problems_with(test::varying_host("198.19.0.0", 2, pseudorandom, 0, 256, true)), 1U);
-    EXPECT_EQ(problems_with(test::varying_host("198.19.0.0", 1, pseudorandom, 0, 255, true)), 1U);
+    EXPECT_EQ(problems_with(test::varying_host("198.19.0.0", 2, pseudorandom, 0, 255, 256)), 0U);
+    EXPECT_EQ(problems_with(test::varying_host("198.19.0.0", 2, pseudorandom, 0, 256, 256)), 1U);
+    EXPECT_EQ(problems_with(test::varying_host("198.19.0.0", 1, pseudorandom, 0, 255, 256)), 1U);
     EXPECT_EQ(problems_with(test::varying_host("198.19.0.0", 1, pseudorandom, 0, 65535)), 0U);
     EXPECT_EQ(problems_with(test::varying_host("198.19.0.0", 3, pseudorandom, 0, 255)), 1U);
-    EXPECT_EQ(problems_with(test::varying_host("2001:2::", 6, pseudorandom, 0, 255, true)), 1U);
-    EXPECT_EQ(problems_with(test::varying_host("2001:2::", 7, pseudorandom, 0, 255, true)), 0U);
-    EXPECT_EQ(problems_with(test::varying_host("2001:2::", 14, pseudorandom, 0, 65535, true)), 0U);
+    EXPECT_EQ(problems_with(test::varying_host("2001:2::", 6, pseudorandom, 0, 255, 256)), 1U);
+    EXPECT_EQ(problems_with(test::varying_host("2001:2::", 7, pseudorandom, 0, 255, 256)), 0U);
+    EXPECT_EQ(problems_with(test::varying_host("2001:2::", 14, pseudorandom, 0, 65535, 256)), 0U);
 }
 
 /// Ten ports to ten ports through a NAT44: a hundred four-tuples.
@@ -341,7 +341,7 @@ TEST(TrialPlan, RefusesConnectionsThatCannotBe) {
     EXPECT_EQ(problems_with([](TrialRequest& r) { r.directions[1].foreground->source = test::fixed_host("198.19.0.3"); }),
               Places{"connections"});
     EXPECT_EQ(problems_with([](TrialRequest& r) {
-                  r.directions[0].foreground->destination.many_networks = r.directions[1].foreground->source.many_networks = true;
+                  r.directions[0].foreground->destination.networks = r.directions[1].foreground->source.networks = 256;
               }),
               Places{"connections"});
     EXPECT_EQ(problems_with([](TrialRequest& r) {

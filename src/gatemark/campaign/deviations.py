@@ -115,8 +115,7 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
     else:
         other = [str(mix) for mix in traffic.mix if mix not in STANDARD_MIXES]
         yield f"Shares of foreground that are not in the list: {', '.join(other)} (RFC 8219 section 5.3)."
-    if traffic.destination_networks == 1:
-        yield "One destination network, not 256 (RFC 2544 section 12 asks for both)."
+    yield from _of_the_networks(campaign)
     for way in campaign.one_ways():
         settings = campaign.direction_traffic(way)
         for name, ports, standard_ports in (
@@ -167,6 +166,18 @@ def _of_the_trial(campaign: Campaign) -> Iterator[Deviation]:
                 " (RFC 2544 section 23)."
             )
             yield Deviation(sentence=sentence, rules_out_claim=True)
+
+
+def _of_the_networks(campaign: Campaign) -> Iterator[str]:
+    """RFC 2544 section 12 has one network, then 256."""
+    networks = {way: campaign.direction_traffic(way).destination_networks for way in campaign.one_ways()}
+    if set(networks.values()) == {1}:
+        yield "One destination network, not 256 (RFC 2544 section 12 asks for both)."
+        return
+    for way, number in networks.items():
+        if number != 256:
+            noun = "network" if number == 1 else "networks"
+            yield f"{number} destination {noun} in the direction {way}, not 256 (RFC 2544 section 12)."
 
 
 def _of_the_connections(campaign: Campaign) -> Iterator[str]:

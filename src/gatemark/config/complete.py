@@ -59,7 +59,7 @@ def host_set(campaign: Campaign, side: SideName, family: Family) -> HostSet | No
     model = campaign.side(side).family(family)
     if model is None:
         return None
-    return HostSet.of(family, model, networks=campaign.traffic.destination_networks == 256)
+    return HostSet.of(family, model, networks=campaign.networks(side))
 
 
 def _families(campaign: Campaign) -> Iterator[Problem]:
@@ -90,7 +90,7 @@ def _families(campaign: Campaign) -> Iterator[Problem]:
 
 
 def _single(family: Family, model: Ipv4Model | Ipv6Model) -> HostSet:
-    return HostSet(family=family, address=int(model.address), offset=None, minimum=0, maximum=0, networks=False)
+    return HostSet(family=family, address=int(model.address), offset=None, minimum=0, maximum=0)
 
 
 def _overlaps(campaign: Campaign) -> Iterator[Problem]:
@@ -153,9 +153,7 @@ def _collisions(
 
 
 def _networks(campaign: Campaign) -> Iterator[Problem]:
-    """256 destination networks need an octet that the hosts leave alone (RFC 2544 section 12)."""
-    if campaign.traffic.destination_networks != 256:
-        return
+    """Several destination networks need an octet that the hosts leave alone (RFC 2544 section 12)."""
     for name in SIDES:
         for family in campaign.families_in_use(name):
             hosts = host_set(campaign, name, family)
@@ -165,7 +163,7 @@ def _networks(campaign: Campaign) -> Iterator[Problem]:
                     campaign,
                     f"{name}.{family}.hosts",
                     f"the range {hosts.minimum}-{hosts.maximum} at offset {hosts.offset} varies octet {octet}, which"
-                    " traffic.destination_networks = 256 varies as well",
+                    f" traffic.destination_networks = {hosts.networks} varies as well",
                     f"end the range at 255 or less with offset {octet}, choose another offset,"
                     " or set destination_networks = 1",
                 )

@@ -116,11 +116,12 @@ def _meets(hosts: HostSet, prefix: Network) -> bool:
 def _traffic(campaign: Campaign) -> Iterator[Problem]:
     """Foreground is what connections carry; ports of `traffic` are for native background alone."""
     traffic = campaign.traffic
-    if traffic.destination_networks == 256:
+    several = max(campaign.networks("left"), campaign.networks("right"))
+    if several > 1:
         yield problem(
             campaign,
             "traffic.destination_networks",
-            "is 256, but the four-tuples of a stateful test are enumerated from hosts and ports",
+            f"is {several}, but the four-tuples of a stateful test are enumerated from hosts and ports",
             "leave the key out; emulate more hosts on the Responder's side with hosts.range (RFC 9693 section 4.1)",
         )
     for mix in traffic.mix:

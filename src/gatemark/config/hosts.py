@@ -49,11 +49,11 @@ class HostSet:
     """First of the two octets that vary; None if there is one host only."""
     minimum: int
     maximum: int
-    networks: bool
-    """Whether the network octet takes all 256 values as well."""
+    networks: int = 1
+    """How many values the network octet takes as well, from 0 on; 1: it stands as it is in the address."""
 
     @classmethod
-    def of(cls, family: Family, model: Ipv4Model | Ipv6Model, *, networks: bool) -> HostSet:
+    def of(cls, family: Family, model: Ipv4Model | Ipv6Model, *, networks: int = 1) -> HostSet:
         """Build the set of a side's hosts."""
         hosts = model.hosts
         varies = hosts.mode != "fixed" and hosts.range is not None and hosts.offset is not None
@@ -74,14 +74,14 @@ class HostSet:
     @property
     def network_octet_taken(self) -> bool:
         """Whether the hosts need the octet that the destination networks need, so that the two overwrite each other."""
-        if not self.networks or self.offset is None:
+        if self.networks == 1 or self.offset is None:
             return False
         octet = NETWORK_OCTET[self.family]
         return self.offset + 1 == octet or (self.offset == octet and self.maximum > 0xFF)
 
     def varying_octets(self) -> tuple[int, ...]:
         """Return the octets that are not the same in all addresses."""
-        octets = {NETWORK_OCTET[self.family]} if self.networks else set()
+        octets = {NETWORK_OCTET[self.family]} if self.networks > 1 else set()
         if self.offset is not None and self.minimum != self.maximum:
             octets.add(self.offset + 1)
             if self.minimum >> 8 != self.maximum >> 8:
@@ -97,7 +97,7 @@ class HostSet:
         if self.offset is not None:
             shift = self._shift(self.offset + 1)
             address = address & ~(0xFFFF << shift) | number << shift
-        if self.networks and network is not None:
+        if self.networks > 1 and network is not None:
             shift = self._shift(NETWORK_OCTET[self.family])
             address = address & ~(0xFF << shift) | network << shift
         return address
@@ -110,19 +110,22 @@ class HostSet:
     @property
     def highest(self) -> int:
         """Return the highest address."""
-        return self.address_of(self.maximum, 0xFF)
+        return self.address_of(self.maximum, self.networks - 1)
 
     def patterns(self) -> Iterator[Pattern]:
         """Yield patterns that together are exactly the set."""
         everything = (1 << 8 * self.octets) - 1
-        free = 0xFF << self._shift(NETWORK_OCTET[self.family]) if self.networks else 0
-        if self.offset is None:
-            yield Pattern(self.address & ~free, everything & ~free)
-            return
-        shift = self._shift(self.offset + 1)
-        for start, size in _aligned_blocks(self.minimum, self.maximum):
-            mask = everything & ~free & ~((size - 1) << shift)
-            yield Pattern(self.address_of(start) & mask, mask)
+        network_shift = self._shift(NETWORK_OCTET[self.family])
+        networks = _aligned_blocks(0, self.networks - 1) if self.networks > 1 else ((None, 0),)
+        for network, network_size in networks:
+            fixed = everything if network is None else everything & ~((network_size - 1) << network_shift)
+            if self.offset is None:
+                yield Pattern(self.address_of(0, network) & fixed, fixed)
+                continue
+            shift = self._shift(self.offset + 1)
+            for start, size in _aligned_blocks(self.minimum, self.maximum):
+                mask = fixed & ~((size - 1) << shift)
+                yield Pattern(self.address_of(start, network) & mask, mask)
 
     def meets(self, other: HostSet) -> bool:
         """Whether any address belongs to both sets."""
@@ -157,7 +160,8 @@ def _aligned_blocks(minimum: int, maximum: int) -> Iterator[tuple[int, int]]:
 
 def unmapped_host(hosts: HostSet, prefix: IPv6Network | None, eam: Sequence[EamEntry]) -> int | None:
     """Return a host that neither an explicit mapping nor the prefix represents in the other family, if there is one."""
-    for network in (0, 0xFF, *range(1, 0xFF)) if hosts.networks else (None,):
+    last = hosts.networks - 1
+    for network in (0, last, *range(1, last)) if last else (None,):
         unmapped = _unmapped(hosts, prefix, eam, network, hosts.minimum, hosts.maximum)
         if unmapped is not None:
             return unmapped

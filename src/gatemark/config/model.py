@@ -253,10 +253,17 @@ class Campaign(Table):
         return DirectionTraffic(
             source_ports=overrides.source_ports or common.source_ports,
             destination_ports=overrides.destination_ports or common.destination_ports,
+            destination_networks=common.destination_networks
+            if overrides.destination_networks is None
+            else overrides.destination_networks,
             hop_limit=common.hop_limit if overrides.hop_limit is None else overrides.hop_limit,
             traffic_class=common.traffic_class if overrides.traffic_class is None else overrides.traffic_class,
             dont_fragment=common.dont_fragment if overrides.dont_fragment is None else overrides.dont_fragment,
         )
+
+    def networks(self, side: SideName) -> int:
+        """Return how many networks the hosts of a side are in: those that frames go to which are sent to it."""
+        return self.direction_traffic("forward" if side == "right" else "reverse").destination_networks
 
     def with_recipe(self, recipe: RecipeFacts) -> Self:
         """Return the campaign with what the recipe knows; raise ConfigError where the two contradict each other."""

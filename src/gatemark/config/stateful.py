@@ -70,7 +70,7 @@ def foreground_hosts(campaign: Campaign, side: SideName) -> HostSet:
     family = campaign.foreground_family(side)
     model = campaign.side(side).family(family)
     assert model is not None, "check_complete was not called"
-    return HostSet.of(family, model, networks=False)
+    return HostSet.of(family, model)
 
 
 def initiator_prefixes(campaign: Campaign) -> tuple[Network, ...]:

@@ -360,6 +360,7 @@ class DestinationPortsModel(PortsModel):
 
 _OctetValue = Annotated[StrictInt, Field(ge=0, le=255)]
 _HopLimit = Annotated[StrictInt, Field(ge=1, le=255)]
+_Networks = Annotated[StrictInt, Field(ge=1, le=256)]
 
 
 class DirectionTrafficModel(Table):
@@ -367,6 +368,7 @@ class DirectionTrafficModel(Table):
 
     source_ports: SourcePortsModel | None = Field(None, description="UDP source ports of this direction")
     destination_ports: DestinationPortsModel | None = Field(None, description="UDP destination ports of this direction")
+    destination_networks: _Networks | None = Field(None, description="destination networks of this direction")
     hop_limit: _HopLimit | None = Field(None, description="hop limit or time to live as sent")
     traffic_class: _OctetValue | None = Field(None, description="traffic class or type of service as sent")
     dont_fragment: StrictBool | None = Field(None, description="DF of IPv4 frames as sent")
@@ -386,7 +388,9 @@ class TrafficModel(Table):
     )
     source_ports: SourcePortsModel = Field(SourcePortsModel(), description="UDP source ports")
     destination_ports: DestinationPortsModel = Field(DestinationPortsModel(), description="UDP destination ports")
-    destination_networks: Literal[1, 256] = Field(1, description="destination networks (RFC 2544 section 12)")
+    destination_networks: _Networks = Field(
+        1, description="number of destination networks, the network of each frame drawn from them (RFC 2544 section 12)"
+    )
     hop_limit: _HopLimit = Field(defaults.HOP_LIMIT, description="hop limit or time to live as sent")
     traffic_class: _OctetValue = Field(0, description="traffic class or type of service as sent")
     dont_fragment: StrictBool = Field(False, description="DF of IPv4 frames as sent")
@@ -400,6 +404,7 @@ class DirectionTraffic:
 
     source_ports: PortsModel
     destination_ports: PortsModel
+    destination_networks: int
     hop_limit: int
     traffic_class: int
     dont_fragment: bool

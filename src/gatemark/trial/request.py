@@ -70,7 +70,7 @@ def _answer_for(campaign: Campaign, name: SideName) -> list[Json]:
             continue
         if side.address_mode == "nexthop":
             sets.append(_one_host(str(model.router)))
-        hosts = hosts_json(model, networks=campaign.traffic.destination_networks)
+        hosts = hosts_json(model, networks=campaign.networks(name))
         base = _one_host(str(model.address))
         sets.extend([hosts] if hosts == base else [hosts, base])
     return sets
@@ -252,7 +252,7 @@ def _hosts(campaign: Campaign, way: OneWay, families: tuple[Family, Family]) -> 
     assert source is not None and destination is not None, "check_complete was not called"
     return {
         "source": hosts_json(source, networks=1),
-        "destination": hosts_json(destination, networks=campaign.traffic.destination_networks),
+        "destination": hosts_json(destination, networks=campaign.networks(receiver)),
     }
 
 
