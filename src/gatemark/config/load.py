@@ -16,9 +16,10 @@ from pydantic_core import ErrorDetails
 
 from gatemark.config.check import file_problems, nearest, raise_if_any
 from gatemark.config.complete import complete_problems
+from gatemark.config.control_files import with_absolute_paths, with_commands
 from gatemark.config.keys import models_in
 from gatemark.config.model import Campaign
-from gatemark.config.tables import Ipv4Model, Ipv6Model, SideModel
+from gatemark.config.tables import GatewayControlModel, Ipv4Model, Ipv6Model, SideModel
 from gatemark.config.types import BadValueError
 from gatemark.config.vary import VARY
 from gatemark.errors import ConfigError, Problem
@@ -63,12 +64,12 @@ def campaign_of_text(text: str, model: type[C], *, path: Path) -> C:
 
 
 def campaign_of_file(document: Mapping[str, Any], model: type[C], *, path: Path) -> C:
-    """Build a campaign from the document of the file at `path`, to which the path of a recipe is relative."""
+    """Build a campaign from the document of the file at `path`, to which paths of recipes and commands are relative."""
     testbed = document.get("testbed")
     recipe = testbed.get("recipe") if isinstance(testbed, dict) else None
     if isinstance(testbed, dict) and isinstance(recipe, str) and ("/" in recipe or recipe.endswith(".toml")):
         document = {**document, "testbed": {**testbed, "recipe": os.path.abspath(path.parent / recipe)}}
-    return campaign_of(document, model, where=str(path))
+    return campaign_of(with_absolute_paths(document, path.parent), model, where=str(path))
 
 
 def campaign_of(document: Mapping[str, Any], model: type[C], *, where: str = "campaign") -> C:
@@ -83,6 +84,7 @@ def campaign_of(document: Mapping[str, Any], model: type[C], *, where: str = "ca
             where=f"{where}: {VARY}",
             fix="leave [[vary]] out; gatemark run, gatemark plan and gatemark.measure_series take a series",
         )
+    document, of_commands = with_commands(document, where, _command_problems)
     try:
         campaign = _completed(model.model_validate(document)).renamed(source=where)
         skip: frozenset[str] = frozenset()
@@ -92,14 +94,26 @@ def campaign_of(document: Mapping[str, Any], model: type[C], *, where: str = "ca
         skip = frozenset(str(detail["loc"][0]) for detail in error.errors() if detail["loc"])
         rest = _without_bad_keys(document, model, error)
         if rest is None:
-            raise_if_any(problems)
+            raise_if_any([*of_commands, *problems])
         assert rest is not None
         campaign = _completed(rest).renamed(source=where)
+    if of_commands:  # what they would have said is not known
+        skip |= {"gateway"}
+        problems = [*of_commands, *problems]
     problems.extend(file_problems(campaign, skip))
     if not campaign.bed.has_recipe:
         problems.extend(complete_problems(campaign, skip | _tables_of(problems, where)))
     raise_if_any(problems)
     return campaign
+
+
+def _command_problems(document: Mapping[str, Any], where: str) -> list[Problem]:
+    """Return what is wrong with a file of commands, whose keys are those of `gateway.control`."""
+    try:
+        GatewayControlModel.model_validate(document)
+    except ValidationError as error:
+        return [_problem(detail, document, GatewayControlModel, where) for detail in _told_once(error.errors())]
+    return []
 
 
 def _told_once(details: list[ErrorDetails]) -> list[ErrorDetails]:

@@ -128,6 +128,11 @@ class LimitsModel(Table):
 class GatewayControlModel(Table):
     """Commands that control a gateway that somebody else set up; kind ports only."""
 
+    commands: Annotated[tuple[str, ...], AsList] = Field(
+        (),
+        description="names or paths of files with more keys of this table, such as linux and jool; what the campaign"
+        " file says itself wins",
+    )
     host: SshHost | None = Field(
         None,
         description="where the commands run, reached by ssh: a name of ~/.ssh/config, or root@192.0.2.1 for example;"

@@ -1,0 +1,138 @@
+"""Files with commands of `gateway.control`, which campaign files name: those of gatemark or the user's own.
+
+What the campaign file says itself wins. What would have no effect in it is left out: settings to which it gives no
+value, ways to boot a host that it does not boot, and what only a stateful gateway has.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from gatemark.config.check import STATE_COMMANDS, nearest
+from gatemark.errors import ConfigError, Problem
+from gatemark.technology import TECHNOLOGIES
+
+COMMANDS = "commands"
+"""Key of `gateway.control` that names the files."""
+BOOT_KEYS = ("reboot", "power_cycle", "boot_id", "after_boot")
+
+Document = Mapping[str, Any]
+Check = Callable[[Document, str], list[Problem]]
+"""Returns what is wrong with the document of a file of commands; the text names the file."""
+
+
+def known_commands() -> Mapping[str, Traversable]:
+    """Return the files of commands that come with gatemark, by name."""
+    folder = resources.files("gatemark").joinpath("controls")
+    files = {entry.name.removesuffix(".toml"): entry for entry in folder.iterdir() if entry.name.endswith(".toml")}
+    return {name: files[name] for name in sorted(files)}
+
+
+def is_path(name: str) -> bool:
+    """Whether a name is that of a file of the user."""
+    return "/" in name or name.endswith(".toml")
+
+
+def with_absolute_paths(document: Document, folder: Path) -> Document:
+    """Return the document of a campaign file in `folder` with absolute paths of its files of commands."""
+    return _changed(
+        document, lambda name: os.path.abspath(folder / name) if isinstance(name, str) and is_path(name) else name
+    )
+
+
+def with_commands(document: Document, where: str, check: Check) -> tuple[Document, list[Problem]]:
+    """Return the document of a campaign file with the commands of the files that it names, and what is wrong with them.
+
+    Files are read in the order in which they are named; of two that say the same key the later one wins.
+    """
+    gateway = document.get("gateway")
+    control = gateway.get("control") if isinstance(gateway, dict) else None
+    names = control.get(COMMANDS) if isinstance(control, dict) else None
+    names = [names] if isinstance(names, str) else names
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        return document, []  # the model tells what is wrong with it
+    assert isinstance(gateway, dict) and isinstance(control, dict)
+    merged: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name in names:
+        try:
+            found = _read(name, f"{where}: gateway.control.{COMMANDS}")
+        except ConfigError as error:
+            problems += error.problems
+            continue
+        problems += check(found, f"commands {name}")
+        merged = _merged(merged, found)
+    if problems:
+        return document, problems
+    known = dict(_with_effect(merged, control, gateway))
+    return {**document, "gateway": {**gateway, "control": _merged(known, control)}}, []
+
+
+def _changed(document: Document, change: Callable[[Any], Any]) -> Document:
+    """Return a document with other names of files of commands."""
+    gateway = document.get("gateway")
+    control = gateway.get("control") if isinstance(gateway, dict) else None
+    if not isinstance(gateway, dict) or not isinstance(control, dict) or COMMANDS not in control:
+        return document
+    names = control[COMMANDS]
+    changed = [change(name) for name in names] if isinstance(names, list) else change(names)
+    return {**document, "gateway": {**gateway, "control": {**control, COMMANDS: changed}}}
+
+
+def _read(name: str, where: str) -> dict[str, Any]:
+    try:
+        if is_path(name):
+            text = Path(name).read_text(encoding="utf-8")
+        else:
+            known = known_commands()
+            if name not in known:
+                guess = nearest(name, known)
+                fix = f"did you mean {guess}?" if guess else "write one of these, or the path of a file"
+                raise ConfigError(what=f"{name!r} is none of {', '.join(known)}", where=where, fix=fix)
+            text = known[name].read_text(encoding="utf-8")
+        return tomllib.loads(text)
+    except OSError as error:
+        what = f"{name} cannot be read: {error.strerror}"
+        raise ConfigError(what=what, where=where, fix="name an existing file") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(what=f"{name} is not TOML: {error}", where=where, fix="correct the file") from None
+
+
+def _with_effect(known: Document, control: Document, gateway: Document) -> Iterator[tuple[str, Any]]:
+    """Yield what files of commands say, without what would have no effect in this campaign."""
+    settings = gateway.get("settings")
+    values = settings if isinstance(settings, dict) else {}
+    without = set(_without_effect(gateway, control, control.get("boot", known.get("boot", "never"))))
+    for key, value in known.items():
+        if key == "set" and isinstance(value, dict):
+            yield key, {name: setting for name, setting in value.items() if name in values}
+        elif key not in without:
+            yield key, value
+
+
+def _without_effect(gateway: Document, control: Document, boot: object) -> Iterator[str]:
+    """Yield keys that would have no effect in a campaign, whoever says them."""
+    if boot == "never":
+        yield from BOOT_KEYS
+    if boot == "trial":
+        yield "clear_state"  # a boot empties the table
+    if {"reboot", "power_cycle"} & set(control):  # the campaign says how
+        yield from ("reboot", "power_cycle")
+    if any(row.name == gateway.get("technology") and not row.is_stateful for row in TECHNOLOGIES.values()):
+        yield from STATE_COMMANDS
+
+
+def _merged(below: Document, above: Document) -> dict[str, Any]:
+    """Return both tables as one; a key of `above` wins, and tables in them are merged as well."""
+    merged = copy.deepcopy(dict(below))
+    for key, value in above.items():
+        both_tables = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merged(merged[key], value) if both_tables else copy.deepcopy(value)
+    return merged

@@ -1,0 +1,178 @@
+"""Files of commands of `gateway.control`: what they add to a campaign, what is left out, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gatemark.campaign.file import campaign_from_dict, load_campaign
+from gatemark.config.control_files import known_commands
+from gatemark.config.model import Campaign
+from gatemark.config.tables import GatewayControlModel
+from gatemark.errors import ConfigError
+
+FILE = """
+[gateway]
+technology = "{technology}"
+{gateway}
+[gateway.settings]
+{settings}
+[gateway.control]
+host = "gateway"
+{control}
+[testbed]
+kind = "ports"
+[left]
+port = "pci:0000:01:00.0"
+ipv6 = {{address = "2001:2::2", gateway = "2001:2::1"}}
+[right]
+port = "pci:0000:01:00.1"
+{right}
+{tables}
+[throughput]
+maximum = "1M"
+resolution = "1k"
+"""
+NAT64 = {
+    "technology": "nat64",
+    "gateway": 'prefix = "2001:2:0:6400::/96"\npool = ["198.19.0.1/32"]',
+    "right": 'ipv4 = {address = "198.19.0.2", gateway = "198.19.0.1"}',
+    "tables": '[connections]\ncount = 1000\nrate = "10k"',
+}
+ROUTER = {
+    "technology": "router66",
+    "gateway": "",
+    "right": 'ipv6 = {address = "2001:2:0:8000::2", gateway = "2001:2:0:8000::1"}',
+    "tables": "",
+}
+
+
+def campaign(folder: Path, control: str, settings: str = "", kind: dict[str, str] = NAT64) -> Campaign:
+    file = folder / "campaign.toml"
+    file.write_text(FILE.format(control=control, settings=settings, **kind))
+    return load_campaign(file)
+
+
+def control(whole: Campaign) -> GatewayControlModel:
+    assert whole.gateway.control is not None
+    return whole.gateway.control
+
+
+def refused(folder: Path, text: str, settings: str = "") -> str:
+    with pytest.raises(ConfigError) as caught:
+        campaign(folder, text, settings)
+    return str(caught.value)
+
+
+def test_files_are_joined_and_the_campaign_wins(tmp_path: Path) -> None:
+    found = control(campaign(tmp_path, 'commands = ["linux", "jool"]\ncount_connections = "echo 7"\nstop = "true"'))
+    assert found.count_connections == "echo 7"
+    assert found.stop == ("true",)
+    assert found.tear_down == "modprobe -r jool"
+    assert found.health == ("modprobe jool", "jool instance display > /dev/null")  # jool's, which is named later
+    assert found.host == "gateway"
+    assert found.reboot == ()
+
+
+def test_a_file_of_the_user_lies_beside_the_campaign(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('clear_state = "mine"\n[limits]\nclear_state = "1h"\ntear_down = "2h"\n')
+    found = control(campaign(tmp_path, 'commands = "mine.toml"\nlimits = {clear_state = "2min"}'))
+    assert found.clear_state == ("mine",)
+    assert found.commands == (str(tmp_path / "mine.toml"),)
+    assert (found.limits.seconds("clear_state"), found.limits.seconds("tear_down")) == (120, 7200)
+
+
+def test_a_setting_is_there_only_with_a_value(tmp_path: Path) -> None:
+    text = 'commands = ["linux", "jool"]'
+    assert list(control(campaign(tmp_path, text, "rss = 'a:udp6:sdfn'")).settings) == ["rss"]
+    assert control(campaign(tmp_path, text)).settings == {}
+    assert "gateway.settings.rrss: has no commands that set it" in refused(tmp_path, text, "rrss = 'x'")
+
+
+def test_boots_are_there_only_if_the_host_is_booted(tmp_path: Path) -> None:
+    text = 'commands = ["openbsd", "pf"]'
+    assert control(campaign(tmp_path, text)).reboot == ()
+    booted = control(campaign(tmp_path, f'{text}\nboot = "column"'))
+    assert (booted.reboot, booted.power_cycle) == (("reboot",), ())
+    cold = control(campaign(tmp_path, f'{text}\nboot = "column"\npower_cycle = "ipmi"'))
+    assert (cold.reboot, cold.power_cycle) == ((), ("ipmi",))
+    assert control(campaign(tmp_path, f'{text}\nboot = "trial"')).clear_state == ()
+    assert "boot: needs a command that boots the host" in refused(tmp_path, 'commands = "jool"\nboot = "column"')
+
+
+def test_a_router_has_no_commands_for_connections(tmp_path: Path) -> None:
+    found = control(campaign(tmp_path, 'commands = ["linux", "iptables"]', kind=ROUTER))
+    assert (found.clear_state, found.count_connections, found.read_hash_size) == ((), None, None)
+    assert found.health
+
+
+def test_the_campaign_that_is_kept_says_all_of_it(tmp_path: Path) -> None:
+    whole = campaign(tmp_path, 'commands = ["linux", "jool"]', "online = 4")
+    document = whole.to_document()
+    assert document["gateway"]["control"]["tear_down"] == "modprobe -r jool"
+    assert campaign_from_dict(document).to_document() == document
+
+
+def test_what_is_wrong_is_told_with_the_remedy(tmp_path: Path) -> None:
+    assert "gateway.control.commands: 'jol' is none of iptables, jool, " in refused(tmp_path, 'commands = "jol"')
+    assert "did you mean jool?" in refused(tmp_path, 'commands = "jol"')
+    assert "cannot be read: No such file or directory" in refused(tmp_path, 'commands = "none.toml"')
+    (tmp_path / "bad.toml").write_text('clear_stat = "x"\ncount_connections = 7\n')
+    message = refused(tmp_path, 'commands = ["bad.toml", "jol"]')
+    assert "bad.toml: clear_stat: unknown key" in message
+    assert "did you mean clear_state?" in message
+    assert "bad.toml: count_connections: 7 should be a valid string" in message
+    assert "'jol' is none of" in message  # all of it at once
+    (tmp_path / "bad.toml").write_text("clear_state =")
+    assert "bad.toml is not TOML" in refused(tmp_path, 'commands = "bad.toml"')
+    assert "gateway.control.commands" in refused(tmp_path, "commands = 7")
+
+
+@pytest.mark.parametrize("name", known_commands())
+def test_the_commands_of_gatemark_are_posix_shell(name: str, tmp_path: Path) -> None:
+    document = tomllib.loads(known_commands()[name].read_text(encoding="utf-8"))
+    model = GatewayControlModel.model_validate(document)
+    settings = model.settings.values()
+    scripts = [
+        *(command for key in GatewayControlModel.model_fields for command in _commands(getattr(model, key))),
+        *(command for setting in settings for command in (*setting.apply, setting.read or "true")),
+    ]
+    assert scripts
+    for script in scripts:
+        text = re.sub(r"\{(size|seconds)\}", "1000", script).replace("{value}", '"$value"')
+        checked = subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True, check=False)
+        assert checked.returncode == 0, (script, checked.stderr)
+    assert all("{value}" in "".join(setting.apply) for setting in settings)
+
+
+def _commands(value: object) -> list[str]:
+    if isinstance(value, tuple):
+        return [one for one in value if isinstance(one, str)]
+    return [value] if isinstance(value, str) and value != "never" else []
+
+
+PRINTED = (
+    ("jool", "read_udp_timeout", "jool", "tos,32\nudp-timeout,2:46:40\ntcp-timeout,1", "10000"),
+    ("pf", "count_connections", "pfctl", "State Table\n  current entries    4000000  \n  searches  7  1/s", "4000000"),
+    ("pf", "read_table_size", "pfctl", "states     hard limit   1000000\nsrc-nodes  hard limit    10000", "1000000"),
+    ("pf", "read_udp_timeout", "pfctl", "udp.first          3600s\nudp.single         3600s", "3600"),
+)
+
+
+@pytest.mark.parametrize(("name", "key", "program", "output", "expected"), PRINTED)
+def test_what_programs_print_is_read(
+    name: str, key: str, program: str, output: str, expected: str, tmp_path: Path
+) -> None:
+    """With a program in place of the real one that prints what its manual shows."""
+    (tmp_path / "output").write_text(output + "\n")
+    (tmp_path / program).write_text(f"#!/bin/sh\ncat {tmp_path}/output\n")
+    (tmp_path / program).chmod(0o755)
+    command = tomllib.loads(known_commands()[name].read_text(encoding="utf-8"))[key]
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    found = subprocess.run(["sh", "-eu", "-c", command], env=environment, text=True, capture_output=True, check=True)
+    assert found.stdout.split() == [expected]
