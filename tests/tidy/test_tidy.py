@@ -35,7 +35,8 @@ ARROWS: dict[str, set[str]] = {
         "config", "dut", "engine.client", "errors", "procedures", "results", "search", "technology", "trial", "units",
     },
     "series": {
-        "campaign", "config", "errors", "report", "results", "session", "stats", "stored", "tester", "units",
+        "campaign", "config", "errors", "report", "results", "session", "stats", "stored", "technology", "tester",
+        "units",
     },
     "selftest": {
         "campaign", "config", "dut", "errors", "procedures.loads", "results.this_machine", "search", "technology",

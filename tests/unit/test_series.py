@@ -232,6 +232,42 @@ def test_crossed_parts_compare_what_differs_in_one_thing(tmp_path: Path) -> None
     } == rows[6]  # fmt: skip
 
 
+def test_a_router_in_the_same_file_gives_shares_of_plain_forwarding(tmp_path: Path) -> None:
+    routers = """
+[traffic.source_ports]
+range = "1024-65535"
+[traffic.destination_ports]
+range = "1"
+mode = "fixed"
+[[vary]]
+titles = ["NAT", "router"]
+"testbed.recipe" = ["nft-nat44", "linux-router4"]
+without = [
+    ["traffic.source_ports", "traffic.destination_ports"],
+    ["connections", "gateway.table", "connection_establishment_rate"],
+]
+"""
+
+    def either(campaign: Campaign) -> SimulatedDevice:
+        if campaign.is_stateful:
+            return gateway(campaign)
+        return SimulatedDevice(capacity_forward=900_000 * (campaign.core_count or 1), noise=0.01)
+
+    file = write(tmp_path, routers, CORES, resolution="100")
+    file.write_text(file.read_text().replace("count = 1000", 'count = 1000\nsource_ports = "1024-65535"'))
+    result = measure_series(file, output=tmp_path / "out", equipment=equipment(either))
+    assert outcomes(result) == ["measured"] * 6
+    found = metric(result.document, "throughput")
+    rates = medians(found)
+    assert [figure.share_of_plain_forwarding for figure in found.figures] == [
+        *(float(rates[at] / rates[at + 3]) for at in range(3)), None, None, None,
+    ]  # fmt: skip
+    text = terminal(result.document)
+    assert row_of(text, "Share of plain forwarding")[:2] == [f"{100 * float(rates[0] / rates[3]):.2f}", "%"]
+    scale_ups = [figure.scale_up for figure in found.figures]
+    assert scale_ups[3:] == pytest.approx([1, 1, 1], abs=0.01)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int]:
     """A file, the series.json of it without a stop, and its number of trials."""

@@ -144,6 +144,66 @@ def test_a_scale_up_compares_the_same_measurement_with_one_core() -> None:
     assert [one.scale_up for one in delays.figures] == [None] * 2
 
 
+PORTS = (1, 2, 3, 4)
+
+
+def beside_a_router(translator: Quantity, router: Quantity, **of_router: Any) -> list[float | None]:
+    """The shares of a translator with one and with two cores, beside a router with one core or what else is said."""
+    nat = [figure(500, where={"connections": 7}), replace(translator, median=700)]
+    rows = [
+        ColumnRows(number=1, steps=(0, 0), cores=1, quantities=(nat[0],), endpoints=PORTS),
+        ColumnRows(number=2, steps=(0, 1), cores=2, quantities=(nat[1],), endpoints=PORTS),
+        ColumnRows(
+            number=3, steps=(1, 0), cores=1, quantities=(figure(1000),), endpoints=PORTS, is_plain_forwarding=True
+        ),
+    ]
+    last = {"number": 4, "steps": (1, 1), "cores": 2, "endpoints": PORTS, "is_plain_forwarding": True, **of_router}
+    rows.append(ColumnRows(quantities=(router,), **last))
+    return [
+        figure.share_of_plain_forwarding
+        for found in metrics_of(rows)
+        for figure in found.figures
+        if figure.column < 3 and found.unit
+    ]
+
+
+def test_a_share_of_plain_forwarding_compares_what_is_alike() -> None:
+    nat = figure(700, where={"connections": 7})
+    assert beside_a_router(nat, figure(2000)) == [0.5, 0.35]
+    for other in (
+        figure(2000, limited_by="tester"),
+        figure(2000, limited_by="maximum"),
+        figure(2000, is_certain=False),
+        figure(None, limited_by="gateway"),
+        figure(2000, where={"direction": "forward"}),
+        figure(2000, where={"frame_size_ipv4": 128}),
+        figure(2000, where={"frame_size_ipv4": None, "frame_size_ipv6": 84}),
+        figure(2000, where={"loss_tolerance": "1/10000"}),
+        figure(2000, where={"frame_timeout_ns": 10**8}),
+        figure(2000, where={"foreground_m": 1, "foreground_n": 2}),
+        figure(2000, "frame loss", "%"),
+    ):
+        assert beside_a_router(nat, other)[1] is None, other
+    assert beside_a_router(replace(nat, limited_by="tester"), figure(2000)) == [0.5, None]
+    for key, value in (("cores", 4), ("endpoints", (1, 2, 3, 5)), ("is_plain_forwarding", False), ("steps", (2, 2))):
+        assert beside_a_router(nat, figure(2000), **{key: value})[1] is None, key
+    both = figure(700, where={"connections": 7, "frame_size_ipv6": 84})
+    assert beside_a_router(both, figure(2000))[1] == 0.35  # a NAT64 and an IPv4 router
+
+
+def test_no_share_is_given_where_two_routers_could_be_meant() -> None:
+    quantities = [figure(500, where={"connections": 7}), figure(1000), figure(2000)]
+    rows = [
+        ColumnRows(number=n, steps=(n,), cores=1, quantities=(one,), endpoints=PORTS, is_plain_forwarding=n > 1)
+        for n, one in enumerate(quantities, start=1)
+    ]
+    (metric,) = metrics_of(rows)
+    assert [one.share_of_plain_forwarding for one in metric.figures] == [None] * 3
+    (alone,) = metrics_of(rows[:2])
+    assert [one.share_of_plain_forwarding for one in alone.figures] == [0.5, None]
+    assert [one.ratio_to_previous for one in alone.figures] == [None, None]  # it is the share
+
+
 def column(number: int, steps: tuple[int, ...] = (), **parameters: Any) -> SeriesColumn:
     given = {"gateway": "x", "technology": "nat44", "connections": (), "repetitions": 1, **parameters}
     others = {name: given.pop(name, None) for name in Parameters.model_fields if name not in given}

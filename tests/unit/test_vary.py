@@ -79,6 +79,23 @@ def test_a_column_is_an_ordinary_campaign_file() -> None:
         assert "vary" not in tomllib.loads(column.source.text)
 
 
+def test_a_column_can_be_without_keys() -> None:
+    text = """
+[[vary]]
+titles = ["NAT", "router"]
+"testbed.recipe" = ["nft-nat44", "linux-router4"]
+without = [[], ["connections", "gateway.table.size"]]
+"""
+    nat, *_, router = series(NAT + text + TOGETHER.replace("100k", "30k")).columns
+    assert nat.without == ()
+    assert nat.settings["connections.count"] == "10k"
+    assert router.without == ("connections", "gateway.table.size")
+    assert router.settings == {"testbed.recipe": "linux-router4"}
+    assert router.campaign.connections is None
+    assert router.campaign.gateway.table.size is None
+    assert "connections" not in tomllib.loads(router.source.text)
+
+
 def test_a_path_may_be_written_without_quotes_and_a_whole_table_may_vary() -> None:
     text = (
         NAT
@@ -127,6 +144,14 @@ WRONG = {
     "title alike": ('"seed" = [1, 2]\ntitles = ["a", "a"]', "vary[0].titles: names two columns alike", ""),
     "title type": ('"seed" = [1, 2]\ntitles = [1, 2]', "vary[0].titles: is no list of texts", ""),
     "title long": (f'"seed" = [1]\ntitles = ["{"a" * 61}"]', "more than 60 characters", ""),
+    "without unknown": (
+        '"seed" = [1, 2]\nwithout = [[], ["conections"]]',
+        "vary[0].without: conections names no key",
+        "did you mean connections?",
+    ),
+    "without absent": ('"seed" = [1, 2]\nwithout = [[], ["line"]]', "vary[0].without: the file has no key line", ""),
+    "without count": ('"seed" = [1, 2]\nwithout = [[]]', "vary[0].without: has 1 lists for 2 values", "may be empty"),
+    "without type": ('"seed" = [1, 2]\nwithout = ["line", "trial"]', "is no list of lists of texts", "[[], ["),
     "vary itself": ('"vary" = [[1]]', "vary[0].vary: names no key", ""),
 }
 

@@ -31,6 +31,8 @@ class Column:
     """What the varied keys are set to, as the file has it, by path."""
     steps: tuple[int, ...]
     """Which value of each `[[vary]]` it has, from 0."""
+    without: tuple[str, ...]
+    """Keys of the file that it does not have, by path."""
     source: CampaignText
 
     @property
@@ -88,6 +90,7 @@ def _column(column: ColumnDocument, file: Path) -> Column:
         title=column.title,
         settings=column.settings,
         steps=column.steps,
+        without=column.without,
         source=CampaignText(
             campaign=campaign.renamed(source=_named(file, column)), text=to_toml(column.document), file=file.resolve()
         ),

@@ -74,6 +74,7 @@ def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
                 "number": column.number,
                 "title": column.title,
                 "settings": dict(column.settings),
+                "without": list(column.without),
                 "estimate": asdict(needed),
             }
             for column, (_, needed, _) in zip(series.columns, plans, strict=True)
@@ -83,7 +84,9 @@ def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
     print(f"# {len(series.columns)} columns\n")
     for column, (_, needed, _) in zip(series.columns, plans, strict=True):
         print(f"{column.number:>4}  {column.title}: {_amount_text(needed)}")
-        print("\n".join(f"      {path} = {toml_value(value)}" for path, value in column.settings.items()))
+        told = [f"{path} = {toml_value(value)}" for path, value in column.settings.items()]
+        told += [f"without {path}" for path in column.without]
+        print("\n".join(f"      {words}" for words in told))
     print("\n# Deviations\n")
     print("\n".join(f"- {sentence}" for sentence in dict.fromkeys(s for _, _, told in plans for s in told)) or "none")
     print("\n# Duration\n")

@@ -1,6 +1,7 @@
 """`[[vary]]`: which keys of a campaign file change from column to column, and the document of each column. Pure.
 
-The lists of one `[[vary]]` change together; several `[[vary]]` are crossed, the last one changing fastest.
+The lists of one `[[vary]]` change together; several `[[vary]]` are crossed, the last one changing fastest. Keys that
+`without` lists are taken out after all values were set.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from gatemark.errors import Problem
 
 VARY = "vary"
 TITLES = "titles"
+WITHOUT = "without"
 COLUMNS_MAX = 1000
 TITLE_CHARACTERS_MAX = 60
 
@@ -34,6 +36,9 @@ class VaryModel(BaseModel):
     titles: tuple[str, ...] = Field(
         (), description="names of the columns, one for each value; default: the value of the first key"
     )
+    without: tuple[tuple[str, ...], ...] = Field(
+        (), description="paths of keys that columns do not have, a list for each value; default: they have all"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +49,8 @@ class Vary:
     """The values of each key as the file has them, by path; all of one length, which is not 0."""
     titles: tuple[str, ...]
     """One for each value."""
+    without: tuple[tuple[str, ...], ...] = ()
+    """Paths of the keys that the columns of each value do not have; empty: none."""
 
     def row(self, step: int) -> dict[str, Any]:
         """Return what each key is set to in one step, from 0."""
@@ -61,8 +68,10 @@ class ColumnDocument:
     """What the varied keys are set to, by path."""
     steps: tuple[int, ...]
     """Which value of each `[[vary]]` it has, from 0."""
+    without: tuple[str, ...]
+    """Keys of the file that it does not have, by path."""
     document: Mapping[str, Any]
-    """The file without `[[vary]]` and with these keys."""
+    """The file without `[[vary]]` and these keys, and with the others set."""
 
 
 def read_vary(
@@ -76,7 +85,7 @@ def read_vary(
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         what = "is no list of tables"
         return (), [Problem(what=what, where=f"{where}: {VARY}", fix=f"write [[{VARY}]] above the keys that vary")]
-    reader = _Reader(where, sorted(key_paths(model)), [_by_path(table) for table in tables])
+    reader = _Reader(where, sorted(key_paths(model)), [_by_path(table) for table in tables], document)
     read = [reader.read(number, table) for number, table in enumerate(reader.tables)]
     good = tuple(vary for vary in read if vary is not None)
     columns = math.prod(len(vary.titles) for vary in good)
@@ -92,14 +101,22 @@ def columns_of(document: Mapping[str, Any], vary: Sequence[Vary]) -> Iterator[Co
     steps_of_all = itertools.product(*(range(len(table.titles)) for table in vary))
     for number, steps in enumerate(steps_of_all, 1):
         chosen = list(zip(vary, steps, strict=True))
+        without = tuple(path for table, step in chosen if table.without for path in table.without[step])
         settings = {path: value for table, step in chosen for path, value in table.row(step).items()}
+        settings = {
+            path: value for path, value in settings.items() if not any(_is_below(path, gone) for gone in without)
+        }
         title = ", ".join(table.titles[step] for table, step in chosen)
         whole = {key: copy.deepcopy(value) for key, value in document.items() if key != VARY}
         if isinstance(whole.get("name"), str):
             whole["name"] = f"{whole['name'][:30]}: {title}"[:100]
         for path, value in settings.items():
             _set(whole, path.split("."), value)
-        yield ColumnDocument(number=number, title=title, settings=settings, steps=steps, document=whole)
+        for path in without:
+            _remove(whole, path.split("."))
+        yield ColumnDocument(
+            number=number, title=title, settings=settings, steps=steps, without=without, document=whole
+        )
 
 
 def value_words(value: Any) -> str:
@@ -116,11 +133,13 @@ def value_words(value: Any) -> str:
 class _Reader:
     """Reads the tables of a file and gathers what is wrong with them."""
 
-    def __init__(self, where: str, known: Sequence[str], tables: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, where: str, known: Sequence[str], tables: Sequence[Mapping[str, Any]], document: Mapping[str, Any]
+    ) -> None:
         self.tables = tables
         self.problems: list[Problem] = []
-        self._where, self._known = where, known
-        self._paths = [path for table in tables for path in table if path != TITLES]
+        self._where, self._known, self._document = where, known, document
+        self._paths = [path for table in tables for path in table if path not in (TITLES, WITHOUT)]
 
     def tell(self, at: str, what: str, fix: str) -> None:
         """Add a problem; `at` is the place below `vary`, such as "[0].titles"."""
@@ -128,7 +147,7 @@ class _Reader:
 
     def read(self, number: int, table: Mapping[str, Any]) -> Vary | None:
         """Return one `[[vary]]` without the keys that are wrong; None if nothing is left."""
-        values = {path: value for path, value in table.items() if path != TITLES}
+        values = {path: value for path, value in table.items() if path not in (TITLES, WITHOUT)}
         if not values:
             self.tell(f"[{number}]", "varies nothing", 'add a key, for example "connections.count" = ["1M", "2M"]')
         good = {
@@ -146,12 +165,34 @@ class _Reader:
                     " every other value needs a [[vary]] of its own",
                 )
                 del good[path]
-        rows = list(zip(*good.values(), strict=True))
+        without = self._without(number, table, count)
+        rows = list(zip(*good.values(), *([without] if without else []), strict=True))
         for later, row in enumerate(rows):
             if row in rows[:later]:
                 same = f"values {rows.index(row) + 1} and {later + 1} of every list are the same"
                 self.tell(f"[{number}]", same, "leave one out; how often a column is measured is said by repetitions")
-        return Vary(values=good, titles=self._titles(number, table, good, count))
+        return Vary(values=good, titles=self._titles(number, table, good, count), without=without)
+
+    def _without(self, number: int, table: Mapping[str, Any], count: int) -> tuple[tuple[str, ...], ...]:
+        """Return which keys the columns of each value do not have; empty if all of them have all."""
+        given, at = table.get(WITHOUT), f"[{number}].{WITHOUT}"
+        if given is None:
+            return ()
+        lists = isinstance(given, list) and all(isinstance(paths, list) for paths in given)
+        if not lists or not all(isinstance(path, str) for paths in given for path in paths):
+            self.tell(at, "is no list of lists of texts", 'write for example without = [[], ["connections"]]')
+        elif len(given) != count:
+            self.tell(at, f"has {len(given)} lists for {count} values", "give one list for each value; it may be empty")
+        else:
+            for path in dict.fromkeys(path for paths in given for path in paths):
+                if not is_key(path, self._known):
+                    guess = nearest(path, self._known)
+                    fix = f"did you mean {guess}?" if guess else "write a path of the file, such as connections"
+                    self.tell(at, f"{path} names no key of the campaign file", fix)
+                elif not _has(self._document, path.split(".")) and path not in self._paths:
+                    self.tell(at, f"the file has no key {path}", "leave it out")
+            return tuple(tuple(paths) for paths in given)
+        return ()
 
     def _is_good(self, at: str, path: str, value: Any) -> bool:
         if not is_key(path, self._known):
@@ -223,6 +264,28 @@ def _by_path(table: Mapping[str, Any], at: str = "") -> dict[str, Any]:
     for key, value in table.items():
         paths |= _by_path(value, f"{at}{key}.") if isinstance(value, dict) else {f"{at}{key}": value}
     return paths
+
+
+def _is_below(path: str, other: str) -> bool:
+    """Whether a path is another one, or the path of a key inside of it."""
+    return path == other or path.startswith(f"{other}.")
+
+
+def _has(document: Any, parts: Sequence[str]) -> bool:
+    for part in parts:
+        if not isinstance(document, dict) or part not in document:
+            return False
+        document = document[part]
+    return True
+
+
+def _remove(document: dict[str, Any], parts: Sequence[str]) -> None:
+    """Remove a key where it is there."""
+    if _has(document, parts):
+        *above, last = parts
+        for part in above:
+            document = document[part]
+        del document[last]
 
 
 def _set(document: dict[str, Any], parts: Sequence[str], value: Any) -> None:

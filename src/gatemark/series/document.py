@@ -15,6 +15,7 @@ from gatemark.results.connections import PortRange
 from gatemark.results.part import LimitedBy, Part
 from gatemark.results.quantity import Better, Coordinate, Quantity
 from gatemark.stats.summary import Number
+from gatemark.technology import TechnologyName
 
 SERIES_SCHEMA = 1
 """Format number: changes whenever a key of `series.json` changes its name, type or meaning."""
@@ -42,16 +43,16 @@ class Parameters(Part):
 
     gateway: str
     """Name of the recipe, or of the gateway that the file names; empty if it names none."""
-    technology: str
+    technology: TechnologyName
     cores: int | None
     """Cores of the gateway."""
     source_ports: PortRange | None
-    """Of the Initiator, as all to `udp_timeout_ns`: stateful gateways only."""
+    """Of the Initiator; of frames from left to right, as the three below, if the gateway is stateless."""
     destination_ports: PortRange | None
     source_hosts: int | None
     destination_hosts: int | None
     connections: tuple[int, ...]
-    """Numbers of connections, each of which is measured; none for a stateless gateway."""
+    """Numbers of connections, each of which is measured; none for a stateless gateway, as all to `udp_timeout_ns`."""
     table_size: int | None
     hash_size: int | None
     udp_timeout_ns: int | None
@@ -119,6 +120,8 @@ class ColumnFigure(Part):
     """Figure / that of the column before, which differs only in the last part of `varied`."""
     scale_up: float | None
     """X(n) / (n X(1)) with n cores, where columns differ in the cores of the gateway."""
+    share_of_plain_forwarding: float | None = None
+    """Rate / that of the column with a router and the same cores, ports, hosts and frames, if there is one."""
 
 
 class Metric(Part):

@@ -15,9 +15,12 @@ from gatemark.results.quantity import COORDINATES, Coordinate, Quantity, Row
 from gatemark.series.document import ENDED, ColumnFigure, Metric, SeriesColumn, SeriesDocument, SumOfDirections
 from gatemark.stats.series import ratios_to_previous, relative_scale_ups
 from gatemark.stats.summary import Number
+from gatemark.technology import TECHNOLOGIES
 
 LOAD = "load_frames_per_second"
 """The one coordinate that is itself measured where the file says it as a share."""
+
+SIZES = ("frame_size_ipv4", "frame_size_ipv6")
 
 Name = tuple[str, str, str]
 """Procedure, name and unit of a quantity."""
@@ -35,6 +38,10 @@ class ColumnRows:
     """None where it was not measured."""
     connections: int | None = None
     """Number of connections, where its campaign has one: known also of a column that was not measured."""
+    is_plain_forwarding: bool = False
+    """Whether its gateway is a router, the reference of translators and NATs."""
+    endpoints: tuple[object, ...] = ()
+    """Ports and hosts of its frames: a share of plain forwarding compares columns with the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +68,8 @@ def joined(
             cores=column.parameters.cores,
             quantities=_quantities(column, results, more),
             connections=column.parameters.connections[0] if len(column.parameters.connections) == 1 else None,
+            is_plain_forwarding=TECHNOLOGIES[column.parameters.technology].is_plain_forwarding,
+            endpoints=_endpoints(column),
         )
         for column in columns
     ]
@@ -72,6 +81,11 @@ def joined(
             "status": "complete" if complete else "incomplete",
         }
     )
+
+
+def _endpoints(column: SeriesColumn) -> tuple[object, ...]:
+    known = column.parameters
+    return known.source_ports, known.destination_ports, known.source_hosts, known.destination_hosts
 
 
 def _with_trials(column: SeriesColumn, result: ResultDocument | None) -> SeriesColumn:
@@ -225,7 +239,8 @@ def _metric(columns: Sequence[ColumnRows], name: Name, fixed: dict[str, Coordina
         headline=first.is_headline,
         where=where,
         figures=tuple(
-            _figure(member, where, ratios.get(number), scale_ups.get(number)) for number, member in known.items()
+            _figure(member, where, ratios.get(number), scale_ups.get(number), _share(columns, member))
+            for number, member in known.items()
         ),
     )
 
@@ -237,7 +252,11 @@ def _common_load(fixed: dict[str, Coordinate], members: Sequence[_Member]) -> di
 
 
 def _figure(
-    member: _Member, where: Mapping[str, Coordinate], ratio: Fraction | None, scale_up: Fraction | None
+    member: _Member,
+    where: Mapping[str, Coordinate],
+    ratio: Fraction | None,
+    scale_up: Fraction | None,
+    share: Fraction | None,
 ) -> ColumnFigure:
     quantity = member.quantity
     load = quantity.coordinates.get(LOAD)
@@ -261,6 +280,7 @@ def _figure(
         sum_of_directions=_sum(quantity),
         ratio_to_previous=None if ratio is None else float(ratio),
         scale_up=None if scale_up is None else float(scale_up),
+        share_of_plain_forwarding=None if share is None else float(share),
     )
 
 
@@ -285,9 +305,9 @@ def comparable(quantity: Quantity) -> Number | None:
 
 def _ratios(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> dict[int, Fraction]:
     """Return the ratio of each figure to that of the column before, along the part that changes fastest."""
-    lines: dict[tuple[int, ...], list[ColumnRows]] = {}
-    for column in columns:
-        lines.setdefault(column.steps[:-1], []).append(column)
+    lines: dict[tuple[tuple[int, ...], bool], list[ColumnRows]] = {}
+    for column in columns:  # a router beside a translator is compared by its share
+        lines.setdefault((column.steps[:-1], column.is_plain_forwarding), []).append(column)
     ratios = {}
     for line in lines.values():
         values = [comparable(known[c.number].quantity) if c.number in known else None for c in line]
@@ -300,6 +320,42 @@ def _ratios(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> dict
             }
         )
     return ratios
+
+
+def _share(columns: Sequence[ColumnRows], member: _Member) -> Fraction | None:
+    """Return a rate of frames as a part of that of a router with the same cores, ports, hosts and frames.
+
+    None unless exactly one column has such a router and differs from that of the rate in one part of the series, and
+    unless the gateway limited both. Both rates are those of the same direction.
+    """
+    column, rate = member.column, member.quantity
+    value = comparable(rate) if rate.unit == "frames/s" else None
+    if column.is_plain_forwarding or not value:
+        return None
+    routers = [other for other in columns if other.is_plain_forwarding and _differ_in_one_part(column, other)]
+    found = [
+        quantity
+        for other in routers
+        if other.cores == column.cores and other.endpoints == column.endpoints
+        for quantity in other.quantities
+        if _name(quantity) == _name(rate) and _same_frames(quantity, rate)
+    ]
+    whole = comparable(found[0]) if len(found) == 1 else None
+    return Fraction(value) / Fraction(whole) if whole else None
+
+
+def _differ_in_one_part(column: ColumnRows, other: ColumnRows) -> bool:
+    return sum(mine != theirs for mine, theirs in zip(column.steps, other.steps, strict=True)) == 1
+
+
+def _same_frames(router: Quantity, translator: Quantity) -> bool:
+    """Whether both were measured with the same frames: a router has no connections, and one family of sizes."""
+    own = {key for key, value in router.coordinates.items() if value is not None}
+    theirs = {key for key, value in translator.coordinates.items() if value is not None}
+    free = {"connections", *SIZES}
+    if own - free != theirs - free or not own & theirs & {*SIZES}:
+        return False
+    return all(router.coordinates[key] == translator.coordinates[key] for key in own & theirs)
 
 
 def _scale_ups(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> dict[int, Fraction]:

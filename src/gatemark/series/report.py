@@ -34,8 +34,9 @@ COLUMNS_MAX = 8
 
 MEANING = (
     "Each column is a campaign of its own. The ratio to the column before is that of the medians, along the part of the"
-    " series that changes fastest; the relative scale-up is X(n) / (n X(1)) with n cores, 1 being perfect. p1 and p99"
-    " are the smallest and the largest value with fewer than 100 repetitions."
+    " series that changes fastest; the relative scale-up is X(n) / (n X(1)) with n cores, 1 being perfect. The share of"
+    " plain forwarding is the median as a part of that of a column with a router and the same cores, ports, hosts and"
+    " frames. p1 and p99 are the smallest and the largest value with fewer than 100 repetitions."
 )
 
 OUTCOMES: Mapping[Outcome, str] = {
@@ -139,7 +140,8 @@ def _parameters(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> It
     timeouts = [one.udp_timeout_ns for one in parameters]
     yield from row("UDP timeout", [None if time is None else format_duration_ns(time) for time in timeouts])
     for path in (key for part in document.varied for key in part.keys if key not in SHOWN_BY_NAME):
-        yield (path, *(value_words(column.settings[path]) for column in columns))
+        cells = (value_words(column.settings[path]) if path in column.settings else DASH for column in columns)
+        yield (path, *cells)
     if any(column.outcome != "measured" for column in document.columns):
         yield ("Outcome", *(OUTCOMES[column.outcome] for column in columns))
     if any(column.invalid_trials for column in document.columns):
@@ -183,6 +185,8 @@ def _block(document: SeriesDocument, metric: Metric, columns: Sequence[SeriesCol
         yield row(f"{label} / previous {label.lower()}", lambda one, _: _ratio(one.ratio_to_previous, 2))
     if any(figure.scale_up is not None for figure in metric.figures):
         yield row("Relative scale-up", lambda one, _: _ratio(one.scale_up, 4))
+    if any(figure.share_of_plain_forwarding is not None for figure in metric.figures):
+        yield row("Share of plain forwarding", lambda one, _: _percent(one.share_of_plain_forwarding))
     yield row("Limited by", lambda _, rate: limit_text(rate))
 
 
@@ -217,6 +221,10 @@ def _missing(column: SeriesColumn) -> str:
 
 def _ratio(value: float | None, decimals: int) -> str:
     return DASH if value is None else f"{value:.{decimals}f}"
+
+
+def _percent(share: float | None) -> str:
+    return DASH if share is None else f"{100 * share:.2f} %"
 
 
 def _coordinate_cell(key: str, write: Callable[[Coordinate], str]) -> Callable[[ColumnFigure, Quantity], str]:
@@ -354,7 +362,7 @@ def _axis(document: SeriesDocument, part: int) -> tuple[Axis, str, dict[int, int
         ("connections", "number of connections", counts),
     ]
     for key in document.varied[part].keys:
-        values = {column.number: _number(column.settings[key]) for column in columns}
+        values = {column.number: _number(column.settings.get(key)) for column in columns}
         candidates.append((key, key, values))
     for name, heading, found in candidates:
         known = {number: value for number, value in found.items() if value is not None}
