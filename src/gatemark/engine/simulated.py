@@ -58,6 +58,7 @@ class SimulatedEngine:
         self._ended = False
         self._cancelled = False
         self._link_up = True
+        self._in_both = False
         self._count = self._established = 0
         self._held_up_ns = 0
 
@@ -190,6 +191,7 @@ class SimulatedEngine:
     def _directions(self, body: Mapping[str, Any], reset_ns: int | None) -> list[JsonObject]:
         """Return what happens in each direction; `reset_ns` is when the gateway is reset, if it is."""
         generator = random.Random(f"{body['seed']}/{body['trial_number']}")
+        self._in_both = len(body["directions"]) > 1
         return [self._direction(body, request, generator, reset_ns) for request in body["directions"]]
 
     def _direction(
@@ -290,7 +292,7 @@ class SimulatedEngine:
 
     def _lost_in_burst(self, direction: str, frames: int, frames_per_second: int) -> int:
         """Return how many frames of one burst find the gateway's buffer full; it is empty when a burst begins."""
-        forwarded = frames * self.device.capacity(direction) // frames_per_second
+        forwarded = frames * self.device.capacity(direction, in_both=self._in_both) // frames_per_second
         return max(0, frames - forwarded - self.device.buffer_frames)
 
     def _tags(self, body: Mapping[str, Any], request: Mapping[str, Any], frames: int) -> tuple[list[int], list[int]]:
@@ -317,7 +319,8 @@ class SimulatedEngine:
         """Return how many frames the gateway does not forward."""
         device = self.device
         spread, chance = generator.uniform(-1, 1), generator.random()
-        capacity = int(device.capacity(direction) * (1 + device.noise * spread))
+        nominal = device.capacity(direction, in_both=self._in_both)
+        capacity = int(nominal * (1 + device.noise * spread))
         if any(lowest <= load <= highest for lowest, highest in device.lossless_windows):
             return 0
         lost = max(0, offered - offered * capacity // load - device.buffer_frames) if load > capacity else 0

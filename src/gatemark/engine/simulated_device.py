@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal
 
 SimulatedOverflow = Literal["refuse", "evict", "untranslated"]
@@ -19,6 +20,8 @@ class SimulatedDevice:
     """Highest load that is forwarded whole; above it, exactly the capacity is forwarded."""
     capacity_reverse: int | None = None
     """None: as forward."""
+    capacity_both: int | None = None
+    """Highest load in each direction while frames are sent in both; None: as if the other were not there."""
     buffer_frames: int = 0
     """How many frames of a trial above the capacity are kept and forwarded later, in each direction."""
     noise: float = 0.0
@@ -78,11 +81,13 @@ class SimulatedDevice:
     """Whether a connection keeps the Initiator's source port."""
     tear_down_empty_ns: int = 200_000_000
     """Time to delete an empty table."""
-    tear_down_connection_ns: int = 250
+    tear_down_connection_ns: int | Fraction = 250
     """Time to delete one connection."""
 
-    def capacity(self, direction: str) -> int:
-        """Return the nominal capacity of one direction."""
+    def capacity(self, direction: str, *, in_both: bool = False) -> int:
+        """Return the nominal capacity of one direction, while frames are sent in both or in this one alone."""
+        if in_both and self.capacity_both is not None:
+            return self.capacity_both
         if direction == "reverse" and self.capacity_reverse is not None:
             return self.capacity_reverse
         return self.capacity_forward

@@ -196,7 +196,7 @@ class SimulatedGateway:
         """Delete all connections; return the nanoseconds that it takes."""
         self.check()
         device = self.device
-        took_ns = device.tear_down_empty_ns + self.held * device.tear_down_connection_ns
+        took_ns = device.tear_down_empty_ns + int(self.held * device.tear_down_connection_ns)
         self.held = device.leftover_connections
         return took_ns
 
