@@ -270,8 +270,10 @@ class TestEachKindOfResult:
             ("connection tear-down rate", "connections/s", "higher", True, 3),
             ("time to delete all connections", "ns", "lower", False, 3),
             ("time to delete no connection", "ns", "lower", False, 3),
+            ("time to delete the connections alone", "ns", "lower", False, 3),
         ]
-        rate, full, empty = quantities
+        rate, full, empty, net = quantities
+        assert (net.median, net.values, net.is_certain) == (20_000_000, (), True)
         assert (rate.median, rate.values, rate.is_certain) == (50_000, (), True)
         assert (full.values, full.median) == ((20_000_000, 21_000_000, 22_000_000), 21_000_000)
         assert (empty.median, empty.p1, empty.p99) == (1_000_000, 1_000_000, 1_000_000)

@@ -54,7 +54,7 @@ class TearDownResult(RunResult):
         return net > 0 and spread * 10 <= net
 
     def own_quantities(self) -> Iterator[Quantity]:
-        """Return the rate and both times."""
+        """Return the rate, both times and their difference."""
         rate = self.connections_per_second
         yield self.quantity(
             "connection tear-down rate",
@@ -70,3 +70,12 @@ class TearDownResult(RunResult):
             ("time to delete no connection", self.empty_ns),
         ):
             yield self.quantity(name, "ns", values=figure.values, summary=figure.summary, better="lower")
+        if self.net_ns is not None:
+            yield self.quantity(
+                "time to delete the connections alone",
+                "ns",
+                repetitions=len(self.full_ns.values),
+                median=self.net_ns,
+                better="lower",
+                is_certain=self.reliable,
+            )
