@@ -29,9 +29,20 @@ from gatemark.technology import TECHNOLOGIES, TechnologyName
 from gatemark.trial.cell import Cell, Run
 from gatemark.units import parse_duration
 
-PUBLISHED: dict[str, list[dict[str, Any]]] = tomllib.loads(
-    (Path(__file__).parent / "data" / "published.toml").read_text(encoding="utf-8")
-)
+PAPERS = Path(__file__).parents[2] / "examples" / "papers"
+PUBLISHED_FILES = (Path(__file__).parent / "data" / "published.toml", *sorted(PAPERS.glob("*/*.published.toml")))
+
+
+def _published() -> dict[str, list[dict[str, Any]]]:
+    """Return the tables of all files, by kind."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for file in PUBLISHED_FILES:
+        for kind, tables in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            found.setdefault(kind, []).extend(tables)
+    return found
+
+
+PUBLISHED = _published()
 SECOND = 10**9
 
 

@@ -1,0 +1,302 @@
+"""The experiments of examples/papers: each is planned, and each gives back its figures on a simulated gateway.
+
+The gateway of each column has the published medians as its rates and times. So the table of the series must have them
+within the resolution of its searches, and what is derived must be what the paper prints, within what its digits allow.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import pytest
+from published_runs import PAPERS
+from test_published_results import last_digit, number
+
+from gatemark import measure
+from gatemark.campaign.columns import varies
+from gatemark.cli.main import main
+from gatemark.config.model import Campaign
+from gatemark.engine.simulated import SimulatedDevice
+from gatemark.results.quantity import Quantity
+from gatemark.results.toml_text import toml_value
+from gatemark.series.document import ColumnFigure, Metric, SeriesDocument
+from gatemark.series.report import section
+from gatemark.series.run import measure_series
+from gatemark.simulated import simulated_equipment
+from gatemark.tester import Equipment
+
+Vector = dict[str, Any]
+FILES = sorted(file for file in PAPERS.glob("*/*.toml") if not file.name.endswith(".published.toml"))
+README = (PAPERS / "README.md").read_text(encoding="utf-8")
+FAST = 20_000_000
+"""Frames/s or connections/s of what no published figure limits."""
+ESTABLISHMENT = "connection_establishment_rate"
+
+
+def each_file(*, of_series: bool | None = None) -> pytest.MarkDecorator:
+    found = [file for file in FILES if of_series is None or varies(file) == of_series]
+    return pytest.mark.parametrize("file", found, ids=[f"{file.parent.name[-12:]}-{file.stem}" for file in found])
+
+
+def published(file: Path) -> dict[str, list[Vector]]:
+    """What the paper prints; nothing for a figure without numbers."""
+    beside = file.with_suffix("").with_suffix(".published.toml")
+    return tomllib.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
+
+
+def columns_of(table: Vector) -> list[int]:
+    """Number of the campaign's column for each column of a published table."""
+    return list(table.get("campaign_columns", range(1, len(table["columns"]) + 1)))
+
+
+def procedure_of(table: Vector, place: int) -> str:
+    return str(table["columns"][place] if table.get("over") == "procedure" else table["procedure"])
+
+
+def in_small(file: Path, folder: Path) -> Path:
+    """The same file with one repetition and few tags: simulated trials take no time, their reports do."""
+    document = tomllib.loads(file.read_text(encoding="utf-8"))
+    document["repetitions"] = 1
+    for vary in document.get("vary", []):
+        vary.pop("repetitions", None)
+    if "delay" in document:
+        document["delay"]["tags"] = 2000
+    small = folder / file.name
+    small.write_text("".join(f"{key} = {toml_value(value)}\n" for key, value in document.items()))
+    return small
+
+
+def equipment(device: Callable[[Campaign], SimulatedDevice]) -> Equipment:
+    return replace(simulated_equipment(device), available_bytes=lambda: 1 << 40)
+
+
+def limits_of(figures: dict[str, list[Vector]], column: int) -> Vector:
+    """What limits the simulated gateway of a column, by the published medians."""
+    limits: Vector = {"capacity_forward": FAST, "establishment_rate": None}
+    for table in figures.get("rates", []):
+        for place, of_campaign in enumerate(columns_of(table)):
+            if of_campaign == column:
+                limits |= rate_limits(table, place)
+    for table in figures.get("tear_downs", []):
+        full, empty = (1_000_000 * table[key][column - 1][1] for key in ("full_ms", "empty_ms"))
+        limits["tear_down_empty_ns"] = empty
+        limits["tear_down_connection_ns"] = Fraction(full - empty, table["columns"][column - 1])
+    return limits
+
+
+def rate_limits(table: Vector, place: int) -> Vector:
+    median = table["median"][place]
+    if procedure_of(table, place) == "throughput":
+        direction = table["columns"][place] if table["over"] == "direction" else table.get("direction", "bidirectional")
+        if direction == "bidirectional":
+            return {"capacity_both": median // 2 if table["unit"] == "sum" else median}
+        return {f"capacity_{direction}": median}
+    alpha = Fraction(table["alpha"][place]) if "alpha" in table else None
+    if alpha is not None and median < max(table["median"]) * 9 // 10:  # the replies are what is too slow
+        return {"establishment_rate": max(table["median"]), "capacity_reverse": int(alpha * median)}
+    return {"establishment_rate": median}
+
+
+def gateways(figures: dict[str, list[Vector]], titles: list[str]) -> Callable[[Campaign], SimulatedDevice]:
+    """The gateway of each column, which is known by the end of the campaign's name."""
+
+    def device(campaign: Campaign) -> SimulatedDevice:
+        (column,) = (n for n, title in enumerate(titles, start=1) if campaign.name.endswith(f": {title}"))
+        limits = limits_of(figures, column)
+        return SimulatedDevice(table_size=campaign.gateway.table.size, **limits)
+
+    return device
+
+
+def metric_of(document: SeriesDocument, procedure: str, name: str | None = None) -> list[Metric]:
+    return [
+        metric
+        for metric in document.metrics
+        if metric.procedure == procedure and (metric.headline if name is None else metric.quantity == name)
+    ]
+
+
+def figure_of(document: SeriesDocument, procedure: str, column: int, name: str | None = None) -> ColumnFigure:
+    """The only figure of a procedure in a column."""
+    found = [metric.of(column) for metric in metric_of(document, procedure, name)]
+    (figure,) = [one for one in found if one is not None and one.refused is None]
+    return figure
+
+
+def slack_of(figures: list[ColumnFigure]) -> float:
+    """By how much the resolution of searches may change a quotient of their results, as a ratio."""
+    return sum((figure.resolution or 0) / float(figure.median or 1) for figure in figures)
+
+
+def check(found: float | None, printed: str, slack: float, table: Vector) -> None:
+    """Compare a derived figure with a printed one: digits may be cut off or rounded, and medians have few of them."""
+    assert found is not None
+    digits = max(table.get("digit", [1]))
+    own = digits / 2 / min(table["median"]) if "median" in table and "digit" in table else 0
+    tolerance = 1.01 * last_digit(printed) + number(printed) * (slack + 2 * own)
+    assert abs(found - number(printed)) <= tolerance, (found, printed)
+
+
+@each_file()
+def test_each_experiment_is_planned(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(file), "--json"]) == 0, capsys.readouterr().err
+    planned = json.loads(capsys.readouterr().out)
+    estimates = [planned["estimate"], *(column["estimate"] for column in planned.get("columns", []))]
+    assert all(0 < one["seconds_min"] <= one["seconds_max"] for one in estimates)
+    assert main(["plan", str(file)]) == 0
+    duration = re.search(r"# Duration\n\n(.+?), without", capsys.readouterr().out)
+    assert duration is not None
+    (row,) = [line for line in README.splitlines() if f"({file.parent.name}/{file.name})" in line]
+    assert row.endswith(f"| {duration[1]} |")
+
+
+def test_every_published_table_is_in_the_readme() -> None:
+    for file in PAPERS.glob("*/*.published.toml"):
+        assert file.name in README or f"({file.parent.name}/{file.name.replace('.published', '')})" in README
+    assert len(FILES) == README.count(".toml) |")
+
+
+@each_file(of_series=True)
+def test_each_series_gives_back_the_published_figures(file: Path, tmp_path: Path) -> None:
+    figures = published(file)
+    small = in_small(file, tmp_path)
+    titles = [column.title for column in _columns(small)]
+    result = measure_series(small, output=tmp_path / "out", equipment=equipment(gateways(figures, titles)))
+    document = result.document
+    assert [column.outcome for column in document.columns] == ["measured"] * len(titles)
+    for table in figures.get("rates", []):
+        check_rates(document, table)
+    for table in figures.get("tear_downs", []):
+        check_tear_downs(document, table)
+    for table in figures.get("shares", []):
+        check_shares(document, table, figures["rates"])
+    assert "Limited by" in (row[0] for whole in section(document).tables for row in whole.rows)
+
+
+def _columns(file: Path) -> Iterator[Any]:
+    from gatemark.campaign.columns import load_series
+
+    yield from load_series(file).columns
+
+
+def check_rates(document: SeriesDocument, table: Vector) -> None:
+    """The medians, and what is derived from them."""
+    found = []
+    for place, column in enumerate(columns_of(table)):
+        figure = figure_of(document, procedure_of(table, place), column)
+        assert figure.limited_by == "gateway", (table["source"], figure)
+        by_direction = table["unit"] == "sum" and figure.sum_of_directions is not None
+        median, error = figure.median, figure.resolution
+        if by_direction and figure.sum_of_directions is not None:
+            median, error = figure.sum_of_directions.median, figure.sum_of_directions.resolution
+        assert median is not None
+        assert error is not None
+        tolerated = Fraction(table.get("loss_tolerance", "0%").rstrip("%")) / 100
+        extra = 10 if "alpha" in table else int(median * tolerated) + 1  # a rate of validation is rounded down
+        assert -extra <= table["median"][place] - median <= error + extra, (table["source"], place, median)
+        found.append(figure)
+    slack = slack_of(found)
+    for place, printed in enumerate(table.get("step", []), start=1):
+        check(found[place].ratio_to_previous, printed, slack, table)
+    for place, printed in enumerate(table.get("scale_up", []), start=1):
+        check(found[place].scale_up, printed, slack, table)
+    for place, printed in enumerate(table.get("relative", []), start=1):
+        steps = [one.ratio_to_previous or 0 for one in found[1 : place + 1]]
+        check(100 * prod(steps), printed, slack, table)
+    if "load" in table:
+        (whole,) = section(document).tables
+        (row,) = [row[1:] for row in whole.rows if row[0] == "Connections per hash size"]
+        shown = [row[column - 1] for column in columns_of(table)]
+        for text, printed in zip(shown, table["load"], strict=True):
+            check(float(text), printed, 0, {})
+
+
+def check_tear_downs(document: SeriesDocument, table: Vector) -> None:
+    procedure = "connection_tear_down_rate"
+    for place, count in enumerate(table["columns"]):
+        full, empty, net = (
+            float(figure_of(document, procedure, place + 1, f"time to delete {words}").median or 0) / 10**9
+            for words in ("all connections", "no connection", "the connections alone")
+        )
+        assert full == pytest.approx(table["full_ms"][place][1] / 1000, abs=1e-6)
+        assert empty == pytest.approx(table["empty_ms"][place][1] / 1000, abs=1e-6)
+        if table["net_s"][place]:
+            assert abs(net - float(table["net_s"][place])) <= 0.501 * last_digit(table["net_s"][place])
+        rate = figure_of(document, procedure, place + 1).median
+        assert rate is not None
+        assert float(rate) == pytest.approx(count / net, rel=1e-6)
+        assert abs(float(rate) - number(table["rate"][place])) <= table.get("rate_digit", 1) * 0.51 + float(rate) * 1e-5
+
+
+def check_shares(document: SeriesDocument, table: Vector, rates: list[Vector]) -> None:
+    (what,) = [one for one in rates if one["source"] == table["what"]]
+    (of,) = [one for one in rates if one["source"] == table["of"]]
+    for place, printed in enumerate(table["printed"]):
+        figure = figure_of(document, "throughput", columns_of(what)[place])
+        router = figure_of(document, "throughput", columns_of(of)[place])
+        share = figure.share_of_plain_forwarding
+        assert share is not None
+        assert share == pytest.approx(float(figure.median or 0) / float(router.median or 1))
+        assert router.share_of_plain_forwarding is None
+        check(100 * share, printed, slack_of([figure, router]), what)
+
+
+def quantities_of(file: Path, device: SimulatedDevice, folder: Path) -> list[Quantity]:
+    result = measure(in_small(file, folder), output=folder / "out", equipment=equipment(lambda _: device))
+    assert result.document.status == "complete"
+    return [row.quantity for row in result.document.rows()]
+
+
+def only(file: str) -> Path:
+    (found,) = (one for one in FILES if one.stem == file)
+    return found
+
+
+def test_the_capacity_comes_back(tmp_path: Path) -> None:
+    file = only("figure-06-iptables-capacity")
+    (table,) = published(file)["capacities"]
+    device = SimulatedDevice(capacity_forward=FAST, establishment_rate=table["r0"][1], table_size=table["c"][1])
+    found = {one.name: one.median for one in quantities_of(file, device, tmp_path)}
+    assert found["connection tracking table capacity"] == table["c"][1]
+    for name in ("R0", "RS"):
+        rate = found[f"validated connection establishment rate {name}"]
+        assert 0 <= table["r0"][1] - float(rate or 0) <= 100_000
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_the_delays_come_back(direction: str, tmp_path: Path) -> None:
+    """Of 1000 frames ten take the worst case and ten the shortest time, which follows from the delay variation."""
+    file = only("table-09-10-jool-delays")
+    figures = {key: value for table in published(file)["delays"] for key, value in table[direction].items()}
+    typical, worst, variation = (figures[key][1] for key in ("typical_ns", "worst_case_ns", "pdv_ns"))
+    delays = (worst,) * 10 + (worst - variation,) * 10 + (typical,) * 980
+    device = SimulatedDevice(capacity_forward=FAST, establishment_rate=FAST, delays_ns=delays)
+    found = {
+        one.name: float(one.median or 0)
+        for one in quantities_of(file, device, tmp_path)
+        if one.coordinates.get("direction") == direction
+    }
+    assert found["typical latency"] == pytest.approx(typical, rel=0.001)
+    assert found["worst case latency"] == pytest.approx(worst, rel=0.001)
+    assert found["PDV"] == pytest.approx(variation, rel=0.002)
+
+
+def test_the_frame_loss_is_what_the_throughput_leaves(tmp_path: Path) -> None:
+    device = SimulatedDevice(capacity_forward=FAST, capacity_both=248_827, establishment_rate=FAST)
+    found = quantities_of(only("figure-02-jool-frame-loss"), device, tmp_path)
+    losses = {
+        (one.coordinates["frame_size_ipv6"], int(one.coordinates["load_frames_per_second"] or 0)): float(one.value or 0)
+        for one in found
+        if one.unit == "%" and one.coordinates["direction"] == "forward"
+    }
+    assert {size for size, _ in losses} == {84, 1044}
+    for (_, load), loss in losses.items():
+        assert loss == pytest.approx(max(0, 100 * (1 - 248_827 / load)), abs=0.01)
