@@ -20,8 +20,9 @@ from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFin
 from gatemark.campaign.file import CampaignText, campaign_from_text, read_campaign_text
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import Plan, make_plan
-from gatemark.campaign.result_document import build_document, host_of
+from gatemark.campaign.result_document import build_document, host_of, telemetry_of
 from gatemark.campaign.runner import run_campaign, run_single_trial
+from gatemark.campaign.telemetry import samples_text
 from gatemark.config.model import Campaign
 from gatemark.dut.base import GatewayDescription, TestBed
 from gatemark.dut.recipe import recipe_sha256
@@ -40,6 +41,7 @@ from gatemark.results.provenance import (
     GatewayHostFacts,
     MachineFacts,
     Provenance,
+    SamplingFacts,
     Session,
     SettingFact,
     changes,
@@ -249,6 +251,7 @@ def _measure_in(
             finished[event.run.number] = event.result
         if isinstance(event, TrialFinished) and not event.replayed:
             _keep_bad_frames(folder, event.record)
+            _keep_samples(folder, event.record)
         if on_event is not None:
             on_event(event)
 
@@ -337,6 +340,7 @@ def _store(folder: ResultFolder, session: _Session, results: list[RunResult], *,
         (row.validity for row in rows),
         runs_planned=len(session.plan.runs),
         host=host_of(session.campaign, ((row.host, row.reasons if row.outcome == "suspect" else ()) for row in rows)),
+        telemetry=telemetry_of(session.campaign, (facts for row in rows for _, facts in row.telemetry)),
         clock=clock_of(record),
         self_test=self_test_of(folder),
     )
@@ -373,6 +377,7 @@ def _start_provenance(
         right=port_fact(tester.opened["right"]),
         gateway_host=None if gateway.host is None else GatewayHostFacts.model_validate(asdict(gateway.host)),
         settings=tuple(SettingFact(**asdict(setting)) for setting in gateway.settings),
+        sampling=None if gateway.sampling is None else SamplingFacts(**asdict(gateway.sampling)),
     )
     if earlier and (differing := changes(earlier[0], session, makes_ports=tester.campaign.bed.makes_ports)):
         raise ResultError(
@@ -423,6 +428,13 @@ def _keep_bad_frames(folder: ResultFolder, record: TrialRecord) -> None:
             kept.setdefault((frame.side, frame.reason), []).append(bytes.fromhex(frame.octets))
     if kept:
         folder.write_bad_frames(record.order.trial_number, kept)
+
+
+def _keep_samples(folder: ResultFolder, record: TrialRecord) -> None:
+    """Keep the samples of the gateway's host in a trial, those of its attempts at test phase 1 as well."""
+    text = samples_text(record)
+    if text:
+        folder.write_samples(record.order.trial_number, text)
 
 
 def _resolved(complete: Campaign) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from gatemark.config.model import Campaign, RecipeFacts
-from gatemark.dut.base import CpuTimes, GatewayDescription, HostReading, ThreadTimes
+from gatemark.dut.base import CpuTimes, GatewayDescription, HostReading, TelemetryReading, ThreadTimes
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.client import Engine
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
@@ -124,6 +124,13 @@ class SimulatedTestBed:
         return HostReading(
             at_ns=time.monotonic_ns(), step_ns=10_000_000, queue_frames=0, cpus={0: idle}, threads={1: thread}
         )
+
+    def start_telemetry(self, seconds: float) -> None:
+        """Nothing: there is no host."""
+
+    def read_telemetry(self) -> TelemetryReading | None:
+        """Nothing: there is no host."""
+        return None
 
     def close(self) -> None:
         """Remember that it was closed."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -17,9 +18,10 @@ from gatemark.report.headline import refusal
 from gatemark.report.model import UNBOUNDED_NS, DirectionRow, ReportPart, TrialRow
 from gatemark.report.page import CampaignReport, Chapter, render
 from gatemark.report.table import Section
+from gatemark.report.telemetry import sampled_trials
 from gatemark.results.document import RESULT_SCHEMA, ResultDocument
 from gatemark.results.provenance import Provenance
-from gatemark.results.store import ResultFolder
+from gatemark.results.store import ResultFolder, samples_name
 from gatemark.results.tester_parts import SELF_TEST_FILE, SelfTestPart, self_test_part
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import Counts, DirectionResult
@@ -65,12 +67,33 @@ def trial_rows(folder: ResultFolder) -> tuple[TrialRow, ...]:
 
 def part_of(folder: ResultFolder, trials: Sequence[TrialRow] | None = None) -> ReportPart:
     """Everything that the report shows of one folder; `trials` are those of its journal if they were read already."""
+    document, rows = read_document(folder), trial_rows(folder) if trials is None else tuple(trials)
+    shown = [trial.trial_number for trial in sampled_trials(document, rows)]
     return ReportPart(
-        document=read_document(folder),
+        document=document,
         provenance=provenance_of(folder),
-        trials=trial_rows(folder) if trials is None else tuple(trials),
+        trials=rows,
         campaign_text=folder.read_text("campaign.toml"),
+        samples={number: samples_of(folder, number) for number in shown if folder.has(samples_name(number))},
     )
+
+
+def samples_of(folder: ResultFolder, trial_number: int) -> tuple[Mapping[str, str], ...]:
+    """Read the samples of the gateway's host in a trial: each line by column. A line that is torn is left out."""
+    text = (folder.path / samples_name(trial_number)).read_text(encoding="utf-8", errors="replace")
+    try:
+        return tuple(line for line in csv.DictReader(text.splitlines()) if _is_sample(line))
+    except csv.Error:
+        return ()
+
+
+def _is_sample(line: Mapping[str, object]) -> bool:
+    """Whether a line of a file of samples has all columns, with numbers where there are to be any."""
+    try:
+        [float(str(value)) for name, value in line.items() if name != "phase" and value != ""]
+    except ValueError:
+        return False
+    return {"number", "phase", "at_s"} <= line.keys()
 
 
 def sections_of(document: ResultDocument) -> tuple[Section, ...]:
@@ -139,6 +162,7 @@ def trial_row(record: TrialRecord) -> TrialRow:
             record.reports(), testbed_drops=record.testbed_drops, gateway_drops=record.gateway_drops
         ),
         host=record.host,
+        telemetry=tuple(record.telemetries()),
         phase=_phase(record),
         connections=None if facts is None else order.connections,
         phase_one_attempts=0 if facts is None else len(facts.phase_one),

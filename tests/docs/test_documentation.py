@@ -65,6 +65,7 @@ SECTIONS = {
     "EamEntry": "`[[gateway.eam]]`",
     "GatewayTableModel": "`[gateway.table]`",
     "GatewayControlModel": "`[gateway.control]`",
+    "TelemetryModel": "`[gateway.telemetry]`",
     "SettingModel": "`[gateway.control.set.NAME]`",
     "LimitsModel": "`[gateway.control.limits]`",
     "TestbedModel": "`[testbed]`",
@@ -413,7 +414,7 @@ def test_relative_links_lead_somewhere(path: Path, link: str) -> None:
     assert (path.parent / link.partition("#")[0]).exists()
 
 
-WRITTEN = {"bad-frames/", "build/bench.json", "results/"}
+WRITTEN = {"bad-frames/", "build/bench.json", "results/", "telemetry/"}
 """Paths of what gatemark and its benchmark write."""
 PATH_ROOTS = (ROOT, ROOT / "src" / "gatemark", ROOT / "engine", ROOT / "engine" / "src")
 

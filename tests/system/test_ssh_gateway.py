@@ -6,6 +6,7 @@ The gateway is the namespace of the sshd, with two links to a namespace where ga
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -177,3 +178,42 @@ def test_a_nat44_is_measured_with_all_its_commands_over_ssh(
     assert (tmp_path / "log").read_text() == "booted\n" * repetitions
     assert server.inside("cat", TIMEOUT, f"{TIMEOUT}_stream").split() == ["111", "113"]
     assert not server.processes("ssh")
+
+
+TELEMETRY = """
+[gateway.telemetry]
+interval = "100ms"
+cpus = [{cpu}]
+processes = ["sshd"]
+commands = {{entries = "conntrack -C"}}
+"""
+
+
+def test_its_host_is_sampled_without_a_connection_while_frames_are_sent(
+    gateway: tuple[Sshd, str, dict[str, str]], tmp_path: Path
+) -> None:
+    """Each repetition begins with a boot, so each has a sampler of its own; nothing of any is left."""
+    _, tester, names = gateway
+    (tmp_path / "boot_id").write_text("0\n")
+    file, out = tmp_path / "campaign.toml", tmp_path / "out"
+    cpu = min(os.sched_getaffinity(0))
+    text = CAMPAIGN.format(folder=tmp_path, timeout=TIMEOUT, **names).replace('duration = "200ms"', 'duration = "1s"')
+    file.write_text(text.replace('search_duration = "200ms"', 'search_duration = "1s"') + TELEMETRY.format(cpu=cpu))
+    before = set(Path("/tmp").glob("gatemark-telemetry.*"))
+    words = ["ip", "netns", "exec", tester, sys.executable, "-m", "gatemark.cli.main", "run", str(file)]
+    done = subprocess.run([*words, "--output", str(out)], check=False, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((out / "result.json").read_text())
+    told = result["telemetry"]
+    assert told["trials"] == told["sampled"] > 0, told
+    throughput = result["runs"][0]
+    levels = {(level["phase"], level["series"]): level["values"] for level in throughput["telemetry"]}
+    assert levels["measured", "command.entries"] == levels["measured", "connections"] == [300, 300]
+    assert all(0 <= value <= 100 for value in levels["measured", f"cpu.{cpu}"])
+    assert [series for _, series in levels if series.startswith("cpu.")] == 2 * [f"cpu.{cpu}"]
+    lines = [json.loads(line) for line in (out / "trials.jsonl").read_text().splitlines()]
+    assert all(line["validity"]["valid"] for line in lines), "no command ran while frames were sent"
+    assert all(line["telemetry"]["uncertainty_ns"] < 5 * 10**8 for line in lines if "telemetry" in line)
+    sampling = json.loads((out / "provenance.json").read_text())["sessions"][0]["sampling"]
+    assert sampling["cpu_ns"] > 0
+    assert set(Path("/tmp").glob("gatemark-telemetry.*")) == before

@@ -59,7 +59,8 @@ PURE = (
     "config.complete_stateful", "config.control", "config.keys", "config.vary",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts",
     "results.connections", "results.document", "results.outcome", "results.part", "results.provenance",
-    "results.quantity", "results.reasons", "results.run", "results.search", "results.tester_parts",
+    "results.quantity", "results.reasons", "results.run", "results.search", "results.telemetry",
+    "results.tester_parts",
     "series.document", "series.join", "series.page", "series.parameters", "series.report",
 )  # fmt: skip
 """Modules without effects; everything that they import of gatemark must be in this list too."""

@@ -10,8 +10,9 @@ from typing import Protocol
 from gatemark.campaign.events import EventCallback, HostBooting, TrialProgress
 from gatemark.campaign.gateway_reset import GatewayReset
 from gatemark.campaign.reach import reach_gateway
+from gatemark.campaign.telemetry import TrialTimes, telemetry_facts
 from gatemark.config.model import Campaign
-from gatemark.dut.base import CpuTimes, HostReading
+from gatemark.dut.base import CpuTimes, HostReading, TelemetryReading
 from gatemark.engine.client import Engine, JsonObject
 from gatemark.errors import EngineError, Interrupted, TestBedError
 from gatemark.trial.form import PLAIN, TrialForm
@@ -19,7 +20,9 @@ from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
 from gatemark.trial.judgement import validity_of
 from gatemark.trial.record import ResetFacts
 from gatemark.trial.report import TrialReport, read_report
+from gatemark.trial.telemetry import TelemetryFacts
 from gatemark.trial.validity import Validity, link_is_down
+from gatemark.units import NANOSECONDS_PER_SECOND
 
 HEALTH_WAIT_S = 300.0
 """A gateway that was reset may be a machine that boots."""
@@ -44,6 +47,12 @@ class GatewayWatch(Protocol):
 
     def read_host(self) -> HostReading | None:
         """Read the gateway's host; None where it cannot be read."""
+
+    def start_telemetry(self, seconds: float) -> None:
+        """See that the gateway's host is sampled for so many seconds; do nothing where it is not to be."""
+
+    def read_telemetry(self) -> TelemetryReading | None:
+        """Return the samples since the last call; None where the host is not to be sampled."""
 
     def check(self) -> None:
         """Raise TestBedError if the gateway is not alive."""
@@ -81,6 +90,8 @@ class Observed:
     """Frames that the gateway's own queues dropped meanwhile, by place."""
     host: HostFacts | None = None
     """The gateway's host meanwhile; None where it cannot be read."""
+    telemetry: TelemetryFacts | None = None
+    """Samples of it; None where it is not to be sampled."""
     reset: ResetFacts | None = None
     """When the gateway was reset; None if it was not."""
 
@@ -102,17 +113,26 @@ class EngineTrials:
         Raises an error if the test bed broke during the trial, which must not pass for a result of the gateway. The
         same holds for a trial that was cancelled, and for one without link if `needs_link`.
         """
+        if self.testbed is not None:
+            self.testbed.start_telemetry(_planned_s(body))
         own_before, gateway_before = self._own_drops(), self._gateway_drops()
         host_before = self._read_host()
         began_ns = time.monotonic_ns()
         report, reset = self._report(body, trial_number, form.reset_after_ns)
         overlaps = self._overlaps(began_ns)
-        host = host_facts(host_before, self._read_host())
+        host_after, ended_ns = self._read_host(), time.monotonic_ns()
+        host = host_facts(host_before, host_after)
+        telemetry = telemetry_facts(
+            None if self.testbed is None else self.testbed.read_telemetry(),
+            TrialTimes(began_ns=began_ns, ended_ns=ended_ns, phases=report.phases),
+            around=(host_before, host_after),
+        )
         self._check_gateway(self.health_wait_s if reset is not None else 0.0)
         if needs_link and link_is_down(report):
             raise _link_down(report)
         drops = _increase(own_before, self._own_drops())
         faults = overlaps if self.testbed is None else (*overlaps, *self.testbed.own_faults())
+        faults += self._not_sampled(telemetry)
         return Observed(
             report=report,
             validity=validity_of(
@@ -126,6 +146,7 @@ class EngineTrials:
             testbed_faults=faults,
             gateway_drops=_increase(gateway_before, self._gateway_drops()),
             host=host,
+            telemetry=telemetry,
             reset=reset,
         )
 
@@ -166,6 +187,13 @@ class EngineTrials:
         ran = () if self.testbed is None else self.testbed.commands_since(began_ns)
         return tuple(f"{name} ran while frames were sent" for name in ran)
 
+    def _not_sampled(self, telemetry: TelemetryFacts | None) -> tuple[str, ...]:
+        """Say why a trial has no samples of the gateway's host, if the campaign asks for them."""
+        asked = self.campaign.telemetry
+        if asked is None or not asked.required or telemetry is None or telemetry.reason is None:
+            return ()
+        return (f"the gateway's host was not sampled: {telemetry.reason}",)
+
     def _check_gateway(self, wait_s: float) -> None:
         """Raise TestBedError if the gateway does not work again in time."""
         until = time.monotonic() + wait_s
@@ -185,6 +213,12 @@ class EngineTrials:
 
     def _gateway_drops(self) -> Mapping[str, int]:
         return {} if self.testbed is None else self.testbed.gateway_queue_drops()
+
+
+def _planned_s(body: JsonObject) -> float:
+    """Return how long a trial of the engine is to take, its waits included."""
+    planned_ns: int = body["duration_ns"] + sum(body.get("waits", {}).values())
+    return planned_ns / NANOSECONDS_PER_SECOND
 
 
 def _increase(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:

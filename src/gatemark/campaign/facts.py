@@ -13,8 +13,10 @@ from gatemark.results.connections import Behaviour, Connections, GatewayCounts, 
 from gatemark.results.connections import PhaseOne as PublishedPhaseOne
 from gatemark.results.reasons import ReasonCounter
 from gatemark.results.run import FrameSizes, Mix, RunResult, TheoreticalMaximum
+from gatemark.results.telemetry import HostLevel
 from gatemark.trial.cell import Run
 from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
+from gatemark.trial.telemetry import AVAILABLE, MEASURED, Level, unit_of, words_of
 
 
 class TrialTally:
@@ -29,6 +31,7 @@ class TrialTally:
         self._phase_one = _PhaseOneTally()
         self._counts = _GatewayCountTally()
         self._open = _OpenLoads()
+        self._host = _HostTally()
         for trial in trials:
             self.add(trial)
 
@@ -38,6 +41,7 @@ class TrialTally:
         self.invalid += not trial.validity.valid
         self.suspect += trial.suspicion is not None
         self._open.add(trial)
+        self._host.add(trial)
         self.zero_checksum += sum(c.zero_checksum for report in trial.reports() for _, _, c in report.counts())
         self.largest = max(self.largest, trial.order.connections or 0)
         facts = trial.connections
@@ -56,6 +60,11 @@ class TrialTally:
         return self._open.is_for_host_alone
 
     @property
+    def telemetry(self) -> tuple[HostLevel, ...]:
+        """What the gateway's host did while frames were sent; empty where it was not sampled."""
+        return self._host.published()
+
+    @property
     def phase_one(self) -> PublishedPhaseOne | None:
         """All attempts at test phase 1 before another phase; None if there was none."""
         return self._phase_one.published()
@@ -64,6 +73,55 @@ class TrialTally:
     def gateway_counts(self) -> GatewayCounts | None:
         """The gateway's counts beside ours; None if it counted in no trial."""
         return self._counts.published()
+
+
+class _HostTally:
+    """What the gateway's host did in the trial of each repetition with the highest load that passed."""
+
+    def __init__(self) -> None:
+        self._by_repetition: dict[int, tuple[int, dict[tuple[str, str], int | float]] | None] = {}
+        self._is_sampled = False
+
+    def add(self, trial: TrialRecord) -> None:
+        before = self._by_repetition.setdefault(trial.order.repetition, None)
+        sampled = list(trial.telemetries())
+        self._is_sampled |= bool(sampled)
+        load = trial.order.step.frames_per_second
+        passed = trial.is_decisive and trial.verdict is not None and trial.verdict.passed
+        if not passed or (before is not None and load < before[0]):
+            return
+        values: dict[tuple[str, str], int | float] = {}
+        for phase, facts in sampled:  # of several attempts at test phase 1 the last one is what filled the table
+            span = facts.span("sending")
+            for series, level in {} if span is None else span.levels.items():
+                values[phase, series] = _figure(series, level)
+        self._by_repetition[trial.order.repetition] = (load, values)
+
+    def published(self) -> tuple[HostLevel, ...]:
+        if not self._is_sampled:
+            return ()
+        found = [None if best is None else best[1] for _, best in sorted(self._by_repetition.items())]
+        names = dict.fromkeys(name for values in found if values is not None for name in values)
+        return tuple(
+            HostLevel(
+                phase="measured" if phase == MEASURED else "test phase 1",
+                series=series,
+                name=words_of(series),
+                unit=unit_of(series),
+                values=tuple(None if values is None else values.get((phase, series)) for values in found),
+            )
+            for phase, series in names
+        )
+
+
+def _figure(series: str, level: Level) -> int | float:
+    """Return the one figure of a series: the least memory that is available, the most that is in use, else the mean."""
+    value = level.mean
+    if series == AVAILABLE:
+        value = level.minimum
+    elif unit_of(series) in ("kB", "connections"):
+        value = level.maximum
+    return int(value) if value.is_integer() else value
 
 
 class _OpenLoads:
@@ -173,6 +231,7 @@ def run_facts(campaign: Campaign, run: Run, tally: TrialTally) -> dict[str, Any]
         "trials": tally.trials,
         "invalid_trials": tally.invalid,
         "suspect_trials": tally.suspect,
+        "telemetry": tally.telemetry,
     }
 
 

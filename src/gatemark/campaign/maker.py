@@ -63,6 +63,7 @@ class TrialMaker:
             testbed_faults=judged.observed.testbed_faults,
             gateway_drops=judged.observed.gateway_drops,
             host=judged.observed.host,
+            telemetry=judged.observed.telemetry,
             started_at=started_at,
             seconds=round(time.monotonic() - begin, 3),
             connections=judged.connections,

@@ -258,6 +258,7 @@ class _Trial:
             testbed_drops=observed.testbed_drops,
             testbed_faults=observed.testbed_faults,
             host=observed.host,
+            telemetry=observed.telemetry,
             counted=counted,
         )
         phase_one = phase_one.model_copy(update={"verdict": judged_phase_one(self.order, phase_one, self.rules)[1]})

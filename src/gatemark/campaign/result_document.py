@@ -25,9 +25,11 @@ from gatemark.results.document import (
 )
 from gatemark.results.reasons import ReasonCounter
 from gatemark.results.run import RunResult
+from gatemark.results.telemetry import TelemetryPart
 from gatemark.results.tester_parts import ClockPart, SelfTestPart
 from gatemark.results.this_machine import gatemark_version
 from gatemark.trial.host import HostFacts
+from gatemark.trial.telemetry import TelemetryFacts
 from gatemark.trial.validity import Validity as TrialValidity
 
 STATEFUL_CLAIM = (
@@ -44,6 +46,7 @@ def build_document(
     *,
     runs_planned: int,
     host: HostPart | None = None,
+    telemetry: TelemetryPart | None = None,
     clock: ClockPart | None = None,
     self_test: SelfTestPart | None = None,
 ) -> ResultDocument:
@@ -72,6 +75,7 @@ def build_document(
         runs=tuple(runs),
         validity=validity_of(trials, lateness_max_ns=campaign.validity.lateness_max_ns),
         host=host,
+        telemetry=telemetry,
         deviations=departures,
         claim=claim_of(campaign, gateway, runs, departures, complete=len(runs) == runs_planned),
         clock=clock,
@@ -119,6 +123,22 @@ def host_of(campaign: Campaign, trials: Iterable[tuple[HostFacts | None, Sequenc
         stolen_ns_max=max((host.stolen_ns for host in read), default=0),
         reasons=reasons.counted(),
     )
+
+
+def telemetry_of(campaign: Campaign, trials: Iterable[TelemetryFacts]) -> TelemetryPart | None:
+    """Gather how many trials of the engine were sampled; None if the gateway's host was not to be sampled."""
+    total = sampled = sending = damaged = 0
+    reasons = ReasonCounter()
+    for facts in trials:
+        total += 1
+        damaged += facts.damaged
+        sampled += facts.reason is None
+        span = facts.span("sending")
+        sending += span is not None and span.intervals > 0
+        reasons.add((*facts.faults, *((facts.reason,) if facts.reason is not None else ())))
+    if campaign.telemetry is None:
+        return None
+    return TelemetryPart(trials=total, sampled=sampled, sending=sending, damaged=damaged, reasons=reasons.counted())
 
 
 def claim_of(

@@ -97,7 +97,7 @@ def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
 
 def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
     runs, needed, unmet = make_plan(campaign), estimate(campaign), deviations(campaign)
-    layout, commands = layout_of(campaign), commands_of(campaign)
+    layout, commands, telemetry = layout_of(campaign), commands_of(campaign), telemetry_of(campaign)
     if as_json:
         print_json(
             {
@@ -107,6 +107,7 @@ def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
                 ],
                 "layout": layout,
                 "commands": commands,
+                "telemetry": telemetry,
                 "estimate": asdict(needed),
                 "deviations": [deviation.model_dump() for deviation in unmet],
             }
@@ -120,6 +121,8 @@ def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
     print(_layout_text(layout))
     print("\n# Commands\n")
     print(_commands_text(commands))
+    print("\n# Telemetry\n")
+    print(_telemetry_text(telemetry))
     print("\n# Deviations\n")
     print("\n".join(f"- {deviation.sentence}" for deviation in unmet) or "none")
     print("\n# Duration\n")
@@ -153,11 +156,44 @@ def commands_of(campaign: Campaign) -> dict[str, Any]:
     through = None
     if control is not None and (control.host is not None or control.sudo or control.shell != "sh -s"):
         through = shlex.join([*(() if control.host is None else ("ssh", control.host)), *control.words])
+    if campaign.telemetry is not None:
+        by_occasion |= {f"telemetry.{name}": [line] for name, line in campaign.telemetry.commands.items()}
     run = campaign.bed.commands_run
     if control is not None and control.host is not None:
         cycles = f" (power_cycle {run})" if control.power_cycle else ""
         run = f"at {control.host} as the user that ssh logs in as{cycles}"
     return {"run": run if by_occasion else None, "through": through, "by_occasion": by_occasion}
+
+
+def telemetry_of(campaign: Campaign) -> dict[str, Any] | None:
+    """Return what is sampled at the gateway's host beside each trial, and how often; None if nothing is."""
+    asked, control = campaign.telemetry, campaign.gateway.control
+    if asked is None:
+        return None
+    return {
+        "host": None if control is None else control.host,
+        "interval_ns": asked.interval_ns,
+        "cpus": list(campaign.testbed.gateway_cores or asked.cpus),
+        "processes": list(asked.processes),
+        "commands": list(asked.commands),
+        "required": asked.required,
+    }
+
+
+def _telemetry_text(telemetry: Mapping[str, Any] | None) -> str:
+    if telemetry is None:
+        return "none: the gateway's host is not sampled"
+    where = telemetry["host"] or "this machine, where the gateway is"
+    cpus = ", ".join(map(str, telemetry["cpus"])) or "all of the gateway"
+    what = [f"busy share of each CPU ({cpus})", "memory", "connections"]
+    what += [f"process {name}" for name in telemetry["processes"]]
+    what += [f"command {name}" for name in telemetry["commands"]]
+    lacking = "one without samples is invalid" if telemetry["required"] else "one without samples counts all the same"
+    return (
+        f"each {format_duration_ns(telemetry['interval_ns'])} at {where}: {', '.join(what)}\n"
+        "a sample takes the host a millisecond or two of CPU time, and what the commands take: that is measured before"
+        f" the first trial\nno trial waits longer for it; {lacking}"
+    )
 
 
 def _commands_text(commands: Mapping[str, Any]) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gatemark.bed_kinds import bed_kinds_where
+from gatemark.config import defaults
 from gatemark.config.check import nearest, problem
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel
 from gatemark.errors import Problem
+from gatemark.units import format_duration_ns
 
 TABLE_COMMANDS = (("set_table_size", "size"), ("set_hash_size", "size"), ("set_udp_timeout", "seconds"))
 
@@ -22,6 +24,7 @@ def control_problems(campaign: Campaign) -> Iterator[Problem]:
         yield from _boot(campaign, control)
     yield from _settings(campaign)
     yield from _cores(campaign)
+    yield from _telemetry(campaign)
 
 
 def _shell(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]:
@@ -131,3 +134,34 @@ def _cores(campaign: Campaign) -> Iterator[Problem]:
         yield problem(campaign, "gateway.cores", f"makes no sense for kind {kind.name}", fix)
     if gateway.cores_set_by is not None and gateway.cores is None:
         yield problem(campaign, "gateway.cores_set_by", "says how, but not how many", "write gateway.cores as well")
+
+
+def _telemetry(campaign: Campaign) -> Iterator[Problem]:
+    """The gateway's host can be reached, and what is sampled there is the gateway's."""
+    telemetry, kind, key = campaign.telemetry, campaign.bed, "gateway.telemetry"
+    if telemetry is None:
+        return
+    if not kind.has_gateway:
+        yield problem(campaign, key, f"makes no sense for kind {kind.name}, which has no gateway", "leave it out")
+        return
+    low, high = defaults.TELEMETRY_INTERVAL_LIMITS_NS
+    if not low <= telemetry.interval_ns <= high:
+        what = f"{format_duration_ns(telemetry.interval_ns)} is not between {format_duration_ns(low)} and"
+        fix = 'write for example interval = "1s": each sample costs the host about a millisecond'
+        yield problem(campaign, f"{key}.interval", f"{what} {format_duration_ns(high)}", fix)
+    for name, values in (("cpus", telemetry.cpus), ("processes", telemetry.processes)):
+        if len(set(values)) < len(values):
+            yield problem(campaign, f"{key}.{name}", "names one twice", "name each once")
+    if kind.gateway_is_local:
+        if telemetry.cpus:
+            fix = "leave it out: those of testbed.gateway_cores are sampled"
+            yield problem(campaign, f"{key}.cpus", f"makes no sense for kind {kind.name}", fix)
+        return
+    control = campaign.gateway.control
+    if control is None:
+        what = "needs gateway.control: nothing says where the gateway's host is"
+        fix = 'add [gateway.control] with host = "root@192.0.2.1" for example'
+        yield problem(campaign, key, what, fix)
+    elif control.host is None and not telemetry.cpus:
+        what = "is missing: commands run on this machine, where the Tester works as well"
+        yield problem(campaign, f"{key}.cpus", what, "name the CPUs that do the gateway's work")

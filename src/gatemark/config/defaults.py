@@ -95,6 +95,10 @@ POOL_PORTS: Final = (1024, 65535)
 TIMEOUT_MARGIN_NS: Final = 2 * SECOND_NS
 """The gateway's UDP timeout must exceed the length of both phases by this time."""
 
+TELEMETRY_INTERVAL_NS: Final = SECOND_NS
+"""Time from one sample of the gateway's host to the next: each costs it about a millisecond."""
+TELEMETRY_INTERVAL_LIMITS_NS: Final = (SECOND_NS // 10, 60 * SECOND_NS)
+
 COMMAND_LIMIT_NS: Final = 30 * SECOND_NS
 """How long a command of the gateway may take that only reads or sets something."""
 DELETION_LIMIT_NS: Final = 600 * SECOND_NS

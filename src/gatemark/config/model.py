@@ -22,6 +22,7 @@ from gatemark.config.tables import (
     LineModel,
     OneWay,
     SideModel,
+    TelemetryModel,
     TestbedModel,
     TrafficModel,
     TrialModel,
@@ -187,6 +188,14 @@ class Campaign(Table):
         """Return how long a boot may take, seconds; 0 where there are none."""
         control = self.gateway.control
         return 0.0 if control is None or control.boot == "never" else control.limits.seconds("boot")
+
+    @property
+    def telemetry(self) -> TelemetryModel | None:
+        """Return what is sampled at the gateway's host beside each trial; None if nothing is."""
+        asked = self.gateway.telemetry
+        if asked is None:
+            return TelemetryModel() if self.bed.sees_host else None
+        return asked if asked.enabled else None
 
     @property
     def bed(self) -> BedKind:

@@ -34,6 +34,7 @@ from gatemark.config.types import (
     PhaseOneRate,
     PortSpan,
     PositiveDuration,
+    ProcessName,
     SettingName,
     SettingValue,
     Span,
@@ -183,6 +184,23 @@ class GatewayControlModel(Table):
         return [*(("sudo", "-n") if self.sudo else ()), *shlex.split(self.shell)]
 
 
+class TelemetryModel(Table):
+    """What is sampled at the gateway's host beside each trial, by a program that runs there."""
+
+    enabled: StrictBool = Field(True, description="sample the gateway's host")
+    interval_ns: PositiveDuration = Field(
+        defaults.TELEMETRY_INTERVAL_NS, alias="interval", description="time from one sample to the next"
+    )
+    cpus: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field(
+        (), description="CPUs of its host that do its work, default: all; needed where that is this machine"
+    )
+    processes: Annotated[tuple[ProcessName, ...], AsList] = Field(
+        (), description="names of processes of which memory and CPU time are sampled"
+    )
+    commands: dict[SettingName, str] = Field({}, description="commands of your own, each of which prints one number")
+    required: StrictBool = Field(False, description="a trial without samples is invalid")
+
+
 class GatewayModel(Table):
     """What the gateway does to a frame."""
 
@@ -244,6 +262,11 @@ class GatewayModel(Table):
     )
     control: GatewayControlModel | None = Field(
         None, description=f"commands that control it; kind {bed_kinds_where(lambda kind: kind.takes_control)} only"
+    )
+    telemetry: TelemetryModel | None = Field(
+        None,
+        description="what is sampled at its host beside each trial; default: CPUs, memory and connections for kind"
+        f" {bed_kinds_where(lambda kind: kind.sees_host)}, else nothing",
     )
     name: str = Field("", description="name of the gateway for the report")
     version: str = Field("", description="version of the gateway for the report")

@@ -435,6 +435,8 @@ SshHost = Annotated[str, PlainValidator(_host), WithJsonSchema({"type": "string"
 """What OpenSSH takes for a host: a name of ~/.ssh/config, user@host, ssh://user@host:port."""
 SettingName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 """Name of a setting of the gateway."""
+ProcessName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:/+-]{1,15}$")]
+"""Name of a process as the kernel keeps it: at most 15 characters."""
 SettingValue = Annotated[
     int | str, PlainValidator(_setting), WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}]})
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -41,6 +41,8 @@ class GatewayDescription:
     """Settings that the user named."""
     host: HostDescription | None = None
     """What its host says about itself; None where nobody asks it."""
+    sampling: SamplingCost | None = None
+    """What sampling its host costs; None where it is not sampled."""
 
     def to_json(self) -> dict[str, object]:
         """Return the description for the result folder; what differs from session to session is in provenance."""
@@ -89,6 +91,61 @@ class HostReading:
     """The CPUs of the gateway."""
     threads: Mapping[int, ThreadTimes]
     """The threads that do its work, those of the kernel among them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSample:
+    """What a kernel says of one process."""
+
+    name: str
+    ran_ns: int
+    """CPU time that it has had."""
+    resident_kilobytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSample:
+    """One sample of the gateway's host; two of them say what happened in between. None is what it does not tell."""
+
+    at_ns: int
+    """Monotonic clock of this machine."""
+    error_ns: int
+    """How far from that time the CPUs may have been read, the step of the host's clock included."""
+    cpus: Mapping[int, int]
+    """How long each CPU was idle, nanoseconds since the host was started; of those that were online."""
+    memory_kilobytes: int | None = None
+    available_kilobytes: int | None = None
+    connections: int | None = None
+    processes: Mapping[int, ProcessSample] = field(default_factory=dict)
+    """Those that the campaign names, by number."""
+    own: Mapping[str, float | None] = field(default_factory=dict)
+    """What the commands of the user printed, by name; None where that was not one number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TelemetryReading:
+    """The samples of the gateway's host that were taken since it was last read."""
+
+    reason: str | None = None
+    """Why there are none; None if there are."""
+    samples: tuple[HostSample, ...] = ()
+    processes: tuple[str, ...] = ()
+    """Names that the campaign gives, whether there are such processes or not."""
+    damaged: int = 0
+    """Samples that are not whole, whose times go backwards, or that took too long."""
+    uncertainty_ns: int = 0
+    """How far all of them together may lie from where our clock puts them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingCost:
+    """What sampling costs the gateway's host, measured before the first trial."""
+
+    interval_ns: int
+    samples: int
+    """Taken to learn it."""
+    cpu_ns: int | None
+    """CPU time of one of them: of the sampler and of all that it starts. None if it was not learnt."""
 
 
 class TestBed(Protocol):
@@ -171,6 +228,14 @@ class TestBed(Protocol):
         """Read the gateway's host; None where it cannot be read. The kind of test bed says whether it ever can."""
         ...
 
+    def start_telemetry(self, seconds: float) -> None:
+        """See that the gateway's host is sampled for so many seconds; do nothing where it is not to be."""
+        ...
+
+    def read_telemetry(self) -> TelemetryReading | None:
+        """Return the samples since the last call; None where the host is not to be sampled."""
+        ...
+
     def close(self) -> None:
         """Remove everything that the test bed made; a second call does nothing."""
         ...
@@ -243,6 +308,13 @@ class FoundTestBed:
 
     def read_host(self) -> HostReading | None:
         """A host that is not ours cannot be read."""
+        return None
+
+    def start_telemetry(self, seconds: float) -> None:
+        """A host that is not ours is not sampled."""
+
+    def read_telemetry(self) -> TelemetryReading | None:
+        """A host that is not ours is not sampled."""
         return None
 
     def close(self) -> None:

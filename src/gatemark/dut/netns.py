@@ -34,7 +34,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from gatemark.dut import machine, naming
-from gatemark.dut.base import GatewayDescription, HostReading
+from gatemark.dut.base import GatewayDescription, HostReading, TelemetryReading
 from gatemark.dut.commands import COMMAND_SECONDS_MAX, require_program, run_command, try_command
 from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.daemon import Daemon, start_daemon
@@ -54,11 +54,12 @@ from gatemark.dut.plumbing import (
 from gatemark.dut.recipe import Recipe, substitute
 from gatemark.dut.shell import Shell
 from gatemark.dut.steering import CorePlan, cpu_mask
+from gatemark.dut.telemetry import HostSampler
 from gatemark.errors import Problem, TestBedError
 
 if TYPE_CHECKING:
     from gatemark.config.model import RecipeFacts
-    from gatemark.config.tables import SideModel
+    from gatemark.config.tables import SideModel, TelemetryModel
 
 SIDES = ("left", "right")
 MAC_ADDRESSES = {
@@ -85,6 +86,7 @@ class NetnsTestBed:
         *,
         port_kind: str = "af_packet",
         settings: GatewaySettings | None = None,
+        telemetry: TelemetryModel | None = None,
     ) -> None:
         self._recipe = recipe
         self._settings = GatewaySettings(table=recipe.table, named={}) if settings is None else settings
@@ -104,6 +106,13 @@ class NetnsTestBed:
         self._control = GatewayControl(self._in_gateway, recipe.commands, where=where, settings=self._settings)
         self._scripts = Shell(lambda: self._enclosure.command("sh", "-s"))
         self._enclosure = Enclosure(self._name.gateway_namespace, self._name.folder)
+        folder = shlex.quote(str(self._name.folder))
+        own = () if cores.shared else cores.gateway  # a CPU that the Tester uses too tells nothing of the gateway
+        self._sampler = (
+            None
+            if telemetry is None
+            else HostSampler(self._scripts, telemetry, cpus=own, folder=folder, file_is_local=True)
+        )
         self._claim: naming.Claim | None = None
         self._guard = CleanupGuard(self.close)
         self._counters: dict[str, InterfaceCounters] = {}
@@ -261,6 +270,7 @@ class NetnsTestBed:
             configuration=self._neutral("\n".join(f"# {title}\n{text.rstrip()}\n" for title, text in parts)),
             commands=tuple(self._neutral(line) for line in self._log),
             settings=self._control.made,
+            sampling=None if self._sampler is None else self._sampler.cost(),
         )
 
     def own_drops(self) -> dict[str, int]:
@@ -287,6 +297,15 @@ class NetnsTestBed:
     def read_host(self) -> HostReading | None:
         """Read the gateway's CPUs and threads; None where the Tester shares a CPU, or the kernel does not tell."""
         return None if self._host is None else self._host.read()
+
+    def start_telemetry(self, seconds: float) -> None:
+        """See that samples are taken in the gateway's namespaces; they end with those, however gatemark ends."""
+        if self._sampler is not None:
+            self._sampler.start(seconds)
+
+    def read_telemetry(self) -> TelemetryReading | None:
+        """Return the samples since the last call."""
+        return None if self._sampler is None else self._sampler.read()
 
     def _smallest_queue(self) -> int:
         """Return the frames that the smallest queue of the gateway holds: that of its CPUs, or of an interface."""

@@ -45,6 +45,7 @@ def _open_netns(campaign: Campaign) -> TestBed:
         plan_cores(usable_cpus(), tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores),
         port_kind=_port_kind(campaign),
         settings=GatewaySettings(table=complete.gateway.table, named=complete.gateway.settings),
+        telemetry=campaign.telemetry,
     )
 
 

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from gatemark.config.tables import GatewayControlModel
-from gatemark.dut.base import FoundTestBed, GatewayDescription
+from gatemark.dut.base import FoundTestBed, GatewayDescription, TelemetryReading
 from gatemark.dut.boot import HostBoot
 from gatemark.dut.commands import run_command
 from gatemark.dut.control import GatewayControl, GatewaySettings, table_settings
@@ -18,6 +18,7 @@ from gatemark.dut.ingress import IngressDrop
 from gatemark.dut.isolation import isolate, sending_problems, wire_problems
 from gatemark.dut.port_name import KERNEL_PORT_KINDS, NET_FOLDER, parse_port
 from gatemark.dut.shell import shell_at
+from gatemark.dut.telemetry import HostSampler
 from gatemark.dut.uplinks import read_uplinks
 from gatemark.errors import ConfigError, Problem, TestBedError
 
@@ -61,6 +62,8 @@ class PortsTestBed(FoundTestBed):
         self._run = shell_at(self._commands.host, self._commands.words, longer=LONGER)
         settings = GatewaySettings(table=campaign.gateway.table, named=campaign.gateway.settings)
         self._control = GatewayControl(self._run, self._commands, where="gateway.control", settings=settings)
+        asked = campaign.telemetry
+        self._sampler = None if asked is None else HostSampler(self._run, asked, cpus=asked.cpus or None)
         missing = [
             Problem(
                 what="kind ports needs a port on each side",
@@ -113,6 +116,7 @@ class PortsTestBed(FoundTestBed):
             configuration="\n\n".join(part for part in (gateway.configuration, *said) if part),
             settings=self._control.made,
             host=self._described,
+            sampling=None if self._sampler is None else self._sampler.cost(),
         )
 
     def clear_state(self) -> None:
@@ -136,6 +140,8 @@ class PortsTestBed(FoundTestBed):
     def boot(self) -> None:
         """Boot the gateway's host and set it up again; its links may still be down."""
         HostBoot(self._run, self._commands, self._control).boot()
+        if self._sampler is not None:
+            self._sampler.forget()
 
     def reset(self) -> None:
         """Reset the gateway by the commands of the campaign file; its table is as they leave it."""
@@ -154,6 +160,15 @@ class PortsTestBed(FoundTestBed):
     def commands_since(self, at_ns: int) -> tuple[str, ...]:
         """Return which control commands ran at any time since `at_ns`."""
         return self._run.ran_since(at_ns)
+
+    def start_telemetry(self, seconds: float) -> None:
+        """See that samples are taken where the commands run."""
+        if self._sampler is not None:
+            self._sampler.start(seconds)
+
+    def read_telemetry(self) -> TelemetryReading | None:
+        """Return the samples since the last call."""
+        return None if self._sampler is None else self._sampler.read()
 
     def _check_cores(self, host: HostDescription) -> None:
         """Raise TestBedError if the host has another number of CPUs than the campaign states."""
@@ -197,6 +212,8 @@ class PortsTestBed(FoundTestBed):
         try:
             self._ingress.close()
         finally:
+            if self._sampler is not None:
+                self._sampler.stop()
             self._run.close()
 
     def __exit__(

@@ -234,3 +234,10 @@ class SimulatedGateway:
     def read_host(self) -> None:
         """Nothing: it has no host. `gatemark.simulated` gives it one."""
         return None
+
+    def start_telemetry(self, seconds: float) -> None:
+        """Nothing: it has no host."""
+
+    def read_telemetry(self) -> None:
+        """Nothing: it has no host."""
+        return None

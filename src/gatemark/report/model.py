@@ -14,6 +14,7 @@ from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import Provenance
 from gatemark.results.run import RunResult
 from gatemark.trial.host import HostFacts
+from gatemark.trial.telemetry import TelemetryFacts
 from gatemark.trial.validity import Validity
 
 UNBOUNDED_NS = 2**63
@@ -67,6 +68,8 @@ class TrialRow:
     """Stateful: number of connections N."""
     host: HostFacts | None = None
     """The gateway's host meanwhile; None where it cannot be read."""
+    telemetry: tuple[tuple[str, TelemetryFacts], ...] = ()
+    """Samples of the gateway's host, with the phase that they are of; empty where it was not to be sampled."""
     phase_one_attempts: int = 0
     """Stateful: how often test phase 1 was attempted before the phase that `directions` belong to."""
 
@@ -84,6 +87,8 @@ class ReportPart:
     provenance: Provenance | None
     trials: tuple[TrialRow, ...]
     campaign_text: str
+    samples: Mapping[int, tuple[Mapping[str, str], ...]] = field(default_factory=dict)
+    """Samples of the gateway's host in some trials, by trial: the lines of their files, by column."""
 
     @property
     def medium(self) -> str:

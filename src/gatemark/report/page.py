@@ -17,6 +17,7 @@ from gatemark.report.observed import behaviour_section, observations, phase_one_
 from gatemark.report.plots import lateness_plot, plot_against
 from gatemark.report.series import series_section
 from gatemark.report.table import Plot, Section, plot
+from gatemark.report.telemetry import telemetry_plots, telemetry_section
 from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
 from gatemark.units import format_duration_ns
@@ -55,6 +56,9 @@ class Page:
     phase_one_failures: tuple[str, ...]
     counters: Section
     lateness_plots: tuple[Plot, ...]
+    telemetry: Section | None
+    """What the gateway's host did; none where it was not to be sampled."""
+    telemetry_plots: tuple[Plot, ...]
     stateful_runs: tuple[RunResult, ...]
     searched_runs: tuple[RateResult, ...]
     """The first run of each procedure that searches for a rate."""
@@ -122,6 +126,8 @@ def _page(report: CampaignReport, number: int) -> Page:
         phase_one_failures=phase_one_failures(document),
         counters=counter_section(part.trials),
         lateness_plots=() if drawn is None else (drawn,),
+        telemetry=telemetry_section(part),
+        telemetry_plots=tuple(telemetry_plots(part)),
         stateful_runs=tuple(run for run in document.runs if run.connections is not None),
         searched_runs=tuple(searched.values())[::-1],
     )
@@ -132,7 +138,7 @@ def _series(part: ReportPart) -> Iterator[Chapter]:
     section = series_section(part.document)
     if section is None:
         return
-    rates = [row for row in part.document.rows() if row.quantity.is_headline and row.quantity.unit.endswith("/s")]
+    rates = [row for row in part.document.figures() if row.quantity.is_headline and row.quantity.unit.endswith("/s")]
     drawn = plot(
         plot_against(rates, "connections", name="rates against number of connections"),
         "Rates against number of connections: median of the repetitions, bars from the 1st to the 99th percentile.",

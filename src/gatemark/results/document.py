@@ -18,8 +18,9 @@ from pydantic import SerializeAsAny
 from gatemark.bed_kinds import BOOT_WORDS, BootOccasion, CoresSetBy
 from gatemark.results.connections import GatewayTable, PortRange
 from gatemark.results.part import Part, ReasonPart
-from gatemark.results.quantity import Row
+from gatemark.results.quantity import Quantity, Row
 from gatemark.results.run import RunResult
+from gatemark.results.telemetry import TelemetryPart
 from gatemark.results.tester_parts import ClockPart, SelfTestPart
 from gatemark.technology import TechnologyName
 
@@ -163,6 +164,8 @@ class ResultDocument(Part):
     validity: Validity
     host: HostPart | None = None
     """Null where the test bed never reads the gateway's host."""
+    telemetry: TelemetryPart | None = None
+    """Null where the gateway's host was not to be sampled."""
     deviations: tuple[Deviation, ...]
     claim: Claim
     clock: ClockPart | None = None
@@ -174,13 +177,16 @@ class ResultDocument(Part):
         return json.dumps(self.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
 
     def rows(self) -> tuple[Row, ...]:
-        """Return all figures of the campaign as rows of the tidy table."""
+        """Return all figures of the campaign as rows of the tidy table, then what the gateway's host did."""
+        return (*self.figures(), *(self._row(quantity) for run in self.runs for quantity in run.host_quantities()))
+
+    def figures(self) -> tuple[Row, ...]:
+        """Return what the procedures measured as rows of the tidy table."""
+        return tuple(self._row(quantity) for run in self.runs for quantity in run.quantities())
+
+    def _row(self, quantity: Quantity) -> Row:
         cores = {} if self.gateway.cores is None else {"cores": self.gateway.cores}
-        return tuple(
-            Row(campaign=self.name, gateway=self.gateway.name, quantity=quantity, coordinates=cores)
-            for run in self.runs
-            for quantity in run.quantities()
-        )
+        return Row(campaign=self.name, gateway=self.gateway.name, quantity=quantity, coordinates=cores)
 
 
 def rows_of(documents: Iterable[ResultDocument]) -> tuple[Row, ...]:

@@ -124,6 +124,21 @@ class GatewayHostFacts(Facts):
     interfaces: tuple[InterfaceFacts, ...]
 
 
+class SamplingFacts(Facts):
+    """What sampling the gateway's host cost it, measured at the begin of a session with no frames under way."""
+
+    interval_ns: int
+    samples: int
+    """Taken to learn it."""
+    cpu_ns: int | None
+    """CPU time of one sample: of the sampler and of all that it starts. Null if the host did not tell."""
+
+    @property
+    def share_of_core(self) -> float | None:
+        """What share of one core it takes; None if that is not known."""
+        return None if self.cpu_ns is None else self.cpu_ns / self.interval_ns
+
+
 class SettingFact(Facts):
     """One setting of the gateway that the user named, as it was made at the begin of a session."""
 
@@ -147,6 +162,8 @@ class Session(Facts):
     gateway_host: GatewayHostFacts | None = None
     """Null where the gateway's host was not asked."""
     settings: tuple[SettingFact, ...] = ()
+    sampling: SamplingFacts | None = None
+    """Null where the gateway's host is not sampled."""
 
 
 class Provenance(Facts):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any, Literal
 
 from pydantic import computed_field
 
 from gatemark.results.connections import Connections
 from gatemark.results.part import LimitedBy, OneWay, Part
-from gatemark.results.quantity import Coordinate, Quantity, summarised
+from gatemark.results.quantity import Better, Coordinate, Quantity, summarised
+from gatemark.results.telemetry import HostLevel
 from gatemark.stats.summary import Number, Summary
 from gatemark.units import theoretical_maximum
 
@@ -74,6 +76,8 @@ class RunResult(Part):
     invalid_trials: int
     suspect_trials: int = 0
     """Trials that failed while the gateway's host was held up, so that they did not count and were made again."""
+    telemetry: tuple[HostLevel, ...] = ()
+    """What the gateway's host did while frames were sent; empty where it was not sampled."""
 
     @property
     def procedure_words(self) -> str:
@@ -100,6 +104,21 @@ class RunResult(Part):
         if quantities or self.refused is None:
             return quantities
         return (self.quantity(self.procedure_words, "", is_headline=True),)
+
+    def host_quantities(self) -> Iterable[Quantity]:
+        """Return what the gateway's host did while frames were sent, as far as it has a unit and is of all cores."""
+        for level in self.telemetry:
+            if not level.unit or level.series.startswith("cpu."):
+                continue
+            known = [Fraction(value) for value in level.values if value is not None]
+            better: Better | None = "lower" if level.unit.startswith("%") else "higher"
+            yield self.quantity(
+                level.name if level.phase == "measured" else f"{level.name}, {level.phase}",
+                level.unit,
+                values=level.values,
+                summary=Summary.of(known) if len(known) == len(level.values) else None,
+                better=better if level.series in ("busy", "busiest", "memory_available") else None,
+            )
 
     def quantity(
         self,

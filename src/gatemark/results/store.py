@@ -10,6 +10,7 @@
     DIR/trials.jsonl      the journal, one trial a line, flushed after each
     DIR/result.json       result.csv and report.html are made from it and the journal
     DIR/bad-frames/       frames that came back wrong, one pcap per trial, side and reason
+    DIR/telemetry/        samples of the gateway's host, one CSV per trial
     DIR/engine.log        what the engine wrote for people
 """
 
@@ -226,6 +227,19 @@ class ResultFolder:
                         pcap.writepkt(octets, ts=number * 1e-6)
                 written.append(target)
         return written
+
+    def write_samples(self, trial_number: int, text: str) -> Path:
+        """Write the samples of the gateway's host in a trial: telemetry/trial-000012.csv."""
+        target = self.path / samples_name(trial_number)
+        with writing(self.path):
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        return target
+
+
+def samples_name(trial_number: int) -> str:
+    """Return the name of the file with the samples of a trial."""
+    return f"telemetry/trial-{trial_number:06d}.csv"
 
 
 def default_folder(campaign_name: str, parent: Path = Path("results")) -> Path:

@@ -10,6 +10,7 @@ from gatemark.trial.host import HostFacts
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.report import TrialReport
 from gatemark.trial.suspicion import Suspicion
+from gatemark.trial.telemetry import MEASURED, PHASE_ONE, TelemetryFacts
 from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict
 
@@ -29,6 +30,8 @@ class PhaseOne(Facts):
     counted: int | None = None
     """Connections that the gateway counted afterwards; None if it cannot count."""
     host: HostFacts | None = None
+    """As of a record."""
+    telemetry: TelemetryFacts | None = None
     """As of a record."""
     suspicion: Suspicion | None = None
     """Why its failure may not be the gateway's; null if it is, or if there is none."""
@@ -89,6 +92,8 @@ class TrialRecord(Facts):
     """Frames that the gateway's own queues dropped meanwhile, as far as the test bed can see them, by place."""
     host: HostFacts | None = None
     """The gateway's host meanwhile; None where the test bed cannot read it. Of the phase that `report` is about."""
+    telemetry: TelemetryFacts | None = None
+    """Samples of the gateway's host; None where it is not to be sampled. Of the phase that `report` is about."""
     started_at: str
     """Wall time, ISO 8601 with offset."""
     seconds: float
@@ -104,6 +109,17 @@ class TrialRecord(Facts):
         yield from (attempt.report for attempt in attempts)
         if not attempts or self.report != attempts[-1].report:
             yield self.report
+
+    def telemetries(self) -> Iterator[tuple[str, TelemetryFacts]]:
+        """Yield the samples of each trial of the engine that was sampled, with the phase that it was, in order."""
+        facts = self.connections
+        attempts = () if facts is None else facts.phase_one
+        for attempt in attempts:
+            if attempt.telemetry is not None:
+                yield PHASE_ONE, attempt.telemetry
+        is_phase_one = facts is not None and (not attempts or self.report == attempts[-1].report)
+        if self.telemetry is not None and not (is_phase_one and attempts):
+            yield PHASE_ONE if is_phase_one else MEASURED, self.telemetry
 
     @property
     def reasons(self) -> tuple[str, ...]:

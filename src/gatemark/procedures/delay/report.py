@@ -356,7 +356,7 @@ def _more(run: DelayResult, point: DelayPoint) -> str:
 def plots(part: ReportPart, runs: Sequence[DelayResult]) -> Iterator[Plot]:
     """Yield delays against frame size and load, then those of all frames of each run."""
     first = {run.number: run.points[0].frames_per_second for run in runs if run.points}
-    rows = [row for row in part.document.rows() if row.quantity.run in first]
+    rows = [row for row in part.document.figures() if row.quantity.run in first]
     spread = "median of the repetitions, bars from the 1st to the 99th percentile"
     at_first = [row for row in rows if row.place["load_frames_per_second"] == first[row.quantity.run]]
     for what, names in (("Latency", ("typical latency", "worst case latency")), ("Delay variation", ("PDV",))):

@@ -103,7 +103,7 @@ def sentence(part: ReportPart, run: FrameLossResult) -> str:
 
 def plots(part: ReportPart, runs: Sequence[FrameLossResult]) -> Iterator[Plot]:
     """Yield loss against load, loss over time in the first trial at the highest lossy load, and the loads tried."""
-    rows = part.document.rows()
+    rows = part.document.figures()
     for run in runs:
         rows_of_run = [row for row in rows if row.quantity.run == run.number]
         svg = plot_against(rows_of_run, "load", name=f"frame loss against load, run {run.number}", places_min=1)

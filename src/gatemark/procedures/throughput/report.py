@@ -48,7 +48,7 @@ def sentence(part: ReportPart, run: ThroughputResult) -> str:
 
 def plots(part: ReportPart, runs: Sequence[ThroughputResult]) -> Iterator[Plot]:
     """Yield throughput against frame size with the theoretical maximum, and the path of each search."""
-    rows = [row for row in part.document.rows() if row.quantity.run in {run.number for run in runs}]
+    rows = [row for row in part.document.figures() if row.quantity.run in {run.number for run in runs}]
     limits = {
         run.frame_sizes.ipv4 or run.frame_sizes.ipv6 or 0: run.theoretical_maximum.frames_per_second
         for run in runs

@@ -1,0 +1,119 @@
+"""What the gateway's host did in a trial, as far as samples of it tell: before frames were sent, meanwhile, afterwards.
+
+A sample says what a kernel has counted until then, so a busy share belongs to the time between two samples. It counts
+for a phase of the trial only if that time lies in it as a whole, whatever the clocks leave open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from gatemark.trial.facts import Facts
+
+SpanName = Literal["before", "sending", "after", "whole"]
+"""Before the first frame, while frames are sent, after the last one. All of the trial with its waits where no time
+between samples lies in its sending time."""
+
+BUSY, BUSIEST = "busy", "busiest"
+AVAILABLE, TOTAL, CONNECTIONS = "memory_available", "memory_total", "connections"
+
+
+MEASURED, PHASE_ONE = "measured", "test phase 1"
+"""Which trial of the engine samples are of: the one with the frames that count, or one that establishes connections."""
+
+
+def unit_of(series: str) -> str:
+    """Return the unit of a series of samples."""
+    if series in (BUSY, BUSIEST) or series.startswith("cpu."):
+        return "%"
+    if series.startswith("process."):
+        return "kB" if series.endswith(".memory") else "% of a core"
+    return {AVAILABLE: "kB", TOTAL: "kB", CONNECTIONS: "connections"}.get(series, "")
+
+
+def words_of(series: str) -> str:
+    """Return what a series is, for people."""
+    known = {
+        BUSY: "busy share, mean of the cores",
+        BUSIEST: "busy share, busiest core",
+        AVAILABLE: "memory available",
+        TOTAL: "memory",
+        CONNECTIONS: "connections",
+    }
+    if series in known:
+        return known[series]
+    kind, _, rest = series.partition(".")
+    if kind == "cpu":
+        return f"busy share, core {rest}"
+    if kind == "process":
+        name, _, what = rest.rpartition(".")
+        return f"{name}, {'memory' if what == 'memory' else 'CPU time'}"
+    return rest
+
+
+class Level(Facts):
+    """One series in one span."""
+
+    samples: int
+    mean: float
+    """Of a share that of the whole time, whatever the length of the intervals."""
+    sd: float | None
+    """Standard deviation of the samples; null with fewer than two."""
+    minimum: float
+    maximum: float
+
+
+class SpanFacts(Facts):
+    """One span of a trial. The series are named as in the file of the samples."""
+
+    span: SpanName
+    covered_ns: int
+    """Time between samples that lies in it as a whole."""
+    intervals: int
+    error_ns: int
+    """How far the times of the samples at both ends of what is covered may be off, together: what it can do to a share
+    follows from that."""
+    busiest_cpu: int | None
+    """The CPU that was busy most; null where none is known."""
+    levels: Mapping[str, Level]
+
+
+class TelemetryPoint(Facts):
+    """One sample as the file of the trial has it, with what follows from the one before."""
+
+    at_ns: int
+    """From the start of sending; negative before."""
+    values: Mapping[str, float]
+
+
+class TelemetryFacts(Facts):
+    """Samples of the gateway's host in one trial of the engine."""
+
+    reason: str | None = None
+    """Why there are none; null if there are."""
+    samples: int = 0
+    damaged: int = 0
+    """Samples that were left out: torn, out of order, or so slow that they have no one time."""
+    uncertainty_ns: int = 0
+    """How far the samples may lie from where they are put in the trial."""
+    faults: tuple[str, ...] = ()
+    """What a kernel says that cannot be, in sentences; it is left out."""
+    spans: tuple[SpanFacts, ...] = ()
+    first: Mapping[str, float] = {}
+    """What the first sample says of memory, connections and the user's commands."""
+    last: Mapping[str, float] = {}
+    """The same of the last one."""
+    points: tuple[TelemetryPoint, ...] = Field(default=(), exclude=True, repr=False)
+    """All samples; they go to a file of the trial, not to the journal."""
+
+    def level(self, span: SpanName, series: str) -> Level | None:
+        """Return a series in a span; None if nothing is known of it."""
+        found = self.span(span)
+        return None if found is None else found.levels.get(series)
+
+    def span(self, name: SpanName) -> SpanFacts | None:
+        """Return a span; None if no time between samples lies in it."""
+        return next((span for span in self.spans if span.span == name), None)

@@ -1,0 +1,328 @@
+"""The program that samples a host: what it prints, how it is read, that it ends; and what damaged samples say."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatemark.config.tables import TelemetryModel
+from gatemark.dut.base import TelemetryReading
+from gatemark.dut.shell import Shell
+from gatemark.dut.telemetry import HostSampler, parse_cost, parse_samples
+from gatemark.errors import HostConnectionError
+
+SECOND = 10**9
+SAMPLE = """sample
+1000.25 1900.00
+cpu0 10 20 30 4000 500 6 7 8 0 0
+cpu12 1 2 3 400 50 6 7 8 0 0
+1000.27 1900.00
+MemTotal:       24684092 kB
+MemAvailable:   23347704 kB
+1234
+77 (a (b) c) S 1 77 77 0 -1 4194304 76 0 0 0 250 50 0 0 39 19 1 0 395 31 40 18 93 93 14
+VmRSS:\t    1728 kB
+own 0 12.5
+own 1 ?
+end
+"""
+NAMES = ("first", "second")
+
+
+def later(seconds: int) -> str:
+    return SAMPLE.replace("1000.2", f"{1000 + seconds}.2")
+
+
+def asked(**keys: object) -> TelemetryModel:
+    return TelemetryModel.model_validate({"interval": "100ms", **keys})
+
+
+def alive(folder: Path) -> list[int]:
+    """Processes of the sampler whose file is in a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if f"{folder}/gatemark-telemetry.".encode() in words and b"\0sampler\0" in words:
+            found.append(int(process.name))
+    return found
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_a_sample_is_read() -> None:
+    (sample,), damaged = parse_samples(SAMPLE, ticks=100, names=NAMES)
+    assert damaged == 0
+    placed = sample.placed(1000 * SECOND)
+    assert (placed.at_ns, placed.error_ns) == (260_000_000, 20_000_000)
+    assert placed.cpus == {0: 45 * SECOND, 12: 4_500_000_000}
+    assert (placed.memory_kilobytes, placed.available_kilobytes, placed.connections) == (24684092, 23347704, 1234)
+    (process,) = placed.processes.values()
+    assert (process.name, process.ran_ns, process.resident_kilobytes) == ("a (b) c", 3 * SECOND, 1728)
+    assert placed.own == {"first": 12.5, "second": None}
+
+
+def test_a_host_without_proc_has_its_clock_and_commands() -> None:
+    (sample,), damaged = parse_samples("sample\ndate 1700000000\nown 0 3\nend\n", ticks=100, names=("first",))
+    assert damaged == 0 and sample.step_ns == SECOND
+    assert sample.placed(0).own == {"first": 3.0} and not sample.placed(0).cpus
+
+
+@given(cut=st.tuples(st.integers(0, 3 * len(SAMPLE)), st.integers(0, 3 * len(SAMPLE))))
+def test_of_a_torn_file_only_whole_samples_count(cut: tuple[int, int]) -> None:
+    text = SAMPLE + later(1) + later(2)
+    whole, _ = parse_samples(text, ticks=100, names=NAMES)
+    found, damaged = parse_samples(text[min(cut) : max(cut)], ticks=100, names=NAMES)
+    assert damaged == 0
+    assert all(sample in whole for sample in found)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "garbage",
+        "cpu1 1 2",
+        "cpuX 1 2 3 4 5 6 7 8",
+        "cpu1 1 2 3 -4 5 6 7 8",
+        "VmRSS: x kB",
+        "MemAvailable: 12",
+        "own 0 1 2",
+        "own 7 1",
+        "\ufffd\ufffd",
+        "1000.28 1900.00",
+        "own 0 nan",
+    ],
+)
+def test_a_sample_with_a_line_that_is_none_is_left_out_and_counted(wrong: str) -> None:
+    damaged_sample = SAMPLE.replace("end\n", f"{wrong}\nend\n")
+    found, damaged = parse_samples(SAMPLE + damaged_sample + later(2), ticks=100, names=NAMES)
+    assert (len(found), damaged) == (2, 1)
+
+
+def test_a_sample_without_a_commands_line_is_left_out() -> None:
+    text = SAMPLE.replace("own 1 ?\n", "")
+    assert parse_samples(text + later(1), ticks=100, names=NAMES)[1] == 1
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_survived(text: str) -> None:
+    parse_samples(text, ticks=100)
+    parse_samples(f"sample\n{text}\nend\n", ticks=100)
+
+
+def test_cost_is_all_cpu_time_of_shell_and_children() -> None:
+    before, after = "0m0.01s 0m0.02s\n0m0.10s 0m0.20s\n", "0m0.02s 0m0.03s\n0m0.40s 1m0.40s\n"
+    assert parse_cost(before + after, 50) == round((60.85 - 0.33) / 50 * SECOND)
+    assert parse_cost("nothing", 50) is None
+
+
+class Answers:
+    """A host whose answers are given; a number is how far its clock is ahead when it answers."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    def __call__(self, script: str, *, where: str, fix: str = "", seconds_max: float = 30) -> str:
+        self.asked.append(script)
+        if script.startswith("rm -f"):
+            return ""
+        answer = self.answers.pop(0)
+        if answer == "lost":
+            raise HostConnectionError(what="the connection was lost", where=where, fix="", began=True)
+        return answer.replace("NOW", f"{time.monotonic() + 500:.2f} 1.00")
+
+
+def started(*answers: str) -> tuple[HostSampler, Answers]:
+    host = Answers("/tmp/file\n100\nNOW\n", *answers)
+    sampler = HostSampler(host, asked(), cpus=[1])
+    sampler.start(1.0)
+    return sampler, host
+
+
+TAKEN = "sample\nNOW\ncpu0 1 2 3 4 5 6 7 8\ncpu1 1 2 3 40 5 6 7 8\nNOW\nend\n"
+
+
+def test_samples_get_times_of_our_clock_and_only_the_gateways_cpus_count() -> None:
+    sampler, _ = started(TAKEN)
+    reading = sampler.read()
+    assert reading.reason is None
+    (sample,) = reading.samples
+    assert abs(sample.at_ns - time.monotonic_ns()) < 0.1 * SECOND
+    assert sample.cpus == {1: 450_000_000}
+    assert 10_000_000 <= reading.uncertainty_ns < 100_000_000
+
+
+def test_one_sampler_serves_many_trials() -> None:
+    sampler, host = started(TAKEN, TAKEN)
+    sampler.read()
+    sampler.start(1.0)
+    sampler.read()
+    assert sum("mktemp" in script for script in host.asked) == 1
+
+
+def test_a_longer_trial_gets_a_sampler_that_lasts_for_it() -> None:
+    sampler, host = started("/tmp/other\n100\nNOW\n", TAKEN)
+    sampler.start(7200.0)
+    assert "rm -f /tmp/file" in host.asked
+    assert f"{int((7200 + 120) / 0.1)} < /dev/null" in host.asked[-1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("gone\n", "the sampler is gone"),
+        ("lost", "the connection was lost"),
+        ("", "no whole sample"),
+        (TAKEN.replace("NOW", "7.00 1.00"), "clock was set"),
+        ("sample\ndate 1700000000\nend\n", "clock was set"),
+    ],
+)
+def test_what_cannot_be_read_is_told_and_the_next_trial_has_a_new_sampler(answer: str, reason: str) -> None:
+    sampler, host = started(answer, "/tmp/new\n100\nNOW\n", TAKEN)
+    reading = sampler.read()
+    assert reading.samples == () and reading.reason is not None and reason in reading.reason
+    if reason != "no whole sample":
+        sampler.start(1.0)
+        assert sampler.read().samples
+        assert sum("mktemp" in script for script in host.asked) == 2
+
+
+def test_a_sampler_that_was_killed_is_noticed_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gatemark.dut.telemetry.STALE_NS", -SECOND)
+    sampler, host = started(TAKEN, "/tmp/new\n100\nNOW\n", TAKEN + TAKEN)
+    assert sampler.read().reason == "the sampler has ended"
+    sampler.start(1.0)
+    assert "rm -f /tmp/file" in host.asked
+    assert sampler.read().samples
+
+
+def test_a_clock_is_never_taken_from_a_sample_that_the_reading_did_not_take() -> None:
+    torn = TAKEN.replace("end\n", "garbage\nend\n")
+    sampler, _ = started(TAKEN.replace("NOW", f"{time.monotonic() + 499.9:.2f} 1.00") + torn)
+    assert sampler.read().reason == "there was no whole sample"
+
+
+def test_a_sampler_that_does_not_start_is_told() -> None:
+    host = Answers("mktemp: no such file")
+    sampler = HostSampler(host, asked(), cpus=None)
+    sampler.start(1.0)
+    reason = sampler.read().reason
+    assert reason is not None and "did not start" in reason
+
+
+def test_samples_that_go_backwards_or_took_too_long_are_left_out() -> None:
+    slow = "sample\n{0} 1.00\ncpu1 1 2 3 40 5 6 7 8\n{1} 1.00\nend\n"
+    now = time.monotonic() + 500
+    texts = [(now - 3, now - 3), (now - 9, now - 9), (now - 2, now - 1), (now, now)]
+    sampler, _ = started("".join(slow.format(*(f"{at:.2f}" for at in pair)) for pair in texts))
+    reading = sampler.read()
+    assert reading.reason is None
+    assert (len(reading.samples), reading.damaged) == (2, 2)
+
+
+@pytest.fixture(params=["dash", "busybox", "no setsid, no timeout"])
+def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shell]:
+    """A shell on this machine that finds only the programs of one kind of host."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    names = ["sh", "sed", "sleep", "mktemp", "date", "cat", "rm", "echo", "true", "tr"]
+    if request.param == "busybox":
+        busybox = shutil.which("busybox")
+        if busybox is None:
+            pytest.skip("busybox is not installed")
+        for name in [*names, "setsid", "timeout", "nohup"]:
+            (tools / name).symlink_to(busybox)
+    else:
+        for name in [*names, *(("setsid", "timeout", "getconf") if request.param == "dash" else ())]:
+            (tools / name).symlink_to(shutil.which(name) or pytest.skip(f"{name} is missing"))
+    yield Shell(lambda: ["env", f"PATH={tools}", f"TMPDIR={tmp_path}", str(tools / "sh"), "-s"])
+    for pid in alive(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+
+
+def read_until(sampler: HostSampler, count: int) -> TelemetryReading:
+    time.sleep(0.1 * count + 0.3)
+    reading = sampler.read()
+    assert reading.reason is None, reading
+    return reading
+
+
+def test_a_host_is_sampled_without_a_connection(shell: Shell, tmp_path: Path) -> None:
+    commands = {"seven": "echo 7", "two": "echo 1 2", "fails": "echo 3; exit 1", "quoted": "echo \"8\" '' | tr -d ' '"}
+    sampler = HostSampler(shell, asked(processes=["sleep"], commands=commands), cpus=None)
+    sampler.start(1.0)
+    (file,) = tmp_path.glob("gatemark-telemetry.*")
+    assert file.stat().st_mode & 0o777 == 0o600
+    before = time.monotonic_ns()
+    reading = read_until(sampler, 6)
+    after = time.monotonic_ns()
+    assert len(reading.samples) >= 3 and reading.damaged == 0
+    last = reading.samples[-1]
+    assert last.cpus and last.available_kilobytes and last.own == {"seven": 7, "two": None, "fails": None, "quoted": 8}
+    assert before - SECOND < reading.samples[0].at_ns < last.at_ns < after + reading.uncertainty_ns
+    assert reading.uncertainty_ns < SECOND
+    assert len(sampler.read().samples) <= 3  # what was read is gone
+    sampler.stop()
+    assert not list(tmp_path.glob("gatemark-telemetry.*"))
+    wait_for(lambda: not alive(tmp_path))
+
+
+def test_it_ends_by_itself_and_removes_its_file(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gatemark.dut.telemetry.LIFE_SECONDS_MIN", 0.5)
+    monkeypatch.setattr("gatemark.dut.telemetry.MARGIN_SECONDS", 0.2)
+    HostSampler(shell, asked(), cpus=None).start(0.1)
+    wait_for(lambda: len(alive(tmp_path)) > 0)
+    wait_for(lambda: not alive(tmp_path))
+    assert not list(tmp_path.glob("gatemark-telemetry.*"))
+
+
+def test_the_cost_of_a_sample_is_learnt(shell: Shell) -> None:
+    cost = HostSampler(shell, asked(), cpus=None).cost()
+    assert cost.cpu_ns is not None and 0 <= cost.cpu_ns < 0.1 * SECOND
+
+
+def test_a_process_that_burns_half_of_its_time_is_seen_as_such(tmp_path: Path) -> None:
+    """Against what the kernel says to the process itself."""
+    name = f"gmburn{os.getpid()}"[:15]
+    program = tmp_path / name
+    program.symlink_to(sys.executable)
+    burn = (
+        "import sys, time\n"
+        "open('/proc/self/comm', 'w').write(sys.argv[1])\n"
+        "while True:\n"
+        "    end = time.process_time() + 0.02\n"
+        "    while time.process_time() < end: pass\n"
+        "    time.sleep(0.02)\n"
+    )
+    shell = Shell(lambda: ["env", f"TMPDIR={tmp_path}", "sh", "-s"])
+    with subprocess.Popen([str(program), "-c", burn, name]) as burner:
+        try:
+            wait_for(lambda: Path(f"/proc/{burner.pid}/comm").read_text().strip() == name)
+            sampler = HostSampler(shell, asked(processes=[name]), cpus=None)
+            sampler.start(1.0)
+            reading = read_until(sampler, 15)
+            sampler.stop()
+        finally:
+            burner.kill()
+    seen = [(sample.at_ns, sample.processes[burner.pid].ran_ns) for sample in reading.samples if sample.processes]
+    (began_ns, first_ns), (ended_ns, last_ns) = seen[0], seen[-1]
+    share = (last_ns - first_ns) / (ended_ns - began_ns)
+    assert 0.02 < share < 0.6  # a busy machine gives it less than half, never more
