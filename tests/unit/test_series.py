@@ -316,6 +316,59 @@ def test_a_killed_series_goes_on_from_what_is_on_disk(whole: tuple[Path, str, in
     assert sum(isinstance(event, TrialFinished) and not event.replayed for event in made) == trials - trials // 2 + 1
 
 
+FROM_PREVIOUS = SIZES + "search_from_previous = true\n"
+
+
+def uneven(campaign: Campaign) -> SimulatedDevice:
+    """A gateway whose second column is far below its neighbours, and whose third one is far above."""
+    factor = {10_000: 20, 100_000: 1, 1_000_000: 60}[campaign.connections_model.count[0]]
+    return SimulatedDevice(capacity_forward=40_123 * factor, establishment_rate=30_456 * factor)
+
+
+@pytest.mark.parametrize("device", [uneven, gateway])
+def test_searches_from_the_column_before_find_the_same(
+    device: Callable[[Campaign], SimulatedDevice], tmp_path: Path
+) -> None:
+    def steady(campaign: Campaign) -> SimulatedDevice:
+        return replace(device(campaign), noise=0)
+
+    (tmp_path / "all").mkdir()
+    whole = measure_series(write(tmp_path / "all", SIZES), output=tmp_path / "all/out", equipment=equipment(steady))
+    near = measure_series(write(tmp_path, FROM_PREVIOUS), output=tmp_path / "out", equipment=equipment(steady))
+    assert outcomes(near) == ["measured"] * 3
+    for quantity in ("connection establishment rate", "throughput"):
+        expected, found = (metric(one.document, quantity) for one in (whole, near))
+        for before, after in zip(expected.figures, found.figures, strict=True):
+            assert after.resolution == before.resolution
+            assert abs(float(after.median or 0) - float(before.median or 0)) <= (before.resolution or 0)
+    key = "connection_establishment_rate"
+    rates = metric(near.document, "connection establishment rate").figures
+    assert [column.expected.get(key) for column in near.document.columns] == [None, rates[0].median, rates[1].median]
+    if device is gateway:
+        assert near.document.columns[1].trials < whole.document.columns[1].trials
+    told = near.columns[1].document.deviations
+    assert any("begins at 1.5 times an expected result" in one.sentence for one in told)
+    assert "Searches began near the results of another column in columns 2, 3" in " ".join(
+        terminal(near.document).split()
+    )
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 4), Fraction(1, 2), Fraction(4, 5)])
+def test_a_series_that_searches_from_the_column_before_resumes_to_the_same(tmp_path: Path, share: Fraction) -> None:
+    file = write(tmp_path, FROM_PREVIOUS)
+    made: list[Event] = []
+    whole = measure_series(file, output=tmp_path / "out", equipment=equipment(), on_event=made.append)
+    trials = sum(isinstance(event, TrialFinished) for event in made)
+    with pytest.raises(Interrupted):
+        measure_series(file, output=tmp_path / "cut", equipment=equipment(), on_event=stop_after(int(share * trials)))
+    again: list[Event] = []
+    resumed = resume_series(tmp_path / "cut", equipment=equipment(), on_event=again.append)
+    assert resumed.document.to_text() == whole.document.to_text()
+    new = sum(isinstance(event, TrialFinished) and not event.replayed for event in again)
+    assert new == trials - int(share * trials)
+    assert rebuild_series(tmp_path / "cut").document.to_text() == whole.document.to_text()
+
+
 def test_what_is_wrong_with_any_column_is_told_before_anything_is_made(tmp_path: Path) -> None:
     file = write(tmp_path, SIZES.replace('"160k"', '"90k"'))
     with pytest.raises(ConfigError, match=r"column 2 \(count 100k\): gateway.table.size: is 90000"):

@@ -96,6 +96,25 @@ without = [[], ["connections", "gateway.table.size"]]
     assert "connections" not in tomllib.loads(router.source.text)
 
 
+def test_searches_begin_at_the_column_before_along_the_part_that_says_so() -> None:
+    both = CROSSED + TOGETHER
+    assert [column.previous for column in series(NAT + both).columns] == [None] * 4
+    assert [column.previous for column in series(f"{NAT}{both}search_from_previous = true\n").columns] == [
+        None, 1, None, 3,
+    ]  # fmt: skip
+    cores = CROSSED + "search_from_previous = true\n"
+    assert [column.previous for column in series(NAT + cores + TOGETHER).columns] == [None, None, 1, 2]
+
+
+def test_a_column_expects_what_its_file_does_not_expect_itself() -> None:
+    _, second = series(NAT + TOGETHER).columns
+    begun, used = second.expecting({"throughput": 123_456, "connection_establishment_rate": 7})
+    assert used == {"throughput": 123_456}  # the file has no other table
+    assert tomllib.loads(begun.source.text)["throughput"]["expected"] == 123_456
+    assert begun.campaign.source == second.campaign.source
+    assert begun.expecting({"throughput": 5}) == (begun, {})
+
+
 def test_a_path_may_be_written_without_quotes_and_a_whole_table_may_vary() -> None:
     text = (
         NAT
@@ -144,6 +163,11 @@ WRONG = {
     "title alike": ('"seed" = [1, 2]\ntitles = ["a", "a"]', "vary[0].titles: names two columns alike", ""),
     "title type": ('"seed" = [1, 2]\ntitles = [1, 2]', "vary[0].titles: is no list of texts", ""),
     "title long": (f'"seed" = [1]\ntitles = ["{"a" * 61}"]', "more than 60 characters", ""),
+    "from previous": (
+        '"seed" = [1, 2]\nsearch_from_previous = 1',
+        "vary[0].search_from_previous: is neither true nor false",
+        "write true",
+    ),
     "without unknown": (
         '"seed" = [1, 2]\nwithout = [[], ["conections"]]',
         "vary[0].without: conections names no key",

@@ -16,6 +16,9 @@ from gatemark.errors import ConfigError, Problem
 from gatemark.procedures.registry import CampaignFile
 from gatemark.results.toml_text import to_toml
 
+EXPECTED = "expected"
+"""Key of a table that searches: near which result its search begins."""
+
 C = TypeVar("C")
 T = TypeVar("T")
 
@@ -33,12 +36,30 @@ class Column:
     """Which value of each `[[vary]]` it has, from 0."""
     without: tuple[str, ...]
     """Keys of the file that it does not have, by path."""
+    previous: int | None
+    """Number of the column near whose results its searches begin; None: they begin as its file says."""
     source: CampaignText
 
     @property
     def campaign(self) -> Campaign:
         """Return the campaign; it may lack what its recipe knows."""
         return self.source.campaign
+
+    def expecting(self, results: Mapping[str, int]) -> tuple[Column, dict[str, int]]:
+        """Return the column with these results expected, by table, where its file expects none; and which those are."""
+        path = self.source.file or Path()
+        document = document_of_text(self.source.text, path=path)
+        used = {
+            key: value
+            for key, value in results.items()
+            if isinstance(document.get(key), dict) and EXPECTED not in document[key]
+        }
+        for key, value in used.items():
+            document[key][EXPECTED] = value
+        if not used:
+            return self, {}
+        campaign = campaign_of_file(document, CampaignFile, path=path).renamed(source=self.campaign.source)
+        return replace(self, source=replace(self.source, campaign=campaign, text=to_toml(document))), used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +112,7 @@ def _column(column: ColumnDocument, file: Path) -> Column:
         settings=column.settings,
         steps=column.steps,
         without=column.without,
+        previous=column.previous,
         source=CampaignText(
             campaign=campaign.renamed(source=_named(file, column)), text=to_toml(column.document), file=file.resolve()
         ),

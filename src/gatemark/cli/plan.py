@@ -75,6 +75,7 @@ def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
                 "title": column.title,
                 "settings": dict(column.settings),
                 "without": list(column.without),
+                "search_from": column.previous,
                 "estimate": asdict(needed),
             }
             for column, (_, needed, _) in zip(series.columns, plans, strict=True)
@@ -86,11 +87,15 @@ def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
         print(f"{column.number:>4}  {column.title}: {_amount_text(needed)}")
         told = [f"{path} = {toml_value(value)}" for path, value in column.settings.items()]
         told += [f"without {path}" for path in column.without]
+        if column.previous is not None:
+            told.append(f"searches begin at 1.5 times the results of column {column.previous}")
         print("\n".join(f"      {words}" for words in told))
     print("\n# Deviations\n")
     print("\n".join(f"- {sentence}" for sentence in dict.fromkeys(s for _, _, told in plans for s in told)) or "none")
     print("\n# Duration\n")
     print(_estimate_text(plans[0][0], whole))
+    if any(column.previous is not None for column in series.columns):
+        print("without what searches save that begin near the results of another column")
     print(f"\ngatemark plan {series.file} --column N shows all settings of a column")
     return 0
 

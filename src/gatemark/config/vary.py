@@ -23,6 +23,9 @@ from gatemark.errors import Problem
 VARY = "vary"
 TITLES = "titles"
 WITHOUT = "without"
+FROM_PREVIOUS = "search_from_previous"
+OPTIONS = (TITLES, WITHOUT, FROM_PREVIOUS)
+"""Keys of a `[[vary]]` that are no paths."""
 COLUMNS_MAX = 1000
 TITLE_CHARACTERS_MAX = 60
 
@@ -39,6 +42,9 @@ class VaryModel(BaseModel):
     without: tuple[tuple[str, ...], ...] = Field(
         (), description="paths of keys that columns do not have, a list for each value; default: they have all"
     )
+    search_from_previous: bool = Field(
+        False, description="searches begin near the result of the column before, along this [[vary]]"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,8 @@ class Vary:
     """One for each value."""
     without: tuple[tuple[str, ...], ...] = ()
     """Paths of the keys that the columns of each value do not have; empty: none."""
+    search_from_previous: bool = False
+    """Whether searches begin near the result of the column before."""
 
     def row(self, step: int) -> dict[str, Any]:
         """Return what each key is set to in one step, from 0."""
@@ -70,6 +78,8 @@ class ColumnDocument:
     """Which value of each `[[vary]]` it has, from 0."""
     without: tuple[str, ...]
     """Keys of the file that it does not have, by path."""
+    previous: int | None
+    """Number of the column near whose results its searches begin; None: they begin as its file says."""
     document: Mapping[str, Any]
     """The file without `[[vary]]` and these keys, and with the others set."""
 
@@ -98,7 +108,7 @@ def read_vary(
 
 def columns_of(document: Mapping[str, Any], vary: Sequence[Vary]) -> Iterator[ColumnDocument]:
     """Yield the columns of a file in the order in which they are measured."""
-    steps_of_all = itertools.product(*(range(len(table.titles)) for table in vary))
+    steps_of_all = list(itertools.product(*(range(len(table.titles)) for table in vary)))
     for number, steps in enumerate(steps_of_all, 1):
         chosen = list(zip(vary, steps, strict=True))
         without = tuple(path for table, step in chosen if table.without for path in table.without[step])
@@ -115,8 +125,22 @@ def columns_of(document: Mapping[str, Any], vary: Sequence[Vary]) -> Iterator[Co
         for path in without:
             _remove(whole, path.split("."))
         yield ColumnDocument(
-            number=number, title=title, settings=settings, steps=steps, without=without, document=whole
+            number=number,
+            title=title,
+            settings=settings,
+            steps=steps,
+            without=without,
+            previous=_previous(vary, steps, steps_of_all),
+            document=whole,
         )
+
+
+def _previous(vary: Sequence[Vary], steps: tuple[int, ...], steps_of_all: Sequence[tuple[int, ...]]) -> int | None:
+    """Return the column one step before along the last part that says so and has one."""
+    for part in reversed(range(len(vary))):
+        if vary[part].search_from_previous and steps[part]:
+            return steps_of_all.index((*steps[:part], steps[part] - 1, *steps[part + 1 :])) + 1
+    return None
 
 
 def value_words(value: Any) -> str:
@@ -139,7 +163,7 @@ class _Reader:
         self.tables = tables
         self.problems: list[Problem] = []
         self._where, self._known, self._document = where, known, document
-        self._paths = [path for table in tables for path in table if path not in (TITLES, WITHOUT)]
+        self._paths = [path for table in tables for path in table if path not in OPTIONS]
 
     def tell(self, at: str, what: str, fix: str) -> None:
         """Add a problem; `at` is the place below `vary`, such as "[0].titles"."""
@@ -147,7 +171,7 @@ class _Reader:
 
     def read(self, number: int, table: Mapping[str, Any]) -> Vary | None:
         """Return one `[[vary]]` without the keys that are wrong; None if nothing is left."""
-        values = {path: value for path, value in table.items() if path not in (TITLES, WITHOUT)}
+        values = {path: value for path, value in table.items() if path not in OPTIONS}
         if not values:
             self.tell(f"[{number}]", "varies nothing", 'add a key, for example "connections.count" = ["1M", "2M"]')
         good = {
@@ -171,7 +195,15 @@ class _Reader:
             if row in rows[:later]:
                 same = f"values {rows.index(row) + 1} and {later + 1} of every list are the same"
                 self.tell(f"[{number}]", same, "leave one out; how often a column is measured is said by repetitions")
-        return Vary(values=good, titles=self._titles(number, table, good, count), without=without)
+        from_previous = table.get(FROM_PREVIOUS, False)
+        if not isinstance(from_previous, bool):
+            self.tell(f"[{number}].{FROM_PREVIOUS}", "is neither true nor false", "write true, or leave it out")
+        return Vary(
+            values=good,
+            titles=self._titles(number, table, good, count),
+            without=without,
+            search_from_previous=from_previous is True,
+        )
 
     def _without(self, number: int, table: Mapping[str, Any], count: int) -> tuple[tuple[str, ...], ...]:
         """Return which keys the columns of each value do not have; empty if all of them have all."""

@@ -14,6 +14,9 @@ from gatemark.trial.cell import Cell
 from gatemark.units import LineShare, theoretical_maximum
 
 VLAN_TAG_OCTETS = 4
+BEGIN_AT = Fraction(3, 2)
+"""Where a search begins, as a multiple of the result that is expected. If that load fails, the halving goes on with
+0.75 of the expected result; if it passes, the load doubles."""
 
 
 def tagged_octets(campaign: Campaign, cell: Cell) -> int:
@@ -46,6 +49,10 @@ class SearchTable(Protocol):
     def resolution(self) -> int | LineShare:
         """Gap at which to stop."""
 
+    @property
+    def expected(self) -> int | LineShare | None:
+        """Result that is expected; None: nothing is."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
@@ -55,12 +62,18 @@ class Interval:
     minimum: int
     resolution: int | Fraction
     ceiling: int | None
+    highest: int | None
+    """Highest load of all; None if the search finds it."""
 
 
 def interval(
     campaign: Campaign, key: str, table: SearchTable, line_maximum: int | None, *, unit: str, slowest: int
 ) -> Interval:
-    """Return the loads of a search that tries nothing below `slowest`; raise ConfigError if they contradict."""
+    """Return the loads of a search that tries nothing below `slowest`; raise ConfigError if they contradict.
+
+    With an expected result the search is open-ended up to its maximum. How many trials it takes depends on what is
+    expected; what it finds does not.
+    """
     minimum = load_of(campaign, f"{key}.minimum", table.minimum, line_maximum)
     maximum = maximum_of(campaign, f"{key}.maximum", table.maximum, line_maximum)
     if maximum is not None and minimum > maximum:
@@ -71,12 +84,24 @@ def interval(
         )
     minimum = max(minimum, slowest)
     resolution = resolution_of(campaign, f"{key}.resolution", table.resolution, maximum, unit)
+    first = first_load(minimum, resolution) if maximum is None else maximum
+    if table.expected is not None:
+        expected = load_of(campaign, f"{key}.expected", table.expected, line_maximum)
+        begin = max(minimum, int(BEGIN_AT * expected), 2 * resolution if isinstance(resolution, int) else 0)
+        first = begin if maximum is None else min(begin, maximum)
+    highest = FRAMES_PER_SECOND_MAX if maximum is None else maximum
     return Interval(
-        maximum=first_load(minimum, resolution) if maximum is None else maximum,
+        maximum=min(first, highest),
         minimum=minimum,
         resolution=resolution,
-        ceiling=FRAMES_PER_SECOND_MAX if maximum is None else None,
+        ceiling=highest if first < highest else None,
+        highest=maximum,
     )
+
+
+def expected_words(expected: int | LineShare, unit: str) -> str:
+    """Return an expected result in words."""
+    return f"{expected} of the line" if isinstance(expected, LineShare) else f"{expected:,} {unit}"
 
 
 def first_load(minimum: int, resolution: int | Fraction) -> int:

@@ -133,7 +133,7 @@ def add_phase_one(campaign: Campaign, cell: Cell, line: int | None, work: LeastA
 
 def assumed_rates(goal: Goal) -> tuple[int, int]:
     """Return the rates of the fastest gateway and of the slow one for which a search is estimated."""
-    fast = goal.maximum if goal.ceiling is None else max(goal.maximum, ASSUMED_RATE_MAX)
+    fast = goal.maximum if goal.ceiling is None else max(goal.maximum, min(goal.ceiling, ASSUMED_RATE_MAX))
     return fast, max(goal.minimum, min(fast, ASSUMED_CONNECTIONS_PER_SECOND))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from gatemark.results.connections import PortRange
 from gatemark.results.part import LimitedBy, Part
@@ -74,6 +74,8 @@ class SeriesColumn(Part):
     """What the varied keys are set to, as the file has it."""
     campaign_sha256: str
     """Of the campaign.toml that its folder must have."""
+    expected: dict[str, int] = Field(default_factory=dict)
+    """Results of another column near which its searches began, by table: 1.5 times each was the first load."""
     parameters: Parameters
     outcome: Outcome
     reason: str | None

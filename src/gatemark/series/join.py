@@ -5,6 +5,7 @@ Nothing here knows a procedure: what makes two figures the same metric are their
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -320,6 +321,19 @@ def _ratios(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> dict
             }
         )
     return ratios
+
+
+def expected_results(quantities: Iterable[Quantity]) -> dict[str, int]:
+    """Return what a search of another column may expect, by procedure: the middle of its rates that the gateway limits.
+
+    Only where a search begins depends on it, so one figure will do for all frame sizes and directions of a column.
+    """
+    rates: dict[str, list[Number]] = {}
+    for quantity in quantities:
+        value = comparable(quantity)
+        if quantity.is_headline and quantity.resolution is not None and value and quantity.unit.endswith("/s"):
+            rates.setdefault(quantity.procedure, []).append(value)
+    return {procedure: int(statistics.median_low(found)) for procedure, found in rates.items()}
 
 
 def _share(columns: Sequence[ColumnRows], member: _Member) -> Fraction | None:

@@ -73,6 +73,11 @@ def reasons(document: SeriesDocument) -> Iterator[str]:
     for column in document.columns:
         if column.reason is not None:
             yield f"Column {column.number}, {column.title}: {OUTCOMES[column.outcome]}: {column.reason}"
+    if near := [str(column.number) for column in document.columns if column.expected]:
+        yield (
+            f"Searches began near the results of another column in columns {', '.join(near)}. On a steady gateway they"
+            " find the same."
+        )
     refused: dict[tuple[int, str, str], None] = {}
     for metric in document.metrics:
         for figure in metric.figures:

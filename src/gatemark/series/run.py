@@ -31,7 +31,7 @@ from gatemark.results.provenance import machine_changes
 from gatemark.results.quantity import Quantity
 from gatemark.results.store import default_folder
 from gatemark.series.document import ENDED, Outcome, SeriesColumn, SeriesDocument, VariedKeys
-from gatemark.series.join import joined
+from gatemark.series.join import expected_results, joined
 from gatemark.series.page import Waiting, render_series
 from gatemark.series.parameters import parameters_of
 from gatemark.series.report import OUTCOMES, plots
@@ -193,9 +193,15 @@ class _SeriesUnderWay:
         """Number of the column under way, and since when."""
 
     def take(self, before: SeriesDocument) -> None:
-        """Take over how columns ended in an earlier session."""
+        """Take over how columns ended in an earlier session, and where their searches began."""
         for column in before.columns:
-            self._end(column.number, column.outcome, column.reason)
+            self._update(
+                column.number,
+                outcome=column.outcome,
+                reason=column.reason,
+                campaign_sha256=column.campaign_sha256,
+                expected=column.expected,
+            )
         self.write()
 
     def go_on(self) -> SeriesResult:
@@ -233,7 +239,23 @@ class _SeriesUnderWay:
         return self._document.columns[number - 1]
 
     def _end(self, number: int, outcome: Outcome, reason: str | None) -> None:
-        changed = self._column(number).model_copy(update={"outcome": outcome, "reason": reason})
+        self._update(number, outcome=outcome, reason=reason)
+
+    def _expect(self, column: Column) -> Column:
+        """Return a column that is about to begin, with the results expected that the column before it has.
+
+        They are in its campaign.toml from then on, so that a resumed column searches as before.
+        """
+        if column.previous is None:
+            return column
+        result = self._folder.results(self._document).get(column.previous)
+        results = {} if result is None else expected_results(row.quantity for row in result.rows())
+        begun, used = column.expecting(results)
+        self._update(column.number, campaign_sha256=digest(begun.source.text), expected=used)
+        return begun
+
+    def _update(self, number: int, **changes: object) -> None:
+        changed = self._column(number).model_copy(update=changes)
         columns = (changed if column.number == number else column for column in self._document.columns)
         self._document = self._document.model_copy(update={"columns": tuple(columns)})
 
@@ -251,8 +273,10 @@ class _SeriesUnderWay:
             count = len(self._series.columns)
             self._tell(ColumnStarted(number=column.number, columns=count, title=column.title, later_s=later_s))
             self._end(column.number, "missing", None)  # it may have failed in an earlier session
+            is_new = not self._folder.column(self._column(column.number).folder).has("campaign.toml")
+            begun = self._expect(column) if is_new else column
             self.write(with_plots=False)
-            self._end(column.number, *self._measured(column))
+            self._end(column.number, *self._measured(begun))
         self._more.pop(column.number, None)
         self._began = (column.number + 1, this_machine.now_iso())
         self.write()

@@ -18,7 +18,7 @@ from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
 from gatemark.procedures.connection_establishment_rate.result import VALIDATED, AlphaTried, EstablishmentResult
 from gatemark.procedures.connection_establishment_rate.table import ConnectionEstablishmentRateTable
-from gatemark.procedures.loads import interval, maximum_of
+from gatemark.procedures.loads import expected_words, interval, maximum_of
 from gatemark.procedures.measured import MeasureStep
 from gatemark.procedures.phase_one import assumed_rates, assumed_trial, foreground_of, slowest_rate
 from gatemark.procedures.procedure import RunTrials
@@ -67,7 +67,9 @@ def measure(trials: RunTrials) -> EstablishmentResult:
         limited_by=limited_by([search.kind for search in searches]),
         goal=SearchGoal(
             search="binary",
-            maximum=goal.maximum if goal.ceiling is None else None,
+            maximum=maximum_of(
+                campaign, f"{table.key}.maximum", table.maximum, foreground_of(cell, trials.line_maximum)
+            ),
             minimum=goal.minimum,
             loss_tolerance=goal.loss_tolerance,
             search_duration_ns=None,
@@ -189,6 +191,11 @@ def _search_work(campaign: Campaign, goal: Goal, rate: int) -> tuple[SearchResul
 def deviations(campaign: Campaign) -> Iterator[Deviation]:
     """Yield what is special about the validation (RFC 9693 section 4.6)."""
     table = campaign.table(ConnectionEstablishmentRateTable)
+    if table.expected is not None:
+        yield Deviation(
+            sentence="The search for the connection establishment rate begins at 1.5 times an expected result,"
+            f" {expected_words(table.expected, 'connections/s')}. On a steady gateway it finds the same."
+        )
     if not table.validates:
         return
     if table.alpha == "search":

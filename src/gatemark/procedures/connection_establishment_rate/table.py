@@ -31,6 +31,10 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
     maximum: FrameRate | None = Field(
         None, description="highest rate, in connections/s or % of line rate; default: 100%, without a line: found"
     )
+    expected: FrameRate | None = Field(
+        None,
+        description="result that is expected, in connections/s or % of line rate: the search begins at 1.5 times it",
+    )
     minimum: FrameRate = Field(1, description="lowest rate, in connections/s or % of line rate")
     resolution: FrameRate = Field(
         default_factory=lambda: LineShare(1, 1000),

@@ -10,7 +10,7 @@ from typing import Literal
 
 from gatemark.config import defaults
 from gatemark.config.model import Campaign
-from gatemark.procedures.loads import interval
+from gatemark.procedures.loads import Interval, expected_words, interval
 from gatemark.procedures.measured import MeasureStep
 from gatemark.procedures.phase_one import add_phase_one, rate_before
 from gatemark.procedures.procedure import RunTrials
@@ -58,7 +58,7 @@ def measure(trials: RunTrials) -> ThroughputResult:
         limited_by=limited_by([search.kind for search in searches]),
         goal=SearchGoal(
             search=table.search,
-            maximum=goal.maximum if goal.ceiling is None else None,
+            maximum=throughput_loads(campaign, trials.line_maximum).highest,
             minimum=goal.minimum,
             loss_tolerance=goal.loss_tolerance,
             search_duration_ns=goal.search_duration_ns,
@@ -75,19 +75,27 @@ def throughput_goal(campaign: Campaign, line_maximum: int | None) -> Goal:
     Raises ConfigError if a share of an unknown line rate is asked for, or if the loads contradict each other at this
     frame size.
     """
-    table = campaign.table(ThroughputTable)
-    search_duration_ns = min(table.search_duration_ns, campaign.trial.duration_ns)
-    one_frame = -(-NANOSECONDS_PER_SECOND // search_duration_ns)  # a trial below this load would have no frame
-    loads = interval(campaign, table.key, table, line_maximum, unit="frames/s", slowest=one_frame)
+    table, loads = campaign.table(ThroughputTable), throughput_loads(campaign, line_maximum)
     return Goal(
         maximum=loads.maximum,
         minimum=min(loads.minimum, loads.maximum),
         resolution=loads.resolution,
         ceiling=loads.ceiling,
-        search_duration_ns=search_duration_ns,
+        search_duration_ns=_search_ns(campaign, table),
         trial_duration_ns=campaign.trial.duration_ns,
         loss_tolerance=table.loss_tolerance,
     )
+
+
+def throughput_loads(campaign: Campaign, line_maximum: int | None) -> Interval:
+    """Return the loads of a search. Raises ConfigError as `throughput_goal` does."""
+    table = campaign.table(ThroughputTable)
+    one_frame = -(-NANOSECONDS_PER_SECOND // _search_ns(campaign, table))  # a trial below this load would have no frame
+    return interval(campaign, table.key, table, line_maximum, unit="frames/s", slowest=one_frame)
+
+
+def _search_ns(campaign: Campaign, table: ThroughputTable) -> int:
+    return min(table.search_duration_ns, campaign.trial.duration_ns)
 
 
 def search_once(goal: Goal, measure_step: MeasureStep, *, search: Literal["binary", "mlrsearch"]) -> SearchResult:
@@ -135,7 +143,8 @@ def _open_ended(goal: Goal, search: Literal["binary", "mlrsearch"], waits_ns: in
     if search == "binary" and goal.search_duration_ns != goal.trial_duration_ns:
         again = CONFIRMATIONS_MAX - 1
         confirmations = Work(again, again * (goal.durations_ns[1] + waits_ns))
-    doublings = (-(-ASSUMED_RATE_MAX // goal.maximum) - 1).bit_length()
+    end = min(ASSUMED_RATE_MAX, goal.ceiling or ASSUMED_RATE_MAX)
+    doublings = max(0, -(-end // goal.maximum) - 1).bit_length()
     works = []
     buffers_ns = (0, ASSUMED_BUFFER_NS) if search == "mlrsearch" else (0,)
     for doubling, buffer_ns in product(sorted({0, 1, doublings // 2, doublings}), buffers_ns):
@@ -167,7 +176,13 @@ def deviations(campaign: Campaign) -> Iterator[Deviation]:
             sentence=f"A frame that takes longer than {format_duration_ns(table.frame_timeout_ns)} counts as lost in"
             " the throughput search (RFC 2544 section 26.1 has no such limit)."
         )
-    if table.maximum not in (None, LineShare(1)):
+    if table.expected is not None:
+        yield Deviation(
+            sentence="The search begins at 1.5 times an expected result,"
+            f" {expected_words(table.expected, 'frames/s')}, and not at the maximum of the line (RFC 2544 section 20)."
+            " On a steady gateway it finds the same."
+        )
+    elif table.maximum not in (None, LineShare(1)):
         yield Deviation(sentence="The search does not begin at the maximum of the line (RFC 2544 section 20).")
     elif table.maximum is None and campaign.line.rate is None:
         yield Deviation(

@@ -32,6 +32,11 @@ class ThroughputTable(ProcedureTable):
         None,
         description="highest load, in frames/s per direction or % of line rate; default: 100%, without a line: found",
     )
+    expected: FrameRate | None = Field(
+        None,
+        description="result that is expected, in frames/s per direction or % of line rate: the search begins at 1.5"
+        " times it",
+    )
     minimum: FrameRate = Field(1, description="lowest load, in frames/s per direction or % of line rate")
     resolution: FrameRate = Field(
         default_factory=lambda: LineShare(1, 1000),
