@@ -82,10 +82,10 @@ def search_rate(goal: Goal, measure_step: MeasureStep) -> tuple[SearchResult, Me
     passed: dict[int, Measured] = {}
 
     def step_once(step: Measure) -> Observation:
-        made = measure_step(step)
-        if made.observation.outcome is Outcome.PASSED:
-            passed[step.frames_per_second] = made
-        return made.observation
+        trial = measure_step(step)
+        if trial.observation.outcome is Outcome.PASSED:
+            passed[step.frames_per_second] = trial
+        return trial.observation
 
     result = binary.search(goal, step_once)
     return result, None if result.lower_bound is None else passed[result.lower_bound]

@@ -38,6 +38,10 @@ class RepeatedFourTuplesTable(ProcedureTable):
         """Whether the line or the search determines the highest rate."""
         return self.maximum is None
 
+    @property
+    def expected(self) -> None:
+        """No result is expected near which the search could begin."""
+
     def lifetimes(self, campaign: Campaign, count: int) -> Iterator[tuple[int, str]]:
         """Yield how long connections must live at the highest rate: the first frame's until the last one is sent."""
         del count
