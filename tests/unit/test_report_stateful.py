@@ -36,7 +36,7 @@ from gatemark.report.series import series_tables
 from gatemark.results.connections import Behaviour, GatewayCounts
 from gatemark.results.document import ResultDocument, SettingPart
 from gatemark.results.quantity import to_csv
-from gatemark.stored import report_of
+from gatemark.stored import report_of, sections_of
 from gatemark.trial.validity import Validity
 
 
@@ -50,6 +50,31 @@ def connections_plot(whole: ResultDocument) -> str | None:
     """The plot of all rates over the numbers of connections."""
     rates = [row for row in whole.rows() if row.quantity.is_headline and row.quantity.unit.endswith("/s")]
     return plot_against(rates, "connections", name="rates against number of connections")
+
+
+def test_rates_of_all_alphas_stand_side_by_side() -> None:
+    rates = (("1", 323_534), ("3/5", 429_491), ("1/2", 483_000))
+    runs = [
+        run(
+            "validated_connection_establishment_rate",
+            (rate, rate + 2),
+            count=4_000_000,
+            number=number,
+            changes={"alpha": alpha},
+        )
+        for number, (alpha, rate) in enumerate(rates, start=2)
+    ]
+    found = document([run("connection_establishment_rate", (484_863, 484_865)), *runs])
+    (table,) = (
+        table for section in sections_of(found) for table in section.tables if table.title.startswith("Validation")
+    )
+    headings = [column.heading for column in table.columns[3:]]
+    assert headings == ["not\nvalidated", "alpha\n1", "alpha\n0.6", "alpha\n0.5"]
+    assert [[cell.split("\n")[0] for cell in row[3:]] for row in table.rows] == [
+        ["484,864", "323,535", "429,492", "483,001"]
+    ]
+    medians = [row for table in series_tables(found) for row in table.rows if row[0] == "Median"]
+    assert medians == [("Median", "484,864"), ("Median", "323,535"), ("Median", "429,492"), ("Median", "483,001")]
 
 
 def test_repeated_four_tuples_are_told_with_what_they_are_not() -> None:

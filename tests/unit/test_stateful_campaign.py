@@ -100,6 +100,29 @@ class TestEstablishment:
         (result,), _ = run(path, wanted, gateway(drops_every_nth_connection=2))
         assert [repetition.kind for repetition in result.repetitions] == ["nothing_passes"] * 2
 
+    def test_each_alpha_of_a_list_is_measured(self, path: Path) -> None:
+        table = {**RATES, "validated": [False, True], "alpha": ["100%", "50%"]}
+        results, _ = run(path, campaign(connection_establishment_rate=table), gateway(capacity_reverse=30_000))
+        assert [(result.is_validated, result.alpha) for result in results] == [
+            (False, None),
+            (True, Fraction(1)),
+            (True, Fraction(1, 2)),
+        ]
+        for result, truth in zip(results, (80_000, 30_000, 60_000), strict=True):
+            assert truth - 1000 <= result.lower_bound <= truth
+        alphas = {record.order.run.number: record.order.step.alpha for record in read_journal(path)}
+        assert alphas == {1: None, 2: Fraction(1), 3: Fraction(1, 2)}
+
+    def test_phase_1_takes_its_rate_from_the_lowest_of_several_validated_rates(self, path: Path) -> None:
+        tables = {
+            "connection_establishment_rate": {**RATES, "validated": True, "alpha": ["50%", "100%"]},
+            "frame_loss": {"rates": ["1k"]},
+        }
+        results, _ = run(path, campaign(**tables), gateway(capacity_reverse=30_000))
+        lowest = min(result.lower_bound for result in results[:2])
+        assert lowest < 30_001
+        assert results[2].connections.phase_one.connections_per_second_maximum == lowest // 2
+
     def test_the_validated_rate_with_a_share_that_does_not_matter(self, path: Path) -> None:
         table = {**RATES, "validated": [True, False], "alpha": "search"}
         results, _ = run(path, campaign(connection_establishment_rate=table), gateway(capacity_reverse=50_000))

@@ -151,6 +151,18 @@ def test_the_base_is_accepted_and_reads_back_the_same() -> None:
             {"connection_tracking_table_capacity": {"maximum_rate": 10, "rate_resolution": 10}},
             "connection_tracking_table_capacity.rate_resolution: is not below maximum_rate",
         ),
+        (
+            {"connection_establishment_rate": {"validated": True, "alpha": ["50%", "1/2"]}},
+            "connection_establishment_rate.alpha: lists a share twice",
+        ),
+        (
+            {"connection_establishment_rate": {"validated": True, "alpha": []}},
+            "connection_establishment_rate.alpha: [] lists no share",
+        ),
+        (
+            {"connection_establishment_rate": {"validated": True, "alpha": ["50%", "search"]}},
+            "connection_establishment_rate.alpha: 'search'",
+        ),
         ({"traffic.destination_networks": 256}, "traffic.destination_networks: is 256"),
         ({"traffic.forward": {"destination_networks": 2}}, "traffic.destination_networks: is 2"),
         ({"traffic.source_ports": {"range": "1-9"}}, "traffic.source_ports: has no effect"),

@@ -38,7 +38,7 @@ from gatemark.trial.cell import Run
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
-from gatemark.units import format_duration_ns, format_rate, frames_in
+from gatemark.units import format_duration_ns, format_rate, format_ratio, frames_in
 
 REMIND_S = 30.0
 
@@ -196,7 +196,8 @@ def run_words(run: Run) -> str:
     )
     mix = "" if run.cell.mix.m == run.cell.mix.n else f", {run.cell.mix.m} of {run.cell.mix.n} foreground"
     count = "" if run.cell.connections is None else f", {run.cell.connections:,} connections"
-    return f"{run.procedure.replace('_', ' ')}, {named}, {run.cell.direction}{mix}{count}"
+    alpha = "" if run.cell.alpha is None else f", alpha {format_ratio(run.cell.alpha)}"
+    return f"{run.procedure.replace('_', ' ')}, {named}, {run.cell.direction}{mix}{count}{alpha}"
 
 
 def done_words(result: RunResult) -> str:

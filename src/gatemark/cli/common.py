@@ -23,6 +23,7 @@ from gatemark.config.types import BadValueError, read_mix
 from gatemark.errors import ConfigError, GatemarkError, Problem
 from gatemark.technology import Family
 from gatemark.trial.cell import Cell
+from gatemark.units import format_ratio
 
 AsJson = Annotated[bool, Parameter(name="--json", negative="")]
 """Flag of every command: JSON on standard output in place of text."""
@@ -104,13 +105,16 @@ def cell_json(cell: Cell) -> dict[str, Any]:
         "frame_octets_ipv6": cell.frame_sizes.ipv6,
         "mix": str(cell.mix),
         "connections": cell.connections,
+        "alpha": None if cell.alpha is None else str(cell.alpha),
     }
 
 
 def cell_text(campaign: Campaign, cell: Cell) -> str:
     """Return a cell in words; `campaign` must know its technology."""
     words = f"{cell.direction}, {cell.frame_sizes.label()} octets, {cell.mix} foreground"
-    return words if cell.connections is None else f"{words}, {cell.connections} connections"
+    if cell.connections is not None:
+        words += f", {cell.connections} connections"
+    return words if cell.alpha is None else f"{words}, alpha {format_ratio(cell.alpha)}"
 
 
 def tell_error(error: GatemarkError, *, as_json: bool) -> None:

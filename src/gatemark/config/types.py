@@ -257,6 +257,13 @@ def read_share(value: Any) -> Fraction:
     return ratio
 
 
+def _shares(value: Any) -> tuple[Fraction, ...]:
+    shares = tuple(positive(with_remedy(read_share), A_SHARE)(share) for share in _listed(value))
+    if not shares:
+        raise BadValueError("[] lists no share", 'write one or several, for example ["100%", "50%"]')
+    return shares
+
+
 def _translation_prefix(value: Any) -> IPv6Network:
     prefix = _network(value, IPv6Network, "2001:2:0:6400::/96")
     assert isinstance(prefix, IPv6Network)
@@ -359,13 +366,24 @@ Share = Annotated[
     written_as(RATIO_PATTERN, "50%"),
 ]
 """A ratio in (0, 1]."""
-ShareOrSearch = Annotated[
-    Fraction | Literal["search"],
-    PlainValidator(lambda value: value if value == "search" else positive(with_remedy(read_share), A_SHARE)(value)),
-    PlainSerializer(lambda value: value if value == "search" else write_ratio(value)),
-    written_as(RATIO_PATTERN.replace("(0|1", "(search|1"), "50%"),
+SharesOrSearch = Annotated[
+    tuple[Fraction, ...] | Literal["search"],
+    PlainValidator(lambda value: value if value == "search" else _shares(value)),
+    PlainSerializer(lambda value: value if value == "search" else [write_ratio(share) for share in value]),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {
+                    "type": ["string", "integer"],
+                    "pattern": RATIO_PATTERN.replace("(0|1", "(search|1"),
+                    "examples": ["50%"],
+                },
+                {"type": "array", "items": {"type": ["string", "integer"], "pattern": RATIO_PATTERN}, "minItems": 1},
+            ]
+        }
+    ),
 ]
-"""A ratio in (0, 1], or ``search`` where gatemark looks for one."""
+"""Ratios in (0, 1], one or a list, or ``search`` where gatemark looks for one."""
 LossRatio = Annotated[
     Fraction, PlainValidator(with_remedy(_loss_ratio)), PlainSerializer(write_ratio), written_as(RATIO_PATTERN, "0.01%")
 ]

@@ -27,7 +27,7 @@ class Earlier:
     def connection_rates(self, cell: Cell) -> Sequence[RateResult]:
         """Return the searches for the highest rate of connections with the same connections, frames and mix.
 
-        Those without validation come first, because test phase 1 is not validated either.
+        Those without validation come first, because test phase 1 is not validated either; else the lowest.
         """
         same = [
             result
@@ -35,7 +35,7 @@ class Earlier:
             if (other.connections, other.frame_sizes, other.mix) == (cell.connections, cell.frame_sizes, cell.mix)
             and result.repetitions
         ]
-        return sorted(same, key=lambda result: result.is_validated)
+        return sorted(same, key=lambda result: (result.is_validated, result.proven))
 
     def _rates(self, unit: str) -> list[tuple[Cell, RateResult]]:
         return [

@@ -23,7 +23,7 @@ from gatemark.report.words import (
 from gatemark.results.connections import GatewayTable
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import NOT_THE_GATEWAY
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Coordinate, Quantity
 from gatemark.results.search import RateResult
 from gatemark.stats.series import ratios_to_previous
 from gatemark.units import format_duration_ns
@@ -65,9 +65,10 @@ def series_tables(document: ResultDocument) -> Iterator[Table]:
 def _table(
     title: str, table: GatewayTable | None, rates: Sequence[RunRate], counts: Sequence[int], shown: slice
 ) -> Table:
-    blocks: dict[tuple[str, str], dict[int, RunRate]] = {}
+    blocks: dict[tuple[str, str, Coordinate], dict[int, RunRate]] = {}
     for run, quantity in rates:
-        blocks.setdefault((quantity.name, run.direction), {})[run.connection_count or 0] = (run, quantity)
+        block_key = (quantity.name, run.direction, _listed_alpha(run, quantity))
+        blocks.setdefault(block_key, {})[run.connection_count or 0] = (run, quantity)
     first = {run.connection_count or 0: run for run, _ in reversed(rates)}
     rows: list[tuple[str, ...]] = list(_made_with([first[count] for count in counts], table))
     strong = set()
@@ -79,6 +80,11 @@ def _table(
     headings = (Column(heading=format_count(count)) for count in counts[shown])
     columns = (Column(heading="number of sessions", numeric=False), *headings)
     return Table(title=title, columns=columns, rows=cut, strong_rows=frozenset(strong))
+
+
+def _listed_alpha(run: RateResult, quantity: Quantity) -> Coordinate:
+    """Alpha, where each number of connections has the same ones; one that was searched for may be another each time."""
+    return None if run.is_searched_alpha else quantity.coordinates.get("alpha")
 
 
 def _made_with(runs: Sequence[RateResult], table: GatewayTable | None) -> Iterator[tuple[str, ...]]:

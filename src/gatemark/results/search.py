@@ -45,6 +45,11 @@ class RateResult(RunResult):
         return False
 
     @property
+    def is_searched_alpha(self) -> bool:
+        """Whether the rate of that check was searched for, so that it may be another one in each run."""
+        return False
+
+    @property
     def lower_bounds(self) -> tuple[int, ...]:
         """Highest load that passed in each repetition, 0 where none did."""
         return tuple(search.lower_bound or 0 for search in self.repetitions)

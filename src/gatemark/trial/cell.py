@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from gatemark.config.sizes import FrameSizes
 from gatemark.config.tables import Direction
@@ -18,6 +19,9 @@ class Cell:
     mix: Mix
     connections: int | None = None
     """Stateful: number of connections N (RFC 9693 section 4.1); None for stateless gateways and for the capacity."""
+    alpha: Fraction | None = None
+    """Stateful: rate of the validation as a share of the rate under test (RFC 9693 section 4.6); None where nothing is
+    validated, and where that share is searched for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

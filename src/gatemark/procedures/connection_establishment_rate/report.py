@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
 from gatemark.report.headline import not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.rate_sentence import rate_sentence
 from gatemark.report.rates import rate_table, searched
-from gatemark.report.table import Plot, Section, plot
+from gatemark.report.table import Column, Plot, Section, Table, plot
 from gatemark.report.trial_plots import search_plot
-from gatemark.report.words import format_count, format_ratio, run_name
+from gatemark.report.words import (
+    DASH,
+    format_count,
+    format_mix,
+    format_ratio,
+    format_sizes,
+    rate_cell,
+    run_name,
+    spread_cell,
+)
 from gatemark.results.document import ResultDocument
 
 MEANING = (
@@ -28,11 +38,38 @@ def section(document: ResultDocument, runs: Sequence[EstablishmentResult]) -> Se
         for (name, _), rows in searched([document]).items()
         if (chosen := [row for row in rows if row[1].number in numbers])
     )
+    if runs[0].is_validated:
+        tables += tuple(_validation_tables(document, runs))
     title = runs[0].procedure_words
     notes = (*(_alpha_note(run) for run in runs if run.alphas_tried), *not_made(runs))
     return Section(
         title=f"{title[:1].upper()}{title[1:]}", lead=(MEANING,), tables=tables, notes=notes, in_rate_tables=True
     )
+
+
+def _validation_tables(document: ResultDocument, runs: Sequence[EstablishmentResult]) -> Iterator[Table]:
+    """Yield the rates side by side: one column without validation and one for each alpha, a row for each rest."""
+    plain = [run for run in document.runs if isinstance(run, EstablishmentResult) and not run.is_validated]
+    alphas = sorted({run.alpha for run in runs if run.alpha is not None}, reverse=True)
+    if len(alphas) + bool(plain) < 2 or any(run.is_searched_alpha for run in runs):
+        return
+    placed: dict[tuple[str, str, str], dict[Fraction | None, str]] = {}
+    for run in (*plain, *runs):
+        key = (format_count(run.connection_count), format_sizes(run), format_mix(run))
+        (rate,) = run.quantities() or (None,)
+        if rate is not None:
+            spread = "" if run.rate is None else f"\n{spread_cell(rate)}"
+            placed.setdefault(key, {})[run.alpha] = f"{rate_cell(rate)}{spread}"
+    columns = (
+        Column(heading="connec-\ntions"),
+        Column(heading="IPv4 / IPv6\noctets"),
+        Column(heading="fore:back-\nground"),
+        *([Column(heading="not\nvalidated")] if plain else ()),
+        *(Column(heading=f"alpha\n{format_ratio(alpha)}") for alpha in alphas),
+    )
+    shown = (*([None] if plain else ()), *alphas)
+    rows = tuple((*key, *(cells.get(alpha, DASH) for alpha in shown)) for key, cells in placed.items())
+    yield Table(title="Validation, connections/s: median, p1 \u2013 p99", columns=columns, rows=rows, names=3)
 
 
 def _alpha_note(run: EstablishmentResult) -> str:

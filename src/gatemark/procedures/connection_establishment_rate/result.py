@@ -45,6 +45,11 @@ class EstablishmentResult(RateResult):
         """Whether the Responder checks every connection afterwards."""
         return self.procedure == VALIDATED
 
+    @property
+    def is_searched_alpha(self) -> bool:
+        """Whether alpha was searched for."""
+        return bool(self.alphas_tried)
+
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the rate."""
         if not self.repetitions:

@@ -16,6 +16,7 @@ from typing import Final
 
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
+from gatemark.procedures.cells import upload_cells
 from gatemark.procedures.connection_establishment_rate.result import VALIDATED, AlphaTried, EstablishmentResult
 from gatemark.procedures.connection_establishment_rate.table import ConnectionEstablishmentRateTable
 from gatemark.procedures.loads import expected_words, interval, maximum_of
@@ -81,6 +82,12 @@ def measure(trials: RunTrials) -> EstablishmentResult:
     )
 
 
+def validated_cells(campaign: Campaign, cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    """Return the cells in the Initiator's direction, one for each alpha."""
+    shares = campaign.table(ConnectionEstablishmentRateTable).shares or (None,)
+    return tuple(replace(cell, alpha=share) for cell in upload_cells(campaign, cells) for share in shares)
+
+
 def establishment_goal(campaign: Campaign, cell: Cell, line_maximum: int | None, *, validated: bool) -> Goal:
     """Return what a search looks for.
 
@@ -96,8 +103,8 @@ def establishment_goal(campaign: Campaign, cell: Cell, line_maximum: int | None,
             where=f"{campaign.source}: {table.key}.alpha",
             fix="write validated = [false, true], or a share such as alpha = 1",
         )
-    alpha = ALPHAS[0] if table.alpha == "search" else table.alpha
-    lowest_alpha = ALPHAS[-1] if table.alpha == "search" else table.alpha
+    shares = ALPHAS if table.alpha == "search" else table.shares if cell.alpha is None else (cell.alpha,)
+    alpha, lowest_alpha = shares[0], shares[-1]
     line = foreground_of(cell, line_maximum)
     maximum = maximum_of(campaign, f"{table.key}.maximum", table.maximum, line)
     slowest = slowest_rate(campaign, connections, lowest_alpha if validated else None, maximum=maximum)
@@ -202,6 +209,9 @@ def deviations(campaign: Campaign) -> Iterator[Deviation]:
         yield Deviation(
             sentence="The share of the rate at which connections are validated is searched for (RFC 9693 section 4.6)."
         )
-    elif table.alpha < 1:
-        share = format_ratio(table.alpha)
-        yield Deviation(sentence=f"Connections are validated at {share} of the rate under test (RFC 9693 section 4.6).")
+        return
+    for alpha in table.shares:
+        if alpha < 1:
+            share = format_ratio(alpha)
+            sentence = f"Connections are validated at {share} of the rate under test (RFC 9693 section 4.6)."
+            yield Deviation(sentence=sentence)

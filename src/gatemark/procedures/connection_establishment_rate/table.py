@@ -13,7 +13,7 @@ from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
 from gatemark.config.stateful import time_needed_ns
 from gatemark.config.table import ProcedureTable
-from gatemark.config.types import AsList, FrameRate, ShareOrSearch
+from gatemark.config.types import AsList, FrameRate, SharesOrSearch
 from gatemark.errors import Problem
 from gatemark.search.goal import sending_ns
 from gatemark.units import LineShare
@@ -43,9 +43,10 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
     validated: Annotated[tuple[StrictBool, ...], AsList] = Field(
         (False,), min_length=1, description="whether the Responder then checks every connection; both may be listed"
     )
-    alpha: ShareOrSearch = Field(
-        default_factory=lambda: Fraction(1),
-        description='rate of the validation as a share of the rate under test, or "search": one that does not matter',
+    alpha: SharesOrSearch = Field(
+        (Fraction(1),),
+        description="rate of the validation as a share of the rate under test; several are measured one by one;"
+        ' "search" looks for one that does not matter',
     )
 
     @property
@@ -64,6 +65,11 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
         return True in self.validated
 
     @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """The alphas that are measured, as listed; none where one is searched for."""
+        return self.alpha if isinstance(self.alpha, tuple) else ()
+
+    @property
     def highest_rate(self) -> int | LineShare | None:
         """Return the highest rate of connections that it tries."""
         return self.maximum
@@ -75,7 +81,7 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
         reason = f"{count} connections at the highest rate, {self.maximum} connections/s"
         validation_ns = 0
         if self.validates:
-            alpha = self.alpha if isinstance(self.alpha, Fraction) else Fraction(1)
+            alpha = min(self.shares, default=Fraction(1))
             validation_ns = sending_ns(count, max(1, int(alpha * self.maximum)))
             reason += ", and their validation"
         yield time_needed_ns(campaign, count, self.maximum, validation_ns), reason
@@ -87,7 +93,9 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
         )
         if len(set(self.validated)) < len(self.validated):
             yield problem(campaign, f"{self.key}.validated", "lists a value twice", "list each value once")
-        if not self.validates and self.alpha != Fraction(1):
+        if len(set(self.shares)) < len(self.shares):
+            yield problem(campaign, f"{self.key}.alpha", "lists a share twice", "list each share once")
+        if not self.validates and self.alpha != (Fraction(1),):
             yield problem(
                 campaign,
                 f"{self.key}.alpha",
