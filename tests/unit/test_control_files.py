@@ -14,6 +14,7 @@ from gatemark.campaign.file import campaign_from_dict, load_campaign
 from gatemark.config.control_files import known_commands
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel
+from gatemark.dut.control import with_value
 from gatemark.errors import ConfigError
 
 FILE = """
@@ -176,3 +177,22 @@ def test_what_programs_print_is_read(
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     found = subprocess.run(["sh", "-eu", "-c", command], env=environment, text=True, capture_output=True, check=True)
     assert found.stdout.split() == [expected]
+
+
+HASH = "UDP over IPV4 flows use these fields for computing Hash flow key:\nIP SA\nIP DA\n"
+PORTS = "L4 bytes 0 & 1 [TCP/UDP src port]\nL4 bytes 2 & 3 [TCP/UDP dst port]\n"
+
+
+@pytest.mark.parametrize(("printed", "fields"), [(HASH + PORTS, "sdfn"), (HASH, "sd")])
+def test_receive_side_scaling_is_read_back(printed: str, fields: str, tmp_path: Path) -> None:
+    """ethtool succeeds where the card does not change its fields, so only reading them tells."""
+    (tmp_path / "output").write_text(printed)
+    (tmp_path / "ethtool").write_text(f"#!/bin/sh\ncase $1 in -n) cat {tmp_path}/output ;; esac\n")
+    (tmp_path / "ethtool").chmod(0o755)
+    setting = tomllib.loads(known_commands()["linux"].read_text(encoding="utf-8"))["set"]["rss"]
+    asked = "eth1:udp6:sdfn eth2:udp4:sdfn"
+    scripts = [with_value(setting["apply"], asked), setting["read"]]
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    script = "\n".join(scripts).replace("/run/gatemark-rss", f"{tmp_path}/asked")
+    found = subprocess.run(["sh", "-eu"], input=script, env=environment, text=True, capture_output=True, check=True)
+    assert found.stdout == f"eth1:udp6:{fields} eth2:udp4:{fields}\n"
