@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gatemark.campaign import runner
+from gatemark.campaign.deviations import deviations
 from gatemark.campaign.events import Event, RunStarted, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, line_of, read_journal
@@ -98,6 +99,21 @@ class TestEstablishment:
     def test_a_gateway_that_drops_every_second_connection_has_no_rate(self, path: Path) -> None:
         wanted = campaign(connection_establishment_rate=RATES)
         (result,), _ = run(path, wanted, gateway(drops_every_nth_connection=2))
+        assert [repetition.kind for repetition in result.repetitions] == ["nothing_passes"] * 2
+
+    def test_a_tolerance_lets_connections_be_lost_and_the_result_says_so(self, path: Path) -> None:
+        wanted = campaign(connection_establishment_rate={**RATES, "loss_tolerance": "20%"})
+        (result,), _ = run(path, wanted, gateway())
+        truth = 100_000  # of which 80 % are established
+        assert all(truth - 1000 < bound <= truth for bound in result.lower_bounds)
+        (rate,) = result.quantities()
+        assert rate.name == "connection establishment rate with loss tolerated"
+        assert rate.coordinates["loss_tolerance"] == "1/5"
+        assert any("no maximum" in deviation.sentence for deviation in deviations(wanted) if deviation.rules_out_claim)
+
+    def test_a_tolerance_holds_for_what_the_gateway_counts_as_well(self, path: Path) -> None:
+        wanted = campaign(connection_establishment_rate={**RATES, "loss_tolerance": "10%"})
+        (result,), _ = run(path, wanted, gateway(drops_every_nth_connection=5))
         assert [repetition.kind for repetition in result.repetitions] == ["nothing_passes"] * 2
 
     def test_each_alpha_of_a_list_is_measured(self, path: Path) -> None:

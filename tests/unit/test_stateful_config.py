@@ -152,6 +152,14 @@ def test_the_base_is_accepted_and_reads_back_the_same() -> None:
             "connection_tracking_table_capacity.rate_resolution: is not below maximum_rate",
         ),
         (
+            {"connection_establishment_rate": {"validated": True, "loss_tolerance": "1%"}, "connections.rate": "1k"},
+            "connection_establishment_rate.loss_tolerance: leaves connections out, but a validation asks for each",
+        ),
+        (
+            {"connection_establishment_rate": {"loss_tolerance": "1%"}},
+            "connections.rate: is a share of a rate at which connections are lost",
+        ),
+        (
             {"connection_establishment_rate": {"validated": True, "alpha": ["50%", "1/2"]}},
             "connection_establishment_rate.alpha: lists a share twice",
         ),

@@ -79,18 +79,20 @@ def validity_of(
     )
 
 
-def verdict_of_phase_one(order: TrialOrder, report: TrialReport, counted: int | None) -> Verdict:
+def verdict_of_phase_one(
+    order: TrialOrder, report: TrialReport, counted: int | None, loss_tolerance: Fraction = Fraction(0)
+) -> Verdict:
     """Judge a valid test phase 1: every connection was established (RFC 9693 section 4.2).
 
     Of connections that are drawn, those that had a frame. `counted`: connections that the gateway counts after it; None
-    if it cannot, or if a validation looks at each.
+    if it cannot, or if a validation looks at each. `loss_tolerance`: share of the connections that may be missing.
     """
     is_drawn, connections = order.step.drawn_frames is not None, order.connections
     assert connections is not None, "a stateful trial has a number of connections"
     if is_drawn and report.connections is not None:
         connections = report.connections.established
-    reasons = judge(report, Fraction(0), establishes_all=not is_drawn).reasons
-    if counted is not None and counted < connections:
+    reasons = judge(report, loss_tolerance, establishes_all=not is_drawn and not loss_tolerance).reasons
+    if counted is not None and counted < (1 - loss_tolerance) * connections:
         reasons += (f"the gateway holds {counted} of {connections} connections",)
     return Verdict(passed=not reasons, reasons=reasons)
 
@@ -196,7 +198,8 @@ def _judged_establishment(trial: Evidence, facts: ConnectionFacts, rules: Rules)
         validity = _validity(trial, rules)
         if not validity.valid:
             return validity, None
-        return validity, verdict_of_phase_one(trial.order, trial.report, facts.counted_after_phase_one)
+        counted = facts.counted_after_phase_one
+        return validity, verdict_of_phase_one(trial.order, trial.report, counted, rules.loss_tolerance)
     validity, verdict = judged_phase_one(trial.order, facts.phase_one[-1], rules)
     if verdict is None or not verdict.passed:
         return validity, verdict

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import computed_field
 
 from gatemark.results.part import Part, Ratio
-from gatemark.results.quantity import Quantity
+from gatemark.results.quantity import Coordinate, Quantity
 from gatemark.results.search import RateResult
 from gatemark.stats.summary import Summary
 
@@ -50,16 +50,21 @@ class EstablishmentResult(RateResult):
         """Whether alpha was searched for."""
         return bool(self.alphas_tried)
 
+    @property
+    def is_tolerant(self) -> bool:
+        """Whether lost connections are tolerated: then it is no maximum connection establishment rate."""
+        return self.goal.loss_tolerance > 0
+
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the rate."""
         if not self.repetitions:
             return
         yield self.quantity(
-            self.procedure.replace("_", " "),
+            f"{self.procedure.replace('_', ' ')}{' with loss tolerated' if self.is_tolerant else ''}",
             self.unit,
             values=self.lower_bounds,
             summary=self.rate,
-            where={} if self.alpha is None else {"alpha": str(self.alpha)},
+            where=self._where(),
             better="higher",
             lower_bound=self.lower_bound,
             upper_bound=self.upper_bound,
@@ -67,3 +72,11 @@ class EstablishmentResult(RateResult):
             tester_limited_at=self.tester_limited_at,
             is_headline=True,
         )
+
+    def _where(self) -> dict[str, Coordinate]:
+        where: dict[str, Coordinate] = {}
+        if self.is_tolerant:
+            where["loss_tolerance"] = str(self.goal.loss_tolerance)
+        if self.alpha is not None:
+            where["alpha"] = str(self.alpha)
+        return where

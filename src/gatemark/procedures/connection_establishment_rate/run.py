@@ -55,7 +55,7 @@ def measure(trials: RunTrials) -> EstablishmentResult:
     searches: list[SearchResult] = []
     tried: tuple[AlphaTried, ...] = ()
     for repetition in trials.repetitions():
-        steps = trials.steps(repetition)
+        steps = trials.steps(repetition, loss_tolerance=goal.loss_tolerance)
         if validated and table.alpha == "search" and repetition == 0:
             reference = trials.earlier.connection_rates(cell)[0].repetitions
             chosen = choose_alpha(goal, reference, steps)
@@ -114,6 +114,7 @@ def establishment_goal(campaign: Campaign, cell: Cell, line_maximum: int | None,
         minimum=rates.minimum,
         resolution=rates.resolution,
         ceiling=rates.ceiling,
+        loss_tolerance=table.loss_tolerance,
         connections=connections,
         alpha=alpha if validated else None,
     )
@@ -196,12 +197,18 @@ def _search_work(campaign: Campaign, goal: Goal, rate: int) -> tuple[SearchResul
 
 
 def deviations(campaign: Campaign) -> Iterator[Deviation]:
-    """Yield what is special about the validation (RFC 9693 section 4.6)."""
+    """Yield what is special about the search and the validation (RFC 9693 sections 4.5 and 4.6)."""
     table = campaign.table(ConnectionEstablishmentRateTable)
     if table.expected is not None:
         yield Deviation(
             sentence="The search for the connection establishment rate begins at 1.5 times an expected result,"
             f" {expected_words(table.expected, 'connections/s')}. On a steady gateway it finds the same."
+        )
+    if table.loss_tolerance:
+        yield Deviation(
+            sentence=f"{format_ratio(table.loss_tolerance)} of the connections may fail to be established: the result"
+            " is no maximum connection establishment rate (RFC 9693 section 4.5).",
+            rules_out_claim=True,
         )
     if not table.validates:
         return

@@ -13,7 +13,7 @@ from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
 from gatemark.config.stateful import time_needed_ns
 from gatemark.config.table import ProcedureTable
-from gatemark.config.types import AsList, FrameRate, SharesOrSearch
+from gatemark.config.types import AsList, FrameRate, LossRatio, SharesOrSearch
 from gatemark.errors import Problem
 from gatemark.search.goal import sending_ns
 from gatemark.units import LineShare
@@ -24,6 +24,7 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
 
     key = "connection_establishment_rate"
     purpose = "measure the maximum connection establishment rate"
+    reads = frozenset({"connections"})
     is_stateful_only = True
     finds_connection_rate = True
     begins_with_full_table = False
@@ -39,6 +40,10 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
     resolution: FrameRate = Field(
         default_factory=lambda: LineShare(1, 1000),
         description="gap at which to stop, in connections/s or % of maximum, given or found",
+    )
+    loss_tolerance: LossRatio = Field(
+        default_factory=lambda: Fraction(0),
+        description="share of the connections that may fail to be established; RFC 9693 wants 0%",
     )
     validated: Annotated[tuple[StrictBool, ...], AsList] = Field(
         (False,), min_length=1, description="whether the Responder then checks every connection; both may be listed"
@@ -101,4 +106,25 @@ class ConnectionEstablishmentRateTable(ProcedureTable):
                 f"{self.key}.alpha",
                 "has no effect: nothing is validated",
                 "set validated = true, or leave it out",
+            )
+        if self.loss_tolerance:
+            yield from self._tolerance_problems(campaign)
+
+    def _tolerance_problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """Check that nothing relies on connections of which some may be lost."""
+        if self.validates:
+            yield problem(
+                campaign,
+                f"{self.key}.loss_tolerance",
+                "leaves connections out, but a validation asks for each of them",
+                "leave it out, or validated",
+            )
+        fills_tables = any(table.begins_with_full_table for table in campaign.tables)
+        if fills_tables and isinstance(campaign.connections_model.rate, Fraction):
+            yield problem(
+                campaign,
+                "connections.rate",
+                f"is a share of a rate at which connections are lost, as {self.key}.loss_tolerance allows; test phase 1"
+                " has to establish all of them",
+                "write connections/s at which all of them are established, or leave the loss tolerance out",
             )
