@@ -39,8 +39,8 @@ ARROWS: dict[str, set[str]] = {
         "units",
     },
     "selftest": {
-        "campaign", "config", "dut", "errors", "procedures.loads", "results.this_machine", "search", "technology",
-        "tester", "trial",
+        "campaign", "config", "dut", "errors", "procedures.loads", "results.ceiling", "results.this_machine", "search",
+        "technology", "tester", "trial",
     },
     "calibrate": {
         "campaign", "config", "dut", "engine.process", "errors", "procedures", "refdut", "results", "session",
@@ -58,8 +58,8 @@ PURE = (
     "config.defaults", "config.load_types", "config.problems", "config.table", "config.stateful",
     "config.complete_stateful", "config.control", "config.keys", "config.vary",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts",
-    "results.connections", "results.document", "results.outcome", "results.part", "results.provenance",
-    "results.quantity", "results.reasons", "results.run", "results.search", "results.telemetry",
+    "results.ceiling", "results.connections", "results.document", "results.outcome", "results.part",
+    "results.provenance", "results.quantity", "results.reasons", "results.run", "results.search", "results.telemetry",
     "results.tester_parts",
     "series.document", "series.join", "series.page", "series.parameters", "series.report",
 )  # fmt: skip

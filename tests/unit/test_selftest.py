@@ -16,10 +16,11 @@ from gatemark.errors import ConfigError
 from gatemark.results.tester_parts import SelfTestPart, self_test_part
 from gatemark.selftest import document as stored
 from gatemark.selftest.document import Entry, SelfLatency, SelfTest, load_self_test, port_kind_of, store_self_test
-from gatemark.selftest.modes import STATEFUL_MODES, STATELESS_MODES, Case, campaign_of, cases
+from gatemark.selftest.modes import BOTH_FAMILIES_MODES, STATEFUL_MODES, STATELESS_MODES, Case, campaign_of, cases
 from gatemark.selftest.run import Effort, Step, Subject, run_self_test, subject_of
 from gatemark.selftest.search import RATE_MIN, Tried, find_rate
 from gatemark.simulated import simulated_equipment
+from gatemark.trial.request import trial_request
 
 PORTS = {"left": "ring", "right": "ring"}
 EFFORT = Effort(
@@ -108,6 +109,32 @@ def test_every_mode_is_a_campaign_that_can_be_run(mode: str, family: str) -> Non
         assert (space.source_ports.count > 1) == (mode != "stateful_hosts")
 
 
+@pytest.mark.parametrize("mode", BOTH_FAMILIES_MODES)
+@pytest.mark.parametrize("octets", [84, 1518])
+def test_frames_of_both_families_are_sent_as_to_a_gateway(mode: str, octets: int) -> None:
+    case = Case(family="ipv6", frame_octets=octets, direction="bidirectional", mode=mode)
+    campaign = campaign_of(case, ports=PORTS, trial_ns=1_000_000)
+    campaign.check_complete()
+    (cell,) = cells_of(campaign)
+    assert (cell.frame_sizes.ipv4, cell.frame_sizes.ipv6) == (octets - 20, octets)
+    assert (cell.mix.m, cell.mix.n) == ((1, 2) if mode == "mixed" else (1, 1))
+    body = trial_request(campaign, cell, frames_per_second=1000, duration_ns=10**9, trial_number=1)
+    sent = [
+        {kind: direction[kind] and direction[kind]["source"]["address"] for kind in ("foreground", "background")}
+        for direction in body["directions"]
+    ]
+    if mode == "mixed":
+        assert sent == [
+            {"foreground": "198.18.0.2", "background": "2001:2::2"},
+            {"foreground": "198.19.0.2", "background": "2001:2:0:8000::2"},
+        ]
+    else:
+        assert sent == [
+            {"foreground": "2001:2::2", "background": None},
+            {"foreground": "198.19.0.2", "background": None},
+        ]
+
+
 @pytest.mark.parametrize("count", [1, 7, 1_000, 40_001, 1_000_000, 4_000_000])
 @pytest.mark.parametrize("mode", STATEFUL_MODES)
 def test_there_are_enough_four_tuples_for_every_number_of_connections(mode: str, count: int) -> None:
@@ -121,7 +148,7 @@ def test_all_combinations_are_planned() -> None:
     found = cases(
         families=("ipv4", "ipv6"), sizes=EFFORT.sizes, directions=("forward", "bidirectional"), connections=(5, 9)
     )
-    assert len(found) == 2 * 2 * 4 * 2 + 2 * 2 * 3
+    assert len(found) == 2 * 2 * 4 * 2 + 2 * 2 * 2 + 2 * 2 * 3
     assert len(set(found)) == len(found)
 
 
@@ -130,7 +157,7 @@ def test_a_whole_self_test_is_kept_and_found_again(state_folder: Path) -> None:
     device = SimulatedDevice(capacity_forward=400_000, capacity_reverse=300_000, establishment_rate=50_000)
     subject = Subject(port_kind="ring", ports=PORTS, connections=(1_000,))
     made = run_self_test(subject, effort=EFFORT, quick=True, tell=steps.append, equipment=simulated_equipment(device))
-    assert len(made.entries) == 2 * 2 * 4 * 2 + 2 * 3
+    assert len(made.entries) == 2 * 2 * 4 * 2 + 2 * 2 * 2 + 2 * 3
     for entry in made.entries:
         truth = {"forward": 400_000, "bidirectional": 300_000}[entry.direction]
         if entry.kind == "connections":

@@ -11,6 +11,7 @@ from gatemark.config.model import Campaign
 from gatemark.config.types import Span
 from gatemark.dut.base import GatewayDescription
 from gatemark.procedures.registry import PROCEDURES, PublishedDocument
+from gatemark.results.ceiling import bounded
 from gatemark.results.connections import GatewayTable
 from gatemark.results.document import (
     Claim,
@@ -55,6 +56,7 @@ def build_document(
     The campaign must be complete (recipe and line rate filled in); `trials` says for each trial whether it is valid.
     """
     departures = deviations(campaign)
+    runs = [bounded(run, self_test, campaign.technology.name) for run in runs]
     trial = campaign.trial
     return PublishedDocument(
         schema_=1,

@@ -24,6 +24,11 @@ def rate_sentence(part: ReportPart, run: RateResult, what: str, *, passed: str, 
     """
     (rate,) = (quantity for quantity in run.quantities() if quantity.is_headline)
     context = f"{context_of(part.document, run)}; {goal_words(run)}; {limit_of_medium(part, run)}"
+    if run.self_test_ceiling is not None:
+        return (
+            f"{what}: at least {format_count(rate.lower_bound)} {rate.unit} {of}; {context}. Within 5 % of what the"
+            f" Tester reaches alone ({format_count(run.self_test_ceiling)}), so it is a lower bound of the gateway."
+        )
     if rate.limited_by in NOT_THE_GATEWAY:
         return f"{what} not measured, {of}: {tester_limit(rate)}, {rate.unit}; {context}."
     if rate.limited_by == "maximum" and rate.median is None:

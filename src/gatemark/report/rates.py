@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from gatemark.report.self_error import ceiling_cell, ceiling_of, reaches_ceiling
+from gatemark.report.self_error import ceiling_cell, ceiling_of, is_near_ceiling
 from gatemark.report.table import Column, Table
 from gatemark.report.words import (
     DASH,
@@ -140,6 +140,8 @@ def _cell(heading: str, row: RateRow) -> str:
 
 
 def _ceiling(document: ResultDocument, run: RunResult, quantity: Quantity) -> str:
-    """The Tester's own ceiling, with a remark if the rate is not below it."""
+    """The Tester's own ceiling, with a remark if the rate is near it."""
     cell = ceiling_cell(document, run, quantity.unit).replace("\n", " ")
-    return f"{cell}\nnot above the rate" if reaches_ceiling(document, run, quantity.unit, quantity.median) else cell
+    highest = max((value for value in quantity.values if value is not None), default=None)
+    near = is_near_ceiling(document, run, quantity.unit, highest)
+    return f"{cell}\nwithin 5 %" if near else cell

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gatemark.report.table import Column
 from gatemark.report.words import direction_label, format_count, format_in, format_time
+from gatemark.results import ceiling
 from gatemark.results.document import ResultDocument
 from gatemark.results.run import RunResult
 from gatemark.results.search import RateResult
@@ -64,26 +65,22 @@ def error_notes(document: ResultDocument) -> Iterator[str]:
 
 def ceiling_of(document: ResultDocument, run: RunResult, unit: str) -> CeilingPart | None:
     """Return the self-test's lowest rate of the kind that a run measures; None if it has none."""
-    if document.self_test is None:
-        return None
-    kind = "connections" if unit == "connections/s" else "frames"
-    return document.self_test.ceiling(run.frame_sizes.model_dump(), run.direction, kind)
+    return ceiling.ceiling_of(document.self_test, run, unit, document.gateway.technology)
 
 
 def ceiling_cell(document: ResultDocument, run: RunResult, unit: str) -> str:
     """The ceiling of a run, with the frame size of the self-test if it differs."""
-    ceiling = ceiling_of(document, run, unit)
-    if ceiling is None:
+    found = ceiling_of(document, run, unit)
+    if found is None:
         return "not measured"
-    octets = run.frame_sizes.ipv4 if ceiling.family == "ipv4" else run.frame_sizes.ipv6
-    size = "" if ceiling.frame_octets == octets else f"\nof {ceiling.frame_octets} octets"
-    return f"{format_count(ceiling.frames_per_second)}{size}"
+    octets = run.frame_sizes.ipv4 if found.family == "ipv4" else run.frame_sizes.ipv6
+    size = "" if found.frame_octets == octets else f"\nof {found.frame_octets} octets"
+    return f"{format_count(found.frames_per_second)}{size}"
 
 
-def reaches_ceiling(document: ResultDocument, run: RunResult, unit: str, rate: int | float | None) -> bool:
-    """Whether a rate reaches what the Tester reaches alone: then it may be the Tester's limit."""
-    ceiling = ceiling_of(document, run, unit)
-    return ceiling is not None and rate is not None and rate >= ceiling.frames_per_second
+def is_near_ceiling(document: ResultDocument, run: RunResult, unit: str, rate: int | float | None) -> bool:
+    """Whether a rate is within 5 % of what the Tester reaches alone: then it may be the Tester's limit."""
+    return ceiling.is_near(rate, ceiling_of(document, run, unit))
 
 
 RATES = ("frames/s", "connections/s")
@@ -91,7 +88,7 @@ RATES = ("frames/s", "connections/s")
 
 
 def ceiling_notes(document: ResultDocument) -> Iterator[str]:
-    """A sentence for each run that reaches the self-test's ceiling, and one if the self-test allowed more lateness."""
+    """A sentence for each run near the self-test's ceiling, and one if the self-test allowed more lateness."""
     self_test, here_ns = document.self_test, document.validity.lateness_max_ns
     if self_test is not None and self_test.entries and self_test.lateness_max_ns > here_ns:
         yield (
@@ -100,20 +97,20 @@ def ceiling_notes(document: ResultDocument) -> Iterator[str]:
         )
     for run in document.runs:
         rate, unit = _highest_rate(run)
-        if reaches_ceiling(document, run, unit, rate):
+        if is_near_ceiling(document, run, unit, rate):
             count = run.connection_count
             of = "" if count is None else f", {format_count(count)} connections"
             cell = ceiling_cell(document, run, unit).replace("\n", " ")
             yield (
-                f"Run {run.number} ({direction_label(run)}{of}): {format_count(rate)} is not below the Tester's own"
-                f" self-test ({cell}), so it may be the Tester's limit."
+                f"Run {run.number} ({direction_label(run)}{of}): {format_count(rate)} is within 5 % of what the Tester"
+                f" reaches alone ({cell}), so it may be the Tester's limit and is a lower bound of the gateway."
             )
 
 
 def _highest_rate(run: RunResult) -> tuple[int | float | None, str]:
     """Return the rate that a run found, or the highest load at which it lost frames that were offered, and its unit."""
     if isinstance(run, RateResult):
-        return None if run.rate is None else run.rate.median, run.unit
+        return max(run.lower_bounds, default=None), run.unit
     loads = (
         int(load)
         for quantity in run.quantities()

@@ -38,6 +38,9 @@ class RateResult(RunResult):
     goal: SearchGoal
     repetitions: tuple[SearchResult, ...]
     """One search each."""
+    self_test_ceiling: int | None = None
+    """What the Tester reaches alone, if the rate is within 5 % of it: then it is a lower bound, and `limited_by` is
+    ``tester``. Null if it is not, or if no self-test tells."""
 
     @property
     def is_validated(self) -> bool:
@@ -68,8 +71,11 @@ class RateResult(RunResult):
     def rate(self) -> Summary | None:
         """The rate over the repetitions; None unless all of them measured it in the same way.
 
-        A repetition that ended at the maximum and one that did not are never summarised together.
+        A repetition that ended at the maximum and one that did not are never summarised together. Near the Tester's
+        own ceiling there is none.
         """
+        if self.self_test_ceiling is not None:
+            return None
         kinds = {search.kind for search in self.repetitions}
         if not kinds or "tester_limited" in kinds or kinds == {"nothing_passes"}:
             return None
@@ -86,14 +92,16 @@ class RateResult(RunResult):
     @computed_field
     @property
     def upper_bound(self) -> int | None:
-        """Largest load that failed over the repetitions."""
+        """Largest load that failed over the repetitions; null if the Tester may be why."""
+        if self.self_test_ceiling is not None:
+            return None
         return highest_failure(search.upper_bound for search in self.repetitions)
 
     @computed_field
     @property
     def tester_limited_at(self) -> int | None:
-        """Lowest load at which the Tester was the limit."""
-        return lowest_limit(search.tester_limited_at for search in self.repetitions)
+        """Lowest load at which the Tester was the limit, or its own ceiling if the rate is near that."""
+        return lowest_limit([*(search.tester_limited_at for search in self.repetitions), self.self_test_ceiling])
 
     @property
     def lowest_tester_limit(self) -> int | None:

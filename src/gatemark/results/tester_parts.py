@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 from gatemark.results.part import Part
@@ -32,6 +32,10 @@ class CeilingPart(Part):
     frames_per_second: int
     """Highest rate of each direction; connections/s for the kind ``connections``."""
     kind: Literal["frames", "connections"]
+    connections: int | None = None
+    """Number of connections of the kind ``connections``."""
+    is_line_rate: bool = False
+    """Whether that is all that the line carries, so that the Tester may do more."""
 
 
 class SelfLatencyPart(Part):
@@ -61,22 +65,33 @@ class SelfTestPart(Part):
     entries: tuple[CeilingPart, ...]
     self_latency: tuple[SelfLatencyPart, ...]
 
-    def ceiling(self, sizes: Mapping[str, int | None], direction: str, kind: str = "frames") -> CeilingPart | None:
+    def ceiling(
+        self,
+        sizes: Mapping[str, int | None],
+        direction: str,
+        kind: str = "frames",
+        *,
+        connections: int | None = None,
+        left_out: Collection[str] = (),
+    ) -> CeilingPart | None:
         """Return the lowest rate over the modes of traffic, for frames of these sizes by family.
 
-        In each mode the next size that is not smaller counts, because a larger frame is never faster; if there is none,
-        the largest. None if nothing of this kind was tested in this direction.
+        In each mode the next size and number of connections that are not smaller count, because larger ones are never
+        faster; if there are none, the largest. Modes in `left_out` do not count. None if nothing of this kind was
+        tested in this direction.
         """
         way = "forward" if direction == "reverse" else direction
         entries = [
-            entry for entry in self.entries if entry.kind == kind and (entry.direction == way or kind == "connections")
+            entry
+            for entry in self.entries
+            if entry.kind == kind and entry.mode not in left_out and (entry.direction == way or kind == "connections")
         ]
         slowest = []
         for family, octets in sizes.items():
             for mode in dict.fromkeys(entry.mode for entry in entries):
                 tested = [entry for entry in entries if (entry.family, entry.mode) == (family, mode)]
                 if octets is not None and tested:
-                    slowest.append(min(tested, key=lambda entry: _beyond(entry.frame_octets, octets)))
+                    slowest.append(min(tested, key=lambda entry: _distance(entry, octets, connections)))
         return min(slowest, key=lambda entry: entry.frames_per_second, default=None)
 
     def latency_at(self, sizes: Mapping[str, int | None], direction: str, load: int) -> SelfLatencyPart | None:
@@ -90,6 +105,11 @@ class SelfTestPart(Part):
         nearest = min((abs(delays.frame_octets - octets) for delays in tested), default=0)
         near = [delays for delays in tested if abs(delays.frame_octets - octets) == nearest and delays.samples]
         return min(near, key=lambda delays: _beyond(delays.frames_per_second, load), default=None)
+
+
+def _distance(entry: CeilingPart, octets: int, connections: int | None) -> tuple[tuple[bool, int], tuple[bool, int]]:
+    """How far an entry is from a frame size and a number of connections, for `min`."""
+    return _beyond(entry.frame_octets, octets), _beyond(entry.connections or 0, connections or 0)
 
 
 def _beyond(value: int, least: int) -> tuple[bool, int]:
@@ -115,7 +135,10 @@ def self_test_part(data: dict[str, Any]) -> SelfTestPart:
     plain = {name: data[name] for name in ("machine", "port_kind", "measured_at", "lateness_max_ns")}
     return SelfTestPart(
         **plain,
-        entries=tuple(CeilingPart(**_own(CeilingPart, entry)) for entry in data["entries"]),
+        entries=tuple(
+            CeilingPart(**_own(CeilingPart, {**entry, "is_line_rate": not entry["limited"]}))
+            for entry in data["entries"]
+        ),
         self_latency=tuple(SelfLatencyPart(**_own(SelfLatencyPart, delays)) for delays in data["self_latency"]),
     )
 

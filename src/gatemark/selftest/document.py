@@ -32,7 +32,8 @@ class Entry(_Part):
     """With FCS."""
     direction: Literal["forward", "bidirectional"]
     mode: str
-    """fixed, random_ports, random_hosts, random_both; stateful_ports, stateful_hosts, stateful_both."""
+    """fixed, random_ports, random_hosts, random_both, mixed, translated; stateful_ports, stateful_hosts, stateful_both.
+    """
     frames_per_second: int
     """Highest rate of each direction that it offered and received without loss, several times; connections/s for the
     kind connections."""

@@ -6,15 +6,23 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.config.defaults import LATENESS_MAX_NS
+from gatemark.config.defaults import LATENESS_MAX_NS, TRANSLATION_OVERHEAD
 from gatemark.config.model import Campaign
+from gatemark.results.ceiling import MIXED_MODE, TRANSLATED_MODE
 from gatemark.technology import TECHNOLOGIES, Family, TechnologyName
 
 Direction = Literal["forward", "bidirectional"]
 
 STATELESS_MODES = ("fixed", "random_ports", "random_hosts", "random_both")
+"""Each family by itself."""
+BOTH_FAMILIES_MODES = (MIXED_MODE, TRANSLATED_MODE)
+"""Frames of both families, each size named by its IPv6 frame, with random ports and hosts: IPv4 with as much native
+IPv6 background; and what is sent to a translator, IPv6 one way and IPv4 the other."""
 STATEFUL_MODES = ("stateful_ports", "stateful_hosts", "stateful_both")
 """Connections enumerated over ports, over hosts, or over both (RFC 9693 section 4.1)."""
+_RANDOM_BOTH = ("random_both", *BOTH_FAMILIES_MODES)
+TRANSLATED_HOSTS = {"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}
+"""Gives the IPv6 hosts an IPv4 representation (RFC 7757)."""
 CONNECTIONS = 100_000
 SIZES: dict[Family, tuple[int, ...]] = {"ipv4": (64, 256, 512, 1024, 1518), "ipv6": (84, 256, 512, 1024, 1518)}
 QUICK_SIZES: dict[Family, tuple[int, ...]] = {"ipv4": (64, 1518), "ipv6": (84, 1518)}
@@ -60,6 +68,13 @@ def cases(
         for mode in STATELESS_MODES
         for octets in sizes[family]
     ]
+    if "ipv6" in families:
+        planned += [
+            Case(family="ipv6", frame_octets=octets, direction=direction, mode=mode)
+            for direction in directions
+            for mode in BOTH_FAMILIES_MODES
+            for octets in sizes["ipv6"]
+        ]
     planned += [
         Case(family=family, frame_octets=sizes[family][0], direction="forward", mode=mode, connections=count)
         for family in families
@@ -78,15 +93,16 @@ def campaign_of(
 ) -> Campaign:
     """Return the loop-back campaign of a case; its trials count under the same rule as those of the gateway."""
     stateful = case.connections is not None
-    random_ports = case.mode in ("random_ports", "random_both")
+    random_ports = case.mode in ("random_ports", *_RANDOM_BOTH)
     document: dict[str, Any] = {
         "name": "selftest",
-        "gateway": {"technology": _technology(case.family, stateful=stateful)},
+        "gateway": _gateway(case),
         "testbed": {"kind": "loopback"},
         **{side: _side(case, side, ports[side]) for side in ("left", "right")},
         "traffic": {
             "direction": case.direction if not stateful else "forward",
-            "frame_sizes": {"family": case.family, "octets": case.frame_octets},
+            "frame_sizes": _frame_sizes(case),
+            "mix": "1/2" if case.mode == MIXED_MODE else "1/1",
         },
         "trial": {"duration": f"{trial_ns}ns", **WAITS},
         "validity": {"lateness_max": f"{lateness_max_ns}ns"},
@@ -99,24 +115,46 @@ def campaign_of(
     return campaign_from_dict(document, where="selftest")
 
 
-def _technology(family: Family, *, stateful: bool) -> TechnologyName:
-    """Return the technology that has one family on both sides."""
+def _frame_sizes(case: Case) -> dict[str, Any]:
+    if case.mode == MIXED_MODE:
+        return {"family": "ipv4", "octets": case.frame_octets - TRANSLATION_OVERHEAD}
+    return {"family": case.family, "octets": case.frame_octets}
+
+
+def _gateway(case: Case) -> dict[str, Any]:
+    if case.mode == TRANSLATED_MODE:
+        technology = _technology("ipv6", "ipv4", stateful=False)
+        return {"technology": technology, "prefix": "2001:2:0:6400::/96", "eam": [TRANSLATED_HOSTS]}
+    family: Family = "ipv4" if case.mode == MIXED_MODE else case.family
+    return {"technology": _technology(family, family, stateful=case.connections is not None)}
+
+
+def _technology(left: Family, right: Family, *, stateful: bool) -> TechnologyName:
+    """Return the technology that has these families on its sides."""
     return next(
-        row.name for row in TECHNOLOGIES.values() if row.families == (family, family) and row.is_stateful == stateful
+        row.name for row in TECHNOLOGIES.values() if row.families == (left, right) and row.is_stateful == stateful
     )
 
 
 def _side(case: Case, side: str, port: str) -> dict[str, Any]:
-    host = {"address": HOSTS[case.family][side == "right"]}
-    hosts = _hosts(case, side)
-    if hosts:
-        host |= {"hosts": {"offset": HOST_OFFSET[case.family], "mode": "pseudorandom", "range": f"2-{hosts + 1}"}}  # type: ignore[dict-item]
-    return {"port": port, case.family: host}
+    families: tuple[Family, ...] = (case.family,)
+    if case.mode == MIXED_MODE:
+        families = ("ipv4", "ipv6")
+    elif case.mode == TRANSLATED_MODE and side == "right":
+        families = ("ipv4",)
+    return {"port": port, **{family: _host(case, side, family) for family in families}}
+
+
+def _host(case: Case, side: str, family: Family) -> dict[str, Any]:
+    host: dict[str, Any] = {"address": HOSTS[family][side == "right"]}
+    if hosts := _hosts(case, side):
+        host["hosts"] = {"offset": HOST_OFFSET[family], "mode": "pseudorandom", "range": f"2-{hosts + 1}"}
+    return host
 
 
 def _hosts(case: Case, side: str) -> int:
     """Return how many hosts a side emulates; 0 for one that never changes."""
-    if case.mode in ("random_hosts", "random_both"):
+    if case.mode in ("random_hosts", *_RANDOM_BOTH):
         return 60_000
     count = case.connections or 0
     if case.mode == "stateful_hosts":  # as near to a square as whole tens allow

@@ -86,7 +86,7 @@ def sentence(part: ReportPart, run: EstablishmentResult) -> str:
     """Return the rate in a sentence; it is never called throughput."""
     what = "Maximum connection establishment rate"
     if run.is_tolerant:
-        what = f"Connection establishment rate with {format_ratio(run.goal.loss_tolerance)} of the connections lost"
+        what = f"Connection establishment rate with up to {format_ratio(run.goal.loss_tolerance)} lost"
     if run.is_validated:
         what = f"Validated maximum connection establishment rate (alpha {format_ratio(run.alpha)})"
     return rate_sentence(part, run, what, passed="rate", of=f"with {format_count(run.connection_count)} connections")

@@ -8,7 +8,7 @@ from gatemark.procedures.frame_loss.result import ClassLoss, FrameLossResult, Lo
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.plots import plot_against
-from gatemark.report.self_error import ceiling_cell, reaches_ceiling
+from gatemark.report.self_error import ceiling_cell, is_near_ceiling
 from gatemark.report.table import Column, Plot, Section, Table, plot
 from gatemark.report.trial_plots import loss_over_time_plot, search_plot
 from gatemark.report.words import DASH, direction_label, format_count, format_percent, run_name
@@ -80,8 +80,8 @@ def _cells(point: LossPoint, loss: ClassLoss) -> tuple[str, ...]:
 
 def _ceiling(document: ResultDocument, run: FrameLossResult, point: LossPoint) -> str:
     cell = ceiling_cell(document, run, "frames/s").replace("\n", " ")
-    reached = reaches_ceiling(document, run, "frames/s", point.frames_per_second)
-    return f"{cell}\nnot above the load" if reached else cell
+    near = is_near_ceiling(document, run, "frames/s", point.frames_per_second)
+    return f"{cell}\nwithin 5 % of the load" if near else cell
 
 
 def sentence(part: ReportPart, run: FrameLossResult) -> str:
