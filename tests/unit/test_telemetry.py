@@ -177,7 +177,7 @@ def test_processes_of_a_name_count_together_and_a_new_one_is_told() -> None:
 
 
 def test_a_command_that_prints_no_number_is_told() -> None:
-    facts = facts_of(reading(*(sample(s, {0: s}, own={"good": float(s), "bad": None}) for s in range(1, 5))))
+    facts = facts_of(reading(*(sample(s, {0: s}, printed={"good": float(s), "bad": None}) for s in range(1, 5))))
     level = facts.level("sending", "command.good")
     assert level is not None and level.mean == 2.5
     assert facts.level("sending", "command.bad") is None
@@ -364,7 +364,7 @@ def test_two_samples_that_are_too_near_have_no_share() -> None:
 
 
 def test_a_host_that_tells_no_cpus_has_what_its_commands_say() -> None:
-    facts = facts_of(reading(*(sample(s, {}, own={"states": 100.0 * s}) for s in range(-1, 12))))
+    facts = facts_of(reading(*(sample(s, {}, printed={"states": 100.0 * s}) for s in range(-1, 12))))
     level = facts.level("sending", "command.states")
     assert level is not None and (level.minimum, level.maximum) == (100, 900)
     assert facts.span("whole") is None and facts.reason is None

@@ -76,13 +76,13 @@ def test_a_sample_is_read() -> None:
     assert (placed.memory_kilobytes, placed.available_kilobytes, placed.connections) == (24684092, 23347704, 1234)
     (process,) = placed.processes.values()
     assert (process.name, process.ran_ns, process.resident_kilobytes) == ("a (b) c", 3 * SECOND, 1728)
-    assert placed.own == {"first": 12.5, "second": None}
+    assert placed.printed == {"first": 12.5, "second": None}
 
 
 def test_a_host_without_proc_has_its_clock_and_commands() -> None:
     (sample,), damaged = parse_samples("sample\ndate 1700000000\nown 0 3\nend\n", ticks=100, names=("first",))
     assert damaged == 0 and sample.step_ns == SECOND
-    assert sample.placed(0).own == {"first": 3.0} and not sample.placed(0).cpus
+    assert sample.placed(0).printed == {"first": 3.0} and not sample.placed(0).cpus
 
 
 @given(cut=st.tuples(st.integers(0, 3 * len(SAMPLE)), st.integers(0, 3 * len(SAMPLE))))
@@ -276,7 +276,7 @@ def test_a_host_is_sampled_without_a_connection(shell: Shell, tmp_path: Path) ->
     after = time.monotonic_ns()
     assert len(reading.samples) >= 3 and reading.damaged == 0
     last = reading.samples[-1]
-    assert last.cpus and last.available_kilobytes and last.own == {"seven": 7, "two": None, "fails": None, "quoted": 8}
+    assert last.cpus and last.available_kilobytes and last.printed == {"seven": 7, "two": None, "fails": None, "quoted": 8}
     assert before - SECOND < reading.samples[0].at_ns < last.at_ns < after + reading.uncertainty_ns
     assert reading.uncertainty_ns < SECOND
     assert len(sampler.read().samples) <= 3  # what was read is gone

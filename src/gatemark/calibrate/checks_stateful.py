@@ -106,7 +106,7 @@ def _repeated(*, count: int, frames: int) -> Check:
 
     def compare(evidence: Evidence) -> tuple[Comparison, ...]:
         run = evidence.result(RepeatedFourTuplesResult)
-        seen, counted = (None, None) if run is None else (run.established.values[0], run.counted.values[0])
+        established, counted = (None, None) if run is None else (run.established.values[0], run.counted.values[0])
         return (
             Comparison(
                 quantity="connections that were drawn",
@@ -120,7 +120,7 @@ def _repeated(*, count: int, frames: int) -> Check:
                 quantity="connections that the Tester saw",
                 unit="connections",
                 true=0 if counted is None else int(counted),
-                measured=None if seen is None else int(seen),
+                measured=None if established is None else int(established),
             ),
         )
 

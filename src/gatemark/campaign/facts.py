@@ -100,15 +100,15 @@ class _HostTally:
     def published(self) -> tuple[HostLevel, ...]:
         if not self._is_sampled:
             return ()
-        found = [None if best is None else best[1] for _, best in sorted(self._by_repetition.items())]
-        names = dict.fromkeys(name for values in found if values is not None for name in values)
+        repetitions = [None if best is None else best[1] for _, best in sorted(self._by_repetition.items())]
+        names = dict.fromkeys(name for values in repetitions if values is not None for name in values)
         return tuple(
             HostLevel(
                 phase="measured" if phase == MEASURED else "test phase 1",
                 series=series,
                 name=words_of(series),
                 unit=unit_of(series),
-                values=tuple(None if values is None else values.get((phase, series)) for values in found),
+                values=tuple(None if values is None else values.get((phase, series)) for values in repetitions),
             )
             for phase, series in names
         )

@@ -112,13 +112,17 @@ def telemetry_facts(
     spans: list[SpanFacts] = []
     for name, (begin_ns, end_ns) in times.spans().items():
         inside = [
-            one
-            for one in intervals
-            if one.shares and one.begin.at_ns - margin_ns >= begin_ns and one.end.at_ns + margin_ns <= end_ns
+            interval
+            for interval in intervals
+            if interval.shares
+            and interval.begin.at_ns - margin_ns >= begin_ns
+            and interval.end.at_ns + margin_ns <= end_ns
         ]
-        at = [one for one in samples if begin_ns <= one.at_ns - margin_ns and one.at_ns + margin_ns <= end_ns]
+        at = [
+            sample for sample in samples if begin_ns <= sample.at_ns - margin_ns and sample.at_ns + margin_ns <= end_ns
+        ]
         spans += _span(name, inside, at, by_core=name == "sending")
-    shared = [one for one in intervals if one.shares]
+    shared = [interval for interval in intervals if interval.shares]
     if shared and not any(span.span == "sending" and span.intervals for span in spans):
         spans += _span("whole", shared, samples, by_core=True)
     told = [sample for sample in samples if _points(sample)]
@@ -136,9 +140,9 @@ def telemetry_facts(
 
 def _missing(reading: TelemetryReading, samples: Sequence[HostSample]) -> Iterator[str]:
     """Say which processes and commands that the campaign names were not there, or printed no number."""
-    found = {process.name for sample in samples for process in sample.processes.values()}
-    yield from (f"there was no process {name}" for name in reading.processes if name not in found)
-    wrong = dict.fromkeys(name for sample in samples for name, value in sample.own.items() if value is None)
+    running = {process.name for sample in samples for process in sample.processes.values()}
+    yield from (f"there was no process {name}" for name in reading.processes if name not in running)
+    wrong = dict.fromkeys(name for sample in samples for name, value in sample.printed.items() if value is None)
     yield from (f"command {name} failed or did not print one number" for name in wrong)
 
 
@@ -200,33 +204,33 @@ def _of_processes(
 
 def _points(sample: HostSample) -> dict[str, float]:
     """Return what one sample says by itself."""
-    found: dict[str, float | None] = {
+    points: dict[str, float | None] = {
         AVAILABLE: sample.available_kilobytes,
         TOTAL: sample.memory_kilobytes,
         CONNECTIONS: sample.connections,
-        **{f"command.{name}": value for name, value in sample.own.items()},
+        **{f"command.{name}": value for name, value in sample.printed.items()},
     }
     for process in sample.processes.values():
         if process.resident_kilobytes is not None:
             name = f"process.{process.name}.memory"
-            found[name] = (found.get(name) or 0) + process.resident_kilobytes
-    return {name: value for name, value in found.items() if value is not None}
+            points[name] = (points.get(name) or 0) + process.resident_kilobytes
+    return {name: value for name, value in points.items() if value is not None}
 
 
 def _span(
     name: SpanName, intervals: Sequence[_Interval], samples: Sequence[HostSample], *, by_core: bool
 ) -> Iterator[SpanFacts]:
     """Yield a span; nothing if no sample lies in it."""
-    shares = _levels(((one.shares, one.lasted_ns) for one in intervals), digits=2)
+    shares = _levels(((interval.shares, interval.lasted_ns) for interval in intervals), digits=2)
     levels = _levels((({k: v for k, v in _points(sample).items() if k != TOTAL}, 1) for sample in samples), digits=3)
     cores = {series: level for series, level in shares.items() if series.startswith("cpu.")}
     others = {series: level for series, level in shares.items() if series not in cores}
     busiest = max(cores, key=lambda series: (cores[series].mean, series), default=None)
     if busiest is not None:
         means = (
-            ({BUSY: sum(of) / len(of)}, one.lasted_ns)
-            for one in intervals
-            if (of := [share for series, share in one.shares.items() if series in cores])
+            ({BUSY: sum(of) / len(of)}, interval.lasted_ns)
+            for interval in intervals
+            if (of := [share for series, share in interval.shares.items() if series in cores])
         )
         others |= {**_levels(means, digits=2), BUSIEST: cores[busiest]}
     if not shares and not levels:
@@ -234,7 +238,7 @@ def _span(
     errors_ns = (intervals[0].begin.error_ns + intervals[-1].end.error_ns) if intervals else 0
     yield SpanFacts(
         span=name,
-        covered_ns=sum(one.lasted_ns for one in intervals),
+        covered_ns=sum(interval.lasted_ns for interval in intervals),
         intervals=len(intervals),
         error_ns=errors_ns,
         busiest_cpu=None if busiest is None else int(busiest.removeprefix("cpu.")),
@@ -245,8 +249,8 @@ def _span(
 def _levels(weighted: Iterable[tuple[Mapping[str, float], int]], *, digits: int) -> dict[str, Level]:
     """Return the level of each series; the mean is weighted with time."""
     values: dict[str, list[tuple[float, int]]] = {}
-    for found, weight in weighted:
-        for series, value in found.items():
+    for point, weight in weighted:
+        for series, value in point.items():
             values.setdefault(series, []).append((value, weight))
     return {
         series: Level(
@@ -262,7 +266,7 @@ def _levels(weighted: Iterable[tuple[Mapping[str, float], int]], *, digits: int)
 
 def _point(samples: Sequence[HostSample], intervals: Sequence[_Interval], start_ns: int) -> Iterator[TelemetryPoint]:
     """Yield each sample with the shares of the time since the one before."""
-    shares = [{}, *(one.shares for one in intervals)]
+    shares = [{}, *(interval.shares for interval in intervals)]
     for sample, since in zip(samples, shares, strict=True):
         values = {series: round(value, 3) for series, value in {**since, **_points(sample)}.items()}
         yield TelemetryPoint(at_ns=sample.at_ns - start_ns, values=values)

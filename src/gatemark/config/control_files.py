@@ -63,12 +63,12 @@ def with_commands(document: Document, where: str, check: Check) -> tuple[Documen
     problems: list[Problem] = []
     for name in names:
         try:
-            found = _read(name, f"{where}: gateway.control.{COMMANDS}")
+            content = _read(name, f"{where}: gateway.control.{COMMANDS}")
         except ConfigError as error:
             problems += error.problems
             continue
-        problems += check(found, f"commands {name}")
-        merged = _merged(merged, found)
+        problems += check(content, f"commands {name}")
+        merged = _merged(merged, content)
     if problems:
         return document, problems
     known = dict(_with_effect(merged, control, gateway))

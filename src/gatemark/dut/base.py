@@ -118,7 +118,7 @@ class HostSample:
     connections: int | None = None
     processes: Mapping[int, ProcessSample] = field(default_factory=dict)
     """Those that the campaign names, by number."""
-    own: Mapping[str, float | None] = field(default_factory=dict)
+    printed: Mapping[str, float | None] = field(default_factory=dict)
     """What the commands of the user printed, by name; None where that was not one number."""
 
 

@@ -107,11 +107,13 @@ class NetnsTestBed:
         self._scripts = Shell(lambda: self._enclosure.command("sh", "-s"))
         self._enclosure = Enclosure(self._name.gateway_namespace, self._name.folder)
         folder = shlex.quote(str(self._name.folder))
-        own = () if cores.shared else cores.gateway  # a CPU that the Tester uses too tells nothing of the gateway
+        only_gateway = (
+            () if cores.shared else cores.gateway
+        )  # a CPU that the Tester uses too tells nothing of the gateway
         self._sampler = (
             None
             if telemetry is None
-            else HostSampler(self._scripts, telemetry, cpus=own, folder=folder, file_is_local=True)
+            else HostSampler(self._scripts, telemetry, cpus=only_gateway, folder=folder, file_is_local=True)
         )
         self._claim: naming.Claim | None = None
         self._guard = CleanupGuard(self.close)

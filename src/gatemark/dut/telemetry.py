@@ -234,13 +234,17 @@ class HostSampler:
             self.forget()
             return TelemetryReading(reason="the sampler is gone: it was ended, or the host has booted")
         samples, damaged = self._parsed(running, text)
-        own, _ = ([], 0) if self._local else self._parsed(running, text[text.rfind("sample\n") :])
-        if began_ns - running.anchor.at_ns > self._stale_ns and len(samples) == len(own):
+        at_reading, _ = ([], 0) if self._local else self._parsed(running, text[text.rfind("sample\n") :])
+        if began_ns - running.anchor.at_ns > self._stale_ns and len(samples) == len(at_reading):
             self.stop()
             return TelemetryReading(reason="the sampler has ended", damaged=damaged)
-        if not samples or not (own or self._local):
+        if not samples or not (at_reading or self._local):
             return TelemetryReading(reason="there was no whole sample", damaged=damaged)
-        now = _anchor(own[-1].ended_ns, own[-1].step_ns, began_ns, ended_ns) if own else _local_anchor()
+        now = (
+            _anchor(at_reading[-1].ended_ns, at_reading[-1].step_ns, began_ns, ended_ns)
+            if at_reading
+            else _local_anchor()
+        )
         return self._placed(running, samples, damaged, now)
 
     @property
@@ -303,9 +307,9 @@ class HostSampler:
         return SamplingCost(interval_ns=self._asked.interval_ns, samples=count, cpu_ns=cpu_ns)
 
     def _functions(self) -> str:
-        own = [f"own {number} {shlex.quote(text)}" for number, text in enumerate(self._asked.commands.values())]
+        calls = [f"own {number} {shlex.quote(text)}" for number, text in enumerate(self._asked.commands.values())]
         names = shlex.quote(" ".join(self._asked.processes))
-        commands = "commands() {\n  :\n" + "".join(f"  {line}\n" for line in own) + "}\n"
+        commands = "commands() {\n  :\n" + "".join(f"  {line}\n" for line in calls) + "}\n"
         return f"names={names}\n{commands}" + FUNCTIONS.replace("SECONDS", str(OWN_SECONDS_MAX))
 
     def _read_by_command(self, running: _Running) -> str | None:
@@ -331,7 +335,7 @@ class HostSampler:
 
 def _filled(script: str, words: Mapping[str, str]) -> str:
     """Return a script with words in place of their names, none of which is looked for in another."""
-    return re.sub("|".join(words), lambda found: words[found[0]], script)
+    return re.sub("|".join(words), lambda match: words[match[0]], script)
 
 
 def _anchor(host_ns: int, step_ns: int, began_ns: int, ended_ns: int) -> _Anchor:
@@ -415,35 +419,35 @@ def _sample(lines: Sequence[str], ticks: int, names: Sequence[str]) -> ParsedSam
     memory: dict[str, int] = {}
     connections: int | None = None
     processes: dict[int, ProcessSample] = {}
-    own: dict[str, float | None] = {}
+    printed: dict[str, float | None] = {}
     pid = None
     tick_ns = SECOND_NS // ticks
     for line in lines:
-        kind, found = next(((k, m) for k, p in LINES.items() if (m := p.fullmatch(line)) is not None), ("", None))
-        if found is None:
+        kind, match = next(((k, m) for k, p in LINES.items() if (m := p.fullmatch(line)) is not None), ("", None))
+        if match is None:
             return None
         if kind in ("uptime", "date"):
-            times.append(_clock_of(kind, found))
+            times.append(_clock_of(kind, match))
         elif kind == "cpu":
-            columns = [int(column) for column in found["columns"].split()]
-            cpus[int(found["cpu"])] = sum(columns[column] for column in IDLE_COLUMNS) * tick_ns
+            columns = [int(column) for column in match["columns"].split()]
+            cpus[int(match["cpu"])] = sum(columns[column] for column in IDLE_COLUMNS) * tick_ns
         elif kind == "memory":
-            memory[found["key"]] = int(found["kilobytes"])
+            memory[match["key"]] = int(match["kilobytes"])
         elif kind == "connections":
-            connections = int(found["count"])
+            connections = int(match["count"])
         elif kind == "process":
-            fields, pid = found["columns"].split(), int(found["pid"])
+            fields, pid = match["columns"].split(), int(match["pid"])
             ran_ns = (int(fields[USER_COLUMN]) + int(fields[SYSTEM_COLUMN])) * tick_ns
-            processes[pid] = ProcessSample(name=found["name"], ran_ns=ran_ns)
+            processes[pid] = ProcessSample(name=match["name"], ran_ns=ran_ns)
         elif kind == "resident":
             if pid is None:
                 return None
-            processes[pid] = replace(processes[pid], resident_kilobytes=int(found["kilobytes"]))
-        elif int(found["number"]) < len(names):
-            own[names[int(found["number"])]] = None if found["value"] == "?" else float(found["value"])
+            processes[pid] = replace(processes[pid], resident_kilobytes=int(match["kilobytes"]))
+        elif int(match["number"]) < len(names):
+            printed[names[int(match["number"])]] = None if match["value"] == "?" else float(match["value"])
         else:
             return None
-    if not times or len(times) > 2 or any(name not in own for name in names):
+    if not times or len(times) > 2 or any(name not in printed for name in names):
         return None
     content = {
         "cpus": cpus,
@@ -451,32 +455,32 @@ def _sample(lines: Sequence[str], ticks: int, names: Sequence[str]) -> ParsedSam
         "available_kilobytes": memory.get("MemAvailable"),
         "connections": connections,
         "processes": processes,
-        "own": own,
+        "printed": printed,
     }
     (began_ns, step_ns), (ended_ns, _) = times[0], times[-1]
     return ParsedSample(began_ns=began_ns, ended_ns=ended_ns, step_ns=step_ns, content=content)
 
 
-def _clock_of(kind: str, found: re.Match[str]) -> tuple[int, int]:
+def _clock_of(kind: str, match: re.Match[str]) -> tuple[int, int]:
     """Return a time of the host's clock and its step, nanoseconds."""
-    seconds = int(found["seconds"]) * SECOND_NS
+    seconds = int(match["seconds"]) * SECOND_NS
     if kind == "date":
         return seconds, DATE_STEP_NS
-    return seconds + int(found["hundredths"]) * UPTIME_STEP_NS, UPTIME_STEP_NS
+    return seconds + int(match["hundredths"]) * UPTIME_STEP_NS, UPTIME_STEP_NS
 
 
 def _clock(line: str) -> tuple[int, int] | None:
     """Read the line with the host's clock that the start of the sampler prints; None if it is none."""
     for kind in ("uptime", "date"):
-        if (found := LINES[kind].fullmatch(line)) is not None:
-            return _clock_of(kind, found)
+        if (match := LINES[kind].fullmatch(line)) is not None:
+            return _clock_of(kind, match)
     return None
 
 
 def parse_cost(output: str, samples: int) -> int | None:
     """Return the CPU time of one sample, nanoseconds, from what `times` of the shell printed before and after them."""
-    found = re.findall(r"(\d+)m(\d+(?:[.,]\d+)?)s", output)
-    if len(found) != 8:
+    times = re.findall(r"(\d+)m(\d+(?:[.,]\d+)?)s", output)
+    if len(times) != 8:
         return None
-    seconds = [int(minutes) * 60 + float(rest.replace(",", ".")) for minutes, rest in found]
+    seconds = [int(minutes) * 60 + float(rest.replace(",", ".")) for minutes, rest in times]
     return max(0, round((sum(seconds[4:]) - sum(seconds[:4])) / samples * SECOND_NS))

@@ -70,12 +70,12 @@ def ceiling_of(document: ResultDocument, run: RunResult, unit: str) -> CeilingPa
 
 def ceiling_cell(document: ResultDocument, run: RunResult, unit: str) -> str:
     """The ceiling of a run, with the frame size of the self-test if it differs."""
-    found = ceiling_of(document, run, unit)
-    if found is None:
+    limit = ceiling_of(document, run, unit)
+    if limit is None:
         return "not measured"
-    octets = run.frame_sizes.ipv4 if found.family == "ipv4" else run.frame_sizes.ipv6
-    size = "" if found.frame_octets == octets else f"\nof {found.frame_octets} octets"
-    return f"{format_count(found.frames_per_second)}{size}"
+    octets = run.frame_sizes.ipv4 if limit.family == "ipv4" else run.frame_sizes.ipv6
+    size = "" if limit.frame_octets == octets else f"\nof {limit.frame_octets} octets"
+    return f"{format_count(limit.frames_per_second)}{size}"
 
 
 def is_near_ceiling(document: ResultDocument, run: RunResult, unit: str, rate: int | float | None) -> bool:

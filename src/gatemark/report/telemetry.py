@@ -82,8 +82,8 @@ WHICH = (
 )
 
 
-def _which(one: Shown) -> tuple[str, ...]:
-    run, trial, phase, _ = one
+def _which(row: Shown) -> tuple[str, ...]:
+    run, trial, phase, _ = row
     return run_name(run), phase, str(trial.trial_number), format_count(trial.frames_per_second)
 
 
@@ -103,8 +103,8 @@ def _busy_table(shown: Sequence[Shown]) -> Table:
         Column(heading="each core, mean", numeric=False),
     )
     rows = []
-    for one in shown:
-        facts = one[3]
+    for row in shown:
+        facts = row[3]
         name = _shown_span(facts)
         span = facts.span(name)
         if span is None or BUSY not in span.levels:
@@ -112,7 +112,7 @@ def _busy_table(shown: Sequence[Shown]) -> Table:
         covered = format_duration_ns(span.covered_ns) + ("" if name == "sending" else "\nwaits included")
         rows.append(
             (
-                *_which(one),
+                *_which(row),
                 _mean(facts.level("before", BUSY)),
                 *_cells(span.levels[BUSY]),
                 "" if span.busiest_cpu is None else str(span.busiest_cpu),
@@ -136,15 +136,15 @@ def _memory_table(shown: Sequence[Shown]) -> Table:
         Column(heading="last\nsample"),
     )
     rows = []
-    for one in shown:
-        facts = one[3]
+    for row in shown:
+        facts = row[3]
         span = _shown_span(facts)
         available, connections = facts.level(span, AVAILABLE), facts.level(span, CONNECTIONS)
         if AVAILABLE not in facts.first and not _counts(facts):
             continue
         rows.append(
             (
-                *_which(one),
+                *_which(row),
                 _value(facts.first.get(AVAILABLE)),
                 _value(None if available is None else available.minimum),
                 _value(facts.last.get(AVAILABLE)),
@@ -175,8 +175,8 @@ def _other_table(shown: Sequence[Shown]) -> Table:
         Column(heading="after,\nmean"),
     )
     rows = []
-    for one in shown:
-        facts = one[3]
+    for row in shown:
+        facts = row[3]
         name = _shown_span(facts)
         span = facts.span(name)
         for series, level in {} if span is None else span.levels.items():
@@ -184,7 +184,7 @@ def _other_table(shown: Sequence[Shown]) -> Table:
                 continue
             before, after = facts.level("before", series), facts.level("after", series)
             cells = (words_of(series), unit_of(series), _mean(before), *_cells(level), _mean(after))
-            rows.append((*_which(one), *cells))
+            rows.append((*_which(row), *cells))
     title = "Processes and commands that the campaign names"
     return Table(title=title, columns=columns, rows=tuple(rows), names=5)
 
@@ -269,10 +269,10 @@ def telemetry_plots(part: ReportPart) -> Iterator[Plot]:
             f"Busy share over time in trial {trial.trial_number}. {run_name(runs[trial.run])}. Grey: frames were sent;"
             " each step is the mean between two samples."
         )
-        found = plot(svg, caption)
-        if found is not None:
+        drawing = plot(svg, caption)
+        if drawing is not None:
             drawn += 1
-            yield found
+            yield drawing
 
 
 def busy_plot(trial: TrialRow, lines: Sequence[Mapping[str, str]], busiest: int | None) -> str | None:

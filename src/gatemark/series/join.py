@@ -171,7 +171,7 @@ def _of_the_column(columns: Iterable[ColumnRows], name: Name) -> Iterator[str]:
     for key in dict.fromkeys(key for of_column in measured for where in of_column for key in where):
         values = [{where.get(key) for where in of_column} for of_column in measured]
         more = planned if key == "connections" and {None} not in values else set()
-        if all(len(found) == 1 for found in values) and len(more.union(*values)) > 1:
+        if all(len(of_column) == 1 for of_column in values) and len(more.union(*values)) > 1:
             yield key
 
 
@@ -312,11 +312,11 @@ def _ratios(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> dict
     ratios = {}
     for line in lines.values():
         values = [comparable(known[c.number].quantity) if c.number in known else None for c in line]
-        found = ratios_to_previous([Fraction(value or 0) for value in values])
+        steps = ratios_to_previous([Fraction(value or 0) for value in values])
         ratios.update(
             {
                 column.number: ratio
-                for column, ratio, value in zip(line, found, values, strict=True)
+                for column, ratio, value in zip(line, steps, values, strict=True)
                 if ratio is not None and value is not None
             }
         )
@@ -333,7 +333,7 @@ def expected_results(quantities: Iterable[Quantity]) -> dict[str, int]:
         value = comparable(quantity)
         if quantity.is_headline and quantity.resolution is not None and value and quantity.unit.endswith("/s"):
             rates.setdefault(quantity.procedure, []).append(value)
-    return {procedure: int(statistics.median_low(found)) for procedure, found in rates.items()}
+    return {procedure: int(statistics.median_low(values)) for procedure, values in rates.items()}
 
 
 def _share(columns: Sequence[ColumnRows], member: _Member) -> Fraction | None:
@@ -347,14 +347,14 @@ def _share(columns: Sequence[ColumnRows], member: _Member) -> Fraction | None:
     if column.is_plain_forwarding or not value:
         return None
     routers = [other for other in columns if other.is_plain_forwarding and _differ_in_one_part(column, other)]
-    found = [
+    rates = [
         quantity
         for other in routers
         if other.cores == column.cores and other.endpoints == column.endpoints
         for quantity in other.quantities
         if _name(quantity) == _name(rate) and _same_frames(quantity, rate)
     ]
-    whole = comparable(found[0]) if len(found) == 1 else None
+    whole = comparable(rates[0]) if len(rates) == 1 else None
     return Fraction(value) / Fraction(whole) if whole else None
 
 
@@ -364,12 +364,12 @@ def _differ_in_one_part(column: ColumnRows, other: ColumnRows) -> bool:
 
 def _same_frames(router: Quantity, translator: Quantity) -> bool:
     """Whether both were measured with the same frames: a router has no connections, and one family of sizes."""
-    own = {key for key, value in router.coordinates.items() if value is not None}
+    mine = {key for key, value in router.coordinates.items() if value is not None}
     theirs = {key for key, value in translator.coordinates.items() if value is not None}
     free = {"connections", *SIZES}
-    if own - free != theirs - free or not own & theirs & {*SIZES}:
+    if mine - free != theirs - free or not mine & theirs & {*SIZES}:
         return False
-    return all(router.coordinates[key] == translator.coordinates[key] for key in own & theirs)
+    return all(router.coordinates[key] == translator.coordinates[key] for key in mine & theirs)
 
 
 def _scale_ups(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> dict[int, Fraction]:
@@ -390,8 +390,8 @@ def _scale_ups(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> d
         if 1 not in rates or base is None:
             continue
         alike = {cores for cores in rates if _place(known[group[cores].number]) == _place(base)}
-        found = relative_scale_ups({cores: rate for cores, rate in rates.items() if cores in alike})
-        scale_ups |= {group[cores].number: ratio for cores, ratio in found.items()}
+        of_cores = relative_scale_ups({cores: rate for cores, rate in rates.items() if cores in alike})
+        scale_ups |= {group[cores].number: ratio for cores, ratio in of_cores.items()}
     return scale_ups
 
 

@@ -58,9 +58,9 @@ def _deviations(document: SeriesDocument, results: Mapping[int, ResultDocument])
     """Return where the columns leave the RFCs: each sentence once, with the columns if it is not of all."""
     columns: dict[str, list[int]] = {}
     for number, result in sorted(results.items()):
-        for sentence in dict.fromkeys((*result.claim.unmet, *(one.sentence for one in result.deviations))):
+        for sentence in dict.fromkeys((*result.claim.unmet, *(deviation.sentence for deviation in result.deviations))):
             columns.setdefault(sentence, []).append(number)
     return [
-        sentence if len(found) == len(results) else f"{sentence} (columns {', '.join(map(str, found))})"
-        for sentence, found in columns.items()
+        sentence if len(numbers) == len(results) else f"{sentence} (columns {', '.join(map(str, numbers))})"
+        for sentence, numbers in columns.items()
     ]

@@ -112,37 +112,39 @@ def _parameters(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> It
             yield (label, *(DASH if cell is None else cell for cell in cells))
 
     if len({(column.parameters.gateway, column.parameters.technology) for column in document.columns}) > 1:
-        yield from row("Gateway", [f"{one.gateway}\n{one.technology}" for one in parameters])
-    yield from row("Cores", [_count(one.cores) for one in parameters])
+        yield from row("Gateway", [f"{column.gateway}\n{column.technology}" for column in parameters])
+    yield from row("Cores", [_count(column.cores) for column in parameters])
     for label, ports in (
-        ("Source ports", [one.source_ports for one in parameters]),
-        ("Destination ports", [one.destination_ports for one in parameters]),
+        ("Source ports", [column.source_ports for column in parameters]),
+        ("Destination ports", [column.destination_ports for column in parameters]),
     ):
-        known = [None if one is None else (one.minimum, one.ports) for one in ports]
+        known = [None if port_range is None else (port_range.minimum, port_range.ports) for port_range in ports]
         if all(known):
-            yield ports_row(label, [one for one in known if one is not None])
+            yield ports_row(label, [pair for pair in known if pair is not None])
         else:
-            yield from row(label, [None if one is None else format_count(one[1]) for one in known])
+            yield from row(label, [None if pair is None else format_count(pair[1]) for pair in known])
     for label, hosts in (
-        ("Initiator's hosts", [one.source_hosts for one in parameters]),
-        ("Responder's hosts", [one.destination_hosts for one in parameters]),
+        ("Initiator's hosts", [column.source_hosts for column in parameters]),
+        ("Responder's hosts", [column.destination_hosts for column in parameters]),
     ):
         if max((count or 0 for count in hosts), default=0) > 1:
             yield from row(label, [_count(count) for count in hosts])
-    yield from row("Connections", [", ".join(map(format_count, one.connections)) or None for one in parameters])
-    yield from row("Table size", [_count(one.table_size) for one in parameters])
-    yield from row("Hash size", [_count(one.hash_size) for one in parameters])
+    yield from row("Connections", [", ".join(map(format_count, column.connections)) or None for column in parameters])
+    yield from row("Table size", [_count(column.table_size) for column in parameters])
+    yield from row("Hash size", [_count(column.hash_size) for column in parameters])
     for label, divisors in (
-        ("Connections per hash size", [one.hash_size for one in parameters]),
+        ("Connections per hash size", [column.hash_size for column in parameters]),
         (
             "Table size per connection",
-            [one.connections[0] if len(one.connections) == 1 else None for one in parameters],
+            [column.connections[0] if len(column.connections) == 1 else None for column in parameters],
         ),
     ):
-        dividends = [one.table_size if label.startswith("Table") else _single(one.connections) for one in parameters]
+        dividends = [
+            column.table_size if label.startswith("Table") else _single(column.connections) for column in parameters
+        ]
         quotients = [f"{a / b:.4f}" if a and b else None for a, b in zip(dividends, divisors, strict=True)]
         yield from row(label, quotients)
-    timeouts = [one.udp_timeout_ns for one in parameters]
+    timeouts = [column.udp_timeout_ns for column in parameters]
     yield from row("UDP timeout", [None if time is None else format_duration_ns(time) for time in timeouts])
     for path in (key for part in document.varied for key in part.keys if key not in SHOWN_BY_NAME):
         cells = (value_words(column.settings[path]) if path in column.settings else DASH for column in columns)
@@ -168,30 +170,38 @@ def _block(document: SeriesDocument, metric: Metric, columns: Sequence[SeriesCol
     figures = [metric.of(column.number) for column in columns]
 
     def row(label: str, cell: Callable[[ColumnFigure, Quantity], str]) -> tuple[str, ...]:
-        return (label, *(DASH if one is None or one.refused else cell(one, metric.row(one)) for one in figures))
+        return (
+            label,
+            *(DASH if figure is None or figure.refused else cell(figure, metric.row(figure)) for figure in figures),
+        )
 
     for key, label, write in _WHERE:
-        if any(one is not None and one.where.get(key) is not None for one in figures):
+        if any(figure is not None and figure.where.get(key) is not None for figure in figures):
             yield row(label, _coordinate_cell(key, write))
-    if any(one is not None and any(one.where.get(key) for key in _SIZES) for one in figures):
+    if any(figure is not None and any(figure.where.get(key) for key in _SIZES) for figure in figures):
         yield row("Frame size IPv4 / IPv6", lambda _, rate: size_words(*(rate.coordinates.get(key) for key in _SIZES)))
-    yield row("Number of experiments", lambda one, _: str(one.repetitions))
-    if any(one is not None and one.resolution is not None for one in figures):
-        yield row("Error", lambda one, _: words.write(one.resolution))
-    label = "Mean" if any(one is not None and one.average is not None for one in figures) else "Median"
+    yield row("Number of experiments", lambda figure, _: str(figure.repetitions))
+    if any(figure is not None and figure.resolution is not None for figure in figures):
+        yield row("Error", lambda figure, _: words.write(figure.resolution))
+    label = "Mean" if any(figure is not None and figure.average is not None for figure in figures) else "Median"
     cells = zip(columns, figures, strict=True)
-    yield (label, *(_missing(column) if one is None else words.figure(metric.row(one)) for column, one in cells))
-    if any(one is not None and one.p1 is not None for one in figures):
-        yield row("Minimum (p1)", lambda one, rate: words.known(rate, one.p1))
-        yield row("Maximum (p99)", lambda one, rate: words.known(rate, one.p99))
-        yield row("Dispersion", lambda one, rate: DASH if one.p1 is None else format_percent(one.dispersion_percent))
+    yield (
+        label,
+        *(_missing(column) if figure is None else words.figure(metric.row(figure)) for column, figure in cells),
+    )
+    if any(figure is not None and figure.p1 is not None for figure in figures):
+        yield row("Minimum (p1)", lambda figure, rate: words.known(rate, figure.p1))
+        yield row("Maximum (p99)", lambda figure, rate: words.known(rate, figure.p99))
+        yield row(
+            "Dispersion", lambda figure, rate: DASH if figure.p1 is None else format_percent(figure.dispersion_percent)
+        )
     yield from _sums(figures, row)
     if any(figure.ratio_to_previous is not None for figure in metric.figures):
-        yield row(f"{label} / previous {label.lower()}", lambda one, _: _ratio(one.ratio_to_previous, 2))
+        yield row(f"{label} / previous {label.lower()}", lambda figure, _: _ratio(figure.ratio_to_previous, 2))
     if any(figure.scale_up is not None for figure in metric.figures):
-        yield row("Relative scale-up", lambda one, _: _ratio(one.scale_up, 4))
+        yield row("Relative scale-up", lambda figure, _: _ratio(figure.scale_up, 4))
     if any(figure.share_of_plain_forwarding is not None for figure in metric.figures):
-        yield row("Share of plain forwarding", lambda one, _: _percent(one.share_of_plain_forwarding))
+        yield row("Share of plain forwarding", lambda figure, _: _percent(figure.share_of_plain_forwarding))
     yield row("Limited by", lambda _, rate: limit_text(rate))
 
 
@@ -200,14 +210,14 @@ def _sums(
     row: Callable[[str, Callable[[ColumnFigure, Quantity], str]], tuple[str, ...]],
 ) -> Iterator[tuple[str, ...]]:
     """Yield the rates of both directions together; their error is twice that of one."""
-    if not any(one is not None and one.sum_of_directions is not None for one in figures):
+    if not any(figure is not None and figure.sum_of_directions is not None for figure in figures):
         return
 
     def cell(name: str) -> Callable[[ColumnFigure, Quantity], str]:
-        def write(one: ColumnFigure, rate: Quantity) -> str:
-            known = one.sum_of_directions is not None and rate.limited_by not in NOT_THE_GATEWAY
+        def write(figure: ColumnFigure, rate: Quantity) -> str:
+            known = figure.sum_of_directions is not None and rate.limited_by not in NOT_THE_GATEWAY
             least = "≥ " if known and rate.limited_by == "maximum" and name == "median" else ""
-            return f"{least}{format_count(getattr(one.sum_of_directions, name))}" if known else DASH
+            return f"{least}{format_count(getattr(figure.sum_of_directions, name))}" if known else DASH
 
         return write
 
@@ -233,7 +243,7 @@ def _percent(share: float | None) -> str:
 
 
 def _coordinate_cell(key: str, write: Callable[[Coordinate], str]) -> Callable[[ColumnFigure, Quantity], str]:
-    return lambda one, _: DASH if one.where.get(key) is None else write(one.where[key])
+    return lambda figure, _: DASH if figure.where.get(key) is None else write(figure.where[key])
 
 
 def _share(value: Coordinate) -> Fraction:
@@ -278,7 +288,7 @@ class _Words:
     def of(cls, metric: Metric) -> _Words:
         if metric.unit != "ns":
             return cls(unit=metric.unit, divisor=None)
-        times = (value for one in metric.figures for value in (one.p99, one.median, one.average))
+        times = (value for figure in metric.figures for value in (figure.p99, figure.median, figure.average))
         unit, divisor = unit_of_times(times)
         return cls(unit=unit, divisor=divisor)
 
@@ -315,7 +325,7 @@ def plots(document: SeriesDocument) -> Iterator[Plot]:
             by_name.setdefault((metric.quantity, metric.unit), []).append(metric)
     for (name, _), metrics in by_name.items():
         title = f"{name[:1].upper()}{name[1:]}"
-        drawn = [found for part in range(len(document.varied)) if (found := _over(document, metrics, part, title))]
+        drawn = [over for part in range(len(document.varied)) if (over := _over(document, metrics, part, title))]
         if not drawn:
             rows = [_bar(document, metric, figure) for metric in metrics for figure in metric.figures]
             bars = plot(
@@ -332,10 +342,10 @@ def _bar(document: SeriesDocument, metric: Metric, figure: ColumnFigure) -> Row:
 
 def _over(document: SeriesDocument, metrics: Sequence[Metric], part: int, title: str) -> Plot | None:
     """Return a plot over one part of the series, a line for each value of the others; None if it has no numbers."""
-    found = _axis(document, part)
-    if found is None:
+    place = _axis(document, part)
+    if place is None:
         return None
-    axis, name, places = found
+    axis, name, places = place
     rows = []
     for metric in metrics:
         for figure in metric.figures:
@@ -369,8 +379,8 @@ def _axis(document: SeriesDocument, part: int) -> tuple[Axis, str, dict[int, int
     for key in document.varied[part].keys:
         values = {column.number: _number(column.settings.get(key)) for column in columns}
         candidates.append((key, key, values))
-    for name, heading, found in candidates:
-        known = {number: value for number, value in found.items() if value is not None}
+    for name, heading, values in candidates:
+        known = {number: value for number, value in values.items() if value is not None}
         if len(known) == len(columns) and _follows(document, part, known):
             return axis_of(name, heading, sorted(set(known.values())), never_log=name == "cores"), name, known
     return None
@@ -381,7 +391,7 @@ def _follows(document: SeriesDocument, part: int, places: Mapping[int, int]) -> 
     by_step: dict[int, set[int]] = {}
     for column in document.columns:
         by_step.setdefault(column.steps[part], set()).add(places[column.number])
-    single = [found for found in by_step.values() if len(found) == 1]
+    single = [places_of for places_of in by_step.values() if len(places_of) == 1]
     return len(single) == len(by_step) == len(set().union(*single)) > 1
 
 
@@ -398,8 +408,8 @@ def _number(value: object) -> int | None:
 def _ideal(document: SeriesDocument, metrics: Sequence[Metric]) -> Iterator[dict[int, Number]]:
     """Yield what rates would be if they grew like the cores, for each group of columns that differ in cores alone."""
     columns = [
-        ColumnRows(number=one.number, steps=one.steps, cores=one.parameters.cores, quantities=())
-        for one in document.columns
+        ColumnRows(number=column.number, steps=column.steps, cores=column.parameters.cores, quantities=())
+        for column in document.columns
     ]
     for metric in metrics:
         if not metric.unit.endswith("/s"):

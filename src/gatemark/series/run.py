@@ -269,7 +269,7 @@ class _SeriesUnderWay:
             )
             self._end(column.number, "skipped", reason)
         else:
-            later_s = sum(self._left_s(one.number) for one in self._series.columns if one.number > column.number)
+            later_s = sum(self._left_s(later.number) for later in self._series.columns if later.number > column.number)
             count = len(self._series.columns)
             self._tell(ColumnStarted(number=column.number, columns=count, title=column.title, later_s=later_s))
             self._end(column.number, "missing", None)  # it may have failed in an earlier session
@@ -322,8 +322,8 @@ class _SeriesUnderWay:
     def _collapsed_below(self, number: int) -> SeriesColumn | None:
         """Return a column at which the gateway collapsed, and of which this one asks for more in the same way."""
         column = self._column(number)
-        collapsed = (one for one in self._document.columns if one.outcome == "collapsed")
-        return next((one for one in collapsed if asks_for_more(column, one)), None)
+        collapsed = (earlier for earlier in self._document.columns if earlier.outcome == "collapsed")
+        return next((earlier for earlier in collapsed if asks_for_more(column, earlier)), None)
 
     def _expected(self, column: SeriesColumn) -> Waiting:
         """Return when a column that is missing is expected to be measured."""
@@ -333,9 +333,9 @@ class _SeriesUnderWay:
         if column.number < under_way:  # it failed, and is tried again only when the series is resumed
             return _waiting(column)
         ahead = [
-            self._left_s(one.number)
-            for one in self._document.columns
-            if one.outcome not in ENDED and under_way <= one.number <= column.number
+            self._left_s(before.number)
+            for before in self._document.columns
+            if before.outcome not in ENDED and under_way <= before.number <= column.number
         ]
         return Waiting(
             column=column,
@@ -347,7 +347,9 @@ class _SeriesUnderWay:
         """Return the seconds that a column is expected to take, by the pace of those that were measured."""
         if self._column(number).outcome in ENDED:
             return 0.0
-        spent = {one.number: self._spent_s(one) for one in self._document.columns if one.outcome == "measured"}
+        spent = {
+            column.number: self._spent_s(column) for column in self._document.columns if column.outcome == "measured"
+        }
         planned_s = sum(self._work_s[number] for number in spent)
         pace = sum(spent.values()) / planned_s if planned_s else 1.0
         return pace * self._work_s[number]
@@ -357,9 +359,9 @@ class _SeriesUnderWay:
         provenance = provenance_of(self._folder.column(column.folder))
         sessions = () if provenance is None else provenance.sessions
         return sum(
-            this_machine.seconds_between(one.started_at, one.finished_at)
-            for one in sessions
-            if one.finished_at is not None
+            this_machine.seconds_between(session.started_at, session.finished_at)
+            for session in sessions
+            if session.finished_at is not None
         )
 
 
@@ -368,7 +370,7 @@ def asks_for_more(column: SeriesColumn, than: SeriesColumn) -> bool:
     later = [mine > other for mine, other in zip(column.steps, than.steps, strict=True) if mine != other]
     if later != [True]:
         return False
-    connections, others = (max(one.parameters.connections, default=0) for one in (column, than))
+    connections, others = (max(either.parameters.connections, default=0) for either in (column, than))
     if connections != others:
         return connections > others
     return (column.parameters.table_size or 0) > (than.parameters.table_size or 0)
@@ -417,8 +419,8 @@ def _expected_s(campaign: Campaign) -> float:
 
 def _same_machine(folder: SeriesFolder, document: SeriesDocument, equipment: Equipment) -> None:
     """Raise ResultError if machine or engine are not those of the first column: columns are compared."""
-    made = (provenance_of(folder.column(column.folder)) for column in document.columns)
-    first = next((provenance.sessions[0] for provenance in made if provenance is not None), None)
+    provenances = (provenance_of(folder.column(column.folder)) for column in document.columns)
+    first = next((provenance.sessions[0] for provenance in provenances if provenance is not None), None)
     if first is None:
         return
     differing = machine_changes(first.machine, this_machine.machine_facts())

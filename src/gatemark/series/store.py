@@ -73,7 +73,7 @@ class SeriesFolder:
 
         Raises ResultError if a folder holds another campaign than that of its column.
         """
-        found = {}
+        results = {}
         for column in document.columns:
             folder = self.column(column.folder)
             if folder.has("campaign.toml") and digest(folder.read_text("campaign.toml")) != column.campaign_sha256:
@@ -83,8 +83,8 @@ class SeriesFolder:
                     fix="undo the change, or measure the new series into a new folder",
                 )
             if folder.has("result.json"):
-                found[column.number] = read_document(folder)
-        return found
+                results[column.number] = read_document(folder)
+        return results
 
     def write(
         self,

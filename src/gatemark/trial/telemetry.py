@@ -111,8 +111,8 @@ class TelemetryFacts(Facts):
 
     def level(self, span: SpanName, series: str) -> Level | None:
         """Return a series in a span; None if nothing is known of it."""
-        found = self.span(span)
-        return None if found is None else found.levels.get(series)
+        facts = self.span(span)
+        return None if facts is None else facts.levels.get(series)
 
     def span(self, name: SpanName) -> SpanFacts | None:
         """Return a span; None if no time between samples lies in it."""
