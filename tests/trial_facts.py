@@ -52,7 +52,7 @@ def changed(facts: Kind, **given: Any) -> Kind:
 
 def record_of(report: TrialReport | None = None, **given: Any) -> TrialRecord:
     """A valid trial that passed, but for what is given."""
-    made: dict[str, Any] = {
+    count: dict[str, Any] = {
         "order": ORDER,
         "validity": Validity(valid=True),
         "verdict": Verdict(passed=True),
@@ -60,7 +60,7 @@ def record_of(report: TrialReport | None = None, **given: Any) -> TrialRecord:
         "started_at": "2026-01-01T00:00:00+00:00",
         "seconds": 1.0,
     }
-    return TrialRecord(**{**made, **given})
+    return TrialRecord(**{**count, **given})
 
 
 def measured(observation: Observation, report: TrialReport, **given: Any) -> Measured:

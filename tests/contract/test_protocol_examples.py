@@ -45,8 +45,8 @@ EXAMPLES = sorted((PROTOCOL / "examples").glob("*.json"))
 
 
 def schema(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((PROTOCOL / f"{name}.schema.json").read_text(encoding="utf-8"))
-    return found
+    document_: dict[str, Any] = json.loads((PROTOCOL / f"{name}.schema.json").read_text(encoding="utf-8"))
+    return document_
 
 
 REQUESTS = jsonschema.Draft202012Validator(schema("request"))
@@ -58,8 +58,8 @@ def no_float(text: str) -> float:
 
 
 def read(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"), parse_float=no_float)
-    return found
+    document_: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"), parse_float=no_float)
+    return document_
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -99,13 +99,13 @@ def test_the_report_of_a_trial_is_read_and_written_exactly(name: str) -> None:
 
 def properties(*path: str) -> set[str]:
     """What an object of an answer has by the schema; a path leads to objects inside of it."""
-    found = schema("answer")["$defs"][path[0]]
+    result = schema("answer")["$defs"][path[0]]
     for name in path[1:]:
-        found = found["properties"][name]
-        found = found.get("items", found)
-        found = next((kind for kind in found.get("anyOf", ()) if kind["type"] == "object"), found)
-    assert set(found["required"]) == set(found["properties"])
-    return set(found["properties"])
+        result = result["properties"][name]
+        result = result.get("items", result)
+        result = next((kind for kind in result.get("anyOf", ()) if kind["type"] == "object"), result)
+    assert set(result["required"]) == set(result["properties"])
+    return set(result["properties"])
 
 
 @pytest.mark.parametrize(

@@ -115,8 +115,8 @@ def test_every_key_of_the_campaign_file_is_documented_with_its_default(name: str
     table = campaign_tables()[name]
     rows = {key: row for key, row in rows_of(sections[SECTIONS[name]]).items() if re.fullmatch(r"[a-z][a-z0-9_]*", key)}
     assert set(rows) == set(table["properties"])
-    for key, found in table["properties"].items():
-        default = found.get("default")
+    for key, entries in table["properties"].items():
+        default = entries.get("default")
         cell = rows[key].split(" | ")[2]
         if key in table.get("required", ()):
             assert "required" in cell, key
@@ -294,7 +294,7 @@ def test_every_counter_is_documented_with_the_place_where_it_is_shown() -> None:
     }
     sections = sections_of((REFERENCE / "counters.md").read_text(encoding="utf-8"))
     rows = {part: rows_of(sections[heading]) for part, heading in COUNTER_SECTIONS.items()}
-    shown = {f"{part}.{key}": row for part, found in rows.items() for key, row in found.items()}
+    shown = {f"{part}.{key}": row for part, entries in rows.items() for key, row in entries.items()}
     assert {place for place, row in shown.items() if not row.endswith("| |")} - set(places) <= KINDS_OF_DROPS
     for place, words in places.items():
         assert shown[place].endswith(f"| {words} |"), place
@@ -380,7 +380,9 @@ def test_examples_run_against_the_simulated_engine(file: Path, tmp_path: Path) -
     assert result.document.status == "complete"
     assert len(result.runs) == len(make_plan(complete).runs)
     quantities = [row.quantity for row in result.document.rows() if row.quantity.unit]
-    assert {(one.procedure, one.name, one.unit, str(one.better)) for one in quantities} <= documented_quantities()
+    assert {
+        (quantity.procedure, quantity.name, quantity.unit, str(quantity.better)) for quantity in quantities
+    } <= documented_quantities()
     for run in result.runs:
         assert run.limited_by != "tester"
         if isinstance(run, RateResult) and run.rate is not None:
@@ -438,8 +440,8 @@ def citations(text: str) -> set[tuple[str, str]]:
     flat = re.sub(r"\s*\n\s*(?:///?|#)?\s*", " ", text)
     number = r"(?:\d+(?:\.\d+)*|[A-Z](?:\.\d+)*)\b"
     part = rf"(?:sections?|appendix) {number}(?: [a-e]\b)?(?:(?:, | and ){number})*"
-    found = re.findall(rf"RFC (\d+),? \(?((?:{part}(?:, | and )?)+)", flat)
-    return {(rfc, section) for rfc, rest in found for section in re.findall(rf"(?<![\w.]){number}", rest)}
+    entries = re.findall(rf"RFC (\d+),? \(?((?:{part}(?:, | and )?)+)", flat)
+    return {(rfc, section) for rfc, rest in entries for section in re.findall(rf"(?<![\w.]){number}", rest)}
 
 
 def test_every_rfc_section_that_the_code_cites_is_in_the_map() -> None:
@@ -453,7 +455,7 @@ def test_every_rfc_section_that_the_code_cites_is_in_the_map() -> None:
     }
     mapped |= citations(RFC_MAP.read_text(encoding="utf-8"))
     sources = [*(ROOT / "src" / "gatemark").rglob("*.py"), *(ROOT / "engine" / "src").rglob("*.[ch]pp")]
-    cited = {found: path for path in sources for found in citations(path.read_text(encoding="utf-8"))}
+    cited = {entries: path for path in sources for entries in citations(path.read_text(encoding="utf-8"))}
     missing = [
         f"RFC {rfc} section {section} ({path.relative_to(ROOT)})"
         for (rfc, section), path in sorted(cited.items())

@@ -23,17 +23,17 @@ ODD_DATES = (datetime.date(2026, 2, 28), datetime.time(1, 2), datetime.datetime(
 
 def texts_of(documents: Iterable[Any]) -> list[str]:
     """Return every text that occurs in documents: they fit somewhere."""
-    found: set[str] = set()
+    result: set[str] = set()
     waiting = list(documents)
     while waiting:
         value = waiting.pop()
         if isinstance(value, str):
-            found.add(value)
+            result.add(value)
         elif isinstance(value, Mapping):
             waiting.extend(value.values())
         elif isinstance(value, list):
             waiting.extend(value)
-    return sorted(found)
+    return sorted(result)
 
 
 class Values:
@@ -111,16 +111,16 @@ class Values:
         return odd[kind]
 
     def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        made = {}
+        count = {}
         needed = schema.get("required", ())
         for key, inner in schema.get("properties", {}).items():
             wanted = key in needed or self._chance.random() < (0.4 if depth < 2 else 0.25)
             if wanted and self._chance.random() >= self._wrong:
-                made[key] = self.value(inner, depth + 1)
+                count[key] = self.value(inner, depth + 1)
         more = schema.get("additionalProperties", True)
         if isinstance(more, Mapping) or self._chance.random() < self._wrong:
-            made[self._text()] = self.value(more, depth + 1) if isinstance(more, Mapping) else self.anything()
-        return made
+            count[self._text()] = self.value(more, depth + 1) if isinstance(more, Mapping) else self.anything()
+        return count
 
     def _number(self, schema: Mapping[str, Any]) -> int:
         low = schema.get("minimum", -3)

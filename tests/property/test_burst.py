@@ -32,21 +32,25 @@ def outcome(passed: bool) -> Outcome:
     return Outcome.PASSED if passed else Outcome.FAILED
 
 
-def holds(goal: BurstGoal, found: BurstResult, truth: int) -> None:
+def holds(goal: BurstGoal, burst_result: BurstResult, truth: int) -> None:
     """The bounds hold the longest burst, no further apart than the resolution."""
     if truth >= goal.ceiling:
-        assert (found.kind, found.frames, found.upper_frames) == ("ceiling_passed", goal.ceiling, None)
+        assert (burst_result.kind, burst_result.frames, burst_result.upper_frames) == (
+            "ceiling_passed",
+            goal.ceiling,
+            None,
+        )
         return
-    assert found.upper_frames is not None
-    assert found.frames <= truth < found.upper_frames <= found.frames + goal.resolution
-    assert (found.kind == "nothing_passes") == (found.frames == 0)
+    assert burst_result.upper_frames is not None
+    assert burst_result.frames <= truth < burst_result.upper_frames <= burst_result.frames + goal.resolution
+    assert (burst_result.kind == "nothing_passes") == (burst_result.frames == 0)
 
 
 @given(goals(), st.integers(0, FRAMES_MAX))
 def test_the_truth_lies_between_the_bounds(goal: BurstGoal, truth: int) -> None:
-    found, history = search(goal, lambda frames: outcome(frames <= truth))
-    holds(goal, found, truth)
-    assert found.trials == len(history)
+    result, history = search(goal, lambda frames: outcome(frames <= truth))
+    holds(goal, result, truth)
+    assert result.trials == len(history)
     assert history[0].frames == goal.ceiling
     assert len(history) <= 1 + (-(-goal.ceiling // goal.resolution) - 1).bit_length()
 
@@ -61,14 +65,14 @@ def test_a_verified_loss_is_no_accident(goal: BurstGoal, truth: int, chance: obj
         is_accident = not is_accident and chance.random() < 0.5  # type: ignore[attr-defined]
         return outcome(frames <= truth and not is_accident)
 
-    found, _ = search(goal, send)
-    holds(goal, found, truth)
+    result, _ = search(goal, send)
+    holds(goal, result, truth)
 
 
 @given(goals(), st.integers(0, FRAMES_MAX), st.randoms(use_true_random=False))
 def test_accidents_never_make_a_burst_longer(goal: BurstGoal, truth: int, chance: object) -> None:
-    found, _ = search(goal, lambda frames: outcome(frames <= truth and chance.random() < 0.5))  # type: ignore[attr-defined]
-    assert found.frames <= truth
+    result, _ = search(goal, lambda frames: outcome(frames <= truth and chance.random() < 0.5))  # type: ignore[attr-defined]
+    assert result.frames <= truth
 
 
 @given(goals(verifications=1), st.integers(0, FRAMES_MAX), st.integers(0, FRAMES_MAX))
@@ -76,12 +80,12 @@ def test_a_burst_that_the_tester_cannot_send_ends_the_search(goal: BurstGoal, tr
     def send(frames: int) -> Outcome:
         return Outcome.TESTER_LIMITED if frames > reach else outcome(frames <= truth)
 
-    found, history = search(goal, send)
+    result, history = search(goal, send)
     if reach < goal.ceiling:
-        assert (found.kind, found.tester_limited_at, found.frames) == ("tester_limited", goal.ceiling, 0)
+        assert (result.kind, result.tester_limited_at, result.frames) == ("tester_limited", goal.ceiling, 0)
         assert len(history) == 1
     else:
-        holds(goal, found, truth)
+        holds(goal, result, truth)
 
 
 @given(goals(verifications=1), st.integers(0, FRAMES_MAX))

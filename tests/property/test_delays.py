@@ -46,20 +46,20 @@ def test_the_report_is_that_of_single_frames(
 ) -> None:
     tags = sorted(number for number in tags if number < gaps.total)
     wanted: dict[str, Any] = {"histogram": True, "variation": True, "tags": {}}
-    found = ClassDelays(gaps, pattern, timeout_ns).report(wanted, tags)
+    result = ClassDelays(gaps, pattern, timeout_ns).report(wanted, tags)
     delays = frame_by_frame(gaps, pattern, timeout_ns)
     samples = sorted(ns for ns in delays if ns is not None)
-    assert found["samples"] == len(samples)
-    assert (found["minimum_ns"], found["maximum_ns"]) == ((samples[0], samples[-1]) if samples else (None, None))
-    assert [ns for ns, count in found["histogram"] for _ in range(count)] == samples
+    assert result["samples"] == len(samples)
+    assert (result["minimum_ns"], result["maximum_ns"]) == ((samples[0], samples[-1]) if samples else (None, None))
+    assert [ns for ns, count in result["histogram"] for _ in range(count)] == samples
     steps = sorted(now - before for before, now in pairwise(delays) if now is not None and before is not None)
-    assert [ns for ns, count in found["variation"]["histogram"] for _ in range(count)] == steps
-    assert found["variation"]["pairs"] + found["variation"]["skipped"] == max(0, gaps.total - 1)
+    assert [ns for ns, count in result["variation"]["histogram"] for _ in range(count)] == steps
+    assert result["variation"]["pairs"] + result["variation"]["skipped"] == max(0, gaps.total - 1)
     of_tags = sorted(ns for number in tags if (ns := delays[number]) is not None)
-    assert found["tags"]["received"] == len(of_tags)
+    assert result["tags"]["received"] == len(of_tags)
     worst = [*of_tags, *[10**9] * (len(tags) - len(of_tags))]
     p999 = worst[-1] if worst else None  # of so few tags the last one
-    assert found["tags"]["p999_ns"] == (None if p999 == 10**9 else p999)
+    assert result["tags"]["p999_ns"] == (None if p999 == 10**9 else p999)
 
 
 @given(values=st.lists(st.integers(0, 20), min_size=1, max_size=50), per_100000=st.integers(1, 100_000))

@@ -221,12 +221,12 @@ def campaign_with_faults(whole: Whole, path: Path, seed: int) -> list[str]:
 def test_a_connection_that_fails_costs_at_most_one_trial_and_never_a_wrong_number(
     whole: Whole, tmp_path: Path, endures: bool
 ) -> None:
-    seen: set[str] = set()
+    outcomes: set[str] = set()
     for seed in range(10_000 if endures else 40):
         path = tmp_path / f"{seed}.jsonl"
-        seen.update(campaign_with_faults(whole, path, seed))
+        outcomes.update(campaign_with_faults(whole, path, seed))
         path.unlink()
-    assert seen == set(FAULTS)
+    assert outcomes == set(FAULTS)
 
 
 @pytest.mark.endure

@@ -39,16 +39,16 @@ def searched(table: Table, capacity: int, tester: int, connections: int | None) 
         connections=connections,
         **durations,
     )
-    made: list[int] = []
+    count: list[int] = []
 
     def measure(step: Measure) -> Observation:
         load = step.frames_per_second
-        made.append(load)
+        count.append(load)
         failed = Outcome.FAILED if load > capacity else Outcome.PASSED
         outcome = Outcome.TESTER_LIMITED if load > tester else failed
         return Observation(frames_per_second=load, duration_ns=step.duration_ns, outcome=outcome)
 
-    return binary.search(goal, measure), len(made)
+    return binary.search(goal, measure), len(count)
 
 
 @given(

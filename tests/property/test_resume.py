@@ -82,7 +82,7 @@ def test_a_killed_campaign_resumes_to_the_same_result(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trials.jsonl"
-        whole, made = measure(wanted, device, path)
+        whole, count = measure(wanted, device, path)
         assert [type(result).model_validate_json(result.model_dump_json()) for result in whole] == list(whole)
         reports = [record.report for record in read_journal(path)]
         for cut in cuts:
@@ -91,5 +91,5 @@ def test_a_killed_campaign_resumes_to_the_same_result(
             kept = len(read_journal(path))
             resumed, remade = measure(wanted, device, path)
             assert resumed == whole
-            assert kept + remade == made
+            assert kept + remade == count
             assert [record.report for record in read_journal(path)] == reports

@@ -101,7 +101,7 @@ def test_what_varies_is_taken_or_refused_in_words(seed: int, wrong: float) -> No
     assert all(problem.what and problem.where.startswith("campaign.toml: vary") for problem in problems)
     for column in itertools.islice(columns_of(document, vary), 3):
         assert column.title or not vary
-        assert set(column.settings) == {path for one in vary for path in one.values}
+        assert set(column.settings) == {path for table in vary for path in table.values}
         try:
             campaign = campaign_of_file(column.document, CampaignFile, path=Path("campaign.toml"))
         except ConfigError as error:

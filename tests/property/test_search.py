@@ -235,17 +235,17 @@ def test_every_prefix_of_a_history_replays(search: Search, case: tuple[Goal, Dev
     goal, device = case
     result, history = run(search, goal, device)
     cut = int(share * len(history))
-    made = 0
+    count = 0
 
     def measure(step: Measure) -> Observation:
-        nonlocal made
-        observed = history[made] if made < cut else device.observe(step, made, goal.trial_duration_ns)
+        nonlocal count
+        observed = history[count] if count < cut else device.observe(step, count, goal.trial_duration_ns)
         assert (step.frames_per_second, step.duration_ns) == (observed.frames_per_second, observed.duration_ns)
-        made += 1
+        count += 1
         return observed
 
     assert search(goal, measure) == result
-    assert made == len(history)
+    assert count == len(history)
 
 
 @settings(max_examples=100, deadline=None)
@@ -307,17 +307,17 @@ def test_every_prefix_of_an_open_ended_history_replays(
 ) -> None:
     goal, device = case
     result, history = run(search, goal, device)
-    cut, made = int(share * len(history)), 0
+    cut, count = int(share * len(history)), 0
 
     def measure(step: Measure) -> Observation:
-        nonlocal made
-        observed = history[made] if made < cut else device.observe(step, made, goal.trial_duration_ns)
+        nonlocal count
+        observed = history[count] if count < cut else device.observe(step, count, goal.trial_duration_ns)
         assert (step.frames_per_second, step.duration_ns) == (observed.frames_per_second, observed.duration_ns)
-        made += 1
+        count += 1
         return observed
 
     assert search(goal, measure) == result
-    assert made == len(history)
+    assert count == len(history)
 
 
 @SEARCHES

@@ -49,10 +49,10 @@ def test_every_figure_is_there_once_and_compared_with_the_right_one(given_figure
     for number, ((row, cores), (place, size)) in enumerate(
         itertools.product(enumerate(CORES), enumerate(SIZES)), start=1
     ):
-        found = given_figures[number - 1]
+        result = given_figures[number - 1]
         quantities: tuple[Quantity, ...] = ()
-        if found is not None:
-            medians, limited_by = found  # type: ignore[misc]
+        if result is not None:
+            medians, limited_by = result  # type: ignore[misc]
             quantities = tuple(quantity(way, size, medians[way], limited_by) for way in DIRECTIONS)
             known.update({(row, place, way): (medians[way], limited_by) for way in DIRECTIONS})
         columns.append(ColumnRows(number=number, steps=(row, place), cores=cores, quantities=quantities))
@@ -62,18 +62,18 @@ def test_every_figure_is_there_once_and_compared_with_the_right_one(given_figure
         return Fraction(median) if median is not None and limited_by == "gateway" else None
 
     metrics = metrics_of(columns)
-    seen = {}
+    values_of = {}
     for metric in metrics:
         for figure in metric.figures:
             row, place = divmod(figure.column - 1, 3)
             where = {**metric.where, **figure.where}
             way = str(where["direction"])
             assert where == {"direction": way, "frame_size_ipv4": 64, "connections": SIZES[place]}
-            seen[row, place, way] = (figure.median, figure.limited_by)
+            values_of[row, place, way] = (figure.median, figure.limited_by)
             now = comparable(row, place, way)
             before = comparable(row, place - 1, way) if place else None
             single = comparable(0, place, way)
             assert figure.ratio_to_previous == (float(now / before) if now is not None and before else None)
             assert figure.scale_up == (float(now / (CORES[row] * single)) if now and single else None)
-    assert seen == known
+    assert values_of == known
     assert len({(metric.quantity, tuple(sorted(metric.where.items()))) for metric in metrics}) == len(metrics)

@@ -125,12 +125,12 @@ def rate_goals(draw: st.DrawFn) -> Goal:
     )
 
 
-def check_rate(goal: Goal, found: SearchResult, asked: list[Measure]) -> None:
+def check_rate(goal: Goal, search_result: SearchResult, asked: list[Measure]) -> None:
     rates = [step.frames_per_second for step in asked]
     assert rates[0] == goal.maximum
     assert len(rates) == len(set(rates))
     assert all(goal.minimum <= rate <= goal.maximum for rate in rates)
-    for bound in (found.lower_bound, found.upper_bound, found.tester_limited_at):
+    for bound in (search_result.lower_bound, search_result.upper_bound, search_result.tester_limited_at):
         assert bound is None or bound in rates
 
 
@@ -141,23 +141,23 @@ def test_the_establishment_rate_is_bracketed_or_the_tester_is_named(goal: Goal, 
         rate=data.draw(st.integers(0, goal.maximum * 5 // 4)),
         tester_limit=data.draw(st.one_of(st.none(), st.integers(0, goal.maximum))),
     )
-    found = search_rate(goal, gateway.measure)
-    check_rate(goal, found, gateway.asked)
+    result = search_rate(goal, gateway.measure)
+    check_rate(goal, result, gateway.asked)
     limit = gateway.tester_limit
     reach = gateway.rate if limit is None else min(gateway.rate, limit)
-    match found.kind:
+    match result.kind:
         case "found":
-            assert found.lower_bound is not None and found.upper_bound is not None
-            assert found.lower_bound <= gateway.rate < found.upper_bound <= found.lower_bound + goal.resolution
+            assert result.lower_bound is not None and result.upper_bound is not None
+            assert result.lower_bound <= gateway.rate < result.upper_bound <= result.lower_bound + goal.resolution
         case "maximum_passed":
             assert reach >= goal.maximum
         case "nothing_passes":
             assert gateway.rate < goal.minimum
-            assert found.upper_bound == goal.minimum
+            assert result.upper_bound == goal.minimum
         case "tester_limited":
             assert limit is not None
             assert limit < goal.maximum
-            assert (found.lower_bound or 0) <= reach
+            assert (result.lower_bound or 0) <= reach
 
 
 @settings(max_examples=100, deadline=None)
@@ -167,12 +167,12 @@ def test_every_prefix_of_an_establishment_search_replays(goal: Goal, share: Frac
         return Gateway(rate=int(share * goal.maximum), noise=noise)
 
     once, again = gateway(), gateway()
-    found = search_rate(goal, once.measure)
-    check_rate(goal, found, once.asked)
+    result = search_rate(goal, once.measure)
+    check_rate(goal, result, once.asked)
     replayed = [again.measure(step) for step in once.asked]
     assert again.asked == once.asked
     held = iter(replayed)
-    assert search_rate(goal, lambda _: next(held)) == found
+    assert search_rate(goal, lambda _: next(held)) == result
 
 
 @settings(max_examples=200, deadline=None)
@@ -241,43 +241,43 @@ gateways = st.builds(
     gateway=Gateway(rate=600_000, capacity=41_943, behaviour="refused", noise=0.1),
 )
 def test_the_capacity_is_found_within_its_error(goal: CapacityGoal, gateway: Gateway) -> None:
-    found = search_capacity(goal, gateway.measure)
+    result = search_capacity(goal, gateway.measure)
     truth = gateway.capacity
     tried = [(step.connections, step.frames_per_second) for step in gateway.asked]
     assert len(tried) == len(set(tried))
     assert all(step.alpha == goal.rates.alpha for step in gateway.asked)
-    match found.kind:
+    match result.kind:
         case "found":
-            assert found.lower_bound is not None and found.upper_bound is not None
-            assert found.lower_bound <= truth < found.upper_bound <= found.lower_bound + goal.resolution
+            assert result.lower_bound is not None and result.upper_bound is not None
+            assert result.lower_bound <= truth < result.upper_bound <= result.lower_bound + goal.resolution
         case "maximum_passed":
-            assert found.lower_bound == goal.maximum <= truth
+            assert result.lower_bound == goal.maximum <= truth
         case "nothing_passes":
             assert truth < goal.start
-            assert found.upper_bound == goal.start
+            assert result.upper_bound == goal.start
         case kind:
             raise AssertionError(kind)
-    if found.upper_bound is None:
-        assert found.overflow is None
-        assert found.lost_connections is None
+    if result.upper_bound is None:
+        assert result.overflow is None
+        assert result.lost_connections is None
     else:
-        assert found.overflow == gateway.behaviour
-        assert (found.lost_connections is not None) == (gateway.behaviour == "evicted")
+        assert result.overflow == gateway.behaviour
+        assert (result.lost_connections is not None) == (gateway.behaviour == "evicted")
 
 
 @settings(max_examples=100, deadline=None)
 @given(goal=capacity_goals(), gateway=gateways)
 def test_a_size_that_passes_at_the_safe_rate_costs_one_trial(goal: CapacityGoal, gateway: Gateway) -> None:
     gateway.noise, gateway.slower = 0.0, 1.0
-    found = search_capacity(goal, gateway.measure)
+    result = search_capacity(goal, gateway.measure)
     per_size = Counter(step.connections for step in gateway.asked)
-    for step in found.steps[1:]:
+    for step in result.steps[1:]:
         ceiling = step.rate if step.stored else None
-        assert not step.stored or (per_size[step.connections] == 1 and ceiling == found.steps[0].rate)
-    sizes = [step.connections for step in found.steps]
+        assert not step.stored or (per_size[step.connections] == 1 and ceiling == result.steps[0].rate)
+    sizes = [step.connections for step in result.steps]
     assert max(sizes) <= goal.maximum
-    if found.kind == "found" and goal.start < gateway.capacity:
-        exponential = [step for step in found.steps if step.search == "exponential"]
+    if result.kind == "found" and goal.start < gateway.capacity:
+        exponential = [step for step in result.steps if step.search == "exponential"]
         assert [step.connections for step in exponential] == [
             min(goal.start << count, goal.maximum) for count in range(1, len(exponential) + 1)
         ]
@@ -288,9 +288,9 @@ def test_a_size_that_passes_at_the_safe_rate_costs_one_trial(goal: CapacityGoal,
 def test_which_connections_were_evicted(evicts: Literal["oldest", "newest", "spread"], truth: int, seed: int) -> None:
     goal = capacity_goal(start=100, maximum=100_000, resolution=truth // 10)
     gateway = Gateway(rate=100_000, capacity=truth, behaviour="evicted", evicts=evicts, seed=seed)
-    found = search_capacity(goal, gateway.measure)
-    assume(found.upper_bound is not None and found.upper_bound - truth > 20)
-    assert found.lost_connections == evicts
+    result = search_capacity(goal, gateway.measure)
+    assume(result.upper_bound is not None and result.upper_bound - truth > 20)
+    assert result.lost_connections == evicts
 
 
 @settings(max_examples=100, deadline=None)
@@ -299,11 +299,11 @@ def test_a_tester_at_its_limit_is_never_taken_for_a_full_table(
     goal: CapacityGoal, gateway: Gateway, limit: int
 ) -> None:
     gateway.tester_limit = limit
-    found = search_capacity(goal, gateway.measure)
-    assert found.lower_bound is None or found.lower_bound <= gateway.capacity
-    assert found.upper_bound is None or found.upper_bound > gateway.capacity
-    if found.kind == "nothing_passes":
-        assert found.upper_bound == goal.start
+    result = search_capacity(goal, gateway.measure)
+    assert result.lower_bound is None or result.lower_bound <= gateway.capacity
+    assert result.upper_bound is None or result.upper_bound > gateway.capacity
+    if result.kind == "nothing_passes":
+        assert result.upper_bound == goal.start
 
 
 @settings(max_examples=100, deadline=None)
@@ -315,17 +315,17 @@ def test_every_prefix_of_a_capacity_search_replays(goal: CapacityGoal, gateway: 
         held.append(gateway.measure(step))
         return held[-1]
 
-    found = search_capacity(goal, recording)
-    cut, whole, made = int(share * len(held)), list(gateway.asked), 0
+    result = search_capacity(goal, recording)
+    cut, whole, count = int(share * len(held)), list(gateway.asked), 0
 
     def replaying(step: Measure) -> Measured:
-        nonlocal made
-        assert step == whole[made]
-        made += 1
-        if made <= cut:
-            return held[made - 1]
-        gateway.asked = whole[: made - 1]
+        nonlocal count
+        assert step == whole[count]
+        count += 1
+        if count <= cut:
+            return held[count - 1]
+        gateway.asked = whole[: count - 1]
         return gateway.measure(step)
 
-    assert search_capacity(goal, replaying) == found
-    assert made == len(held)
+    assert search_capacity(goal, replaying) == result
+    assert count == len(held)

@@ -47,12 +47,12 @@ class Form:
         return (address[self.number_octet], address[self.network_octet]) if bytes(bare) == self.base else None
 
 
-def form_of(combination: Combination, side: SideName, native: Family, seen: Family) -> Form:
+def form_of(combination: Combination, side: SideName, native: Family, family: Family) -> Form:
     """Return the form of the hosts of a side whose own family is `native`, in a packet of the family `seen`."""
     ipv4 = f"{IPV4_NETWORK[side]}.0.0"
     translated = combination.technology in TRANSLATORS and side == combination.ipv6_side and native == "ipv6"
     mapped = translated and combination.prefix_length is None
-    if seen == "ipv4":
+    if family == "ipv4":
         swapped = mapped and combination.networks == 256
         return Form(ip_address(ipv4).packed, *((2, 3) if swapped else (3, 2)))
     wide_mapping = combination.prefix_length is None and combination.networks == 256
@@ -83,10 +83,15 @@ def complaints(
         natives = [
             TECHNOLOGIES[combination.technology].families[0 if side == "left" else 1] for side in (sender, receiver)
         ]
-        own, other = natives if foreground else ["ipv6", "ipv6"]
-        seen = other if behind_gateway else own
-        source, destination = form_of(combination, sender, own, seen), form_of(combination, receiver, other, seen)
-        yield from itertools.chain.from_iterable(_shape(combination, frame, seen, behind_gateway) for frame in of_class)
+        native, other = natives if foreground else ["ipv6", "ipv6"]
+        family = other if behind_gateway else native
+        source, destination = (
+            form_of(combination, sender, native, family),
+            form_of(combination, receiver, other, family),
+        )
+        yield from itertools.chain.from_iterable(
+            _shape(combination, frame, family, behind_gateway) for frame in of_class
+        )
         hosts = [source.read(frame.source) for frame in of_class]
         goals = [destination.read(frame.destination) for frame in of_class]
         if None in hosts or None in goals:
@@ -110,9 +115,9 @@ def complaints(
             "source": (ways[sender], HOSTS, HOSTS[0], [host[0] for host in hosts if host]),
             "destination": (ways[receiver], HOSTS, HOSTS[0], [goal[0] for goal in goals if goal]),
         }
-        for name, (variation, span, single, found) in numbers.items():
-            if not varies_as(variation, span, single, found):
-                yield f"{name} {variation}: {found}"
+        for name, (variation, span, single, actual) in numbers.items():
+            if not varies_as(variation, span, single, actual):
+                yield f"{name} {variation}: {actual}"
 
 
 def _shape(combination: Combination, frame: Decoded, family: Family, behind_gateway: bool) -> Iterator[str]:
@@ -130,19 +135,19 @@ def _shape(combination: Combination, frame: Decoded, family: Family, behind_gate
         "hop limit": (frame.hop_limit, HOP_LIMIT - 1 if behind_gateway else HOP_LIMIT),
         "traffic class": (frame.traffic_class, TRAFFIC_CLASS),
     }
-    for name, (found, right) in wanted.items():
-        if found != right:
-            yield f"{name} {found}, {right} is right"
+    for name, (actual, right) in wanted.items():
+        if actual != right:
+            yield f"{name} {actual}, {right} is right"
 
 
-def varies_as(variation: Variation, span: tuple[int, int], single: int, found: Sequence[int]) -> bool:
+def varies_as(variation: Variation, span: tuple[int, int], single: int, actual: Sequence[int]) -> bool:
     """Whether values follow one another as they should: all within the range, each one up or down from the last."""
     if variation == "fixed":
-        return set(found) <= {single}
+        return set(actual) <= {single}
     count = span[1] - span[0] + 1
-    if any(not span[0] <= value <= span[1] for value in found):
+    if any(not span[0] <= value <= span[1] for value in actual):
         return False
-    steps = {(after - before) % count for before, after in itertools.pairwise(found)}
+    steps = {(after - before) % count for before, after in itertools.pairwise(actual)}
     if variation == "pseudorandom":
-        return len(found) < 5 or len(steps) > 1
+        return len(actual) < 5 or len(steps) > 1
     return steps <= {1 if variation == "increasing" else count - 1}

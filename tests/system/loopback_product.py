@@ -222,7 +222,7 @@ def sample(combinations: Iterable[Combination], *, all_of_them: bool) -> list[Co
 
 def pairs(combinations: Iterable[Combination]) -> set[tuple[tuple[str, Any], tuple[str, Any]]]:
     """Return the pairs of values of two settings."""
-    return {pair for one in combinations for pair in itertools.combinations(asdict(one).items(), 2)}
+    return {pair for combination in combinations for pair in itertools.combinations(asdict(combination).items(), 2)}
 
 
 def embed(ipv4: str, prefix: str) -> str:

@@ -30,7 +30,7 @@ def main() -> None:
     start = b"\xff" * 6 + mac + b"\x08\x06\0\x01\x08\0\x06\x04\0\x01" + sender + bytes(6)
     targets = [(ipaddress.ip_address(first) + number).packed for number in range(count)]
     asked = answered = 0
-    seen: set[bytes] = set()
+    addresses: set[bytes] = set()
 
     def ask(target: bytes) -> None:
         nonlocal asked
@@ -48,7 +48,7 @@ def main() -> None:
             if address[2] != PACKET_OUTGOING and frame[20:22] == b"\0\x02" and frame[38:42] == start[28:32]:
                 heard = True
                 answered += 1
-                seen.add(frame[28:32])
+                addresses.add(frame[28:32])
 
     print("ready", flush=True)
     time.sleep(float(delay))
@@ -67,7 +67,7 @@ def main() -> None:
         if listen():
             quiet_since = time.monotonic()
         time.sleep(0.01)
-    print(json.dumps({"asked": asked, "answered": answered, "hosts": len(seen)}))
+    print(json.dumps({"asked": asked, "answered": answered, "hosts": len(addresses)}))
 
 
 main()

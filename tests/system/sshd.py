@@ -60,14 +60,14 @@ class Sshd:
 
     def processes(self, name: str) -> list[int]:
         """The processes of the namespace that have a name, newest last."""
-        found = []
+        result = []
         for pid in subprocess.run(
             ["ip", "netns", "pids", self.namespace], check=True, capture_output=True, text=True
         ).stdout.split():
             with contextlib.suppress(OSError):
                 if Path(f"/proc/{pid}/comm").read_text().strip() == name:
-                    found.append(int(pid))
-        return sorted(found)
+                    result.append(int(pid))
+        return sorted(result)
 
     def cut(self) -> None:
         """Cut every connection, without a word to its other end; commands go on."""

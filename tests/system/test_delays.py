@@ -43,25 +43,25 @@ def test_every_delay_of_a_real_gateway_is_measured(recipe: str, tmp_path: Path) 
     assert point.frames_per_second == LOAD
     if not point.repetitions:
         pytest.skip("this machine was too busy for a valid trial")
-    assert {one.direction for one in point.series} == {"forward", "reverse"}
-    for one in point.series:
-        assert one.offered == (LOAD,)
-        assert one.samples == (LOAD - one.undelivered[0],)
-        assert one.negative == (0,)
-        assert one.latency is not None
-        assert one.latency.tags == (1000,)
-        minimum, p50, maximum = (one.delay_ns[key].values[0] for key in ("minimum", "p50", "maximum"))
+    assert {series.direction for series in point.series} == {"forward", "reverse"}
+    for series in point.series:
+        assert series.offered == (LOAD,)
+        assert series.samples == (LOAD - series.undelivered[0],)
+        assert series.negative == (0,)
+        assert series.latency is not None
+        assert series.latency.tags == (1000,)
+        minimum, p50, maximum = (series.delay_ns[key].values[0] for key in ("minimum", "p50", "maximum"))
         assert MICROSECOND < minimum <= p50 <= maximum < SECOND
-        histogram = HdrHistogram.decode(one.hdr)
-        assert histogram.get_total_count() == one.samples[0]
+        histogram = HdrHistogram.decode(series.hdr)
+        assert histogram.get_total_count() == series.samples[0]
         assert histogram.get_value_at_percentile(50) == pytest.approx(p50, rel=0.002)
-    own = result.document.self_test
-    assert own is not None, "the Tester's own part was not measured"
-    assert {one.direction for one in own.self_latency} == {"forward", "reverse"}
-    for one in own.self_latency:
-        assert one.samples
-        assert one.minimum_ns is not None
-        assert one.minimum_ns > 0
+    self_test = result.document.self_test
+    assert self_test is not None, "the Tester's own part was not measured"
+    assert {series.direction for series in self_test.self_latency} == {"forward", "reverse"}
+    for series in self_test.self_latency:
+        assert series.samples
+        assert series.minimum_ns is not None
+        assert series.minimum_ns > 0
     assert "Self-latency" in result.report_file.read_text(encoding="utf-8")
 
 

@@ -160,6 +160,6 @@ def test_no_other_thread_runs_on_a_workers_cpu() -> None:
     with EngineClient(process) as engine:
         opened = engine.open(open_request(campaign, []))
         workers = {worker["cpu"] for worker in opened["workers"]}
-        own = [os.sched_getaffinity(int(task.name)) for task in Path(f"/proc/{process.pid}/task").iterdir()]
-        assert sorted(worker for mask in own if mask <= workers for worker in mask) == sorted(workers)
-        assert all(not mask & workers for mask in own if not mask <= workers)
+        affinities = [os.sched_getaffinity(int(task.name)) for task in Path(f"/proc/{process.pid}/task").iterdir()]
+        assert sorted(worker for mask in affinities if mask <= workers for worker in mask) == sorted(workers)
+        assert all(not mask & workers for mask in affinities if not mask <= workers)

@@ -112,7 +112,7 @@ def test_every_connection_has_a_four_tuple_of_its_own(
     tuples = [tuple_of(frame["sent"]) for frame in frames]
     assert len(tuples) == count
     assert len(set(tuples)) == count
-    assert all(0 <= digit < base for found in tuples for digit, base in zip(found, radix, strict=True))
+    assert all(0 <= digit < base for digits in tuples for digit, base in zip(digits, radix, strict=True))
     if order != "pseudorandom":
         numbers = range(count) if order == "increasing" else range(product - 1, product - 1 - count, -1)
         assert tuples == [decoded(number, radix) for number in numbers]

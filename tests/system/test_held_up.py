@@ -49,8 +49,8 @@ def bed() -> Iterator[OpenBed]:
 
 @pytest.fixture
 def disturber(bed: OpenBed) -> Iterator[Disturber]:
-    with Disturber(bed.bed.gateway_cores[0]) as made:
-        yield made
+    with Disturber(bed.bed.gateway_cores[0]) as opened:
+        yield opened
 
 
 def failed_trial(bed: OpenBed) -> TrialRecord:

@@ -92,8 +92,8 @@ def played_host() -> Iterator[Host]:
         for side, network in (("left", "198.18"), ("right", "198.19")):
             peer = ["peer", "name", f"gm-gw{side}", "netns", host.gateway]
             run("ip", "link", "add", "name", f"gm-{side}", "netns", host.name, "type", "veth", *peer)
-            own = ["name", f"gm-m{side}", "link", f"gm-{side}", "type", "macvlan", "mode", "private"]
-            run("ip", "-n", host.name, "link", "add", *own)
+            macvlan = ["name", f"gm-m{side}", "link", f"gm-{side}", "type", "macvlan", "mode", "private"]
+            run("ip", "-n", host.name, "link", "add", *macvlan)
             for interface in (f"gm-{side}", f"gm-m{side}"):
                 run("ip", "-n", host.name, "link", "set", interface, "up")
             run("ip", "-n", host.gateway, "link", "set", f"gm-gw{side}", "up")
@@ -114,8 +114,8 @@ def played_host() -> Iterator[Host]:
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[Host]:
-    with played_host() as made:
-        yield made
+    with played_host() as opened:
+        yield opened
 
 
 def campaign(folder: Path, left: str, right: str) -> Path:

@@ -135,8 +135,8 @@ def test_an_establishment_rate(tmp_path: Path) -> None:
         connection_establishment_rate={"maximum": "2400", "resolution": resolution},
     )
     highest = Fraction(rate) / (1 - Fraction(bucket, count))
-    (found,) = [row for name, rows_ in rows.items() for row in rows_ if row.is_headline]
-    assert found.value is not None and rate - resolution <= found.value <= highest
+    (result,) = [row for name, rows_ in rows.items() for row in rows_ if row.is_headline]
+    assert result.value is not None and rate - resolution <= result.value <= highest
 
 
 def test_a_burst(tmp_path: Path) -> None:

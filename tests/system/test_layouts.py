@@ -92,9 +92,9 @@ def counts_of(tmp_path: Path, text: str) -> list[dict[str, Any]]:
 
 def assert_whole(counts: list[dict[str, Any]], classes: int) -> None:
     assert len(counts) == classes
-    for one in counts:
-        assert one["received"] == one["offered"] == one["intended"], one
-        assert (one["faulty"], one["duplicate"]) == (0, 0), one
+    for count in counts:
+        assert count["received"] == count["offered"] == count["intended"], count
+        assert (count["faulty"], count["duplicate"]) == (0, 0), count
 
 
 @pytest.mark.skipif(bool(MISSING_FOR_NETNS), reason=f"needs {', '.join(MISSING_FOR_NETNS)}")

@@ -75,23 +75,23 @@ class LoopBack:
 
 def whole(report: TrialReport) -> list[str]:
     """Name everything by which a trial differs from one in which each frame came back once, as it was sent."""
-    found = []
+    result = []
     if not report.directions:
-        found.append("no direction")
+        result.append("no direction")
     for direction, kind, counts in report.counts():
         name = f"{direction} {kind}"
         if counts.offered != counts.intended or counts.intended == 0:
-            found.append(f"{name}: {counts.offered} of {counts.intended} offered")
+            result.append(f"{name}: {counts.offered} of {counts.intended} offered")
         if counts.lost or counts.received != counts.offered - counts.faulty:
-            found.append(f"{name}: {counts.lost} lost, {counts.received} received of {counts.offered}")
+            result.append(f"{name}: {counts.lost} lost, {counts.received} received of {counts.offered}")
         if counts.faulty or any(counts.faults.values()):
-            found.append(f"{name}: {counts.faulty} faulty {dict(counts.faults)}")
+            result.append(f"{name}: {counts.faulty} faulty {dict(counts.faults)}")
         if counts.duplicate or counts.reordered:
-            found.append(f"{name}: {counts.duplicate} duplicate, {counts.reordered} reordered")
+            result.append(f"{name}: {counts.duplicate} duplicate, {counts.reordered} reordered")
     for side, port in report.ports.items():
         if port.foreign.total or any(port.own_drops.values()):
-            found.append(f"{side}: {port.foreign}, {port.own_drops}")
-    return found
+            result.append(f"{side}: {port.foreign}, {port.own_drops}")
+    return result
 
 
 def check_all(combinations: Iterable[Combination]) -> None:
@@ -112,7 +112,7 @@ def check_all(combinations: Iterable[Combination]) -> None:
 
 
 def shapes_with(vlan: int | None, *, all_of_them: bool) -> list[Combination]:
-    return sample((one for one in shapes() if one.vlan == vlan), all_of_them=all_of_them)
+    return sample((combination for combination in shapes() if combination.vlan == vlan), all_of_them=all_of_them)
 
 
 def test_a_sample_of_a_product_has_every_pair_of_values() -> None:
@@ -144,9 +144,9 @@ PREVIEWED_FRAMES = 4
 WAYS: tuple[tuple[OneWay, SideName], ...] = (("forward", "left"), ("reverse", "right"))
 
 
-def wrong(found: Iterable[tuple[Combination, str]]) -> list[str]:
+def wrong(iterable: Iterable[tuple[Combination, str]]) -> list[str]:
     """Return the first complaints, to be shown."""
-    return [f"{combination}: {complaint}" for combination, complaint in itertools.islice(found, 5)]
+    return [f"{combination}: {complaint}" for combination, complaint in itertools.islice(iterable, 5)]
 
 
 @pytest.mark.endure
@@ -157,10 +157,12 @@ def test_capture_of_every_shape_is_right_to_an_independent_decoder(vlan: int | N
         send_into_capture(executable, folder, combinations)
         for way, side in WAYS:
             frames = decode_capture(folder / f"{side}.pcap")
-            found = (
-                (one, text) for one in combinations for text in complaints(one, way, take(frames, CAPTURED_FRAMES))
+            result = (
+                (combination, text)
+                for combination in combinations
+                for text in complaints(combination, way, take(frames, CAPTURED_FRAMES))
             )
-            assert wrong(found) == []
+            assert wrong(result) == []
             assert list(frames) == []
 
 
@@ -207,9 +209,9 @@ def test_previewed_frames_are_right_to_an_independent_decoder(tmp_path: Path, en
         capture = tmp_path / f"{way}-{key}.pcap"
         write_capture(capture, octets)
         decoded = decode_capture(capture)
-        found = (
-            (one, f"{way} {key}: {text}")
-            for one in combinations
-            for text in complaints(one, way, take(decoded, PREVIEWED_FRAMES), behind_gateway=key == "expected")
+        result = (
+            (combination, f"{way} {key}: {text}")
+            for combination in combinations
+            for text in complaints(combination, way, take(decoded, PREVIEWED_FRAMES), behind_gateway=key == "expected")
         )
-        assert wrong(found) == []
+        assert wrong(result) == []

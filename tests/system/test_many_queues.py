@@ -53,9 +53,9 @@ def stateful(queues: int, inside: str, order: str) -> Campaign:
 
 
 def assert_whole(report: TrialReport, classes: int) -> None:
-    seen = [counts for _, _, counts in report.counts() if counts.intended]
-    assert len(seen) == classes
-    for counts in seen:
+    counted = [counts for _, _, counts in report.counts() if counts.intended]
+    assert len(counted) == classes
+    for counts in counted:
         assert counts.received == counts.offered == counts.intended, counts
         assert (counts.faulty, counts.duplicate, counts.reordered, counts.late) == (0, 0, 0, 0), counts
 
@@ -65,8 +65,8 @@ def report_of(engine: EngineClient, body: dict[str, Any]) -> tuple[TrialReport, 
     return read_report(answer), answer
 
 
-def cells_by_direction(found: Campaign) -> dict[str, Any]:
-    return {cell.direction: cell for cell in cells_of(found)}
+def cells_by_direction(campaign: Campaign) -> dict[str, Any]:
+    return {cell.direction: cell for cell in cells_of(campaign)}
 
 
 def assert_every_delay(answer: dict[str, Any]) -> None:

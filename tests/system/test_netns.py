@@ -256,12 +256,12 @@ def left_behind(bed: NetnsTestBed) -> list[str]:
     links = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout
     commands = [read_quietly(path) for path in Path("/proc").glob("[0-9]*/cmdline")]
     ends = [port.partition(":")[2] for port in bed.ports.values()]
-    found = [line for line in spaces.splitlines() if stem in line]
-    found += [line for line in links.splitlines() if any(end in line for end in ends)]
-    found += [command for command in commands if stem in command and "--nodetach" in command]
+    result = [line for line in spaces.splitlines() if stem in line]
+    result += [line for line in links.splitlines() if any(end in line for end in ends)]
+    result += [command for command in commands if stem in command and "--nodetach" in command]
     naming_folder = naming.parse_name(stem)
     assert naming_folder is not None
-    return found + ([str(naming_folder.folder)] if naming_folder.folder.exists() else [])
+    return result + ([str(naming_folder.folder)] if naming_folder.folder.exists() else [])
 
 
 def read_quietly(path: Path) -> str:
@@ -575,7 +575,7 @@ def test_settings_of_a_recipe_are_made_and_read_back(tmp_path: Path, value: str)
     sides = {"left": recipe.left.side, "right": recipe.right.side}
     settings = GatewaySettings(table=recipe.table, named={"mark": value, "ttl": 77})
     with NetnsTestBed(recipe, sides, plan_cores(usable_cpus()), settings=settings) as bed:
-        read = {made.name: made.read for made in bed.describe().settings}
+        read = {setting.name: setting.read for setting in bed.describe().settings}
         assert read["ttl"] == "77"
         assert not list((Path("/run/gatemark")).glob("**/victim"))
         bed.restart()

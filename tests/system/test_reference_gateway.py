@@ -110,10 +110,10 @@ class Opened:
 
 def kept_up(counts: Mapping[str, Any]) -> bool:
     """Whether the gateway was given the CPU, so that all of its frames left before the trial was over."""
-    own = counts["own"]
+    reference = counts["own"]
     return (
-        own["poll_gap_max_ns"] < GAP_MAX_NS
-        and not any(own[name] for name in OWN_DROPS)
+        reference["poll_gap_max_ns"] < GAP_MAX_NS
+        and not any(reference[name] for name in OWN_DROPS)
         and not any(counts[way]["held"] for way in ("forward", "reverse"))
     )
 
@@ -144,7 +144,7 @@ def opened(technology: TechnologyName, kind: Any = "memif") -> Iterator[Opened]:
         lateness_max="5s",
     )
     with open_links(kind, cores) as links, _running(check, links, cores.gateway[0]) as (gateway, document):
-        equipment = Equipment(open_testbed=lambda found: ReferenceTestBed(found, links, gateway))
+        equipment = Equipment(open_testbed=lambda campaign_: ReferenceTestBed(campaign_, links, gateway))
         bed, complete = prepare(campaign_from_dict(document), equipment)
         assert isinstance(bed, ReferenceTestBed)
         with open_tester(complete, bed, equipment) as tester:
@@ -164,7 +164,7 @@ def assert_same(counts: Counts, told: Mapping[str, Any], way: str) -> None:
     """Both sides counted the same frames of one direction."""
     dropped = sum(told["dropped"].values())
     sent_back = told["reasons"].get("wrong_port", 0)
-    seen = {
+    counted = {
         "offered": counts.offered,
         "lost": counts.lost,
         "duplicate": counts.duplicate,
@@ -178,7 +178,7 @@ def assert_same(counts: Counts, told: Mapping[str, Any], way: str) -> None:
     }
     # A frame whose index or mark is damaged cannot be told from one that never came.
     planted["lost"] += planted["faults"].get("index", 0)
-    assert seen == planted, f"{way}: {dict(told)}"
+    assert counted == planted, f"{way}: {dict(told)}"
 
 
 @pytest.mark.parametrize("technology", TECHNOLOGIES)

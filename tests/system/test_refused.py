@@ -170,11 +170,11 @@ def at_once(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Ended
 def errors_of(ended: Ended) -> list[tuple[str, str]]:
     """Return message and hint of every error; fails if anything else was written, or a hint is missing."""
     words = re.sub(r"^[^\n]* frames/s in each direction, [^\n]* with waits\n", "", ended.words).strip()
-    found = re.findall(r"^error: (.+?)\n\nhint: (.+?)(?=\n\nerror: |\Z)", words, re.DOTALL | re.MULTILINE)
+    matches = re.findall(r"^error: (.+?)\n\nhint: (.+?)(?=\n\nerror: |\Z)", words, re.DOTALL | re.MULTILINE)
     assert "Traceback" not in words
-    assert words.count("error: ") == len(found) == words.count("hint: "), words
+    assert words.count("error: ") == len(matches) == words.count("hint: "), words
     assert words.startswith("error: "), words
-    return found
+    return matches
 
 
 @pytest.mark.parametrize("name", BAD_FILES)

@@ -43,7 +43,7 @@ def host(request: pytest.FixtureRequest, server: Sshd) -> str:
     return f"{request.param}-gateway"
 
 
-def gateway(host: str, folder: Path, **own: Any) -> PortsTestBed:
+def gateway(host: str, folder: Path, **more: Any) -> PortsTestBed:
     """A gateway whose commands run in the namespace of the sshd, on its own connection tracking table."""
     control = {
         "host": host,
@@ -63,7 +63,7 @@ def gateway(host: str, folder: Path, **own: Any) -> PortsTestBed:
             "pool": ["198.19.0.1"],
             "table": {"udp_timeout": "100s"},
             "settings": {"stream": 777},
-            "control": control | own,
+            "control": control | more,
         },
         "testbed": {"kind": "ports"},
         "left": {"port": "ring", "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"}},
@@ -88,7 +88,7 @@ def test_every_control_command_works_at_the_host(host: str, server: Sshd, tmp_pa
     (tmp_path / "healthy").touch()
     with gateway(host, tmp_path) as bed:
         assert server.inside("cat", TIMEOUT, f"{TIMEOUT}_stream").split() == ["100", "777"]
-        assert [(made.name, made.read) for made in bed.describe().settings] == [("stream", "777")]
+        assert [(setting.name, setting.read) for setting in bed.describe().settings] == [("stream", "777")]
         assert "# uname -s\nLinux" in bed.describe().configuration
         bed.clear_state()
         assert bed.count_connections() == 0
@@ -125,10 +125,10 @@ def test_commands_and_values_arrive_whole(host: str, server: Sshd, tmp_path: Pat
 
 
 def test_a_setting_that_the_gateway_does_not_take_ends_it_before_anything_is_sent(server: Sshd, tmp_path: Path) -> None:
-    own = {"set": {"stream": {"apply": "true {value}", "read": f"cat {TIMEOUT}_stream"}}}
+    control = {"set": {"stream": {"apply": "true {value}", "read": f"cat {TIMEOUT}_stream"}}}
     server.inside("sh", "-c", f"echo 120 > {TIMEOUT}_stream")
     with pytest.raises(TestBedError, match=r"set\.stream: is '120' after it was set to '777'"):
-        gateway("posix-gateway", tmp_path, **own).__enter__()
+        gateway("posix-gateway", tmp_path, **control).__enter__()
     assert no_master(server)
 
 
@@ -136,13 +136,13 @@ def test_a_connection_that_is_cut_is_an_error_of_its_own_and_comes_back(
     host: str, server: Sshd, tmp_path: Path
 ) -> None:
     bed = gateway(host, tmp_path, clear_state=f"touch {tmp_path}/begun; sleep 20")
-    found: list[BaseException] = []
+    errors: list[BaseException] = []
 
     def clear() -> None:
         try:
             bed.clear_state()
         except TestBedError as error:
-            found.append(error)
+            errors.append(error)
 
     try:
         thread, begin = threading.Thread(target=clear), time.monotonic()
@@ -152,9 +152,9 @@ def test_a_connection_that_is_cut_is_an_error_of_its_own_and_comes_back(
             time.sleep(0.02)
         server.cut()
         thread.join(10)
-        assert isinstance(found[0], HostConnectionError)
-        assert "was lost while the command ran" in found[0].what
-        assert "gatemark run --resume" in found[0].fix
+        assert isinstance(errors[0], HostConnectionError)
+        assert "was lost while the command ran" in errors[0].what
+        assert "gatemark run --resume" in errors[0].fix
         assert bed.count_connections() == 0
         assert bed.commands_since(time.monotonic_ns()) == ("gateway.control: clear_state",)
     finally:
@@ -261,8 +261,8 @@ def test_a_whole_campaign_over_ssh(server: Sshd, tmp_path: Path) -> None:
 
 def test_a_host_that_boots_is_waited_for_and_set_up_again(server: Sshd, tmp_path: Path) -> None:
     (tmp_path / "healthy").touch()
-    own = boots(tmp_path, "column") | {"after_boot": f"echo 9 > {TIMEOUT}"}
-    with gateway("csh-gateway", tmp_path, **own) as bed:
+    control = boots(tmp_path, "column") | {"after_boot": f"echo 9 > {TIMEOUT}"}
+    with gateway("csh-gateway", tmp_path, **control) as bed:
         assert server.inside("cat", TIMEOUT, f"{TIMEOUT}_stream").split() == ["100", "777"]
         first = (tmp_path / "boot_id").read_text()
         assert first != "0\n"
@@ -326,7 +326,7 @@ def test_sockets_of_connections_are_removed(server: Sshd) -> None:
     before = set(Path("/tmp").glob("gatemark-*"))
     shell = shell_at("posix-gateway", ["sh", "-s"])
     shell("true", where="test")
-    (made,) = set(Path("/tmp").glob("gatemark-*")) - before
-    assert made.stat().st_mode & 0o777 == 0o700
+    (folder,) = set(Path("/tmp").glob("gatemark-*")) - before
+    assert folder.stat().st_mode & 0o777 == 0o700
     shell.close()
-    assert not made.exists()
+    assert not folder.exists()

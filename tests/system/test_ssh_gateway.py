@@ -134,12 +134,12 @@ def gateway() -> Iterator[tuple[Sshd, str, dict[str, str]]]:
         ip("netns", "add", tester)
         try:
             for side, address in (("left", "198.18.0.1/24"), ("right", "198.19.0.1/24")):
-                own, far = names[side], names[f"tester_{side}"]
+                inner, far = names[side], names[f"tester_{side}"]
                 peer = ["type", "veth", "peer", "name", far, "netns", tester]
-                ip("link", "add", own, "netns", server.namespace, *peer)
+                ip("link", "add", inner, "netns", server.namespace, *peer)
                 ip("-n", tester, "link", "set", far, "up")
-                ip("-n", server.namespace, "link", "set", own, "up")
-                ip("-n", server.namespace, "address", "add", address, "dev", own)
+                ip("-n", server.namespace, "link", "set", inner, "up")
+                ip("-n", server.namespace, "address", "add", address, "dev", inner)
             server.inside("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
             rules = server.folder / "rules.nft"
             rules.write_text(RULES.format(**names))

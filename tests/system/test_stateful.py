@@ -136,8 +136,8 @@ def test_directions_one_by_one(tmp_path: Path) -> None:
     campaign = stateful_campaign("nft-nat44", repetitions=1, traffic=ONE_SIZE | {"direction": ["forward", "reverse"]})
     _, records = measured(campaign, tmp_path / "result")
     assert_counts_agree(records, COUNT)
-    seen = {tuple(direction.direction for direction in record.report.directions) for record in records}
-    assert seen == {("forward",), ("reverse",)}
+    observed = {tuple(direction.direction for direction in record.report.directions) for record in records}
+    assert observed == {("forward",), ("reverse",)}
 
 
 @pytest.mark.parametrize(("size", "hash_size"), [(3999, 262_144), (3997, 1024)])
@@ -247,7 +247,7 @@ def test_settings_of_the_machine_hold_for_the_campaign_and_are_as_before_afterwa
     campaign = stateful_campaign("nft-nat44", repetitions=1, gateway={"table": {"size": 54_321}})
     measure(campaign, output=tmp_path / "result", on_event=look)
     assert during
-    assert all(seen == wanted for seen in during)
+    assert all(observed == wanted for observed in during)
     assert {name: file.read_text() for name, file in files.items()} == before
 
 

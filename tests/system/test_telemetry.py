@@ -58,15 +58,15 @@ def idle_s(cpu: int) -> float:
 
 def samplers() -> list[int]:
     """Processes of samplers in folders of test beds."""
-    found = []
+    result = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
         if b"sampler" in words and any(b"gatemark-telemetry." in word for word in words):
-            found.append(int(process.name))
-    return found
+            result.append(int(process.name))
+    return result
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:

@@ -71,8 +71,8 @@ def names_procedure(words: str, names: set[str]) -> bool:
 
 def names_of_folder(name: str) -> set[str]:
     """Names of the procedures in whose folder a file lies."""
-    own = [row for row in PROCEDURES.values() if name.startswith(f"procedures/{folder_of(row)}/")]
-    return {*(row.name for row in own), *(row.table.key for row in own)}
+    rows = [row for row in PROCEDURES.values() if name.startswith(f"procedures/{folder_of(row)}/")]
+    return {*(row.name for row in rows), *(row.table.key for row in rows)}
 
 
 def folder_of(row: Procedure) -> str:

@@ -68,8 +68,8 @@ def kinds_asked_for(tree: ast.Module) -> Iterator[int]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
-            asked = any(isinstance(one, ast.Attribute) and is_bed_kind(one) for one in sides)
-            if asked or any(texts_in(one) & BED_KINDS for one in sides):
+            asked = any(isinstance(side, ast.Attribute) and is_bed_kind(side) for side in sides)
+            if asked or any(texts_in(side) & BED_KINDS for side in sides):
                 yield node.lineno
         elif isinstance(node, ast.Dict):
             if len({text for key in node.keys if key is not None for text in texts_in(key)} & BED_KINDS) > 1:

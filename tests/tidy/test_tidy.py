@@ -104,8 +104,8 @@ def imports(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             inner = [f"{node.module}.{alias.name}" for alias in node.names]
-            found = [name for name in inner if name.removeprefix("gatemark.") in MODULES]
-            yield from found or [node.module]
+            files = [name for name in inner if name.removeprefix("gatemark.") in MODULES]
+            yield from files or [node.module]
 
 
 def own_imports(path: Path) -> Iterator[str]:
@@ -143,9 +143,9 @@ def test_pure_modules_have_no_effects() -> None:
     wrong = []
     for module, path in MODULES.items():
         if any(belongs(module, pure) for pure in PURE):
-            own = [name for name in own_imports(path) if not any(belongs(name, pure) for pure in PURE)]
+            impure = [name for name in own_imports(path) if not any(belongs(name, pure) for pure in PURE)]
             foreign = [name for name in imports(path) if name.partition(".")[0] in EFFECTS]
-            wrong += [f"{module} imports {name}" for name in (*own, *foreign)]
+            wrong += [f"{module} imports {name}" for name in (*impure, *foreign)]
     assert wrong == []
 
 
@@ -184,11 +184,11 @@ def written_files() -> list[Path]:
     """Files that people write: no build output, no caches, no generated schemas."""
     suffixes = {".py", ".cpp", ".hpp", ".md", ".toml", ".j2", ".txt", ".svg", ""}
     places = ("src", "engine", "protocol", "tests", "docs", "examples", "scripts", "bench", "changelog.d", ".ci")
-    found = [path for path in ROOT.iterdir() if path.is_file()]
+    files = [path for path in ROOT.iterdir() if path.is_file()]
     for place in places:
-        found += [path for path in (ROOT / place).rglob("*") if path.is_file()]
+        files += [path for path in (ROOT / place).rglob("*") if path.is_file()]
     hidden = re.compile(r"/(\.[a-z_]*cache|__pycache__|\.hypothesis|_engine|[^/]*\.egg-info)/")
-    return sorted(path for path in found if path.suffix in suffixes and not hidden.search(str(path)))
+    return sorted(path for path in files if path.suffix in suffixes and not hidden.search(str(path)))
 
 
 def test_python_functions_are_short() -> None:
@@ -202,6 +202,30 @@ def test_python_functions_are_short() -> None:
                 if lines > FUNCTION_LINES_MAX:
                     long[f"{path.relative_to(ROOT)}: {node.name}"] = lines
     assert long == {}
+
+
+EMPTY_NAMES = {"found", "made", "one", "own", "seen"}
+"""They say that there is something, and not what."""
+
+
+def names_bound_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield each variable and argument that the code binds, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+
+
+def test_names_of_variables_say_what_they_hold() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in written_files()
+        if path.suffix == ".py"
+        for name, line in names_bound_in(ast.parse(path.read_text(encoding="utf-8")))
+        if name in EMPTY_NAMES
+    ]
+    assert wrong == []
 
 
 LOOSE_ENDS = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X)\b|\b[MT]-\d{2,3}\b")

@@ -35,11 +35,11 @@ PUBLISHED_FILES = (Path(__file__).parent / "data" / "published.toml", *sorted(PA
 
 def _published() -> dict[str, list[dict[str, Any]]]:
     """Return the tables of all files, by kind."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    result: dict[str, list[dict[str, Any]]] = {}
     for file in PUBLISHED_FILES:
         for kind, tables in tomllib.loads(file.read_text(encoding="utf-8")).items():
-            found.setdefault(kind, []).extend(tables)
-    return found
+            result.setdefault(kind, []).extend(tables)
+    return result
 
 
 PUBLISHED = _published()
@@ -52,9 +52,9 @@ def values_with(minimum: int, median: Fraction, maximum: int, count: int) -> tup
     high = int(2 * median) - low  # low and high are the middle two where the number is even
     inner = count - 2
     middle = (low,) * (inner // 2) + (high,) * (inner - inner // 2) if count % 2 == 0 else (low,) * inner
-    found = (minimum, *middle, maximum)
-    assert list(found) == sorted(found), "the median does not lie between minimum and maximum"
-    return found
+    result = (minimum, *middle, maximum)
+    assert list(result) == sorted(result), "the median does not lie between minimum and maximum"
+    return result
 
 
 def campaign_of(technology: TechnologyName, *, name: str = "published", **tables: Any) -> Campaign:

@@ -185,9 +185,9 @@ def tear_down_run(count: int, full_ms: Sequence[int], empty_ms: Sequence[int], n
     return tear_down(count, full_ns, empty_ns, number)
 
 
-def repeated_run(frames: int, rates: Sequence[int], seen: Sequence[int | None], number: int = 1) -> RunResult:
+def repeated_run(frames: int, rates: Sequence[int], sequence: Sequence[int | None], number: int = 1) -> RunResult:
     """Frames of connections drawn from 4,000,000; the gateway counted as many connections as the Tester saw."""
-    changes = {"drawn_frames": frames, "established": Figure.of(seen), "counted": Figure.of(seen)}
+    changes = {"drawn_frames": frames, "established": Figure.of(sequence), "counted": Figure.of(sequence)}
     return run("repeated_four_tuples", rates, number=number, changes=changes)
 
 

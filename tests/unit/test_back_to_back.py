@@ -75,7 +75,7 @@ def bursts(*frames: int, kind: BurstKind = "found", ceiling: int = 100_000) -> B
         zero_checksum=None,
         trials=5 * len(frames),
         invalid_trials=0,
-        bursts=tuple(BurstResult(kind=kind, frames=one, upper_frames=one + 10, trials=5) for one in frames),
+        bursts=tuple(BurstResult(kind=kind, frames=frame, upper_frames=frame + 10, trials=5) for frame in frames),
         ceiling_frames=ceiling,
         resolution_frames=10,
         line_rate=10_000,
@@ -88,20 +88,20 @@ def bursts(*frames: int, kind: BurstKind = "found", ceiling: int = 100_000) -> B
 
 class TestFigures:
     def test_times_of_the_buffer(self) -> None:
-        found = bursts(1000, 1001)
-        assert found.average == Fraction(2001, 2)
-        assert found.average_frames == 1000.5
-        assert (found.minimum_frames, found.maximum_frames) == (1000, 1001)
-        assert found.implied_ns == 100_050_000
-        assert found.corrected_ns == 40_020_000
-        assert found.standard_deviation_frames == pytest.approx(0.5**0.5)
+        result = bursts(1000, 1001)
+        assert result.average == Fraction(2001, 2)
+        assert result.average_frames == 1000.5
+        assert (result.minimum_frames, result.maximum_frames) == (1000, 1001)
+        assert result.implied_ns == 100_050_000
+        assert result.corrected_ns == 40_020_000
+        assert result.standard_deviation_frames == pytest.approx(0.5**0.5)
 
     def test_one_search_has_no_deviation(self) -> None:
         assert bursts(1000).standard_deviation_frames is None
         assert bursts(1000).average == 1000
 
     @pytest.mark.parametrize(
-        "found",
+        "back_to_back_result",
         [
             bursts(500, 990, ceiling=1000),
             bursts(1000, kind="ceiling_passed", ceiling=1000),
@@ -109,13 +109,13 @@ class TestFigures:
             bursts(),
         ],
     )
-    def test_what_is_no_result_has_no_figures(self, found: BackToBackResult) -> None:
-        assert found.average is None
+    def test_what_is_no_result_has_no_figures(self, back_to_back_result: BackToBackResult) -> None:
+        assert back_to_back_result.average is None
         for name in (
             "average_frames", "minimum_frames", "maximum_frames", "standard_deviation_frames", "implied_ns",
             "corrected_ns",
         ):  # fmt: skip
-            assert getattr(found, name) is None
+            assert getattr(back_to_back_result, name) is None
 
     def test_a_burst_that_ends_before_the_ceiling_is_one(self) -> None:
         assert bursts(989, ceiling=1000).average == 989

@@ -17,12 +17,12 @@ CASE = "send_on_null/ipv4_both"
 
 @pytest.fixture
 def rounds() -> Rounds:
-    found = Rounds(Namespace(quick=True))
-    found.context = {"ticks_per_second": 1_300_000_000, "compiler": "g++"}
-    found.cycles = {CASE: [50.0, 40.0, 90.0]}
-    found.ratios = {CASE: [2.0, 1.5, 1.7]}
-    found.partner_cycles = {"txonly": [25.0, 26.0, 54.0]}
-    return found
+    rounds_ = Rounds(Namespace(quick=True))
+    rounds_.context = {"ticks_per_second": 1_300_000_000, "compiler": "g++"}
+    rounds_.cycles = {CASE: [50.0, 40.0, 90.0]}
+    rounds_.ratios = {CASE: [2.0, 1.5, 1.7]}
+    rounds_.partner_cycles = {"txonly": [25.0, 26.0, 54.0]}
+    return rounds_
 
 
 def test_every_bar_belongs_to_a_case_and_every_partner_is_known() -> None:

@@ -18,9 +18,9 @@ def way(offered: int, sending_ns: int) -> dict[str, Any]:
 
 
 def engines(port: str, count: int) -> Engines:
-    made = Engines(campaign_of([port, port], "bidirectional", 64), [[number] for number in range(count)])
-    made._opened = [{"left": {"port": port}, "right": {"port": port}, "queues": {"left": 1, "right": 1}}] * count
-    return made
+    engines_ = Engines(campaign_of([port, port], "bidirectional", 64), [[number] for number in range(count)])
+    engines_._opened = [{"left": {"port": port}, "right": {"port": port}, "queues": {"left": 1, "right": 1}}] * count
+    return engines_
 
 
 def measured(rate: float, cpus: int) -> Measured:
@@ -33,17 +33,19 @@ def measured(rate: float, cpus: int) -> Measured:
 def test_all_frames_count_in_the_time_until_the_last_sender_of_all_engines_was_done() -> None:
     fast = {"directions": [way(1000, 1_000_000_000), way(1000, 1_100_000_000)]}
     slow = {"directions": [way(1000, 1_900_000_000), way(1000, 1_200_000_000)]}
-    found = engines("ring", 2)._together([(5_000, fast), (5_000 + 100_000_000, slow)], stolen=0.0, waited_ns=40_000_000)
-    assert found.took_ns == 2_000_000_000
-    assert found.start_spread_ns == 100_000_000
-    assert found.frames_per_second == 2000.0
-    assert (found.offered, found.received, found.wrong) == (4000, 3996, 4)
-    assert found.waited == 0.01
+    result = engines("ring", 2)._together(
+        [(5_000, fast), (5_000 + 100_000_000, slow)], stolen=0.0, waited_ns=40_000_000
+    )
+    assert result.took_ns == 2_000_000_000
+    assert result.start_spread_ns == 100_000_000
+    assert result.frames_per_second == 2000.0
+    assert (result.offered, result.received, result.wrong) == (4000, 3996, 4)
+    assert result.waited == 0.01
 
 
 def test_null_ports_return_nothing_so_nothing_is_called_lost() -> None:
-    found = engines("null", 1)._together([(0, {"directions": [way(10, 1000)]})], stolen=0.0, waited_ns=0)
-    assert found.received is None
+    result = engines("null", 1)._together([(0, {"directions": [way(10, 1000)]})], stolen=0.0, waited_ns=0)
+    assert result.received is None
 
 
 def both_of(workers: float, apart: float, testpmd: float) -> Scaled:
@@ -51,11 +53,11 @@ def both_of(workers: float, apart: float, testpmd: float) -> Scaled:
 
 
 def test_ratios_are_taken_within_a_round_and_the_share_is_of_the_engines_apart() -> None:
-    one, other = measured(20.0, 1), measured(10.0, 1)
+    first, other = measured(20.0, 1), measured(10.0, 1)
     rounds = [
-        [Scaled(workers=one, apart=one, testpmd=50.0), both_of(36, 40, 90.0)],
+        [Scaled(workers=first, apart=first, testpmd=50.0), both_of(36, 40, 90.0)],
         [Scaled(workers=other, apart=other, testpmd=20.0), both_of(18, 18, 40.0)],
-        [Scaled(workers=one, apart=one, testpmd=50.0), both_of(38, 38, 85.0)],
+        [Scaled(workers=first, apart=first, testpmd=50.0), both_of(38, 38, 85.0)],
     ]
     alone, both = summary_of(rounds)
     assert (alone["ratio"]["median"], alone["share"]["median"]) == (1.0, 1.0)

@@ -41,7 +41,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 class Host:
     """A host made of files: which boot it is, whether it is healthy, and what was done to it."""
 
-    def __init__(self, folder: Path, shell: Shell, **own: Any) -> None:
+    def __init__(self, folder: Path, shell: Shell, **more: Any) -> None:
         self.folder = folder
         (folder / "boot_id").write_text("first")
         (folder / "healthy").touch()
@@ -57,7 +57,7 @@ class Host:
                 "rss": {"apply": f"echo rss >> {folder}/log {{value}}"},
             },
             "limits": {"boot": "5s"},
-            **own,
+            **more,
         }
         commands = GatewayControlModel.model_validate(document)
         settings = GatewaySettings(table=GatewayTableModel(), named={"cores": 4, "rss": "sd"})
@@ -78,7 +78,7 @@ def test_a_boot_is_waited_for_and_what_it_forgets_is_done_again(tmp_path: Path) 
     assert (tmp_path / "boot_id").read_text() == "second\n"
     assert (tmp_path / "healthy").exists()
     assert host.log() == ["cores 4", "reboot", "after_boot", "rss sd"]
-    assert [made.read for made in host.control.made] == ["4", None]
+    assert [setting.read for setting in host.control.made] == ["4", None]
 
 
 def test_power_is_cycled_from_here(tmp_path: Path) -> None:
@@ -128,8 +128,8 @@ def test_a_reboot_that_never_began_is_an_error(tmp_path: Path) -> None:
         Host(tmp_path, Flaky(began=False)).booter.boot()
 
 
-def document(occasion: str, *, stateful: bool = False, **own: Any) -> dict[str, Any]:
-    control = {"host": "gw", "boot": occasion, "reboot": "reboot", **own}
+def document(occasion: str, *, stateful: bool = False, **more: Any) -> dict[str, Any]:
+    control = {"host": "gw", "boot": occasion, "reboot": "reboot", **more}
     sides = {"left": ("198.18.0.2", "198.18.0.1"), "right": ("198.19.0.2", "198.19.0.1")}
     gateway: dict[str, Any] = {"technology": "router44", "control": control}
     if stateful:
@@ -159,9 +159,9 @@ def measured(path: Path, wanted: Campaign, engine: SimulatedEngine) -> list[Even
 @pytest.mark.parametrize("occasion", ["never", "column", "repetition", "trial"])
 def test_a_host_boots_before_what_the_campaign_says(tmp_path: Path, occasion: str) -> None:
     """The test bed boots it before the first trial."""
-    own = {"reboot": []} if occasion == "never" else {}
+    more = {"reboot": []} if occasion == "never" else {}
     engine = SimulatedEngine(SimulatedDevice(capacity_forward=5000))
-    events = measured(tmp_path / "j", campaign_from_dict(document(occasion, **own)), engine)
+    events = measured(tmp_path / "j", campaign_from_dict(document(occasion, **more)), engine)
     trials = len(read_journal(tmp_path / "j"))
     wanted = {"never": 0, "column": 0, "repetition": 2, "trial": trials - 1}[occasion]
     assert engine.gateway.boots == wanted
@@ -174,7 +174,7 @@ def test_a_campaign_that_goes_on_boots_only_for_what_it_makes(tmp_path: Path) ->
     whole = tmp_path / "whole"
     measured(whole, wanted, SimulatedEngine(SimulatedDevice(capacity_forward=5000)))
     lines = whole.read_text().splitlines(keepends=True)
-    first_of_last = next(number for number, one in enumerate(read_journal(whole)) if one.order.repetition == 2)
+    first_of_last = next(number for number, record in enumerate(read_journal(whole)) if record.order.repetition == 2)
     for kept, boots in ((len(lines), 0), (first_of_last, 0), (first_of_last - 1, 1), (first_of_last + 1, 0)):
         part = tmp_path / f"part-{kept}"
         part.write_text("".join(lines[:kept]))
@@ -287,7 +287,7 @@ def test_progress_says_that_the_host_boots() -> None:
 
 
 @pytest.mark.parametrize(
-    ("occasion", "own", "key", "words"),
+    ("occasion", "more", "key", "words"),
     [
         ("never", {}, "reboot", 'boot is "never"'),
         ("never", {"reboot": [], "after_boot": "true"}, "after_boot", 'boot is "never"'),
@@ -298,8 +298,8 @@ def test_progress_says_that_the_host_boots() -> None:
         ("trial", {"clear_state": "true"}, "clear_state", "with a boot in its place"),
     ],
 )
-def test_boots_that_make_no_sense_are_refused(occasion: str, own: dict[str, Any], key: str, words: str) -> None:
-    wanted = document(occasion, stateful=key == "clear_state", **own)
+def test_boots_that_make_no_sense_are_refused(occasion: str, more: dict[str, Any], key: str, words: str) -> None:
+    wanted = document(occasion, stateful=key == "clear_state", **more)
     wanted["gateway"]["control"] = {
         name: value for name, value in wanted["gateway"]["control"].items() if value is not None
     }

@@ -107,9 +107,9 @@ def test_percentile_and_median_are_those_of_the_sample() -> None:
     ("measured", "is_passed"), [(90, False), (91, True), (100, True), (105, True), (106, False), (None, False)]
 )
 def test_an_error_is_allowed_on_each_side_by_itself(measured: int | None, is_passed: bool) -> None:
-    one = Comparison(quantity="q", unit="frames", true=100, measured=measured, allowed_below=9, allowed_above=5)
-    assert one.passed is is_passed
-    assert one.error == (None if measured is None else measured - 100)
+    comparison = Comparison(quantity="q", unit="frames", true=100, measured=measured, allowed_below=9, allowed_above=5)
+    assert comparison.passed is is_passed
+    assert comparison.error == (None if measured is None else measured - 100)
 
 
 @pytest.mark.parametrize(("measured", "is_passed"), [("evicted", True), ("refused", False), (None, False)])
@@ -146,9 +146,9 @@ def test_every_check_is_a_campaign_that_can_be_run(check: Check) -> None:
 
 @pytest.mark.parametrize("check", EVERY)
 def test_no_check_passes_without_a_result(check: Check) -> None:
-    found = check.compare(Evidence(results=(), trials=(), reference=Reference()))
-    assert check.gives_self_error or found
-    assert not any(one.passed for one in found)
+    result = check.compare(Evidence(results=(), trials=(), reference=Reference()))
+    assert check.gives_self_error or result
+    assert not any(comparison.passed for comparison in result)
 
 
 def test_checks_are_chosen_by_procedure_or_name() -> None:
@@ -167,13 +167,13 @@ def test_a_rate_may_be_off_by_resolution_and_unsteadiness(off: int, gap_ns: int,
     check = throughput_check()
     assert check.forward.capacity == 20_000
     true = int(truth.throughput(20_000, check.forward.queue or 0, SECOND))
-    seen = Evidence(results=(throughput(true + off),), trials=(), reference=Reference(poll_gap_max_ns=gap_ns))
-    assert [one.passed for one in check.compare(seen)] == [is_passed]
+    evidence_ = Evidence(results=(throughput(true + off),), trials=(), reference=Reference(poll_gap_max_ns=gap_ns))
+    assert [comparison.passed for comparison in check.compare(evidence_)] == [is_passed]
 
 
 def test_the_own_error_is_the_worst_of_the_path_without_delay() -> None:
-    seen = Evidence(results=(delays(),), trials=(), reference=Reference())
-    assert self_error_of(seen) == SELF
+    evidence_ = Evidence(results=(delays(),), trials=(), reference=Reference())
+    assert self_error_of(evidence_) == SELF
     assert SELF.spread_ns == 4_000
 
 
@@ -184,20 +184,20 @@ def test_the_own_error_is_the_worst_of_the_path_without_delay() -> None:
 def test_a_delay_may_be_off_by_a_microsecond_and_the_own_error(
     typical: int, worst: int, is_passed: tuple[bool, bool]
 ) -> None:
-    check = next(one for one in all_checks() if one.name == "delay-fixed-50us")
+    check = next(comparison for comparison in all_checks() if comparison.name == "delay-fixed-50us")
     result = delays(typical_ns=typical, worst_case_ns=worst, pdv_ns=6_000)
-    seen = Evidence(results=(result,), trials=(), reference=Reference(), self_error=SELF)
-    compared = {one.quantity: one.passed for one in check.compare(seen)}
+    evidence_ = Evidence(results=(result,), trials=(), reference=Reference(), self_error=SELF)
+    compared = {comparison.quantity: comparison.passed for comparison in check.compare(evidence_)}
     assert (compared["TL"], compared["WCL"]) == is_passed
     assert compared["PDV"] and compared["IPDV median"]
 
 
 def test_what_the_gateway_says_about_itself_decides_whether_it_kept_its_truth() -> None:
-    own = {
+    delays_ = {
         "poll_gap_max_ns": 5, "late_departure_max_ns": 7, "late": 1, "transmit_full": 1, "hold_full": 2,
         "receive_missed": 3, "polls": 9,
     }  # fmt: skip
-    reference = reference_of({"own": own})
+    reference = reference_of({"own": delays_})
     assert reference == Reference(poll_gap_max_ns=5, late_departure_max_ns=7, own_drops=6)
     check = throughput_check()
     assert is_kept(check, Reference(poll_gap_max_ns=check.poll_gap_max_ns))

@@ -25,18 +25,18 @@ class FakeCalibration(Calibration):
     """Answers with evidence, or errors, in turn."""
 
     answers: Sequence[Evidence | Exception] = ()
-    made = 0
+    answered = 0
 
     def _measure(self, check: Check, folder: Path) -> Evidence:
-        answer = self.answers[min(type(self).made, len(self.answers) - 1)]
-        type(self).made += 1
+        answer = self.answers[min(type(self).answered, len(self.answers) - 1)]
+        type(self).answered += 1
         if isinstance(answer, Exception):
             raise answer
         return answer
 
 
 def calibration(tmp_path: Path, *answers: Evidence | Exception) -> FakeCalibration:
-    FakeCalibration.answers, FakeCalibration.made = answers, 0
+    FakeCalibration.answers, FakeCalibration.answered = answers, 0
     cores = CorePlan(tester=(1,), gateway=(0,))
     return FakeCalibration(ports="memif", output=tmp_path, on_event=print, tell=lambda _: None, cores=cores)
 
@@ -62,29 +62,29 @@ def test_a_check_is_made_again_only_where_the_gateway_did_not_keep_its_truth(
 
 
 def test_delays_are_not_compared_without_a_steady_path(tmp_path: Path) -> None:
-    (own, check) = chosen_checks(["delay-fixed-50us"])
+    (delay, check) = chosen_checks(["delay-fixed-50us"])
     busy = delays({**PATH, "p99.9": PATH["p50"] + SPREAD_NS_MAX + 1})
     calm = delays(typical_ns=55_000, worst_case_ns=55_000, pdv_ns=6_000)
     unsteady, steady = (Evidence(results=(run,), trials=(), reference=Reference()) for run in (busy, calm))
-    results = calibration(tmp_path, unsteady).run([own, check])
+    results = calibration(tmp_path, unsteady).run([delay, check])
     assert [result.status for result in results] == ["no result", "no result"]
     assert "too busy" in results[0].problem
-    assert calibration(tmp_path, steady).run([own])[0].status == "passed"
+    assert calibration(tmp_path, steady).run([delay])[0].status == "passed"
 
 
 def test_a_tester_at_its_limit_is_no_result(tmp_path: Path) -> None:
-    seen = Evidence(results=(throughput(100, limited_by="tester"),), trials=(), reference=Reference())
-    assert "the Tester was the limit" in limit_of_tester(seen)
-    (result,) = calibration(tmp_path, seen).run([throughput_check()])
+    evidence = Evidence(results=(throughput(100, limited_by="tester"),), trials=(), reference=Reference())
+    assert "the Tester was the limit" in limit_of_tester(evidence)
+    (result,) = calibration(tmp_path, evidence).run([throughput_check()])
     assert result.status == "no result"
 
 
 def test_checks_are_made_again_after_all_others(tmp_path: Path) -> None:
     checks = chosen_checks(["throughput"])
     told: list[str] = []
-    made = calibration(tmp_path, evidence(own_drops=1), *[evidence()] * 9)
-    made.tell = told.append
-    results = made.run(checks)
+    calibration_ = calibration(tmp_path, evidence(own_drops=1), *[evidence()] * 9)
+    calibration_.tell = told.append
+    results = calibration_.run(checks)
     assert [line.split(": ")[1] for line in told[::2]] == [*(check.name for check in checks), checks[0].name]
     assert "min left" in told[2]
     assert [result.attempts for result in results] == [2, 1, 1]
@@ -92,14 +92,14 @@ def test_checks_are_made_again_after_all_others(tmp_path: Path) -> None:
 
 
 def test_delays_wait_for_a_known_path_of_the_tester(tmp_path: Path) -> None:
-    (own, check) = chosen_checks(["delay-fixed-50us"])
+    (delay, check) = chosen_checks(["delay-fixed-50us"])
     result = delays(typical_ns=55_000, worst_case_ns=55_000, pdv_ns=6_000)
     steady = Evidence(results=(result,), trials=(), reference=Reference())
     gone = TestBedError(what="gone", where="gateway")
-    results = calibration(tmp_path, gone, steady).run([own, check])
+    results = calibration(tmp_path, gone, steady).run([delay, check])
     assert [result.status for result in results] == ["passed", "failed"], "the delays were compared in the second round"
     assert [result.attempts for result in results] == [2, 2]
-    assert FakeCalibration.made == 3, "without the path nothing was measured"
+    assert FakeCalibration.answered == 3, "without the path nothing was measured"
 
 
 class TestGoingOn:
@@ -113,10 +113,10 @@ class TestGoingOn:
 
     def stopped(self, begun: StoredCalibration, *answers: Evidence | Exception) -> list[CheckResult]:
         """Make checks until one of them is stopped."""
-        made = calibration(begun.folder, *answers)
-        made.keep = begun.write
+        calibration_ = calibration(begun.folder, *answers)
+        calibration_.keep = begun.write
         with pytest.raises(Interrupted):
-            made.run(begun.checks, begun.results)
+            calibration_.run(begun.checks, begun.results)
         return list(StoredCalibration.open(begun.folder).results)
 
     def test_only_what_is_missing_or_without_result_is_made(self, begun: StoredCalibration) -> None:
@@ -128,12 +128,12 @@ class TestGoingOn:
         assert rows_of(again.results) == rows_of(results)
         assert (begun.folder / "calibration.md").read_text().count("2 of 3 checks") == 1
         assert json.loads((begun.folder / "calibration.json").read_text())["passed"] is False
-        made = calibration(begun.folder, evidence())
-        finished = made.run(again.checks, again.results)
+        calibration_ = calibration(begun.folder, evidence())
+        finished = calibration_.run(again.checks, again.results)
         assert [result.status for result in finished] == ["passed", "failed", "failed"], "it is evidence for the first"
         assert [result.attempts for result in finished] == [1, 2, 1]
-        assert FakeCalibration.made == 2
-        assert [one["status"] for one in again.write(finished, None)["checks"]] == ["passed", "failed", "failed"]
+        assert FakeCalibration.answered == 2
+        assert [check["status"] for check in again.write(finished, None)["checks"]] == ["passed", "failed", "failed"]
 
     def test_what_is_written_is_what_is_read(self, begun: StoredCalibration, checks: list[Check]) -> None:
         results = calibration(begun.folder, evidence(), evidence(off=-500), evidence(own_drops=1)).run(checks[:2])
@@ -142,9 +142,9 @@ class TestGoingOn:
         assert again.write(again.results, again.self_error) == written
 
     def test_an_attempt_that_was_stopped_keeps_its_folder(self, begun: StoredCalibration) -> None:
-        made = calibration(begun.folder, evidence())
+        calibration_ = calibration(begun.folder, evidence())
         (begun.folder / f"01-{begun.checks[0].name}").mkdir()
-        result = made.make(begun.checks[0], 1)
+        result = calibration_.make(begun.checks[0], 1)
         assert result.folder == f"01-{begun.checks[0].name}-2"
 
     def test_another_program_begins_anew(self, begun: StoredCalibration) -> None:

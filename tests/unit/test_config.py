@@ -170,9 +170,9 @@ def test_one_mistake_is_told_once(path: str, value: Any, expected: str) -> None:
         change(document)
         campaign_from_dict(document)
         return
-    found = problems_of(change)
-    assert len(found) == 1, found
-    assert found[0].startswith(expected)
+    problems = problems_of(change)
+    assert len(problems) == 1, problems
+    assert problems[0].startswith(expected)
 
 
 def test_all_mistakes_are_told_at_once_with_the_nearest_key() -> None:
@@ -245,9 +245,9 @@ def test_fragmenting_sizes_need_df_or_a_configured_translator(octets: int) -> No
 
 
 def test_the_well_known_prefix_must_not_hold_benchmarking_addresses() -> None:
-    found = problems_of(set_at("gateway.prefix", "64:ff9b::/96"))
-    assert found[0].startswith("gateway.prefix: 64:ff9b::/96 must not represent 198.19.0.2")
-    assert len(found) == 1
+    problems = problems_of(set_at("gateway.prefix", "64:ff9b::/96"))
+    assert problems[0].startswith("gateway.prefix: 64:ff9b::/96 must not represent 198.19.0.2")
+    assert len(problems) == 1
     document = copy.deepcopy(BASE)
     document["gateway"] |= {"prefix": "64:ff9b::/96", "well_known_prefix_allowed": True}
     campaign_from_dict(document)
@@ -278,9 +278,9 @@ def test_left_and_right_hosts_do_not_overlap() -> None:
         document["left"]["ipv4"]["hosts"] = hosts("2-254")
         document["right"]["ipv4"] = {"address": "198.18.0.77", "gateway": "198.18.0.1"}
 
-    found = problems_of(change)
-    assert any(text.startswith("right.ipv4: the hosts 198.18.0.77 overlap the left hosts") for text in found)
-    assert any(text.startswith("right.ipv4.gateway: 198.18.0.1 is the left gateway") for text in found)
+    problems = problems_of(change)
+    assert any(text.startswith("right.ipv4: the hosts 198.18.0.77 overlap the left hosts") for text in problems)
+    assert any(text.startswith("right.ipv4.gateway: 198.18.0.1 is the left gateway") for text in problems)
 
 
 @pytest.mark.parametrize("key", ["prefix", "eam", "lowest_ipv6_mtu", "well_known_prefix_allowed"])
@@ -306,9 +306,9 @@ def test_a_missing_side_or_port() -> None:
     def change(document: dict[str, Any]) -> None:
         del document["right"], document["left"]["port"]
 
-    found = problems_of(change)
-    assert "left.port: is missing" in found
-    assert any(text.startswith("right") and "is missing" in text for text in found)
+    problems = problems_of(change)
+    assert "left.port: is missing" in problems
+    assert any(text.startswith("right") and "is missing" in text for text in problems)
 
 
 def test_a_loopback_needs_nothing_but_a_technology() -> None:
@@ -362,8 +362,8 @@ def netns(**tables: Any) -> Campaign:
 
 
 def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
-    own = {"ring_frames": 64, "ipv4": {"address": "198.19.0.2", "hosts": hosts("2-99")}}
-    campaign = netns(right=own).with_recipe(FACTS)
+    right = {"ring_frames": 64, "ipv4": {"address": "198.19.0.2", "hosts": hosts("2-99")}}
+    campaign = netns(right=right).with_recipe(FACTS)
     campaign.check_complete()
     assert (campaign.technology.name, campaign.hop_limit_decrement, campaign.background_hop_limit_decrement) == (
         "siit64",

@@ -120,10 +120,10 @@ def test_background_goes_on_beside_the_connections(nat_campaign: NatCampaign) ->
     (direction,) = establish["directions"]
     assert direction["frames_per_second"] == 1000
     assert establish["duration_ns"] * 1000 // SECOND == 1999
-    for one in (direction, *use["directions"]):
-        assert one["background"]["source_ports"]["maximum"] - one["background"]["source_ports"]["minimum"] > 1000
-        assert one["background"]["translation"] is None
-        assert one["foreground"]["translation"]["prefix"] == "2001:2:0:6400::/96"
+    for way in (direction, *use["directions"]):
+        assert way["background"]["source_ports"]["maximum"] - way["background"]["source_ports"]["minimum"] > 1000
+        assert way["background"]["translation"] is None
+        assert way["foreground"]["translation"]["prefix"] == "2001:2:0:6400::/96"
 
 
 def test_a_known_zero_checksum_is_told_to_the_engine(nat_campaign: NatCampaign) -> None:

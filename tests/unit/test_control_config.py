@@ -83,15 +83,15 @@ def test_sudo_comes_before_the_shell() -> None:
 
 
 def test_every_problem_of_the_settings_is_told_at_once() -> None:
-    found = problems(
+    told = problems(
         {"set": {"cores": CORES, "rss": {"apply": "ethtool -N"}, "hash": CORES}},
         settings={"cores": 4, "core": 5, "sdfn": "x", "rss": "sd"},
     )
-    assert "{value} is missing" in found["gateway.control.set.rss.apply"]
-    assert "nothing says what to set it to" in found["gateway.settings.hash"]
-    assert "did you mean cores?" in found["gateway.settings.core"]
-    assert "add [gateway.control.set.sdfn]" in found["gateway.settings.sdfn"]
-    assert len(found) == 4
+    assert "{value} is missing" in told["gateway.control.set.rss.apply"]
+    assert "nothing says what to set it to" in told["gateway.settings.hash"]
+    assert "did you mean cores?" in told["gateway.settings.core"]
+    assert "add [gateway.control.set.sdfn]" in told["gateway.settings.sdfn"]
+    assert len(told) == 4
 
 
 @pytest.mark.parametrize("value", [True, 1.5, "", "a\x00b", [1], {}])
@@ -106,8 +106,8 @@ def test_names_of_settings_are_plain(name: str) -> None:
 
 
 def test_a_misspelt_key_of_a_setting_is_named() -> None:
-    found = problems({"set": {"cores": {**CORES, "raed": "nproc"}}}, settings={"cores": 1})
-    assert "did you mean read?" in found["gateway.control.set.cores.raed"]
+    told = problems({"set": {"cores": {**CORES, "raed": "nproc"}}}, settings={"cores": 1})
+    assert "did you mean read?" in told["gateway.control.set.cores.raed"]
 
 
 def test_limits_are_times() -> None:
@@ -197,5 +197,5 @@ def test_settings_open_with_the_test_bed(tmp_path: Path) -> None:
     state = tmp_path / "cores"
     control = {"set": {"cores": {"apply": f"echo {{value}} > {state}", "read": f"cat {state}"}}}
     with open_testbed(campaign_from_dict(document(control, settings={"cores": "a b;c"}))) as bed:
-        assert [made.read for made in bed.describe().settings] == ["a b;c"]
+        assert [setting.read for setting in bed.describe().settings] == ["a b;c"]
     assert state.read_text() == "a b;c\n"

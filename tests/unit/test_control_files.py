@@ -71,21 +71,21 @@ def refused(folder: Path, text: str, settings: str = "") -> str:
 
 
 def test_files_are_joined_and_the_campaign_wins(tmp_path: Path) -> None:
-    found = control(campaign(tmp_path, 'commands = ["linux", "jool"]\ncount_connections = "echo 7"\nstop = "true"'))
-    assert found.count_connections == "echo 7"
-    assert found.stop == ("true",)
-    assert found.tear_down == "modprobe -r jool"
-    assert found.health == ("modprobe jool", "jool instance display > /dev/null")  # jool's, which is named later
-    assert found.host == "gateway"
-    assert found.reboot == ()
+    result = control(campaign(tmp_path, 'commands = ["linux", "jool"]\ncount_connections = "echo 7"\nstop = "true"'))
+    assert result.count_connections == "echo 7"
+    assert result.stop == ("true",)
+    assert result.tear_down == "modprobe -r jool"
+    assert result.health == ("modprobe jool", "jool instance display > /dev/null")  # jool's, which is named later
+    assert result.host == "gateway"
+    assert result.reboot == ()
 
 
 def test_a_file_of_the_user_lies_beside_the_campaign(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('clear_state = "mine"\n[limits]\nclear_state = "1h"\ntear_down = "2h"\n')
-    found = control(campaign(tmp_path, 'commands = "mine.toml"\nlimits = {clear_state = "2min"}'))
-    assert found.clear_state == ("mine",)
-    assert found.commands == (str(tmp_path / "mine.toml"),)
-    assert (found.limits.seconds("clear_state"), found.limits.seconds("tear_down")) == (120, 7200)
+    result = control(campaign(tmp_path, 'commands = "mine.toml"\nlimits = {clear_state = "2min"}'))
+    assert result.clear_state == ("mine",)
+    assert result.commands == (str(tmp_path / "mine.toml"),)
+    assert (result.limits.seconds("clear_state"), result.limits.seconds("tear_down")) == (120, 7200)
 
 
 def test_a_setting_is_there_only_with_a_value(tmp_path: Path) -> None:
@@ -107,9 +107,9 @@ def test_boots_are_there_only_if_the_host_is_booted(tmp_path: Path) -> None:
 
 
 def test_a_router_has_no_commands_for_connections(tmp_path: Path) -> None:
-    found = control(campaign(tmp_path, 'commands = ["linux", "iptables"]', kind=ROUTER))
-    assert (found.clear_state, found.count_connections, found.read_hash_size) == ((), None, None)
-    assert found.health
+    result = control(campaign(tmp_path, 'commands = ["linux", "iptables"]', kind=ROUTER))
+    assert (result.clear_state, result.count_connections, result.read_hash_size) == ((), None, None)
+    assert result.health
 
 
 def test_the_campaign_that_is_kept_says_all_of_it(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_the_commands_of_gatemark_are_posix_shell(name: str, tmp_path: Path) -> 
 
 def _commands(value: object) -> list[str]:
     if isinstance(value, tuple):
-        return [one for one in value if isinstance(one, str)]
+        return [command for command in value if isinstance(command, str)]
     return [value] if isinstance(value, str) and value != "never" else []
 
 
@@ -175,8 +175,8 @@ def test_what_programs_print_is_read(
     (tmp_path / program).chmod(0o755)
     command = tomllib.loads(known_commands()[name].read_text(encoding="utf-8"))[key]
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    found = subprocess.run(["sh", "-eu", "-c", command], env=environment, text=True, capture_output=True, check=True)
-    assert found.stdout.split() == [expected]
+    result = subprocess.run(["sh", "-eu", "-c", command], env=environment, text=True, capture_output=True, check=True)
+    assert result.stdout.split() == [expected]
 
 
 HASH = "UDP over IPV4 flows use these fields for computing Hash flow key:\nIP SA\nIP DA\n"
@@ -194,5 +194,5 @@ def test_receive_side_scaling_is_read_back(printed: str, fields: str, tmp_path: 
     scripts = [with_value(setting["apply"], asked), setting["read"]]
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     script = "\n".join(scripts).replace("/run/gatemark-rss", f"{tmp_path}/asked")
-    found = subprocess.run(["sh", "-eu"], input=script, env=environment, text=True, capture_output=True, check=True)
-    assert found.stdout == f"eth1:udp6:{fields} eth2:udp4:{fields}\n"
+    result = subprocess.run(["sh", "-eu"], input=script, env=environment, text=True, capture_output=True, check=True)
+    assert result.stdout == f"eth1:udp6:{fields} eth2:udp4:{fields}\n"

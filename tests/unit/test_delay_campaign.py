@@ -53,7 +53,9 @@ def path(tmp_path: Path) -> Path:
 
 def only_series(result: DelayResult, direction: str = "forward", class_: str = "foreground") -> DelaySeries:
     (point,) = result.points
-    return next(one for one in point.series if (one.direction, one.class_) == (direction, class_))
+    return next(
+        one_series for one_series in point.series if (one_series.direction, one_series.class_) == (direction, class_)
+    )
 
 
 def delay_values(series: DelaySeries) -> dict[str, tuple[int | float | None, ...]]:
@@ -73,30 +75,30 @@ class TestFigures:
         (result,) = measure(path, device, campaign(delay={"load": 10_000, **SHORT}))
         assert result.limited_by == "gateway"
         for direction in ("forward", "reverse"):
-            found = only_series(result, direction)
-            assert found.offered == found.samples == (20_000, 20_000)
-            assert found.undelivered == found.negative == (0, 0)
-            delays = delay_values(found)
+            series = only_series(result, direction)
+            assert series.offered == series.samples == (20_000, 20_000)
+            assert series.undelivered == series.negative == (0, 0)
+            delays = delay_values(series)
             assert delays["minimum"] == (10_000, 10_000)
             assert delays["p50"] == (20_000, 20_000)
             assert delays["p90"] == delays["p99.999"] == delays["maximum"] == (40_000, 40_000)
-            assert found.pdv is not None
-            assert found.pdv.pdv_ns.values == (30_000, 30_000)
-            assert found.pdv.p999_offered_ns.values == (40_000, 40_000)
-            steps = found.ipdv
+            assert series.pdv is not None
+            assert series.pdv.pdv_ns.values == (30_000, 30_000)
+            assert series.pdv.p999_offered_ns.values == (40_000, 40_000)
+            steps = series.ipdv
             assert steps is not None
             assert steps.minimum_ns.values == (-30_000, -30_000)
             assert steps.median_ns.values == (20_000, 20_000)  # the first step is missing, so half of all are this one
             assert steps.maximum_ns.values == (20_000, 20_000)
             assert steps.pairs == (19_999, 19_999)
             assert steps.skipped == (0, 0)
-            latency = found.latency
+            latency = series.latency
             assert latency is not None
             assert latency.tags == (1000, 1000)
             assert latency.tags_lost == (0, 0)
             assert latency.worst_case_ns.values == (20_000, 20_000)
             assert latency.typical_ns.values == (15_000, 15_000)  # every tenth frame: the first and third delay in turn
-            histogram = decoded(found.hdr)
+            histogram = decoded(series.hdr)
             assert [count for _, count in histogram] == [5000] * 4
             assert [ns for ns, _ in histogram] == pytest.approx([10_000, 20_000, 30_000, 40_000], rel=1e-3)
 
@@ -111,72 +113,72 @@ class TestFigures:
         device = SimulatedDevice(capacity_forward=10**6, delays_ns=(7000, 9000))
         (result,) = measure(path, device, campaign(mix="1/2", delay={"load": 10_000, **SHORT}))
         (point,) = result.points
-        assert [(one.direction, one.class_) for one in point.series] == [
+        assert [(one_series.direction, one_series.class_) for one_series in point.series] == [
             ("forward", "foreground"),
             ("forward", "background"),
             ("reverse", "foreground"),
             ("reverse", "background"),
         ]
-        for one in point.series:
-            assert one.offered == (10_000, 10_000)
-            assert one.pdv is not None
-            assert one.pdv.pdv_ns.values == (2000, 2000)
-        tags = [one.latency.tags for one in point.series[:2] if one.latency is not None]
+        for one_series in point.series:
+            assert one_series.offered == (10_000, 10_000)
+            assert one_series.pdv is not None
+            assert one_series.pdv.pdv_ns.values == (2000, 2000)
+        tags = [one_series.latency.tags for one_series in point.series[:2] if one_series.latency is not None]
         assert [sum(counts) for counts in zip(*tags, strict=True)] == [1000, 1000]
 
     def test_what_is_not_asked_for_is_not_there(self, path: Path) -> None:
         wanted = campaign(delay={"metrics": "pdv", "load": 1000, "duration": "1s"})
         (result,) = measure(path, SimulatedDevice(capacity_forward=10**6), wanted)
-        found = only_series(result)
-        assert found.latency is None
-        assert found.ipdv is None
-        assert found.pdv is not None
-        assert found.pdv.pdv_ns.summary is not None
+        series = only_series(result)
+        assert series.latency is None
+        assert series.ipdv is None
+        assert series.pdv is not None
+        assert series.pdv.pdv_ns.summary is not None
 
     def test_repetitions_are_summed_up_never_merged(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, delays_ns=(10_000,), delay_spread_ns=5000)
         (result,) = measure(path, device, campaign(delay={"load": 1000, **SHORT}))
-        found = only_series(result)
-        first, second = delay_values(found)["p50"]
+        series = only_series(result)
+        first, second = delay_values(series)["p50"]
         assert first != second
-        assert found.latency is not None
-        typical = found.latency.typical_ns.summary
+        assert series.latency is not None
+        typical = series.latency.typical_ns.summary
         assert typical is not None
         assert first is not None and second is not None
         assert typical.median * 2 == first + second
         assert (typical.p1, typical.p99) == (min(first, second), max(first, second))
-        assert decoded(found.hdr) == [(pytest.approx(first, rel=1e-3), 2000)]
+        assert decoded(series.hdr) == [(pytest.approx(first, rel=1e-3), 2000)]
 
 
 class TestHonesty:
     def test_a_lost_frame_ranks_above_every_delay(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, delays_ns=PATTERN, faults={"hop_limit": 500})
         (result,) = measure(path, device, campaign(delay={"load": 10_000, **SHORT}))
-        found = only_series(result)
-        assert found.undelivered == (40, 40)
-        assert found.samples == (19_960, 19_960)
-        assert found.pdv is not None and found.latency is not None
-        assert found.pdv.pdv_ns.values == (None, None)  # the 19,980th of 20,000 frames is one without a delay
-        assert found.pdv.p999_offered_ns.values == (None, None)
-        assert found.pdv.pdv_ns.summary is None
-        assert delay_values(found)["p99.9"] == (40_000, 40_000)
-        assert found.latency.tags_lost[0] > 0
-        assert found.latency.worst_case_ns.values == (None, None)
-        assert found.latency.typical_ns.values == (20_000, 20_000)
+        series = only_series(result)
+        assert series.undelivered == (40, 40)
+        assert series.samples == (19_960, 19_960)
+        assert series.pdv is not None and series.latency is not None
+        assert series.pdv.pdv_ns.values == (None, None)  # the 19,980th of 20,000 frames is one without a delay
+        assert series.pdv.p999_offered_ns.values == (None, None)
+        assert series.pdv.pdv_ns.summary is None
+        assert delay_values(series)["p99.9"] == (40_000, 40_000)
+        assert series.latency.tags_lost[0] > 0
+        assert series.latency.worst_case_ns.values == (None, None)
+        assert series.latency.typical_ns.values == (20_000, 20_000)
 
     def test_delays_below_zero_are_counted_and_in_no_figure(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, delays_ns=(-500, 10_000, 20_000))
         (result,) = measure(path, device, campaign(delay={"load": 3000, **SHORT, "tags": 900}))
-        found = only_series(result)
-        assert found.negative == (2000, 2000)
-        assert found.samples == (4000, 4000)
-        assert found.undelivered == (0, 0)
-        assert delay_values(found)["minimum"] == (10_000, 10_000)
-        assert found.latency is not None and found.pdv is not None and found.ipdv is not None
-        assert found.latency.tags_lost == (300, 300)
-        assert found.latency.worst_case_ns.summary is None
-        assert found.pdv.pdv_ns.summary is None
-        assert found.ipdv.pairs[0] + found.ipdv.skipped[0] == 5999
+        series = only_series(result)
+        assert series.negative == (2000, 2000)
+        assert series.samples == (4000, 4000)
+        assert series.undelivered == (0, 0)
+        assert delay_values(series)["minimum"] == (10_000, 10_000)
+        assert series.latency is not None and series.pdv is not None and series.ipdv is not None
+        assert series.latency.tags_lost == (300, 300)
+        assert series.latency.worst_case_ns.summary is None
+        assert series.pdv.pdv_ns.summary is None
+        assert series.ipdv.pairs[0] + series.ipdv.skipped[0] == 5999
 
     @pytest.mark.parametrize("fault", ["late", "drops", "short"])
     def test_a_load_that_the_tester_cannot_offer_has_no_delays(self, path: Path, fault: Any) -> None:
@@ -267,11 +269,11 @@ class TestStateful:
         wanted = nat_campaign(repetitions=2, delay={"load": 10_000, **SHORT})
         events: list[Event] = []
         *_, result = measure(path, device, wanted, events=events)
-        found = only_series(result, "reverse")
-        assert found.latency is not None and found.pdv is not None and found.ipdv is not None
-        assert found.pdv.pdv_ns.values == (30_000, 30_000)
-        assert found.latency.tags == (1000, 1000)
-        assert found.ipdv.maximum_ns.values == (20_000, 20_000)
+        series = only_series(result, "reverse")
+        assert series.latency is not None and series.pdv is not None and series.ipdv is not None
+        assert series.pdv.pdv_ns.values == (30_000, 30_000)
+        assert series.latency.tags == (1000, 1000)
+        assert series.ipdv.maximum_ns.values == (20_000, 20_000)
         record = next(event.record for event in reversed(events) if isinstance(event, TrialFinished))
         assert record.connections is not None
         assert record.connections.phase_one[-1].report.directions[0].foreground.delay.tags is None

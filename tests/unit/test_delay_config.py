@@ -42,7 +42,9 @@ def problems(**tables: Any) -> dict[str, str]:
     """Key and remedy of every problem."""
     with pytest.raises(ConfigError) as caught:
         campaign_from_dict(document(**tables)).check_complete()
-    return {found.where.removeprefix("campaign: "): f"{found.what}; {found.fix}" for found in caught.value.problems}
+    return {
+        problem.where.removeprefix("campaign: "): f"{problem.what}; {problem.fix}" for problem in caught.value.problems
+    }
 
 
 class TestDefaults:
@@ -112,8 +114,8 @@ def test_what_cannot_be_measured_is_refused(tables: dict[str, Any], key: str, wo
 
 
 def test_all_problems_are_told_at_once() -> None:
-    found = problems(delay={"load": 100}, back_to_back={"bursts": 0}, system_recovery={}, reset={"before": "0s"})
-    assert {"delay.tags", "back_to_back.bursts", "system_recovery.load", "reset.before"} <= set(found)
+    told = problems(delay={"load": 100}, back_to_back={"bursts": 0}, system_recovery={}, reset={"before": "0s"})
+    assert {"delay.tags", "back_to_back.bursts", "system_recovery.load", "reset.before"} <= set(told)
 
 
 class TestReset:
@@ -126,13 +128,13 @@ class TestReset:
 
     def test_but_it_has_no_state(self) -> None:
         gateway = {"technology": "router44", "control": {"reset": "reboot", "clear_state": "conntrack -F"}}
-        found = problems(**PORTS, gateway=gateway, reset={"load": 1000})
-        assert "keeps no state" in found["gateway.control.clear_state"]
+        told = problems(**PORTS, gateway=gateway, reset={"load": 1000})
+        assert "keeps no state" in told["gateway.control.clear_state"]
 
     def test_the_shell_must_be_readable(self) -> None:
         gateway = {"technology": "router44", "control": {"reset": "reboot", "shell": "ssh 'root"}}
-        found = problems(**PORTS, gateway=gateway, reset={"load": 1000})
-        assert "close every quote" in found["gateway.control.shell"]
+        told = problems(**PORTS, gateway=gateway, reset={"load": 1000})
+        assert "close every quote" in told["gateway.control.shell"]
 
 
 class TestPlan:

@@ -98,9 +98,9 @@ def reading(table: dict[str, Any], **values: int) -> GatewayControl:
 
 def test_the_table_is_read_back_whoever_set_it() -> None:
     table = {"size": 9000, "hash_size": 100_000, "udp_timeout": "2min"}
-    made = reading(table, read_table_size=9000, read_hash_size=100_352, read_udp_timeout=120)
-    made.set_up()
-    assert [(one.name, one.value, one.read) for one in made.made] == [
+    count = reading(table, read_table_size=9000, read_hash_size=100_352, read_udp_timeout=120)
+    count.set_up()
+    assert [(setting.name, setting.value, setting.read) for setting in count.made] == [
         ("table.hash_size", "100000", "100352"),
         ("table.size", "9000", "9000"),
         ("table.udp_timeout", "120", "120"),
@@ -134,7 +134,7 @@ def test_clearing_runs_every_command_and_tells_what_failed(tmp_path: Path) -> No
         control(clear_state="false").clear_state()
 
 
-def ports_bed(tmp_path: Path, **own: Any) -> PortsTestBed:
+def ports_bed(tmp_path: Path, **more: Any) -> PortsTestBed:
     state = tmp_path / "state"
     commands = {
         "clear_state": f"echo 0 > {state}",
@@ -148,7 +148,7 @@ def ports_bed(tmp_path: Path, **own: Any) -> PortsTestBed:
     }
     sides = {"left": ("198.18.0.2", "198.18.0.1"), "right": ("198.19.0.2", "198.19.0.1")}
     document = {
-        "gateway": {"technology": "nat44", "pool": ["198.19.0.1"], "table": {"size": 77}, "control": commands | own},
+        "gateway": {"technology": "nat44", "pool": ["198.19.0.1"], "table": {"size": 77}, "control": commands | more},
         "testbed": {"kind": "ports"},
         **{
             name: {"port": "ring", "ipv4": {"address": address, "gateway": gateway}}
@@ -255,10 +255,10 @@ def test_a_killed_process_holds_nothing(sysctl: Path) -> None:
         owner.kill()
         owner.wait()
         assert machine.leftovers() == {SETTING: {"before": "262144", "now": "1000"}}
-        with naming.claimed() as own:
-            machine.hold(own, {SETTING: "2000"})
+        with naming.claimed() as opened:
+            machine.hold(opened, {SETTING: "2000"})
             assert sysctl.read_text() == "2000"
-            machine.release(own)
+            machine.release(opened)
         assert sysctl.read_text() == "262144"
 
 
@@ -269,13 +269,13 @@ def test_ownership_is_a_lock_and_no_process_number(sysctl: Path) -> None:
         owner.kill()
         owner.wait()
         assert not naming.is_owned(name)
-    with naming.claimed() as own:
-        assert naming.is_owned(own)
-        assert own not in naming.leftovers()
-    (own.folder).mkdir()
-    (own.folder / naming.LOCK_FILE).touch()
-    assert not naming.is_owned(own)
-    assert own in naming.leftovers()
+    with naming.claimed() as opened:
+        assert naming.is_owned(opened)
+        assert opened not in naming.leftovers()
+    (opened.folder).mkdir()
+    (opened.folder / naming.LOCK_FILE).touch()
+    assert not naming.is_owned(opened)
+    assert opened in naming.leftovers()
 
 
 def test_a_child_that_was_just_forked_does_not_own_the_bed_of_its_dead_parent(sysctl: Path) -> None:
@@ -290,9 +290,9 @@ def test_a_child_that_was_just_forked_does_not_own_the_bed_of_its_dead_parent(sy
 
 
 def test_a_setting_that_the_kernel_lacks_is_named(sysctl: Path) -> None:
-    with naming.claimed() as own:
+    with naming.claimed() as opened:
         with pytest.raises(TestBedError, match="modprobe nf_conntrack"):
-            machine.hold(own, {SETTING: "1000", "net.netfilter.nosuch": "1"})
+            machine.hold(opened, {SETTING: "1000", "net.netfilter.nosuch": "1"})
         assert sysctl.read_text() == "262144\n"
         assert not machine.STATE_FILE.exists()
 
@@ -320,11 +320,11 @@ def test_on_a_full_disk_nothing_is_set_and_everything_is_written_back(
 
 
 def test_a_setting_that_cannot_be_written_back_is_not_forgotten(sysctl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with naming.claimed() as own:
-        machine.hold(own, {SETTING: "1000"})
+    with naming.claimed() as opened:
+        machine.hold(opened, {SETTING: "1000"})
         with monkeypatch.context() as patch:
             patch.setattr(machine, "_write", _refuse)
-            machine.release(own)
+            machine.release(opened)
         assert sysctl.read_text() == "1000"
         assert machine.leftovers() == {SETTING: {"before": "262144", "now": "1000"}}
         machine.release_leftovers()

@@ -96,14 +96,14 @@ def test_the_guard_knows_the_interfaces_behind_every_kind_of_port(
     machine: Path, port: str, interfaces: tuple[str, ...]
 ) -> None:
     assert parse_port(port).interfaces == interfaces
-    found = ports.port_problems({"left.port": port})
-    refused = any("default route" in problem.what and "RFC 6815" in problem.fix for problem in found)
-    assert refused == ("eth0" in interfaces), found
+    result = ports.port_problems({"left.port": port})
+    refused = any("default route" in problem.what and "RFC 6815" in problem.fix for problem in result)
+    assert refused == ("eth0" in interfaces), result
 
 
 def test_missing_interface_is_named() -> None:
-    found = ports.port_problems({"left.port": "af_packet:nosuch0"})
-    assert any("no interface nosuch0" in problem.what for problem in found)
+    result = ports.port_problems({"left.port": "af_packet:nosuch0"})
+    assert any("no interface nosuch0" in problem.what for problem in result)
 
 
 @pytest.mark.parametrize("port", ["ring", "memif:/run/left.sock", "null"])

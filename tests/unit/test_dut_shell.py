@@ -268,7 +268,7 @@ class TestSettings:
         )
         control.set_up()
         assert (hash_file.read_text(), rss.read_text()) == ("1048576\n", "sdfn; rm")
-        assert [(made.name, made.value, made.read) for made in control.made] == [
+        assert [(setting.name, setting.value, setting.read) for setting in control.made] == [
             ("hash", "1048576", "1048576"),
             ("rss", "sdfn; rm", None),
         ]

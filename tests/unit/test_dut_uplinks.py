@@ -12,8 +12,8 @@ OTHER: NamespaceKey = (4, 2)
 ROUTE = "default via 192.0.2.254 dev uplink"
 
 
-def uplinks(own: dict[int, Link], routes: tuple[int, ...] = (1,), **others: Namespace) -> Uplinks:
-    namespaces = {OWN: Namespace(links=own, default_routes=dict.fromkeys(routes, ROUTE)), OTHER: others.get("other")}
+def uplinks(links: dict[int, Link], routes: tuple[int, ...] = (1,), **others: Namespace) -> Uplinks:
+    namespaces = {OWN: Namespace(links=links, default_routes=dict.fromkeys(routes, ROUTE)), OTHER: others.get("other")}
     return Uplinks(OWN, namespaces.get)
 
 
@@ -79,8 +79,8 @@ BRIDGED = {
 )
 def test_a_bridge_in_another_namespace_is_looked_into(route_at: int | None, leads_out: bool) -> None:
     routes = {} if route_at is None else {route_at: ROUTE}
-    found = uplinks({1: far_end()}, (), other=Namespace(links=BRIDGED, default_routes=routes)).way_out("port")
-    assert (found is not None) == leads_out
+    result = uplinks({1: far_end()}, (), other=Namespace(links=BRIDGED, default_routes=routes)).way_out("port")
+    assert (result is not None) == leads_out
 
 
 @pytest.mark.parametrize("index", [7, 10])
@@ -95,8 +95,8 @@ def test_a_namespace_that_cannot_be_seen_counts_unless_the_wire_ends_there(
     has_master: bool | None, leads_out: bool
 ) -> None:
     hidden = Link(name="port", kind="veth", lower=7, elsewhere=HIDDEN, lower_has_master=has_master)
-    found = uplinks({1: hidden}, ()).way_out("port")
-    assert (found is not None and "cannot be looked into" in found) == leads_out
+    result = uplinks({1: hidden}, ()).way_out("port")
+    assert (result is not None and "cannot be looked into" in result) == leads_out
 
 
 def test_a_wire_of_its_own_leads_nowhere() -> None:

@@ -68,9 +68,9 @@ def test_progress_reaches_the_callback_before_the_answer() -> None:
     def reply(message: dict[str, Any]) -> list[Any]:
         return [{"answer": "progress", "id": message["id"], "elapsed_ns": n} for n in (1, 2)] + [ok(message, x=3)]
 
-    seen: list[int] = []
-    answer = EngineClient(Scripted(reply)).trial(TRIAL, lambda progress: seen.append(progress["elapsed_ns"]))
-    assert (seen, answer["x"]) == ([1, 2], 3)
+    lines: list[int] = []
+    answer = EngineClient(Scripted(reply)).trial(TRIAL, lambda progress: lines.append(progress["elapsed_ns"]))
+    assert (lines, answer["x"]) == ([1, 2], 3)
 
 
 def test_all_problems_of_an_error_are_kept_and_the_engine_stays_usable() -> None:

@@ -30,14 +30,14 @@ def host_sets(draw: st.DrawFn) -> HostSet:
     maximum = draw(st.integers(minimum, minimum + 300))
     network = draw(st.sampled_from(["198.18.0.2", "198.18.1.2", "198.19.0.2"]))
     networks = draw(st.sampled_from([1, 1, 2, 7, 256]))
-    found = host_set("ipv4", network, draw(st.sampled_from([1, 2])), minimum, maximum, networks=networks)
-    assume(not found.network_octet_taken)
-    return found
+    result = host_set("ipv4", network, draw(st.sampled_from([1, 2])), minimum, maximum, networks=networks)
+    assume(not result.network_octet_taken)
+    return result
 
 
 @given(host_sets(), host_sets())
-def test_sets_meet_exactly_if_they_share_a_member(one: HostSet, other: HostSet) -> None:
-    assert one.meets(other) == bool(members(one) & members(other))
+def test_sets_meet_exactly_if_they_share_a_member(host_set: HostSet, other: HostSet) -> None:
+    assert host_set.meets(other) == bool(members(host_set) & members(other))
 
 
 @given(host_sets(), st.integers(0, 0xFFFFFFFF))

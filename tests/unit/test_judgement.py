@@ -297,6 +297,6 @@ class TestConnections:
 
     def test_known_zero_checksums_are_correct_frames(self) -> None:
         device = SimulatedDevice(capacity_forward=10_000, zero_checksum_every=100)
-        seen = report(device)
-        assert seen.directions[0].foreground.zero_checksum == 10
-        assert judge(seen, Fraction(0)).passed
+        observed = report(device)
+        assert observed.directions[0].foreground.zero_checksum == 10
+        assert judge(observed, Fraction(0)).passed

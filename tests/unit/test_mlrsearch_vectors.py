@@ -68,8 +68,8 @@ def after(steps: int) -> dict[str, TargetStat]:
 
 @pytest.mark.parametrize("step", range(1, len(STEPS) + 1))
 def test_a_load_is_classified_as_in_the_example(step: int) -> None:
-    found = tuple(classification(stat) for stat in after(step).values())
-    assert found == STEPS[step - 1][3]
+    result = tuple(classification(stat) for stat in after(step).values())
+    assert result == STEPS[step - 1][3]
 
 
 def test_exceed_ratios_of_the_last_goal_are_those_that_the_example_computes() -> None:

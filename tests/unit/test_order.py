@@ -38,10 +38,10 @@ OTHERS = [
 
 @pytest.mark.parametrize(("other", "part"), OTHERS)
 def test_the_first_part_that_differs_is_named(other: TrialOrder, part: str) -> None:
-    found = difference(ORDER, other)
-    assert found is not None
-    assert found.part == part
-    assert found.first != found.second
+    result = difference(ORDER, other)
+    assert result is not None
+    assert result.part == part
+    assert result.first != result.second
 
 
 def test_equal_orders_do_not_differ() -> None:

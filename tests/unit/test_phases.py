@@ -112,8 +112,8 @@ def measure(
     )
 
 
-def reasons(made: Judged) -> str:
-    return "; ".join((*made.observed.validity.reasons, *(made.verdict.reasons if made.verdict else ())))
+def reasons(record: Judged) -> str:
+    return "; ".join((*record.observed.validity.reasons, *(record.verdict.reasons if record.verdict else ())))
 
 
 @pytest.fixture
@@ -131,13 +131,13 @@ MakeBench = Callable[..., Bench]
 class TestFrames:
     def test_the_table_is_filled_then_used(self, bench: MakeBench) -> None:
         lab = bench()
-        made = lab.frames()
+        record = lab.frames()
         assert lab.engine.phases == ["establish", "use"]
         assert lab.started() == [("phase 1", 10_000), ("phase 2", 1000)]
-        assert made.observed.validity.valid
-        assert made.verdict is not None
-        assert made.verdict.passed
-        facts = made.connections
+        assert record.observed.validity.valid
+        assert record.verdict is not None
+        assert record.verdict.passed
+        facts = record.connections
         assert facts is not None
         assert facts.counted_before == 0
         assert (facts.counted_after_phase_one, facts.counted_after_phase_two) == (1000, 1000)
@@ -145,7 +145,7 @@ class TestFrames:
         assert attempt.connections_per_second == 10_000
         assert attempt.report.connections is not None
         assert attempt.report.connections.established == 1000
-        assert made.observed.report.directions[0].intended == 1000
+        assert record.observed.report.directions[0].intended == 1000
         assert lab.gateway.cleared == 1
 
     def test_every_trial_of_the_engine_has_its_own_number(self, bench: MakeBench) -> None:
@@ -156,53 +156,57 @@ class TestFrames:
 
     def test_phase_1_is_repeated_at_half_the_rate(self, bench: MakeBench) -> None:
         lab = bench(SimulatedDevice(capacity_forward=10**6, establishment_rate=3000))
-        made = lab.frames(rate=10_000)
+        record = lab.frames(rate=10_000)
         assert lab.started() == [("phase 1", 10_000), ("phase 1", 5000), ("phase 1", 2500), ("phase 2", 1000)]
-        assert made.verdict is not None
-        assert made.verdict.passed
-        assert made.connections is not None
-        assert [one.verdict.passed for one in made.connections.phase_one if one.verdict] == [False, False, True]
+        assert record.verdict is not None
+        assert record.verdict.passed
+        assert record.connections is not None
+        assert [attempt.verdict.passed for attempt in record.connections.phase_one if attempt.verdict] == [
+            False,
+            False,
+            True,
+        ]
         assert lab.gateway.cleared == 3
 
     def test_phase_2_is_never_started_over_a_table_that_is_not_full(self, bench: MakeBench) -> None:
         lab = bench(SimulatedDevice(capacity_forward=10**6, drops_every_nth_connection=2), connections={"retries": 2})
-        made = lab.frames()
+        record = lab.frames()
         assert lab.engine.phases == ["establish"] * 3
-        assert made.verdict is None
-        assert not made.observed.validity.valid
-        assert "phase 1: forward foreground: 500 of 1000 frames were lost" in reasons(made)
-        assert "phase 1: 500 of 1000 connections were not established" in reasons(made)
-        assert "phase 1: the gateway holds 500 of 1000 connections" in reasons(made)
-        assert made.connections is not None
-        assert made.observed.report == made.connections.phase_one[-1].report
-        assert made.connections.behaviour is None
+        assert record.verdict is None
+        assert not record.observed.validity.valid
+        assert "phase 1: forward foreground: 500 of 1000 frames were lost" in reasons(record)
+        assert "phase 1: 500 of 1000 connections were not established" in reasons(record)
+        assert "phase 1: the gateway holds 500 of 1000 connections" in reasons(record)
+        assert record.connections is not None
+        assert record.observed.report == record.connections.phase_one[-1].report
+        assert record.connections.behaviour is None
 
     def test_a_gateway_that_forwards_untranslated_is_named(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, table_size=0, overflow="untranslated")
-        made = bench(device, connections={"retries": 0}).frames()
-        assert "1000 of 1000 frames were faulty (untranslated_source 1000)" in reasons(made)
-        assert made.verdict is None
+        record = bench(device, connections={"retries": 0}).frames()
+        assert "1000 of 1000 frames were faulty (untranslated_source 1000)" in reasons(record)
+        assert record.verdict is None
 
     def test_connections_that_the_gateway_does_not_count_are_not_there(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, table_size=600, overflow="evict")
-        made = bench(device, connections={"retries": 0}).frames()
-        assert reasons(made) == "phase 1: the gateway holds 600 of 1000 connections"
+        record = bench(device, connections={"retries": 0}).frames()
+        assert reasons(record) == "phase 1: the gateway holds 600 of 1000 connections"
 
     def test_a_gateway_that_cannot_count_is_believed_as_far_as_frames_go(self, bench: MakeBench) -> None:
         lab = bench(SimulatedDevice(capacity_forward=10**6, counts_connections=False))
-        made = lab.frames()
-        assert made.verdict is not None
-        assert made.verdict.passed
-        facts = made.connections
+        record = lab.frames()
+        assert record.verdict is not None
+        assert record.verdict.passed
+        facts = record.connections
         assert facts is not None
         assert (facts.counted_before, facts.counted_after_phase_one, facts.counted_after_phase_two) == (None,) * 3
 
     def test_the_tester_at_its_limit_in_phase_1_is_no_fault_of_the_gateway(self, bench: MakeBench) -> None:
-        made = bench(SimulatedDevice(capacity_forward=10**6, tester_limit=1)).frames()
-        assert made.verdict is None
-        assert made.connections is not None
-        assert all(attempt.verdict is None for attempt in made.connections.phase_one)
-        assert "phase 1: forward: sending took" in reasons(made)
+        record = bench(SimulatedDevice(capacity_forward=10**6, tester_limit=1)).frames()
+        assert record.verdict is None
+        assert record.connections is not None
+        assert all(attempt.verdict is None for attempt in record.connections.phase_one)
+        assert "phase 1: forward: sending took" in reasons(record)
 
     def test_the_behaviour_of_the_gateway_is_asked_for_once_a_run(self, bench: MakeBench) -> None:
         lab = bench()
@@ -279,41 +283,41 @@ class TestEstablishment:
 
     def test_the_gateways_own_count_decides_as_well(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, table_size=999, overflow="evict")
-        made = bench(device, "connection_establishment_rate").establish(5000)
-        assert made.verdict is not None
-        assert made.verdict.reasons == ("the gateway holds 999 of 1000 connections",)
+        record = bench(device, "connection_establishment_rate").establish(5000)
+        assert record.verdict is not None
+        assert record.verdict.reasons == ("the gateway holds 999 of 1000 connections",)
 
     def test_validation_asks_for_every_connection_at_its_share_of_the_rate(self, bench: MakeBench) -> None:
         lab = bench(procedure="validated_connection_establishment_rate")
-        made = lab.establish(5000, alpha=Fraction(1, 2))
+        record = lab.establish(5000, alpha=Fraction(1, 2))
         assert lab.started() == [("phase 1", 5000), ("validation", 2500)]
         _, validation = lab.engine.asked
         assert validation["connections"]["read_order"] == "increasing"
         assert [direction["direction"] for direction in validation["directions"]] == ["reverse"]
-        assert made.verdict is not None
-        assert made.verdict.passed
-        assert made.connections is not None
-        assert len(made.connections.phase_one) == 1
-        assert made.observed.report.directions[0].direction == "reverse"
-        assert made.observed.report.directions[0].intended == 1000
-        assert made.observed.report != made.connections.phase_one[0].report
+        assert record.verdict is not None
+        assert record.verdict.passed
+        assert record.connections is not None
+        assert len(record.connections.phase_one) == 1
+        assert record.observed.report.directions[0].direction == "reverse"
+        assert record.observed.report.directions[0].intended == 1000
+        assert record.observed.report != record.connections.phase_one[0].report
 
     def test_evicted_connections_are_found_by_the_validation(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, table_size=900, overflow="evict", counts_connections=False)
-        made = bench(device, "validated_connection_establishment_rate").establish(5000, alpha=Fraction(1))
-        assert made.verdict is not None
-        assert made.verdict.reasons == ("validation: reverse foreground: 100 of 1000 frames were lost",)
-        assert sum(made.observed.report.directions[0].foreground.loss.by_slice[:10]) == 100  # the oldest
+        record = bench(device, "validated_connection_establishment_rate").establish(5000, alpha=Fraction(1))
+        assert record.verdict is not None
+        assert record.verdict.reasons == ("validation: reverse foreground: 100 of 1000 frames were lost",)
+        assert sum(record.observed.report.directions[0].foreground.loss.by_slice[:10]) == 100  # the oldest
 
     def test_nothing_is_validated_that_was_not_established(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, establishment_rate=4000)
         lab = bench(device, "validated_connection_establishment_rate")
-        made = lab.establish(5000, alpha=Fraction(1))
+        record = lab.establish(5000, alpha=Fraction(1))
         assert lab.engine.phases == ["establish"]
-        assert made.verdict is not None
-        assert not made.verdict.passed
-        assert made.connections is not None
-        assert made.observed.report == made.connections.phase_one[0].report
+        assert record.verdict is not None
+        assert not record.verdict.passed
+        assert record.connections is not None
+        assert record.observed.report == record.connections.phase_one[0].report
 
     def test_replies_that_are_too_fast_fail_the_validation(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, capacity_reverse=3000)
@@ -324,8 +328,8 @@ class TestEstablishment:
     def test_a_validation_that_the_tester_spoils_is_invalid(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, tester_limit=5000)
         lab = bench(device, "validated_connection_establishment_rate")
-        made = lab.establish(6000, alpha=Fraction(1))
-        assert made.verdict is None
+        record = lab.establish(6000, alpha=Fraction(1))
+        assert record.verdict is None
         assert lab.engine.phases == ["establish"]
 
 
@@ -339,12 +343,12 @@ class TestTearDown:
             rate=10_000,
         )
         assert lab.started() == [("phase 1", 10_000), ("tear-down", None), ("tear-down", None)]
-        for made, took_ns in ((full, 8000), (empty, 5000)):
-            assert made.observed.validity.valid
-            assert made.verdict is not None
-            assert made.verdict.passed
-            assert made.connections is not None
-            assert made.connections.tear_down_ns == took_ns
+        for record, took_ns in ((full, 8000), (empty, 5000)):
+            assert record.observed.validity.valid
+            assert record.verdict is not None
+            assert record.verdict.passed
+            assert record.connections is not None
+            assert record.connections.tear_down_ns == took_ns
         assert empty.observed.report.directions == ()
         assert full.connections is not None
         assert full.observed.report == full.connections.phase_one[-1].report
@@ -355,18 +359,18 @@ class TestTearDown:
                 return 1
 
         lab = bench(procedure="connection_tear_down_rate", instead=Stubborn(FAST))
-        made = lab.make(measure(10_000, purpose="event", tears_down=True, count=1000), rate=10_000)
-        assert made.verdict is not None
-        assert made.verdict.reasons == ("the gateway still holds 1000 connections after the tear-down",)
+        record = lab.make(measure(10_000, purpose="event", tears_down=True, count=1000), rate=10_000)
+        assert record.verdict is not None
+        assert record.verdict.reasons == ("the gateway still holds 1000 connections after the tear-down",)
 
     def test_an_unfilled_table_is_not_timed(self, bench: MakeBench) -> None:
         device = SimulatedDevice(capacity_forward=10**6, drops_every_nth_connection=2)
         lab = bench(device, "connection_tear_down_rate", connections={"retries": 1})
-        made = lab.make(measure(10_000, purpose="event", tears_down=True, count=1000), rate=10_000)
-        assert made.verdict is None
-        assert made.connections is not None
-        assert made.connections.tear_down_ns is None
-        assert len(made.connections.phase_one) == 2
+        record = lab.make(measure(10_000, purpose="event", tears_down=True, count=1000), rate=10_000)
+        assert record.verdict is None
+        assert record.connections is not None
+        assert record.connections.tear_down_ns is None
+        assert len(record.connections.phase_one) == 2
 
 
 class TestCollapse:
@@ -374,13 +378,13 @@ class TestCollapse:
 
     def test_a_gateway_that_collapses_is_started_anew_while_the_capacity_is_measured(self, bench: MakeBench) -> None:
         lab = bench(self.DEVICE, "connection_tracking_table_capacity")
-        made = lab.establish(5000, count=2000, alpha=Fraction(1))
+        record = lab.establish(5000, count=2000, alpha=Fraction(1))
         assert lab.gateway.restarts == 1
-        assert made.observed.validity.valid
-        assert made.verdict is not None
-        assert made.verdict.reasons == ("the gateway collapsed with 2000 connections: the gateway does not answer",)
-        assert made.connections is not None
-        assert made.connections.collapse == "the gateway does not answer"
+        assert record.observed.validity.valid
+        assert record.verdict is not None
+        assert record.verdict.reasons == ("the gateway collapsed with 2000 connections: the gateway does not answer",)
+        assert record.connections is not None
+        assert record.connections.collapse == "the gateway does not answer"
         assert lab.engine.phases == ["establish", "resolve", "resolve"]  # its addresses may be new
         again = lab.establish(5000, count=1000, alpha=Fraction(1), number=2)
         assert again.verdict is not None

@@ -55,8 +55,8 @@ def sentences(wanted: Campaign) -> tuple[str, ...]:
     ],
 )
 def test_both_sizes_are_named(technology: str, mix: str, family: str, octets: int, label: str) -> None:
-    found = campaign(technology, traffic={"mix": mix, "frame_sizes": {"family": family, "octets": octets}})
-    (cell,) = cells_of(found)
+    result = campaign(technology, traffic={"mix": mix, "frame_sizes": {"family": family, "octets": octets}})
+    (cell,) = cells_of(result)
     assert cell.frame_sizes.label() == label
 
 
@@ -84,8 +84,8 @@ def test_a_campaign_without_procedure_has_no_plan() -> None:
 
 
 def test_default_sizes_are_those_that_the_path_carries_whole() -> None:
-    def ipv4_sizes(found: Campaign) -> list[int | None]:
-        return [cell.frame_sizes.ipv4 for cell in cells_of(found)]
+    def ipv4_sizes(campaign: Campaign) -> list[int | None]:
+        return [cell.frame_sizes.ipv4 for cell in cells_of(campaign)]
 
     standard = [64, 128, 256, 512, 768, 1024, 1280, 1518]
     assert ipv4_sizes(campaign()) == standard
@@ -99,9 +99,9 @@ def test_mlrsearch_is_estimated_by_what_it_does() -> None:
     throughput = {"search": "mlrsearch", "maximum": "1M", "resolution": "1k"}
     traffic = {"frame_sizes": {"family": "ipv4", "octets": [64]}, "direction": ["forward"]}
     waits = dict.fromkeys(("settle", "learn", "drain", "rest"), "0s")
-    found = estimate(campaign(throughput=throughput, traffic=traffic, trial=waits, repetitions=2))
-    assert (found.trials_min, found.seconds_min) == (2 * 3, 138)
-    assert 2 * 120 <= found.seconds_max <= 2 * 300
+    expected = estimate(campaign(throughput=throughput, traffic=traffic, trial=waits, repetitions=2))
+    assert (expected.trials_min, expected.seconds_min) == (2 * 3, 138)
+    assert 2 * 120 <= expected.seconds_max <= 2 * 300
 
 
 def test_the_estimate_counts_waits_and_repetitions() -> None:

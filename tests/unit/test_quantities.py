@@ -210,9 +210,9 @@ REFUSED = {
 
 
 def refused_run(procedure: str) -> RunResult:
-    own = REFUSED[procedure]
-    assert isinstance(own, dict)
-    return stateless(procedure, **own, limited_by=REFUSED["limited_by"], refused=REFUSED["refused"])
+    refused = REFUSED[procedure]
+    assert isinstance(refused, dict)
+    return stateless(procedure, **refused, limited_by=REFUSED["limited_by"], refused=REFUSED["refused"])
 
 
 class TestEachKindOfResult:
@@ -259,8 +259,8 @@ class TestEachKindOfResult:
             ("connections of repeated four-tuples", "connections", None, False),
             ("connections counted by the gateway", "connections", None, False),
         ]
-        rate, expected, ratio, seen, counted = (quantity.value for quantity in quantities)
-        assert (rate, seen, counted) == (2_371_095, 2_528_333, 2_528_333)
+        rate, expected, ratio, established, counted = (quantity.value for quantity in quantities)
+        assert (rate, established, counted) == (2_371_095, 2_528_333, 2_528_333)
         assert (round(expected or 0), round(ratio or 0, 2)) == (2_528_482, 36.79)
         assert {quantity.coordinates["drawn_frames"] for quantity in quantities} == {4_000_000}
 

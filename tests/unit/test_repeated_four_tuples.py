@@ -79,11 +79,11 @@ def result(count: int, frames: int) -> RepeatedFourTuplesResult:
     [(4_000_000, 4_000_000, 2_528_482, 36.79), (4_000_000, 40_000_000, 3_999_818, 0.0045), (1, 1, 1, 0), (2, 2, 2, 25)],
 )
 def test_expected_connections_and_the_ratio_at_the_end(count: int, frames: int, expected: int, percent: float) -> None:
-    found = result(count, frames)
-    assert found.expected_established is not None
-    assert found.final_new_ratio is not None
-    assert round(found.expected_established) == expected
-    assert round(100 * found.final_new_ratio, 2 if percent > 0.01 else 4) == percent
+    answer = result(count, frames)
+    assert answer.expected_established is not None
+    assert answer.final_new_ratio is not None
+    assert round(answer.expected_established) == expected
+    assert round(100 * answer.final_new_ratio, 2 if percent > 0.01 else 4) == percent
 
 
 def test_the_truth_of_the_calibration_agrees() -> None:
@@ -99,15 +99,15 @@ class TestCampaign:
     def test_frames_are_drawn_and_connections_counted(self, tmp_path: Path) -> None:
         path = tmp_path / "trials.jsonl"
         device = SimulatedDevice(capacity_forward=10**6, establishment_rate=80_000)
-        (found,) = run(path, campaign(), device)
-        assert isinstance(found, RepeatedFourTuplesResult)
-        assert found.limited_by == "gateway"
-        assert found.rate is not None
-        assert 79_000 < found.rate.median <= 80_000
+        (result,) = run(path, campaign(), device)
+        assert isinstance(result, RepeatedFourTuplesResult)
+        assert result.limited_by == "gateway"
+        assert result.rate is not None
+        assert 79_000 < result.rate.median <= 80_000
         drawn = round(COUNT * (1 - (1 - 1 / COUNT) ** FRAMES))
-        assert found.established.values == found.counted.values == (drawn, drawn)
-        assert found.connections is not None
-        counts = found.connections.gateway_counts
+        assert result.established.values == result.counted.values == (drawn, drawn)
+        assert result.connections is not None
+        counts = result.connections.gateway_counts
         assert counts is not None
         assert counts.phase_one_equal == counts.phase_one > 0
         assert counts.phase_one_minimum == counts.phase_one_maximum == drawn
@@ -119,8 +119,8 @@ class TestCampaign:
 
     def test_it_is_called_no_rate_of_connections(self, tmp_path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, establishment_rate=80_000)
-        (found,) = run(tmp_path / "trials.jsonl", campaign(), device)
-        names = {(quantity.name, quantity.unit) for quantity in found.quantities()}
+        (result,) = run(tmp_path / "trials.jsonl", campaign(), device)
+        names = {(quantity.name, quantity.unit) for quantity in result.quantities()}
         assert ("frame rate with repeated four-tuples", "frames/s") in names
         assert not any("establishment" in name or unit == "connections/s" for name, unit in names)
 

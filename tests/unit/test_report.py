@@ -87,8 +87,8 @@ def shown(write_campaign: WriteCampaign, tmp_path: Path) -> Callable[..., Shown]
 
 
 def test_a_gateway_limit_is_told_with_everything_that_rfc_2544_asks(shown: Callable[..., Shown]) -> None:
-    seen = shown(DEVICE, octets="[64, 1024]", repetitions=2, extra='[line]\nrate = "10G"\n')
-    first = report_of(part_of(ResultFolder.open(seen.result.folder))).sentences[0]
+    page = shown(DEVICE, octets="[64, 1024]", repetitions=2, extra='[line]\nrate = "10G"\n')
+    first = report_of(part_of(ResultFolder.open(page.result.folder))).sentences[0]
     for part in (
         "per direction, bidirectional",
         "sum of both directions",
@@ -101,55 +101,55 @@ def test_a_gateway_limit_is_told_with_everything_that_rfc_2544_asks(shown: Calla
         "Limited by the gateway",
     ):
         assert part in first
-        assert part in seen.words
-    assert "1024 / 1044" in seen.terminal
-    assert "gateway" in seen.terminal
-    assert "report.html" in seen.terminal
-    assert "theoretical maximum" in seen.page
+        assert part in page.words
+    assert "1024 / 1044" in page.terminal
+    assert "gateway" in page.terminal
+    assert "report.html" in page.terminal
+    assert "theoretical maximum" in page.page
 
 
 def test_invalid_trials_are_neither_passed_nor_failed(shown: Callable[..., Shown]) -> None:
-    seen = shown(DEVICE)
-    validity = seen.result.document.validity
+    page = shown(DEVICE)
+    validity = page.result.document.validity
     assert validity.invalid > 0
     assert validity.valid + validity.invalid == validity.trials
-    assert seen.words.count("△ invalid") == validity.invalid
-    assert seen.words.count("● passed") + seen.words.count("✕ failed") == validity.valid
-    assert "neither a pass nor a fail" in seen.words
-    assert f"{validity.invalid} of {validity.trials} trials were invalid" in seen.terminal
+    assert page.words.count("△ invalid") == validity.invalid
+    assert page.words.count("● passed") + page.words.count("✕ failed") == validity.valid
+    assert "neither a pass nor a fail" in page.words
+    assert f"{validity.invalid} of {validity.trials} trials were invalid" in page.terminal
 
 
 def test_a_tester_limit_is_no_throughput(shown: Callable[..., Shown]) -> None:
-    seen = shown(SimulatedDevice(capacity_forward=800_000, tester_limit=300_000))
-    run = seen.result.runs[0]
+    page = shown(SimulatedDevice(capacity_forward=800_000, tester_limit=300_000))
+    run = page.result.runs[0]
     assert run.limited_by == "tester"
     assert run.rate_per_direction is None
     assert run.lower_bound is not None
     limit = f"Tester-limited at {run.tester_limited_at:,} (gateway ≥ {run.lower_bound:,})"
-    assert limit in seen.words
-    assert "not measured" in seen.terminal
-    assert "Throughput against frame size" not in seen.words
-    assert not re.search(r"Throughput: [\d≥]", seen.words)
+    assert limit in page.words
+    assert "not measured" in page.terminal
+    assert "Throughput against frame size" not in page.words
+    assert not re.search(r"Throughput: [\d≥]", page.words)
 
 
 def test_a_gateway_that_passes_nothing_has_no_rate(shown: Callable[..., Shown]) -> None:
-    seen = shown(SimulatedDevice(capacity_forward=800_000, faults={"hop_limit": 3}))
-    assert seen.result.runs[0].rate_per_direction is None
-    assert "no load from 1,000 frames/s up passed" in seen.words
-    assert "nothing passed" in seen.terminal
-    assert "hop_limit" in seen.words
+    page = shown(SimulatedDevice(capacity_forward=800_000, faults={"hop_limit": 3}))
+    assert page.result.runs[0].rate_per_direction is None
+    assert "no load from 1,000 frames/s up passed" in page.words
+    assert "nothing passed" in page.terminal
+    assert "hop_limit" in page.words
 
 
 def test_the_chosen_maximum_is_told_as_at_least(shown: Callable[..., Shown]) -> None:
-    seen = shown(SimulatedDevice(capacity_forward=5_000_000))
-    assert seen.result.runs[0].limited_by == "maximum"
-    assert "at least 1,000,000 frames/s" in seen.words
-    assert "≥ 1,000,000" in seen.terminal
+    page = shown(SimulatedDevice(capacity_forward=5_000_000))
+    assert page.result.runs[0].limited_by == "maximum"
+    assert "at least 1,000,000 frames/s" in page.words
+    assert "≥ 1,000,000" in page.terminal
 
 
 def test_a_rate_and_a_lower_bound_have_no_median(shown: Callable[..., Shown]) -> None:
-    seen = shown(SimulatedDevice(capacity_forward=5_000_000))
-    whole, run = seen.result.document, seen.result.runs[0]
+    page = shown(SimulatedDevice(capacity_forward=5_000_000))
+    whole, run = page.result.document, page.result.runs[0]
     assert isinstance(run, ThroughputResult)
     measured = run.repetitions[0]
     fell = replace(measured, kind="found", lower_bound=998_000, upper_bound=999_000)
@@ -159,43 +159,43 @@ def test_a_rate_and_a_lower_bound_have_no_median(shown: Callable[..., Shown]) ->
     assert (rate.median, rate.p1, rate.p99, rate.lower_bound) == (None, None, None, 998_000)
     assert words.rate_cell(rate) == "≥ 998,000"
     assert words.limit_text(rate) == "the chosen maximum in some repetitions; the gateway may do more"
-    part = replace(part_of(ResultFolder.open(seen.result.folder)), document=whole.model_copy(update={"runs": (mixed,)}))
+    part = replace(part_of(ResultFolder.open(page.result.folder)), document=whole.model_copy(update={"runs": (mixed,)}))
     (said,) = report_of(part).sentences
     assert said.startswith("Throughput: ≥ 998,000 frames/s per direction, bidirectional;")
     assert said.endswith("Some repetitions ended at the chosen maximum.")
 
 
 def test_a_tolerated_loss_is_not_called_throughput(shown: Callable[..., Shown]) -> None:
-    seen = shown(DEVICE, tolerance="0.01%")
-    assert "not RFC 2544 throughput" in seen.words
-    assert "loss tolerance 0.01 %" in seen.words
-    assert "No compliance with RFC 2544 is claimed" in seen.words
-    assert "Rate with loss tolerated, frames/s in one direction" in seen.terminal
-    assert "0.01 %" in seen.terminal
-    assert "hroughput" not in seen.terminal
+    page = shown(DEVICE, tolerance="0.01%")
+    assert "not RFC 2544 throughput" in page.words
+    assert "loss tolerance 0.01 %" in page.words
+    assert "No compliance with RFC 2544 is claimed" in page.words
+    assert "Rate with loss tolerated, frames/s in one direction" in page.terminal
+    assert "0.01 %" in page.terminal
+    assert "hroughput" not in page.terminal
 
 
 def test_frame_loss_is_told_per_load_direction_and_class(shown: Callable[..., Shown]) -> None:
-    seen = shown(DEVICE, frame_loss=True, mix="9/10")
-    loss = seen.result.runs[1]
+    page = shown(DEVICE, frame_loss=True, mix="9/10")
+    loss = page.result.runs[1]
     assert isinstance(loss, FrameLossResult)
     assert [point.frames_per_second for point in loss.points] == [900_000, 700_000, 500_000, 300_000, 100_000]
     kinds = {(part.direction, part.class_) for part in loss.points[0].losses}
     assert len(kinds) == 4
     assert worst_loss(loss.points[-1].losses) == 0
     assert worst_loss(loss.points[0].losses) == pytest.approx(54, abs=2)
-    assert "Frame loss: up to" in seen.words
-    assert "forward, background" in seen.words
-    with (seen.result.folder / "result.csv").open(encoding="utf-8") as file:
+    assert "Frame loss: up to" in page.words
+    assert "forward, background" in page.words
+    with (page.result.folder / "result.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 1 + 5 * 4
     assert {row["class"] for row in rows} == {"", "foreground", "background"}
 
 
 def test_the_report_is_a_pure_function_of_the_folder(shown: Callable[..., Shown]) -> None:
-    seen = shown(DEVICE)
-    rebuild_report(seen.result.folder)
-    assert seen.result.report_file.read_text(encoding="utf-8") == seen.page
+    page = shown(DEVICE)
+    rebuild_report(page.result.folder)
+    assert page.result.report_file.read_text(encoding="utf-8") == page.page
 
 
 def test_campaigns_in_one_folder_share_a_report(write_campaign: WriteCampaign, tmp_path: Path) -> None:
@@ -209,13 +209,13 @@ def test_campaigns_in_one_folder_share_a_report(write_campaign: WriteCampaign, t
 
 
 def test_the_campaign_file_is_text_and_not_markup(shown: Callable[..., Shown]) -> None:
-    seen = shown(DEVICE, extra='# <script>alert("x")</script>\n')
-    assert "&lt;script&gt;" in seen.page
+    page = shown(DEVICE, extra='# <script>alert("x")</script>\n')
+    assert "&lt;script&gt;" in page.page
 
 
 def test_plots_are_deterministic_and_name_what_they_show(shown: Callable[..., Shown]) -> None:
-    seen = shown(DEVICE)
-    trials = part_of(ResultFolder.open(seen.result.folder)).trials
+    page = shown(DEVICE)
+    trials = part_of(ResultFolder.open(page.result.folder)).trials
     drawn = search_plot(trials, unit="frames/s in one direction")
     assert drawn is not None
     assert drawn == search_plot(trials, unit="frames/s in one direction")
@@ -241,11 +241,11 @@ def test_percentages_in_words(value: float | None, text: str) -> None:
 
 @pytest.mark.parametrize("width", [80, 139, 140, 200])
 def test_no_figure_is_cut_at_any_width(shown: Callable[..., Shown], width: int) -> None:
-    seen = shown(DEVICE, octets="[1024]")
+    page = shown(DEVICE, octets="[1024]")
     console = Console(width=width, file=io.StringIO(), highlight=False)
-    print_result([(seen.result.document, sections_of(seen.result.document))], report=None, console=console)
+    print_result([(page.result.document, sections_of(page.result.document))], report=None, console=console)
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    run = seen.result.runs[0]
+    run = page.result.runs[0]
     assert isinstance(run, ThroughputResult)
     rate = run.rate_per_direction
     assert rate is not None

@@ -40,8 +40,10 @@ from gatemark.stored import sections_of
 MS = 1000 * US
 
 
-def table(found: ResultDocument, title: str) -> Table:
-    return next(one for section in sections_of(found) for one in section.tables if one.title.startswith(title))
+def table(result_document: ResultDocument, title: str) -> Table:
+    return next(
+        table for section in sections_of(result_document) for table in section.tables if table.title.startswith(title)
+    )
 
 
 def delay_section(document: ResultDocument) -> Section:
@@ -53,9 +55,9 @@ def headline(document: ResultDocument) -> Headline:
     return shown
 
 
-def cell(found: Table, heading: str, row: int = 0) -> str:
-    place = next(number for number, one in enumerate(found.columns) if one.heading.startswith(heading))
-    return found.rows[row][place]
+def cell(table: Table, heading: str, row: int = 0) -> str:
+    place = next(number for number, column in enumerate(table.columns) if column.heading.startswith(heading))
+    return table.rows[row][place]
 
 
 @pytest.mark.parametrize(
@@ -82,8 +84,8 @@ def test_the_unit_is_that_of_the_longest_time(longest_ns: int, unit: str) -> Non
 
 
 def test_latency_has_all_its_columns() -> None:
-    found = stateless([delay_run([point(400_000, both(22_900), share=Fraction(1))])], self_test=self_test())
-    latency = table(found, "Latency")
+    document_ = stateless([delay_run([point(400_000, both(22_900), share=Fraction(1))])], self_test=self_test())
+    latency = table(document_, "Latency")
     assert cell(latency, "IPv4 / IPv6") == "64 / 84"
     assert cell(latency, "load") == "400,000\n100 %"
     assert [row[2] for row in latency.rows] == ["forward", "reverse"]
@@ -93,7 +95,7 @@ def test_latency_has_all_its_columns() -> None:
     assert cell(latency, "repe-") == "3"
     assert cell(latency, "self-latency, µs") == "14.00 / 24.00\nat 500,000/s"
     assert cell(latency, "Tester late") == "41 µs"
-    for text in (Words(page_of(found)).text, terminal_of(found)):
+    for text in (Words(page_of(document_)).text, terminal_of(document_)):
         assert "23.13" in text
         assert "150.3" in text
         assert "14.00 / 24.00" in text
@@ -104,45 +106,45 @@ def test_a_lost_worst_case_is_named_and_not_left_out() -> None:
         latency={"worst_case_ns": (None, 990_000, None), "tags_lost": (51, 7, 400)}, pdv_ns=(None, 800_000, None),
         undelivered=(1200, 300, 9000), samples=(998_800, 999_700, 991_000),
     )  # fmt: skip
-    found = stateless([delay_run([point(400_000, [lossy])], direction="forward")])
-    assert cell(table(found, "Latency"), "worst case") == (
+    document_ = stateless([delay_run([point(400_000, [lossy])], direction="forward")])
+    assert cell(table(document_, "Latency"), "worst case") == (
         "not measurable in 2 of 3 repetitions: up to 400 of 50,000 tags lost"
     )
-    pdv = table(found, "Packet delay variation")
+    pdv = table(document_, "Packet delay variation")
     assert cell(pdv, "PDV") == "not measurable in 2 of 3 repetitions: 10,500 of 3,000,000 frames without a delay"
     assert cell(pdv, "D 99.9 %") == "not measurable"
     assert cell(pdv, "frames\nundelivered") == "10,500\nof 3,000,000"
-    assert "worst case latency not measurable forward (458 tags lost)" in sentence(found)
-    assert "not measurable in 2 of 3 repetitions" in Words(page_of(found)).text
+    assert "worst case latency not measurable forward (458 tags lost)" in sentence(document_)
+    assert "not measurable in 2 of 3 repetitions" in Words(page_of(document_)).text
 
 
 def test_a_single_repetition_says_how_many_tags_were_lost() -> None:
     lossy = series(repetitions=1, latency={"worst_case_ns": (None,), "tags_lost": (51,)})
-    found = stateless([delay_run([point(400_000, [lossy], repetitions=1)], direction="forward")])
-    assert cell(table(found, "Latency"), "worst case") == "not measurable: 51 of 50,000 tags lost"
+    document_ = stateless([delay_run([point(400_000, [lossy], repetitions=1)], direction="forward")])
+    assert cell(table(document_, "Latency"), "worst case") == "not measurable: 51 of 50,000 tags lost"
 
 
 def test_delays_below_zero_are_counted_and_named() -> None:
     odd = series(negative=(3, 0, 0))
-    found = stateless([delay_run([point(400_000, [odd])], direction="forward")])
-    assert cell(table(found, "Packet delay variation"), "negative") == "3"
-    section = delay_section(found)
+    document_ = stateless([delay_run([point(400_000, [odd])], direction="forward")])
+    assert cell(table(document_, "Packet delay variation"), "negative") == "3"
+    section = delay_section(document_)
     notes = " ".join(section.notes)
     assert "of 3,000,000 frames 3 arrived, by the clock, before they were sent." in notes
-    assert "3 arrived, by the clock, before they were sent" in Words(page_of(found)).text
+    assert "3 arrived, by the clock, before they were sent" in Words(page_of(document_)).text
 
 
 def test_without_a_self_test_the_report_says_how_to_make_one() -> None:
-    found = stateless([delay_run([point(400_000, both(22_900))])])
-    for text in (Words(page_of(found)).text, terminal_of(found, width=400)):
+    document_ = stateless([delay_run([point(400_000, both(22_900))])])
+    for text in (Words(page_of(document_)).text, terminal_of(document_, width=400)):
         assert "The Tester's own part of these delays was not measured: `gatemark selftest`" in text
         assert "What the Tester's clock can resolve was not recorded." in text
         assert "self-latency," not in text
 
 
 def test_the_clock_is_told_beside_the_delays() -> None:
-    found = stateless([delay_run([point(400_000, both(22_900))])], clock=CLOCK, self_test=self_test())
-    text = Words(page_of(found)).text
+    document_ = stateless([delay_run([point(400_000, both(22_900))])], clock=CLOCK, self_test=self_test())
+    text = Words(page_of(document_)).text
     assert "steps of 1.2 ns, and a reading takes 11.4 ns" in text
     assert "2026-11-21, netns-af_packet ports" in text
 
@@ -157,71 +159,71 @@ def test_the_clock_is_told_beside_the_delays() -> None:
 )
 def test_what_a_delay_means_is_stated(stamps: str, part: str) -> None:
     clock = CLOCK.model_copy(update={"timestamps": stamps})
-    found = stateless([delay_run([point(400_000, both(22_900))])], clock=clock)
-    assert part in delay_report.delay_meaning(found)
-    assert "RFC 1242 section 3.8" in Words(page_of(found)).text
+    document_ = stateless([delay_run([point(400_000, both(22_900))])], clock=clock)
+    assert part in delay_report.delay_meaning(document_)
+    assert "RFC 1242 section 3.8" in Words(page_of(document_)).text
 
 
 def test_self_latency_is_taken_at_the_nearest_load_that_is_not_below() -> None:
-    own = self_test()
-    at = [own.latency_at({"ipv4": 64, "ipv6": None}, "forward", load) for load in (1, 10_000, 10_001, 9_000_000)]
-    assert [one.frames_per_second for one in at if one is not None] == [10_000, 10_000, 100_000, 500_000]
-    other = own.latency_at({"ipv4": 1518, "ipv6": 1538}, "reverse", 10_000)
+    ceilings = self_test()
+    at = [ceilings.latency_at({"ipv4": 64, "ipv6": None}, "forward", load) for load in (1, 10_000, 10_001, 9_000_000)]
+    assert [entry.frames_per_second for entry in at if entry is not None] == [10_000, 10_000, 100_000, 500_000]
+    other = ceilings.latency_at({"ipv4": 1518, "ipv6": 1538}, "reverse", 10_000)
     assert other is not None
     assert (other.family, other.frame_octets) == ("ipv6", 84)
-    found = stateless(
+    document_ = stateless(
         [delay_run([point(400_000, both(22_900))], sizes=(1518, 1538))], self_test=self_test()
     )  # fmt: skip
-    assert cell(table(found, "Latency"), "self-latency").endswith("at 500,000/s\nof 84 octets")
+    assert cell(table(document_, "Latency"), "self-latency").endswith("at 500,000/s\nof 84 octets")
 
 
 def test_a_load_that_the_tester_cannot_offer_has_no_delay() -> None:
     points = [point(900_000, [], repetitions=0, tester_limited=3), point(400_000, both(22_900), repetitions=3)]
-    found = stateless([delay_run(points, limited_by="tester")])
-    latency = table(found, "Latency")
+    document_ = stateless([delay_run(points, limited_by="tester")])
+    latency = table(document_, "Latency")
     assert cell(latency, "repe-") == "not offered"
     assert cell(latency, "typical") == ""
-    assert "At 400,000 frames/s" in sentence(found)
-    assert headline(found).label.startswith("typical latency, at 400,000 frames/s")
-    assert "1 of 2 loads could not be offered by the Tester" in sentence(found)
+    assert "At 400,000 frames/s" in sentence(document_)
+    assert headline(document_).label.startswith("typical latency, at 400,000 frames/s")
+    assert "1 of 2 loads could not be offered by the Tester" in sentence(document_)
 
 
 def test_no_load_could_be_offered() -> None:
-    found = stateless([delay_run([point(900_000, [], repetitions=0, tester_limited=3)], limited_by="tester")])
-    assert sentence(found).startswith("Delays not measured: the Tester could not offer 900,000 frames/s")
-    assert headline(found).figure == "Tester-limited"
-    section = delay_section(found)
+    document_ = stateless([delay_run([point(900_000, [], repetitions=0, tester_limited=3)], limited_by="tester")])
+    assert sentence(document_).startswith("Delays not measured: the Tester could not offer 900,000 frames/s")
+    assert headline(document_).figure == "Tester-limited"
+    section = delay_section(document_)
     assert section.tables == ()
-    assert page_of(found)
+    assert page_of(document_)
 
 
 def test_a_refused_run_has_its_reason_and_no_figure() -> None:
     reason = "in the throughput search of a repetition no load passed"
-    found = stateless([delay_run([], refused=reason), reset(number=2, refused=f"{reason}.")])
-    assert sentence(found).startswith(f"Delay not measured: {reason}; UDP")
-    text = Words(page_of(found)).text
+    document_ = stateless([delay_run([], refused=reason), reset(number=2, refused=f"{reason}.")])
+    assert sentence(document_).startswith(f"Delay not measured: {reason}; UDP")
+    text = Words(page_of(document_)).text
     for number in (1, 2):
         assert f"Run {number}, 64 / 84 octets, per direction, bidirectional: not made, {reason}." in text
     assert f"{reason}.." not in text
-    assert headlines(found) == ()
+    assert headlines(document_) == ()
 
 
 def test_loads_that_are_no_full_throughput_say_so() -> None:
     share = point(400_000, both(22_900), share=Fraction(1, 2), throughput_limited_by="maximum")
-    found = stateless([delay_run([share])])
-    assert cell(table(found, "Latency"), "load") == "400,000\n50 %"
-    assert "the gateway may do more" in Words(page_of(found)).text
-    assert "(50% of the throughput)" in sentence(found)
+    document_ = stateless([delay_run([share])])
+    assert cell(table(document_, "Latency"), "load") == "400,000\n50 %"
+    assert "the gateway may do more" in Words(page_of(document_)).text
+    assert "(50% of the throughput)" in sentence(document_)
 
 
 def test_each_metric_that_was_not_measured_has_no_table() -> None:
     plain = series().model_copy(update={"latency": None, "ipdv": None})
-    found = stateless([delay_run([point(400_000, [plain])], direction="forward")])
-    section = delay_section(found)
-    assert [one.title.split(" (")[0] for one in section.tables] == [
+    document_ = stateless([delay_run([point(400_000, [plain])], direction="forward")])
+    section = delay_section(document_)
+    assert [table.title.split(" (")[0] for table in section.tables] == [
         "Packet delay variation", "Delay of all frames that came back correct",
     ]  # fmt: skip
-    assert headline(found).label.startswith("PDV, at 400,000 frames/s")
+    assert headline(document_).label.startswith("PDV, at 400,000 frames/s")
 
 
 def test_inter_packet_delay_variation_keeps_its_sign() -> None:
@@ -233,21 +235,21 @@ def test_inter_packet_delay_variation_keeps_its_sign() -> None:
 
 def test_all_percentiles_are_in_one_row() -> None:
     frames = table(stateless([delay_run([point(400_000, [series()])], direction="forward")]), "Delay of all")
-    assert [one.heading.split(",")[0] for one in frames.columns[4:12]] == [
+    assert [column.heading.split(",")[0] for column in frames.columns[4:12]] == [
         "minimum", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "maximum",
     ]  # fmt: skip
 
 
 def test_bursts_have_buffer_times_and_the_spread_of_the_searches() -> None:
-    found = stateless([bursts(40_120, 41_000, 39_888)])
-    shown = table(found, "Back-to-back")
+    document_ = stateless([bursts(40_120, 41_000, 39_888)])
+    shown = table(document_, "Back-to-back")
     assert cell(shown, "average") == "40,336"
     assert cell(shown, "minimum") == "39,888 \u2013 41,000"
     assert cell(shown, "standard") == "586.6"
     assert cell(shown, "searches") == "3"
     assert cell(shown, "ceiling") == "446,000\n4,460"
     assert (cell(shown, "implied"), cell(shown, "corrected")) == ("271.1", "88.91")
-    assert "buffer time 88.91 ms corrected, 271.1 ms implied (RFC 9004 section 6.4)" in sentence(found)
+    assert "buffer time 88.91 ms corrected, 271.1 ms implied (RFC 9004 section 6.4)" in sentence(document_)
 
 
 @pytest.mark.parametrize(
@@ -260,20 +262,20 @@ def test_bursts_have_buffer_times_and_the_spread_of_the_searches() -> None:
 def test_bursts_without_a_limit_of_the_gateway_have_no_average(
     kind: str, limited_by: str, lengths: tuple[int, ...], words_of_it: str
 ) -> None:
-    found = stateless([bursts(*lengths, kind=kind, limited_by=limited_by)])
-    assert cell(table(found, "Back-to-back"), "average") == words_of_it
-    assert "Back-to-back frames not measured" in sentence(found)
+    document_ = stateless([bursts(*lengths, kind=kind, limited_by=limited_by)])
+    assert cell(table(document_, "Back-to-back"), "average") == words_of_it
+    assert "Back-to-back frames not measured" in sentence(document_)
 
 
 def test_recovery_is_told_per_direction() -> None:
     ways = (recovery_series((98_000_000, 101_500_000)), recovery_series((0, None), "reverse"))
-    found = stateless([recovery(*ways, repetitions=2)])
-    shown = table(found, "System recovery")
+    document_ = stateless([recovery(*ways, repetitions=2)])
+    shown = table(document_, "System recovery")
     assert cell(shown, "recovery time, ms") == "99.75\n98.00 \u2013 101.5"
     assert cell(shown, "recovery time, ms", 1) == "not known: frames were lost to the end of the observation (1 of 2)"
     assert cell(shown, "overload") == "110,000\n60s"
     assert cell(shown, "then") == "55,000\n60s"
-    assert headline(found).figure == "not known"
+    assert headline(document_).figure == "not known"
 
 
 def test_a_time_of_the_repetitions_that_the_tester_could_make_is_shown() -> None:
@@ -289,12 +291,12 @@ def test_a_time_of_the_repetitions_that_the_tester_could_make_is_shown() -> None
 
 def test_reset_has_both_methods_and_names_losses_of_another_cause() -> None:
     early = reset_series((141_900, 139_000), "reverse", first_loss_ns=(1000, 16 * 10**9))
-    found = stateless([reset(reset_series((141_000, 139_500)), early)])
-    shown = table(found, "Reset")
+    document_ = stateless([reset(reset_series((141_000, 139_500)), early)])
+    shown = table(document_, "Reset")
     assert cell(shown, "reset time by loss").startswith("1,402\n1,395")
     assert cell(shown, "by the gap").startswith("1,403\n")
     assert cell(shown, "trials") == "2"
-    text = Words(page_of(found)).text
+    text = Words(page_of(document_)).text
     assert "reverse: frames were lost before the reset began" in text
     assert "forward: frames were lost before the reset began" not in text
 
@@ -322,7 +324,7 @@ def test_rates_near_the_self_test_are_lower_bounds() -> None:
 def test_only_a_limit_of_the_tester_and_of_its_own_traffic_is_a_ceiling() -> None:
     rate = run("throughput", (400_000,), direction="bidirectional", changes={"connections": None})
     assert bounded(rate, None, "siit64") == rate
-    own = self_test(400_000)
+    ceilings = self_test(400_000)
     for changes, technology, is_bound in (
         ({}, "siit64", True),
         ({"is_line_rate": True}, "siit64", False),
@@ -331,14 +333,14 @@ def test_only_a_limit_of_the_tester_and_of_its_own_traffic_is_a_ceiling() -> Non
         ({"mode": "translated"}, "router44", False),
         ({"kind": "connections"}, "siit64", False),
     ):
-        entries = tuple(entry.model_copy(update=changes) for entry in own.entries)
-        found = bounded(rate, own.model_copy(update={"entries": entries}), technology)  # type: ignore[arg-type]
-        assert (found.limited_by == "tester") is is_bound, changes
+        entries = tuple(entry.model_copy(update=changes) for entry in ceilings.entries)
+        result = bounded(rate, ceilings.model_copy(update={"entries": entries}), technology)  # type: ignore[arg-type]
+        assert (result.limited_by == "tester") is is_bound, changes
     mixed = rate.model_copy(update={"mix": Mix(m=9, n=10)})
-    entries = tuple(entry.model_copy(update={"mode": "mixed"}) for entry in own.entries)
-    assert bounded(mixed, own.model_copy(update={"entries": entries}), "siit64").limited_by == "tester"
+    entries = tuple(entry.model_copy(update={"mode": "mixed"}) for entry in ceilings.entries)
+    assert bounded(mixed, ceilings.model_copy(update={"entries": entries}), "siit64").limited_by == "tester"
     chosen = run("throughput", (400_000,), changes={"connections": None, "limited_by": "maximum"})
-    assert bounded(chosen, own, "siit64") == chosen  # a lower bound already
+    assert bounded(chosen, ceilings, "siit64") == chosen  # a lower bound already
 
 
 def test_of_several_numbers_of_connections_the_next_larger_one_counts() -> None:
@@ -347,43 +349,43 @@ def test_of_several_numbers_of_connections_the_next_larger_one_counts() -> None:
         first.model_copy(update={"kind": "connections", "connections": count, "frames_per_second": rate})
         for count, rate in ((10_000, 300), (100_000, 200), (1_000_000, 100))
     )
-    own = self_test().model_copy(update={"entries": entries})
+    settings = self_test().model_copy(update={"entries": entries})
     for count, rate in ((1, 300), (10_000, 300), (10_001, 200), (5_000_000, 100)):
-        found = own.ceiling({"ipv4": 64}, "forward", "connections", connections=count)
-        assert found is not None
-        assert found.frames_per_second == rate
+        result = settings.ceiling({"ipv4": 64}, "forward", "connections", connections=count)
+        assert result is not None
+        assert result.frames_per_second == rate
 
 
 def test_a_ceiling_found_under_a_weaker_rule_is_told() -> None:
     rates = [run("throughput", (400_000,), changes={"connections": None})]
-    own = self_test(900_000)
-    told = stateless(rates, self_test=own.model_copy(update={"lateness_max_ns": 5 * 10**6}))
+    ceilings = self_test(900_000)
+    told = stateless(rates, self_test=ceilings.model_copy(update={"lateness_max_ns": 5 * 10**6}))
     assert "In the self-test a burst could be 5 ms late, here 1 ms" in Words(page_of(told)).text
-    assert "a burst could be" not in Words(page_of(stateless(rates, self_test=own))).text
+    assert "a burst could be" not in Words(page_of(stateless(rates, self_test=ceilings))).text
 
 
 def test_the_ceiling_of_a_size_is_that_of_the_next_larger_one() -> None:
-    own = self_test(900_000)
+    ceilings = self_test(900_000)
     sizes = {"ipv4": 500, "ipv6": None}
-    found = own.ceiling(sizes, "reverse")
-    assert found is not None
-    assert (found.frame_octets, found.frames_per_second, found.direction) == (1064, 898_000, "forward")
-    assert own.ceiling(sizes, "forward", "connections") is None
+    result = ceilings.ceiling(sizes, "reverse")
+    assert result is not None
+    assert (result.frame_octets, result.frames_per_second, result.direction) == (1064, 898_000, "forward")
+    assert ceilings.ceiling(sizes, "forward", "connections") is None
     larger = stateless(
-        [run("throughput", (1,), changes={"connections": None, "frame_sizes": sized((500, 520))})], self_test=own
+        [run("throughput", (1,), changes={"connections": None, "frame_sizes": sized((500, 520))})], self_test=ceilings
     )
     assert ceiling_cell(larger, larger.runs[0], "frames/s").endswith("octets")
 
 
 def test_without_a_self_test_no_ceiling_is_claimed() -> None:
-    found = stateless([run("throughput", (400_000,), changes={"connections": None})])
-    assert ceiling_cell(found, found.runs[0], "frames/s") == "not measured"
-    assert "What the Tester reaches without a gateway was not measured" in Words(page_of(found)).text
+    document_ = stateless([run("throughput", (400_000,), changes={"connections": None})])
+    assert ceiling_cell(document_, document_.runs[0], "frames/s") == "not measured"
+    assert "What the Tester reaches without a gateway was not measured" in Words(page_of(document_)).text
 
 
 def test_the_page_of_everything_is_whole() -> None:
-    found, trials = everything()
-    page = page_of(found, trials=trials)
+    published, trials = everything()
+    page = page_of(published, trials=trials)
     for columns in Columns(page).tables:
         assert len(set(columns)) == 1
     for name in (
@@ -392,13 +394,13 @@ def test_the_page_of_everything_is_whole() -> None:
         "delay by percentile", "frames lost over time",
     ):  # fmt: skip
         assert f'aria-label="{name}"' in page
-    assert page == page_of(found, trials=trials)
+    assert page == page_of(published, trials=trials)
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 150, 300])
 def test_no_figure_is_cut_at_any_width(width: int) -> None:
-    found, _ = everything()
-    text = terminal_of(found, width=width)
+    published, _ = everything()
+    text = terminal_of(published, width=width)
     for part in ("400,000", "23.90", "39,888 \u2013 41,000", "88.91", "98.00 \u2013 101.5"):
         assert part in text
     assert "…" not in text

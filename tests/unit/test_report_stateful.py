@@ -64,31 +64,31 @@ def test_rates_of_all_alphas_stand_side_by_side() -> None:
         )
         for number, (alpha, rate) in enumerate(rates, start=2)
     ]
-    found = document([run("connection_establishment_rate", (484_863, 484_865)), *runs])
+    published = document([run("connection_establishment_rate", (484_863, 484_865)), *runs])
     (table,) = (
-        table for section in sections_of(found) for table in section.tables if table.title.startswith("Validation")
+        table for section in sections_of(published) for table in section.tables if table.title.startswith("Validation")
     )
     headings = [column.heading for column in table.columns[3:]]
     assert headings == ["not\nvalidated", "alpha\n1", "alpha\n0.6", "alpha\n0.5"]
     assert [[cell.split("\n")[0] for cell in row[3:]] for row in table.rows] == [
         ["484,864", "323,535", "429,492", "483,001"]
     ]
-    medians = [row for table in series_tables(found) for row in table.rows if row[0] == "Median"]
+    medians = [row for table in series_tables(published) for row in table.rows if row[0] == "Median"]
     assert medians == [("Median", "484,864"), ("Median", "323,535"), ("Median", "429,492"), ("Median", "483,001")]
 
 
 def test_repeated_four_tuples_are_told_with_what_they_are_not() -> None:
-    found = document(
+    published = document(
         [
             repeated_run(4_000_000, (2_371_094,), (2_528_332,)),
             repeated_run(40_000_000, (2_337_890, 2_337_892), (3_999_760, None), number=2),
         ]
     )
     for number, said in ((1, "2,528,482 are expected"), (2, "3,999,818 are expected")):
-        assert said in sentence(found, number)
-        assert "(no connection establishment rate)" in sentence(found, number)
-        assert "aximum connection establishment" not in sentence(found, number)
-    page = Words(page_of(found)).text
+        assert said in sentence(published, number)
+        assert "(no connection establishment rate)" in sentence(published, number)
+        assert "aximum connection establishment" not in sentence(published, number)
+    page = Words(page_of(published)).text
     assert "36.79 %" in page
     assert "0.0045 %" in page
     assert "2,528,332" in page
@@ -96,8 +96,8 @@ def test_repeated_four_tuples_are_told_with_what_they_are_not() -> None:
 
 
 def test_an_establishment_rate_is_never_called_throughput() -> None:
-    found = document([run("connection_establishment_rate", (97_997, 98_680, 99_071))])
-    said = sentence(found)
+    published = document([run("connection_establishment_rate", (97_997, 98_680, 99_071))])
+    said = sentence(published)
     expected = (
         "Maximum connection establishment rate: 98,680 connections/s with 4,000,000 connections,"
         " median of 3 repetitions, 1st to 99th percentile 97,997 \u2013 99,071"
@@ -105,8 +105,8 @@ def test_an_establishment_rate_is_never_called_throughput() -> None:
     assert said.startswith(expected)
     assert "UDP only (RFC 9693 section 8)" in said
     assert "stateful NAT64, IPv6 inside (left), IPv4 outside (right)" in said
-    assert headline(found) == ("98,680", "connections/s")
-    for text in (Words(page_of(found)).text, terminal_of(found)):
+    assert headline(published) == ("98,680", "connections/s")
+    for text in (Words(page_of(published)).text, terminal_of(published)):
         assert "98,680" in text
         assert "hroughput" not in text
 
@@ -114,11 +114,11 @@ def test_an_establishment_rate_is_never_called_throughput() -> None:
 def test_a_validated_rate_has_its_alpha() -> None:
     tried = (AlphaTried(alpha="1", lower_bound=300_000), AlphaTried(alpha="1/2", lower_bound=479_296))
     changes = {"alpha": "1/2", "alphas_tried": tried}
-    found = document([run("validated_connection_establishment_rate", (479_296,), changes=changes)])
-    assert cells(found, "Alpha") == ("0.5",)
-    said = sentence(found)
+    published = document([run("validated_connection_establishment_rate", (479_296,), changes=changes)])
+    assert cells(published, "Alpha") == ("0.5",)
+    said = sentence(published)
     assert "Validated maximum connection establishment rate (alpha 0.5): 479,296 connections/s" in said
-    assert "1: 300,000 connections/s; 0.5: 479,296 connections/s. 0.5 was chosen." in Words(page_of(found)).text
+    assert "1: 300,000 connections/s; 0.5: 479,296 connections/s. 0.5 was chosen." in Words(page_of(published)).text
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_a_validated_rate_has_its_alpha() -> None:
     ],
 )
 def test_directions_are_named_for_who_sends(direction: str, initiator: str, label: str) -> None:
-    found = run("throughput", (497_654,), direction=direction, initiator=initiator)
-    assert words.direction_label(found) == label
-    assert label in Words(page_of(document([found]))).text
+    result = run("throughput", (497_654,), direction=direction, initiator=initiator)
+    assert words.direction_label(result) == label
+    assert label in Words(page_of(document([result]))).text
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,12 @@ def test_technologies_in_words(technology: str, inside: str | None, expected: st
 def test_a_tester_limit_is_no_rate_of_connections() -> None:
     limited = search(250_000, "tester_limited", tester_limited_at=300_000)
     changes = {"limited_by": "tester", "repetitions": (limited,)}
-    found = document([run("connection_establishment_rate", changes=changes)])
-    assert cells(found, "Median") == ("not measured",)
-    assert cells(found, "Limited by") == ("Tester-limited at 300,000 (gateway ≥ 250,000)",)
-    assert headline(found) == ("Tester-limited", "")
-    assert "250,000" not in [word.strip(".,") for word in sentence(found).split(" (gateway ≥ ")[0].split()]
-    assert connections_plot(found) is None
+    published = document([run("connection_establishment_rate", changes=changes)])
+    assert cells(published, "Median") == ("not measured",)
+    assert cells(published, "Limited by") == ("Tester-limited at 300,000 (gateway ≥ 250,000)",)
+    assert headline(published) == ("Tester-limited", "")
+    assert "250,000" not in [word.strip(".,") for word in sentence(published).split(" (gateway ≥ ")[0].split()]
+    assert connections_plot(published) is None
 
 
 def test_one_table_joins_all_rates_of_a_number_of_connections() -> None:
@@ -231,8 +231,10 @@ def test_the_page_shows_everything_once_and_loads_nothing() -> None:
 
 @pytest.mark.parametrize("width", [80, 100, 150])
 def test_no_figure_is_cut_at_any_width(width: int) -> None:
-    found = series_of((625_976, 483_153, 356_445, 1_234_567, 2_345_678), (1000, 10_000, 10**6, 4 * 10**8, 16 * 10**8))
-    text = terminal_of(found, width=width)
+    published = series_of(
+        (625_976, 483_153, 356_445, 1_234_567, 2_345_678), (1000, 10_000, 10**6, 4 * 10**8, 16 * 10**8)
+    )
+    text = terminal_of(published, width=width)
     for figure in ("625,976", "1,600,000,000", "2,345,687", "1.90"):
         assert figure in text
     assert "…" not in text
@@ -241,8 +243,8 @@ def test_no_figure_is_cut_at_any_width(width: int) -> None:
 
 def test_many_numbers_of_connections_become_several_tables() -> None:
     counts = [10**5 * number for number in range(1, 12)]
-    found = series_of([600_000 - count // 10 for count in counts], counts)
-    tables = list(series_tables(found))
+    published = series_of([600_000 - count // 10 for count in counts], counts)
+    tables = list(series_tables(published))
     shown = [[column.heading for column in table.columns[1:]] for table in tables]
     assert [len(headings) for headings in shown] == [8, 3]
     assert [heading for headings in shown for heading in headings] == [f"{count:,}" for count in counts]
@@ -250,7 +252,7 @@ def test_many_numbers_of_connections_become_several_tables() -> None:
     ratios = [next(row[1:] for row in table.rows if row[0] == "Median / previous median") for table in tables]
     assert ratios[0][0] == "\u2013"
     assert ratios[1] == ("0.98", "0.98", "0.98")  # the first of them is to the last column of the table before
-    page = page_of(found)
+    page = page_of(published)
     assert page.count("RFC 9693 section 6)</caption>") == 2
     assert all(len(set(rows)) == 1 for rows in Columns(page).tables)
 
@@ -260,7 +262,7 @@ def behaviour(**changes: int) -> Behaviour:
 
 
 @pytest.mark.parametrize(
-    ("seen", "expected"),
+    ("seen_behaviour", "expected"),
     [
         (PRESERVED, "Whether mapping depends on the destination cannot be told: all of 4,096 endpoints"),
         (PRESERVED, "every port was preserved, so that an endpoint-dependent gateway looks the same"),
@@ -270,13 +272,13 @@ def behaviour(**changes: int) -> Behaviour:
         (behaviour(sources_compared=0), "was not seen"),
     ],
 )
-def test_mapping_in_words(seen: Behaviour, expected: str) -> None:
-    assert expected in observed.mapping_sentence(seen)
+def test_mapping_in_words(seen_behaviour: Behaviour, expected: str) -> None:
+    assert expected in observed.mapping_sentence(seen_behaviour)
 
 
 def test_ports_in_words() -> None:
-    seen = behaviour(port_preserved=0, parity_preserved=2_000_000, public_addresses=65_536)
-    assert observed.port_sentence(seen) == (
+    seen_behaviour = behaviour(port_preserved=0, parity_preserved=2_000_000, public_addresses=65_536)
+    assert observed.port_sentence(seen_behaviour) == (
         "Of 4,000,000 connections examined: source port kept by none, its parity by 2,000,000 (50 %), its side of 1024"
         " by all (RFC 4787 section 4.2). In use: 65,536 or more public addresses, 40,000 public ports from 1 to 40000."
     )
@@ -301,11 +303,11 @@ def test_counts_that_differ_are_told_with_their_numbers() -> None:
 
 def test_accepted_zero_checksums_are_told_also_of_stateless_gateways() -> None:
     accepted = run("throughput", (1000,), changes={"connections": None, "zero_checksum": 3})
-    found = document([accepted], technology="siit64", inside=None, table=None, zero_udp_checksum=True)
+    published = document([accepted], technology="siit64", inside=None, table=None, zero_udp_checksum=True)
     sentence = "3 frames came with UDP checksum 0x0000 where 0xffff is due"
-    assert sentence in " ".join(observed.observations(found))
-    assert sentence in Words(page_of(found)).text
-    assert sentence in terminal_of(found).replace("\n", " ")
+    assert sentence in " ".join(observed.observations(published))
+    assert sentence in Words(page_of(published)).text
+    assert sentence in terminal_of(published).replace("\n", " ")
 
 
 def test_cores_and_settings_say_how_they_came_about() -> None:
@@ -360,20 +362,20 @@ def test_frame_loss_in_phase_two_has_its_number_of_connections() -> None:
     )  # fmt: skip
     point = LossPoint(frames_per_second=1000, repetitions=1, tester_limited=0, losses=(lost,))
     changes = {"points": (point,), "duration_ns": SECOND, "maximum": 1000}
-    found = document([run("frame_loss", count=10_000, direction="bidirectional", changes=changes)])
-    said = sentence(found)
+    published = document([run("frame_loss", count=10_000, direction="bidirectional", changes=changes)])
+    said = sentence(published)
     assert "Frame loss: up to 25.00 % at 1,000 frames/s" in said
     assert "10,000 connections" in said
-    page = page_of(found)
+    page = page_of(published)
     assert "download" in Words(page).text
     assert "10,000 connections" in Words(page).text
-    assert "10,000" in terminal_of(found)
+    assert "10,000" in terminal_of(published)
 
 
 def test_headlines_are_the_ends_of_a_series() -> None:
-    found = series_of((600_000, 500_000, 400_000), (1000, 10_000, 100_000))
-    assert [large.figure for large in headlines(found)] == ["600,000", "400,000"]
-    assert len(report_of(part_of(found)).sentences) == 3
+    published = series_of((600_000, 500_000, 400_000), (1000, 10_000, 100_000))
+    assert [large.figure for large in headlines(published)] == ["600,000", "400,000"]
+    assert len(report_of(part_of(published)).sentences) == 3
 
 
 def test_the_csv_has_units_and_numbers_of_connections() -> None:
@@ -395,12 +397,12 @@ def test_the_csv_has_units_and_numbers_of_connections() -> None:
 
 def test_an_uncertain_rate_is_shown_large_in_parentheses_and_not_compared() -> None:
     uncertain = tear_down_run(400_000, (430, 445, 480), (290, 300, 310))
-    found = document([uncertain])
-    assert headline(found) == ("(2,758,621)", "connections/s")
-    assert "Uncertain: the spreads of both times exceed a tenth of their difference" in sentence(found)
-    rates = [row for row in found.rows() if row.quantity.is_headline]
+    published = document([uncertain])
+    assert headline(published) == ("(2,758,621)", "connections/s")
+    assert "Uncertain: the spreads of both times exceed a tenth of their difference" in sentence(published)
+    rates = [row for row in published.rows() if row.quantity.is_headline]
     assert plot_against(rates, "connections", name="", places_min=1) is None
     certain = document([tear_down_run(400_000, (4450, 4450, 4450), (300, 300, 300))])
     assert headline(certain) == ("96,386", "connections/s")
-    assert list(share_rows([certain, found])) == []
+    assert list(share_rows([certain, published])) == []
     assert len(list(share_rows([certain, certain.model_copy(update={"name": "again"})]))) == 1

@@ -76,13 +76,13 @@ def reset_of(*trials: Measured) -> ResetResult:
 
 class TestFigures:
     def test_both_methods(self) -> None:
-        found = reset_of(measured(lost=310, run=300, first=1004, last=1330))
-        (series,) = found.series
+        result = reset_of(measured(lost=310, run=300, first=1004, last=1330))
+        (series,) = result.series
         assert series.outcomes == ("recovered",)
         assert series.reset_by_loss_ns.values == (310 * MS,)
         assert series.reset_by_gap_ns.values == (301 * MS,)
         assert (series.first_loss_ns, series.last_loss_ns) == ((1004 * MS,), (1330 * MS,))
-        assert (found.began_ns, found.took_ns) == ((SECOND,), (5 * MS,))
+        assert (result.began_ns, result.took_ns) == ((SECOND,), (5 * MS,))
         assert not series.lost_before
 
     def test_no_loss_is_no_time(self) -> None:
@@ -106,8 +106,8 @@ class TestFigures:
         assert series.average_ns is None
 
     def test_a_loss_before_the_reset_is_not_the_resets(self) -> None:
-        found = reset_of(measured(lost=310, first=900, last=1330))
-        assert found.series[0].lost_before
+        result = reset_of(measured(lost=310, first=900, last=1330))
+        assert result.series[0].lost_before
 
     def test_the_mean_needs_every_repetition(self) -> None:
         good = [measured(lost=lost, first=1004, last=1400) for lost in (300, 301)]
@@ -215,7 +215,7 @@ class TestCampaign:
         throughput = {"maximum": 100_000, "minimum": 100, "resolution": 100, "search_duration": "1s"}
         wanted = campaign(throughput=throughput, reset={"before": "1s", "observe": "3s"})
         results = measure(path, SimulatedDevice(capacity_forward=20_000, noise=0.1, reset_ns=MS), wanted)
-        searched = next(found for found in results if found.frame_sizes == results[-1].frame_sizes)
+        searched = next(result for result in results if result.frame_sizes == results[-1].frame_sizes)
         assert results[-1].frames_per_second == min(searched.lower_bounds)
         assert results[-1].throughput_measured
 
@@ -305,9 +305,9 @@ class TestCommands:
         return GatewayControl(shell_at(None, ["sh", "-s"]), model, where="gateway", settings=settings)
 
     def test_they_are_run_in_order(self, tmp_path: Path) -> None:
-        seen = tmp_path / "seen"
-        self.control(reset=[f"echo 1 >> {seen}", f"echo 2 >> {seen}"]).reset()
-        assert seen.read_text() == "1\n2\n"
+        marker = tmp_path / "seen"
+        self.control(reset=[f"echo 1 >> {marker}", f"echo 2 >> {marker}"]).reset()
+        assert marker.read_text() == "1\n2\n"
 
     def test_without_any_there_is_no_reset(self) -> None:
         with pytest.raises(TestBedError, match="gateway: reset: there is no such command"):

@@ -45,17 +45,17 @@ from gatemark.stats.percentiles import DELAY_FIGURES
 from gatemark.stored import part_of, self_test_of
 
 
-def rows_of(found: ResultDocument) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(to_csv(found.rows()))))
+def rows_of(result_document: ResultDocument) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(to_csv(result_document.rows()))))
 
 
 def test_a_document_of_everything_meets_its_schema_and_comes_back() -> None:
-    found, _ = everything()
-    data = json.loads(found.to_text())
+    published, _ = everything()
+    data = json.loads(published.to_text())
     jsonschema.validate(data, PublishedDocument.model_json_schema(mode="serialization"))
     again = PublishedDocument.model_validate(data)
-    assert again.runs == found.runs
-    assert again.to_text() == found.to_text()
+    assert again.runs == published.runs
+    assert again.to_text() == published.to_text()
 
 
 def test_a_figure_that_one_repetition_lacks_has_no_summary() -> None:
@@ -146,7 +146,8 @@ def test_a_self_test_in_the_folder_is_read_and_a_damaged_one_is_told(tmp_path: P
     folder = ResultFolder(path=tmp_path)
     assert self_test_of(folder) is None
     stored = self_test().model_dump(mode="json") | {"selftest": 1, "quick": False}
-    stored["entries"][0]["limited"] = "a burst was sent late"
+    for entry in stored["entries"]:
+        entry["limited"] = "a burst was sent late"
     folder.write_json("selftest.json", stored)
     assert self_test_of(folder) == self_test()
     folder.write_json("selftest.json", {"machine": "x"})
@@ -171,7 +172,7 @@ def test_a_measured_campaign_shows_its_delays(write_campaign: Callable[..., Path
     result = measure(file, output=tmp_path / "out", equipment=simulated_equipment(device))
     run = next(run for run in result.runs if isinstance(run, DelayResult))
     assert [point.share for point in run.points] == [1, Fraction(1, 10)]
-    assert {one.direction for one in run.points[0].series} == {"forward", "reverse"}
+    assert {one_series.direction for one_series in run.points[0].series} == {"forward", "reverse"}
     first = run.points[0].series[0]
     assert first.latency is not None
     assert first.latency.typical_ns.summary is not None

@@ -62,13 +62,13 @@ def attempt(number: int, rate: int, verdict: Verdict | None = PASSED, **of_repor
 
 
 def record(
-    run: int, own: TrialReport, facts: ConnectionFacts | None, *, verdict: Verdict | None = PASSED, **step: Any
+    run: int, trial_report: TrialReport, facts: ConnectionFacts | None, *, verdict: Verdict | None = PASSED, **step: Any
 ) -> TrialRecord:
     validity = Validity(valid=True) if verdict is not None else Validity(valid=False, reasons=("phase 1: lost",))
     order = replace(ORDER, run=replace(ORDER.run, number=run), step=replace(ORDER.step, **{"connections": N, **step}))
     if facts is not None and facts.phase_one:
         order = replace(order, connections_per_second=facts.phase_one[0].connections_per_second)
-    return record_of(own, order=order, validity=validity, verdict=verdict, connections=facts)
+    return record_of(trial_report, order=order, validity=validity, verdict=verdict, connections=facts)
 
 
 def planned(campaign: Campaign, procedure: str) -> Run:
@@ -94,17 +94,17 @@ def document_of(campaign: Campaign, results: Sequence[RunResult], trials: Sequen
 
 
 def result_of(
-    campaign: Campaign, procedure: str, trials: Sequence[TrialRecord] = (), *, limited_by: str = "gateway", **own: Any
+    campaign: Campaign, procedure: str, trials: Sequence[TrialRecord] = (), *, limited_by: str = "gateway", **more: Any
 ) -> RunResult:
     facts = run_facts(campaign, planned(campaign, procedure), TrialTally(trials))
-    return PROCEDURES[procedure].result(**{**facts, "limited_by": limited_by, **own})
+    return PROCEDURES[procedure].result(**{**facts, "limited_by": limited_by, **more})
 
 
-def run_of(campaign: Campaign, procedure: str, trials: Sequence[TrialRecord] = (), **own: Any) -> Any:
+def run_of(campaign: Campaign, procedure: str, trials: Sequence[TrialRecord] = (), **more: Any) -> Any:
     """The result of a run with these trials, as it is read back from `result.json`."""
     run = planned(campaign, procedure)
     of_run = [changed(trial, order=replace(trial.order, run=run)) for trial in trials]
-    return document_of(campaign, [result_of(campaign, procedure, of_run, **own)], of_run).runs[0]
+    return document_of(campaign, [result_of(campaign, procedure, of_run, **more)], of_run).runs[0]
 
 
 GOAL = SearchGoal(
@@ -115,22 +115,22 @@ ESTABLISHMENT = {"maximum": "100k"}
 
 def test_an_establishment_rate_has_connections_per_second_and_no_frame_rate(nat_campaign: NatCampaign) -> None:
     campaign = nat_campaign(connection_establishment_rate=ESTABLISHMENT)
-    found = run_of(campaign, "connection_establishment_rate", goal=GOAL, repetitions=searched(5000, 5200))
-    assert not hasattr(found, "rate_per_direction")
-    assert found.connections_per_second is not None
-    assert (found.connections_per_second.median, found.lower_bound, found.upper_bound) == (5100, 5000, 5300)
-    assert (found.goal.duration_ns, found.goal.search) == (None, "binary")
-    assert {search.resolution for search in found.repetitions} == {100}
-    assert found.connections is not None
-    assert (found.connections.initiator, found.connections.count) == ("left", N)
-    assert (found.connections.source_ports.ports, found.connections.destination_ports.ports) == (40_000, 1)
-    assert (found.connections.timeout_ns, found.connections.gap_ns) == (20_000_000, 30_000_000)
-    assert found.connections.phase_one is None
+    result = run_of(campaign, "connection_establishment_rate", goal=GOAL, repetitions=searched(5000, 5200))
+    assert not hasattr(result, "rate_per_direction")
+    assert result.connections_per_second is not None
+    assert (result.connections_per_second.median, result.lower_bound, result.upper_bound) == (5100, 5000, 5300)
+    assert (result.goal.duration_ns, result.goal.search) == (None, "binary")
+    assert {search.resolution for search in result.repetitions} == {100}
+    assert result.connections is not None
+    assert (result.connections.initiator, result.connections.count) == ("left", N)
+    assert (result.connections.source_ports.ports, result.connections.destination_ports.ports) == (40_000, 1)
+    assert (result.connections.timeout_ns, result.connections.gap_ns) == (20_000_000, 30_000_000)
+    assert result.connections.phase_one is None
 
 
 def test_alpha_and_what_was_tried_for_it(nat_campaign: NatCampaign) -> None:
     rates = {**ESTABLISHMENT, "validated": [False, True], "alpha": "search"}
-    found = run_of(
+    result = run_of(
         nat_campaign(connection_establishment_rate=rates),
         "validated_connection_establishment_rate",
         goal=GOAL,
@@ -138,9 +138,9 @@ def test_alpha_and_what_was_tried_for_it(nat_campaign: NatCampaign) -> None:
         alpha=Fraction(4, 5),
         alphas_tried=(AlphaTried(alpha=Fraction(1), lower_bound=None), AlphaTried(alpha=Fraction(4, 5), lower_bound=5)),
     )
-    assert found.alpha == Fraction(4, 5)
-    assert [(tried.alpha, tried.lower_bound) for tried in found.alphas_tried] == [(1, None), (Fraction(4, 5), 5)]
-    published = json.loads(found.model_dump_json())
+    assert result.alpha == Fraction(4, 5)
+    assert [(tried.alpha, tried.lower_bound) for tried in result.alphas_tried] == [(1, None), (Fraction(4, 5), 5)]
+    published = json.loads(result.model_dump_json())
     assert (published["alpha"], published["alphas_tried"][0]["alpha"]) == ("4/5", "1")
 
 
@@ -154,7 +154,7 @@ def test_phase_one_before_throughput_is_told_apart(nat_campaign: NatCampaign) ->
         phase_one=(attempt(3, 10_000, FAILED, established=980), attempt(4, 5_000, None, established=990)),
         counted_after_phase_one=980,
     )  # fmt: skip
-    found = run_of(
+    result = run_of(
         campaign,
         "throughput",
         [
@@ -164,10 +164,12 @@ def test_phase_one_before_throughput_is_told_apart(nat_campaign: NatCampaign) ->
         goal=GOAL,
         repetitions=searched(8000),
     )
-    assert found.rate_per_direction is not None
-    assert not hasattr(found, "connections_per_second")
-    assert found.connections is not None
-    first, counts, seen = (getattr(found.connections, name) for name in ("phase_one", "gateway_counts", "behaviour"))
+    assert result.rate_per_direction is not None
+    assert not hasattr(result, "connections_per_second")
+    assert result.connections is not None
+    first, counts, behaviour_ = (
+        getattr(result.connections, name) for name in ("phase_one", "gateway_counts", "behaviour")
+    )
     assert (first.attempts, first.failed) == (4, 3)
     assert (first.connections_per_second_minimum, first.connections_per_second_maximum) == (5_000, 10_000)
     assert [(reason.reason, reason.trials) for reason in first.reasons] == [
@@ -176,7 +178,7 @@ def test_phase_one_before_throughput_is_told_apart(nat_campaign: NatCampaign) ->
     ]
     assert (counts.phase_one, counts.phase_one_equal, counts.phase_one_minimum) == (1, 1, N)
     assert (counts.phase_two, counts.phase_two_changed) == (1, 1)
-    assert (seen.port_preserved, seen.public_port_minimum) == (900, 1024)
+    assert (behaviour_.port_preserved, behaviour_.public_port_minimum) == (900, 1024)
 
 
 def test_counts_are_compared_only_where_the_tester_saw_all_connections(nat_campaign: NatCampaign) -> None:
@@ -186,12 +188,14 @@ def test_counts_are_compared_only_where_the_tester_saw_all_connections(nat_campa
         record(0, report(2), ConnectionFacts(counted_after_phase_one=N + 3)),
         record(0, report(3, established=900), ConnectionFacts(counted_after_phase_one=901), verdict=FAILED),
     ]
-    found = run_of(campaign, "connection_establishment_rate", trials, goal=GOAL, repetitions=searched(5000)).connections
-    assert found is not None
-    assert found.gateway_counts is not None
-    assert (found.gateway_counts.phase_one, found.gateway_counts.phase_one_equal) == (2, 1)
-    assert (found.gateway_counts.phase_one_minimum, found.gateway_counts.phase_one_maximum) == (N, N + 3)
-    assert found.gateway_counts.phase_two == 0
+    result = run_of(
+        campaign, "connection_establishment_rate", trials, goal=GOAL, repetitions=searched(5000)
+    ).connections
+    assert result is not None
+    assert result.gateway_counts is not None
+    assert (result.gateway_counts.phase_one, result.gateway_counts.phase_one_equal) == (2, 1)
+    assert (result.gateway_counts.phase_one_minimum, result.gateway_counts.phase_one_maximum) == (N, N + 3)
+    assert result.gateway_counts.phase_two == 0
     uncounted = run_of(
         campaign,
         "connection_establishment_rate",
@@ -205,11 +209,11 @@ def test_counts_are_compared_only_where_the_tester_saw_all_connections(nat_campa
 
 def test_tear_down_comes_from_unrounded_medians(nat_campaign: NatCampaign) -> None:
     times = {"full_ns": Figure.of((30, 10, 21)), "empty_ns": Figure.of((4, 4, 6))}
-    found = run_of(nat_campaign(connection_tear_down_rate={}), "connection_tear_down_rate", **times)
-    full = found.full_ns.summary
-    assert (full.median, full.p1, full.p99, found.net_ns) == (21, 10, 30, 17)
-    assert found.connections_per_second == pytest.approx(N * 10**9 / 17)
-    assert not found.reliable
+    result = run_of(nat_campaign(connection_tear_down_rate={}), "connection_tear_down_rate", **times)
+    full = result.full_ns.summary
+    assert (full.median, full.p1, full.p99, result.net_ns) == (21, 10, 30, 17)
+    assert result.connections_per_second == pytest.approx(N * 10**9 / 17)
+    assert not result.reliable
 
 
 def steps(*sizes: tuple[str, int, int | None]) -> tuple[CapacityStep, ...]:
@@ -247,19 +251,19 @@ def test_a_capacity_has_the_symbols_of_the_rfc(nat_campaign: NatCampaign) -> Non
         )
         for held, overflow, lost in ((2500, "evicted", "oldest"), (2501, "refused", None))
     )
-    found = run_of(campaign, "connection_tracking_table_capacity", **CAPACITY, repetitions=capacities)
-    assert (found.alpha, found.beta, found.gamma) == (1, Fraction(1, 5), Fraction(2, 5))
-    assert (found.resolution, found.rate_resolution) == (1, 1000)
-    published = json.loads(found.model_dump_json())
+    result = run_of(campaign, "connection_tracking_table_capacity", **CAPACITY, repetitions=capacities)
+    assert (result.alpha, result.beta, result.gamma) == (1, Fraction(1, 5), Fraction(2, 5))
+    assert (result.resolution, result.rate_resolution) == (1, 1000)
+    published = json.loads(result.model_dump_json())
     assert [published[name] for name in ("alpha", "beta", "gamma")] == ["1", "1/5", "2/5"]
-    first = found.repetitions[0]
+    first = result.repetitions[0]
     assert (first.c0, first.r0, first.cs, first.rs, first.ct, first.rt) == (1000, 9000, 2000, 8000, 4000, None)
     assert (first.lower_bound, first.upper_bound) == (2500, 2501)
     assert (first.overflow, first.lost_connections) == ("evicted", "oldest")
-    assert (found.lower_bound, found.upper_bound) == (2500, 2502)
-    assert found.capacity.median == 2500.5
-    assert (found.r0.median, found.rs.median) == (9000, 8000)
-    assert (found.connections.count, found.connections.source_ports.ports) == (None, 40_000)
+    assert (result.lower_bound, result.upper_bound) == (2500, 2502)
+    assert result.capacity.median == 2500.5
+    assert (result.r0.median, result.rs.median) == (9000, 8000)
+    assert (result.connections.count, result.connections.source_ports.ports) == (None, 40_000)
 
 
 def test_a_capacity_that_the_tester_limited_has_no_figure(nat_campaign: NatCampaign) -> None:
@@ -273,11 +277,11 @@ def test_a_capacity_that_the_tester_limited_has_no_figure(nat_campaign: NatCampa
         tester_limited_at=10_000,
     )
     spoilt = CapacitySearch(kind="tester_limited", c0=1000, start=limit, steps=())
-    found = run_of(
+    result = run_of(
         campaign, "connection_tracking_table_capacity", limited_by="tester", **CAPACITY, repetitions=(spoilt,)
     )
-    assert (found.capacity, found.r0, found.rs) == (None, None, None)
-    assert (found.repetitions[0].c0, found.repetitions[0].r0, found.lower_bound) == (1000, None, None)
+    assert (result.capacity, result.r0, result.rs) == (None, None, None)
+    assert (result.repetitions[0].c0, result.repetitions[0].r0, result.lower_bound) == (1000, None, None)
 
 
 def test_zero_checksums_are_counted_once_for_each_phase(nat_campaign: NatCampaign) -> None:
@@ -306,10 +310,10 @@ def test_the_gateway_is_described_with_its_table(nat_campaign: NatCampaign) -> N
 
 
 def test_settings_are_told_with_what_was_read(nat_campaign: NatCampaign) -> None:
-    made = (SettingMade(name="hash", value="8", read="8"), SettingMade(name="rss", value="sd", read=None))
-    described = GatewayDescription(name="", version="", configuration="", settings=made)
+    count = (SettingMade(name="hash", value="8", read="8"), SettingMade(name="rss", value="sd", read=None))
+    described = GatewayDescription(name="", version="", configuration="", settings=count)
     document = build_document(nat_campaign(), described, [], (), runs_planned=0)
-    assert [(one.name, one.value, one.read) for one in document.gateway.settings] == [
+    assert [(setting.name, setting.value, setting.read) for setting in document.gateway.settings] == [
         ("hash", "8", "8"),
         ("rss", "sd", None),
     ]
@@ -334,7 +338,7 @@ FILLED = ConnectionFacts(phase_one=(FIRST,))
 
 
 @pytest.mark.parametrize(
-    ("facts", "own", "step", "phase", "attempts"),
+    ("facts", "trial_report", "step", "phase", "attempts"),
     [
         (None, SECOND, {}, "", 0),
         (ConnectionFacts(), SECOND, {}, "phase 1 only", 0),
@@ -346,10 +350,10 @@ FILLED = ConnectionFacts(phase_one=(FIRST,))
     ],
 )
 def test_rows_of_trials_name_the_phase(
-    facts: ConnectionFacts | None, own: TrialReport, step: dict[str, Any], phase: str, attempts: int
+    facts: ConnectionFacts | None, trial_report: TrialReport, step: dict[str, Any], phase: str, attempts: int
 ) -> None:
-    row = trial_row(record(1, own, facts, **step))
+    row = trial_row(record(1, trial_report, facts, **step))
     assert (row.phase, row.phase_one_attempts) == (phase, attempts)
     assert row.connections == (None if facts is None else step.get("connections", N))
-    bursts = 7 if facts is None or not facts.phase_one else 1 if own is FIRST.report else 8
+    bursts = 7 if facts is None or not facts.phase_one else 1 if trial_report is FIRST.report else 8
     assert sum(count for _, count in row.lateness_histogram) == bursts

@@ -49,10 +49,10 @@ def test_a_gateway_that_collapses_under_overload_is_searched_to_the_resolution_a
         search_duration_ns=SECOND,
         trial_duration_ns=60 * SECOND,
     )
-    made: list[int] = []
+    count: list[int] = []
 
     def measure(step: Measure) -> Observation:
-        made.append(step.duration_ns)
+        count.append(step.duration_ns)
         offered = step.frames_per_second * step.duration_ns // SECOND
         fails = step.frames_per_second > capacity
         return Observation(
@@ -63,9 +63,9 @@ def test_a_gateway_that_collapses_under_overload_is_searched_to_the_resolution_a
             undelivered=offered - collapsed * step.duration_ns // SECOND if fails else 0,
         )
 
-    found = multiple_loss_ratio.search(goal, measure)
-    assert found.kind == "found"
-    assert found.lower_bound is not None
-    assert found.upper_bound is not None
-    assert found.lower_bound <= capacity < found.upper_bound <= found.lower_bound + goal.resolution
-    assert made.count(60 * SECOND) <= 8
+    result = multiple_loss_ratio.search(goal, measure)
+    assert result.kind == "found"
+    assert result.lower_bound is not None
+    assert result.upper_bound is not None
+    assert result.lower_bound <= capacity < result.upper_bound <= result.lower_bound + goal.resolution
+    assert count.count(60 * SECOND) <= 8

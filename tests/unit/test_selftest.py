@@ -44,16 +44,16 @@ def test_the_search_finds_the_limit_within_two_percent(limit: int, start: int) -
         tried.append((rate, is_long))
         return Tried(passed=rate <= limit, reason=f"{rate} is too much")
 
-    found = find_rate(attempt, start=start, ceiling=200_000_000, confirmations=3)
-    assert found.rate <= limit
-    assert limit - found.rate <= max(1, limit // 45)
-    assert tried[-3:] == [(found.rate, True)] * 3
-    assert found.limited.endswith("is too much")
+    result = find_rate(attempt, start=start, ceiling=200_000_000, confirmations=3)
+    assert result.rate <= limit
+    assert limit - result.rate <= max(1, limit // 45)
+    assert tried[-3:] == [(result.rate, True)] * 3
+    assert result.limited.endswith("is too much")
 
 
 def test_the_search_ends_at_the_ceiling() -> None:
-    found = find_rate(lambda *_: Tried(passed=True), start=100_000, ceiling=1_488_095, confirmations=1)
-    assert (found.rate, found.limited) == (1_488_095, "")
+    result = find_rate(lambda *_: Tried(passed=True), start=100_000, ceiling=1_488_095, confirmations=1)
+    assert (result.rate, result.limited) == (1_488_095, "")
 
 
 def test_a_tester_that_can_nothing_reaches_nothing() -> None:
@@ -68,14 +68,14 @@ def test_a_tester_that_can_nothing_reaches_nothing() -> None:
 
 
 def test_a_rate_that_is_not_confirmed_is_left() -> None:
-    found = find_rate(
+    result = find_rate(
         lambda rate, is_long: Tried(passed=rate <= (800 if is_long else 1000), reason="long" if is_long else "short"),
         start=100,
         ceiling=10_000,
         confirmations=3,
     )
-    assert 700 <= found.rate <= 800
-    assert found.limited == "long"
+    assert 700 <= result.rate <= 800
+    assert result.limited == "long"
 
 
 def test_a_rate_that_no_long_trial_reaches_is_given_up_soon() -> None:
@@ -85,8 +85,8 @@ def test_a_rate_that_no_long_trial_reaches_is_given_up_soon() -> None:
         tried.append(rate)
         return Tried(passed=not is_long or rate < 10_000, reason="stalled")
 
-    found = find_rate(attempt, start=1_000_000, ceiling=1_000_000, confirmations=3)
-    assert 4_000 < found.rate < 10_000
+    result = find_rate(attempt, start=1_000_000, ceiling=1_000_000, confirmations=3)
+    assert 4_000 < result.rate < 10_000
     assert len(tried) < 20
 
 
@@ -145,33 +145,33 @@ def test_there_are_enough_four_tuples_for_every_number_of_connections(mode: str,
 
 
 def test_all_combinations_are_planned() -> None:
-    found = cases(
+    modes = cases(
         families=("ipv4", "ipv6"), sizes=EFFORT.sizes, directions=("forward", "bidirectional"), connections=(5, 9)
     )
-    assert len(found) == 2 * 2 * 4 * 2 + 2 * 2 * 2 + 2 * 2 * 3
-    assert len(set(found)) == len(found)
+    assert len(modes) == 2 * 2 * 4 * 2 + 2 * 2 * 2 + 2 * 2 * 3
+    assert len(set(modes)) == len(modes)
 
 
 def test_a_whole_self_test_is_kept_and_found_again(state_folder: Path) -> None:
     steps: list[Step] = []
     device = SimulatedDevice(capacity_forward=400_000, capacity_reverse=300_000, establishment_rate=50_000)
     subject = Subject(port_kind="ring", ports=PORTS, connections=(1_000,))
-    made = run_self_test(subject, effort=EFFORT, quick=True, tell=steps.append, equipment=simulated_equipment(device))
-    assert len(made.entries) == 2 * 2 * 4 * 2 + 2 * 2 * 2 + 2 * 3
-    for entry in made.entries:
+    count = run_self_test(subject, effort=EFFORT, quick=True, tell=steps.append, equipment=simulated_equipment(device))
+    assert len(count.entries) == 2 * 2 * 4 * 2 + 2 * 2 * 2 + 2 * 3
+    for entry in count.entries:
         truth = {"forward": 400_000, "bidirectional": 300_000}[entry.direction]
         if entry.kind == "connections":
             truth = 50_000
         assert truth * 0.97 <= entry.frames_per_second <= truth, entry
         assert entry.limited
-    assert {one.frame_octets for one in made.self_latency} == {64, 84, 1518}
-    assert {one.direction for one in made.self_latency} == {"forward", "reverse"}
+    assert {entry.frame_octets for entry in count.self_latency} == {64, 84, 1518}
+    assert {entry.direction for entry in count.self_latency} == {"forward", "reverse"}
     assert [step.number for step in steps] == list(range(1, steps[-1].count + 1))
     assert steps[0].left_s is None
     assert steps[-1].left_s is not None
     assert load_self_test("ring") is None
-    assert store_self_test(made) == state_folder / "ring.json"
-    assert load_self_test("ring") == made
+    assert store_self_test(count) == state_folder / "ring.json"
+    assert load_self_test("ring") == count
     assert load_self_test("memif") is None
     assert [path.name for path in state_folder.iterdir()] == ["ring.json"]
 
@@ -202,18 +202,18 @@ def entry(octets: int, rate: int, *, direction: str = "forward", mode: str = "fi
     )  # fmt: skip
 
 
-def reported(made: SelfTest, mode: str | None = None) -> SelfTestPart:
+def reported(self_test: SelfTest, mode: str | None = None) -> SelfTestPart:
     """Return a self-test as reports read it, of all modes of traffic or of one."""
-    data = made.model_dump(mode="json")
-    return self_test_part({**data, "entries": [one for one in data["entries"] if mode in (None, one["mode"])]})
+    data = self_test.model_dump(mode="json")
+    return self_test_part({**data, "entries": [entry for entry in data["entries"] if mode in (None, entry["mode"])]})
 
 
 def test_the_ceiling_is_never_that_of_a_smaller_frame() -> None:
-    made = document(entries=(entry(64, 900), entry(512, 700), entry(1518, 300), entry(64, 5, mode="random_both")))
+    published = document(entries=(entry(64, 900), entry(512, 700), entry(1518, 300), entry(64, 5, mode="random_both")))
 
     def ceiling(octets: int, direction: str = "forward", mode: str = "fixed") -> int | None:
-        found = reported(made, mode).ceiling({"ipv4": octets, "ipv6": None}, direction)
-        return None if found is None else found.frames_per_second
+        result = reported(published, mode).ceiling({"ipv4": octets, "ipv6": None}, direction)
+        return None if result is None else result.frames_per_second
 
     assert [ceiling(octets) for octets in (64, 65, 512, 1518)] == [900, 700, 700, 300]
     assert ceiling(9000) == 300
@@ -230,22 +230,24 @@ def latency(octets: int, rate: int) -> SelfLatency:
 
 
 def test_the_self_latency_is_that_of_the_nearest_load_not_below() -> None:
-    made = document(latency=tuple(latency(octets, rate) for octets in (64, 1518) for rate in (1_000, 10_000, 90_000)))
+    published = document(
+        latency=tuple(latency(octets, rate) for octets in (64, 1518) for rate in (1_000, 10_000, 90_000))
+    )
 
     def found(octets: int, rate: int) -> tuple[int, int]:
-        one = reported(made).latency_at({"ipv4": octets, "ipv6": None}, "forward", rate)
-        assert one is not None
-        return one.frame_octets, one.frames_per_second
+        entry = reported(published).latency_at({"ipv4": octets, "ipv6": None}, "forward", rate)
+        assert entry is not None
+        return entry.frame_octets, entry.frames_per_second
 
     assert found(64, 1) == (64, 1_000)
     assert found(128, 1_001) == (64, 10_000)
     assert found(1400, 90_001) == (1518, 90_000)
-    assert reported(made).latency_at({"ipv4": None, "ipv6": 64}, "forward", 1) is None
+    assert reported(published).latency_at({"ipv4": None, "ipv6": 64}, "forward", 1) is None
 
 
 def campaign(kind: str, **tables: object) -> object:
-    own = {"testbed": {"kind": kind}, "frame_loss": {"rates": [1000]}, **tables}
-    return campaign_from_dict(own)
+    document_ = {"testbed": {"kind": kind}, "frame_loss": {"rates": [1000]}, **tables}
+    return campaign_from_dict(document_)
 
 
 def test_the_same_kind_of_port_is_joined() -> None:

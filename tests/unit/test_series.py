@@ -99,24 +99,24 @@ def equipment(device: Callable[[Campaign], SimulatedDevice] = gateway) -> Equipm
 
 def stop_after(trials: int) -> EventCallback:
     """A watcher that presses Ctrl-C after so many trials."""
-    seen = 0
+    count = 0
 
     def watch(event: Event) -> None:
-        nonlocal seen
-        seen += isinstance(event, TrialFinished) and not event.replayed
-        if seen >= trials:
+        nonlocal count
+        count += isinstance(event, TrialFinished) and not event.replayed
+        if count >= trials:
             raise KeyboardInterrupt
 
     return watch
 
 
 def metric(document: SeriesDocument, quantity: str) -> Metric:
-    (found,) = (one for one in document.metrics if one.quantity == quantity)
-    return found
+    (result,) = (metric for metric in document.metrics if metric.quantity == quantity)
+    return result
 
 
-def medians(found: Metric) -> list[Fraction]:
-    return [Fraction(str(figure.median)) for figure in found.figures]
+def medians(metric: Metric) -> list[Fraction]:
+    return [Fraction(str(figure.median)) for figure in metric.figures]
 
 
 def outcomes(result: SeriesResult) -> list[str]:
@@ -150,12 +150,12 @@ def test_five_columns_of_cores_have_the_derived_rows_of_what_is_true(tmp_path: P
         ("throughput", [forwarded(count) for count in counts]),
         ("connection establishment rate", [established(count, 1000) for count in counts]),
     ):
-        found = metric(result.document, name)
-        rates = medians(found)
+        answer = metric(result.document, name)
+        rates = medians(answer)
         for rate, true in zip(rates, truth, strict=True):
             assert abs(rate - true) <= true / 50 + 1000
-        assert [figure.repetitions for figure in found.figures] == [3] * 5
-        for figure, rate, before, count in zip(found.figures, rates, [None, *rates], counts, strict=False):
+        assert [figure.repetitions for figure in answer.figures] == [3] * 5
+        for figure, rate, before, count in zip(answer.figures, rates, [None, *rates], counts, strict=False):
             assert figure.scale_up == float(rate / (count * rates[0]))
             assert figure.ratio_to_previous == (None if before is None else float(rate / before))
             assert figure.p1 is not None and figure.p99 is not None and figure.p1 <= rate <= figure.p99
@@ -192,15 +192,15 @@ repetitions = [2, 2, 2, 2, 2, 1]
     file.write_text(text + vary)
     result = measure_series(file, output=tmp_path / "out", equipment=equipment())
     assert outcomes(result) == ["measured"] * 6
-    rates = medians(found := metric(result.document, "connection establishment rate"))
+    rates = medians(answer := metric(result.document, "connection establishment rate"))
     counts = [column.parameters.connections[0] for column in result.document.columns]
     for rate, count in zip(rates, counts, strict=True):
         assert abs(rate - established(1, count)) <= established(1, count) / 50 + 5000
-    assert [figure.ratio_to_previous for figure in found.figures] == [
+    assert [figure.ratio_to_previous for figure in answer.figures] == [
         None, *(float(after / before) for before, after in pairwise(rates)),
     ]  # fmt: skip
-    assert all(figure.scale_up is None for figure in found.figures)
-    assert [figure.repetitions for figure in found.figures] == [2, 2, 2, 2, 2, 1]
+    assert all(figure.scale_up is None for figure in answer.figures)
+    assert [figure.repetitions for figure in answer.figures] == [2, 2, 2, 2, 2, 1]
     shown = terminal(result.document)
     assert row_of(shown, "Source ports from 1") == ["2,500", "5,000", "10,000", "20,000", "40,000", "40,000"]
     assert row_of(shown, "Destination ports from 1") == ["625", "1,250", "2,500", "5,000", "10,000", "20,000"]
@@ -215,9 +215,9 @@ repetitions = [2, 2, 2, 2, 2, 1]
 def test_crossed_parts_compare_what_differs_in_one_thing(tmp_path: Path) -> None:
     file = write(tmp_path, CORES, SIZES.replace(', "1M"', "").replace(', "1600k"', ""))
     result = measure_series(file, output=tmp_path / "out", equipment=equipment())
-    found = metric(result.document, "connection establishment rate")
-    rates = medians(found)
-    for at, figure in enumerate(found.figures):
+    answer = metric(result.document, "connection establishment rate")
+    rates = medians(answer)
+    for at, figure in enumerate(answer.figures):
         line, place = divmod(at, 2)
         assert figure.ratio_to_previous == (float(rates[at] / rates[at - 1]) if place else None)
         assert figure.scale_up == float(rates[at] / ((1, 2, 4)[line] * rates[place]))
@@ -257,14 +257,14 @@ without = [
     file.write_text(file.read_text().replace("count = 1000", 'count = 1000\nsource_ports = "1024-65535"'))
     result = measure_series(file, output=tmp_path / "out", equipment=equipment(either))
     assert outcomes(result) == ["measured"] * 6
-    found = metric(result.document, "throughput")
-    rates = medians(found)
-    assert [figure.share_of_plain_forwarding for figure in found.figures] == [
+    answer = metric(result.document, "throughput")
+    rates = medians(answer)
+    assert [figure.share_of_plain_forwarding for figure in answer.figures] == [
         *(float(rates[at] / rates[at + 3]) for at in range(3)), None, None, None,
     ]  # fmt: skip
     text = terminal(result.document)
     assert row_of(text, "Share of plain forwarding")[:2] == [f"{100 * float(rates[0] / rates[3]):.2f}", "%"]
-    scale_ups = [figure.scale_up for figure in found.figures]
+    scale_ups = [figure.scale_up for figure in answer.figures]
     assert scale_ups[3:] == pytest.approx([1, 1, 1], abs=0.01)
 
 
@@ -273,9 +273,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int]:
     """A file, the series.json of it without a stop, and its number of trials."""
     folder = tmp_path_factory.mktemp("whole")
     file = write(folder, CORES, repetitions=2)
-    made: list[Event] = []
-    result = measure_series(file, output=folder / "out", equipment=equipment(), on_event=made.append)
-    return file, result.document.to_text(), sum(isinstance(event, TrialFinished) for event in made)
+    count: list[Event] = []
+    result = measure_series(file, output=folder / "out", equipment=equipment(), on_event=count.append)
+    return file, result.document.to_text(), sum(isinstance(event, TrialFinished) for event in count)
 
 
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(2, 5), Fraction(2, 3), Fraction(99, 100)])
@@ -290,10 +290,10 @@ def test_a_stopped_series_resumes_to_the_same_result(
     assert f"gatemark run --resume {tmp_path / 'cut'}\n" in f"{caught.value}\n"
     assert open_series(tmp_path / "cut").document.status == "incomplete"
     assert "Still to be measured" in (tmp_path / "cut" / "report.html").read_text()
-    made: list[Event] = []
-    resumed = resume_series(tmp_path / "cut", equipment=equipment(), on_event=made.append)
+    count: list[Event] = []
+    resumed = resume_series(tmp_path / "cut", equipment=equipment(), on_event=count.append)
     assert resumed.document.to_text() == expected
-    new = sum(isinstance(event, TrialFinished) and not event.replayed for event in made)
+    new = sum(isinstance(event, TrialFinished) and not event.replayed for event in count)
     assert new == trials - max(1, int(share * trials))
     assert open_series(tmp_path / "cut").document == resumed.document
     again: list[Event] = []
@@ -311,9 +311,9 @@ def test_a_killed_series_goes_on_from_what_is_on_disk(whole: tuple[Path, str, in
     (under_way / "result.json").unlink()
     journal = under_way / "trials.jsonl"
     journal.write_bytes(journal.read_bytes()[:-10])
-    made: list[Event] = []
-    assert resume_series(folder, equipment=equipment(), on_event=made.append).document.to_text() == expected
-    assert sum(isinstance(event, TrialFinished) and not event.replayed for event in made) == trials - trials // 2 + 1
+    count: list[Event] = []
+    assert resume_series(folder, equipment=equipment(), on_event=count.append).document.to_text() == expected
+    assert sum(isinstance(event, TrialFinished) and not event.replayed for event in count) == trials - trials // 2 + 1
 
 
 FROM_PREVIOUS = SIZES + "search_from_previous = true\n"
@@ -337,8 +337,8 @@ def test_searches_from_the_column_before_find_the_same(
     near = measure_series(write(tmp_path, FROM_PREVIOUS), output=tmp_path / "out", equipment=equipment(steady))
     assert outcomes(near) == ["measured"] * 3
     for quantity in ("connection establishment rate", "throughput"):
-        expected, found = (metric(one.document, quantity) for one in (whole, near))
-        for before, after in zip(expected.figures, found.figures, strict=True):
+        expected, result = (metric(entry.document, quantity) for entry in (whole, near))
+        for before, after in zip(expected.figures, result.figures, strict=True):
             assert after.resolution == before.resolution
             assert abs(float(after.median or 0) - float(before.median or 0)) <= (before.resolution or 0)
     key = "connection_establishment_rate"
@@ -347,7 +347,7 @@ def test_searches_from_the_column_before_find_the_same(
     if device is gateway:
         assert near.document.columns[1].trials < whole.document.columns[1].trials
     told = near.columns[1].document.deviations
-    assert any("begins at 1.5 times an expected result" in one.sentence for one in told)
+    assert any("begins at 1.5 times an expected result" in entry.sentence for entry in told)
     assert "Searches began near the results of another column in columns 2, 3" in " ".join(
         terminal(near.document).split()
     )
@@ -356,9 +356,9 @@ def test_searches_from_the_column_before_find_the_same(
 @pytest.mark.parametrize("share", [Fraction(1, 4), Fraction(1, 2), Fraction(4, 5)])
 def test_a_series_that_searches_from_the_column_before_resumes_to_the_same(tmp_path: Path, share: Fraction) -> None:
     file = write(tmp_path, FROM_PREVIOUS)
-    made: list[Event] = []
-    whole = measure_series(file, output=tmp_path / "out", equipment=equipment(), on_event=made.append)
-    trials = sum(isinstance(event, TrialFinished) for event in made)
+    count: list[Event] = []
+    whole = measure_series(file, output=tmp_path / "out", equipment=equipment(), on_event=count.append)
+    trials = sum(isinstance(event, TrialFinished) for event in count)
     with pytest.raises(Interrupted):
         measure_series(file, output=tmp_path / "cut", equipment=equipment(), on_event=stop_after(int(share * trials)))
     again: list[Event] = []
@@ -398,13 +398,13 @@ def test_a_collapse_is_a_result_and_larger_columns_are_skipped(tmp_path: Path) -
     (skipped,) = (row for row in rows if row["column"] == "3")
     assert (skipped["outcome"], skipped["quantity"], skipped["median"]) == ("skipped", "", "")
     assert "at which the gateway collapsed" in skipped["refused"]
-    made: list[Event] = []
-    again = resume_series(result.folder, equipment=equipment(collapsing), on_event=made.append)
+    count: list[Event] = []
+    again = resume_series(result.folder, equipment=equipment(collapsing), on_event=count.append)
     assert again.document.to_text() == result.document.to_text()
-    assert made == []
-    found = metric(result.document, "connection establishment rate")
-    assert [figure.column for figure in found.figures] == [1, 4, 5]
-    assert found.of(5) is not None and found.of(5).scale_up is None  # its one core collapsed
+    assert count == []
+    rates = metric(result.document, "connection establishment rate")
+    assert [figure.column for figure in rates.figures] == [1, 4, 5]
+    assert rates.of(5) is not None and rates.of(5).scale_up is None  # its one core collapsed
 
 
 def test_a_column_that_failed_has_its_reason_and_is_tried_again(tmp_path: Path) -> None:
@@ -418,9 +418,9 @@ def test_a_column_that_failed_has_its_reason_and_is_tried_again(tmp_path: Path) 
     assert result.document.columns[1].reason
     page = result.report_file.read_text()
     assert "<strong>Incomplete:</strong> 1 of 3 columns" in page
-    found = metric(result.document, "throughput")
-    assert found.of(2) is None
-    after = found.of(3)
+    rates = metric(result.document, "throughput")
+    assert rates.of(2) is None
+    after = rates.of(3)
     assert after is not None and after.ratio_to_previous is None and after.scale_up is not None
     assert "failed" in row_of(terminal(result.document), "Outcome")
     with pytest.raises(Interrupted):

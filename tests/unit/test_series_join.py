@@ -44,14 +44,14 @@ def columns(*quantities: Sequence[Quantity], cores: Sequence[int | None] = ()) -
     """Columns of one part."""
     return [
         ColumnRows(
-            number=number, steps=(number - 1,), cores=cores[number - 1] if cores else None, quantities=tuple(found)
+            number=number, steps=(number - 1,), cores=cores[number - 1] if cores else None, quantities=tuple(quantity)
         )
-        for number, found in enumerate(quantities, start=1)
+        for number, quantity in enumerate(quantities, start=1)
     ]
 
 
 def figures(metric: Metric) -> list[tuple[int, object]]:
-    return [(one.column, one.median) for one in metric.figures]
+    return [(figure.column, figure.median) for figure in metric.figures]
 
 
 def test_what_has_one_value_in_each_column_is_of_the_column() -> None:
@@ -64,9 +64,9 @@ def test_what_has_one_value_in_each_column_is_of_the_column() -> None:
         )
     )
     assert figures(metric) == [(1, 100), (2, 90), (4, 80)]
-    assert [one.where for one in metric.figures] == [{"frame_size_ipv4": size} for size in (64, 128, 256)]
+    assert [figure.where for figure in metric.figures] == [{"frame_size_ipv4": size} for size in (64, 128, 256)]
     assert "frame_size_ipv4" not in metric.where
-    assert [one.ratio_to_previous for one in metric.figures] == [None, 0.9, None]
+    assert [figure.ratio_to_previous for figure in metric.figures] == [None, 0.9, None]
 
 
 def test_connections_of_columns_without_figures_are_known() -> None:
@@ -92,7 +92,7 @@ def test_loads_that_are_shares_of_what_was_measured_are_told_apart_by_their_plac
     high, low = metrics_of(columns(delays(1000, 500), delays(800, 400)))
     assert figures(high) == [(1, 1000), (2, 800)]
     assert figures(low) == [(1, 500), (2, 400)]
-    assert [one.where for one in low.figures] == [{"load_frames_per_second": load} for load in (500, 400)]
+    assert [figure.where for figure in low.figures] == [{"load_frames_per_second": load} for load in (500, 400)]
     same = metrics_of(columns(delays(1000, 500), delays(1000, 500)))
     assert [metric.where["load_frames_per_second"] for metric in same] == [1000, 500]
     uneven = metrics_of(columns(delays(1000, 500), delays(500)))
@@ -108,12 +108,16 @@ def test_a_refusal_is_a_figure_of_the_metric_that_others_have() -> None:
         )
     )
     assert [metric.where["direction"] for metric in metrics] == ["forward", "reverse"]
-    assert [(one.column, one.refused) for one in metrics[0].figures] == [(1, None), (2, None), (3, "nothing passes")]
-    assert [(one.column, one.refused) for one in metrics[1].figures] == [
+    assert [(figure.column, figure.refused) for figure in metrics[0].figures] == [
+        (1, None),
+        (2, None),
+        (3, "nothing passes"),
+    ]
+    assert [(figure.column, figure.refused) for figure in metrics[1].figures] == [
         (1, None), (2, "no way back"), (3, "nothing at all"),
     ]  # fmt: skip
     (alone,) = metrics_of(columns([refusal("no line rate", "bursty")], [refusal("no line rate", "bursty")]))
-    assert (alone.unit, [one.refused for one in alone.figures]) == ("", ["no line rate"] * 2)
+    assert (alone.unit, [figure.refused for figure in alone.figures]) == ("", ["no line rate"] * 2)
 
 
 def test_only_figures_of_the_gateway_are_compared() -> None:
@@ -126,22 +130,22 @@ def test_only_figures_of_the_gateway_are_compared() -> None:
         {},
     ]
     (metric,) = metrics_of(columns(*([figure(100, **limit)] for limit in limits)))
-    assert [one.ratio_to_previous for one in metric.figures] == [None] * 5 + [1.0]
+    assert [figure.ratio_to_previous for figure in metric.figures] == [None] * 5 + [1.0]
     assert metric.figures[3].certain is False
 
 
 def test_a_scale_up_compares_the_same_measurement_with_one_core() -> None:
     (metric,) = metrics_of(columns([figure(100)], [figure(150)], [figure(360)], cores=(1, 2, 4)))
-    assert [one.scale_up for one in metric.figures] == [1.0, 0.75, 0.9]
+    assert [figure.scale_up for figure in metric.figures] == [1.0, 0.75, 0.9]
     for cores in ((2, 4, 8), (1, 1, 2), (1, None, 2)):
         (metric,) = metrics_of(columns([figure(100)], [figure(150)], [figure(360)], cores=cores))
-        assert [one.scale_up for one in metric.figures] == [None] * 3, cores
+        assert [figure.scale_up for figure in metric.figures] == [None] * 3, cores
     (metric,) = metrics_of(
         columns([figure(100, where={"connections": 10})], [figure(150, where={"connections": 20})], cores=(1, 2))
     )
-    assert [one.scale_up for one in metric.figures] == [1.0, None]
+    assert [figure.scale_up for figure in metric.figures] == [1.0, None]
     (delays,) = metrics_of(columns([figure(100, unit="ns")], [figure(150, unit="ns")], cores=(1, 2)))
-    assert [one.scale_up for one in delays.figures] == [None] * 2
+    assert [figure.scale_up for figure in delays.figures] == [None] * 2
 
 
 PORTS = (1, 2, 3, 4)
@@ -161,9 +165,9 @@ def beside_a_router(translator: Quantity, router: Quantity, **of_router: Any) ->
     rows.append(ColumnRows(quantities=(router,), **last))
     return [
         figure.share_of_plain_forwarding
-        for found in metrics_of(rows)
-        for figure in found.figures
-        if figure.column < 3 and found.unit
+        for result in metrics_of(rows)
+        for figure in result.figures
+        if figure.column < 3 and result.unit
     ]
 
 
@@ -194,14 +198,14 @@ def test_a_share_of_plain_forwarding_compares_what_is_alike() -> None:
 def test_no_share_is_given_where_two_routers_could_be_meant() -> None:
     quantities = [figure(500, where={"connections": 7}), figure(1000), figure(2000)]
     rows = [
-        ColumnRows(number=n, steps=(n,), cores=1, quantities=(one,), endpoints=PORTS, is_plain_forwarding=n > 1)
-        for n, one in enumerate(quantities, start=1)
+        ColumnRows(number=n, steps=(n,), cores=1, quantities=(figure,), endpoints=PORTS, is_plain_forwarding=n > 1)
+        for n, figure in enumerate(quantities, start=1)
     ]
     (metric,) = metrics_of(rows)
-    assert [one.share_of_plain_forwarding for one in metric.figures] == [None] * 3
+    assert [figure.share_of_plain_forwarding for figure in metric.figures] == [None] * 3
     (alone,) = metrics_of(rows[:2])
-    assert [one.share_of_plain_forwarding for one in alone.figures] == [0.5, None]
-    assert [one.ratio_to_previous for one in alone.figures] == [None, None]  # it is the share
+    assert [figure.share_of_plain_forwarding for figure in alone.figures] == [0.5, None]
+    assert [figure.ratio_to_previous for figure in alone.figures] == [None, None]  # it is the share
 
 
 def column(number: int, steps: tuple[int, ...] = (), **parameters: Any) -> SeriesColumn:
@@ -282,7 +286,7 @@ def test_plots_are_over_numbers_and_bars_without_them() -> None:
     (over_seed,) = plots(series([figure(100)], [figure(90)]))
     assert "Throughput against seed: median" in over_seed.caption
     named = series([figure(100)], [figure(90)])
-    changed = tuple(one.model_copy(update={"settings": {"seed": "abc"[one.number]}}) for one in named.columns)
+    changed = tuple(figure.model_copy(update={"settings": {"seed": "abc"[figure.number]}}) for figure in named.columns)
     (bars,) = plots(named.model_copy(update={"columns": changed}))
     assert bars.caption == "Throughput: median, whiskers from the 1st to the 99th percentile."
     assert list(plots(series([figure(100)], []))) == []

@@ -26,12 +26,12 @@ DEVICE = SimulatedDevice(capacity_forward=412_345, noise=0.01)
 
 def stop_after(trials: int) -> EventCallback:
     """A watcher that presses Ctrl-C after so many trials."""
-    seen = 0
+    count = 0
 
     def watch(event: Event) -> None:
-        nonlocal seen
-        seen += isinstance(event, TrialFinished)
-        if seen >= trials and isinstance(event, TrialStarted):
+        nonlocal count
+        count += isinstance(event, TrialFinished)
+        if count >= trials and isinstance(event, TrialStarted):
             raise KeyboardInterrupt
 
     return watch

@@ -53,7 +53,7 @@ def test_a_table_that_is_full_refuses_evicts_or_leaks() -> None:
     for overflow in ("refuse", "evict", "untranslated"):
         device = SimulatedDevice(capacity_forward=1, table_size=80, overflow=overflow)
         gateway = SimulatedGateway(device)
-        made = gateway.establish(100, 100, 1000, 0.0)
-        held[overflow] = (made.lost.count, made.untranslated, gateway.count_connections())
+        count = gateway.establish(100, 100, 1000, 0.0)
+        held[overflow] = (count.lost.count, count.untranslated, gateway.count_connections())
         assert gateway.reply(100, 100, in_order=True).count == (20 if overflow == "evict" else 0)
     assert held == {"refuse": (20, 0, 80), "evict": (0, 0, 80), "untranslated": (0, 20, 80)}

@@ -59,9 +59,9 @@ def test_a_destination_never_sees_fewer_sources_than_computed(order: str) -> Non
     )
     tuples = [(host, source, port) for host in range(3) for port in range(4) for source in range(5)]
     for count in range(1, len(tuples) + 1):
-        seen = [len({(h, s) for h, s, port in tuples[:count] if port == wanted}) for wanted in range(4)]
-        found = sources_of_one_destination(loaded, count)
-        assert found == max(seen) if order == "increasing" else found <= max(seen)
+        sources = [len({(h, s) for h, s, port in tuples[:count] if port == wanted}) for wanted in range(4)]
+        result = sources_of_one_destination(loaded, count)
+        assert result == max(sources) if order == "increasing" else result <= max(sources)
 
 
 def test_public_endpoints_count_once() -> None:

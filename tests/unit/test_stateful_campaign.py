@@ -150,8 +150,8 @@ class TestEstablishment:
             assert truth - 1000 <= tried.lower_bound <= truth
         assert validated.alpha == Fraction(1, 2)
         assert min(validated.lower_bounds) >= min(plain.lower_bounds) - 1000
-        own = [record for record in read_journal(path) if record.order.run.number == 2]
-        assert {record.order.step.alpha for record in own if record.order.repetition == 1} == {Fraction(1, 2)}
+        records = [record for record in read_journal(path) if record.order.run.number == 2]
+        assert {record.order.step.alpha for record in records if record.order.repetition == 1} == {Fraction(1, 2)}
 
     def test_each_share_has_bounds_of_its_own(self, path: Path) -> None:
         table = {**RATES, "validated": [False, True], "alpha": "search"}
@@ -245,8 +245,8 @@ class TestTearDown:
         assert len(result.full_ns.values) == 3
         assert result.connections_per_second == 2_000_000
         assert engine.gateway.held == 0
-        own = [record for record in read_journal(path) if record.order.run.number == 2]
-        counts = [record.order.connections for record in own if record.connections is not None]
+        records = [record for record in read_journal(path) if record.order.run.number == 2]
+        counts = [record.order.connections for record in records if record.connections is not None]
         assert counts == [20_000, 0] * 3
 
     def test_a_table_that_is_never_filled_by_the_tester_has_no_rate(self, path: Path) -> None:
@@ -274,31 +274,31 @@ class TestCapacity:
         (result,), _ = run(path, wanted, device)
         assert result.limited_by == "gateway"
         assert len(result.repetitions) == 2
-        for found in result.repetitions:
-            assert (found.kind, found.lower_bound, found.upper_bound) == ("found", truth, truth + 1)
-            assert found.overflow == expected
+        for repetition in result.repetitions:
+            assert (repetition.kind, repetition.lower_bound, repetition.upper_bound) == ("found", truth, truth + 1)
+            assert repetition.overflow == expected
 
     def test_the_oldest_connections_are_gone(self, path: Path) -> None:
         wanted = campaign(connections={}, connection_tracking_table_capacity=self.table(resolution=100))
         device = gateway(table_size=5000, overflow="evict", counts_connections=False)
         (result,), _ = run(path, wanted, device)
-        assert [found.lost_connections for found in result.repetitions] == ["oldest"] * 2
+        assert [repetition.lost_connections for repetition in result.repetitions] == ["oldest"] * 2
 
     def test_a_gateway_that_collapses_is_started_anew(self, path: Path) -> None:
         wanted = campaign(connections={}, connection_tracking_table_capacity=self.table(resolution=10))
         (result,), engine = run(path, wanted, gateway(collapses_beyond=7777))
-        for found in result.repetitions:
-            assert found.lower_bound is not None
-            assert 7767 < found.lower_bound <= 7777
-            assert found.overflow == "collapsed"
+        for repetition in result.repetitions:
+            assert repetition.lower_bound is not None
+            assert 7767 < repetition.lower_bound <= 7777
+            assert repetition.overflow == "collapsed"
         assert engine.gateway.restarts > 0
 
     def test_a_table_larger_than_the_maximum(self, path: Path) -> None:
         wanted = campaign(connections={}, connection_tracking_table_capacity=self.table(maximum=5000))
         (result,), _ = run(path, wanted, gateway())
         assert result.limited_by == "maximum"
-        assert {found.lower_bound for found in result.repetitions} == {5000}
-        assert {found.overflow for found in result.repetitions} == {None}
+        assert {repetition.lower_bound for repetition in result.repetitions} == {5000}
+        assert {repetition.overflow for repetition in result.repetitions} == {None}
 
     def test_connections_that_would_expire_are_no_full_table(self, path: Path) -> None:
         table = self.table(maximum_rate="10k")

@@ -186,9 +186,9 @@ def test_the_base_is_accepted_and_reads_back_the_same() -> None:
     ],
 )
 def test_one_mistake_is_told_once(changes: dict[str, Any], expected: str) -> None:
-    found = problems_of(changes)
-    assert len(found) == 1, found
-    assert found[0].startswith(expected)
+    problems = problems_of(changes)
+    assert len(problems) == 1, problems
+    assert problems[0].startswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -286,10 +286,10 @@ def test_only_the_responders_hosts_need_a_representation(changes: dict[str, Any]
     gateway = {key: value for key, value in changes["gateway"].items() if key not in ("prefix", "eam")}
     assert problems_of({**changes, "gateway": gateway})[0].startswith("gateway.prefix: is missing")
     foreign = gateway | {"eam": [{"ipv4": "203.0.113.0/24", "ipv6": "2001:db8::/120"}]}
-    found = problems_of({**changes, "gateway": foreign})
-    assert len(found) == 1
-    assert " has no representation in the other family" in found[0]
-    assert found[0].startswith("right.")
+    problems = problems_of({**changes, "gateway": foreign})
+    assert len(problems) == 1
+    assert " has no representation in the other family" in problems[0]
+    assert problems[0].startswith("right.")
 
 
 def test_the_initiator_may_be_on_the_right() -> None:
@@ -302,9 +302,9 @@ def test_the_initiator_may_be_on_the_right() -> None:
 
 
 def test_the_well_known_prefix_must_not_represent_the_responder() -> None:
-    found = problems_of(NAT64 | {"gateway": NAT64["gateway"] | {"prefix": "64:ff9b::/96"}})
-    assert len(found) == 1
-    assert found[0].startswith("gateway.prefix: 64:ff9b::/96 must not represent 198.19.0.2")
+    problems = problems_of(NAT64 | {"gateway": NAT64["gateway"] | {"prefix": "64:ff9b::/96"}})
+    assert len(problems) == 1
+    assert problems[0].startswith("gateway.prefix: 64:ff9b::/96 must not represent 198.19.0.2")
 
 
 @pytest.mark.parametrize(
@@ -355,10 +355,10 @@ def test_nat66_translates_background_as_well() -> None:
 )
 def test_no_connection_may_expire_before_it_is_used(changes: dict[str, Any], seconds: int) -> None:
     campaign(changes | {"gateway.table": {"udp_timeout": f"{seconds}s"}})
-    found = problems_of(changes | {"gateway.table": {"udp_timeout": f"{seconds - 1}s"}})
-    assert len(found) == 1
-    assert found[0].startswith("gateway.table.udp_timeout: is ")
-    assert f"but connections must live for {seconds}s" in found[0]
+    problems = problems_of(changes | {"gateway.table": {"udp_timeout": f"{seconds - 1}s"}})
+    assert len(problems) == 1
+    assert problems[0].startswith("gateway.table.udp_timeout: is ")
+    assert f"but connections must live for {seconds}s" in problems[0]
 
 
 FACTS = RecipeFacts(

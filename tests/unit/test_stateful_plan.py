@@ -82,8 +82,8 @@ class TestPlan:
     def test_what_later_runs_need_comes_first(self) -> None:
         traffic = {"direction": ["reverse", "bidirectional"], "frame_sizes": {"family": "ipv4", "octets": [128, 64]}}
         runs = make_plan(campaign(traffic=traffic, **ALL)).runs
-        seen = list(dict.fromkeys(run.procedure for run in runs))
-        assert seen == [
+        procedures = list(dict.fromkeys(run.procedure for run in runs))
+        assert procedures == [
             "connection_establishment_rate",
             "validated_connection_establishment_rate",
             "throughput",
@@ -91,7 +91,7 @@ class TestPlan:
             "connection_tear_down_rate",
             "connection_tracking_table_capacity",
         ]
-        count = {procedure: sum(run.procedure == procedure for run in runs) for procedure in seen}
+        count = {procedure: sum(run.procedure == procedure for run in runs) for procedure in procedures}
         assert list(count.values()) == [4, 4, 8, 8, 2, 1]
         assert [run.number for run in runs] == list(range(1, len(runs) + 1))
         assert [run.cell.connections for run in runs[:4]] == [10_000, 100_000, 10_000, 100_000]
@@ -300,9 +300,9 @@ class TestEstimate:
 
     def estimated(self, **tables: Any) -> tuple[int, int, int, int]:
         wanted = campaign(trial=self.TRIAL, repetitions=1, **{"connections": self.PHASES, **tables})
-        found = estimate(wanted)
-        assert found.establishment_assumed
-        return found.trials_min, found.trials_max, found.seconds_min, found.seconds_max
+        expected = estimate(wanted)
+        assert expected.establishment_assumed
+        return expected.trials_min, expected.trials_max, expected.seconds_min, expected.seconds_max
 
     def test_a_rate_that_passes_at_once_and_one_that_is_searched_for(self) -> None:
         table = {"maximum": "200k", "resolution": "50k"}
@@ -333,9 +333,9 @@ class TestEstimate:
         table = {"resolution": "10%", "minimum": "1k"}
         # 100k/s: 10k to 160k is 5 trials, 3 more halve 80k; 10M/s: 11 trials and 3 more. 3 s of waits in each
         wanted = campaign(**RINGS, connections=self.PHASES, repetitions=1, connection_establishment_rate=table)
-        found = estimate(wanted)
-        assert found.maximum_assumed
-        assert (found.trials_min, found.trials_max) == (5 + 3, 11 + 3)
+        expected = estimate(wanted)
+        assert expected.maximum_assumed
+        assert (expected.trials_min, expected.trials_max) == (5 + 3, 11 + 3)
 
     def test_tear_down_fills_once_and_empties_twice(self) -> None:
         assert self.estimated(connection_tear_down_rate={}) == (2, 2, 5, 5)

@@ -158,8 +158,13 @@ class TestSizes:
             observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=outcome)
             return measured(observation, report(), connections=ConnectionFacts(collapse="gone" if full else None))
 
-        found = search_capacity(capacity_goal(100, 1000), measure)
-        assert (found.kind, found.lower_bound, found.upper_bound, found.overflow) == ("found", 150, 151, "collapsed")
+        result = search_capacity(capacity_goal(100, 1000), measure)
+        assert (result.kind, result.lower_bound, result.upper_bound, result.overflow) == (
+            "found",
+            150,
+            151,
+            "collapsed",
+        )
         sizes = [wanted.connections for wanted in asked]
         assert len(sizes) == len(set(sizes))
 
@@ -169,10 +174,10 @@ class TestSizes:
             observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=outcome)
             return Measured(observation=observation)
 
-        found = search_capacity(capacity_goal(100, 1000), measure)
-        assert (found.kind, found.lower_bound, found.upper_bound) == ("tester_limited", 200, None)
-        assert [tried.connections for tried in found.steps] == [100, 200]
-        assert limited_by([found.kind]) == "tester"
+        result = search_capacity(capacity_goal(100, 1000), measure)
+        assert (result.kind, result.lower_bound, result.upper_bound) == ("tester_limited", 200, None)
+        assert [tried.connections for tried in result.steps] == [100, 200]
+        assert limited_by([result.kind]) == "tester"
 
     def test_a_goal_that_makes_no_sense_is_refused(self) -> None:
         goal = capacity_goal(100, 1000)
@@ -193,8 +198,8 @@ class TestEstablishment:
             return Measured(observation=observation)
 
         goal = Goal(maximum=1000, minimum=1, resolution=10, connections=700, alpha=Fraction(4, 5))
-        found = search_rate(goal, measure)
-        assert found.kind == "found"
+        result = search_rate(goal, measure)
+        assert result.kind == "found"
         assert [wanted.frames_per_second for wanted in asked] == [1000, 500, 250, 375, 312, 281, 296, 304]
         assert [wanted.duration_ns for wanted in asked[:4]] == [
             700_000_000,
@@ -212,8 +217,8 @@ class TestEstablishment:
             observation = Observation(frames_per_second=wanted.frames_per_second, duration_ns=1, outcome=Outcome.FAILED)
             return Measured(observation=observation)
 
-        found = search_rate(Goal(maximum=1000, minimum=3, resolution=400, connections=7), measure)
-        assert found.kind == "nothing_passes"
+        result = search_rate(Goal(maximum=1000, minimum=3, resolution=400, connections=7), measure)
+        assert result.kind == "nothing_passes"
         assert rates == [1000, 500, 250, 125, 62, 31, 15, 7, 3]
 
     def test_its_trials_have_no_length_of_their_own(self) -> None:

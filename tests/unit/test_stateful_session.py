@@ -193,8 +193,8 @@ class TestPreflight:
     def findings(self, campaign: Campaign, device: SimulatedDevice) -> list[tuple[str, str, str]]:
         record = one_trial(campaign, device)
         assert record.connections is not None
-        found = [*preflight.judge_connections(record), *preflight.judge_path(campaign, record.report)]
-        return [(finding.check, finding.status, finding.remedy) for finding in found]
+        result = [*preflight.judge_connections(record), *preflight.judge_path(campaign, record.report)]
+        return [(finding.check, finding.status, finding.remedy) for finding in result]
 
     def test_a_good_gateway(self, nat_campaign: NatCampaign) -> None:
         assert self.findings(nat_campaign(), DEVICE) == [
@@ -205,15 +205,15 @@ class TestPreflight:
 
     def test_one_that_does_not_translate(self, nat_campaign: NatCampaign) -> None:
         device = SimulatedDevice(capacity_forward=500_000, table_size=0, overflow="untranslated")
-        found = self.findings(nat_campaign(), device)
-        assert [status for _, status, _ in found] == ["failed", "failed"]
-        assert "without translation" in found[1][2]
+        result = self.findings(nat_campaign(), device)
+        assert [status for _, status, _ in result] == ["failed", "failed"]
+        assert "without translation" in result[1][2]
 
     def test_one_that_counts_wrong(self, nat_campaign: NatCampaign) -> None:
         device = SimulatedDevice(capacity_forward=500_000, table_size=1, overflow="evict")
-        found = self.findings(nat_campaign(), device)
-        assert found[0][1] == "failed"
-        assert "count_connections" in found[0][2]
+        result = self.findings(nat_campaign(), device)
+        assert result[0][1] == "failed"
+        assert "count_connections" in result[0][2]
 
     def test_few_connections_are_tried_each_way(self, nat_campaign: NatCampaign) -> None:
         campaign = nat_campaign(traffic={"direction": "forward", "frame_sizes": {"family": "ipv4", "octets": 84}})

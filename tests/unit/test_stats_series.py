@@ -40,8 +40,8 @@ def test_ratio_to_the_previous_median(medians: tuple[int, ...], published: tuple
     ],
 )
 def test_relative_scale_up(rates: tuple[int, ...], published: tuple[float, ...]) -> None:
-    found = relative_scale_ups(dict(zip(CORES, rates, strict=True)))
-    assert [float(found[cores]) for cores in CORES] == pytest.approx(list(published), abs=0.001)
+    result = relative_scale_ups(dict(zip(CORES, rates, strict=True)))
+    assert [float(result[cores]) for cores in CORES] == pytest.approx(list(published), abs=0.001)
 
 
 @pytest.mark.parametrize(

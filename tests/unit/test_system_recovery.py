@@ -132,8 +132,8 @@ class TestFigures:
 
     def test_a_trial_of_the_tester_is_counted_and_has_no_time(self) -> None:
         nothing = Measured(observation=OBSERVED)
-        found = recovery_of(measured(lost=30, first=2000, last=BEFORE + 55), nothing)
-        assert (found.repetitions, found.tester_limited, len(found.series[0].outcomes)) == (1, 1, 1)
+        result = recovery_of(measured(lost=30, first=2000, last=BEFORE + 55), nothing)
+        assert (result.repetitions, result.tester_limited, len(result.series[0].outcomes)) == (1, 1, 1)
 
     def test_half_of_the_overload_follows(self) -> None:
         assert PLAN.step == RateStep(after_ns=2 * SECOND, frames_per_second=550)
@@ -198,7 +198,7 @@ class TestCampaign:
         result = measure(path, SimulatedDevice(capacity_forward=20_000), wanted, events=events)
         assert (result.overload, result.throughput, result.throughput_measured) == (30_000, 20_000, False)
         started = [event.order.step for event in events if isinstance(event, TrialStarted)]
-        assert [(one.frames_per_second, one.duration_ns, one.purpose) for one in started] == [
+        assert [(step.frames_per_second, step.duration_ns, step.purpose) for step in started] == [
             (30_000, 3 * SECOND, "event")
         ] * 2
 

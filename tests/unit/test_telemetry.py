@@ -80,7 +80,7 @@ def test_the_share_while_frames_were_sent_is_that_of_the_time_between_samples_in
 
 @given(st.floats(0, 1), st.floats(-0.9, 0.9))
 def test_whatever_the_phase_of_the_samples_no_time_beside_the_frames_counts(share: float, shift: float) -> None:
-    moved = [replace(one, at_ns=one.at_ns) for one in steady(share, 0, 10)]
+    moved = [replace(sample_, at_ns=sample_.at_ns) for sample_ in steady(share, 0, 10)]
     times = TrialTimes(began_ns=BEGAN + round(shift * SECOND), ended_ns=TIMES.ended_ns + SECOND, phases=PHASES)
     facts = facts_of(reading(*moved), times)
     span = facts.span("sending")
@@ -218,7 +218,7 @@ def document(**telemetry: Any) -> dict[str, Any]:
         "repetitions": 1,
         "gateway": {"technology": "router44", "control": {"host": "gateway"}, "telemetry": telemetry},
         "testbed": {"kind": "ports"},
-        **{name: {"port": "ring", "ipv4": {"address": own, "gateway": far}} for name, (own, far) in sides.items()},
+        **{name: {"port": "ring", "ipv4": {"address": side, "gateway": far}} for name, (side, far) in sides.items()},
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": [84]}},
         "trial": {"duration": "10s", "settle": "2s", "learn": "1s", "drain": "2s", "rest": "3s"},
         "throughput": {"maximum": 1000, "resolution": 100, "search_duration": "10s"},
@@ -348,7 +348,7 @@ def test_a_series_has_the_shares_of_its_columns_in_one_table(sampled: list[float
     result = measure_series(
         file, output=tmp_path / "out", equipment=simulated_equipment(SimulatedDevice(capacity_forward=10_000))
     )
-    (busiest,) = (one for one in result.document.metrics if one.quantity == "busy share, busiest core")
+    (busiest,) = (sample_ for sample_ in result.document.metrics if sample_.quantity == "busy share, busiest core")
     assert (busiest.unit, busiest.better, busiest.headline) == ("%", "lower", False)
     assert [figure.median for figure in busiest.figures] == [50, 50]
     assert "busy share, busiest core" in (tmp_path / "out" / "series.csv").read_text()
@@ -375,7 +375,7 @@ def test_a_host_that_tells_no_cpus_has_what_its_commands_say() -> None:
     st.floats(0, 2),
 )
 def test_whatever_a_host_says_no_share_is_impossible(said: list[tuple[float, dict[int, float]]], open_s: float) -> None:
-    samples = tuple(sample(at_s, cpus) for at_s, cpus in sorted(said, key=lambda one: one[0]))
+    samples = tuple(sample(at_s, cpus) for at_s, cpus in sorted(said, key=lambda sample_: sample_[0]))
     facts = facts_of(TelemetryReading(samples=samples, uncertainty_ns=round(open_s * SECOND)))
     for span in facts.spans:
         if span.span in TIMES.spans():

@@ -215,9 +215,9 @@ def test_a_problem_of_some_columns_names_them_and_one_of_all_is_told_once() -> N
 
 
 def test_what_only_the_recipe_shows_is_told_of_all_columns_too() -> None:
-    found = series(NAT + '[[vary]]\n"connections.count" = ["10k", "20k", "30k"]\n[gateway.table]\nsize = 15000\n')
+    told = series(NAT + '[[vary]]\n"connections.count" = ["10k", "20k", "30k"]\n[gateway.table]\nsize = 15000\n')
     with pytest.raises(ConfigError) as caught:
-        of_each(found, lambda column: with_recipe_of(column.campaign))
+        of_each(told, lambda column: with_recipe_of(column.campaign))
     assert str(caught.value).startswith("nat.toml, column 2 (count 20k): gateway.table.size: is 15000")
     assert "nat.toml, column 3 (count 30k): gateway.table.size: is 15000" in str(caught.value)
 
