@@ -57,3 +57,13 @@ def test_a_table_that_is_full_refuses_evicts_or_leaks() -> None:
         held[overflow] = (count.lost.count, count.untranslated, gateway.count_connections())
         assert gateway.reply(100, 100, in_order=True).count == (20 if overflow == "evict" else 0)
     assert held == {"refuse": (20, 0, 80), "evict": (0, 0, 80), "untranslated": (0, 20, 80)}
+
+
+def test_connections_that_are_drawn_repeat_and_take_one_place_each() -> None:
+    device = SimulatedDevice(capacity_forward=1, table_size=800)
+    gateway = SimulatedGateway(device)
+    made = gateway.establish(10_000, 10_000, 1000, 0.0, drawn_from=700)
+    assert (made.lost.count, gateway.count_connections()) == (0, 700)
+    gateway.clear_state()
+    made = gateway.establish(10_000, 10_000, 1000, 0.0, drawn_from=1000)
+    assert (made.lost.count, gateway.count_connections()) == (200, 800)

@@ -250,10 +250,9 @@ class SimulatedEngine:
         arriving = offered - by_load.count
         if connections["phase"] == "establish":
             rate = int(request["frames_per_second"]) * int(request["foreground_m"]) // int(request["foreground_n"])
-            establishment = self.gateway.establish(offered, arriving, rate, generator.uniform(-1, 1))
-            if connections["send_order"] == "pseudorandom":
-                held = distinct(int(connections["count"]), offered - establishment.lost.count)
-                self.gateway.held = min(self.gateway.held, held)
+            drawn_from = int(connections["count"]) if connections["send_order"] == "pseudorandom" else None
+            spread = generator.uniform(-1, 1)
+            establishment = self.gateway.establish(offered, arriving, rate, spread, drawn_from=drawn_from)
             return establishment.lost, establishment.untranslated
         upload = "forward" if connections["initiator"] == "left" else "reverse"
         if request["direction"] == upload or by_load.after:

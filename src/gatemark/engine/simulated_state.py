@@ -146,23 +146,28 @@ class SimulatedGateway:
         self._oldest = 0
         self._count = 0
 
-    def establish(self, count: int, arriving: int, connections_per_second: int, spread: float) -> Establishment:
-        """Take the first `arriving` of `count` new connections; `spread` in [-1, 1] is the noise of this trial."""
+    def establish(
+        self, count: int, arriving: int, connections_per_second: int, spread: float, *, drawn_from: int | None = None
+    ) -> Establishment:
+        """Take the first `arriving` of `count` new connections; `spread` in [-1, 1] is the noise of this trial.
+
+        `drawn_from`: the frames draw their connections from so many, so that some repeat; None: each is new.
+        """
         device = self.device
         lost = Gaps(total=count, tail=count - arriving, every=device.drops_every_nth_connection)
         if device.establishment_rate is not None:
             able = int(device.establishment_rate * (1 + device.noise * spread))
             if connections_per_second > able:
                 lost = lost.keeping(count * able // connections_per_second)
-        if device.collapses_beyond is not None and count - lost.count > device.collapses_beyond:
+        accepted = count - lost.count if drawn_from is None else distinct(drawn_from, count - lost.count)
+        if device.collapses_beyond is not None and accepted > device.collapses_beyond:
             self._alive = False
-            lost = lost.keeping(device.collapses_beyond)
-        accepted = count - lost.count
+            lost, accepted = lost.keeping(device.collapses_beyond), device.collapses_beyond
         over = 0 if device.table_size is None else max(0, self.held + accepted - device.table_size)
         self._count, self._oldest = count, over if device.overflow == "evict" else 0
         self.held += accepted - over
         if device.overflow == "refuse" and over:
-            return Establishment(lost=lost.keeping(max(0, accepted - over)))
+            return Establishment(lost=lost.keeping(max(0, count - lost.count - over)))
         return Establishment(lost=lost, untranslated=over if device.overflow == "untranslated" else 0)
 
     def reply(self, offered: int, forwarded: int, *, in_order: bool) -> Gaps:
