@@ -169,6 +169,10 @@ def _rate_result(campaign: Campaign, table: dict[str, Any], place: int, *, numbe
         for r in rates
     )
     fields: dict[str, Any] = {"goal": goal, "repetitions": searches}
+    if "drawn_frames" in table:
+        low, median, high = table["established"][place]
+        established = Figure.of(values_with(low, Fraction(median), high, times))
+        fields |= {"drawn_frames": table["drawn_frames"][place], "established": established, "counted": established}
     if procedure.startswith("validated"):
         fields["alpha"] = Fraction(table["alpha"][place]) if "alpha" in table else Fraction(1)
     return result_of(campaign, run, **fields)

@@ -207,6 +207,16 @@ def test_connections_for_each_place_of_the_hash_table(table: Vector) -> None:
     check_derived(shown, table["load"], [0] * len(shown))
 
 
+@tables("rates", "drawn_frames")
+def test_connections_of_random_ports(table: Vector) -> None:
+    documents = rate_documents(table)
+    for whole, frames, (low, median, high) in zip(documents, table["drawn_frames"], table["established"], strict=True):
+        (row,) = table_of(whole).rows
+        counts = f"{median:,}\n{low:,} {words.DASH} {high:,}"
+        assert (row[0], row[1]) == ("4,000,000", f"{frames:,}")
+        assert row[6:8] == (counts, counts)
+
+
 @tables("tear_downs")
 def test_tear_down(table: Vector) -> None:
     found = tear_down_document(table)
