@@ -47,13 +47,13 @@ Vector = dict[str, Any]
 
 def tables(kind: str, key: str | None = None, over: str | None = None) -> pytest.MarkDecorator:
     """All published tables of a kind, or those that have a column `key`, or whose columns differ in `over`."""
-    found = [
+    result = [
         pytest.param(table, id=table["source"])
         for table in PUBLISHED[kind]
         if (key is None or key in table) and (over is None or table["over"] == over)
     ]
-    assert found
-    return pytest.mark.parametrize("table", found)
+    assert result
+    return pytest.mark.parametrize("table", result)
 
 
 def number(text: str) -> float:
@@ -112,10 +112,10 @@ def input_error(table: Vector) -> list[float]:
 @tables("rates")
 def test_median_and_percentiles_are_the_published_ones(table: Vector) -> None:
     documents = rate_documents(table)
-    found = [found_in(run, table["unit"]) for run in runs_of(documents)]
-    assert [one.median for one in found] == table["median"]
-    assert [one.p1 for one in found] == table["minimum"]
-    assert [one.p99 for one in found] == table["maximum"]
+    result = [found_in(run, table["unit"]) for run in runs_of(documents)]
+    assert [figure.median for figure in result] == table["median"]
+    assert [figure.p1 for figure in result] == table["minimum"]
+    assert [figure.p99 for figure in result] == table["maximum"]
 
 
 @pytest.mark.parametrize(
@@ -124,44 +124,44 @@ def test_median_and_percentiles_are_the_published_ones(table: Vector) -> None:
 def test_the_page_shows_median_spread_and_dispersion(source: str) -> None:
     documents = rate_documents(next(table for table in PUBLISHED["rates"] if table["source"] == source))
     text = Words(page_of(*documents)).text
-    for found in (found_in(one, "direction") for one in runs_of(documents)):
-        for shown in (found.median, found.p1, found.p99):
+    for figure in (found_in(measured_run, "direction") for measured_run in runs_of(documents)):
+        for shown in (figure.median, figure.p1, figure.p99):
             assert words.format_count(shown) in text
-        assert words.format_percent(found.dispersion_percent) in text
+        assert words.format_percent(figure.dispersion_percent) in text
 
 
 @tables("rates", "step", over="cores")
 def test_ratios_over_cores(table: Vector) -> None:
-    (found,) = scale_up_tables(rate_documents(table))
-    assert [column.heading for column in found.columns] == ["cores", *(str(cores) for cores in table["columns"])]
-    (row,) = found.rows
+    (result,) = scale_up_tables(rate_documents(table))
+    assert [column.heading for column in result.columns] == ["cores", *(str(cores) for cores in table["columns"])]
+    (row,) = result.rows
     assert [cell.split("\n")[2] for cell in row[1:]] == [words.DASH, *table["step"]]
 
 
 @tables("rates", "step", over="connections")
 def test_ratios_over_connections(table: Vector) -> None:
-    (found,) = rate_documents(table)
-    assert cells(found, "Median / previous median") == (words.DASH, *table["step"])
+    (result,) = rate_documents(table)
+    assert cells(result, "Median / previous median") == (words.DASH, *table["step"])
 
 
 @tables("rates", "scale_up")
 def test_relative_scale_up(table: Vector) -> None:
     documents = rate_documents(table)
-    (found,) = scale_up_tables(documents)
-    first, *shown = [cell.split("\n")[1] for cell in found.rows[0][1:]]
+    (result,) = scale_up_tables(documents)
+    first, *shown = [cell.split("\n")[1] for cell in result.rows[0][1:]]
     assert first == "1.000"
     error = input_error(table)
-    slack = [float(text) * (own + error[0]) for text, own in zip(table["scale_up"], error[1:], strict=True)]
+    slack = [float(text) * (own_error + error[0]) for text, own_error in zip(table["scale_up"], error[1:], strict=True)]
     check_derived(shown, table["scale_up"], slack)
     for text in (Words(page_of(*documents)).text, terminal_of(*documents)):
-        assert all(one in text for one in shown)
+        assert all(cell in text for cell in shown)
 
 
 @tables("rates", "dispersion")
 def test_dispersion(table: Vector) -> None:
     documents = rate_documents(table)
-    found = [found_in(run, table["unit"]).dispersion_percent for run in runs_of(documents)]
-    shown = [words.format_percent(one) for one in found]
+    result = [found_in(run, table["unit"]).dispersion_percent for run in runs_of(documents)]
+    shown = [words.format_percent(percent) for percent in result]
     slack = [100 / median for median in table["median"]]  # minimum and maximum are rounded to whole frames/s
     check_derived(shown, table["dispersion"], slack, digits=1.1)
 
@@ -176,18 +176,18 @@ def test_share_of_the_first_column(table: Vector) -> None:
     shown = [row[4] for row in rows]
     check_derived(shown, table["relative"], [0] * len(shown))
     for text in (Words(page_of(*documents)).text, terminal_of(*documents)):
-        assert all(one in text for one in shown)
+        assert all(cell in text for cell in shown)
 
 
 @tables("shares")
 def test_share_of_plain_forwarding_by_as_many_cores(table: Vector) -> None:
-    by_source = {one["source"]: one for one in PUBLISHED["rates"]}
+    by_source = {rate["source"]: rate for rate in PUBLISHED["rates"]}
     routers, gateways = (rate_documents(by_source[table[name]]) for name in ("of", "what"))
     rows = [row for row in share_rows([*gateways, *routers]) if row[0].isdecimal()]
     assert len(rows) == len(gateways)
     slack = [
-        float(printed) * (own + other)
-        for printed, own, other in zip(
+        float(printed) * (share + other)
+        for printed, share, other in zip(
             table["printed"], input_error(by_source[table["what"]]), input_error(by_source[table["of"]]), strict=True
         )
     ]
@@ -198,12 +198,12 @@ def test_share_of_plain_forwarding_by_as_many_cores(table: Vector) -> None:
 def test_connections_for_each_place_of_the_hash_table(table: Vector) -> None:
     shown: list[str] = []
     for place, column in enumerate(table["columns"]):
-        found = column_document(table, place)
-        shown += cells(found, "Sessions per hash size")
+        result = column_document(table, place)
+        shown += cells(result, "Sessions per hash size")
         if "destination_ports" in table:
             destinations = table["destination_ports"][place]
-            assert cells(found, "Destination ports from 1") == (f"{destinations:,}",)
-            assert cells(found, "Source ports from 1") == (f"{column // destinations:,}",)
+            assert cells(result, "Destination ports from 1") == (f"{destinations:,}",)
+            assert cells(result, "Source ports from 1") == (f"{column // destinations:,}",)
     check_derived(shown, table["load"], [0] * len(shown))
 
 
@@ -219,9 +219,9 @@ def test_connections_of_random_ports(table: Vector) -> None:
 
 @tables("tear_downs")
 def test_tear_down(table: Vector) -> None:
-    found = tear_down_document(table)
-    shown_net, rates = zip(*((row[3], row[4]) for row in table_of(found).rows), strict=True)
-    net_ns = [result.net_ns for result in found.runs if isinstance(result, TearDownResult)]
+    answer = tear_down_document(table)
+    shown_net, rates = zip(*((row[3], row[4]) for row in table_of(answer).rows), strict=True)
+    net_ns = [result.net_ns for result in answer.runs if isinstance(result, TearDownResult)]
     assert len(net_ns) == len(rates) == len(table["columns"])
     for net, shown, printed in zip(net_ns, shown_net, table["net_s"], strict=True):
         assert net is not None
@@ -230,19 +230,19 @@ def test_tear_down(table: Vector) -> None:
     for rate, printed in zip(rates, table["rate"], strict=True):
         assert abs(number(rate) - number(printed)) <= 0.51 * table.get("rate_digit", 1)
         assert rate.startswith("(") or not printed.startswith("(")
-    for text in (Words(page_of(found)).text, terminal_of(found)):
+    for text in (Words(page_of(answer)).text, terminal_of(answer)):
         assert all(rate in text for rate in rates)
     doubted = any(rate.startswith("(") for rate in rates)
-    assert ("In parentheses: uncertain" in terminal_of(found).replace("\n", " ")) == doubted
+    assert ("In parentheses: uncertain" in terminal_of(answer).replace("\n", " ")) == doubted
 
 
 @tables("capacities")
 def test_capacity(table: Vector) -> None:
-    found = table_of(capacity_document(table))
-    assert len(found.rows) == table["repetitions"] + 3
+    result = table_of(capacity_document(table))
+    assert len(result.rows) == table["repetitions"] + 3
     columns = [
         tuple(number(text) for text in (c0, r0, cs, rs, ct, c))
-        for _, c0, r0, cs, rs, ct, _, c, _ in found.rows[-3:]
+        for _, c0, r0, cs, rs, ct, _, c, _ in result.rows[-3:]
     ]  # fmt: skip
     expected = [
         (table["c0"], table["r0"][i], table["cs"], table["rs"][i], table["ct"], table["c"][i]) for i in range(3)
@@ -272,20 +272,20 @@ def test_delays(table: Vector) -> None:
         figures = delay_figures(series)
         assert set(figures) == set(table[series.direction])
         for name, (minimum, median, maximum) in table[series.direction].items():
-            found = figures[name]
-            assert found is not None
-            assert (found.p1, found.median, found.p99) == (minimum, median, maximum)
+            answer = figures[name]
+            assert answer is not None
+            assert (answer.p1, answer.median, answer.p99) == (minimum, median, maximum)
             printed = table.get("dispersion", {}).get(series.direction, {}).get(name)
             if printed is not None:  # minimum and maximum are rounded, median as well
                 slack = 100 * table["digit"] / median * (1 + (maximum - minimum) / median / 2)
-                check_derived([words.format_percent(found.dispersion_percent)], [printed], [slack], digits=1.1)
-            assert words.format_percent(found.dispersion_percent) in text
-            assert words.format_in(found.median, 1000) in text
+                check_derived([words.format_percent(answer.dispersion_percent)], [printed], [slack], digits=1.1)
+            assert words.format_percent(answer.dispersion_percent) in text
+            assert words.format_in(answer.median, 1000) in text
 
 
 def test_times_are_written_as_the_papers_write_them() -> None:
-    found = document([tear_down_run(4 * MILLION, (1350, 1365, 1390), (290, 300, 310))])
-    ((count, full, empty, net, rate, repetitions),) = table_of(found).rows
+    published = document([tear_down_run(4 * MILLION, (1350, 1365, 1390), (290, 300, 310))])
+    ((count, full, empty, net, rate, repetitions),) = table_of(published).rows
     assert (count, repetitions) == ("4,000,000", "3")
     assert lines(full) == ("1.37 s", "1.35 s", "1.39 s")
     assert lines(empty) == ("300 ms", "290 ms", "310 ms")
@@ -295,14 +295,14 @@ def test_times_are_written_as_the_papers_write_them() -> None:
 
 
 def test_a_difference_that_is_none_has_no_rate() -> None:
-    found = document([tear_down_run(1000, (1, 2, 3), (1, 2, 3))])
-    assert table_of(found).rows[0][4] == "no difference"
-    assert "not deleted more slowly" in sentence(found)
+    published = document([tear_down_run(1000, (1, 2, 3), (1, 2, 3))])
+    assert table_of(published).rows[0][4] == "no difference"
+    assert "not deleted more slowly" in sentence(published)
 
 
 def test_the_capacity_table_has_the_columns_of_the_rfc() -> None:
-    found = document([capacity_run((4_194_300, 4_194_301, 4_194_302))])
-    table = table_of(found)
+    published = document([capacity_run((4_194_300, 4_194_301, 4_194_302))])
+    table = table_of(published)
     assert table.title == "alpha 1, beta 0.2, gamma 0.4, E 1 connections, e 100,000 connections/s"
     row = ("1", "1,000,000", "2,437,500", "4,000,000", "2,250,945", "8,000,000", "\u2013", "4,194,300")
     assert table.rows[0][:-1] == row
@@ -311,20 +311,20 @@ def test_the_capacity_table_has_the_columns_of_the_rfc() -> None:
     assert (median[0], median[2], median[7]) == ("median", "2,562,500", "4,194,301")
     assert (least[2], most[2]) == ("2,437,500", "2,687,500")
     assert (least[7], most[7]) == ("4,194,300", "4,194,302")
-    (large,) = headlines(found)
+    (large,) = headlines(published)
     assert (large.figure, large.unit) == ("4,194,301", "connections")
-    assert "capacity: 4,194,301 connections, median of 3 repetitions" in sentence(found)
-    assert "Beyond it new connections were refused (3 of 3 searches)." in sentence(found)
-    assert "4,194,301" in terminal_of(found)
-    assert "new connections were refused" in Words(page_of(found)).text
+    assert "capacity: 4,194,301 connections, median of 3 repetitions" in sentence(published)
+    assert "Beyond it new connections were refused (3 of 3 searches)." in sentence(published)
+    assert "4,194,301" in terminal_of(published)
+    assert "new connections were refused" in Words(page_of(published)).text
 
 
 def test_eviction_is_told_with_the_connections_that_were_lost() -> None:
-    found = document([capacity_run((1000, 1000), "evicted", lost="oldest")])
-    said = sentence(found)
+    published = document([capacity_run((1000, 1000), "evicted", lost="oldest")])
+    said = sentence(published)
     assert "new connections were accepted and established ones lost (2 of 2 searches)" in said
     assert "In the validation the oldest connections were lost (2 of 2 searches)." in said
-    assert "the oldest connections were lost" in table_of(found).rows[0][-1]
+    assert "the oldest connections were lost" in table_of(published).rows[0][-1]
 
 
 def test_a_capacity_that_is_only_a_lower_bound_is_told_so() -> None:
