@@ -52,6 +52,13 @@ def connections_plot(whole: ResultDocument) -> str | None:
     return plot_against(rates, "connections", name="rates against number of connections")
 
 
+@pytest.mark.parametrize(("count", "is_told"), [(50_000, True), (99_000, False)])
+def test_a_short_phase_one_is_told_for_what_queues_hide(count: int, is_told: bool) -> None:
+    published = document([run("connection_establishment_rate", (98_000, 98_000), count=count)])
+    told = "With 50,000 connections test phase 1 takes less than 1 s at the rate found"
+    assert (told in Words(page_of(published)).text) == is_told
+
+
 def test_rates_of_all_alphas_stand_side_by_side() -> None:
     rates = (("1", 323_534), ("3/5", 429_491), ("1/2", 483_000))
     runs = [

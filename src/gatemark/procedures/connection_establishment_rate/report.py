@@ -24,6 +24,9 @@ from gatemark.report.words import (
 )
 from gatemark.results.document import ResultDocument
 
+SHORT_S = 1
+"""A test phase 1 below this is short, seconds: queues of common gateways hold a thousand frames and more."""
+
 MEANING = (
     "Highest rate at which every new connection was established: each arrived translated. Of a validated rate each also"
     " answered afterwards, at alpha times the rate (RFC 9693 sections 4.5 and 4.6)."
@@ -41,7 +44,7 @@ def section(document: ResultDocument, runs: Sequence[EstablishmentResult]) -> Se
     if runs[0].is_validated:
         tables += tuple(_validation_tables(document, runs))
     title = runs[0].procedure_words
-    notes = (*(_alpha_note(run) for run in runs if run.alphas_tried), *not_made(runs))
+    notes = (*(_alpha_note(run) for run in runs if run.alphas_tried), *_queue_notes(runs), *not_made(runs))
     return Section(
         title=f"{title[:1].upper()}{title[1:]}", lead=(MEANING,), tables=tables, notes=notes, in_rate_tables=True
     )
@@ -70,6 +73,18 @@ def _validation_tables(document: ResultDocument, runs: Sequence[EstablishmentRes
     shown = (*([None] if plain else ()), *alphas)
     rows = tuple((*key, *(cells.get(alpha, DASH) for alpha in shown)) for key, cells in placed.items())
     yield Table(title="Validation, connections/s: median, p1 \u2013 p99", columns=columns, rows=rows, names=3)
+
+
+def _queue_notes(runs: Sequence[EstablishmentResult]) -> Iterator[str]:
+    """Tell where test phase 1 is so short that what a gateway keeps in its queues is much of it."""
+    short = [run for run in runs if run.rate is not None and (run.connection_count or 0) < SHORT_S * run.rate.median]
+    if short:
+        counts = ", ".join(dict.fromkeys(format_count(run.connection_count) for run in short))
+        yield (
+            f"With {counts} connections test phase 1 takes less than {SHORT_S} s at the rate found. A gateway whose"
+            " queues hold Q of N frames then shows N / (N - Q) times the rate that it sustains; with more connections"
+            " it shows less."
+        )
 
 
 def _alpha_note(run: EstablishmentResult) -> str:
