@@ -29,7 +29,7 @@ from gatemark.results.quantity import Quantity
 from gatemark.results.toml_text import toml_value
 from gatemark.series.document import ColumnFigure, Metric, SeriesDocument
 from gatemark.series.report import section
-from gatemark.series.run import measure_series
+from gatemark.series.run import measure_series, rebuild_series
 from gatemark.simulated import simulated_equipment
 from gatemark.tester import Equipment
 
@@ -73,7 +73,7 @@ def procedure_of(table: Vector, place: int) -> str:
 
 
 def in_small(file: Path, folder: Path) -> Path:
-    """The same file with one repetition and few tags: simulated trials take no time, their reports do."""
+    """The same file with one repetition and few tags."""
     document = tomllib.loads(file.read_text(encoding="utf-8"))
     document["repetitions"] = 1
     for vary in document.get("vary", []):
@@ -180,8 +180,10 @@ def test_each_series_gives_back_the_published_figures(file: Path, tmp_path: Path
     figures = published(file)
     small = in_small(file, tmp_path)
     titles = [column.title for column in _columns(small)]
-    result = measure_series(small, output=tmp_path / "out", equipment=equipment(gateways(figures, titles)))
+    gateway_of = gateways(figures, titles)
+    result = measure_series(small, output=tmp_path / "out", equipment=equipment(gateway_of), report=False)
     document = result.document
+    assert rebuild_series(result.folder).document == document  # its page can be made
     assert [column.outcome for column in document.columns] == ["measured"] * len(titles)
     for table in figures.get("rates", []):
         check_rates(document, table)
@@ -282,7 +284,7 @@ def check_shares(document: SeriesDocument, table: Vector, rates: list[Vector]) -
 
 
 def quantities_of(file: Path, device: SimulatedDevice, folder: Path) -> list[Quantity]:
-    result = measure(in_small(file, folder), output=folder / "out", equipment=equipment(lambda _: device))
+    result = measure(in_small(file, folder), output=folder / "out", equipment=equipment(lambda _: device), report=False)
     assert result.document.status == "complete"
     return [row.quantity for row in result.document.rows()]
 

@@ -316,6 +316,15 @@ def test_a_killed_series_goes_on_from_what_is_on_disk(whole: tuple[Path, str, in
     assert sum(isinstance(event, TrialFinished) and not event.replayed for event in count) == trials - trials // 2 + 1
 
 
+def test_a_series_without_pages_has_the_same_figures(whole: tuple[Path, str, int], tmp_path: Path) -> None:
+    file, expected, _ = whole
+    result = measure_series(file, output=tmp_path / "out", equipment=equipment(), report=False)
+    assert result.document.to_text() == expected
+    assert not list(result.folder.rglob("report.html"))
+    rebuild_series(result.folder)
+    assert list(result.folder.rglob("report.html")) == [result.report_file]
+
+
 FROM_PREVIOUS = SIZES + "search_from_previous = true\n"
 
 

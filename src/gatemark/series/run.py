@@ -7,7 +7,7 @@ After each run of a column the joined files are written again.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,8 +82,12 @@ def measure_series(
     on_event: EventCallback | None = None,
     on_plan: PlanCallback | None = None,
     equipment: Equipment | None = None,
+    report: bool = True,
 ) -> SeriesResult:
     """Measure every column of a campaign file with `[[vary]]` into a new folder (default: below results/).
+
+    Without `report` there are no pages, which take most of the time where trials are short: `rebuild_series` makes that
+    of the series, `rebuild_report` that of a column.
 
     All columns are checked before the first trial. A column that cannot be measured has its reason in the result, and
     the series goes on; so it does after a gateway collapsed, without the columns that ask it for more. Raises
@@ -95,7 +99,7 @@ def measure_series(
     with stop_signals(resume_hint=str(path)):
         folder = SeriesFolder.create(path)
         with folder.files.locked():
-            under_way = _SeriesUnderWay(folder, series, complete, used, (on_event, on_plan))
+            under_way = _SeriesUnderWay(folder, series, complete, used, (on_event, on_plan), report=report)
             under_way.write()
             folder.files.write_text(SERIES_FILE, series.text)  # makes it the folder of a series, which can be resumed
             return under_way.go_on()
@@ -179,10 +183,11 @@ class _SeriesUnderWay:
         watchers: tuple[EventCallback | None, PlanCallback | None],
         *,
         trust_commands: bool = False,
+        report: bool = True,
     ) -> None:
         self._folder, self._series, self._equipment = folder, series, equipment
         self._on_event, self._on_plan = watchers
-        self._trust_commands = trust_commands
+        self._trust_commands, self._report = trust_commands, report
         self._work_s = {
             column.number: _expected_s(campaign) for column, campaign in zip(series.columns, complete, strict=True)
         }
@@ -223,11 +228,15 @@ class _SeriesUnderWay:
     def write(self, *, with_plots: bool = True) -> None:
         """Write everything that is joined, as it is now."""
         results = self._join()
+        page = self._page(results, with_plots=with_plots) if self._report else None
+        self._folder.write(self._document, results, self._more, page)
+
+    def _page(self, results: Mapping[int, ResultDocument], *, with_plots: bool) -> str:
+        """Return the report as it is now; without `with_plots`, with those drawn before."""
         if with_plots:
             self._plots = tuple(plots(self._document))
         waiting = [self._expected(column) for column in self._document.columns if column.outcome not in ENDED]
-        page = render_series(self._document, results, self._plots, waiting=waiting, text=self._series.text)
-        self._folder.write(self._document, results, self._more, page)
+        return render_series(self._document, results, self._plots, waiting=waiting, text=self._series.text)
 
     def _join(self) -> dict[int, ResultDocument]:
         """Join what the columns found so far; return it."""
@@ -307,7 +316,12 @@ class _SeriesUnderWay:
                 )
             else:
                 measure(
-                    column.source, output=target.path, on_event=watch, on_plan=self._on_plan, equipment=self._equipment
+                    column.source,
+                    output=target.path,
+                    on_event=watch,
+                    on_plan=self._on_plan,
+                    equipment=self._equipment,
+                    report=self._report,
                 )
         except GatewayCollapsed as error:
             return "collapsed", _words(error)

@@ -91,11 +91,12 @@ class SeriesFolder:
         document: SeriesDocument,
         results: Mapping[int, ResultDocument],
         more: Mapping[int, Sequence[Quantity]],
-        page: str,
+        page: str | None,
     ) -> None:
-        """Write series.csv, the report and series.json; `more` has figures of columns that are under way."""
+        """Write series.csv, the report if there is one, and series.json; `more` has figures of columns under way."""
         self.files.write_text("series.csv", to_csv(csv_rows(document, results, more)))
-        self.files.write_text("report.html", page)
+        if page is not None:
+            self.files.write_text("report.html", page)
         self.files.write_text("series.json", document.to_text())
 
 
