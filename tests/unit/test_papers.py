@@ -48,8 +48,8 @@ OTHER_NAMES = {
 
 
 def each_file(*, of_series: bool | None = None) -> pytest.MarkDecorator:
-    found = [file for file in FILES if of_series is None or varies(file) == of_series]
-    return pytest.mark.parametrize("file", found, ids=[f"{file.parent.name[-12:]}-{file.stem}" for file in found])
+    files = [file for file in FILES if of_series is None or varies(file) == of_series]
+    return pytest.mark.parametrize("file", files, ids=[f"{file.parent.name[-12:]}-{file.stem}" for file in files])
 
 
 def published(file: Path) -> dict[str, list[Vector]]:
@@ -137,8 +137,8 @@ def metric_of(document: SeriesDocument, procedure: str, name: str | None = None)
 
 def figure_of(document: SeriesDocument, procedure: str, column: int, name: str | None = None) -> ColumnFigure:
     """The only figure of a procedure in a column."""
-    found = [metric.of(column) for metric in metric_of(document, procedure, name)]
-    (figure,) = [one for one in found if one is not None and one.refused is None]
+    figures = [metric.of(column) for metric in metric_of(document, procedure, name)]
+    (figure,) = [entry for entry in figures if entry is not None and entry.refused is None]
     return figure
 
 
@@ -147,13 +147,13 @@ def slack_of(figures: list[ColumnFigure]) -> float:
     return sum((figure.resolution or 0) / float(figure.median or 1) for figure in figures)
 
 
-def check(found: float | None, printed: str, slack: float, table: Vector) -> None:
+def check(measured: float | None, printed: str, slack: float, table: Vector) -> None:
     """Compare a derived figure with a printed one: digits may be cut off or rounded, and medians have few of them."""
-    assert found is not None
+    assert measured is not None
     digits = max(table.get("digit", [1]))
-    own = digits / 2 / min(table["median"]) if "median" in table and "digit" in table else 0
-    tolerance = 1.01 * last_digit(printed) + number(printed) * (slack + 2 * own)
-    assert abs(found - number(printed)) <= tolerance, (found, printed)
+    printed_error = digits / 2 / min(table["median"]) if "median" in table and "digit" in table else 0
+    tolerance = 1.01 * last_digit(printed) + number(printed) * (slack + 2 * printed_error)
+    assert abs(measured - number(printed)) <= tolerance, (measured, printed)
 
 
 @each_file()
@@ -161,7 +161,7 @@ def test_each_experiment_is_planned(file: Path, capsys: pytest.CaptureFixture[st
     assert main(["plan", str(file), "--json"]) == 0, capsys.readouterr().err
     planned = json.loads(capsys.readouterr().out)
     estimates = [planned["estimate"], *(column["estimate"] for column in planned.get("columns", []))]
-    assert all(0 < one["seconds_min"] <= one["seconds_max"] for one in estimates)
+    assert all(0 < estimate["seconds_min"] <= estimate["seconds_max"] for estimate in estimates)
     assert main(["plan", str(file)]) == 0
     duration = re.search(r"# Duration\n\n(.+?), without", capsys.readouterr().out)
     assert duration is not None
@@ -204,7 +204,7 @@ def _columns(file: Path) -> Iterator[Any]:
 
 def check_rates(document: SeriesDocument, table: Vector) -> None:
     """The medians, and what is derived from them."""
-    found = []
+    figures = []
     for place, column in enumerate(columns_of(table)):
         procedure = procedure_of(table, place)
         name = OTHER_NAMES.get((procedure, tolerated_of(table) > 0))
@@ -218,14 +218,14 @@ def check_rates(document: SeriesDocument, table: Vector) -> None:
         assert error is not None
         extra = 10 if "alpha" in table else 2  # rates of validation and of what is lost are rounded
         assert -extra <= table["median"][place] - median <= error + extra, (table["source"], place, median)
-        found.append(figure)
-    slack = slack_of(found)
+        figures.append(figure)
+    slack = slack_of(figures)
     for place, printed in enumerate(table.get("step", []), start=1):
-        check(found[place].ratio_to_previous, printed, slack, table)
+        check(figures[place].ratio_to_previous, printed, slack, table)
     for place, printed in enumerate(table.get("scale_up", []), start=1):
-        check(found[place].scale_up, printed, slack, table)
+        check(figures[place].scale_up, printed, slack, table)
     for place, printed in enumerate(table.get("relative", []), start=1):
-        steps = [one.ratio_to_previous or 0 for one in found[1 : place + 1]]
+        steps = [entry.ratio_to_previous or 0 for entry in figures[1 : place + 1]]
         check(100 * prod(steps), printed, slack, table)
     if "load" in table:
         (whole,) = section(document).tables
@@ -249,8 +249,8 @@ def check_drawn(document: SeriesDocument, table: Vector) -> None:
             "connections counted by the gateway",
             "expected connections of repeated four-tuples",
         ):
-            found = figure_of(document, procedure, column, words).median
-            assert float(found or 0) == pytest.approx(established, rel=1e-4)
+            median = figure_of(document, procedure, column, words).median
+            assert float(median or 0) == pytest.approx(established, rel=1e-4)
 
 
 def check_tear_downs(document: SeriesDocument, table: Vector) -> None:
@@ -271,8 +271,8 @@ def check_tear_downs(document: SeriesDocument, table: Vector) -> None:
 
 
 def check_shares(document: SeriesDocument, table: Vector, rates: list[Vector]) -> None:
-    (what,) = [one for one in rates if one["source"] == table["what"]]
-    (of,) = [one for one in rates if one["source"] == table["of"]]
+    (what,) = [rate for rate in rates if rate["source"] == table["what"]]
+    (of,) = [rate for rate in rates if rate["source"] == table["of"]]
     for place, printed in enumerate(table["printed"]):
         figure = figure_of(document, "throughput", columns_of(what)[place])
         router = figure_of(document, "throughput", columns_of(of)[place])
@@ -290,18 +290,18 @@ def quantities_of(file: Path, device: SimulatedDevice, folder: Path) -> list[Qua
 
 
 def only(file: str) -> Path:
-    (found,) = (one for one in FILES if one.stem == file)
-    return found
+    (path,) = (entry for entry in FILES if entry.stem == file)
+    return path
 
 
 def test_the_capacity_comes_back(tmp_path: Path) -> None:
     file = only("figure-06-iptables-capacity")
     (table,) = published(file)["capacities"]
     device = SimulatedDevice(capacity_forward=FAST, establishment_rate=table["r0"][1], table_size=table["c"][1])
-    found = {one.name: one.median for one in quantities_of(file, device, tmp_path)}
-    assert found["connection tracking table capacity"] == table["c"][1]
+    medians = {quantity.name: quantity.median for quantity in quantities_of(file, device, tmp_path)}
+    assert medians["connection tracking table capacity"] == table["c"][1]
     for name in ("R0", "RS"):
-        rate = found[f"validated connection establishment rate {name}"]
+        rate = medians[f"validated connection establishment rate {name}"]
         assert 0 <= table["r0"][1] - float(rate or 0) <= 100_000
 
 
@@ -313,23 +313,25 @@ def test_the_delays_come_back(direction: str, tmp_path: Path) -> None:
     typical, worst, variation = (figures[key][1] for key in ("typical_ns", "worst_case_ns", "pdv_ns"))
     delays = (worst,) * 10 + (worst - variation,) * 10 + (typical,) * 980
     device = SimulatedDevice(capacity_forward=FAST, establishment_rate=FAST, delays_ns=delays)
-    found = {
-        one.name: float(one.median or 0)
-        for one in quantities_of(file, device, tmp_path)
-        if one.coordinates.get("direction") == direction
+    values = {
+        quantity.name: float(quantity.median or 0)
+        for quantity in quantities_of(file, device, tmp_path)
+        if quantity.coordinates.get("direction") == direction
     }
-    assert found["typical latency"] == pytest.approx(typical, rel=0.001)
-    assert found["worst case latency"] == pytest.approx(worst, rel=0.001)
-    assert found["PDV"] == pytest.approx(variation, rel=0.002)
+    assert values["typical latency"] == pytest.approx(typical, rel=0.001)
+    assert values["worst case latency"] == pytest.approx(worst, rel=0.001)
+    assert values["PDV"] == pytest.approx(variation, rel=0.002)
 
 
 def test_the_frame_loss_is_what_the_throughput_leaves(tmp_path: Path) -> None:
     device = SimulatedDevice(capacity_forward=FAST, capacity_both=248_827, establishment_rate=FAST)
-    found = quantities_of(only("figure-02-jool-frame-loss"), device, tmp_path)
+    quantities = quantities_of(only("figure-02-jool-frame-loss"), device, tmp_path)
     losses = {
-        (one.coordinates["frame_size_ipv6"], int(one.coordinates["load_frames_per_second"] or 0)): float(one.value or 0)
-        for one in found
-        if one.unit == "%" and one.coordinates["direction"] == "forward"
+        (quantity.coordinates["frame_size_ipv6"], int(quantity.coordinates["load_frames_per_second"] or 0)): float(
+            quantity.value or 0
+        )
+        for quantity in quantities
+        if quantity.unit == "%" and quantity.coordinates["direction"] == "forward"
     }
     assert {size for size, _ in losses} == {84, 1044}
     for (_, load), loss in losses.items():

@@ -62,8 +62,8 @@ def test_a_table_that_is_full_refuses_evicts_or_leaks() -> None:
 def test_connections_that_are_drawn_repeat_and_take_one_place_each() -> None:
     device = SimulatedDevice(capacity_forward=1, table_size=800)
     gateway = SimulatedGateway(device)
-    made = gateway.establish(10_000, 10_000, 1000, 0.0, drawn_from=700)
-    assert (made.lost.count, gateway.count_connections()) == (0, 700)
+    established = gateway.establish(10_000, 10_000, 1000, 0.0, drawn_from=700)
+    assert (established.lost.count, gateway.count_connections()) == (0, 700)
     gateway.clear_state()
-    made = gateway.establish(10_000, 10_000, 1000, 0.0, drawn_from=1000)
-    assert (made.lost.count, gateway.count_connections()) == (200, 800)
+    established = gateway.establish(10_000, 10_000, 1000, 0.0, drawn_from=1000)
+    assert (established.lost.count, gateway.count_connections()) == (200, 800)
