@@ -42,9 +42,16 @@ def is_path(name: str) -> bool:
 
 def with_absolute_paths(document: Document, folder: Path) -> Document:
     """Return the document of a campaign file in `folder` with absolute paths of its files of commands."""
-    return _changed(
-        document, lambda name: os.path.abspath(folder / name) if isinstance(name, str) and is_path(name) else name
-    )
+    control = _control_of(document)
+    if COMMANDS not in control:
+        return document
+
+    def absolute(name: object) -> object:
+        return os.path.abspath(folder / name) if isinstance(name, str) and is_path(name) else name
+
+    names = control[COMMANDS]
+    changed = [absolute(name) for name in names] if isinstance(names, list) else absolute(names)
+    return _with_control(document, {**control, COMMANDS: changed})
 
 
 def with_commands(document: Document, where: str, check: Check) -> tuple[Document, list[Problem]]:
@@ -52,13 +59,11 @@ def with_commands(document: Document, where: str, check: Check) -> tuple[Documen
 
     Files are read in the order in which they are named; of two that say the same key the later one wins.
     """
-    gateway = document.get("gateway")
-    control = gateway.get("control") if isinstance(gateway, dict) else None
-    names = control.get(COMMANDS) if isinstance(control, dict) else None
+    control = _control_of(document)
+    names = control.get(COMMANDS)
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         return document, []  # the model tells what is wrong with it
-    assert isinstance(gateway, dict) and isinstance(control, dict)
     merged: dict[str, Any] = {}
     problems: list[Problem] = []
     for name in names:
@@ -71,19 +76,19 @@ def with_commands(document: Document, where: str, check: Check) -> tuple[Documen
         merged = _merged(merged, content)
     if problems:
         return document, problems
-    known = dict(_with_effect(merged, control, gateway))
-    return {**document, "gateway": {**gateway, "control": _merged(known, control)}}, []
+    known = dict(_with_effect(merged, control, document["gateway"]))
+    return _with_control(document, _merged(known, control)), []
 
 
-def _changed(document: Document, change: Callable[[Any], Any]) -> Document:
-    """Return a document with other names of files of commands."""
+def _control_of(document: Document) -> Document:
+    """Return the table gateway.control of a campaign file; empty if there is none, or something that is no table."""
     gateway = document.get("gateway")
     control = gateway.get("control") if isinstance(gateway, dict) else None
-    if not isinstance(gateway, dict) or not isinstance(control, dict) or COMMANDS not in control:
-        return document
-    names = control[COMMANDS]
-    changed = [change(name) for name in names] if isinstance(names, list) else change(names)
-    return {**document, "gateway": {**gateway, "control": {**control, COMMANDS: changed}}}
+    return control if isinstance(control, dict) else {}
+
+
+def _with_control(document: Document, control: Document) -> Document:
+    return {**document, "gateway": {**document["gateway"], "control": control}}
 
 
 def _read(name: str, where: str) -> dict[str, Any]:
@@ -101,7 +106,7 @@ def _read(name: str, where: str) -> dict[str, Any]:
     except OSError as error:
         what = f"{name} cannot be read: {error.strerror}"
         raise ConfigError(what=what, where=where, fix="name an existing file") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, or a number or a depth that Python does not read
         raise ConfigError(what=f"{name} is not TOML: {error}", where=where, fix="correct the file") from None
 
 
@@ -118,7 +123,7 @@ def _with_effect(known: Document, control: Document, gateway: Document) -> Itera
 
 
 def _without_effect(gateway: Document, control: Document, boot: object) -> Iterator[str]:
-    """Yield keys that would have no effect in a campaign, whoever says them."""
+    """Yield keys that would have no effect in a campaign, wherever they are written."""
     if boot == "never":
         yield from BOOT_KEYS
     if boot == "trial":

@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 
 from gatemark.config.check import file_problems, nearest, raise_if_any
 from gatemark.config.complete import complete_problems
-from gatemark.config.control_files import with_absolute_paths, with_commands
+from gatemark.config.control_files import is_path, with_absolute_paths, with_commands
 from gatemark.config.keys import models_in
 from gatemark.config.model import Campaign
 from gatemark.config.tables import GatewayControlModel, Ipv4Model, Ipv6Model, SideModel
@@ -67,7 +67,7 @@ def campaign_of_file(document: Mapping[str, Any], model: type[C], *, path: Path)
     """Build a campaign from the document of the file at `path`, to which paths of recipes and commands are relative."""
     testbed = document.get("testbed")
     recipe = testbed.get("recipe") if isinstance(testbed, dict) else None
-    if isinstance(testbed, dict) and isinstance(recipe, str) and ("/" in recipe or recipe.endswith(".toml")):
+    if isinstance(testbed, dict) and isinstance(recipe, str) and is_path(recipe):
         document = {**document, "testbed": {**testbed, "recipe": os.path.abspath(path.parent / recipe)}}
     return campaign_of(with_absolute_paths(document, path.parent), model, where=str(path))
 
