@@ -265,10 +265,7 @@ class HostSampler:
         if low > high:
             self.stop()
             return TelemetryReading(reason="the host's clock was set, or one of both machines stood still")
-        self._running = _Running(
-            file=running.file, ticks=running.ticks, until_ns=running.until_ns,
-            anchor=_Anchor(at_ns=now.at_ns, low_ns=low, high_ns=high),
-        )  # fmt: skip
+        self._running = replace(running, anchor=_Anchor(at_ns=now.at_ns, low_ns=low, high_ns=high))
         placed = tuple(self._of_gateway(sample) for sample in _in_order(samples, (low + high) // 2))
         return TelemetryReading(
             samples=placed,
