@@ -223,9 +223,9 @@ def _notes(part: ReportPart, shown: Sequence[Shown]) -> Iterator[str]:
     if shown:
         errors = [facts.uncertainty_ns for *_, facts in shown]
         yield (
-            "Busy is all time in which a core was not idle and did not wait for a disk, whichever program ran. The"
-            f" samples may lie up to {format_duration_ns(max(errors))} beside their place in the trial; time between two of"
-            " them counts for a phase only if it lies in it for sure."
+            "Busy is all time in which a core was not idle and did not wait for a disk, whichever program ran."
+            f" The samples may lie up to {format_duration_ns(max(errors))} beside their place in the trial; time"
+            " between two of them counts for a phase only if it lies in it for sure."
         )
         spans = [span for *_, facts in shown if (span := facts.span(_shown_span(facts))) is not None and span.intervals]
         if spans:
