@@ -63,7 +63,7 @@ class Running:
         return next(name for name in spaces if name is not None and name.pid == self.process.pid)
 
     def wait_for_trials(self, count: int) -> None:
-        """Wait until the journal holds so many trials."""
+        """Wait until the journal holds a number of trials."""
         journal = self.output / "trials.jsonl"
         until = time.monotonic() + PATIENCE_S
         while not journal.exists() or journal.read_bytes().count(b"\n") < count:
@@ -262,7 +262,7 @@ def test_a_second_run_into_the_same_folder_is_refused(tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
-    """Mount a file system of so many kilobytes."""
+    """Mount a file system of a size in kilobytes."""
     folder.mkdir()
     run("mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "gm-g-small", folder)
     try:

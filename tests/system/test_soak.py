@@ -140,7 +140,7 @@ def test_counts_stay_exact_and_nothing_grows(process: tuple[EngineClient, int], 
 def assert_only_this_trial_is_invalid(
     process: tuple[EngineClient, int], reason: str, *signals: tuple[float, int]
 ) -> None:
-    """Send the engine signals, each so many seconds after a trial of half a second began."""
+    """Send the engine signals, each at its time in seconds after a trial of half a second began."""
     engine, pid = process
     (cell,) = cells_of(ROUTED)
     body = trial_request(ROUTED, cell, frames_per_second=1000, duration_ns=500_000_000, trial_number=1)

@@ -494,7 +494,7 @@ class TestJournal:
 
     def test_a_full_disk_is_one_clear_error_and_earlier_trials_are_kept(self, path: Path) -> None:
         class FullAfter:
-            """A file that takes so many octets and then half of a line."""
+            """A file that takes a number of bytes and then half of a line."""
 
             def __init__(self, file: Any, octets: int) -> None:
                 self.file, self.left = file, octets

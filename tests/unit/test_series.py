@@ -98,7 +98,7 @@ def equipment(device: Callable[[Campaign], SimulatedDevice] = gateway) -> Equipm
 
 
 def stop_after(trials: int) -> EventCallback:
-    """A watcher that presses Ctrl-C after so many trials."""
+    """A watcher that presses Ctrl-C after a number of trials."""
     count = 0
 
     def watch(event: Event) -> None:

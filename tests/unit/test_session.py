@@ -25,7 +25,7 @@ DEVICE = SimulatedDevice(capacity_forward=412_345, noise=0.01)
 
 
 def stop_after(trials: int) -> EventCallback:
-    """A watcher that presses Ctrl-C after so many trials."""
+    """A watcher that presses Ctrl-C after a number of trials."""
     count = 0
 
     def watch(event: Event) -> None:

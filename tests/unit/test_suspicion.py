@@ -44,7 +44,7 @@ def host(*, waited_ns: int = 0, stolen_ns: int = 0) -> HostFacts:
 
 
 def lossy(lost: int, **given: Any) -> TrialReport:
-    """1000 frames each way in a second; so many of the first direction are lost."""
+    """1000 frames each way in a second; a number of the first direction is lost."""
     whole = report()
     foreground = whole.directions[0].foreground
     counts = changed(foreground, **{"received": foreground.received - lost, "lost": lost, **given})

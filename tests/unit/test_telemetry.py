@@ -42,7 +42,7 @@ STEP = 10_000_000
 
 
 def sample(at_s: float, cpus: dict[int, float], **given: Any) -> HostSample:
-    """A sample so many seconds from the start of sending, with the idle time of each CPU."""
+    """A sample at a time, in seconds, from the start of sending, with the idle time of each CPU."""
     idle = {cpu: round(seconds * SECOND) for cpu, seconds in cpus.items()}
     return HostSample(at_ns=BEGAN + 3 * SECOND + round(at_s * SECOND), error_ns=STEP, cpus=idle, **given)
 

@@ -90,7 +90,7 @@ def _impairments() -> Check:
 
 
 def _blame() -> Check:
-    """Damage so many frames that a trial would be invalid if any kind of them passed for frames from elsewhere."""
+    """Damage more frames than a trial may get from elsewhere, so that it is invalid if any kind passes for those."""
     frames = 2 * LOAD
 
     def compare(evidence: Evidence) -> tuple[Comparison, ...]:

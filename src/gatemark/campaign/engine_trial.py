@@ -49,7 +49,7 @@ class GatewayWatch(Protocol):
         """Read the gateway's host; None where it cannot be read."""
 
     def start_telemetry(self, seconds: float) -> None:
-        """See that the gateway's host is sampled for so many seconds; do nothing where it is not to be."""
+        """See that the gateway's host is sampled for `seconds`; do nothing where it is not to be."""
 
     def read_telemetry(self) -> TelemetryReading | None:
         """Return the samples since the last call; None where the host is not to be sampled."""

@@ -32,7 +32,7 @@ from gatemark.trial.telemetry import (
 from gatemark.units import NANOSECONDS_PER_SECOND
 
 STEPS_MIN = 3
-"""A time between two samples that is not so many times as long as what their times leave open has no share."""
+"""A time between two samples has no share unless it is this many times as long as what their times leave open."""
 FAULTS_MAX = 8
 """How many sentences about faults a record keeps."""
 

@@ -229,7 +229,7 @@ class TestBed(Protocol):
         ...
 
     def start_telemetry(self, seconds: float) -> None:
-        """See that the gateway's host is sampled for so many seconds; do nothing where it is not to be."""
+        """See that the gateway's host is sampled for `seconds`; do nothing where it is not to be."""
         ...
 
     def read_telemetry(self) -> TelemetryReading | None:

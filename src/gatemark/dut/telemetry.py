@@ -183,7 +183,7 @@ class HostSampler:
         self._offset = 0
 
     def start(self, seconds: float) -> None:
-        """See that a sampler runs that lasts for a trial of so many seconds. What fails is told by `read`."""
+        """See that a sampler runs that lasts for a trial of `seconds`. What fails is told by `read`."""
         needed_ns = time.monotonic_ns() + int((seconds + MARGIN_SECONDS) * SECOND_NS)
         if self._running is not None and self._running.until_ns >= needed_ns:
             return

@@ -151,7 +151,7 @@ class SimulatedGateway:
     ) -> Establishment:
         """Take the first `arriving` of `count` new connections; `spread` in [-1, 1] is the noise of this trial.
 
-        `drawn_from`: the frames draw their connections from so many, so that some repeat; None: each is new.
+        `drawn_from`: the number of connections that frames draw theirs from, so that some repeat; None: each is new.
         """
         device = self.device
         lost = Gaps(total=count, tail=count - arriving, every=device.drops_every_nth_connection)

@@ -25,7 +25,7 @@ def now_iso() -> str:
 
 
 def iso_after(moment: str, seconds: float) -> str:
-    """Return the time so many seconds after another, but not before now; both as `now_iso` writes them."""
+    """Return the time a number of seconds after another, but not before now; both as `now_iso` writes them."""
     later = datetime.fromisoformat(moment) + timedelta(seconds=round(seconds))
     return max(later, datetime.now(tz=UTC)).isoformat(timespec="seconds")
 
