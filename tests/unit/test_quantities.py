@@ -590,14 +590,18 @@ class TestComparison:
         assert drawn.svg in page_of(fast, slow)
         assert list(comparison_plots([fast])) == []
 
-    def test_a_lower_bound_is_drawn_as_one_and_a_limit_of_the_tester_is_not_drawn(self) -> None:
+    def test_lower_bounds_are_drawn_as_such_and_a_limit_of_the_tester_without_one_is_not_drawn(self) -> None:
         known = gateway("known", stateless("throughput", (9000,)))
         maximum = stateless("throughput", limited_by="maximum", repetitions=(search(8000, "maximum_passed"),))
         (drawn,) = comparison_plots([known, gateway("least", maximum)])
         assert "≥ 8,000" in drawn.svg
         limited = search(7000, "tester_limited", tester_limited_at=7500)
         spoilt = gateway("spoilt", stateless("throughput", limited_by="tester", repetitions=(limited,)))
-        assert list(comparison_plots([known, spoilt])) == []
+        (drawn,) = comparison_plots([known, spoilt])
+        assert "≥ 7,000" in drawn.svg
+        nothing = search(None, "tester_limited", tester_limited_at=7500)
+        silent = gateway("silent", stateless("throughput", limited_by="tester", repetitions=(nothing,)))
+        assert list(comparison_plots([known, silent])) == []
 
     def test_delays_are_compared_as_rates_are(self) -> None:
         first, second = gateway("first", delay_run()), gateway("second", delay_run((20_000, 40_000, 30_000)))

@@ -59,7 +59,10 @@ def comparison_plots(documents: Sequence[ResultDocument]) -> Iterator[Plot]:
         if unit == "%" or len({row.campaign for row in rows}) < 2:
             continue
         title = f"{name[:1].upper()}{name[1:]}"
-        caption = f"{title}: median of the repetitions, whiskers from the 1st to the 99th percentile."
+        caption = (
+            f"{title}: median of the repetitions, whiskers from the 1st to the 99th percentile. A hollow bar is a lower"
+            " bound: what passed in every repetition."
+        )
         over_cores = plot_against(rows, "cores", name=f"{name} against cores")
         for drawn in (
             plot(overview_plot(rows, name=f"{name} compared"), caption),

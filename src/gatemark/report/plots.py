@@ -22,7 +22,7 @@ from gatemark.report.plot_style import (
     from_zero_or_log,
 )
 from gatemark.report.words import format_count, format_in, format_share, mix_words, size_words, unit_of_times
-from gatemark.results.quantity import Row, varying
+from gatemark.results.quantity import Quantity, Row, varying
 from gatemark.stats.summary import Number
 from gatemark.units import format_duration_ns
 
@@ -164,9 +164,10 @@ def plot_against(
 def overview_plot(rows: Sequence[Row], *, name: str) -> str | None:
     """Compare gateways in one quantity: a bar for each row with its median, and whiskers from p1 to p99.
 
-    None with fewer than two bars. A hollow bar is a lower bound: the search ended at its maximum.
+    None with fewer than two bars. A hollow bar is a lower bound: the search ended at its maximum, or something other
+    than the gateway ended it and that load passed in every repetition.
     """
-    drawn = [row for row in rows if row.quantity.is_measured][:BARS_MAX]
+    drawn = [row for row in rows if row.quantity.is_measured or row.quantity.passed_at_least is not None][:BARS_MAX]
     if len(drawn) < 2:
         return None
     labels = _bar_labels(drawn)
@@ -178,8 +179,10 @@ def overview_plot(rows: Sequence[Row], *, name: str) -> str | None:
             value, low, high = _spread(row, divisor)
             known = row.quantity.limited_by == "gateway"
             axes.barh(at, value, height=0.62, color=BLUE if known else "none", edgecolor=BLUE, linewidth=1.1)
-            axes.errorbar(value, at, xerr=[[value - low], [high - value]], color=INK, capsize=3, linewidth=1.0)
-            words = format_in(row.quantity.value, divisor) if unit in ("µs", "ms") else format_count(row.quantity.value)
+            if row.quantity.is_measured:
+                axes.errorbar(value, at, xerr=[[value - low], [high - value]], color=INK, capsize=3, linewidth=1.0)
+            figure = _drawn_value(row.quantity)
+            words = format_in(figure, divisor) if unit in ("µs", "ms") else format_count(figure)
             axes.annotate(
                 f"{'' if known else '≥ '}{words}", (max(high, value), at), xytext=(5, 0), textcoords="offset points",
                 va="center", fontsize=8.5, color=INK,
@@ -238,11 +241,16 @@ def _unit(rows: Sequence[Row]) -> tuple[str, int]:
     return unit_of_times(row.quantity.p99 or row.quantity.value for row in rows)
 
 
+def _drawn_value(quantity: Quantity) -> Number:
+    return (quantity.value if quantity.is_measured else quantity.passed_at_least) or 0
+
+
 def _spread(row: Row, divisor: int) -> tuple[float, float, float]:
     quantity = row.quantity
-    value = float(quantity.value or 0)
-    low = value if quantity.p1 is None else min(value, float(quantity.p1))
-    high = value if quantity.p99 is None else max(value, float(quantity.p99))
+    value = low = high = float(_drawn_value(quantity))
+    if quantity.is_measured:
+        low = value if quantity.p1 is None else min(value, float(quantity.p1))
+        high = value if quantity.p99 is None else max(value, float(quantity.p99))
     return value / divisor, low / divisor, high / divisor
 
 

@@ -82,6 +82,12 @@ class Quantity:
         """Whether it is a figure of the gateway that may be compared."""
         return self.value is not None and self.limited_by not in NOT_THE_GATEWAY and self.is_certain
 
+    @property
+    def passed_at_least(self) -> int | None:
+        """The load that passed in every repetition, where something other than the gateway ended the search."""
+        told = self.limited_by in NOT_THE_GATEWAY and self.refused is None and self.is_certain
+        return self.lower_bound if told else None
+
 
 def summarised(summary: Summary | None) -> dict[str, Number | None]:
     """Return the fields of a quantity that come from a summary; none if there is no summary."""

@@ -329,7 +329,8 @@ def plots(document: SeriesDocument) -> Iterator[Plot]:
         if not drawn:
             rows = [_bar(document, metric, figure) for metric in metrics for figure in metric.figures]
             bars = plot(
-                overview_plot(rows, name=name), f"{title}: median, whiskers from the 1st to the 99th percentile."
+                overview_plot(rows, name=name),
+                f"{title}: median, whiskers from the 1st to the 99th percentile. A hollow bar is a lower bound.",
             )
             drawn = [] if bars is None else [bars]
         yield from drawn
