@@ -340,7 +340,11 @@ def _store(folder: ResultFolder, session: _Session, results: list[RunResult], *,
         (row.validity for row in rows),
         runs_planned=len(session.plan.runs),
         host=host_of(session.campaign, ((row.host, row.reasons if row.outcome == "suspect" else ()) for row in rows)),
-        telemetry=telemetry_of(session.campaign, (facts for row in rows for _, facts in row.telemetry)),
+        telemetry=telemetry_of(
+            session.campaign,
+            (facts for row in rows for _, facts in row.telemetry),
+            ((row.connections, row.memory) for row in rows if row.connections and row.memory is not None),
+        ),
         clock=clock_of(record),
         self_test=self_test_of(folder),
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from gatemark.campaign.journal import records_of
+from gatemark.campaign.telemetry import memory_around_filling
 from gatemark.errors import ResultError
 from gatemark.procedures.registry import PublishedDocument, by_procedure
 from gatemark.report import counters
@@ -163,6 +164,7 @@ def trial_row(record: TrialRecord) -> TrialRow:
         ),
         host=record.host,
         telemetry=tuple(record.telemetries()),
+        memory=memory_around_filling(record),
         phase=_phase(record),
         connections=None if facts is None else order.connections,
         phase_one_attempts=0 if facts is None else len(facts.phase_one),

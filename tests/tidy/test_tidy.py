@@ -61,7 +61,7 @@ PURE = (
     "results.ceiling", "results.connections", "results.document", "results.outcome", "results.part",
     "results.provenance", "results.quantity", "results.reasons", "results.run", "results.search", "results.telemetry",
     "results.tester_parts",
-    "series.document", "series.join", "series.page", "series.parameters", "series.report",
+    "series.document", "series.join", "series.memory", "series.page", "series.parameters", "series.report",
 )  # fmt: skip
 """Modules without effects; everything that they import of gatemark must be in this list too."""
 

@@ -121,6 +121,16 @@ class ColumnStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnWarning:
+    """The next campaign of a series may ask for more than the gateway has."""
+
+    number: int
+    columns: int
+    title: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnEnded:
     """A campaign of a series ended."""
 
@@ -133,6 +143,7 @@ class ColumnEnded:
 
 Event = (
     ColumnStarted
+    | ColumnWarning
     | ColumnEnded
     | TornLineDropped
     | RunStarted

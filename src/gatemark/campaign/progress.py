@@ -18,6 +18,7 @@ from rich.text import Text
 from gatemark.campaign.events import (
     ColumnEnded,
     ColumnStarted,
+    ColumnWarning,
     Event,
     EventCallback,
     HostBooting,
@@ -86,6 +87,8 @@ class ProgressState:
         match event:
             case ColumnStarted():
                 self._begin_column(event)
+            case ColumnWarning():
+                self.lines.append(f"column {event.number} of {event.columns}, {event.title}: warning: {event.words}")
             case ColumnEnded():
                 self.lines.append(f"column {event.number} of {event.columns}, {event.title}: {event.words}")
             case TornLineDropped():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
 
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.facts import port_range
@@ -26,7 +27,7 @@ from gatemark.results.document import (
 )
 from gatemark.results.reasons import ReasonCounter
 from gatemark.results.run import RunResult
-from gatemark.results.telemetry import TelemetryPart
+from gatemark.results.telemetry import Spread, TableMemory, TelemetryPart
 from gatemark.results.tester_parts import ClockPart, SelfTestPart
 from gatemark.results.this_machine import gatemark_version
 from gatemark.trial.host import HostFacts
@@ -127,8 +128,15 @@ def host_of(campaign: Campaign, trials: Iterable[tuple[HostFacts | None, Sequenc
     )
 
 
-def telemetry_of(campaign: Campaign, trials: Iterable[TelemetryFacts]) -> TelemetryPart | None:
-    """Gather how many trials of the engine were sampled; None if the gateway's host was not to be sampled."""
+def telemetry_of(
+    campaign: Campaign,
+    trials: Iterable[TelemetryFacts],
+    memory: Iterable[tuple[int, tuple[float, float]]] = (),
+) -> TelemetryPart | None:
+    """Gather how many trials of the engine were sampled; None if the gateway's host was not to be sampled.
+
+    `memory` has numbers of connections, with the memory that was available before and after all were established.
+    """
     total = sampled = sending = damaged = 0
     reasons = ReasonCounter()
     for facts in trials:
@@ -140,7 +148,27 @@ def telemetry_of(campaign: Campaign, trials: Iterable[TelemetryFacts]) -> Teleme
         reasons.add((*facts.faults, *((facts.reason,) if facts.reason is not None else ())))
     if campaign.telemetry is None:
         return None
-    return TelemetryPart(trials=total, sampled=sampled, sending=sending, damaged=damaged, reasons=reasons.counted())
+    return TelemetryPart(
+        trials=total,
+        sampled=sampled,
+        sending=sending,
+        damaged=damaged,
+        tables=tuple(_tables(memory)),
+        reasons=reasons.counted(),
+    )
+
+
+def _tables(memory: Iterable[tuple[int, tuple[float, float]]]) -> Iterator[TableMemory]:
+    by_count: dict[int, list[tuple[float, float]]] = {}
+    for connections, around in memory:
+        by_count.setdefault(connections, []).append(around)
+    for connections, pairs in sorted(by_count.items()):
+        empty, full = (_spread([pair[place] for pair in pairs]) for place in (0, 1))
+        yield TableMemory(connections=connections, trials=len(pairs), empty=empty, full=full)
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    return Spread(minimum=min(values), median=median(values), maximum=max(values))
 
 
 def claim_of(

@@ -22,6 +22,8 @@ from gatemark.trial.telemetry import (
     BUSIEST,
     BUSY,
     CONNECTIONS,
+    MEASURED,
+    PHASE_ONE,
     TOTAL,
     Level,
     SpanFacts,
@@ -33,6 +35,8 @@ from gatemark.units import NANOSECONDS_PER_SECOND
 
 STEPS_MIN = 3
 """A time between two samples has no share unless it is this many times as long as what their times leave open."""
+FULL_SPANS: tuple[SpanName, ...] = ("before", "sending")
+"""When the table is full in a trial that follows test phase 1: a tear-down is no trial of the engine."""
 FAULTS_MAX = 8
 """How many sentences about faults a record keeps."""
 
@@ -270,6 +274,25 @@ def _point(samples: Sequence[HostSample], intervals: Sequence[_Interval], start_
     for sample, since in zip(samples, shares, strict=True):
         values = {series: round(value, 3) for series, value in {**since, **_points(sample)}.items()}
         yield TelemetryPoint(at_ns=sample.at_ns - start_ns, values=values)
+
+
+def memory_around_filling(record: TrialRecord) -> tuple[float, float] | None:
+    """Return the memory that the host had available with an empty table and with all connections in it, kB.
+
+    None if the trial did not establish all of its connections, or if no sample surely lies on both sides of that.
+    """
+    facts = record.connections
+    first = None if facts is None else facts.phase_one[-1].report if facts.phase_one else record.report
+    if first is None or first.connections is None or first.connections.established != record.order.connections:
+        return None
+    sampled = list(record.telemetries())
+    filling = next((facts for phase, facts in reversed(sampled) if phase == PHASE_ONE), None)
+    if filling is None:
+        return None
+    later = [facts.level(span, AVAILABLE) for phase, facts in sampled if phase == MEASURED for span in FULL_SPANS]
+    empty = filling.level("before", AVAILABLE)
+    full = next((level for level in (filling.level("after", AVAILABLE), *later) if level is not None), None)
+    return None if empty is None or full is None else (empty.mean, full.mean)
 
 
 def samples_text(record: TrialRecord) -> str:

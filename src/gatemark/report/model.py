@@ -70,6 +70,8 @@ class TrialRow:
     """The gateway's host meanwhile; None where it cannot be read."""
     telemetry: tuple[tuple[str, TelemetryFacts], ...] = ()
     """Samples of the gateway's host, with the phase that they are of; empty where it was not to be sampled."""
+    memory: tuple[float, float] | None = None
+    """Memory available at the gateway's host with an empty table and with one that holds all connections, kB."""
     phase_one_attempts: int = 0
     """Stateful: how often test phase 1 was attempted before the phase that `directions` belong to."""
 

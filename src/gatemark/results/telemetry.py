@@ -25,6 +25,26 @@ class HostLevel(Part):
     of that time."""
 
 
+class Spread(Part):
+    """Values of several trials."""
+
+    minimum: Number
+    median: Number
+    maximum: Number
+
+
+class TableMemory(Part):
+    """Memory available at the gateway's host in trials that filled its connection tracking table, kB."""
+
+    connections: int
+    """All of them were established."""
+    trials: int
+    empty: Spread
+    """Before the first connection of the trial."""
+    full: Spread
+    """After the last one, while the table held all of them."""
+
+
 class TelemetryPart(Part):
     """In how many trials the gateway's host was sampled."""
 
@@ -36,5 +56,7 @@ class TelemetryPart(Part):
     """Those of them with time between two samples that lies in their sending time as a whole."""
     damaged: int
     """Samples that were left out."""
+    tables: tuple[TableMemory, ...] = ()
+    """What tables of connections did to its memory, by their number: of trials with samples both before and after."""
     reasons: tuple[ReasonPart, ...]
     """Why trials were not sampled, and what the host said that cannot be."""

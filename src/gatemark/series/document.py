@@ -80,9 +80,62 @@ class SeriesColumn(Part):
     outcome: Outcome
     reason: str | None
     """Why it has no figures, or not all; null if it was measured."""
+    warning: str | None = None
+    """What was expected to go wrong when it began; null if nothing was."""
     trials: int
     """Trials made, invalid ones included."""
     invalid_trials: int
+
+
+class ColumnMemory(Part):
+    """Memory of the gateway's host that the connections of a column took."""
+
+    column: int
+    connections: int
+    trials: int
+    """In which the table was filled, with samples before and after."""
+    empty_kilobytes: Number
+    """Memory available before the first connection: median."""
+    full_kilobytes: Number
+    """After the last one: median."""
+    octets: float
+    """Difference of both for each connection."""
+    octets_minimum: float
+    """From the least that was available before to the most afterwards: negative if they overlap."""
+    octets_maximum: float
+
+    @property
+    def least_taken(self) -> float:
+        """Octets that all connections together took at least."""
+        return self.octets_minimum * self.connections
+
+    @property
+    def most_taken(self) -> float:
+        """Octets that all connections together took at most."""
+        return self.octets_maximum * self.connections
+
+
+class MemoryEstimate(Part):
+    """What one more connection costs the host of a gateway, by its columns so far."""
+
+    gateway: str
+    technology: TechnologyName
+    columns: tuple[ColumnMemory, ...]
+    reason: str | None
+    """Why there is no estimate; null if there is one."""
+    octets: float | None = None
+    """For each connection, by the column with most of them; null without an estimate, like all below."""
+    octets_minimum: float | None = None
+    octets_maximum: float | None = None
+    available_kilobytes: Number | None = None
+    """With an empty table in that column."""
+
+    @property
+    def words(self) -> str:
+        """The estimate with its spread; empty without one."""
+        if self.octets is None:
+            return ""
+        return f"{self.octets:.0f} octets ({self.octets_minimum:.0f} to {self.octets_maximum:.0f})"
 
 
 class SumOfDirections(Part):
@@ -187,6 +240,8 @@ class SeriesDocument(Part):
     """The last part changes fastest."""
     columns: tuple[SeriesColumn, ...]
     metrics: tuple[Metric, ...]
+    memory: tuple[MemoryEstimate, ...] = ()
+    """For each gateway whose host was sampled with a full table."""
 
     def to_text(self) -> str:
         """The file's text: keys in a fixed order, so that two equal results are equal files."""

@@ -14,6 +14,7 @@ from gatemark.config.vary import value_words
 from gatemark.results.document import ResultDocument
 from gatemark.results.quantity import COORDINATES, Coordinate, Quantity, Row
 from gatemark.series.document import ENDED, ColumnFigure, Metric, SeriesColumn, SeriesDocument, SumOfDirections
+from gatemark.series.memory import memory_estimates
 from gatemark.stats.series import ratios_to_previous, relative_scale_ups
 from gatemark.stats.summary import Number
 from gatemark.technology import TECHNOLOGIES
@@ -79,6 +80,7 @@ def joined(
         update={
             "columns": tuple(columns),
             "metrics": metrics_of(rows),
+            "memory": memory_estimates(columns, results),
             "status": "complete" if complete else "incomplete",
         }
     )

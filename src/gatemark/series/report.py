@@ -26,6 +26,7 @@ from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.results.quantity import Coordinate, Quantity, Row
 from gatemark.series.document import ColumnFigure, Metric, Outcome, SeriesColumn, SeriesDocument
 from gatemark.series.join import ColumnRows, comparable, core_groups
+from gatemark.series.memory import TRIALS_MIN
 from gatemark.stats.summary import Number
 from gatemark.units import format_duration_ns, parse_rate
 
@@ -69,8 +70,10 @@ def section(document: SeriesDocument, *, columns_max: int = COLUMNS_MAX) -> Sect
 
 
 def reasons(document: SeriesDocument) -> Iterator[str]:
-    """Say why a column has no figures, or why a metric is missing in it."""
+    """Say why a column has no figures, or why a metric is missing in it, and what its connections cost the host."""
     for column in document.columns:
+        if column.warning is not None:
+            yield f"Column {column.number}, {column.title}: warning before it began: {column.warning}."
         if column.reason is not None:
             yield f"Column {column.number}, {column.title}: {OUTCOMES[column.outcome]}: {column.reason}"
     if near := [str(column.number) for column in document.columns if column.expected]:
@@ -78,6 +81,7 @@ def reasons(document: SeriesDocument) -> Iterator[str]:
             f"Searches began near the results of another column in columns {', '.join(near)}. On a steady gateway they"
             " find the same."
         )
+    yield from _memory_sentences(document)
     refused: dict[tuple[int, str, str], None] = {}
     for metric in document.metrics:
         for figure in metric.figures:
@@ -87,8 +91,21 @@ def reasons(document: SeriesDocument) -> Iterator[str]:
         yield f"Column {number}: {procedure.replace('_', ' ')} not measured: {reason.rstrip('.')}."
 
 
+def _memory_sentences(document: SeriesDocument) -> Iterator[str]:
+    for estimate in document.memory:
+        of = f" of {estimate.gateway}" if len(document.memory) > 1 else ""
+        if estimate.reason is not None:
+            yield f"Memory of the gateway's host for each connection{of}: no estimate can be made: {estimate.reason}."
+        else:
+            yield (
+                f"Memory of the gateway's host for each connection{of}: {estimate.words}, estimated from the column"
+                " with most connections: memory available with an empty table less that with a full one. In brackets,"
+                " the smallest and the largest difference between any two of its trials."
+            )
+
+
 def _table(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> Table:
-    rows = list(_parameters(document, columns))
+    rows = [*_parameters(document, columns), *_memory_rows(document, columns)]
     strong = set()
     for metric in document.metrics:
         block = list(_block(document, metric, columns))
@@ -153,6 +170,19 @@ def _parameters(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> It
         yield ("Outcome", *(OUTCOMES[column.outcome] for column in columns))
     if any(column.invalid_trials for column in document.columns):
         yield ("Trials, invalid ones", *(f"{column.trials:,}, {column.invalid_trials:,}" for column in columns))
+
+
+def _memory_rows(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> Iterator[tuple[str, ...]]:
+    """Yield what a connection costs the host in each column, where that can be told."""
+    of_column: dict[int, list[str]] = {}
+    for estimate in document.memory:
+        for memory in estimate.columns if estimate.reason is None else ():
+            known = memory.trials >= TRIALS_MIN and memory.octets_minimum > 0
+            words = f"{memory.octets:.0f} ({memory.octets_minimum:.0f} to {memory.octets_maximum:.0f})"
+            of_column.setdefault(memory.column, []).append(words if known else "not known")
+    if of_column:
+        cells = ("\n".join(of_column.get(column.number, [DASH])) for column in columns)
+        yield ("Memory of its host per connection, octets", *cells)
 
 
 def _single(counts: Sequence[int]) -> int | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gatemark.campaign.columns import Column, SeriesFile, load_series, of_each, series_of_text
 from gatemark.campaign.estimate import estimate
-from gatemark.campaign.events import ColumnEnded, ColumnStarted, Event, EventCallback, RunFinished
+from gatemark.campaign.events import ColumnEnded, ColumnStarted, ColumnWarning, Event, EventCallback, RunFinished
 from gatemark.campaign.plan import make_plan
 from gatemark.config.model import Campaign
 from gatemark.errors import (
@@ -32,6 +32,7 @@ from gatemark.results.quantity import Quantity
 from gatemark.results.store import default_folder
 from gatemark.series.document import ENDED, Outcome, SeriesColumn, SeriesDocument, VariedKeys
 from gatemark.series.join import expected_results, joined
+from gatemark.series.memory import warning
 from gatemark.series.page import Waiting, render_series
 from gatemark.series.parameters import parameters_of
 from gatemark.series.report import OUTCOMES, plots
@@ -206,6 +207,7 @@ class _SeriesUnderWay:
                 reason=column.reason,
                 campaign_sha256=column.campaign_sha256,
                 expected=column.expected,
+                warning=column.warning,
             )
         self.write()
 
@@ -281,6 +283,7 @@ class _SeriesUnderWay:
             later_s = sum(self._left_s(later.number) for later in self._series.columns if later.number > column.number)
             count = len(self._series.columns)
             self._tell(ColumnStarted(number=column.number, columns=count, title=column.title, later_s=later_s))
+            self._warn(column)
             self._end(column.number, "missing", None)  # it may have failed in an earlier session
             is_new = not self._folder.column(self._column(column.number).folder).has("campaign.toml")
             begun = self._expect(column) if is_new else column
@@ -294,6 +297,14 @@ class _SeriesUnderWay:
         self._tell(
             ColumnEnded(number=column.number, columns=len(self._series.columns), title=column.title, words=words)
         )
+
+    def _warn(self, column: Column) -> None:
+        """Say so if the connections of a column may not fit into the gateway's memory; it is measured all the same."""
+        words = warning(self._column(column.number), self._document.memory)
+        self._update(column.number, warning=words)
+        if words is not None:
+            count = len(self._series.columns)
+            self._tell(ColumnWarning(number=column.number, columns=count, title=column.title, words=words))
 
     def _measured(self, column: Column) -> tuple[Outcome, str | None]:
         """Measure a column, or go on with it; return how it ended."""

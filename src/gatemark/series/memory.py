@@ -1,0 +1,118 @@
+"""Memory of the gateway's host for each connection, estimated from columns that were measured. Pure.
+
+The samples say what the whole host had available, so all that lives there is in them: without a clear difference
+between an empty and a full table, and between few connections and many, there is no estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from gatemark.results.document import ResultDocument
+from gatemark.results.telemetry import TableMemory
+from gatemark.series.document import ColumnMemory, MemoryEstimate, SeriesColumn
+from gatemark.technology import TechnologyName
+
+TRIALS_MIN = 5
+"""With fewer trials, chance too often looks like memory of the connections: with five, all values
+of an empty table lie above those of a full one in one of 252 cases."""
+KILOBYTE = 1024
+GIGABYTE = 10**9
+
+
+def memory_estimates(
+    columns: Sequence[SeriesColumn], results: Mapping[int, ResultDocument]
+) -> tuple[MemoryEstimate, ...]:
+    """Return an estimate, or why there is none, for each gateway whose host was sampled with a full table."""
+    known = sorted(_memory_of(columns, results), key=lambda pair: pair[0])
+    return tuple(
+        _estimate(gateway, technology, tuple(memory for _, memory in members))
+        for (gateway, technology), members in groupby(known, key=lambda pair: pair[0])
+    )
+
+
+def _memory_of(
+    columns: Sequence[SeriesColumn], results: Mapping[int, ResultDocument]
+) -> Iterator[tuple[tuple[str, TechnologyName], ColumnMemory]]:
+    for column in columns:
+        result = results.get(column.number)
+        if result is None or result.telemetry is None:
+            continue
+        gateway = column.parameters.gateway, column.parameters.technology
+        for table in result.telemetry.tables:
+            yield gateway, _of_table(column.number, table)
+
+
+def _of_table(column: int, table: TableMemory) -> ColumnMemory:
+    def octets(kilobytes: float) -> float:
+        return round(kilobytes * KILOBYTE / table.connections, 3)
+
+    return ColumnMemory(
+        column=column,
+        connections=table.connections,
+        trials=table.trials,
+        empty_kilobytes=table.empty.median,
+        full_kilobytes=table.full.median,
+        octets=octets(float(table.empty.median - table.full.median)),
+        octets_minimum=octets(float(table.empty.minimum - table.full.maximum)),
+        octets_maximum=octets(float(table.empty.maximum - table.full.minimum)),
+    )
+
+
+def _estimate(gateway: str, technology: TechnologyName, members: tuple[ColumnMemory, ...]) -> MemoryEstimate:
+    """Return the estimate of the most connections, where scatter matters least."""
+    usable = [member for member in members if member.trials >= TRIALS_MIN]
+    most = max(usable, key=lambda member: member.connections, default=None)
+    reason = _why_not(usable, most)
+    whole = MemoryEstimate(gateway=gateway, technology=technology, columns=members, reason=reason)
+    if most is None or reason is not None:
+        return whole
+    return whole.model_copy(
+        update={
+            "octets": most.octets,
+            "octets_minimum": most.octets_minimum,
+            "octets_maximum": most.octets_maximum,
+            "available_kilobytes": most.empty_kilobytes,
+        }
+    )
+
+
+def _why_not(usable: Sequence[ColumnMemory], most: ColumnMemory | None) -> str | None:
+    if most is None:
+        return f"no column has {TRIALS_MIN} trials with samples of memory before and after the table was filled"
+    if most.octets_minimum <= 0:
+        return (
+            f"the memory available with {most.connections:,} connections in the table and with none differs by less"
+            " than it scatters"
+        )
+    least = min(usable, key=lambda member: member.connections)
+    if least.connections < most.connections and most.least_taken <= least.most_taken:
+        return (
+            f"the memory that {least.connections:,} and {most.connections:,} connections take differs by less than it"
+            " scatters"
+        )
+    return None
+
+
+def warning(column: SeriesColumn, estimates: Sequence[MemoryEstimate]) -> str | None:
+    """Return why the connections of a column may not fit into the memory of the gateway; None if nothing says so."""
+    mine = column.parameters.gateway, column.parameters.technology
+    estimate = next((known for known in estimates if (known.gateway, known.technology) == mine), None)
+    connections = max(column.parameters.connections, default=0)
+    if estimate is None or estimate.octets is None or estimate.octets_maximum is None:
+        return None
+    needed, most = (connections * octets for octets in (estimate.octets, estimate.octets_maximum))
+    available = (estimate.available_kilobytes or 0) * KILOBYTE
+    if most <= available:
+        return None
+    fit = "will not fit" if needed > available else "may not fit"
+    return (
+        f"its {connections:,} connections {fit} into the memory of the gateway's host: at {estimate.words} each they"
+        f" take {_gigabytes(needed)}, up to {_gigabytes(most)}; {_gigabytes(available)} were available with an empty"
+        " table"
+    )
+
+
+def _gigabytes(octets: float) -> str:
+    return f"{octets / GIGABYTE:.3g} GB"
