@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,11 @@ import pytest
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut import ports
-from gatemark.dut.host_description import HostDescription, description_of, read_host_description
+from gatemark.dut.host_description import HostDescription, InterruptDescription, description_of, read_host_description
 from gatemark.dut.open import open_testbed
 from gatemark.dut.shell import shell_at
 from gatemark.errors import TestBedError
+from gatemark.results.provenance import GatewayHostFacts
 
 SAID = """host_name\tgw
 kernel\tLinux 6.1.0 x86_64
@@ -24,8 +27,16 @@ mhz_min\t2000
 mhz_max\t2600
 numa_nodes\ttwo
 unknown\tx
+interrupt_cpus\tCPU0       CPU1       CPU3
 interface\teth1
 driver\tice
+effective_affinity_list\t24 3
+smp_affinity_list\t24 0-3
+interrupt\t24          0         17        250  IR-PCI-MSIX-0000:01:00.0    1-edge      eth1-TxRx-1
+effective_affinity_list\t9 
+smp_affinity_list\t9 0,1
+interrupt\t9          4          0          0  PCI-MSI 524288-edge      eth1-TxRx-0
+interrupt\t30 1
 numa_node\t-1
 rx_queues\t8
 rss_udp4\tIP SA IP DA
@@ -42,6 +53,45 @@ def test_what_a_host_says_is_typed_and_what_it_does_not_say_is_none() -> None:
     assert (first.tx_queues, first.rss_udp4, first.rss_udp6) == (None, "IP SA IP DA", None)
     assert (second.interface, second.driver) == ("eth2", None)
     assert description_of("") == HostDescription()
+
+
+def test_the_cpus_that_serve_the_queues_are_told() -> None:
+    first, second = description_of(SAID).interfaces
+    assert first.interrupts == (
+        InterruptDescription(number=9, name="eth1-TxRx-0", cpus=None, allowed_cpus="0,1", taken={0: 4}),
+        InterruptDescription(number=24, name="eth1-TxRx-1", cpus="3", allowed_cpus="0-3", taken={1: 17, 3: 250}),
+    )
+    assert second.interrupts == ()
+    facts = GatewayHostFacts.model_validate(json.loads(json.dumps(asdict(description_of(SAID)))))
+    assert facts.interfaces[0].interrupt_words == "eth1-TxRx-0 by one of CPU 0,1; eth1-TxRx-1 by CPU 3"
+    assert facts.interfaces[0].interrupts[1].taken == {1: 17, 3: 250}
+
+
+@pytest.mark.parametrize("folder", ["device/msi_irqs", "msi_irqs"], ids=["card", "virtio"])
+def test_interrupts_are_read_where_linux_has_them(folder: str, tmp_path: Path) -> None:
+    """A virtio device has none of its own: they are those of the PCI device that it belongs to."""
+    bus, net, proc = tmp_path / "bus", tmp_path / "net", tmp_path / "proc"
+    for path in (bus / "device", bus / folder, net / "eth1", proc / "irq" / "24", proc / "irq" / "25"):
+        path.mkdir(parents=True, exist_ok=True)
+    (net / "eth1" / "device").symlink_to(bus / "device")
+    for number in ("24", "25", "26"):
+        (bus / folder / number).write_text("msix")
+    head = "            CPU0       CPU1\n"
+    lines = " 24:  0  17  PCI-MSI  1-edge  eth1-0\n124:  1  1  x  other\n 25:  3  0  PCI-MSI  2-edge  eth1-1\n"
+    (proc / "interrupts").write_text(head + lines)
+    (proc / "irq" / "24" / "effective_affinity_list").write_text("1\n")
+    (proc / "irq" / "24" / "smp_affinity_list").write_text("0-1\n")
+    (proc / "irq" / "25" / "smp_affinity_list").write_text("0\n")
+    shell = shell_at(None, ["sh", "-s"])
+
+    def there(script: str, **more: Any) -> str:
+        return shell(script.replace("/sys/class/net", str(net)).replace("/proc/i", f"{proc}/i"), **more)
+
+    (card,) = read_host_description(there).interfaces
+    assert card.interrupts == (
+        InterruptDescription(number=24, name="eth1-0", cpus="1", allowed_cpus="0-1", taken={1: 17}),
+        InterruptDescription(number=25, name="eth1-1", cpus=None, allowed_cpus="0", taken={0: 3}),
+    )
 
 
 def test_this_machine_describes_itself() -> None:

@@ -5,8 +5,8 @@ What a host does not tell is None. Linux tells all of it, the BSDs kernel, CPUs 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from gatemark.dut.shell import Run
@@ -16,6 +16,7 @@ say() { [ -z "$2" ] || printf '%s\t%s\n' "$1" "$2"; }
 known() { sysctl -n "$@" 2> /dev/null; }
 joined() { tr '\n' ' ' | sed 's/ *$//'; }
 say host_name "$(uname -n)"
+say interrupt_cpus "$(sed -n '1s/^ *//p' /proc/interrupts 2> /dev/null)"
 say kernel "$(uname -srm)"
 say command_line "$(cat /proc/cmdline 2> /dev/null)"
 say boot_id "$(cat /proc/sys/kernel/random/boot_id 2> /dev/null || known kern.boottime)"
@@ -44,11 +45,37 @@ for device in /sys/class/net/*/device; do
   for family in udp4 udp6; do
     say "rss_$family" "$(ethtool -n "$name" rx-flow-hash $family 2> /dev/null | sed '1d;/^$/d' | joined)"
   done
+  for interrupt in "$device"/msi_irqs/* "$device"/../msi_irqs/*; do
+    number=${interrupt##*/}
+    line=$(sed -n "s/^ *$number: *//p" /proc/interrupts 2> /dev/null) || line=
+    [ -n "$line" ] || continue
+    for which in effective_affinity_list smp_affinity_list; do
+      say "$which" "$number $(cat "/proc/irq/$number/$which" 2> /dev/null)"
+    done
+    say interrupt "$number $line"
+  done
 done
 """
-"""Prints a key and a value a line; keys after `interface` belong to that one."""
+"""Prints a key and a value a line; keys after `interface` belong to that one, as often as it has interrupts."""
 
 SECONDS_MAX = 30.0
+INTERRUPT_KEYS = ("effective_affinity_list", "smp_affinity_list", "interrupt")
+"""What is printed of each interrupt: its number, then CPUs or the rest of its line in `/proc/interrupts`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterruptDescription:
+    """One interrupt of a network card, as a rule that of one queue."""
+
+    number: int
+    name: str
+    """As its driver calls it, such as "eth1-TxRx-3"."""
+    cpus: str | None = None
+    """CPUs that serve it; None if the host does not say it."""
+    allowed_cpus: str | None = None
+    """CPUs that may: the kernel chooses among them."""
+    taken: Mapping[int, int] = field(default_factory=dict)
+    """How often each CPU took it since the host was started, without those that never did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +91,8 @@ class InterfaceDescription:
     rss_udp4: str | None = None
     """Fields of an IPv4 UDP packet that choose its queue, as ethtool says it."""
     rss_udp6: str | None = None
+    interrupts: tuple[InterruptDescription, ...] = ()
+    """Those that the kernel has set up, in the order of their numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,24 +127,47 @@ def description_of(output: str) -> HostDescription:
     """Return what the output of the script says."""
     about_host: dict[str, str] = {}
     cards: list[dict[str, str]] = []
+    of_interrupts: list[dict[str, dict[int, str]]] = []
     for line in output.splitlines():
         key, _, value = line.partition("\t")
         if key == "interface":
             cards.append({})
-        (cards[-1] if cards else about_host)[key] = value.strip()
-    interfaces = tuple(InterfaceDescription(**_typed(card, InterfaceDescription)) for card in cards)
+            of_interrupts.append({})
+        if key in INTERRUPT_KEYS and cards:
+            number, _, rest = value.partition(" ")
+            if number.isdigit():
+                of_interrupts[-1].setdefault(key, {})[int(number)] = rest.strip()
+        else:
+            (cards[-1] if cards else about_host)[key] = value.strip()
+    columns = [name.removeprefix("CPU") for name in about_host.get("interrupt_cpus", "").split()]
+    cpus = [int(name) for name in columns if name.isdigit()]
+    interfaces = tuple(
+        InterfaceDescription(**_typed(card, InterfaceDescription), interrupts=tuple(_interrupts(said, cpus)))
+        for card, said in zip(cards, of_interrupts, strict=True)
+    )
     return HostDescription(**_typed(about_host, HostDescription), interfaces=interfaces)
+
+
+def _interrupts(said: Mapping[str, Mapping[int, str]], cpus: Sequence[int]) -> Iterator[InterruptDescription]:
+    """Yield the interrupts of a card; `cpus` are those of the columns of `/proc/interrupts`."""
+    for number, line in sorted(said.get("interrupt", {}).items()):
+        counts, words = line.split()[: len(cpus)], line.split()[len(cpus) :]
+        if not words or not all(count.isdigit() for count in counts):
+            continue
+        taken = {cpu: int(count) for cpu, count in zip(cpus, counts, strict=True) if int(count)}
+        serving, allowed = (said.get(key, {}).get(number) or None for key in INTERRUPT_KEYS[:2])
+        yield InterruptDescription(number=number, name=words[-1], cpus=serving, allowed_cpus=allowed, taken=taken)
 
 
 def _typed(values: Mapping[str, str], kind: type) -> dict[str, Any]:
     """Return the values that a class has fields for; one that is no number where one is wanted is left out."""
     typed: dict[str, Any] = {}
-    for field in fields(kind):
-        value = values.get(field.name)
+    for known in fields(kind):
+        value = values.get(known.name)
         if value is None:
             continue
-        if not str(field.type).startswith("int"):
-            typed[field.name] = value
+        if not str(known.type).startswith("int"):
+            typed[known.name] = value
         elif value.removeprefix("-").isdigit():
-            typed[field.name] = int(value)
+            typed[known.name] = int(value)
     return typed

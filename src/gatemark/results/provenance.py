@@ -87,6 +87,20 @@ class SoftwareFacts(Facts):
     packages: dict[str, str]
 
 
+class InterruptFacts(Facts):
+    """One interrupt of a network card of the gateway's host, as a rule that of one queue."""
+
+    number: int
+    name: str
+    """As its driver calls it, such as "eth1-TxRx-3"."""
+    cpus: str | None
+    """CPUs that serve it."""
+    allowed_cpus: str | None
+    """CPUs that may: the kernel chooses among them."""
+    taken: Mapping[int, int]
+    """How often each CPU took it since the host was started, without those that never did."""
+
+
 class InterfaceFacts(Facts):
     """One network card of the gateway's host."""
 
@@ -99,6 +113,18 @@ class InterfaceFacts(Facts):
     rss_udp4: str | None
     """Fields of an IPv4 UDP packet that choose its queue, as ethtool says it."""
     rss_udp6: str | None
+    interrupts: tuple[InterruptFacts, ...] = ()
+    """Those that the kernel has set up, in the order of their numbers."""
+
+    @property
+    def interrupt_words(self) -> str:
+        """Which CPUs serve which interrupt; empty if the host does not tell."""
+        return "; ".join(
+            f"{interrupt.name} by CPU {interrupt.cpus}"
+            if interrupt.cpus is not None
+            else f"{interrupt.name} by one of CPU {interrupt.allowed_cpus or 'not shown'}"
+            for interrupt in self.interrupts
+        )
 
 
 class GatewayHostFacts(Facts):
