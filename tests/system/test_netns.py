@@ -24,9 +24,11 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
+from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut import naming
 from gatemark.dut.control import GatewaySettings
 from gatemark.dut.netns import MAC_ADDRESSES, NetnsTestBed
+from gatemark.dut.open import open_testbed
 from gatemark.dut.recipe import built_in_recipes, load_recipe
 from gatemark.dut.steering import CorePlan, plan_cores, usable_cpus
 from gatemark.errors import Interrupted, TestBedError
@@ -594,3 +596,39 @@ def test_control_commands_are_told_but_those_of_a_reset() -> None:
         bed.clear_state()
         assert bed.commands_since(began_ns) == ("gateway tayga-nat64: clear_state",)
         assert bed.commands_since(time.monotonic_ns()) == ()
+
+
+@pytest.mark.parametrize(
+    ("action", "line"),
+    [
+        ("setup", 'setup = ["sleep 3"]'),
+        ("health", 'health = ["sleep 3"]'),
+        ("set", '[commands.set.slow]\napply = ["sleep 3; : {value}"]'),
+        ("describe", 'version = ["sleep 3"]'),
+        ("reset", 'reset = ["sleep 3"]'),
+        ("stop", 'stop = ["sleep 3"]'),
+    ],
+)
+def test_a_command_of_a_recipe_has_the_limit_of_its_action(action: str, line: str, tmp_path: Path) -> None:
+    text = (Path(naming.__file__).parent / "recipes" / "linux-router4.toml").read_text()
+    recipe = tmp_path / "slow.toml"
+    recipe.write_text(text.partition("[commands]")[0] + f"[commands]\n{line}\n")
+    settings = {"settings": {"slow": 1}} if action == "set" else {}
+    document = {
+        "testbed": {"kind": "netns", "recipe": str(recipe)},
+        "gateway": {"control": {"limits": {"start": "100ms", action: "300ms"}}, **settings},
+        "throughput": {"maximum": 1000, "resolution": 100},
+    }
+    bed = open_testbed(campaign_from_dict(document))
+    began = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        caught = None
+        if action != "stop":  # of which a failure is ignored
+            caught = stack.enter_context(pytest.raises(TestBedError, match=r"did not end within 0\.3 s"))
+        with bed:
+            if action == "describe":
+                bed.describe()
+            if action == "reset":
+                bed.reset()
+    assert caught is None or "gateway.control.limits" in caught.value.fix
+    assert time.monotonic() - began < 2.9

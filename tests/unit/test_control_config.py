@@ -121,6 +121,28 @@ def test_limits_are_times() -> None:
     )
 
 
+def of_recipe(control: dict[str, Any]) -> dict[str, Any]:
+    bed = {"kind": "netns", "recipe": "linux-router4"}
+    return {"testbed": bed, "throughput": {"maximum": 1000, "resolution": 100}, "gateway": {"control": control}}
+
+
+def test_commands_of_a_recipe_have_limits_and_nothing_else_of_the_table() -> None:
+    campaign = campaign_from_dict(of_recipe({"limits": {"setup": "2min", "reset": "20min"}}))
+    control = campaign.gateway.control
+    assert control is not None and (control.limits.seconds("setup"), control.limits.seconds("reset")) == (120, 1200)
+    assert campaign.with_recipe(load_recipe("nft-nat44").facts).setting_names == frozenset()
+    for wrong, where, what in (
+        ({"limits": {"clear_stat": "1s"}}, "gateway.control.limits.clear_stat", "unknown key"),
+        ({"limits": {"boot": "1h"}}, "gateway.control.limits.boot", "a namespace does not boot"),
+        ({"limits": {"setup": "1h"}, "clear_state": "true"}, "gateway.control", "but for its limits"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            campaign_from_dict(of_recipe(wrong))
+        (problem,) = caught.value.problems
+        assert problem.where.endswith(where) and what in problem.what, wrong
+    assert "only a recipe has" in problems({"limits": {"setup": "1h"}})["gateway.control.limits.setup"]
+
+
 def test_cores_are_stated_where_nothing_else_knows_them() -> None:
     campaign = campaign_from_dict(document(cores=8, cores_set_by="hot_plug"))
     assert (campaign.gateway.cores, campaign.gateway.cores_set_by) == (8, "hot_plug")

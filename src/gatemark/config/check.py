@@ -15,7 +15,15 @@ from gatemark.config import defaults
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem as problem
 from gatemark.config.problems import raise_if_any as raise_if_any
-from gatemark.config.tables import GatewayTableModel, Ipv4Model, Ipv6Model, OneWay, ValidityModel
+from gatemark.config.tables import (
+    GatewayControlModel,
+    GatewayTableModel,
+    Ipv4Model,
+    Ipv6Model,
+    LimitsModel,
+    OneWay,
+    ValidityModel,
+)
 from gatemark.errors import Problem
 from gatemark.technology import TECHNOLOGIES, Family, SideName, technologies_where
 
@@ -125,12 +133,20 @@ def check_state(campaign: Campaign) -> Iterator[Problem]:
     """Keys and tables about state belong to a gateway that keeps it, commands to one that somebody else set up."""
     gateway, kind = campaign.gateway, campaign.bed
     if gateway.control is not None and not kind.takes_control:
-        yield problem(
-            campaign,
-            "gateway.control",
-            f"makes no sense for kind {kind.name}",
-            "a recipe has commands of its own" if kind.has_recipe else "leave the table out",
-        )
+        is_only_limits = gateway.control.model_copy(update={"limits": LimitsModel()}) == GatewayControlModel()
+        if not kind.has_recipe or not is_only_limits:
+            yield problem(
+                campaign,
+                "gateway.control",
+                f"makes no sense for kind {kind.name}" + (" but for its limits" if kind.has_recipe else ""),
+                "a recipe has commands of its own" if kind.has_recipe else "leave the table out",
+            )
+        elif gateway.control.limits.boot_ns != defaults.BOOT_LIMIT_NS:
+            what, fix = f"makes no sense for kind {kind.name}: a namespace does not boot", "leave it out"
+            yield problem(campaign, "gateway.control.limits.boot", what, fix)
+    elif gateway.control is not None and gateway.control.limits.setup_ns != defaults.COMMAND_LIMIT_NS:
+        what, fix = "makes no sense here: only a recipe has commands for its set-up", "leave it out"
+        yield problem(campaign, "gateway.control.limits.setup", what, fix)
     if gateway.table.udp_timeout_ns is not None and gateway.table.udp_timeout_ns % defaults.SECOND_NS:
         yield problem(campaign, "gateway.table.udp_timeout", "is no whole number of seconds", "round it up")
     if gateway.technology is None:

@@ -175,7 +175,7 @@ class Campaign(Table):
     def setting_names(self) -> frozenset[str]:
         """Return the settings of the user's own for which recipe or `gateway.control` has commands."""
         control = self.gateway.control
-        return self._setting_names if control is None else frozenset(control.settings)
+        return self._setting_names if control is None else self._setting_names | frozenset(control.settings)
 
     @property
     def boots_before(self) -> BootOccasion:

@@ -81,13 +81,14 @@ class SettingModel(Table):
 
 
 LimitName = Literal[
-    "clear_state", "count_connections", "tear_down", "set", "reset", "start", "stop", "health", "describe", "boot"
-]
+    "clear_state", "count_connections", "tear_down", "set", "reset", "setup", "start", "stop", "health", "describe",
+    "boot",
+]  # fmt: skip
 """What has a time limit of its own."""
 
 
 class LimitsModel(Table):
-    """How long each command of `gateway.control` may take."""
+    """How long each command of `gateway.control` or of a recipe may take."""
 
     clear_state_ns: PositiveDuration = Field(
         defaults.DELETION_LIMIT_NS, alias="clear_state", description="to delete all connections"
@@ -103,6 +104,9 @@ class LimitsModel(Table):
     )
     reset_ns: PositiveDuration = Field(
         defaults.START_LIMIT_NS, alias="reset", description="to reset the gateway; it may be a machine that boots"
+    )
+    setup_ns: PositiveDuration = Field(
+        defaults.COMMAND_LIMIT_NS, alias="setup", description="each command of `setup`; of a recipe only"
     )
     start_ns: PositiveDuration = Field(
         defaults.START_LIMIT_NS, alias="start", description="to start the gateway, and again until it is healthy"
@@ -127,7 +131,7 @@ class LimitsModel(Table):
 
 
 class GatewayControlModel(Table):
-    """Commands that control a gateway that somebody else set up; kind ports only."""
+    """Commands that control a gateway that somebody else set up; with a recipe only their limits."""
 
     commands: Annotated[tuple[str, ...], AsList] = Field(
         (),
@@ -261,7 +265,9 @@ class GatewayModel(Table):
         None, description="how it was given that number of cores, for the report; needs cores"
     )
     control: GatewayControlModel | None = Field(
-        None, description=f"commands that control it; kind {bed_kinds_where(lambda kind: kind.takes_control)} only"
+        None,
+        description=f"commands that control it; kind {bed_kinds_where(lambda kind: kind.takes_control)} only, but for"
+        " limits, which a recipe's commands have as well",
     )
     telemetry: TelemetryModel | None = Field(
         None,

@@ -32,6 +32,9 @@ DEBIAN_PACKAGES: Mapping[str, str] = {
 COMMAND_SECONDS_MAX = 30
 """A set-up command that takes longer hangs."""
 
+LONGER = "if it needs longer, raise its limit under gateway.control.limits"
+"""How a user allows a command of the gateway a longer time."""
+
 _HINTS = (
     ("Operation not permitted", "network namespaces need root: run as root, for example with sudo"),
     ("Permission denied", "network namespaces need root: run as root, for example with sudo"),
@@ -52,8 +55,13 @@ def require_program(program: str, package: str | None = None) -> str:
     return path
 
 
-def run_command(command: Sequence[str], *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
-    """Run `command` and return its standard output; raise TestBedError if it cannot run, fails or hangs."""
+def run_command(
+    command: Sequence[str], *, where: str, fix: str = "", longer: str = "", seconds_max: float = COMMAND_SECONDS_MAX
+) -> str:
+    """Run `command` and return its standard output; raise TestBedError if it cannot run, fails or hangs.
+
+    `longer`: how a user allows a longer time.
+    """
     try:
         done = finished(command, seconds_max)
     except FileNotFoundError:
@@ -61,9 +69,13 @@ def run_command(command: Sequence[str], *, where: str, fix: str = "", seconds_ma
         raise
     except subprocess.TimeoutExpired:
         raise TestBedError(
-            what=f"`{shlex.join(command)}` did not end within {seconds_max:.0f} s",
+            what=f"`{shlex.join(command)}` did not end within {seconds_max:g} s",
             where=where,
-            fix=fix or "run the command by hand; a daemon belongs under `start`, not `setup`",
+            fix="; ".join(
+                part
+                for part in (fix or "run the command by hand; a daemon belongs under `start`, not `setup`", longer)
+                if part
+            ),
         ) from None
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip() or "no output")[-800:]
@@ -80,10 +92,10 @@ def hint_for(said: str) -> str:
     return next((hint for text, hint in _HINTS if text in said), "run the command by hand to see why")
 
 
-def try_command(command: Sequence[str]) -> str | None:
+def try_command(command: Sequence[str], seconds_max: float = COMMAND_SECONDS_MAX) -> str | None:
     """Run `command` and return its standard output, or None if it could not run or failed: for removal and reading."""
     try:
-        done = finished(command, COMMAND_SECONDS_MAX)
+        done = finished(command, seconds_max)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None

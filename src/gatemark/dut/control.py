@@ -9,7 +9,7 @@ import re
 import shlex
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gatemark.config import defaults
 from gatemark.config.tables import (
@@ -66,6 +66,8 @@ class GatewaySettings:
     table: GatewayTableModel
     named: Mapping[str, int | str]
     """Values of the settings that the user named."""
+    limits: LimitsModel = field(default_factory=LimitsModel)
+    """How long the commands of a recipe may take; those of the campaign file bring their own."""
 
 
 class GatewayControl:
@@ -76,7 +78,7 @@ class GatewayControl:
         self._commands = commands
         self._where = where
         self._settings = settings
-        self._limits = commands.limits if isinstance(commands, GatewayControlModel) else LimitsModel()
+        self._limits = commands.limits if isinstance(commands, GatewayControlModel) else settings.limits
         self.made: tuple[SettingMade, ...] = ()
         """Settings by name as they were made and read back the last time."""
 

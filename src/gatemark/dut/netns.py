@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Self
 
 from gatemark.dut import machine, naming
 from gatemark.dut.base import GatewayDescription, HostReading, TelemetryReading
-from gatemark.dut.commands import COMMAND_SECONDS_MAX, require_program, run_command, try_command
+from gatemark.dut.commands import COMMAND_SECONDS_MAX, LONGER, require_program, run_command, try_command
 from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.daemon import Daemon, start_daemon
 from gatemark.dut.enclosure import Enclosure
@@ -59,7 +59,7 @@ from gatemark.errors import Problem, TestBedError
 
 if TYPE_CHECKING:
     from gatemark.config.model import RecipeFacts
-    from gatemark.config.tables import SideModel, TelemetryModel
+    from gatemark.config.tables import LimitName, SideModel, TelemetryModel
 
 SIDES = ("left", "right")
 MAC_ADDRESSES = {
@@ -70,7 +70,7 @@ MAC_ADDRESSES = {
 }
 """Locally administered addresses, the same in each run, so that a run can be repeated bit for bit."""
 HEALTH_SECONDS_MAX = 5.0
-"""How long a gateway may take from its start until its health commands succeed."""
+"""How long a gateway may take from its start until its health commands succeed, where nobody says it."""
 
 
 class NetnsTestBed:
@@ -87,9 +87,12 @@ class NetnsTestBed:
         port_kind: str = "af_packet",
         settings: GatewaySettings | None = None,
         telemetry: TelemetryModel | None = None,
+        start_seconds_max: float = HEALTH_SECONDS_MAX,
     ) -> None:
+        """`start_seconds_max`: how long it may take from its start until its health commands succeed."""
         self._recipe = recipe
         self._settings = GatewaySettings(table=recipe.table, named={}) if settings is None else settings
+        self._start_seconds_max = start_seconds_max
         self._sides = sides
         self._cores = cores
         self._port_kind = port_kind
@@ -104,7 +107,7 @@ class NetnsTestBed:
         self._daemons: list[Daemon] = []
         where = f"gateway {recipe.name}"
         self._control = GatewayControl(self._in_gateway, recipe.commands, where=where, settings=self._settings)
-        self._scripts = Shell(lambda: self._enclosure.command("sh", "-s"))
+        self._scripts = Shell(lambda: self._enclosure.command("sh", "-s"), longer=LONGER)
         self._enclosure = Enclosure(self._name.gateway_namespace, self._name.folder)
         folder = shlex.quote(str(self._name.folder))
         only_gateway = (
@@ -250,7 +253,7 @@ class NetnsTestBed:
     def describe(self) -> GatewayDescription:
         """Describe the gateway as it is now: versions, addresses, routes, settings, steering."""
         where = f"gateway {self._recipe.name}"
-        versions = [self._shell(command, where=where).strip() for command in self._recipe.commands.version]
+        versions = [self._shell(command, "describe", where=where).strip() for command in self._recipe.commands.version]
         parts = [
             ("cpus", f"gateway {self.gateway_cores}, Tester {self.tester_cores}"),
             ("addresses", self._read("ip -o address show scope global")),
@@ -265,7 +268,7 @@ class NetnsTestBed:
             parts.append((f"rps_cpus, {interface}", self._read(f"cat /sys/class/net/{interface}/queues/rx-0/rps_cpus")))
         for command in self._recipe.commands.configuration:
             text = substitute(command, self._variables())
-            parts.append((text, self._read(text)))
+            parts.append((text, self._read(text, self._settings.limits.seconds("describe"))))
         return GatewayDescription(
             name=self._recipe.description,
             version="; ".join(versions) or f"{platform.system()} {platform.release()}",
@@ -370,7 +373,7 @@ class NetnsTestBed:
                 raise naming.cannot_keep(path, error) from None
         self._enclosure.open()
         for command in self._recipe.commands.setup:
-            self._shell(command, where=f"gateway {self._recipe.name}: setup", keep=True)
+            self._shell(command, "setup", where=f"gateway {self._recipe.name}: setup", keep=True)
 
     def _start_gateway(self) -> list[str]:
         """Start the daemons, set up the connection tracking table, wait for health; return the commands."""
@@ -397,12 +400,13 @@ class NetnsTestBed:
         if not self._enclosure.is_open:
             return
         for command in self._recipe.commands.stop:
-            try_command(self._enclosure.shell(substitute(command, self._variables())))
+            stop = self._enclosure.shell(substitute(command, self._variables()))
+            try_command(stop, self._settings.limits.seconds("stop"))
         while self._daemons:
             self._daemons.pop().end()
 
     def _await_health(self) -> None:
-        until = time.monotonic() + HEALTH_SECONDS_MAX
+        until = time.monotonic() + self._start_seconds_max
         while True:
             for daemon in self._daemons:
                 daemon.check()
@@ -449,20 +453,21 @@ class NetnsTestBed:
             ]
         )
 
-    def _shell(self, command: str, *, where: str, fix: str = "", keep: bool = False) -> str:
+    def _shell(self, command: str, limit: LimitName, *, where: str, keep: bool = False) -> str:
         """Run a command of the recipe in the gateway's namespace; `keep` notes it for the report."""
         text = substitute(command, self._variables())
         if keep:
             self._log.append(f"[{self.gateway_namespace}] {text}")
-        return run_command(self._enclosure.shell(text), where=where, fix=fix)
+        seconds_max = self._settings.limits.seconds(limit)
+        return run_command(self._enclosure.shell(text), where=where, longer=LONGER, seconds_max=seconds_max)
 
     def _in_gateway(self, script: str, *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
         """Run a control command of the recipe in the gateway's namespace."""
         return self._scripts(substitute(script, self._variables()), where=where, fix=fix, seconds_max=seconds_max)
 
-    def _read(self, script: str) -> str:
+    def _read(self, script: str, seconds_max: float = COMMAND_SECONDS_MAX) -> str:
         """Read something for the description; what cannot be read is left empty."""
-        return try_command(self._enclosure.shell(script)) or ""
+        return try_command(self._enclosure.shell(script), seconds_max) or ""
 
     def _read_settings(self) -> str:
         names = [*(GATEWAY_SYSCTL | self._recipe.sysctl), *self._recipe.host_sysctl, *REPORTED_SYSCTL]

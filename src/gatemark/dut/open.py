@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from gatemark.bed_kinds import BedKindName
+from gatemark.config.tables import LimitsModel
 from gatemark.dut.base import TestBed
 from gatemark.dut.control import GatewaySettings
 from gatemark.dut.loopback import LoopbackTestBed
-from gatemark.dut.netns import NetnsTestBed
+from gatemark.dut.netns import HEALTH_SECONDS_MAX, NetnsTestBed
 from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.recipe import load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
@@ -38,13 +39,18 @@ def _open_netns(campaign: Campaign) -> TestBed:
     recipe = load_recipe(campaign.testbed.recipe)
     if recipe.is_stateful and campaign.gateway.inside == "right":
         recipe = recipe.mirrored()
-    complete = campaign.with_recipe(recipe.facts)
+    complete, control = campaign.with_recipe(recipe.facts), campaign.gateway.control
     return NetnsTestBed(
         recipe,
         {"left": complete.side("left"), "right": complete.side("right")},
         plan_cores(usable_cpus(), tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores),
         port_kind=_port_kind(campaign),
-        settings=GatewaySettings(table=complete.gateway.table, named=complete.gateway.settings),
+        settings=GatewaySettings(
+            table=complete.gateway.table,
+            named=complete.gateway.settings,
+            limits=LimitsModel() if control is None else control.limits,
+        ),
+        start_seconds_max=HEALTH_SECONDS_MAX if control is None else control.limits.seconds("start"),
         telemetry=campaign.telemetry,
     )
 

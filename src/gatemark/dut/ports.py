@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from gatemark.config.tables import GatewayControlModel
 from gatemark.dut.base import FoundTestBed, GatewayDescription, TelemetryReading
 from gatemark.dut.boot import HostBoot
-from gatemark.dut.commands import run_command
+from gatemark.dut.commands import LONGER, run_command
 from gatemark.dut.control import GatewayControl, GatewaySettings, table_settings
 from gatemark.dut.host_description import HostDescription, read_host_description
 from gatemark.dut.ingress import IngressDrop
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 ROOT_PORT_KINDS = (*KERNEL_PORT_KINDS, "tap", "pci")
 """Kinds of port that an ordinary user cannot open."""
-LONGER = "if it needs longer, raise its limit under gateway.control.limits"
 
 
 def port_problems(ports: Mapping[str, str]) -> list[Problem]:
