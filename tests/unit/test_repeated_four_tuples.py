@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.simulated_campaigns import measure
 
 from gatemark.calibrate.truth import drawn_connections
 from gatemark.campaign.deviations import deviations
+from gatemark.campaign.estimate import estimate
+from gatemark.campaign.events import Event, PhaseStarted
 from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal, read_journal
 from gatemark.campaign.plan import make_plan
+from gatemark.campaign.progress import phase_words
 from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine
 from gatemark.errors import ConfigError
+from gatemark.procedures.phase_one import phase_one_waits_ns
 from gatemark.procedures.repeated_four_tuples.result import RepeatedFourTuplesResult
+from gatemark.procedures.work import ASSUMED_CONNECTIONS_PER_SECOND
 from gatemark.results.part import Figure
 from gatemark.results.search import SearchGoal
 from gatemark.trial.judgement import verdict_of_phase_one
@@ -116,6 +123,23 @@ class TestCampaign:
             assert (step.connections, step.drawn_frames) == (COUNT, FRAMES)
             assert step.duration_ns == -(-FRAMES * 10**9 // step.frames_per_second)
             assert record.report.directions[0].foreground.intended == FRAMES
+
+    def test_the_estimate_is_of_the_frames_that_are_sent(self, tmp_path: Path) -> None:
+        """All trials of a gateway as fast as the estimate assumes take as long as it says."""
+        wanted = campaign(repeated_four_tuples={"frames": 50 * FRAMES, "maximum": "200k", "resolution": "1k"})
+        path = tmp_path / "trials.jsonl"
+        device = SimulatedDevice(capacity_forward=10**6, establishment_rate=ASSUMED_CONNECTIONS_PER_SECOND)
+        events: list[Event] = []
+        measure(path, device, wanted, events=events)
+        orders = [record.order for record in read_journal(path)]
+        sent_s = sum(order.step.duration_ns for order in orders) / 10**9
+        assert sent_s > 50 * FRAMES / 200_000
+        needed = estimate(wanted)
+        waits_s = len(orders) * phase_one_waits_ns(wanted) / 10**9
+        assert needed.trials_max == len(orders)
+        assert needed.seconds_max == math.ceil(sent_s + waits_s)
+        words = [phase_words(event) for event in events if isinstance(event, PhaseStarted)]
+        assert words[0] == f"phase 1, {50 * FRAMES:,} frames drawn from {COUNT:,} connections at 200.0k frames/s"
 
     def test_it_is_called_no_rate_of_connections(self, tmp_path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, establishment_rate=80_000)

@@ -55,6 +55,8 @@ class PhaseStarted:
     """Phase 1 and validation: connections per second; phase 2: frames per second of each direction; else None."""
     attempt: int
     """From 0; the attempts at phase 1 before it did not fill the table."""
+    drawn_frames: int | None = None
+    """Frames of phase 1, if the connection of each is drawn at random; None if each has a connection of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -305,6 +305,7 @@ class _Trial:
             connections=self.count,
             per_second=per_second,
             attempt=attempt,
+            drawn_frames=self.order.step.drawn_frames if phase == "phase 1" else None,
         )
         self.makes.trials.on_event(started)
 

@@ -224,10 +224,12 @@ def phase_words(phase: PhaseStarted) -> str:
     """A part of a stateful trial and how many connections it has."""
     rate = ""
     if phase.per_second is not None:
-        unit = "frames/s" if phase.phase == "phase 2" else "connections/s"
+        is_of_frames = phase.phase == "phase 2" or phase.drawn_frames is not None
+        unit = "frames/s" if is_of_frames else "connections/s"
         rate = f" at {format_rate(phase.per_second)} {unit}"
     attempt = f", attempt {phase.attempt + 1}" if phase.attempt else ""
-    return f"{phase.phase}, {phase.connections:,} connections{rate}{attempt}"
+    drawn = "" if phase.drawn_frames is None else f"{phase.drawn_frames:,} frames drawn from "
+    return f"{phase.phase}, {drawn}{phase.connections:,} connections{rate}{attempt}"
 
 
 def trial_line(event: TrialFinished) -> str:
