@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import time
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from gatemark.dut.base import CpuTimes, HostReading, HostSample, ProcessSample, 
 from gatemark.engine.simulated_device import SimulatedDevice
 from gatemark.errors import ConfigError
 from gatemark.results.toml_text import to_toml
+from gatemark.series.report import section
 from gatemark.series.run import measure_series
 from gatemark.session import measure, rebuild_report
 from gatemark.simulated import SimulatedTestBed, simulated_equipment
@@ -301,9 +303,9 @@ def test_results_csv_and_report_say_what_the_host_did(sampled: list[float], tmp_
     assert busy.values == (50,)
     told = result.document.telemetry
     assert told is not None and told.trials == told.sampled == told.sending == run.trials
-    csv = (tmp_path / "out" / "result.csv").read_text().splitlines()
-    assert sum('"busy share, busiest core",%,lower' in line for line in csv) == 1
-    assert sum("memory available,kB,higher" in line for line in csv) == 1
+    lines = (tmp_path / "out" / "result.csv").read_text().splitlines()
+    assert sum('"busy share, busiest core",%,lower' in line for line in lines) == 1
+    assert sum("memory available,kB,higher" in line for line in lines) == 1
     assert sorted(path.name for path in (tmp_path / "out" / "telemetry").iterdir()) == [
         f"trial-{number + 1:06d}.csv" for number in range(run.trials)
     ]
@@ -353,6 +355,31 @@ def test_a_series_has_the_shares_of_its_columns_in_one_table(sampled: list[float
     assert [figure.median for figure in busiest.figures] == [50, 50]
     assert "busy share, busiest core" in (tmp_path / "out" / "series.csv").read_text()
     assert "busy share, busiest core" in (tmp_path / "out" / "report.html").read_text().lower()
+
+
+def test_what_the_host_did_is_no_bound_whatever_limited_the_run(sampled: list[float], tmp_path: Path) -> None:
+    file = tmp_path / "series.toml"
+    file.write_text(to_toml(document()) + '\n[[vary]]\n"gateway.cores" = [1, 2]\n')
+    for device, limit in (
+        (SimulatedDevice(capacity_forward=10_000), "maximum"),
+        (SimulatedDevice(capacity_forward=10_000, tester_limit=500), "tester"),
+    ):
+        result = measure_series(file, output=tmp_path / limit, equipment=simulated_equipment(device))
+        metrics = {metric.quantity: metric for metric in result.document.metrics}
+        assert {figure.limited_by for figure in metrics["throughput"].figures} == {limit}
+        busy = metrics["busy share, busiest core"]
+        assert [(figure.limited_by, figure.median) for figure in busy.figures] == [(None, 50), (None, 50)]
+        assert [figure.ratio_to_previous for figure in busy.figures] == [None, 1.0]
+        assert result.has_failed is (limit == "tester"), "the host's figures say nothing of what the gateway can do"
+        rows = section(result.document).tables[0].rows
+        begin = next(number for number, row in enumerate(rows) if row[0].startswith("Busy share, busiest core"))
+        block = rows[begin + 1 :]
+        block = block[: next((number for number, row in enumerate(block) if len(row) == 1), len(block))]
+        assert ("Median", "50.00 %", "50.00 %") in block
+        assert not any("≥" in cell or "limited" in cell.lower() for row in block for cell in row)
+        with (result.folder / "series.csv").open() as lines:
+            told = [row for row in csv.DictReader(lines) if row["quantity"] == "busy share, busiest core"]
+        assert [row["limited_by"] for row in told] == ["", ""]
 
 
 def test_two_samples_that_are_too_near_have_no_share() -> None:

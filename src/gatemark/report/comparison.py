@@ -104,7 +104,7 @@ def _time_tables(documents: Sequence[ResultDocument]) -> Iterator[Table]:
                 "not measured" if row.quantity.value is None else format_in(row.quantity.value, unit_ns),
                 _spread_cell(row.quantity, unit_ns),
                 str(row.quantity.repetitions),
-                row.quantity.limited_by,
+                row.quantity.limited_by or "",
             )
             for row in rows
         )

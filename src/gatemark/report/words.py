@@ -189,7 +189,7 @@ def limit_text(quantity: Quantity) -> str:
     return "gateway"
 
 
-def limited(limited_by: LimitedBy) -> str:
+def limited(limited_by: LimitedBy | None) -> str:
     """What a figure has in its place that Tester or host limited: "Tester-limited"."""
     return "host not quiet" if limited_by == "host" else "Tester-limited"
 

@@ -63,7 +63,8 @@ class Quantity:
     """Highest load that failed in any repetition."""
     resolution: int | None = None
     """Distance of the bounds at which a search ended, the largest over the repetitions; None without a search."""
-    limited_by: LimitedBy = "gateway"
+    limited_by: LimitedBy | None = "gateway"
+    """None: it was read at the gateway's host, at a load that passed. Whatever limited the run, it is no bound."""
     tester_limited_at: int | None = None
     refused: str | None = None
     """Why nothing was measured, as a sentence."""

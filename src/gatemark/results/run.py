@@ -118,6 +118,7 @@ class RunResult(Part):
                 values=level.values,
                 summary=Summary.of(known) if len(known) == len(level.values) else None,
                 better=better if level.series in ("busy", "busiest", "memory_available") else None,
+                limited_by=None,
             )
 
     def quantity(

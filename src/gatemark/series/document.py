@@ -163,7 +163,8 @@ class ColumnFigure(Part):
     lower_bound: int | None
     upper_bound: int | None
     resolution: int | None
-    limited_by: LimitedBy
+    limited_by: LimitedBy | None
+    """Null: it was read at the gateway's host, and is no bound."""
     tester_limited_at: int | None
     refused: str | None
     """Why it was not measured in this column."""

@@ -303,7 +303,7 @@ def _sum(quantity: Quantity) -> SumOfDirections | None:
 
 def comparable(quantity: Quantity) -> Number | None:
     """Return the figure of a quantity if it is the gateway's own, and not only a bound of it."""
-    return quantity.value if quantity.is_measured and quantity.limited_by == "gateway" else None
+    return quantity.value if quantity.is_measured and quantity.limited_by in ("gateway", None) else None
 
 
 def _ratios(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> dict[int, Fraction]:

@@ -232,7 +232,8 @@ def _block(document: SeriesDocument, metric: Metric, columns: Sequence[SeriesCol
         yield row("Relative scale-up", lambda figure, _: _ratio(figure.scale_up, 4))
     if any(figure.share_of_plain_forwarding is not None for figure in metric.figures):
         yield row("Share of plain forwarding", lambda figure, _: _percent(figure.share_of_plain_forwarding))
-    yield row("Limited by", lambda _, rate: limit_text(rate))
+    if any(figure.limited_by is not None for figure in metric.figures):
+        yield row("Limited by", lambda _, rate: limit_text(rate))
 
 
 def _sums(

@@ -73,7 +73,13 @@ class SeriesResult:
         """Whether a column failed, or no figure says anything about the gateway."""
         if any(column.outcome == "failed" for column in self.document.columns):
             return True
-        return not any(metric.row(figure).is_measured for metric in self.document.metrics for figure in metric.figures)
+        of_gateway = (
+            metric.row(figure)
+            for metric in self.document.metrics
+            for figure in metric.figures
+            if figure.limited_by is not None
+        )
+        return not any(figure.is_measured for figure in of_gateway)
 
 
 def measure_series(
