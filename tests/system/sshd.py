@@ -1,7 +1,9 @@
 """A real sshd in a network namespace, with keys, users and configuration that are gone afterwards.
 
-Its users are root under other names, each with a login shell of its own. The `ssh` that is first on PATH is Debian's
-client in that namespace, with a configuration in place of ~/.ssh/config, which stays as it is.
+Its users are root under other names, each with a login shell of its own, and two without rights that may use `sudo`.
+All of them, and what sudo allows them, are in files that only the sshd and what it starts see in the place of those of
+this machine. The `ssh` that is first on PATH is Debian's client in that namespace, with a configuration in place of
+~/.ssh/config, which stays as it is.
 """
 
 from __future__ import annotations
@@ -19,6 +21,13 @@ from pathlib import Path
 
 NEEDED = ("ssh", "sshd", "ssh-keygen", "tcsh", "ip", "unshare", "conntrack")
 USERS = {"posix": "/bin/sh", "csh": "/usr/bin/tcsh"}
+SUDO_USERS = {
+    "allowed": "allowed ALL=(root) NOPASSWD: /bin/sh -s, /usr/bin/sh -s",
+    "asked": "asked ALL=(root) ALL",
+}
+"""Users without rights, each with its line of sudoers: the command that controls a gateway, or all with a password."""
+SUDO_DEFAULTS = 'Defaults secure_path="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"\n'
+UID_OF_SUDO_USERS = 64_001
 ADDRESS = "127.0.0.1"
 
 SERVER = """Port 22
@@ -88,8 +97,16 @@ def _files(folder: Path, namespace: str) -> None:
     _key(folder / "user")
     (folder / "server").write_text(SERVER.format(address=ADDRESS, folder=folder))
     users = [f"{name}:x:0:0::{folder}:{shell}" for name, shell in USERS.items()]
-    (folder / "passwd").write_text(Path("/etc/passwd").read_text() + "\n".join(users) + "\n")
-    hosts = [f"Host {name}-gateway\n  User {name}\n" for name in USERS]
+    users += [
+        f"{name}:x:{UID_OF_SUDO_USERS + number}:65534::{folder}:/bin/sh" for number, name in enumerate(SUDO_USERS)
+    ]
+    passwords = [f"{name}:*:19000:0:99999:7:::" for name in SUDO_USERS]
+    for name, lines in (("passwd", users), ("shadow", passwords)):
+        (folder / name).write_text(Path(f"/etc/{name}").read_text() + "\n".join(lines) + "\n")
+    (folder / "shadow").chmod(0o600)
+    (folder / "sudoers").write_text(SUDO_DEFAULTS + "\n".join(SUDO_USERS.values()) + "\n")
+    (folder / "sudoers").chmod(0o440)
+    hosts = [f"Host {name}-gateway\n  User {name}\n" for name in (*USERS, *SUDO_USERS)]
     (folder / "client").write_text("".join(hosts) + CLIENT.format(address=ADDRESS, folder=folder))
     client = folder / "bin" / "ssh"
     client.write_text(f'#!/bin/sh\nexec ip netns exec {namespace} {shutil.which("ssh")} -F {folder}/client "$@"\n')
@@ -105,7 +122,10 @@ def sshd() -> Iterator[Sshd]:
     _files(folder, namespace)
     subprocess.run(["ip", "netns", "add", namespace], check=True)
     subprocess.run(["ip", "-n", namespace, "link", "set", "lo", "up"], check=True)
-    mounts = f"mount --bind {folder}/passwd /etc/passwd && mount --bind {folder}/run /run"
+    files = [name for name in ("passwd", "shadow", "sudoers") if Path(f"/etc/{name}").exists()]
+    mounts = " && ".join(
+        [*(f"mount --bind {folder}/{name} /etc/{name}" for name in files), f"mount --bind {folder}/run /run"]
+    )
     serve = f"{mounts} && exec {shutil.which('sshd')} -D -e -f {folder}/server"
     path = os.environ["PATH"]
     with (folder / "log").open("wb") as log:

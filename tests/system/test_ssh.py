@@ -330,3 +330,35 @@ def test_sockets_of_connections_are_removed(server: Sshd) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
     shell.close()
     assert not folder.exists()
+
+
+@pytest.mark.skipif(bool(missing("sudo", engine=False)), reason="needs sudo")
+class TestSudo:
+    def test_a_user_without_rights_controls_the_gateway(self, server: Sshd, tmp_path: Path) -> None:
+        (tmp_path / "healthy").touch()
+        with pytest.raises(TestBedError, match="ermission"):
+            gateway("allowed-gateway", tmp_path).__enter__()
+        with gateway("allowed-gateway", tmp_path, sudo=True, describe="id -u") as bed:
+            assert "# id -u\n0\n" in bed.describe().configuration
+            assert server.inside("cat", TIMEOUT, f"{TIMEOUT}_stream").split() == ["100", "777"]
+            server.inside("sh", "-c", ENTRY.format(port=1))
+            assert bed.count_connections() == 1
+            bed.tear_down()
+            assert bed.count_connections() == 0
+            bed.restart()
+            bed.check()
+        assert no_master(server)
+
+    def test_sudo_that_asks_for_a_password_is_an_error_with_its_remedy(self, server: Sshd, tmp_path: Path) -> None:
+        began = time.monotonic()
+        with pytest.raises(HostConnectionError) as caught:
+            gateway("asked-gateway", tmp_path, sudo=True).__enter__()
+        (problem,) = caught.value.problems
+        assert "no command reaches asked-gateway: sudo: a password is required" in problem.what
+        assert "NOPASSWD in /etc/sudoers.d" in problem.fix and not caught.value.began
+        assert time.monotonic() - began < 10
+        assert no_master(server)
+
+    def test_nothing_of_it_is_on_this_machine(self, server: Sshd) -> None:
+        for file in ("/etc/passwd", "/etc/shadow", "/etc/sudoers"):
+            assert not any(line.startswith(("allowed", "asked")) for line in Path(file).read_text().splitlines())
