@@ -32,8 +32,6 @@ unsigned receive_pool_frames(PortKind kind, unsigned ring_frames) {
     }
 }
 
-std::string where_of(const PortOptions& options) { return options.side + " port " + options.name.text; }
-
 /// Hash functions for spreading frames over receive queues.
 constexpr std::uint64_t spread_by = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP;
 

@@ -22,8 +22,6 @@ constexpr unsigned packet_slot_bytes_min = 2048;
 constexpr unsigned veth_xdp_mtu_max = 3506;
 constexpr unsigned memif_ring_exponent_max = 14;
 
-std::string where_of(const PortOptions& options) { return options.side + " port " + options.name.text; }
-
 std::string memif_arguments(const PortOptions& options) {
     const std::size_t comma = options.name.argument.find(',');
     const std::string role = comma == std::string::npos ? "role=client" : options.name.argument.substr(comma + 1);
@@ -85,6 +83,8 @@ std::optional<Error> what_is_wrong_with_the_interface(const PortOptions& options
 }
 
 }  // namespace
+
+std::string where_of(const PortOptions& options) { return options.side + " port " + options.name.text; }
 
 unsigned packet_slot_bytes(unsigned mtu) {
     return std::max(packet_slot_bytes_min, std::bit_ceil(frame_bytes_max(mtu) + packet_slot_header_bytes));

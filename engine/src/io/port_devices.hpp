@@ -16,6 +16,9 @@ struct Device {
     std::string arguments;
 };
 
+/// The port, as messages name it.
+[[nodiscard]] std::string where_of(const PortOptions& options);
+
 [[nodiscard]] Device virtual_device(const PortOptions& options);
 
 /// Problems that we can explain better than the driver: no such interface, interface down, missing

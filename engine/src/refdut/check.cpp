@@ -7,7 +7,7 @@ namespace gatemark::refdut {
 
 namespace {
 
-constexpr std::uint64_t rate_max = 1'000'000'000, timeout_ns_max = std::uint64_t{24} * 3600 * 1'000'000'000;
+constexpr std::uint64_t establishment_rate_max = 1'000'000'000, timeout_ns_max = std::uint64_t{24} * 3600 * 1'000'000'000;
 
 std::string text(const net::Prefix& prefix) { return net::to_text(prefix.address) + "/" + std::to_string(prefix.length); }
 
@@ -115,13 +115,13 @@ Errors check(const NatLimits& limits) {
         errors.push_back({std::to_string(limits.capacity) + " connections is not a table size", "table.size",
                           "1 to " + std::to_string(NatTable::capacity_max)});
     }
-    if (limits.establishment_per_second > rate_max) {
-        errors.push_back(
-            {"is above " + std::to_string(rate_max) + " connections/s", "table.establishment_rate", "leave it out for no limit"});
+    if (limits.establishment_per_second > establishment_rate_max) {
+        errors.push_back({"is above " + std::to_string(establishment_rate_max) + " connections/s", "table.establishment_rate",
+                          "leave it out for no limit"});
     }
-    if (limits.establishment_burst == 0 || limits.establishment_burst > rate_max) {
+    if (limits.establishment_burst == 0 || limits.establishment_burst > establishment_rate_max) {
         errors.push_back({std::to_string(limits.establishment_burst) + " connections is not a burst", "table.establishment_burst",
-                          "1 to " + std::to_string(rate_max)});
+                          "1 to " + std::to_string(establishment_rate_max)});
     }
     if (limits.timeout_ns > timeout_ns_max) {
         errors.push_back({"is longer than 24 hours", "table.udp_timeout", "\"24 h\" or less, or 0 for never"});

@@ -1,23 +1,15 @@
+#include "control/protocol_examples.hpp"
 #include "control/read_requests.hpp"
 #include "control/write_answers.hpp"
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 
 namespace gatemark::control {
 namespace {
 
 using Json = nlohmann::json;
-
-Json example(const std::string& name) {
-    const std::filesystem::path path = std::filesystem::path{GATEMARK_PROTOCOL_EXAMPLES} / (name + ".json");
-    std::ifstream file{path};
-    EXPECT_TRUE(file.is_open()) << path;
-    return Json::parse(file, nullptr, false);
-}
 
 /// Only integers, strings, booleans, lists and objects: both languages re-emit them exactly.
 void expect_plain(const Json& value) {

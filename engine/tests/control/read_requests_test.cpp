@@ -1,11 +1,12 @@
 #include "control/read_requests.hpp"
+
+#include "control/protocol_examples.hpp"
 #include "trial/trial_plan.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 
 namespace gatemark::control {
@@ -13,11 +14,6 @@ namespace {
 
 using Json = nlohmann::json;
 using namespace std::chrono_literals;
-
-Json example(const std::string& name) {
-    std::ifstream file{std::string{GATEMARK_PROTOCOL_EXAMPLES} + "/" + name + ".json"};
-    return Json::parse(file);
-}
 
 std::vector<std::string> sorted_places(const Errors& errors) {
     std::vector<std::string> places;

@@ -1,11 +1,10 @@
 #include "control/server.hpp"
 
 #include "control/pipes.hpp"
+#include "control/protocol_examples.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-
-#include <fstream>
 
 namespace gatemark::control {
 namespace {
@@ -38,11 +37,6 @@ std::vector<Json> answers_to(const std::vector<std::string>& lines) {
     return answers;
 }
 
-std::string example(const std::string& name) {
-    std::ifstream file{std::string{GATEMARK_PROTOCOL_EXAMPLES} + "/" + name + ".json"};
-    return Json::parse(file).dump();
-}
-
 TEST(Server, SaysWhoItIs) {
     const auto answers = answers_to({R"({"request":"hello","id":1})"});
     ASSERT_EQ(answers.size(), 1U);
@@ -73,7 +67,7 @@ TEST(Server, ShowsTheLayoutWithoutAPort) {
 }
 
 TEST(Server, ShowsFramesWithoutAPort) {
-    const auto answers = answers_to({example("frames_request")});
+    const auto answers = answers_to({example("frames_request").dump()});
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0]["answer"], "ok") << answers[0];
     EXPECT_EQ(answers[0]["frames"].size(), 4U);
@@ -88,7 +82,7 @@ TEST(Server, ClosesOnRequest) {
 
 TEST(Server, NeedsAnOpenPortForSomeRequests) {
     for (const char* const name : {"resolve_request", "trial_request", "link_request"}) {
-        const auto answers = answers_to({example(name)});
+        const auto answers = answers_to({example(name).dump()});
         ASSERT_EQ(answers.size(), 1U);
         EXPECT_EQ(answers[0]["answer"], "error");
         EXPECT_EQ(answers[0]["errors"].size(), 1U);
@@ -135,7 +129,7 @@ TEST(Server, HostileLinesGetAnErrorAndTheNextRequestItsAnswer) {
 }
 
 TEST(Server, ReportsEveryProblemOfARequestAtOnce) {
-    Json message = Json::parse(example("frames_request"));
+    Json message = example("frames_request");
     message["count"] = 0;
     message["left_mac"] = "x";
     message["trial"]["seed"] = -1;

@@ -26,7 +26,7 @@ bool passes_verification(const Stream& stream, const Bytes& frame) {
            verify(frame, arrival, stream, stream.values(number)).none();
 }
 
-SlowPacket arrived(const Stream& stream, Gateway gateway, std::optional<std::uint16_t> vlan = std::nullopt) {
+SlowPacket arrived_frame(const Stream& stream, Gateway gateway, std::optional<std::uint16_t> vlan = std::nullopt) {
     return test::forwarded(test::sent_frame(stream, number, sent_as), gateway, vlan);
 }
 
@@ -65,7 +65,7 @@ TEST(Recognizer, KnowsWhatACorrectGatewayMakesOfAFrame) {
                     request.dont_fragment = dont_fragment;
                     request.traffic_class = static_cast<std::uint8_t>(bytes);
                     const Stream stream = test::make_stream(request, {{}, vlan});
-                    SlowPacket packet = arrived(stream, gateway, vlan);
+                    SlowPacket packet = arrived_frame(stream, gateway, vlan);
                     packet.link_source = *net::parse_mac("02:00:00:00:00:09");
                     EXPECT_TRUE(recognized(stream, test::write_packet(packet))) << request.frame_octets;
                 }
@@ -94,7 +94,7 @@ TEST(Recognizer, TakesNoFrameThatVerificationRefuses) {
     for (StreamRequest request : requests_of_all_kinds()) {
         request.frame_octets = 100;
         const Stream stream = test::make_stream(request);
-        const Bytes correct = test::write_packet(arrived(stream, gateway_of(request)));
+        const Bytes correct = test::write_packet(arrived_frame(stream, gateway_of(request)));
         for (std::size_t bit = 0; bit < 8 * correct.size(); ++bit) {
             Bytes frame = correct;
             frame[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
@@ -124,7 +124,7 @@ TEST(Recognizer, AgreesWithVerificationOnWholePacketsChangedAtRandom) {
     std::size_t correct_count = 0;
     for (int round = 0; round < 20'000; ++round) {
         const auto& [stream, gateway] = streams[any(streams.size())];
-        SlowPacket packet = arrived(stream, gateway);
+        SlowPacket packet = arrived_frame(stream, gateway);
         for (std::uint64_t change = any(3); change > 0; --change) {
             switch (any(10)) {
                 case 0: packet.source.bytes[any(net::address_bytes(packet.source.family))] ^= static_cast<std::byte>(any(256)); break;
@@ -175,7 +175,7 @@ TEST(Recognizer, TakesAnySourceOfAnInitiatorsFrameThatFitsTheChecksums) {
 
 TEST(Recognizer, LeavesPaddedFramesAndOtherFormsOfAChecksumToVerification) {
     const Stream stream = test::make_stream(test::request_for(Gateway::router44));
-    Bytes frame = test::write_packet(arrived(stream, Gateway::router44));
+    Bytes frame = test::write_packet(arrived_frame(stream, Gateway::router44));
     frame.resize(64);
     EXPECT_TRUE(passes_verification(stream, frame));
     EXPECT_FALSE(recognized(stream, frame));
@@ -184,7 +184,7 @@ TEST(Recognizer, LeavesPaddedFramesAndOtherFormsOfAChecksumToVerification) {
 TEST(Recognizer, LooksAtNoByteBeyondTheFrame) {
     std::mt19937_64 random{2};
     const Stream stream = test::make_stream(test::request_for(Gateway::siit46, 100));
-    const Bytes correct = test::write_packet(arrived(stream, Gateway::siit46));
+    const Bytes correct = test::write_packet(arrived_frame(stream, Gateway::siit46));
     for (std::size_t bytes = 0; bytes <= correct.size() + 1; ++bytes) {
         Bytes frame = correct;
         frame.resize(bytes);

@@ -18,7 +18,7 @@ namespace {
 using frame::signature::Direction, frame::signature::TrafficClass;
 using test::Gateway, test::Bytes;
 
-constexpr std::uint64_t frame_count = 600, begun = 1000;
+constexpr std::uint64_t frames_each_way = 600, trial_begun = 1000;
 
 struct Arrived {
     std::size_t queue = 0;
@@ -53,7 +53,7 @@ public:
     Traffic()
         : foreground_{test::make_stream(test::request_for(Gateway::siit64))},
           background_{test::make_stream(test::request_for(Gateway::router66), {}, TrafficClass::background)} {
-        for (std::uint64_t index = 0; index < frame_count; ++index) {
+        for (std::uint64_t index = 0; index < frames_each_way; ++index) {
             const auto place = mix_.place_of(index);
             const frame::Stream& stream = place.foreground ? foreground_ : background_;
             frames_.push_back(
@@ -61,7 +61,7 @@ public:
                                                    place.foreground ? Gateway::siit64 : Gateway::router66)));
         }
     }
-    [[nodiscard]] static std::uint64_t sent_at(std::uint64_t index) { return begun + 10 * index; }
+    [[nodiscard]] static std::uint64_t sent_at(std::uint64_t index) { return trial_begun + 10 * index; }
     [[nodiscard]] const Bytes& frame(std::uint64_t index) const { return frames_[index]; }
     [[nodiscard]] pace::Mix mix() const { return mix_; }
     [[nodiscard]] std::array<const frame::Stream*, 2> streams() const { return {&foreground_, &background_}; }
@@ -90,15 +90,15 @@ public:
     Receivers(std::size_t queues, std::uint64_t senders)
         : queues_(queues), windows_{windows_of(queues == 1 ? record::Receivers::one : record::Receivers::many)} {
         const auto kind = queues == 1 ? record::Receivers::one : record::Receivers::many;
-        arrivals_.reset(frame_count, kind);
-        tags_.reset({.first = 100, .frames = frame_count, .count = 250});
+        arrivals_.reset(frames_each_way, kind);
+        tags_.reset({.first = 100, .frames = frames_each_way, .count = 250});
         for (record::DelayWindow& window : windows_) {
             window.reset(kind);
         }
-        ReceiverPlan plan{.trial_id = test::trial_id(), .earliest = {begun}, .directions = {}, .kept_frames_max = 0};
+        ReceiverPlan plan{.trial_id = test::trial_id(), .earliest = {trial_begun}, .directions = {}, .kept_frames_max = 0};
         plan.directions[0] = {.active = true,
                               .arrives_here = true,
-                              .frame_count = frame_count,
+                              .frame_count = frames_each_way,
                               .mix = traffic().mix(),
                               .streams = traffic().streams(),
                               .arrivals = &arrivals_,
@@ -173,7 +173,7 @@ void expect_same(const Receivers& many, const Receivers& single) {
         EXPECT_EQ(our_delays.negative, their_delays.negative);
         EXPECT_EQ(buckets_of(*our_delays.variation), buckets_of(*their_delays.variation));
     }
-    for (std::uint64_t index = 0; index < frame_count; ++index) {
+    for (std::uint64_t index = 0; index < frames_each_way; ++index) {
         ASSERT_EQ(many.arrivals().arrived(index), single.arrivals().arrived(index)) << index;
     }
     for (std::uint64_t tag = 0; tag < 250; ++tag) {
@@ -188,7 +188,7 @@ std::vector<Arrived> scattered(std::uint64_t seed, bool copies_are_alike) {
     std::mt19937_64 random{seed};
     const auto below = [&](std::uint64_t limit) { return random() % limit; };
     std::vector<Arrived> arrived;
-    for (std::uint64_t index = 0; index < frame_count; ++index) {
+    for (std::uint64_t index = 0; index < frames_each_way; ++index) {
         if (below(10) == 0) {
             continue;  // lost
         }
@@ -245,9 +245,9 @@ TEST(ManyQueues, FramesOfSeveralSendersHaveNoOrderAmongThem) {
     // Two senders: even and odd frames. The second one's frames come out of the card first.
     Receivers receivers{2, 2};
     std::vector<Arrived> arrived;
-    for (std::uint64_t index = 0; index < frame_count; index += 2) {
-        arrived.push_back({.queue = 0, .time = Traffic::sent_at(frame_count), .bytes = traffic().frame(index + 1)});
-        arrived.push_back({.queue = 0, .time = Traffic::sent_at(frame_count), .bytes = traffic().frame(index)});
+    for (std::uint64_t index = 0; index < frames_each_way; index += 2) {
+        arrived.push_back({.queue = 0, .time = Traffic::sent_at(frames_each_way), .bytes = traffic().frame(index + 1)});
+        arrived.push_back({.queue = 0, .time = Traffic::sent_at(frames_each_way), .bytes = traffic().frame(index)});
     }
     for (const Arrived& frame : arrived) {
         receivers.put(frame);

@@ -14,9 +14,7 @@ using frame::Fault;
 using frame::signature::Direction, frame::signature::TrafficClass;
 using test::Gateway, test::Bytes, test::SlowPacket;
 
-constexpr std::uint64_t frame_count = 100, begun = 1000;
-
-struct FakeClock {
+struct SharedClock {
     const std::uint64_t* ticks;
     [[nodiscard]] pace::Ticks now() const noexcept { return {*ticks}; }
 };
@@ -25,6 +23,8 @@ struct FakeClock {
 /// four frames are foreground, through a SIIT; the rest is native IPv6.
 class ReceiverTest : public testing::Test {
 protected:
+    static constexpr std::uint64_t frame_count = 100, begun = 1000;
+
     ReceiverTest() {
         for (const Direction direction : {Direction::forward, Direction::reverse}) {
             const auto number = static_cast<std::size_t>(direction);
@@ -42,7 +42,7 @@ protected:
                                        .arrivals = &arrivals_[number],
                                        .delays = delay_plan()};
         }
-        receiver_ = std::make_unique<MemoryReceiver>(plan, queue_, mailbox_, FakeClock{&now_});
+        receiver_ = std::make_unique<MemoryReceiver>(plan, queue_, mailbox_, SharedClock{&now_});
     }
 
     /// Frames that take more than 500 are late, every frame from 20 on carries a tag.
@@ -100,7 +100,7 @@ protected:
     std::uint64_t now_ = 0;
     std::array<record::DelayWindow, 2> windows_;
     record::TaggedDelays tags_;
-    using MemoryReceiver = Receiver<io::MemoryReceiveQueue, FakeClock>;
+    using MemoryReceiver = Receiver<io::MemoryReceiveQueue, SharedClock>;
     std::unique_ptr<MemoryReceiver> receiver_;
 };
 

@@ -9,7 +9,7 @@
 namespace gatemark::record {
 namespace {
 
-constexpr std::uint64_t frames = 20'000;
+constexpr std::uint64_t frames_in_all = 20'000;
 
 /// The delay of a frame; none if it is lost.
 std::optional<std::uint64_t> delay_of(std::uint64_t number) {
@@ -30,7 +30,7 @@ void put(DelayWindow& window, DelayVariation& variation, std::uint64_t number) {
 
 std::vector<std::int64_t> truth() {
     std::vector<std::int64_t> differences;
-    for (std::uint64_t number = 1; number < frames; ++number) {
+    for (std::uint64_t number = 1; number < frames_in_all; ++number) {
         const auto before = delay_of(number - 1), delay = delay_of(number);
         if (before && delay) {
             differences.push_back(static_cast<std::int64_t>(*delay) - static_cast<std::int64_t>(*before));
@@ -52,7 +52,7 @@ void expect_truth(const DelayVariation& variation) {
 }
 
 TEST(DelayVariation, FollowsTheOrderOfSendingHoweverFramesArrive) {
-    std::vector<std::uint64_t> order(frames);
+    std::vector<std::uint64_t> order(frames_in_all);
     std::iota(order.begin(), order.end(), 0U);
     for (int round = 0; round < 8; ++round) {
         DelayWindow window;
@@ -74,7 +74,7 @@ TEST(DelayVariation, EachPairIsCountedOnceWhenSeveralReceiversShareIt) {
         std::vector<std::thread> receivers;
         for (std::uint64_t receiver = 0; receiver < 2; ++receiver) {
             receivers.emplace_back([&, receiver] {
-                for (std::uint64_t number = receiver; number < frames; number += 2) {
+                for (std::uint64_t number = receiver; number < frames_in_all; number += 2) {
                     put(window, parts[receiver], number);
                 }
             });

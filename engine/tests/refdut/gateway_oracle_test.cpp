@@ -1,6 +1,7 @@
 #include "refdut/gateway.hpp"
 #include "refdut/memory_forwarding_port.hpp"
 #include "refdut/packets.hpp"
+#include "refdut/ticks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@ using gatemark::test::read_packet, gatemark::test::SlowPacket, gatemark::test::w
 
 using Kind = SelectorSpec::Kind;
 
-constexpr std::uint64_t second = 1'000'000'000, step = 1000, service = 10'000;
+constexpr std::uint64_t step = 1000, service_ticks = 10'000;
 const net::MacAddress own_mac = *net::parse_mac("02:00:00:00:00:01"), peer_mac = *net::parse_mac("02:00:00:00:01:01");
 
 struct Arrival {
@@ -92,7 +93,7 @@ Account account_of(const Settings& settings, const std::vector<Arrival>& arrival
                 ++account.queue_full;
                 continue;
             }
-            due = std::max(arrival.time, ends.empty() ? 0 : ends.back()) + service;
+            due = std::max(arrival.time, ends.empty() ? 0 : ends.back()) + service_ticks;
             ends.push_back(due);
         }
         const std::uint64_t elapsed = arrival.time - arrivals[0].time;
@@ -150,7 +151,7 @@ Settings random_settings(std::mt19937_64& random) {
     }
     DirectionSettings& direction = settings.directions[0];
     if (random() % 2 == 0) {
-        direction.shaper = {.frames_per_second = second / service, .queue_frames = random() % 50};
+        direction.shaper = {.frames_per_second = second / service_ticks, .queue_frames = random() % 50};
     }
     if (random() % 2 == 0) {
         direction.delay = {.kind = DelaySpec::Kind::periodic, .values_ns = {}};

@@ -2,6 +2,7 @@
 
 #include "refdut/memory_forwarding_port.hpp"
 #include "refdut/packets.hpp"
+#include "refdut/ticks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,6 @@ using TestGateway = Gateway<MemoryForwardingPort, StoppedClock>;
 
 const net::MacAddress left_mac = *net::parse_mac("02:00:00:00:00:01"), right_mac = *net::parse_mac("02:00:00:00:00:02"),
                       left_peer = *net::parse_mac("02:00:00:00:01:01"), right_peer = *net::parse_mac("02:00:00:00:01:02");
-constexpr std::uint64_t second = 1'000'000'000, ms = 1'000'000;  // these tests tick in nanoseconds
 
 class RefdutGateway : public testing::Test {
 protected:

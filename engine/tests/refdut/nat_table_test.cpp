@@ -1,6 +1,7 @@
 #include "refdut/nat_table.hpp"
 
 #include "refdut/packets.hpp"
+#include "refdut/ticks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +13,6 @@ namespace gatemark::refdut {
 namespace {
 
 using Outcome = NatTable::Outcome;
-
-constexpr std::uint64_t ms = 1'000'000, second = 1000 * ms;
 
 NatEndpoint endpoint(std::uint32_t host, std::uint16_t port) {
     NatEndpoint result{.address = {}, .port = port};

@@ -1,5 +1,7 @@
 #include "refdut/shaper.hpp"
 
+#include "refdut/ticks.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@ namespace gatemark::refdut {
 namespace {
 
 using Verdict = Shaper::Verdict;
-constexpr std::uint64_t second = 1'000'000'000;  // all tests but one tick in nanoseconds
 
 TEST(RefdutShaper, WithoutCapacityServesAtOnce) {
     Shaper shaper{{}, second};

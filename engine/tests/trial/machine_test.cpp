@@ -48,9 +48,9 @@ const std::vector<Choice> choices{
 
 TEST(ChooseCpus, ChoosesAsExpectedOnEachMachine) {
     for (const Choice& choice : choices) {
-        const PortCpus chosen = choose_cpus(choice.machine, choice.nodes, choice.most);
-        EXPECT_EQ(chosen.left, choice.left) << choice.name;
-        EXPECT_EQ(chosen.right, choice.right) << choice.name;
+        const PortCpus picked = choose_cpus(choice.machine, choice.nodes, choice.most);
+        EXPECT_EQ(picked.left, choice.left) << choice.name;
+        EXPECT_EQ(picked.right, choice.right) << choice.name;
     }
 }
 
@@ -61,9 +61,9 @@ TEST(ChooseCpus, NeverTwoThreadsOfACoreAndNeverMoreThanAsked) {
                 for (const PortNodes& of_ports : {PortNodes{-1, -1}, PortNodes{0, 0}, PortNodes{0, 1}, PortNodes{1, 0}, PortNodes{1, -1}}) {
                     for (std::size_t most = 2; most <= 80; most += 3) {
                         const Machine machine = machine_of(cores, nodes, threads);
-                        const PortCpus chosen = choose_cpus(machine, of_ports, most);
-                        const Cpus all = chosen.all();
-                        ASSERT_FALSE(chosen.left.empty() || chosen.right.empty());
+                        const PortCpus picked = choose_cpus(machine, of_ports, most);
+                        const Cpus all = picked.all();
+                        ASSERT_FALSE(picked.left.empty() || picked.right.empty());
                         EXPECT_LE(all.size(), most);
                         std::set<unsigned> used;
                         for (const unsigned number : all) {

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::Gateway;
-using Choice = enumerate::ConnectionChoice::Mode;
+using Order = enumerate::ConnectionChoice::Mode;
 
 TrialRequest request_with(std::vector<DirectionRequest> directions) {
     TrialRequest request;
@@ -287,7 +287,7 @@ TEST(TrialPlan, EstablishesEachConnectionWithOneForegroundFrame) {
 
 TEST(TrialPlan, ConnectionsThatAreDrawnComeAgainInAnyNumberOfFrames) {
     auto request = connection_trial(state::Phase::establish, {connection_direction(Direction::forward)});
-    request.connections->send_order = Choice::pseudorandom;
+    request.connections->send_order = Order::pseudorandom;
     for (const auto duration : {300ms, 1000ms, 7000ms}) {
         request.duration = duration;
         const auto result = make_trial_plan(request, {});
@@ -302,11 +302,11 @@ TEST(TrialPlan, ConnectionsThatAreDrawnComeAgainInAnyNumberOfFrames) {
 TEST(TrialPlan, EachSideUsesTheConnectionsInItsOwnOrder) {
     using enum Direction;
     auto request = connection_trial(state::Phase::use, {connection_direction(forward), connection_direction(reverse)});
-    for (const auto& [order, connections] : std::initializer_list<std::pair<Choice, std::array<std::uint64_t, 3>>>{
-             {Choice::fixed, {0, 0, 0}}, {Choice::increasing, {0, 1, 99}}, {Choice::decreasing, {99, 98, 0}}}) {
+    for (const auto& [order, connections] : std::initializer_list<std::pair<Order, std::array<std::uint64_t, 3>>>{
+             {Order::fixed, {0, 0, 0}}, {Order::increasing, {0, 1, 99}}, {Order::decreasing, {99, 98, 0}}}) {
         for (const bool is_initiators : {true, false}) {
-            request.connections->send_order = is_initiators ? order : Choice::pseudorandom;
-            request.connections->read_order = is_initiators ? Choice::pseudorandom : order;
+            request.connections->send_order = is_initiators ? order : Order::pseudorandom;
+            request.connections->read_order = is_initiators ? Order::pseudorandom : order;
             const auto result = make_trial_plan(request, {});
             const auto& directions = std::get<TrialPlan>(result).directions;
             const frame::Stream& ordered = *directions[is_initiators ? 0 : 1].foreground;
@@ -357,7 +357,7 @@ TEST(TrialPlan, RefusesConnectionsThatCannotBe) {
               Places{"connections"})
         << "2^64 four-tuples";
     EXPECT_EQ(problems_with([](TrialRequest& r) { r.directions[0].foreground.reset(); }).size(), 1U);
-    for (const auto order : {Choice::fixed, Choice::decreasing}) {
+    for (const auto order : {Order::fixed, Order::decreasing}) {
         auto request = connection_trial(state::Phase::establish, {connection_direction(forward)});
         request.connections->send_order = order;
         EXPECT_EQ(problems_of(request), Places{"connections.send_order"});
