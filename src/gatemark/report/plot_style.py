@@ -72,13 +72,13 @@ def draw_svg(name: str, draw: Callable[[Axes], None], *, width: float = 7.6, hei
     }  # fmt: skip
     with matplotlib.rc_context(settings):
         figure = Figure(figsize=(width, height), layout="constrained")
-        FigureCanvasSVG(figure)
+        canvas: Any = FigureCanvasSVG(figure)
         axes = figure.add_subplot()
         plain_ticks(axes.xaxis)
         plain_ticks(axes.yaxis)
         draw(axes)
         buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})  # savefig would draw all of it twice
     return _inline(buffer.getvalue(), name)
 
 
