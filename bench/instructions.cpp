@@ -142,12 +142,16 @@ void count_all() {
     count_sender("send_ipv4", ipv4, loop::StreamWriter{&ipv4});
     count_sender("send_ipv4_bursts", ipv4, loop::StreamWriter{&ipv4}, pace::Bursts{.frames = 16, .frames_per_second = 1'000'000'000});
     count_sender("send_ipv6", ipv6, loop::StreamWriter{&ipv6});
+    const frame::Stream special = special_stream();
+    count_sender("send_special", special, loop::StreamWriter{&special});
     const frame::Stream initiator = connection_stream(frame::Role::initiator, connections, Choice::increasing);
     count_sender("send_phase_1", initiator, loop::StreamWriter{&initiator});
     const frame::Stream responder = connection_stream(frame::Role::responder, connections, Choice::pseudorandom);
     const net::AddressPool pool = public_pool();
     count_sender("respond", responder, state::ReplyWriter{responder, full_table(connections), pool});
     count_receivers(ipv4, ipv6);
+    const auto parts = std::make_unique<ReceiverParts>(special, 2 * frames_counted);
+    count_receiver("receive_special", special, *parts);
     const enumerate::Permutation permutation{1'600'000'000, 1};
     count_each("permute", [&](std::uint64_t i) { keep(permutation.at(i)); });
     count_records();

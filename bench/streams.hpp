@@ -57,6 +57,17 @@ inline frame::Stream make_stream(const frame::StreamRequest& request, frame::sig
         frame::Stream::make(request, direction, frame::signature::TrafficClass::foreground, 1, trial_id, left_link, right_link, "bench"));
 }
 
+/// A stream of IPv4 without checksums, whose hosts have link-layer addresses of their own.
+inline frame::Stream special_stream() {
+    frame::StreamRequest request = stream_request(net::Family::ipv4, Varying::ports_and_hosts, smallest_frame(net::Family::ipv4));
+    request.without_checksum = true;
+    frame::LinkAddresses left = left_link, right = right_link;
+    left.host_macs = net::HostMacs{1, 1};
+    right.host_macs = net::HostMacs{1, 2};
+    return std::get<frame::Stream>(frame::Stream::make(request, frame::signature::Direction::forward,
+                                                       frame::signature::TrafficClass::foreground, 1, trial_id, left, right, "bench"));
+}
+
 /// A stream that arrives as it was sent. `frame_octets` includes the FCS; 0 means the smallest
 /// frame that carries the signature.
 inline frame::Stream stream_for(net::Family family, Varying varying, std::size_t frame_octets = 0,
@@ -114,6 +125,7 @@ inline void write_as_received(const frame::Stream& stream, std::byte* bytes, std
     const frame::FrameTemplate& frame_template = stream.expected();
     if (stream.role() != frame::Role::initiator) {
         frame::write_frame(frame_template, bytes, values, stream.id(), number, sent);
+        stream.write_special_expected(bytes, values);
         return;
     }
     const state::Endpoint endpoint = endpoint_of(values.connection);

@@ -60,7 +60,7 @@ Bytes message(Script& script) {
 /// The responder of one port, with its mailbox and what it sends.
 class Responder {
 public:
-    Responder() {
+    explicit Responder(const std::optional<net::HostMacs>& host_macs) : host_macs_{host_macs} {
         queue_.set_template(0, Bytes(loop::neighbor_frame_bytes(net::Family::ipv4, false)));
         queue_.set_template(1, Bytes(loop::neighbor_frame_bytes(net::Family::ipv6, false)));
     }
@@ -90,25 +90,31 @@ private:
     [[nodiscard]] bool emulates(const net::Address& address) const {
         return std::ranges::any_of(responder_.hosts(), [&](const frame::HostSet& hosts) { return hosts.contains(address); });
     }
+    /// The address of the host that was asked for.
+    [[nodiscard]] net::MacAddress mac_of(const net::Address& host) const {
+        const auto set = std::ranges::find_if(responder_.hosts(), [&](const frame::HostSet& hosts) { return hosts.contains(host); });
+        return host_macs_ ? host_macs_->at(set->number_of(host)) : own_mac;
+    }
     /// What the asker learns, according to our own reader and to the gateway's.
-    static void expect_answer(const loop::NeighborQuestion& question, const Bytes& answer) {
+    void expect_answer(const loop::NeighborQuestion& question, const Bytes& answer) const {
         holds(answer.size() == loop::neighbor_frame_bytes(question.target.family, false), "an answer has its length");
         const loop::NeighborMessage read = loop::read_neighbor_message(answer);
-        holds(read.fact && read.fact->owner == question.target && read.fact->mac == own_mac && !read.question,
+        holds(read.fact && read.fact->owner == question.target && read.fact->mac == mac_of(question.target) && !read.question,
               "an answer answers the question");
         refdut::Neighbours asker{{.own_mac = asker_mac, .vlan_id = {}, .ipv4 = {}, .ipv6 = {}, .peer_mac = {}}};
         refdut::Neighbours::Taken taken;
         asker.take(answer, taken);
-        holds(taken.consumed && !taken.answer && asker.peer() == own_mac, "the gateway understands the answer");
+        holds(taken.consumed && !taken.answer && asker.peer() == mac_of(question.target), "the gateway understands the answer");
         const bool to_all = question.asker.bytes == net::Address{}.bytes;
         reached_answers.note(question.target.family == net::Family::ipv4 ? std::size_t{0} : to_all ? 2 : 1);
     }
 
+    std::optional<net::HostMacs> host_macs_;
     io::MemoryWire wire_;
     io::MemoryTransmitQueue queue_{wire_};
     loop::NeighborMailbox mailbox_;
     loop::NeighborResponder<io::MemoryTransmitQueue> responder_{
-        {.own_mac = own_mac, .vlan_id = std::nullopt},
+        {.own_mac = own_mac, .vlan_id = std::nullopt, .host_macs = host_macs_},
         {test::varying_host("198.18.0.0", 2, frame::ValueMode::pseudorandom, 2, 254),
          test::varying_host("2001:2::", 14, frame::ValueMode::pseudorandom, 2, 254)},
         queue_,
@@ -143,13 +149,15 @@ void ask_gateway(const Bytes& frame) {
 }  // namespace
 
 void run(Script& script) {
-    static Responder responder;
-    responder.begin();
+    static Responder fixed{std::nullopt}, random{net::HostMacs{test::seed, 1}};
+    fixed.begin();
+    random.begin();
     for (std::size_t i = 0; i < messages_max && !script.at_end(); ++i) {
         Bytes frame = message(script);
         damage(script, frame);
         frame.shrink_to_fit();
-        responder.take(frame);
+        fixed.take(frame);
+        random.take(frame);
         ask_gateway(frame);
     }
 }

@@ -272,7 +272,9 @@ private:
         scenario_.pool.write(made.bytes.data() + layout.source_address(), endpoint.address);
         store_big_endian(made.bytes.data() + layout.udp + net::udp::source_port, endpoint.port);
         correct_header_checksum(made.bytes);
-        correct_upper_checksum(made.bytes);
+        if (!chosen.stream->expects_no_checksum()) {
+            correct_upper_checksum(made.bytes);
+        }
     }
     /// To the endpoint of another connection, or of none.
     static void deliver_elsewhere(Script& script, const Chosen& chosen, Made& made) {
@@ -283,6 +285,7 @@ private:
         values.destination_port = other.source_port;
         values.destination_host = other.source_host;
         frame::write_frame(stream.expected(), made.bytes.data(), values, stream.id(), chosen.index, {9000});
+        stream.write_special_expected(made.bytes.data(), values);
         made.correct = false;
     }
     [[nodiscard]] Bytes sent(Script& script) const {
@@ -371,7 +374,7 @@ void expect_correct(std::span<const std::byte> frame, const Scenario& scenario) 
     const auto leave_out = [&](std::size_t at, std::size_t bytes) {
         std::fill_n(free.begin() + static_cast<std::ptrdiff_t>(at), bytes, true);
     };
-    leave_out(0, net::ethernet::type);
+    leave_out(net::ethernet::source, net::mac_bytes);
     if (layout.family == net::Family::ipv4) {
         leave_out(layout.ip + net::ipv4::checksum, 2);
         holds(test::slow_sum(frame.subspan(layout.ip, net::ipv4::header_bytes)) == 0xffff, "the header checksum of a correct frame holds");
@@ -386,7 +389,10 @@ void expect_correct(std::span<const std::byte> frame, const Scenario& scenario) 
     }
     leave_out(layout.udp + net::udp::checksum, 2);
     const bool zero = load_raw<std::uint16_t>(frame.data() + layout.udp + net::udp::checksum) == 0;
-    holds(zero ? stream->zero_checksum_for_ones() : has_sound_udp_checksum(frame), "the UDP checksum of a correct frame holds");
+    holds(stream->expects_no_checksum() ? zero
+          : zero                        ? stream->zero_checksum_for_ones()
+                                        : has_sound_udp_checksum(frame),
+          "the UDP checksum of a correct frame holds");
     for (std::size_t i = 0; i < expected.size(); ++i) {
         const std::byte mask = i == net::ethernet::header_bytes && stream->expected_vlan() ? std::byte{0x0f} : std::byte{0xff};
         holds(free[i] || (frame[i] & mask) == (expected[i] & mask), "a correct frame is as expected in every octet");
@@ -402,7 +408,8 @@ void expect_agreement(std::span<const std::byte> frame, const Scenario& scenario
     const std::uint64_t index = recognizer.index(frame.data());
     const auto place = scenario.mix.place_of(index);
     const frame::FrameValues values = stream.values(place.number_in_class);
-    if (index >= frame_count || place.foreground != ((stream.id() & 1U) == 0) || !recognizer.matches_values(frame.data(), values)) {
+    if (index >= frame_count || place.foreground != ((stream.id() & 1U) == 0) || !recognizer.matches_values(frame.data(), values) ||
+        (stream.has_host_macs() && !recognizer.matches_host_mac(frame.data(), values))) {
         return;
     }
     const frame::Arrival arrival = frame::classify(frame, test::trial_id());

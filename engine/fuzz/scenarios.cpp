@@ -11,6 +11,7 @@ using frame::signature::Direction, frame::signature::TrafficClass;
 using test::Gateway;
 
 constexpr std::uint64_t connection_count = 24;
+enum class Frames : std::uint8_t { usual, special };
 
 Scenario stateless(Gateway forward, Gateway reverse, Gateway background, std::size_t frame_octets, const test::Vlans& vlans = {}) {
     Scenario scenario;
@@ -56,6 +57,19 @@ Scenario known_faults() {
     return one_way(request, Gateway::siit46);
 }
 
+/// Without checksums, and a link-layer address for each host: a router in one direction, a
+/// translator that must compute them in the other.
+Scenario special() {
+    Scenario scenario;
+    for (const Direction direction : {Direction::forward, Direction::reverse}) {
+        frame::StreamRequest request = test::request_for(direction == Direction::forward ? Gateway::router44 : Gateway::siit46, 100);
+        request.without_checksum = true;
+        scenario.streams[static_cast<std::size_t>(direction)][0] =
+            test::make_stream(request, {}, TrafficClass::foreground, direction, test::seed);
+    }
+    return scenario;
+}
+
 struct Nat {
     const char* inside;
     const char* outside;
@@ -73,7 +87,7 @@ frame::HostSet hosts(const char* address, std::uint16_t maximum) {
 }
 
 /// 4 hosts x 3 source ports to 2 hosts x 2 ports: 48 four-tuples, of which half are connections.
-frame::Stream stream_of(const Nat& nat, Role role, bool zero_checksum_for_ones) {
+frame::Stream stream_of(const Nat& nat, Role role, bool zero_checksum_for_ones, Frames frames) {
     const bool initiator = role == Role::initiator;
     const frame::ValueRange inner{frame::ValueMode::pseudorandom, 5000, 5002}, outer{frame::ValueMode::pseudorandom, 80, 81};
     frame::StreamRequest request;
@@ -92,15 +106,17 @@ frame::Stream stream_of(const Nat& nat, Role role, bool zero_checksum_for_ones) 
     request.connections = frame::ConnectionTraffic{.role = role,
                                                    .set = {ranges, enumerate::Order::pseudorandom, connection_count, test::seed},
                                                    .choice = enumerate::ConnectionChoice::Mode::pseudorandom};
-    return test::make_stream(request, {}, TrafficClass::foreground, initiator ? Direction::forward : Direction::reverse);
+    request.without_checksum = frames == Frames::special && request.source.address.family == net::Family::ipv4;
+    return test::make_stream(request, {}, TrafficClass::foreground, initiator ? Direction::forward : Direction::reverse,
+                             frames == Frames::special ? std::optional{test::seed} : std::nullopt);
 }
 
-Scenario stateful(const Nat& nat, state::Phase phase, Role arriving) {
+Scenario stateful(const Nat& nat, state::Phase phase, Role arriving, Frames frames = Frames::usual) {
     const auto address = test::address_of(nat.pool);
     auto pool = net::AddressPool::make({{address, nat.pool_bits}}, "pool");
     Scenario scenario;
-    scenario.streams[0][0] = stream_of(nat, Role::initiator, phase == state::Phase::use);
-    scenario.streams[1][0] = stream_of(nat, Role::responder, false);
+    scenario.streams[0][0] = stream_of(nat, Role::initiator, phase == state::Phase::use, frames);
+    scenario.streams[1][0] = stream_of(nat, Role::responder, false, frames);
     scenario.arrives_here = {arriving == Role::initiator, arriving == Role::responder};
     scenario.pool = std::get<net::AddressPool>(std::move(pool));
     scenario.connections = connection_count;
@@ -120,6 +136,9 @@ std::vector<Scenario> all() {
         list.push_back(stateful(nat, state::Phase::use, Role::initiator));
         list.push_back(stateful(nat, state::Phase::use, Role::responder));
     }
+    list.push_back(special());
+    list.push_back(stateful(nats[0], state::Phase::establish, Role::initiator, Frames::special));
+    list.push_back(stateful(nats[0], state::Phase::use, Role::responder, Frames::special));
     return list;
 }
 

@@ -39,6 +39,7 @@ def phase_one(radix: tuple[int, int, int, int], count: int, order: str, seed: in
         "hop_limit": 10,
         "traffic_class": 0,
         "dont_fragment": False,
+        "udp_checksum": "computed",
         "source": hosts("198.18.0.2", sources),
         "destination": hosts("198.19.0.2", destinations),
         "source_ports": {"mode": "pseudorandom", "minimum": 1024, "maximum": 1023 + source_ports},
@@ -76,8 +77,9 @@ def phase_one(radix: tuple[int, int, int, int], count: int, order: str, seed: in
         ],
     }
     macs = {"left_mac": "02:00:00:00:00:01", "right_mac": "02:00:00:00:00:02"}
+    host_macs = {"left_host_macs": "fixed", "right_host_macs": "fixed"}
     vlans = {"left_vlan_id": None, "right_vlan_id": None}
-    return {"request": "frames", "count": count, "trial": trial, **macs, **vlans}
+    return {"request": "frames", "count": count, "trial": trial, **macs, **host_macs, **vlans}
 
 
 def tuple_of(octets: str) -> tuple[int, int, int, int]:

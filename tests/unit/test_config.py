@@ -244,6 +244,36 @@ def test_fragmenting_sizes_need_df_or_a_configured_translator(octets: int) -> No
     campaign_from_dict(document)
 
 
+def test_ipv6_frames_must_have_a_udp_checksum() -> None:
+    expected = "is zero, but forward frames are IPv6, where UDP must have a checksum (RFC 8200 section 8.1)"
+    assert problems_of(set_at("traffic.udp_checksum", "zero")) == [f"traffic.udp_checksum: {expected}"]
+    named = set_at("traffic.forward", {"udp_checksum": "zero"})
+    assert problems_of(named) == [f"traffic.forward.udp_checksum: {expected}"]
+    with pytest.raises(ConfigError, match=r"\[traffic.reverse\] only"):
+        campaign_from_dict({**BASE, "traffic": {**BASE["traffic"], "udp_checksum": "zero"}})
+    ipv4_only = copy.deepcopy(BASE)
+    ipv4_only["traffic"]["reverse"] = {"udp_checksum": "zero"}
+    campaign = campaign_from_dict(ipv4_only)
+    assert campaign.direction_traffic("reverse").udp_checksum == "zero"
+    assert campaign.direction_traffic("forward").udp_checksum == "computed"
+    router = copy.deepcopy(BASE)
+    router44(router)
+    router["traffic"]["udp_checksum"] = "zero"
+    assert campaign_from_dict(router).sends_without_checksum
+
+
+def test_hosts_behind_a_router_have_no_mac_addresses_of_their_own() -> None:
+    def behind(document: dict[str, Any]) -> None:
+        document["right"] |= {"host_macs": "random", "address_mode": "nexthop"}
+        document["right"]["ipv4"]["router"] = "198.18.128.1"
+        document["right"]["ipv6"]["router"] = "2001:2:0:4000::1"
+
+    assert [text.partition(",")[0] for text in problems_of(behind)] == ["right.host_macs: is random"]
+    campaign = campaign_from_dict({**BASE, "right": {**BASE["right"], "host_macs": "random"}})
+    assert campaign.has_random_macs
+    assert not campaign_from_dict(BASE).has_random_macs
+
+
 def test_the_well_known_prefix_must_not_hold_benchmarking_addresses() -> None:
     problems = problems_of(set_at("gateway.prefix", "64:ff9b::/96"))
     assert problems[0].startswith("gateway.prefix: 64:ff9b::/96 must not represent 198.19.0.2")

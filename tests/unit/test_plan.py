@@ -168,6 +168,11 @@ def test_frame_loss_without_a_line_begins_above_the_throughput() -> None:
         ({"traffic": {"destination_networks": 7}}, "7 destination networks in the direction reverse, not 256", False),
         ({"traffic": {"dont_fragment": True}}, "DF is set in forward direction", False),
         (
+            {"traffic": {"udp_checksum": "zero"}},
+            "UDP frames are sent without checksum over IPv4 in forward direction: RFC 1242 section 3.17",
+            False,
+        ),
+        (
             {"traffic": {"frame_sizes": {"family": "ipv4", "octets": [64, 100]}}},
             "Frame sizes beyond the list: 100",
             False,

@@ -158,3 +158,33 @@ def test_frames_are_asked_for_with_the_body_of_a_trial() -> None:
     assert "request" not in request["trial"]
     trial = request["trial"]
     assert trial["duration_ns"] * trial["directions"][0]["frames_per_second"] == 5 * 10**9
+
+
+def checksums(campaign: Campaign) -> list[str | None]:
+    """Of foreground and background of each direction."""
+    return [
+        direction[kind] and direction[kind]["udp_checksum"]
+        for direction in trial_of(campaign)["directions"]
+        for kind in ("foreground", "background")
+    ]
+
+
+def test_only_ipv4_frames_are_sent_without_checksum() -> None:
+    assert checksums(translator()) == ["computed"] * 4
+    sizes = {"frame_sizes": {"family": "ipv4", "octets": 64}, "mix": "9/10"}
+    campaign = translator(traffic={**sizes, "reverse": {"udp_checksum": "zero"}})
+    assert checksums(campaign) == ["computed", "computed", "zero", "computed"]
+
+
+def test_each_side_says_whose_mac_addresses_its_hosts_have() -> None:
+    right = {
+        "port": "af_packet:b",
+        "host_macs": "random",
+        "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"},
+        "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
+    }
+    campaign = translator(right=right)
+    opened = open_request(campaign, [])
+    assert (opened["left"]["host_macs"], opened["right"]["host_macs"], opened["seed"]) == ("fixed", "random", 7)
+    shown = frames_request(campaign, cells_of(campaign)[0], count=1)
+    assert (shown["left_host_macs"], shown["right_host_macs"]) == ("fixed", "random")

@@ -15,7 +15,15 @@ from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError
 from gatemark.results.tester_parts import SelfTestPart, self_test_part
 from gatemark.selftest import document as stored
-from gatemark.selftest.document import Entry, SelfLatency, SelfTest, load_self_test, port_kind_of, store_self_test
+from gatemark.selftest.document import (
+    Entry,
+    SelfLatency,
+    SelfTest,
+    load_self_test,
+    port_kind_of,
+    self_test_kind,
+    store_self_test,
+)
 from gatemark.selftest.modes import BOTH_FAMILIES_MODES, STATEFUL_MODES, STATELESS_MODES, Case, campaign_of, cases
 from gatemark.selftest.run import Effort, Step, Subject, run_self_test, subject_of
 from gatemark.selftest.search import RATE_MIN, Tried, find_rate
@@ -283,6 +291,47 @@ def test_virtual_interfaces_are_kept_apart_from_cards() -> None:
     assert all(port.startswith("af_packet:gm") for port in bed.ports.values())
     assert len(set(bed.ports.values())) == 2
     assert subject_of(None).port_kind == "netns-af_packet"
+
+
+def test_a_self_test_of_other_frames_says_nothing_about_a_campaign() -> None:
+    base = {"testbed": {"kind": "loopback"}, "gateway": {"technology": "router44"}, "frame_loss": {"rates": [1000]}}
+    usual = campaign_from_dict(base)
+    zero = campaign_from_dict({**base, "traffic": {"reverse": {"udp_checksum": "zero"}}})
+    macs = campaign_from_dict({**base, "left": {"host_macs": "random"}})
+    both = campaign_from_dict({**base, "traffic": {"udp_checksum": "zero"}, "right": {"host_macs": "random"}})
+    kinds = [self_test_kind(each) for each in (usual, zero, macs, both)]
+    assert kinds == ["ring", "ring+zero_checksum", "ring+host_macs", "ring+zero_checksum+host_macs"]
+    subjects = [subject_of(each) for each in (usual, zero, macs, both)]
+    assert [subject.port_kind for subject in subjects] == kinds
+    assert [(subject.udp_checksum, subject.host_macs) for subject in subjects] == [
+        ("computed", "fixed"),
+        ("zero", "fixed"),
+        ("computed", "random"),
+        ("zero", "random"),
+    ]
+
+
+def test_every_case_is_tested_with_the_frames_of_the_campaign() -> None:
+    planned = cases(
+        families=("ipv4", "ipv6"),
+        sizes={"ipv4": (64,), "ipv6": (84,)},
+        directions=("forward", "bidirectional"),
+        connections=(1000,),
+    )
+    without = set()
+    for case in planned:
+        campaign = campaign_of(case, ports=PORTS, trial_ns=10**8, udp_checksum="zero", host_macs="random")
+        campaign.check_complete()
+        assert [campaign.side(side).host_macs for side in ("left", "right")] == ["random", "random"]
+        if campaign.sends_without_checksum:
+            without.add((case.family, case.mode, case.direction))
+    expected = {(case.family, case.mode, case.direction) for case in planned if case.family == "ipv4"}
+    expected |= {
+        ("ipv6", "mixed", "forward"),
+        ("ipv6", "mixed", "bidirectional"),
+        ("ipv6", "translated", "bidirectional"),
+    }
+    assert without == expected
 
 
 def test_the_command_refuses_what_cannot_be_joined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

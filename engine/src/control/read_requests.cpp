@@ -112,6 +112,10 @@ std::vector<unsigned> read_cores(ObjectReader& reader) {
     return cores;
 }
 
+bool read_host_macs(ObjectReader& reader, const std::string& key) {
+    return read_word<bool>(reader, key, {{"fixed", false}, {"random", true}});
+}
+
 trial::SideRequest read_side(const Json& value, const std::string& where, Errors& errors) {
     ObjectReader reader{value, where, errors};
     trial::SideRequest side;
@@ -124,6 +128,7 @@ trial::SideRequest read_side(const Json& value, const std::string& where, Errors
     for (const Json& hosts : reader.list("answer_for")) {
         side.answer_for.push_back(read_hosts(hosts, reader.path("answer_for[" + std::to_string(i++) + "]"), errors));
     }
+    side.random_host_macs = read_host_macs(reader, "host_macs");
     side.teach_hosts = reader.optional("teach_hosts") == nullptr || reader.boolean("teach_hosts");
     if (reader.optional("gateway_mac") != nullptr) {
         side.gateway_mac = read_mac(reader, "gateway_mac");
@@ -170,6 +175,7 @@ std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std:
     stream.hop_limit = static_cast<std::uint8_t>(reader.integer("hop_limit", 1, 255));
     stream.traffic_class = static_cast<std::uint8_t>(reader.integer("traffic_class", 0, 255));
     stream.dont_fragment = reader.boolean("dont_fragment");
+    stream.without_checksum = read_word<bool>(reader, "udp_checksum", {{"computed", false}, {"zero", true}});
     stream.source = read_hosts(reader.required("source"), reader.path("source"), errors);
     stream.destination = read_hosts(reader.required("destination"), reader.path("destination"), errors);
     for (auto& [name, range] :
@@ -312,6 +318,7 @@ trial::OpenRequest read_open_request(const Json& message, Errors& errors) {
     trial::OpenRequest request;
     request.left = read_side(reader.required("left"), "left", errors);
     request.right = read_side(reader.required("right"), "right", errors);
+    request.seed = reader.integer("seed", 0, unlimited);
     request.cores = read_cores(reader);
     const std::string huge_pages = reader.text("huge_pages");
     if (huge_pages != "auto" && huge_pages != "never") {
@@ -365,6 +372,7 @@ trial::FramesRequest read_frames_request(const Json& message, Errors& errors) {
     request.right_mac = read_mac(reader, "right_mac");
     request.left_vlan_id = read_vlan(reader, "left_vlan_id");
     request.right_vlan_id = read_vlan(reader, "right_vlan_id");
+    request.random_host_macs = {read_host_macs(reader, "left_host_macs"), read_host_macs(reader, "right_host_macs")};
     ObjectReader body{reader.required("trial"), "trial", errors};
     request.trial = read_trial_body(body, errors);
     return request;

@@ -54,6 +54,13 @@ struct HostSet {
         const auto network = many_networks() ? std::to_integer<std::uint8_t>(other.bytes[network_byte()]) : std::uint8_t{0};
         return network < networks && host(host_value, network) == other;
     }
+    /// A number below 2^25 that no other host of this set has, nor one of the same side's set in
+    /// the other family: the family, the byte of the networks and the two bytes at `offset`. It
+    /// follows from the address alone, however many networks a stream sends to.
+    [[nodiscard]] std::uint32_t number_of(const net::Address& host) const noexcept {
+        const auto byte = [&](std::size_t at) { return std::to_integer<std::uint32_t>(host.bytes[at]); };
+        return (host.family == net::Family::ipv6 ? 1U << 24 : 0U) | byte(network_byte()) << 16 | byte(offset) << 8 | byte(offset + 1);
+    }
     /// The values of the two bytes in `other`, if it is one of these hosts; with one network only.
     [[nodiscard]] std::optional<std::uint16_t> value_of(const net::Address& other) const noexcept {
         const auto value = varies() ? static_cast<std::uint16_t>((std::to_integer<unsigned>(other.bytes[offset]) << 8) |

@@ -14,6 +14,9 @@ std::vector<std::byte> mask_of(const Stream& stream, std::size_t head_bytes) {
     const auto vary = [&](std::size_t at, std::size_t bytes) {
         std::fill_n(mask.begin() + static_cast<std::ptrdiff_t>(at), bytes, std::byte{0});
     };
+    if (stream.has_host_macs()) {
+        vary(net::ethernet::destination, net::mac_bytes);  // that of each frame's host, which is compared apart
+    }
     vary(net::ethernet::source, net::mac_bytes);  // any host's but ours, which is compared apart
     mask[net::ethernet::source] = net::group_bit;
     if (stream.expected_vlan()) {
@@ -37,8 +40,10 @@ std::vector<std::byte> mask_of(const Stream& stream, std::size_t head_bytes) {
         vary_address(layout.source_address(), frame_template.source);
     }
     vary_address(layout.destination_address(), frame_template.destination);
-    vary(layout.udp, 4);  // both ports
-    vary(layout.udp + net::udp::checksum, 2);
+    vary(layout.udp, 4);                  // both ports
+    if (!stream.expects_no_checksum()) {  // else it is zero in all frames, as in the template
+        vary(layout.udp + net::udp::checksum, 2);
+    }
     vary(layout.payload + signature::index_offset, signature::bytes - signature::index_offset);
     return mask;
 }

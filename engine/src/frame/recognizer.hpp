@@ -53,18 +53,21 @@ public:
         std::uint32_t differences = (ports ^ expected_ports) & port_mask_;
         const Sum addresses = hosts_are_words_ ? compare_hosts(frame, values, differences) : compare_addresses(frame, values, differences);
         const auto udp_checksum = load_raw<std::uint16_t>(udp + net::udp::checksum);
-        if (differences != 0 || udp_checksum == 0) {
-            return false;
+        if (differences != 0 || udp_checksum == 0) [[unlikely]] {
+            return differences == 0 && stream_->expects_no_checksum() && header_is_intact(udp, addresses);
         }
         const Sum datagram = udp_sum_ + addresses + ports + udp_checksum + signature::sum_of_mark(udp + net::udp::header_bytes);
         if (!is_ipv4_) {
             return is_intact(datagram);
         }
-        const std::byte* const ip = udp - net::ipv4::header_bytes;
-        // Zero unless a translator chooses it.
-        const auto identification = load_raw<std::uint16_t>(ip + net::ipv4::identification);
-        const Sum header = header_sum_ + addresses + identification + load_raw<std::uint16_t>(ip + net::ipv4::checksum);
-        return is_intact(header) && is_intact(datagram);
+        return header_is_intact(udp, addresses) && is_intact(datagram);
+    }
+    /// Whether a frame that matches the template has the link-layer addresses of a frame with these
+    /// values; for a stream with `has_host_macs`, where the template says nothing of them.
+    [[nodiscard]] bool matches_host_mac(const std::byte* frame, const FrameValues& values) const noexcept {
+        const net::MacAddress mac = stream_->expected_destination_mac(values);
+        return std::memcmp(frame + net::ethernet::destination, mac.data(), mac.size()) == 0 &&
+               std::memcmp(frame + net::ethernet::source, mac.data(), mac.size()) != 0;
     }
 
     [[nodiscard]] const Stream& stream() const noexcept { return *stream_; }
@@ -84,6 +87,13 @@ private:
         Block block;
         std::memcpy(&block, from, sizeof block);
         return block;
+    }
+    /// Whether the checksum of an IPv4 header is correct; `addresses` are their share of it.
+    [[nodiscard, gnu::always_inline]] bool header_is_intact(const std::byte* udp, Sum addresses) const noexcept {
+        const std::byte* const ip = udp - net::ipv4::header_bytes;
+        // Zero unless a translator chooses it.
+        const auto identification = load_raw<std::uint16_t>(ip + net::ipv4::identification);
+        return is_intact(header_sum_ + addresses + identification + load_raw<std::uint16_t>(ip + net::ipv4::checksum));
     }
     /// A link-layer address and nothing of the two bytes behind it; only for comparisons.
     [[nodiscard]] static std::uint64_t load_mac(const std::byte* from) noexcept { return load_raw<std::uint64_t>(from) << 16; }

@@ -90,6 +90,9 @@ std::optional<Error> problem_of(const StreamRequest& request, const std::string&
             "hop limit " + std::to_string(request.hop_limit) + " does not survive " + std::to_string(request.hop_limit_decrement) + " hops",
             where + ".hop_limit", "raise it above the gateway's decrement"};
     }
+    if (request.without_checksum && request.source.address.family == net::Family::ipv6) {
+        return Error{"UDP over IPv6 needs a checksum", where + ".udp_checksum", "send computed (RFC 8200 section 8.1)"};
+    }
     return std::nullopt;
 }
 
@@ -142,7 +145,7 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
 
     stream.as_sent_ = request.as_sent;
     stream.zero_checksum_for_ones_ = request.zero_checksum_for_ones;
-    stream.destination_set_ = request.destination;
+    stream.take_special(request, expected_family, sent_link, received_link);
     if (request.connections) {
         stream.role_ = request.connections->role;
         stream.set_ = request.connections->set;
@@ -152,8 +155,7 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     stream.draws_ = !request.connections && stream.networks_ == 1 && !stream.source_ports_.counts() &&
                     !stream.destination_ports_.counts() && !stream.source_hosts_.counts() && !stream.destination_hosts_.counts();
 
-    HostSet source = request.source;
-    source.networks = 1;  // RFC 2544 section 12 varies the destination network
+    const HostSet& source = stream.source_set_;
     const auto fill = [&](FrameTemplate& frame_template, net::Family family, std::size_t frame_octets,
                           bool with_vlan) -> std::optional<Error> {
         frame_template.layout = Layout::make(family, frame_octets, with_vlan);
@@ -187,6 +189,55 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     build(stream.expected_, {.source = received_link.destination, .destination = received_link.source, .vlan_id = received_link.vlan_id},
           {stream.expected_hop_limit_, request.traffic_class, stream.expected_dont_fragment_}, trial_id, stream.id_);
     return stream;
+}
+
+void Stream::take_special(const StreamRequest& request, net::Family expected_family, const LinkAddresses& sent_link,
+                          const LinkAddresses& received_link) {
+    sent_without_checksum_ = request.without_checksum;
+    expects_no_checksum_ = request.without_checksum && expected_family == net::Family::ipv4;
+    source_set_ = request.source;
+    source_set_.networks = 1;  // RFC 2544 section 12 varies the destination network
+    destination_set_ = request.destination;
+    source_macs_ = sent_link.host_macs;
+    destination_macs_ = received_link.host_macs;
+    sent_destination_macs_ = request.as_sent && received_link.host_macs.has_value();
+}
+
+FrameValues Stream::values_of_prepared(std::uint64_t number) const noexcept {
+    return role_ == Role::stateless ? values(number) : values_of(number);
+}
+
+void Stream::write_special(std::byte* frame, const FrameValues& values) const noexcept {
+    if (sent_without_checksum_) {
+        store_raw(frame + sent_.layout.udp + net::udp::checksum, std::uint16_t{0});
+    }
+    if (source_macs_) {
+        const net::MacAddress mac = source_macs_->at(source_set_.number_of(source_set_.host(values.source_host, 0)));
+        std::copy(mac.begin(), mac.end(), frame + net::ethernet::source);
+    }
+    if (sent_destination_macs_) {
+        const net::MacAddress mac = expected_destination_mac(values);
+        std::copy(mac.begin(), mac.end(), frame + net::ethernet::destination);
+    }
+}
+
+void Stream::write_special_expected(std::byte* frame, const FrameValues& values) const noexcept {
+    if (expects_no_checksum_) {
+        store_raw(frame + expected_.layout.udp + net::udp::checksum, std::uint16_t{0});
+    }
+    if (destination_macs_) {
+        const net::MacAddress mac = expected_destination_mac(values);
+        std::copy(mac.begin(), mac.end(), frame + net::ethernet::destination);
+    }
+}
+
+net::MacAddress Stream::expected_destination_mac(const FrameValues& values) const noexcept {
+    if (destination_macs_) {
+        return destination_macs_->at(destination_set_.number_of(destination_set_.host(values.destination_host, values.network)));
+    }
+    net::MacAddress mac;
+    std::copy_n(expected_.frame.begin() + net::ethernet::destination, mac.size(), mac.begin());
+    return mac;
 }
 
 FrameValues Stream::other_values(std::uint64_t j) const noexcept {

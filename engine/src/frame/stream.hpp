@@ -6,6 +6,7 @@
 #include "frame/address_field.hpp"
 #include "frame/signature.hpp"
 #include "net/headers.hpp"
+#include "net/host_macs.hpp"
 #include "pace/clock.hpp"
 
 #include <cstdint>
@@ -31,6 +32,7 @@ struct StreamRequest {
     std::size_t frame_octets = 64;  ///< as sent, with FCS, without VLAN tag
     std::uint8_t hop_limit = 10, traffic_class = 0;
     bool dont_fragment = false;
+    bool without_checksum = false;  ///< UDP checksum 0, over IPv4 only (RFC 768)
     HostSet source{}, destination{};
     ValueRange source_ports{}, destination_ports{};
     bool as_sent = false;  ///< loop-back: nothing changes on the way
@@ -41,10 +43,12 @@ struct StreamRequest {
     std::optional<ConnectionTraffic> connections{};  ///< present for the foreground of a stateful gateway
 };
 
-/// A port's own address, the one that it sends to, and its VLAN.
+/// A port's own address, the one that it sends to, its VLAN, and the addresses of its emulated
+/// hosts.
 struct LinkAddresses {
     net::MacAddress source{}, destination{};
     std::optional<std::uint16_t> vlan_id;
+    std::optional<net::HostMacs> host_macs{};  ///< if absent, every host has the port's own address
 };
 
 /// What varies from frame to frame of a stream.
@@ -136,6 +140,27 @@ public:
     /// The hosts that frames are sent to, in their own family.
     [[nodiscard]] const HostSet& destination_hosts() const noexcept { return destination_set_; }
 
+    /// The values of a frame by what a sender's writer has prepared: its connection if it has one,
+    /// else its number in the class. Out of line: the writers inline what they need themselves.
+    [[nodiscard]] FrameValues values_of_prepared(std::uint64_t number) const noexcept;
+    /// Whether a sent frame needs `write_special` beside `write_frame`.
+    [[nodiscard]] bool is_special() const noexcept { return sent_without_checksum_ || source_macs_ || sent_destination_macs_; }
+    /// Writes over a frame that `write_frame` has written: no checksum, and the link-layer
+    /// addresses of its hosts. A step of its own, so that other streams do not pay for it.
+    void write_special(std::byte* frame, const FrameValues& values) const noexcept;
+    /// The same for a frame as a correct gateway forwards it.
+    void write_special_expected(std::byte* frame, const FrameValues& values) const noexcept;
+    /// The address that a correct gateway sends the frame to: that of its host, else the port's
+    /// own.
+    [[nodiscard]] net::MacAddress expected_destination_mac(const FrameValues& values) const noexcept;
+    /// Whether `expected_destination_mac` differs from frame to frame.
+    [[nodiscard]] bool has_host_macs() const noexcept { return destination_macs_.has_value(); }
+    [[nodiscard]] bool sent_without_checksum() const noexcept { return sent_without_checksum_; }
+    /// Whether the frame must arrive without a checksum, as it was sent: from IPv4 to IPv4 nobody
+    /// may add one (RFC 3022 section 4.1). A translator to IPv6 must compute it (RFC 7915 section
+    /// 4.5).
+    [[nodiscard]] bool expects_no_checksum() const noexcept { return expects_no_checksum_; }
+
     [[nodiscard]] std::uint8_t id() const noexcept { return id_; }
     [[nodiscard]] const FrameTemplate& sent() const noexcept { return sent_; }
     [[nodiscard]] const FrameTemplate& expected() const noexcept { return expected_; }
@@ -154,17 +179,23 @@ public:
 
 private:
     Stream() = default;
+    /// Whether there are checksums, and what the link-layer addresses of hosts follow from.
+    void take_special(const StreamRequest& request, net::Family expected_family, const LinkAddresses& sent_link,
+                      const LinkAddresses& received_link);
 
     std::uint8_t id_ = 0, expected_hop_limit_ = 0, traffic_class_ = 0;
     DontFragment expected_dont_fragment_ = DontFragment::clear;
     std::optional<std::uint16_t> expected_vlan_;
     bool draws_ = false;
     bool zero_checksum_for_ones_ = false, as_sent_ = false;
+    bool sent_without_checksum_ = false, expects_no_checksum_ = false;
     std::uint16_t networks_ = 1;
     Role role_ = Role::stateless;
     enumerate::ConnectionSet set_{{}, enumerate::Order::increasing, 1, 0};
     enumerate::ConnectionChoice choice_;
-    HostSet destination_set_;
+    HostSet source_set_, destination_set_;
+    std::optional<net::HostMacs> source_macs_, destination_macs_;  ///< of the sending side's hosts, of the receiving side's
+    bool sent_destination_macs_ = false;                           ///< loop-back: the Tester sends to the host itself
     ValueSequence source_ports_, destination_ports_, source_hosts_, destination_hosts_;
     RandomSequence port_words_{0, 0}, host_words_{0, 0}, network_words_{0, 0};
     FrameTemplate sent_, expected_;

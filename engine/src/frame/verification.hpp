@@ -91,14 +91,14 @@ private:
 
 /// Compares every field of a received test frame with what a correct gateway makes of the frame
 /// that was sent (RFC 7915 sections 4 and 5, RFC 1812 section 5.2.1 for routers). The gateway may
-/// send from any link-layer address but ours, a group's or zero. `values` are
-/// those of the frame's number in its class. The source of an Initiator's frame is left out: only
-/// the state table knows it (state/connection_keeper.hpp).
+/// send from any link-layer address but ours, a group's or zero, and must send to that of the host
+/// which the frame goes to. `values` are those of the frame's number in its class. The source of an
+/// Initiator's frame is left out: only the state table knows it (state/connection_keeper.hpp).
 [[nodiscard]] Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream,
                             const FrameValues& values) noexcept;
 
 /// Whether the time stamp of a frame with these faults is as the Tester wrote it: the UDP checksum
-/// says so, or nothing is known against it.
+/// says so, or nothing is known against it (a frame may be sent without a checksum).
 [[nodiscard]] constexpr bool time_stamp_is_intact(const Faults& faults) noexcept {
     return !faults.has(Fault::udp_checksum) && !faults.has(Fault::udp_length) && !faults.has(Fault::length);
 }

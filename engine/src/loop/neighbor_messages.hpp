@@ -1,6 +1,7 @@
 #pragma once
 
 #include "net/address.hpp"
+#include "net/host_macs.hpp"
 
 #include <array>
 #include <cstdint>
@@ -40,6 +41,7 @@ struct NeighborFrame {
 struct NeighborLink {
     net::MacAddress own_mac{};
     std::optional<std::uint16_t> vlan_id;
+    std::optional<net::HostMacs> host_macs{};  ///< if absent, every emulated host has `own_mac`
 };
 
 /// The length in a buffer of a frame with a message of this family.

@@ -90,7 +90,7 @@ private:
     bool read(std::span<const std::byte> frame) noexcept {
         const NeighborMessage message = read_neighbor_message(frame);
         if (message.question && emulates(message.question->target)) {
-            const bool answered = send(write_answer(link_, *message.question), message.question->target.family);
+            const bool answered = send(write_answer(link_of(message.question->target), *message.question), message.question->target.family);
             port_is_full_.store(!answered, std::memory_order_relaxed);
             if (!answered) {
                 return false;
@@ -112,7 +112,8 @@ private:
     void ask() noexcept {
         const std::lock_guard lock{mutex_};
         for (unsigned i = 0; i < questions_per_poll && !questions_.empty(); ++i) {
-            if (!send(write_question(link_, questions_.back().target, questions_.back().source), questions_.back().target.family)) {
+            const Question& question = questions_.back();
+            if (!send(write_question(link_of(question.source), question.target, question.source), question.target.family)) {
                 return;  // no room now: try again in the next poll
             }
             questions_.pop_back();
@@ -122,6 +123,16 @@ private:
 
     [[nodiscard]] bool emulates(const net::Address& address) const noexcept {
         return std::any_of(hosts_.begin(), hosts_.end(), [&](const frame::HostSet& hosts) { return hosts.contains(address); });
+    }
+
+    /// The link as the host with this address sees it.
+    [[nodiscard]] NeighborLink link_of(const net::Address& host) const noexcept {
+        NeighborLink link = link_;
+        const auto set = std::find_if(hosts_.begin(), hosts_.end(), [&](const frame::HostSet& hosts) { return hosts.contains(host); });
+        if (link_.host_macs && set != hosts_.end()) {
+            link.own_mac = link_.host_macs->at(set->number_of(host));
+        }
+        return link;
     }
 
     bool send(const NeighborFrame& frame, net::Family family) noexcept {

@@ -85,7 +85,8 @@ public:
                     arriving_.push_back({.recognizer = frame::Recognizer{*direction.streams[class_number]},
                                          .records = records_of(i, class_number),
                                          .has_connections = direction.streams[class_number]->role() != frame::Role::stateless,
-                                         .learns = direction.streams[class_number]->role() == frame::Role::initiator});
+                                         .learns = direction.streams[class_number]->role() == frame::Role::initiator,
+                                         .has_host_macs = direction.streams[class_number]->has_host_macs()});
                 }
             }
         }
@@ -112,6 +113,9 @@ public:
         for (const ArrivingStream& arriving_stream : arriving) {
             if (arriving_stream.has_connections) {
                 compare_four_tuples(arriving_stream, count);
+            }
+            if (arriving_stream.has_host_macs) [[unlikely]] {
+                compare_host_macs(arriving_stream, count);
             }
         }
         for (std::size_t i = 0; i < count; ++i) {
@@ -165,6 +169,7 @@ private:
         Records records;
         bool has_connections;  ///< of a stateful gateway
         bool learns;           ///< of an Initiator: the state table learns from its frames
+        bool has_host_macs;    ///< the hosts that its frames go to have link-layer addresses of their own
     };
     /// A frame that is correct as far as can be told without the state table.
     struct RecognizedFrame {
@@ -234,6 +239,22 @@ private:
         }
     }
 
+    /// The part that `recognize` leaves out where each host has a link-layer address of its own.
+    [[gnu::noinline]] void compare_host_macs(const ArrivingStream& arriving_stream, std::size_t count) noexcept {
+        const frame::Stream& stream = arriving_stream.recognizer.stream();
+        for (std::size_t i = 0; i < count; ++i) {
+            RecognizedFrame& recognized = recognized_[i];
+            if (recognized.stream != &arriving_stream) {
+                continue;
+            }
+            const frame::FrameValues values =
+                arriving_stream.has_connections ? recognized.values : stream.values(recognized.number_in_class);
+            if (!arriving_stream.recognizer.matches_host_mac(frames_[i].data(), values)) {
+                recognized.stream = nullptr;
+            }
+        }
+    }
+
     void take_recognized(std::span<const std::byte> bytes, const RecognizedFrame& recognized, pace::Ticks now) noexcept {
         const pace::Ticks sent{recognized.stream->recognizer.timestamp(bytes.data())};
         if (sent < plan_.earliest) [[unlikely]] {
@@ -244,7 +265,7 @@ private:
         (void)record(recognized.stream->records, recognized.index, recognized.number_in_class, faults, sent, now);
     }
     [[nodiscard]] frame::Faults learn(std::span<const std::byte> bytes, const RecognizedFrame& recognized) noexcept {
-        const auto& [recognizer, records, has_connections, learns] = *recognized.stream;
+        const auto& [recognizer, records, has_connections, learns, has_host_macs] = *recognized.stream;
         const frame::Faults faults =
             records.direction->keeper->take(bytes, recognizer.arrival(), recognizer.stream(), recognized.values, {});
         if (!faults.none()) [[unlikely]] {
@@ -311,7 +332,7 @@ private:
         }
         note_faults(counts, faults, bytes);
         if (has_arrived && record(records_of(direction_number, class_number), index, place.number_in_class, faults, sent, now) &&
-            stream->zero_checksum_for_ones()) {
+            stream->zero_checksum_for_ones() && !stream->expects_no_checksum()) {
             counts.zero_checksum += frame::has_zero_checksum(bytes, arrival) ? 1 : 0;
         }
     }

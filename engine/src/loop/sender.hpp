@@ -101,7 +101,9 @@ public:
           foreground_{foreground},
           background_{plan.background},
           position_{plan.schedule.begin()},
-          next_{plan.first} {
+          next_{plan.first},
+          is_special_{(plan.foreground != nullptr && plan.foreground->is_special()) ||
+                      (plan.background != nullptr && plan.background->is_special())} {
         counts_.offered_end = plan.first;
     }
     /// For a writer that needs nothing but the stream.
@@ -191,9 +193,24 @@ private:
                 background_.write(Queue::bytes(buffers_[k]), place.number_in_class, 0, index, now);
             }
         }
+        if (is_special_) [[unlikely]] {
+            write_special(due);
+        }
         next_ += due * plan_.stride;
         ready_ = due;
         sent_ = 0;
+    }
+
+    /// Once a burst and out of line, so that the usual frame pays nothing for it.
+    [[gnu::noinline]] void write_special(std::size_t due) noexcept {
+        for (std::size_t k = 0, next_foreground = 0; k < due; ++k) {
+            const auto& place = places_[k];
+            const frame::Stream& stream = place.foreground ? *plan_.foreground : *plan_.background;
+            const std::uint64_t number = place.foreground ? numbers_[next_foreground++] : place.number_in_class;
+            if (stream.is_special()) {
+                stream.write_special(Queue::bytes(buffers_[k]), stream.values_of_prepared(number));
+            }
+        }
     }
 
     /// Reads the clock again, so that a stall since `prepare` counts as lateness of this burst,
@@ -238,6 +255,7 @@ private:
     StreamWriter background_;
     pace::Schedule::Position position_;  ///< of frame `next_`
     std::uint64_t next_;
+    bool is_special_;  ///< of a stream whose frames need a second step
     std::size_t ready_ = 0, sent_ = 0;
     std::uint32_t foreground_mask_ = 0;
     std::array<typename Queue::Buffer, burst_frames_max> taken_{}, buffers_{};

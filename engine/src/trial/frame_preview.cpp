@@ -16,8 +16,16 @@ std::vector<std::byte> frame_in(const frame::FrameTemplate& frame_template, cons
     const frame::FrameValues values = stream.values(number_in_class);
     const bool chosen_source = stream.role() == frame::Role::initiator && &frame_template == &stream.expected();
     const bool chosen_destination = stream.role() == frame::Role::responder && &frame_template == &stream.sent();
+    const auto write_special = [&] {
+        if (&frame_template == &stream.sent()) {
+            stream.write_special(frame.data(), values);
+        } else {
+            stream.write_special_expected(frame.data(), values);
+        }
+    };
     if (!chosen_source && !chosen_destination) {
         frame::write_frame(frame_template, frame.data(), values, stream.id(), index, {});
+        write_special();
         return frame;
     }
     const net::AddressPool& pool = plan.connections->identity.pool;
@@ -28,6 +36,7 @@ std::vector<std::byte> frame_in(const frame::FrameTemplate& frame_template, cons
                       : frame_template.source.write(frame.data() + layout.source_address(), values.source_host, 0) +
                             pool.write(frame.data() + layout.destination_address(), 0);
     frame::complete_frame(frame_template, frame.data(), addresses, values.source_port, values.destination_port, stream.id(), index, {});
+    write_special();
     return frame;
 }
 
@@ -37,6 +46,12 @@ std::variant<std::vector<PreviewedFrame>, Errors> preview_frames(const FramesReq
     LinkPlan links;
     links.sides[0] = {.source = request.left_mac, .destination = request.right_mac, .vlan_id = request.left_vlan_id};
     links.sides[1] = {.source = request.right_mac, .destination = request.left_mac, .vlan_id = request.right_vlan_id};
+    for (const Side side : {Side::left, Side::right}) {
+        const auto i = static_cast<std::size_t>(side);
+        if (request.random_host_macs[i]) {
+            links.sides[i].host_macs = host_macs_of(side, request.trial.seed);
+        }
+    }
     auto plan = make_trial_plan(request.trial, links);
     if (auto* errors = std::get_if<Errors>(&plan)) {
         return std::move(*errors);

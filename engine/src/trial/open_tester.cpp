@@ -62,8 +62,10 @@ Ports open_ports(const io::PortOptions& left, const io::PortOptions& right, Erro
 }
 
 /// Pools, queues and the neighbour responder of one side.
-void equip(TesterSide& side, const SideRequest& request, Errors& errors) {
-    side.link = {.own_mac = side.port.facts().mac, .vlan_id = request.vlan_id};
+void equip(TesterSide& side, const SideRequest& request, const net::HostMacs& host_macs, Errors& errors) {
+    side.link = {.own_mac = side.port.facts().mac,
+                 .vlan_id = request.vlan_id,
+                 .host_macs = request.random_host_macs ? std::optional{host_macs} : std::nullopt};
     side.gateway_mac = request.gateway_mac;
     side.teach_hosts = request.teach_hosts;
     std::vector<loop::NeighborMailbox*> mailboxes;
@@ -205,7 +207,8 @@ std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& re
     }
     for (std::size_t i = 0; i < 2; ++i) {
         parts->sides[i] = std::make_unique<TesterSide>(std::move(ports[i]));
-        equip(*parts->sides[i], side_of(request, static_cast<Side>(i)), errors);
+        const auto side = static_cast<Side>(i);
+        equip(*parts->sides[i], side_of(request, side), host_macs_of(side, request.seed), errors);
     }
     if (errors.empty()) {
         start_workers(*parts, leaves_one(parts->layout.workers, machine) ? Precedence::alone : Precedence::shared, errors);

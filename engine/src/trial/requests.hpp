@@ -21,6 +21,10 @@ using frame::signature::Direction;
 [[nodiscard]] constexpr const char* name_of(Direction direction) noexcept {
     return direction == Direction::forward ? "forward" : "reverse";
 }
+/// RFC 4814 section 4.2 numbers the Tester's ports from 1 on.
+[[nodiscard]] constexpr net::HostMacs host_macs_of(Side side, std::uint64_t seed) noexcept {
+    return {seed, static_cast<std::uint16_t>(static_cast<unsigned>(side) + 1)};
+}
 [[nodiscard]] constexpr Side sending_side(Direction direction) noexcept {
     return direction == Direction::forward ? Side::left : Side::right;
 }
@@ -34,7 +38,8 @@ struct SideRequest {
     unsigned ring_frames = 4096, mtu = 1500;
     std::optional<std::uint16_t> vlan_id;
     std::vector<frame::HostSet> answer_for;
-    bool teach_hosts = true;  ///< whether learning frames tell the gateway where each of them is
+    bool random_host_macs = false;  ///< each host has a MAC address of its own (RFC 4814 section 4.2)
+    bool teach_hosts = true;        ///< whether learning frames tell the gateway where each of them is
     std::optional<net::MacAddress> gateway_mac;
 };
 
@@ -47,6 +52,7 @@ struct LayoutRequest {
 
 struct OpenRequest {
     SideRequest left, right;
+    std::uint64_t seed = 0;         ///< of the hosts' MAC addresses
     std::vector<unsigned> cores{};  ///< if empty, `decide_layout` chooses
     bool huge_pages_allowed = true;
 };
@@ -121,6 +127,7 @@ struct FramesRequest {
     TrialRequest trial;
     net::MacAddress left_mac{}, right_mac{};
     std::optional<std::uint16_t> left_vlan_id, right_vlan_id;
+    std::array<bool, 2> random_host_macs{};  ///< by Side; keyed by the trial's seed
 };
 
 }  // namespace gatemark::trial

@@ -17,7 +17,8 @@ LinkPlan TesterParts::links() {
         // Without a gateway, the other port is at the far end of the wire: loop-back.
         plan.sides[i] = {.source = tester_side.link.own_mac,
                          .destination = tester_side.gateway_mac.value_or(sides[1 - i]->link.own_mac),
-                         .vlan_id = tester_side.link.vlan_id};
+                         .vlan_id = tester_side.link.vlan_id,
+                         .host_macs = tester_side.link.host_macs};
     }
     return plan;
 }

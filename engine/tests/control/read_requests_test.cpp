@@ -70,6 +70,7 @@ TEST(ReadTrialRequest, AllProblemsComeAtOnce) {
     stream["frame_octets"] = 63;
     stream["hop_limit"] = 256;
     stream["dont_fragment"] = 0;
+    stream["udp_checksum"] = "none";
     stream["source"]["address"] = "2001:2::g";
     stream["source"]["mode"] = "random";
     stream["destination"]["networks"] = 257;
@@ -84,7 +85,8 @@ TEST(ReadTrialRequest, AllProblemsComeAtOnce) {
                       "directions[0].foreground.expect", "directions[0].foreground.frame_octets", "directions[0].foreground.hop_limit",
                       "directions[0].foreground.source.address", "directions[0].foreground.source.mode",
                       "directions[0].foreground.source_ports.maximum", "directions[0].foreground.translation.eam[0]",
-                      "directions[1].direction", "duration_ns", "give_up_lateness_ns", "speed", "waits.learn_ns", "waits.lern_ns"}));
+                      "directions[0].foreground.udp_checksum", "directions[1].direction", "duration_ns", "give_up_lateness_ns", "speed",
+                      "waits.learn_ns", "waits.lern_ns"}));
 }
 
 TEST(ReadTrialRequest, ADirectionMayHaveBursts) {
@@ -120,6 +122,8 @@ TEST(ReadOpenRequest, AcceptsEveryValueAndReportsAllProblems) {
     EXPECT_EQ(request.left.port, "af_packet:gm0-left");
     EXPECT_EQ(request.left.answer_for.size(), 2U);
     EXPECT_FALSE(request.left.gateway_mac);
+    EXPECT_FALSE(request.left.random_host_macs);
+    EXPECT_EQ(request.seed, 42U);
     EXPECT_EQ(request.right.vlan_id, 100);
     EXPECT_EQ(net::to_text(*request.right.gateway_mac), "02:00:00:00:00:01");
     EXPECT_EQ(request.cores, (std::vector<unsigned>{1}));
@@ -127,13 +131,18 @@ TEST(ReadOpenRequest, AcceptsEveryValueAndReportsAllProblems) {
     Json message = example("open_request");
     message["left"]["queues"] = 0;
     message["left"]["vlan_id"] = 4095;
+    message["right"]["host_macs"] = "random";
+    EXPECT_TRUE(read_open_request(message, errors).right.random_host_macs);
+    errors.clear();
+    message["left"]["host_macs"] = "own";
+    message["seed"] = -1;
     message["right"]["gateway_mac"] = "02:00";
     message["right"]["mtu"] = 100;
     message["cores"] = Json::parse(R"([0,-1,"x"])");
     message["huge_pages"] = "always";
     (void)read_open_request(message, errors);
-    EXPECT_EQ(sorted_places(errors),
-              (Places{"cores", "cores", "huge_pages", "left.queues", "left.vlan_id", "right.gateway_mac", "right.mtu"}));
+    EXPECT_EQ(sorted_places(errors), (Places{"cores", "cores", "huge_pages", "left.host_macs", "left.queues", "left.vlan_id",
+                                             "right.gateway_mac", "right.mtu", "seed"}));
 }
 
 TEST(ReadResolveRequest, AcceptsEveryValue) {

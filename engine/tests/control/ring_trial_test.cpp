@@ -29,8 +29,11 @@ protected:
         }};
         client_ = new LineChannel{pipes_->out.reading(), pipes_->in.writing()};
         const Json answer = ask(Json::parse(R"({"request":"open","id":1,"cores":[],"huge_pages":"never",
-            "left":{"port":"ring","queues":1,"ring_frames":1024,"vlan_id":null,"mtu":1500,"answer_for":[],"gateway_mac":null},
-            "right":{"port":"ring","queues":1,"ring_frames":1024,"vlan_id":null,"mtu":1500,"answer_for":[],"gateway_mac":null}})"));
+            "left":{"port":"ring","queues":1,"ring_frames":1024,"vlan_id":null,"mtu":1500,"answer_for":[],
+                    "host_macs":"fixed","gateway_mac":null},
+            "right":{"port":"ring","queues":1,"ring_frames":1024,"vlan_id":null,"mtu":1500,"answer_for":[],
+                     "host_macs":"fixed","gateway_mac":null},
+            "seed":42})"));
         ASSERT_EQ(answer["answer"], "ok") << answer;
     }
     static void TearDownTestSuite() {
@@ -64,6 +67,7 @@ protected:
                 {"hop_limit", 10},
                 {"traffic_class", 0},
                 {"dont_fragment", false},
+                {"udp_checksum", "computed"},
                 {"source", hosts(source)},
                 {"destination", hosts(destination)},
                 {"source_ports", {{"mode", "pseudorandom"}, {"minimum", 1024}, {"maximum", 65535}}},

@@ -16,7 +16,8 @@ constexpr std::uint64_t number = 5, sent_as = 50;
 
 bool recognized(const Stream& stream, const Bytes& frame) {
     const Recognizer recognizer{stream};
-    return recognizer.matches_template(frame) && recognizer.matches_values(frame.data(), stream.values(number));
+    return recognizer.matches_template(frame) && recognizer.matches_values(frame.data(), stream.values(number)) &&
+           (!stream.has_host_macs() || recognizer.matches_host_mac(frame.data(), stream.values(number)));
 }
 
 /// The oracle: field by field.
@@ -108,6 +109,103 @@ TEST(Recognizer, TakesNoFrameThatVerificationRefuses) {
     // address differs from it in two.
     EXPECT_EQ(both, requests_of_all_kinds().size() * 47) << "the source's link-layer address may be that of any host but ours";
     EXPECT_EQ(correct_only, 0U);
+}
+
+/// Frames that are sent without checksum, hosts with link-layer addresses of their own, and both.
+std::vector<Stream> special_streams() {
+    std::vector<Stream> streams;
+    for (StreamRequest request : requests_of_all_kinds()) {
+        for (const bool without_checksum : {false, true}) {
+            for (const auto& seed : {std::optional<std::uint64_t>{}, std::optional<std::uint64_t>{3}}) {
+                request.without_checksum = without_checksum;
+                if ((without_checksum || seed) && !(without_checksum && request.source.address.family == net::Family::ipv6)) {
+                    streams.push_back(
+                        test::make_stream(request, {}, signature::TrafficClass::foreground, signature::Direction::forward, seed));
+                }
+            }
+        }
+    }
+    return streams;
+}
+
+Bytes arrived_special(const Stream& stream) {
+    Bytes frame = test::frame_in(stream.expected(), stream, number, sent_as);
+    const auto gateway_mac = *net::parse_mac("02:00:00:00:00:09");
+    std::copy(gateway_mac.begin(), gateway_mac.end(), frame.begin() + net::ethernet::source);
+    return frame;
+}
+
+TEST(Recognizer, KnowsSpecialFrames) {
+    for (const Stream& stream : special_streams()) {
+        const Bytes frame = arrived_special(stream);
+        EXPECT_TRUE(passes_verification(stream, frame));
+        EXPECT_TRUE(recognized(stream, frame));
+    }
+}
+
+/// Without a checksum the time stamp alone is protected by nothing, which verification lets pass
+/// too.
+TEST(Recognizer, TakesNoSpecialFrameThatVerificationRefuses) {
+    for (const Stream& stream : special_streams()) {
+        const Bytes correct = arrived_special(stream);
+        for (std::size_t bit = 0; bit < 8 * correct.size(); ++bit) {
+            Bytes frame = correct;
+            frame[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+            EXPECT_EQ(recognized(stream, frame), passes_verification(stream, frame)) << "byte " << bit / 8 << " bit " << bit % 8;
+        }
+    }
+}
+
+TEST(Recognizer, TakesNoChecksumThatWasAddedNorOneThatIsMissing) {
+    for (const Stream& stream : special_streams()) {
+        if (!stream.sent_without_checksum()) {
+            continue;
+        }
+        Bytes frame = arrived_special(stream);
+        const std::size_t at = stream.expected().layout.udp + net::udp::checksum;
+        std::uint16_t checksum = 0;
+        if (stream.expects_no_checksum()) {
+            Bytes with_checksum = stream.expected().frame;
+            write_frame(stream.expected(), with_checksum.data(), stream.values(number), stream.id(), sent_as, {0x0123456789abcdef});
+            checksum = load_raw<std::uint16_t>(with_checksum.data() + at);
+            ASSERT_NE(checksum, 0);
+        }
+        store_raw(frame.data() + at, checksum);
+        EXPECT_FALSE(recognized(stream, frame));
+        const Arrival arrival = classify(frame, test::trial_id());
+        const Faults faults = verify(frame, arrival, stream, stream.values(number));
+        EXPECT_EQ(faults.bits(), 1U << static_cast<unsigned>(Fault::udp_checksum));
+    }
+}
+
+TEST(Recognizer, TakesNoFrameToTheLinkLayerAddressOfAnotherHostOrOfThePort) {
+    for (const Stream& stream : special_streams()) {
+        if (!stream.has_host_macs()) {
+            continue;
+        }
+        FrameValues other = stream.values(number);
+        ++other.destination_host;
+        for (const net::MacAddress& mac : {stream.expected_destination_mac(other), test::receiving_mac}) {
+            Bytes frame = arrived_special(stream);
+            const bool one_host = !stream.destination_hosts().varies() && mac != test::receiving_mac;
+            std::copy(mac.begin(), mac.end(), frame.begin());
+            EXPECT_EQ(recognized(stream, frame), one_host);
+            const Arrival arrival = classify(frame, test::trial_id());
+            const Faults faults = verify(frame, arrival, stream, stream.values(number));
+            EXPECT_EQ(faults.bits(), one_host ? 0U : 1U << static_cast<unsigned>(Fault::destination_mac));
+        }
+    }
+}
+
+TEST(Recognizer, TakesNoFrameFromItsOwnHost) {
+    for (const Stream& stream : special_streams()) {
+        Bytes frame = arrived_special(stream);
+        const net::MacAddress mac = stream.expected_destination_mac(stream.values(number));
+        std::copy(mac.begin(), mac.end(), frame.begin() + net::ethernet::source);
+        EXPECT_FALSE(recognized(stream, frame));
+        const Faults faults = verify(frame, classify(frame, test::trial_id()), stream, stream.values(number));
+        EXPECT_EQ(faults.bits(), 1U << static_cast<unsigned>(Fault::source_mac));
+    }
 }
 
 /// Checksums are corrected, so only the other comparisons can detect the change.

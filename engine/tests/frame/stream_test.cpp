@@ -35,6 +35,64 @@ TEST(Stream, RefusesAHopLimitThatDoesNotSurvive) {
     EXPECT_EQ(problem_of(request), "");
 }
 
+TEST(Stream, RefusesIpv6WithoutChecksum) {
+    for (const Gateway gateway : test::all_gateways) {
+        StreamRequest request = test::request_for(gateway);
+        request.without_checksum = true;
+        const bool ipv4 = request.source.address.family == net::Family::ipv4;
+        EXPECT_EQ(problem_of(request), ipv4 ? "" : "stream.udp_checksum");
+    }
+}
+
+TEST(Stream, FramesWithoutChecksumAreTheOthersWithItsFieldZero) {
+    for (const Gateway gateway : {Gateway::router44, Gateway::siit46}) {
+        StreamRequest request = test::request_for(gateway);
+        const Stream usual = test::make_stream(request);
+        request.without_checksum = true;
+        const Stream stream = test::make_stream(request);
+        ASSERT_TRUE(stream.is_special() && !usual.is_special());
+        EXPECT_EQ(stream.expects_no_checksum(), gateway == Gateway::router44) << "a translator to IPv6 must compute one";
+        for (std::uint64_t j = 0; j < 100; ++j) {
+            test::Bytes expected = test::sent_frame(usual, j, 2 * j);
+            const test::Bytes frame = test::sent_frame(stream, j, 2 * j);
+            ASSERT_NE(frame, expected);
+            store_raw(expected.data() + stream.sent().layout.udp + net::udp::checksum, std::uint16_t{0});
+            ASSERT_EQ(frame, expected);
+        }
+    }
+}
+
+/// Through its own number and through its address a host has one link-layer address, which
+/// neighbours are told and frames carry; and no other host has it.
+TEST(Stream, EachHostHasItsOwnLinkLayerAddress) {
+    for (const Gateway gateway : test::all_gateways) {
+        for (const std::uint16_t networks : {std::uint16_t{1}, std::uint16_t{256}}) {
+            StreamRequest request = test::request_for(gateway);
+            if (request.source.address.family == request.destination.address.family) {
+                request.destination.networks = networks;
+            }
+            const Stream stream = test::make_stream(request, {}, signature::TrafficClass::foreground, signature::Direction::forward, 9);
+            ASSERT_TRUE(stream.is_special() && stream.has_host_macs());
+            std::map<net::MacAddress, net::Address> sources, destinations;
+            for (std::uint64_t j = 0; j < 2000; ++j) {
+                const FrameValues values = stream.values(j);
+                const test::Bytes sent = test::sent_frame(stream, j, j);
+                net::MacAddress source;
+                std::copy_n(sent.begin() + net::ethernet::source, source.size(), source.begin());
+                ASSERT_TRUE(std::equal(test::receiving_mac.begin(), test::receiving_mac.end(), sent.begin())) << "the gateway's";
+                const net::Address from = request.source.host(values.source_host, 0);
+                const net::Address to = request.destination.host(values.destination_host, values.network);
+                ASSERT_EQ(source, test::sending_macs(9).at(request.source.number_of(from)));
+                ASSERT_EQ(stream.expected_destination_mac(values), test::receiving_macs(9).at(request.destination.number_of(to)));
+                ASSERT_EQ(sources.try_emplace(source, from).first->second, from);
+                ASSERT_EQ(destinations.try_emplace(stream.expected_destination_mac(values), to).first->second, to);
+            }
+            EXPECT_GT(sources.size(), 200U);
+            EXPECT_GT(destinations.size(), 200U);
+        }
+    }
+}
+
 TEST(Stream, RefusesHostsWithoutRepresentation) {
     StreamRequest request = test::request_for(Gateway::siit64);
     request.source = test::fixed_host("2001:2::2");

@@ -72,16 +72,26 @@ frame::StreamRequest request_for(Gateway gateway, std::size_t frame_octets) {
 }
 
 frame::Stream make_stream(const frame::StreamRequest& request, const Vlans& vlans, frame::signature::TrafficClass traffic_class,
-                          frame::signature::Direction direction) {
-    const frame::LinkAddresses sent{.source = sending_mac, .destination = receiving_mac, .vlan_id = vlans.sent};
-    const frame::LinkAddresses received{.source = receiving_mac, .destination = sending_mac, .vlan_id = vlans.received};
+                          frame::signature::Direction direction, const std::optional<std::uint64_t>& host_macs_seed) {
+    frame::LinkAddresses sent{.source = sending_mac, .destination = receiving_mac, .vlan_id = vlans.sent};
+    frame::LinkAddresses received{.source = receiving_mac, .destination = sending_mac, .vlan_id = vlans.received};
+    if (host_macs_seed) {
+        sent.host_macs = sending_macs(*host_macs_seed);
+        received.host_macs = receiving_macs(*host_macs_seed);
+    }
     return value_of(frame::Stream::make(request, direction, traffic_class, seed, trial_id(), sent, received, "stream"));
 }
 
 Bytes frame_in(const frame::FrameTemplate& frame_template, const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index,
                std::uint64_t ticks) {
     Bytes bytes = frame_template.frame;
-    frame::write_frame(frame_template, bytes.data(), stream.values(number_in_class), stream.id(), index, {ticks});
+    const frame::FrameValues values = stream.values(number_in_class);
+    frame::write_frame(frame_template, bytes.data(), values, stream.id(), index, {ticks});
+    if (&frame_template == &stream.sent()) {
+        stream.write_special(bytes.data(), values);
+    } else {
+        stream.write_special_expected(bytes.data(), values);
+    }
     return bytes;
 }
 

@@ -37,7 +37,11 @@ struct Vlans {
 };
 [[nodiscard]] frame::Stream make_stream(const frame::StreamRequest& request, const Vlans& vlans = {},
                                         frame::signature::TrafficClass traffic_class = frame::signature::TrafficClass::foreground,
-                                        frame::signature::Direction direction = frame::signature::Direction::forward);
+                                        frame::signature::Direction direction = frame::signature::Direction::forward,
+                                        const std::optional<std::uint64_t>& host_macs_seed = std::nullopt);
+/// The addresses of the hosts behind the sending port and behind the receiving one.
+[[nodiscard]] inline net::HostMacs sending_macs(std::uint64_t host_macs_seed) { return {host_macs_seed, 1}; }
+[[nodiscard]] inline net::HostMacs receiving_macs(std::uint64_t host_macs_seed) { return {host_macs_seed, 2}; }
 
 [[nodiscard]] Bytes frame_in(const frame::FrameTemplate& frame_template, const frame::Stream& stream, std::uint64_t number_in_class,
                              std::uint64_t index, std::uint64_t ticks = 0x0123456789abcdef);

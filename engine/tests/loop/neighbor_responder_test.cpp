@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace gatemark::loop {
 namespace {
 
@@ -60,6 +62,35 @@ TEST_F(NeighborResponderTest, AnswersForItsHostsOnly) {
         expected.push_back(hex_of(write_answer(own_, {address_of(target), address_of("2001:2::1"), gateway_.own_mac})));
     }
     EXPECT_EQ(sent(), expected);
+}
+
+/// Each host answers and asks with its own address; what belongs to no host keeps that of the port.
+TEST_F(NeighborResponderTest, EachHostMayHaveItsOwnAddress) {
+    NeighborLink link = own_;
+    link.host_macs = net::HostMacs{3, 1};
+    Responder responder{link, responder_.hosts(), queue_, {&mailbox_}, {.arp = 0, .discovery = 1}};
+    std::set<net::MacAddress> macs;
+    for (const char* const host : {"198.18.0.2", "198.18.0.3", "198.18.0.254", "2001:2::2", "2001:2::fe"}) {
+        const net::Address address = address_of(host);
+        const bool ipv4 = address.family == net::Family::ipv4;
+        const net::Address router = address_of(ipv4 ? "198.18.0.1" : "2001:2::1");
+        const net::MacAddress mac = link.host_macs->at(responder_.hosts()[ipv4 ? 0 : 1].number_of(address));
+        macs.insert(mac);
+        const NeighborLink as_host{.own_mac = mac, .vlan_id = std::nullopt};
+        wire_.frames.clear();
+        put(write_question(gateway_, address, router));
+        while (responder.poll()) {}
+        EXPECT_EQ(sent(), (std::vector{hex_of(write_answer(as_host, {address, router, gateway_.own_mac}))})) << host;
+        wire_.frames.clear();
+        responder.ask_for({{router, address}});
+        while (responder.poll()) {}
+        EXPECT_EQ(sent(), (std::vector{hex_of(write_question(as_host, router, address))})) << host;
+    }
+    EXPECT_EQ(macs.size(), 5U);
+    wire_.frames.clear();
+    responder.ask_for({{address_of("198.18.0.1"), address_of("198.18.7.7")}});
+    while (responder.poll()) {}
+    EXPECT_EQ(sent(), (std::vector{hex_of(write_question(own_, address_of("198.18.0.1"), address_of("198.18.7.7")))}));
 }
 
 TEST_F(NeighborResponderTest, AnswersWhateverQueueAQuestionArrivedOn) {

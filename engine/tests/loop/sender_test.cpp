@@ -85,6 +85,32 @@ protected:
     frame::Stream foreground_, background_;
 };
 
+/// The frames of both classes carry what is special of their stream, and only that.
+TEST_F(SenderTest, SendsWhatIsSpecial) {
+    frame::StreamRequest request = test::request_for(Gateway::siit46);
+    request.without_checksum = true;
+    foreground_ = test::make_stream(request, {}, frame::signature::TrafficClass::foreground, frame::signature::Direction::forward, 5);
+    background_ = test::make_stream(test::request_for(Gateway::router66), {}, frame::signature::TrafficClass::background,
+                                    frame::signature::Direction::forward, 5);
+    for (const pace::Mix mix : {pace::Mix{1, 1}, pace::Mix{2, 3}, pace::Mix{0, 1}}) {
+        wire_.frames.clear();
+        queue_.set_template(0, foreground_.sent().frame);
+        queue_.set_template(1, background_.sent().frame);
+        const SenderPlan work = plan(200, mix);
+        MemorySender sender{work, queue_, clock_};
+        std::vector<std::uint64_t> indexes;
+        clock_.ticks = start;
+        while (!sender.finished()) {
+            clock_.ticks += 900;
+            poll(sender, work, indexes);
+        }
+        expect_each_once(indexes, 200);
+        for (const auto& bytes : wire_.frames) {
+            EXPECT_EQ(std::to_integer<unsigned>(bytes[net::ethernet::source + 2]), 1U) << "the number of the port";
+        }
+    }
+}
+
 TEST_F(SenderTest, SendsNothingBeforeTheStart) {
     const SenderPlan work = plan(10);
     MemorySender sender{work, queue_, clock_};

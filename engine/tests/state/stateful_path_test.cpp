@@ -104,7 +104,8 @@ protected:
     }
     /// 8 hosts x 5 source ports to 5 hosts x 2 ports: 400 four-tuples, of which 200 are
     /// connections.
-    [[nodiscard]] frame::Stream stream(Role role, enumerate::ConnectionChoice::Mode choice, bool zero_checksum_for_ones = false) const {
+    [[nodiscard]] frame::Stream stream(Role role, enumerate::ConnectionChoice::Mode choice, bool zero_checksum_for_ones = false,
+                                       bool special = false) const {
         const bool initiator = role == Role::initiator;
         const frame::ValueRange inner{frame::ValueMode::pseudorandom, 5000, 5004}, outer{frame::ValueMode::pseudorandom, 80, 81};
         frame::StreamRequest request;
@@ -122,7 +123,15 @@ protected:
             .source_ports = {5000, 5}, .destination_ports = {80, 2}, .source_hosts = {2, 8}, .destination_hosts = {2, 5}};
         request.connections = frame::ConnectionTraffic{
             .role = role, .set = {ranges, enumerate::Order::pseudorandom, connection_count, test::seed}, .choice = choice};
-        return test::make_stream(request, {}, TrafficClass::foreground, initiator ? Direction::forward : Direction::reverse);
+        request.without_checksum = special && request.source.address.family == net::Family::ipv4;
+        return test::make_stream(request, {}, TrafficClass::foreground, initiator ? Direction::forward : Direction::reverse,
+                                 special ? std::optional{test::seed} : std::nullopt);
+    }
+    /// What a correct NAT makes of a frame of a special stream.
+    [[nodiscard]] static SlowPacket delivered(SlowPacket packet, const frame::Stream& stream, std::uint64_t number) {
+        packet.udp_checksum_absent = stream.sent_without_checksum() && packet.source.family == net::Family::ipv4;
+        packet.link_destination = stream.expected_destination_mac(stream.values(number));
+        return packet;
     }
 
     /// The receivers at the far end of `stream`, for `frame_count` frames.
@@ -185,6 +194,9 @@ protected:
         std::uint64_t connection = number, tuple = 0;
         writer.prepare({&connection, 1}, {&tuple, 1});
         writer.write(bytes.data(), connection, tuple, number, {number});
+        if (download.is_special()) {
+            download.write_special(bytes.data(), download.values_of_prepared(connection));
+        }
         return bytes;
     }
 
@@ -308,6 +320,41 @@ TEST_P(StatefulPath, AcceptsAZeroChecksumThatATranslatorBeforeTheNatLeft) {
         EXPECT_EQ(end.counts().zero_checksum, is_known ? 1U : 0U);
         EXPECT_EQ(table_.read(k++).has_value(), is_known);
     }
+}
+
+/// Without checksums where they are IPv4, and with a link-layer address for each host, at both
+/// ends.
+TEST_P(StatefulPath, FramesMayBeSpecialAtBothEnds) {
+    using Choice = enumerate::ConnectionChoice::Mode;
+    const frame::Stream upload = stream(Role::initiator, Choice::increasing, false, true);
+    const frame::Stream download = stream(Role::responder, Choice::increasing, false, true);
+    const ConnectionKeeper keeper{Phase::establish, table_, pool_};
+    End right{upload, Direction::forward, connection_count, &keeper}, left{download, Direction::reverse, connection_count, nullptr};
+    for (std::uint64_t k = 0; k < connection_count; ++k) {
+        right.receive(delivered(nat_.outwards(test::sent_frame(upload, k, k)), upload, k));
+    }
+    EXPECT_EQ(right.counts().received, connection_count);
+    for (std::uint64_t number = 0; number < connection_count; ++number) {
+        const Bytes sent = reply(download, number);
+        const net::Address host = outside().host(download.values(number).source_host, 0);
+        const net::MacAddress mac = test::sending_macs(test::seed).at(outside().number_of(host));
+        ASSERT_TRUE(std::equal(mac.begin(), mac.end(), sent.begin() + net::ethernet::source));
+        const bool zero = load_raw<std::uint16_t>(sent.data() + download.sent().layout.udp + net::udp::checksum) == 0;
+        ASSERT_EQ(zero, download.sent().layout.family == net::Family::ipv4);
+        left.receive(delivered(nat_.inwards(sent), download, number));
+    }
+    EXPECT_EQ(left.counts().received, connection_count);
+    // A checksum that is missing or was added, and the link-layer address of another host.
+    End again{upload, Direction::forward, connection_count, &keeper};
+    SlowPacket packet = delivered(nat_.outwards(test::sent_frame(upload, 1, 1)), upload, 1);
+    packet.udp_checksum_absent = !packet.udp_checksum_absent;
+    again.receive(packet);
+    EXPECT_EQ(again.faults(Fault::udp_checksum), 1U);
+    packet.udp_checksum_absent = !packet.udp_checksum_absent;
+    packet.link_destination[5] ^= std::byte{1};
+    again.receive(packet);
+    EXPECT_EQ(again.faults(Fault::destination_mac), 1U);
+    EXPECT_EQ(again.counts().received, 0U);
 }
 
 TEST_P(StatefulPath, NoticesAMappingThatChangedAndFollowsIt) {

@@ -136,6 +136,11 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
         sender: SideName = "left" if way == "forward" else "right"
         if settings.dont_fragment and campaign.foreground_family(sender) == "ipv4":
             yield f"DF is set in {way} direction (RFC 2544 appendix C.2.6.4 has it clear)."
+        if settings.udp_checksum == "zero":
+            yield (
+                f"UDP frames are sent without checksum over IPv4 in {way} direction: RFC 1242 section 3.17 wants full"
+                " checksum processing where a frame has one, and here a gateway has none to process."
+            )
 
 
 def _of_the_trial(campaign: Campaign) -> Iterator[Deviation]:

@@ -242,6 +242,13 @@ def check_side(name: SideName) -> Check:
             return
         if side.gateway_mac and not campaign.bed.has_gateway:
             yield problem(campaign, f"{name}.gateway_mac", "makes no sense without a gateway", "leave the key out")
+        if side.host_macs == "random" and side.address_mode == "nexthop":
+            yield problem(
+                campaign,
+                f"{name}.host_macs",
+                "is random, but with address_mode nexthop the gateway sees no MAC address but the router's",
+                'leave the key out, or set address_mode = "onlink"',
+            )
         families: tuple[Family, ...] = ("ipv4", "ipv6")
         for family in families:
             model = side.family(family)

@@ -243,10 +243,32 @@ def _headers(campaign: Campaign) -> Iterator[Problem]:
                 f"{traffic.hop_limit} does not survive a gateway that takes {decrement} off",
                 "write a hop limit above gateway.hop_limit_decrement, for example 10 (RFC 2544 appendix C.2.6.4)",
             )
+    yield from _checksums(campaign)
     if "ipv4" not in {campaign.foreground_family(name) for name in SIDES} and campaign.traffic.dont_fragment:
         yield problem(
             campaign,
             "traffic.dont_fragment",
             f"has no effect: {campaign.technology.name} sends no IPv4",
             "leave it out",
+        )
+
+
+def _checksums(campaign: Campaign) -> Iterator[Problem]:
+    """UDP may do without a checksum over IPv4 only."""
+    for way in campaign.one_ways():
+        sender: SideName = "left" if way == "forward" else "right"
+        if campaign.direction_traffic(way).udp_checksum != "zero" or campaign.foreground_family(sender) == "ipv4":
+            continue
+        settings = campaign.traffic.forward if way == "forward" else campaign.traffic.reverse
+        named = settings is not None and settings.udp_checksum is not None
+        other = "reverse" if way == "forward" else "forward"
+        receiver: SideName = "right" if sender == "left" else "left"
+        fix = 'write udp_checksum = "computed", or leave the key out'
+        if not named and campaign.foreground_family(receiver) == "ipv4":
+            fix = f'write udp_checksum = "zero" under [traffic.{other}] only, whose frames are IPv4'
+        yield problem(
+            campaign,
+            f"traffic.{way}.udp_checksum" if named else "traffic.udp_checksum",
+            f"is zero, but {way} frames are IPv6, where UDP must have a checksum (RFC 8200 section 8.1)",
+            fix,
         )

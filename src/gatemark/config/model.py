@@ -268,7 +268,19 @@ class Campaign(Table):
             hop_limit=common.hop_limit if overrides.hop_limit is None else overrides.hop_limit,
             traffic_class=common.traffic_class if overrides.traffic_class is None else overrides.traffic_class,
             dont_fragment=common.dont_fragment if overrides.dont_fragment is None else overrides.dont_fragment,
+            udp_checksum=overrides.udp_checksum or common.udp_checksum,
         )
+
+    @property
+    def sends_without_checksum(self) -> bool:
+        """Whether UDP frames of any direction are sent without checksum."""
+        ways: tuple[OneWay, ...] = ("forward", "reverse")
+        return any(self.direction_traffic(way).udp_checksum == "zero" for way in ways)
+
+    @property
+    def has_random_macs(self) -> bool:
+        """Whether the emulated hosts of any side have MAC addresses of their own (RFC 4814 section 4.2)."""
+        return any(side is not None and side.host_macs == "random" for side in (self.left, self.right))
 
     def networks(self, side: SideName) -> int:
         """Return how many networks the hosts of a side are in: those that frames go to which are sent to it."""

@@ -297,6 +297,10 @@ class TestbedModel(Table):
     )
 
 
+HostMacs = Literal["fixed", "random"]
+UdpChecksum = Literal["computed", "zero"]
+
+
 class HostsModel(Table):
     """Which hosts are emulated: the two octets at `offset` take the values of `range`."""
 
@@ -333,6 +337,10 @@ class SideModel(Table):
     ipv6: Ipv6Model | None = Field(None, description="IPv6 hosts of this side")
     address_mode: Literal["onlink", "nexthop"] = Field(
         "onlink", description="hosts are neighbours of the gateway, or lie behind one router (RFC 2544 C.2.2.2)"
+    )
+    host_macs: HostMacs = Field(
+        "fixed",
+        description="every emulated host has the port's MAC address, or each has one of its own (RFC 4814 section 4.2)",
     )
     gateway_mac: MacAddress | None = Field(None, description="static address of the gateway in place of ARP and NDP")
     vlan: Annotated[StrictInt, Field(ge=1, le=4094)] | None = Field(None, description="IEEE 802.1Q VLAN identifier")
@@ -406,6 +414,7 @@ class DirectionTrafficModel(Table):
     hop_limit: _HopLimit | None = Field(None, description="hop limit or time to live as sent")
     traffic_class: _OctetValue | None = Field(None, description="traffic class or type of service as sent")
     dont_fragment: StrictBool | None = Field(None, description="DF of IPv4 frames as sent")
+    udp_checksum: UdpChecksum | None = Field(None, description="UDP checksum of IPv4 frames as sent")
 
 
 class TrafficModel(Table):
@@ -428,6 +437,9 @@ class TrafficModel(Table):
     hop_limit: _HopLimit = Field(defaults.HOP_LIMIT, description="hop limit or time to live as sent")
     traffic_class: _OctetValue = Field(0, description="traffic class or type of service as sent")
     dont_fragment: StrictBool = Field(False, description="DF of IPv4 frames as sent")
+    udp_checksum: UdpChecksum = Field(
+        "computed", description="UDP checksum of IPv4 frames as sent; zero: they have none (RFC 768)"
+    )
     forward: DirectionTrafficModel | None = Field(None, description="what is different from left to right")
     reverse: DirectionTrafficModel | None = Field(None, description="what is different from right to left")
 
@@ -442,6 +454,7 @@ class DirectionTraffic:
     hop_limit: int
     traffic_class: int
     dont_fragment: bool
+    udp_checksum: UdpChecksum
 
 
 class TrialModel(Table):

@@ -81,6 +81,7 @@ class SelfTest(_Part):
     machine: str
     """Host name and CPU: a self-test says nothing about another machine."""
     port_kind: str
+    """With what its frames need beside, as `self_test_kind` has it."""
     measured_at: str
     gatemark: str
     engine: str
@@ -116,6 +117,16 @@ def port_kind_of(campaign: Campaign) -> str:
     assert port is not None, "check_ports was not called"
     kind = parse_port(port).kind
     return f"{campaign.bed.name}-{kind}" if campaign.bed.makes_ports else kind
+
+
+def self_test_kind(campaign: Campaign) -> str:
+    """Return the kind of self-test that says something about a campaign: its kind of port, and what its frames need.
+
+    Frames without UDP checksum or with a MAC address for each host take the Tester another time than usual ones, so
+    what was measured with others is never their ceiling.
+    """
+    needs = (("zero_checksum", campaign.sends_without_checksum), ("host_macs", campaign.has_random_macs))
+    return "+".join((port_kind_of(campaign), *(name for name, needed in needs if needed)))
 
 
 def state_folder() -> Path:

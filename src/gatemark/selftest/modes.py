@@ -8,6 +8,7 @@ from typing import Any, Literal
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.defaults import LATENESS_MAX_NS, TRANSLATION_OVERHEAD
 from gatemark.config.model import Campaign
+from gatemark.config.tables import HostMacs, UdpChecksum
 from gatemark.results.ceiling import MIXED_MODE, TRANSLATED_MODE
 from gatemark.technology import TECHNOLOGIES, Family, TechnologyName
 
@@ -90,6 +91,8 @@ def campaign_of(
     ports: dict[str, str],
     trial_ns: int,
     lateness_max_ns: int = LATENESS_MAX_NS,
+    udp_checksum: UdpChecksum = "computed",
+    host_macs: HostMacs = "fixed",
 ) -> Campaign:
     """Return the loop-back campaign of a case; its trials count under the same rule as those of the gateway."""
     stateful = case.connections is not None
@@ -98,7 +101,7 @@ def campaign_of(
         "name": "selftest",
         "gateway": _gateway(case),
         "testbed": {"kind": "loopback"},
-        **{side: _side(case, side, ports[side]) for side in ("left", "right")},
+        **{side: _side(case, side, ports[side]) | {"host_macs": host_macs} for side in ("left", "right")},
         "traffic": {
             "direction": case.direction if not stateful else "forward",
             "frame_sizes": _frame_sizes(case),
@@ -107,12 +110,21 @@ def campaign_of(
         "trial": {"duration": f"{trial_ns}ns", **WAITS},
         "validity": {"lateness_max": f"{lateness_max_ns}ns"},
     }
+    if udp_checksum == "zero":
+        document["traffic"] |= _without_checksum(case)
     if stateful:
         document["connections"] = {"count": case.connections, "timeout": "50ms", "gap": "20ms", **_four_tuples(case)}
     elif not random_ports:
         fixed = {"mode": "fixed", "range": 10_000}
         document["traffic"] |= {"source_ports": fixed, "destination_ports": fixed}
     return campaign_from_dict(document, where="selftest")
+
+
+def _without_checksum(case: Case) -> dict[str, Any]:
+    """Return what sends the IPv4 frames of a case without UDP checksum; IPv6 must have one (RFC 8200 section 8.1)."""
+    if case.mode == TRANSLATED_MODE:
+        return {"reverse": {"udp_checksum": "zero"}} if case.direction == "bidirectional" else {}
+    return {"udp_checksum": "zero"} if case.family == "ipv4" or case.mode == MIXED_MODE else {}
 
 
 def _frame_sizes(case: Case) -> dict[str, Any]:

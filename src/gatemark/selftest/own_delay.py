@@ -5,7 +5,7 @@ from __future__ import annotations
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
 from gatemark.errors import GatemarkError, Interrupted
-from gatemark.selftest.document import SelfTest, load_self_test, port_kind_of
+from gatemark.selftest.document import SelfTest, load_self_test, self_test_kind
 from gatemark.selftest.modes import Case
 from gatemark.selftest.run import Effort, Step, open_self_tester, subject_of
 from gatemark.technology import Family
@@ -25,7 +25,7 @@ def self_test_for(campaign: Campaign) -> SelfTest | None:
     self-test has them, and the kind of port can be joined to itself without moving a cable, they are measured now,
     which takes a second for each size. A self-test that fails does not stop the campaign.
     """
-    kind = port_kind_of(campaign)
+    kind = self_test_kind(campaign)
     stored = _measured_here.get(kind) or load_self_test(kind)
     if not any(table.measures_delays for table in campaign.tables) or (
         stored is not None and not _missing(campaign, stored)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TypedDict
 
 from gatemark.campaign.events import Event
 from gatemark.campaign.maker import TrialMaker
@@ -14,6 +15,7 @@ from gatemark.campaign.plan import cells_of
 from gatemark.campaign.trials import Patience
 from gatemark.config.defaults import LATENESS_MAX_NS
 from gatemark.config.model import Campaign
+from gatemark.config.tables import HostMacs, UdpChecksum
 from gatemark.dut.base import TestBed
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.dut.wire import WireTestBed
@@ -21,7 +23,7 @@ from gatemark.errors import ConfigError
 from gatemark.procedures.loads import line_maximum
 from gatemark.results.this_machine import gatemark_version, now_iso
 from gatemark.search.goal import Measure, bounds_of, sending_ns
-from gatemark.selftest.document import Clock, Entry, SelfLatency, SelfTest, port_kind_of, this_machine
+from gatemark.selftest.document import Clock, Entry, SelfLatency, SelfTest, port_kind_of, self_test_kind, this_machine
 from gatemark.selftest.modes import CONNECTIONS, QUICK_SIZES, SIZES, Case, Direction, campaign_of, cases
 from gatemark.selftest.search import Reached, Tried, find_rate
 from gatemark.technology import Family
@@ -59,7 +61,7 @@ class Subject:
     """Which ports are joined to each other."""
 
     port_kind: str
-    """As self-tests are kept by it."""
+    """As self-tests are kept by it: `self_test_kind`."""
     ports: dict[str, str]
     """Of both sides."""
     open_testbed: Callable[[Campaign], TestBed] | None = None
@@ -70,6 +72,10 @@ class Subject:
     lateness_max_ns: int = LATENESS_MAX_NS
     """A trial with a later burst does not count, as in the campaign."""
     connections: tuple[int, ...] = (CONNECTIONS,)
+    udp_checksum: UdpChecksum = "computed"
+    """Of IPv4 frames."""
+    host_macs: HostMacs = "fixed"
+    """Of both sides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +107,12 @@ def subject_of(campaign: Campaign | None) -> Subject:
         cores = plan_cores(usable_cpus(), tester=() if campaign is None else campaign.testbed.cores)
         bed = WireTestBed(cores, port_kind=kind.rpartition("-")[2])
         return Subject(
-            port_kind=kind,
+            port_kind=kind if campaign is None else self_test_kind(campaign),
             ports=bed.ports,
             open_testbed=lambda _: bed,
             lateness_max_ns=LATENESS_MAX_NS if campaign is None else campaign.validity.lateness_max_ns,
             connections=_connections(campaign),
+            **_frames(campaign),
         )
     kind = port_kind_of(campaign)
     named = {
@@ -115,7 +122,13 @@ def subject_of(campaign: Campaign | None) -> Subject:
     counts, lateness_max_ns = _connections(campaign), campaign.validity.lateness_max_ns
     if kind == "ring":
         ports = {"left": "ring", "right": "ring"}
-        return Subject(port_kind=kind, ports=ports, lateness_max_ns=lateness_max_ns, connections=counts)
+        return Subject(
+            port_kind=self_test_kind(campaign),
+            ports=ports,
+            lateness_max_ns=lateness_max_ns,
+            connections=counts,
+            **_frames(campaign),
+        )
     if kind in UNJOINABLE:
         raise ConfigError(
             what=f"two ports of kind {kind} of one process cannot be joined to each other",
@@ -123,13 +136,30 @@ def subject_of(campaign: Campaign | None) -> Subject:
             fix="test the Tester alone with a campaign of kind netns, with ring ports, or with network cards",
         )
     return Subject(
-        port_kind=kind,
+        port_kind=self_test_kind(campaign),
         ports=named,
         cable=True,
         line_bits_per_second=campaign.line.rate,
         lateness_max_ns=lateness_max_ns,
         connections=counts,
+        **_frames(campaign),
     )
+
+
+class _Frames(TypedDict):
+    """What the frames of a campaign need beside its kind of port."""
+
+    udp_checksum: UdpChecksum
+    host_macs: HostMacs
+
+
+def _frames(campaign: Campaign | None) -> _Frames:
+    if campaign is None:
+        return {"udp_checksum": "computed", "host_macs": "fixed"}
+    return {
+        "udp_checksum": "zero" if campaign.sends_without_checksum else "computed",
+        "host_macs": "random" if campaign.has_random_macs else "fixed",
+    }
 
 
 def _connections(campaign: Campaign | None) -> tuple[int, ...]:
@@ -287,7 +317,14 @@ def open_self_tester(
 
 def loop_back_campaign(case: Case, subject: Subject, effort: Effort) -> Campaign:
     """Return the campaign whose trials test the Tester in a case."""
-    return campaign_of(case, ports=subject.ports, trial_ns=effort.trial_ns, lateness_max_ns=subject.lateness_max_ns)
+    return campaign_of(
+        case,
+        ports=subject.ports,
+        trial_ns=effort.trial_ns,
+        lateness_max_ns=subject.lateness_max_ns,
+        udp_checksum=subject.udp_checksum,
+        host_macs=subject.host_macs,
+    )
 
 
 def planned_cases(subject: Subject, effort: Effort) -> list[Case]:

@@ -31,7 +31,8 @@ def open_request(campaign: Campaign, cores: Sequence[int], ports: Mapping[SideNa
     `ports` are the ports that a test bed made; without them those of the file are taken.
     """
     sides: Json = {name: _open_side(campaign, name, (ports or {}).get(name)) for name in _SIDES}
-    return {"request": "open", **sides, "cores": list(cores), "huge_pages": campaign.testbed.huge_pages}
+    tester: Json = {"cores": list(cores), "huge_pages": campaign.testbed.huge_pages}
+    return {"request": "open", **sides, "seed": campaign.seed, **tester}
 
 
 def layout_request(campaign: Campaign, cores: Sequence[int], ports: Mapping[str, str]) -> Json:
@@ -51,6 +52,7 @@ def _open_side(campaign: Campaign, name: SideName, port: str | None) -> Json:
         "vlan_id": side.vlan,
         "mtu": mtu_of(campaign, name),
         "answer_for": _answer_for(campaign, name),
+        "host_macs": side.host_macs,
         "teach_hosts": side.address_mode == "onlink",
         "gateway_mac": side.gateway_mac,
     }
@@ -176,6 +178,8 @@ def frames_of(campaign: Campaign, trial: Json, count: int) -> Json:
         "trial": {key: value for key, value in trial.items() if key != "request"},
         "left_mac": SHOWN_MACS["left"],
         "right_mac": SHOWN_MACS["right"],
+        "left_host_macs": campaign.side("left").host_macs,
+        "right_host_macs": campaign.side("right").host_macs,
         "left_vlan_id": campaign.side("left").vlan,
         "right_vlan_id": campaign.side("right").vlan,
     }
@@ -239,6 +243,7 @@ def _frames(campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family,
         "hop_limit": traffic.hop_limit,
         "traffic_class": traffic.traffic_class,
         "dont_fragment": traffic.dont_fragment,
+        "udp_checksum": traffic.udp_checksum if families[0] == "ipv4" else "computed",
         "expect": "as_sent" if campaign.bed.forwards_unchanged else "gateway",
         "hop_limit_decrement": decrement,
         "translation": None if families[0] == families[1] else _translation(campaign),
