@@ -28,7 +28,7 @@ from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict
 
 SECOND = 10**9
-OCTETS = 512
+BYTES = 512
 """What a connection takes in the simulated gateway."""
 AVAILABLE_KILOBYTES = 100_000
 COUNTS = (20_000, 40_000, 160_000, 240_000)
@@ -46,7 +46,7 @@ def estimated(*tables: TableMemory) -> MemoryEstimate:
 
 def test_the_spread_is_that_between_any_two_trials() -> None:
     estimate = estimated(table(1024, (9000, 9010, 9020), (8480, 8500, 8520)))
-    assert (estimate.octets, estimate.octets_minimum, estimate.octets_maximum) == (510, 480, 540)
+    assert (estimate.bytes, estimate.bytes_minimum, estimate.bytes_maximum) == (510, 480, 540)
     assert estimate.available_kilobytes == 9010 and estimate.reason is None
 
 
@@ -65,7 +65,7 @@ def test_the_spread_is_that_between_any_two_trials() -> None:
 def test_without_a_clear_difference_there_is_no_estimate(tables: list[TableMemory], reason: str) -> None:
     estimate = estimated(*tables)
     assert estimate.reason is not None and reason in estimate.reason
-    assert estimate.octets is estimate.octets_minimum is estimate.octets_maximum is None
+    assert estimate.bytes is estimate.bytes_minimum is estimate.bytes_maximum is None
 
 
 def facts(**means: float) -> TelemetryFacts:
@@ -113,7 +113,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     def read(bed: SimulatedTestBed) -> TelemetryReading:
         nonlocal number
         number += 1
-        free = AVAILABLE_KILOBYTES - held * OCTETS // 1024 - scatter * (number * 7 % 10) // 10
+        free = AVAILABLE_KILOBYTES - held * BYTES // 1024 - scatter * (number * 7 % 10) // 10
         now_ns = time.monotonic_ns()
         samples = (
             HostSample(at_ns=now_ns + step * SECOND // 4, error_ns=1, cpus={}, available_kilobytes=free)
@@ -154,8 +154,8 @@ def test_a_column_that_will_not_fit_is_warned_of_and_made(host: Callable[[int], 
     file = series_file(tmp_path)
     result = measure_series(file, output=tmp_path / "out", equipment=equipment(), on_event=watch)
     (estimate,) = result.document.memory
-    assert estimate.octets is not None and estimate.octets_minimum is not None and estimate.octets_maximum is not None
-    assert estimate.octets_minimum <= OCTETS <= estimate.octets_maximum and abs(estimate.octets - OCTETS) < 1
+    assert estimate.bytes is not None and estimate.bytes_minimum is not None and estimate.bytes_maximum is not None
+    assert estimate.bytes_minimum <= BYTES <= estimate.bytes_maximum and abs(estimate.bytes - BYTES) < 1
     assert [column.outcome for column in result.document.columns] == ["measured"] * 4
     first, second, third, last = words(result)
     assert (first, second, third) == (None, None, None) and last is not None
@@ -165,7 +165,7 @@ def test_a_column_that_will_not_fit_is_warned_of_and_made(host: Callable[[int], 
     assert warned.number == 4 and events.index(begin) < events.index(warned)
     assert any("column 4 of 4" in line and "warning: its 240,000 connections" in line for line in progress.lines)
     text = terminal(result.document)
-    assert "Memory of its host per connection, octets" in text and "warning before it began" in text
+    assert "Memory of its host per connection, bytes" in text and "warning before it began" in text
     page = result.report_file.read_text()
     assert "estimated from the column with most connections" in page and "will not fit" in page
 
@@ -174,7 +174,7 @@ def test_a_host_whose_memory_changes_by_chance_has_no_estimate(host: Callable[[i
     host(200_000)
     result = measure_series(series_file(tmp_path), output=tmp_path / "out", equipment=equipment())
     (estimate,) = result.document.memory
-    assert estimate.octets is None and words(result) == [None] * 4
+    assert estimate.bytes is None and words(result) == [None] * 4
     text = terminal(result.document)
     assert "no estimate can be made" in text and "Memory of its host per connection" not in text
 

@@ -98,21 +98,21 @@ class ColumnMemory(Part):
     """Memory available before the first connection: median."""
     full_kilobytes: Number
     """After the last one: median."""
-    octets: float
+    bytes: float
     """Difference of both for each connection."""
-    octets_minimum: float
+    bytes_minimum: float
     """From the least that was available before to the most afterwards: negative if they overlap."""
-    octets_maximum: float
+    bytes_maximum: float
 
     @property
     def least_taken(self) -> float:
         """Octets that all connections together took at least."""
-        return self.octets_minimum * self.connections
+        return self.bytes_minimum * self.connections
 
     @property
     def most_taken(self) -> float:
         """Octets that all connections together took at most."""
-        return self.octets_maximum * self.connections
+        return self.bytes_maximum * self.connections
 
 
 class MemoryEstimate(Part):
@@ -123,19 +123,19 @@ class MemoryEstimate(Part):
     columns: tuple[ColumnMemory, ...]
     reason: str | None
     """Why there is no estimate; null if there is one."""
-    octets: float | None = None
+    bytes: float | None = None
     """For each connection, by the column with most of them; null without an estimate, like all below."""
-    octets_minimum: float | None = None
-    octets_maximum: float | None = None
+    bytes_minimum: float | None = None
+    bytes_maximum: float | None = None
     available_kilobytes: Number | None = None
     """With an empty table in that column."""
 
     @property
     def words(self) -> str:
         """The estimate with its spread; empty without one."""
-        if self.octets is None:
+        if self.bytes is None:
             return ""
-        return f"{self.octets:.0f} octets ({self.octets_minimum:.0f} to {self.octets_maximum:.0f})"
+        return f"{self.bytes:.0f} bytes ({self.bytes_minimum:.0f} to {self.bytes_maximum:.0f})"
 
 
 class SumOfDirections(Part):

@@ -45,7 +45,7 @@ def _memory_of(
 
 
 def _of_table(column: int, table: TableMemory) -> ColumnMemory:
-    def octets(kilobytes: float) -> float:
+    def per_connection(kilobytes: float) -> float:
         return round(kilobytes * KILOBYTE / table.connections, 3)
 
     return ColumnMemory(
@@ -54,9 +54,9 @@ def _of_table(column: int, table: TableMemory) -> ColumnMemory:
         trials=table.trials,
         empty_kilobytes=table.empty.median,
         full_kilobytes=table.full.median,
-        octets=octets(float(table.empty.median - table.full.median)),
-        octets_minimum=octets(float(table.empty.minimum - table.full.maximum)),
-        octets_maximum=octets(float(table.empty.maximum - table.full.minimum)),
+        bytes=per_connection(float(table.empty.median - table.full.median)),
+        bytes_minimum=per_connection(float(table.empty.minimum - table.full.maximum)),
+        bytes_maximum=per_connection(float(table.empty.maximum - table.full.minimum)),
     )
 
 
@@ -70,9 +70,9 @@ def _estimate(gateway: str, technology: TechnologyName, members: tuple[ColumnMem
         return whole
     return whole.model_copy(
         update={
-            "octets": most.octets,
-            "octets_minimum": most.octets_minimum,
-            "octets_maximum": most.octets_maximum,
+            "bytes": most.bytes,
+            "bytes_minimum": most.bytes_minimum,
+            "bytes_maximum": most.bytes_maximum,
             "available_kilobytes": most.empty_kilobytes,
         }
     )
@@ -81,7 +81,7 @@ def _estimate(gateway: str, technology: TechnologyName, members: tuple[ColumnMem
 def _why_not(usable: Sequence[ColumnMemory], most: ColumnMemory | None) -> str | None:
     if most is None:
         return f"no column has {TRIALS_MIN} trials with samples of memory before and after the table was filled"
-    if most.octets_minimum <= 0:
+    if most.bytes_minimum <= 0:
         return (
             f"the memory available with {most.connections:,} connections in the table and with none differs by less"
             " than it scatters"
@@ -100,9 +100,9 @@ def warning(column: SeriesColumn, estimates: Sequence[MemoryEstimate]) -> str | 
     mine = column.parameters.gateway, column.parameters.technology
     estimate = next((known for known in estimates if (known.gateway, known.technology) == mine), None)
     connections = max(column.parameters.connections, default=0)
-    if estimate is None or estimate.octets is None or estimate.octets_maximum is None:
+    if estimate is None or estimate.bytes is None or estimate.bytes_maximum is None:
         return None
-    needed, most = (connections * octets for octets in (estimate.octets, estimate.octets_maximum))
+    needed, most = (connections * each for each in (estimate.bytes, estimate.bytes_maximum))
     available = (estimate.available_kilobytes or 0) * KILOBYTE
     if most <= available:
         return None
@@ -114,5 +114,5 @@ def warning(column: SeriesColumn, estimates: Sequence[MemoryEstimate]) -> str | 
     )
 
 
-def _gigabytes(octets: float) -> str:
-    return f"{octets / GIGABYTE:.3g} GB"
+def _gigabytes(size: float) -> str:
+    return f"{size / GIGABYTE:.3g} GB"

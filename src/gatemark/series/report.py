@@ -177,12 +177,12 @@ def _memory_rows(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> I
     of_column: dict[int, list[str]] = {}
     for estimate in document.memory:
         for memory in estimate.columns if estimate.reason is None else ():
-            known = memory.trials >= TRIALS_MIN and memory.octets_minimum > 0
-            words = f"{memory.octets:.0f} ({memory.octets_minimum:.0f} to {memory.octets_maximum:.0f})"
+            known = memory.trials >= TRIALS_MIN and memory.bytes_minimum > 0
+            words = f"{memory.bytes:.0f} ({memory.bytes_minimum:.0f} to {memory.bytes_maximum:.0f})"
             of_column.setdefault(memory.column, []).append(words if known else "not known")
     if of_column:
         cells = ("\n".join(of_column.get(column.number, [DASH])) for column in columns)
-        yield ("Memory of its host per connection, octets", *cells)
+        yield ("Memory of its host per connection, bytes", *cells)
 
 
 def _single(counts: Sequence[int]) -> int | None:
