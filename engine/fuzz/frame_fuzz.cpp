@@ -78,7 +78,8 @@ void recognize(std::span<const std::byte> frame, const Scenario& scenario, const
     }
     const auto place = scenario.mix.place_of(recognizer.index(frame.data()));
     const frame::FrameValues values = recognizer.stream().values(place.number_in_class);
-    if (recognizer.matches_values(frame.data(), values)) {
+    if (recognizer.matches_values(frame.data(), values) &&
+        (!recognizer.stream().has_host_macs() || recognizer.matches_host_mac(frame.data(), values))) {
         const frame::Arrival arrival = frame::classify(frame, test::trial_id());
         holds(arrival.kind == frame::ArrivalKind::ours && arrival.payload == recognizer.arrival().payload, "a recognized frame is ours");
         holds(frame::verify(frame, arrival, recognizer.stream(), values).none(), "a recognized frame has no fault");
