@@ -288,7 +288,10 @@ def test_plots_are_over_numbers_and_bars_without_them() -> None:
     named = series([figure(100)], [figure(90)])
     changed = tuple(figure.model_copy(update={"settings": {"seed": "abc"[figure.number]}}) for figure in named.columns)
     (bars,) = plots(named.model_copy(update={"columns": changed}))
-    assert bars.caption == "Throughput: median, whiskers from the 1st to the 99th percentile."
+    assert (
+        bars.caption
+        == "Throughput: median, whiskers from the 1st to the 99th percentile. A hollow bar is a lower bound."
+    )
     assert list(plots(series([figure(100)], []))) == []
 
 
