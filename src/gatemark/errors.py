@@ -6,6 +6,7 @@
     ├── ConfigError           2  the campaign file or the command line is wrong
     ├── TestBedError          1  the test bed or the gateway failed
     │   ├── GatewayCollapsed  1  the gateway stopped working while it was measured
+    │   ├── HostBootError     1  the gateway's host was booted and does not work
     │   └── HostConnectionError   the connection to the gateway's host failed or was lost
     ├── EngineError           1  the engine failed or refused a request
     ├── ResultError           3  the result folder or the disk failed
@@ -82,6 +83,10 @@ class TestBedError(GatemarkError):
 
 class GatewayCollapsed(TestBedError):  # noqa: N818 - a result where it is expected
     """The gateway stopped working while it was measured."""
+
+
+class HostBootError(TestBedError):
+    """The gateway's host was booted during a campaign, and it did not come back, or not as it was."""
 
 
 class HostConnectionError(TestBedError):

@@ -30,6 +30,7 @@ from gatemark.errors import (
     ConfigError,
     GatemarkError,
     GatewayCollapsed,
+    HostBootError,
     HostConnectionError,
     ResultError,
     TestBedError,
@@ -286,7 +287,8 @@ def _measure_in(
 def _telling_collapse(tester: Tester) -> Iterator[None]:
     """Tell a gateway that stopped working while it was measured from other failures of a test bed.
 
-    One that somebody else set up is started again if the campaign file says how: the next campaign needs it.
+    One that somebody else set up is started again, or its host is booted, if the campaign file says how: the next
+    campaign needs it.
     """
     try:
         yield
@@ -300,9 +302,16 @@ def _telling_collapse(tester: Tester) -> Iterator[None]:
         except TestBedError:
             if tester.campaign.bed.takes_control:
                 with contextlib.suppress(TestBedError):
-                    tester.testbed.restart()
+                    _bring_back(tester, error)
             raise GatewayCollapsed(problems=error.problems) from error
         raise
+
+
+def _bring_back(tester: Tester, error: TestBedError) -> None:
+    if not tester.campaign.boots_after_collapse:
+        tester.testbed.restart()
+    elif not isinstance(error, HostBootError):  # or another boot would fail as well
+        tester.testbed.boot()
 
 
 def own_equipment() -> Equipment:

@@ -163,6 +163,7 @@ def trial_row(record: TrialRecord) -> TrialRow:
             record.reports(), testbed_drops=record.testbed_drops, gateway_drops=record.gateway_drops
         ),
         host=record.host,
+        boot=record.boot,
         telemetry=tuple(record.telemetries()),
         memory=memory_around_filling(record),
         phase=_phase(record),

@@ -128,6 +128,63 @@ def test_a_reboot_that_never_began_is_an_error(tmp_path: Path) -> None:
         Host(tmp_path, Flaky(began=False)).booter.boot()
 
 
+def test_a_host_that_hangs_is_booted_by_its_power(tmp_path: Path) -> None:
+    """It cannot say which boot it is; that of the last boot is remembered."""
+    boot_id = f"test ! -e {tmp_path}/hangs && cat {tmp_path}/boot_id"
+    cycle = (
+        f"echo cycle >> {tmp_path}/log; rm -f {tmp_path}/hangs; ("
+        f"sleep 0.3; echo $(wc -l < {tmp_path}/log) > {tmp_path}/boot_id) > /dev/null 2>&1 &"
+    )
+    host = Host(tmp_path, HERE, reboot=[], power_cycle=cycle, boot_id=boot_id)
+    host.booter.boot()
+    before = (tmp_path / "boot_id").read_text()
+    (tmp_path / "hangs").touch()
+    (tmp_path / "log").unlink()
+    (tmp_path / "log").write_text("more\n" * 7)
+    host.booter.boot()
+    assert (tmp_path / "boot_id").read_text() != before
+    assert host.log()[7:] == ["cycle", "after_boot", "rss sd"]  # not the settings that only a host that answers takes
+
+
+@pytest.mark.parametrize("way", ["reboot", "power_cycle"])
+def test_a_host_that_hangs_is_not_booted_if_nothing_would_tell(tmp_path: Path, way: str) -> None:
+    """By `reboot`, which runs there; or for the first time, when nobody knows which boot it is."""
+    ways = {"reboot": [], "power_cycle": [], way: f"echo {way} >> {tmp_path}/log; echo x > {tmp_path}/boot_id"}
+    boot_id = f"test ! -e {tmp_path}/hangs && cat {tmp_path}/boot_id"
+    host = Host(tmp_path, HERE, **ways, boot_id=boot_id)
+    if way == "reboot":
+        host.booter.boot()
+        (tmp_path / "log").unlink()
+    (tmp_path / "hangs").touch()
+    with pytest.raises(TestBedError, match="failed with status 1"):
+        host.booter.boot()
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_host_that_booted_by_itself_is_not_taken_for_one_that_was_booted(tmp_path: Path) -> None:
+    """It lost the connection by that: the first question fails, and the last boot is not the one before."""
+
+    class Stale(Shell):
+        lost = False
+
+        def disconnect(self) -> None:
+            self.lost = False
+
+        def _run(self, script: str, where: str, fix: str, seconds_max: float) -> str:
+            if self.lost:
+                raise HostConnectionError(what="lost", where=where, fix="", began=False)
+            return super()._run(script, where, fix, seconds_max)
+
+    shell = Stale(lambda: ["sh", "-s"])
+    cycle = f"(sleep 0.2; echo $(date +%N)x > {tmp_path}/boot_id) > /dev/null 2>&1 &"
+    host = Host(tmp_path, shell, reboot=[], power_cycle=cycle)
+    host.booter.boot()
+    (tmp_path / "boot_id").write_text("by itself")
+    shell.lost = True
+    host.booter.boot()
+    assert (tmp_path / "boot_id").read_text() != "by itself"
+
+
 def document(occasion: str, *, stateful: bool = False, **more: Any) -> dict[str, Any]:
     control = {"host": "gw", "boot": occasion, "reboot": "reboot", **more}
     sides = {"left": ("198.18.0.2", "198.18.0.1"), "right": ("198.19.0.2", "198.19.0.1")}
@@ -296,6 +353,13 @@ def test_progress_says_that_the_host_boots() -> None:
         ("column", {"power_cycle": "ipmitool"}, "boot", "has two ways"),
         ("column", {"host": None}, "boot_id", "on this machine"),
         ("trial", {"clear_state": "true"}, "clear_state", "with a boot in its place"),
+        (
+            "never",
+            {"reboot": [], "boot_after_collapse": True, "health": "true"},
+            "boot_after_collapse",
+            "makes no sense",
+        ),
+        ("column", {"boot_after_collapse": True}, "boot_after_collapse", "has no effect"),
     ],
 )
 def test_boots_that_make_no_sense_are_refused(occasion: str, more: dict[str, Any], key: str, words: str) -> None:

@@ -96,7 +96,7 @@ def ended_early(*, sending_ns: int, phase_one_ns: int = 0) -> Any:
     """An invalid record whose Tester fell behind after `sending_ns`; of a stateful trial if it had a test phase 1."""
     before = SimpleNamespace(phases=[SimpleNamespace(duration_ns=phase_one_ns)], directions=[])
     last = SimpleNamespace(phases=[], directions=[SimpleNamespace(gave_up=True, sending_ns=sending_ns)])
-    return SimpleNamespace(reports=lambda: iter([before, last] if phase_one_ns else [last]), suspicion=None)
+    return SimpleNamespace(reports=lambda: iter([before, last] if phase_one_ns else [last]), suspicion=None, boot=None)
 
 
 class TestThroughput:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Protocol
 
 from gatemark.campaign.events import EventCallback, HostBooting, TrialProgress
@@ -14,11 +15,11 @@ from gatemark.campaign.telemetry import TrialTimes, telemetry_facts
 from gatemark.config.model import Campaign
 from gatemark.dut.base import CpuTimes, HostReading, TelemetryReading
 from gatemark.engine.client import Engine, JsonObject
-from gatemark.errors import EngineError, Interrupted, TestBedError
+from gatemark.errors import EngineError, HostBootError, HostConnectionError, Interrupted, TestBedError
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
 from gatemark.trial.judgement import validity_of
-from gatemark.trial.record import ResetFacts
+from gatemark.trial.record import BootFacts, ResetFacts
 from gatemark.trial.report import TrialReport, read_report
 from gatemark.trial.telemetry import TelemetryFacts
 from gatemark.trial.validity import Validity, link_is_down
@@ -28,6 +29,8 @@ HEALTH_WAIT_S = 300.0
 """A gateway that was reset may be a machine that boots."""
 
 HEALTH_POLL_S = 0.1
+
+COLLAPSED = "the gateway collapsed"
 
 
 class GatewayWatch(Protocol):
@@ -174,13 +177,41 @@ class EngineTrials:
             )
         return report, None if reset is None else reset.facts()
 
-    def boot(self, trial_number: int) -> None:
-        """Boot the gateway's host before a trial of the campaign, and find the gateway again."""
+    def boot(self, trial_number: int, *, why: str | None = None) -> None:
+        """Boot the gateway's host before a trial of the campaign, and find the gateway again; `why` as in the event.
+
+        Raises HostBootError if the host does not come back.
+        """
         if self.testbed is None:
             return
-        self.on_event(HostBooting(trial_number=trial_number))
-        self.testbed.boot()
-        reach_gateway(self.engine, self.campaign, wait_s=self.campaign.boot_wait_s)
+        self.on_event(HostBooting(trial_number=trial_number, why=why))
+        try:
+            self.testbed.boot()
+            reach_gateway(self.engine, self.campaign, wait_s=self.campaign.boot_wait_s)
+        except TestBedError as error:
+            raise HostBootError(problems=error.problems) from error
+
+    def boot_after(self, trial_number: int, why: str) -> BootFacts:
+        """Boot the gateway's host because the gateway stopped working in a trial; raise HostBootError as `boot`."""
+        began_at, begin = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
+        self.boot(trial_number, why=why)
+        return BootFacts(why=why, began_at=began_at, seconds=round(time.monotonic() - begin, 3))
+
+    def reason_to_boot(self, error: TestBedError) -> str | None:
+        """Say why the host is to be booted after an error in a trial; None if the gateway works or it is not to be.
+
+        A host that no command reaches is booted only if its power can be cycled. It says nothing about the gateway.
+        """
+        control = self.campaign.gateway.control
+        if self.testbed is None or control is None or not self.campaign.boots_after_collapse:
+            return None
+        try:
+            self.testbed.check()
+        except HostConnectionError as lost:
+            return f"no command reached the gateway's host: {lost.what}" if control.power_cycle else None
+        except TestBedError:
+            return f"{COLLAPSED}: {error.what}"
+        return None
 
     def _overlaps(self, began_ns: int) -> tuple[str, ...]:
         """Say which commands ran at the gateway while frames were sent: they take its time, and frames may be lost."""

@@ -61,9 +61,11 @@ class PhaseStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostBooting:
-    """The gateway's host begins to boot before a trial."""
+    """The gateway's host begins to boot before a trial, or in it because the gateway stopped working."""
 
     trial_number: int
+    why: str | None = None
+    """Why in the trial; None before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,15 +6,17 @@ import time
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch
+from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed
 from gatemark.campaign.events import EventCallback, TrialStarted
 from gatemark.campaign.phases import Judged, StatefulTrials
 from gatemark.config.model import Campaign
 from gatemark.engine.client import Engine
+from gatemark.errors import HostBootError, TestBedError
 from gatemark.search.goal import Bounds
-from gatemark.trial.judgement import Evidence, Rules, suspicion_of
+from gatemark.trial.judgement import Evidence, Rules, judged, suspicion_of
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
+from gatemark.trial.report import TrialReport
 from gatemark.trial.request import trial_request
 from gatemark.trial.verdict import judge
 
@@ -40,8 +42,12 @@ class TrialMaker:
         bounds: Bounds,
         needs_link: bool,
         asks_for_pattern: bool = True,
+        may_boot: bool = False,
     ) -> TrialRecord:
         """Make one trial and judge it; `asks_for_pattern` as in `SuspicionPolicy`.
+
+        With `may_boot`, and if the campaign wants that, the gateway's host is booted when the gateway stopped working,
+        and the trial is invalid. The capacity is another case: see `StatefulTrials`.
 
         Raises an error if the test bed broke during the trial, which must not be replayed as a result of the gateway.
         The same holds for a trial that was cancelled, and for one without link if `needs_link`.
@@ -50,26 +56,35 @@ class TrialMaker:
         started_at, begin = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
         fills_table = self.campaign.is_stateful and order.run.cell.mix.has_foreground
         self._boot_if_due(order, fills_table=fills_table)
-        if fills_table:
-            judged = self._stateful.make(order, loss_tolerance=loss_tolerance, needs_link=needs_link)
-        else:
-            judged = self._make_one_phase(order, loss_tolerance, needs_link=needs_link)
+        rules = Rules.of(self.campaign.validity, loss_tolerance)
+        try:
+            if fills_table:
+                trial = self._stateful.make(order, loss_tolerance=loss_tolerance, needs_link=needs_link)
+            else:
+                trial = self._make_one_phase(order, loss_tolerance, needs_link=needs_link)
+        except HostBootError:
+            raise
+        except TestBedError as error:
+            why = self._trials.reason_to_boot(error) if may_boot and order.form.reset_after_ns is None else None
+            if why is None:
+                raise
+            trial = self._boot_after(order, why, rules)
         record = TrialRecord(
             order=order,
-            validity=judged.observed.validity,
-            verdict=judged.verdict,
-            report=judged.observed.report,
-            testbed_drops=judged.observed.testbed_drops,
-            testbed_faults=judged.observed.testbed_faults,
-            gateway_drops=judged.observed.gateway_drops,
-            host=judged.observed.host,
-            telemetry=judged.observed.telemetry,
+            validity=trial.observed.validity,
+            verdict=trial.verdict,
+            report=trial.observed.report,
+            testbed_drops=trial.observed.testbed_drops,
+            testbed_faults=trial.observed.testbed_faults,
+            gateway_drops=trial.observed.gateway_drops,
+            host=trial.observed.host,
+            telemetry=trial.observed.telemetry,
             started_at=started_at,
             seconds=round(time.monotonic() - begin, 3),
-            connections=judged.connections,
-            reset=judged.observed.reset,
+            connections=trial.connections,
+            reset=trial.observed.reset,
+            boot=trial.boot,
         )
-        rules = Rules.of(self.campaign.validity, loss_tolerance)
         suspicion = suspicion_of(Evidence.of(record), record.verdict, rules, asks_for_pattern=asks_for_pattern)
         return record.model_copy(update={"suspicion": suspicion})
 
@@ -85,6 +100,21 @@ class TrialMaker:
         is_due = (occasion == "repetition" and is_new) or (occasion == "trial" and not fills_table)
         if is_due and not is_first:
             self._trials.boot(order.trial_number)
+
+    def _boot_after(self, order: TrialOrder, why: str, rules: Rules) -> Judged:
+        """Boot the gateway's host; return a trial that says nothing about the load, for the gateway was not there."""
+        evidence = Evidence(
+            order=order,
+            report=TrialReport.none(order.trial_number),
+            testbed_drops={},
+            testbed_faults=(),
+            host=None,
+            connections=None,
+            boot=self._trials.boot_after(order.trial_number, why),
+        )
+        validity, verdict = judged(evidence, rules)
+        observed = Observed(report=evidence.report, validity=validity)
+        return Judged(observed=observed, verdict=verdict, boot=evidence.boot)
 
     def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, *, needs_link: bool) -> Judged:
         body = trial_request(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed
+from gatemark.campaign.engine_trial import COLLAPSED, EngineTrials, GatewayWatch, Observed
 from gatemark.campaign.events import PhaseName, PhaseStarted, TableClearing
 from gatemark.campaign.reach import reach_gateway
 from gatemark.campaign.tester_memory import available_bytes, check_memory
@@ -22,8 +22,8 @@ from gatemark.trial.connection_request import establish_request, establishing_ns
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.judgement import Evidence, Rules, judged, judged_phase_one, suspicion_of_phase_one
 from gatemark.trial.order import TrialOrder
-from gatemark.trial.record import ConnectionFacts, PhaseOne
-from gatemark.trial.report import ClockFacts, TrialReport
+from gatemark.trial.record import BootFacts, ConnectionFacts, PhaseOne
+from gatemark.trial.report import TrialReport
 from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict
 from gatemark.units import format_duration_ns
@@ -46,6 +46,8 @@ class Judged:
     """None if the trial is invalid."""
     connections: ConnectionFacts | None = None
     """Stateful trials only."""
+    boot: BootFacts | None = None
+    """As of a record."""
 
 
 class StatefulTrials:
@@ -69,7 +71,8 @@ class StatefulTrials:
 
         Raises ConfigError before anything is sent if connections would expire or the Tester lacks memory, TestBedError
         if the table cannot be emptied or the gateway is gone. A gateway that stops answering is a result
-        only while the capacity is measured: it is started again, and the trial has failed (RFC 9693 section 4.9).
+        only while the capacity is measured: it is started again, or its host is booted, and the trial has failed
+        (RFC 9693 section 4.9).
         """
         trial = _Trial(self, order, loss_tolerance, needs_link=needs_link)
         if not order.step.may_collapse:
@@ -80,9 +83,13 @@ class StatefulTrials:
             testbed = self.trials.testbed
             if testbed is None or not trial.has_sent or _is_alive(testbed):
                 raise
+            collapsed = trial.collapsed(error)
+            if self.trials.campaign.boots_after_collapse:
+                boot = self.trials.boot_after(order.trial_number, f"{COLLAPSED}: {error.what}")
+                return replace(collapsed, boot=boot)
             testbed.restart()
             reach_gateway(self.trials.engine, self.trials.campaign)  # its link-layer addresses may be new
-            return trial.collapsed(error)
+            return collapsed
 
     def reserve(self, connections: int) -> None:
         """Check that the Tester has memory for this number of connections; memory once reserved is kept."""
@@ -274,7 +281,8 @@ class _Trial:
 
     def _judged(self) -> Judged:
         """Judge what was made so far."""
-        last = self._last or Observed(report=self._no_report(), validity=Validity(valid=True))
+        number = self.order.trial_number * STEPS_MAX
+        last = self._last or Observed(report=TrialReport.none(number), validity=Validity(valid=True))
         evidence = Evidence(
             order=self.order,
             report=last.report,
@@ -314,18 +322,6 @@ class _Trial:
         number = self.order.trial_number * STEPS_MAX + self._steps % STEPS_MAX
         self._steps += 1
         return number
-
-    def _no_report(self) -> TrialReport:
-        return TrialReport(
-            trial_number=self.order.trial_number * STEPS_MAX,
-            cancelled=False,
-            phases=(),
-            clocks=ClockFacts(cycle_counter_ns=0, monotonic_raw_ns=0),
-            worker_pause_max_ns=0,
-            directions=(),
-            ports={},
-            kept_frames=(),
-        )
 
     def _needed_ns(self, rate: int, phase_two_ns: int) -> int:
         """For how long a connection must live without frames: the first one until the trial ends."""

@@ -103,6 +103,8 @@ class ProgressState:
                 self.trial, self.bounds, self.stateful = event.order, event.bounds, None
                 self._begin()
             case TableClearing() | HostBooting():
+                if isinstance(event, HostBooting) and event.why is not None:
+                    self.lines.append(f"  trial {event.trial_number}: {event.why}; its host is booted")
                 self.stateful = None
                 self._begin()
             case PhaseStarted():

@@ -27,6 +27,9 @@ from gatemark.trial.judgement import Rules, is_judged_alike
 from gatemark.trial.order import TrialOrder, difference
 from gatemark.trial.record import TrialRecord
 
+BOOTS_MAX = 3
+"""How often a load is tried again after the gateway stopped working and its host was booted."""
+
 SHORT_ATTEMPTS = 10
 """A load is tried at most this many times as often as `validity.retries` says, where trials end early."""
 
@@ -162,7 +165,7 @@ class Repetition:
         """Try one load until a trial says something about the gateway or the retries are used up.
 
         Raises TestBedError if the gateway lost connections in every attempt at test phase 1: then nothing can be
-        measured.
+        measured. The same holds for a gateway that stopped working, and did so again after `BOOTS_MAX` boots.
         """
         if self._search != (step.connections, step.alpha):  # another search: its loads do not bound this one's
             self._search, self._history = (step.connections, step.alpha), []
@@ -194,6 +197,7 @@ class Repetition:
                 bounds=bounds_of(self._history),
                 needs_link=patience.ends,
                 asks_for_pattern=asks_for_pattern,
+                may_boot=patience.may_boot,
             )
             trials.journal.append(record)
         self._on_record(record)
@@ -218,12 +222,17 @@ class Patience:
         self._whole_ns = 0
         self._suspect_retries = campaign.validity.suspect_retries
         self._spent_ns = 0
-        self._invalid = self._suspect = 0
+        self._invalid = self._suspect = self._boots = 0
 
     @property
     def attempts(self) -> int:
         """How often the load was tried without learning anything about the gateway."""
-        return self._invalid + self._suspect
+        return self._invalid + self._suspect + self._boots
+
+    @property
+    def may_boot(self) -> bool:
+        """Whether the gateway's host may be booted if the gateway stops working in the next attempt."""
+        return self._boots < BOOTS_MAX
 
     @property
     def ends(self) -> bool:
@@ -240,10 +249,15 @@ class Patience:
         """Whether no attempt follows this one: it says something about the gateway, or it was the last one."""
         if record.is_decisive:
             return True
+        if record.boot is not None:  # a load at which the gateway stops working is not one that the Tester cannot offer
+            return False
         return self.ends if record.suspicion is None else self.ends_if_suspect
 
     def take(self, record: TrialRecord) -> None:
         """Count a trial that says nothing about the gateway; an invalid one with the time that it took."""
+        if record.boot is not None:
+            self._boots += 1
+            return
         if record.suspicion is not None:
             self._suspect += 1
             return

@@ -87,6 +87,13 @@ def _boot(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]
             if setting.at_boot:
                 what, fix = 'never takes effect: boot is "never"', 'write for example gateway.control.boot = "column"'
                 yield problem(campaign, f"{key}.set.{name}.at_boot", what, fix)
+        if control.boot_after_collapse:
+            yield problem(
+                campaign,
+                f"{key}.boot_after_collapse",
+                'makes no sense: boot is "never", so trials before and after that boot would see another host',
+                'write for example boot = "column", so that every trial follows a boot',
+            )
         return
     if bool(control.reboot) == bool(control.power_cycle):
         what = "needs a command that boots the host" if not control.reboot else "has two ways to boot the host"
@@ -97,6 +104,13 @@ def _boot(campaign: Campaign, control: GatewayControlModel) -> Iterator[Problem]
             f"{key}.boot_id",
             "is missing: commands run on this machine, whose boot is not the gateway's",
             "write gateway.control.host, or a command that prints what is another after each boot",
+        )
+    if control.boot_after_collapse and not control.health:
+        yield problem(
+            campaign,
+            f"{key}.boot_after_collapse",
+            "has no effect: no command says whether the gateway works",
+            'write for example health = "ping -c 1 -W 1 198.18.0.2"',
         )
     if control.boot == "trial" and control.clear_state:
         yield problem(

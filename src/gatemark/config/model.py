@@ -184,6 +184,12 @@ class Campaign(Table):
         return "never" if control is None else control.boot
 
     @property
+    def boots_after_collapse(self) -> bool:
+        """Return whether the gateway's host is booted when the gateway stopped working."""
+        control = self.gateway.control
+        return control is not None and control.boot_after_collapse
+
+    @property
     def boot_wait_s(self) -> float:
         """Return how long a boot may take, seconds; 0 where there are none."""
         control = self.gateway.control

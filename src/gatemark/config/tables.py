@@ -167,6 +167,9 @@ class GatewayControlModel(Table):
     boot: BootOccasion = Field(
         "never", description="before what the host is booted; column: before the first trial of a session"
     )
+    boot_after_collapse: StrictBool = Field(
+        False, description="boot the host as well when the gateway stopped working, and go on; boot says when else"
+    )
     reboot: Annotated[tuple[str, ...], AsList] = Field(
         (), description="boots the host, from there; the connection may be lost over it"
     )

@@ -22,22 +22,40 @@ class HostBoot:
         self._run = run
         self._commands = commands
         self._control = control
+        self._last: str | None = None
+        """Which boot the last one made; None before the first."""
 
     def boot(self) -> None:
         """Boot the host, wait until it has booted and is healthy, then set it up again.
 
+        A host that does not answer, because it hangs for example, is booted as well if its power is cycled and an
+        earlier boot told which one it made. Settings that take effect with the boot were made before that one.
         Raises TestBedError if it does not come back in time.
         """
         limit_s = self._commands.limits.seconds("boot")
         until = time.monotonic() + limit_s
-        before = self._boot_id()
-        self._control.apply(at_boot=True)
+        answers, before = self._which_boot()
+        if answers:
+            self._control.apply(at_boot=True)
         self._act(limit_s)
-        self._await_another(before, until, limit_s)
+        self._last = self._await_another(before, until, limit_s)
         self._control.await_health(max(0.0, until - time.monotonic()))
         for command in self._commands.after_boot:
             self._run(command, where="gateway.control: after_boot", seconds_max=limit_s)
         self._control.set_up()
+
+    def _which_boot(self) -> tuple[bool, str]:
+        """Return whether the host answers, and which boot it is, by what it says or by the last boot."""
+        try:
+            return True, self._boot_id()
+        except TestBedError:
+            self._run.disconnect()  # the host may have lost it by a boot of its own, which must be known
+        try:
+            return True, self._boot_id()
+        except TestBedError:
+            if self._last is None or not self._commands.power_cycle:
+                raise
+            return False, self._last
 
     def _act(self, limit_s: float) -> None:
         """Run what boots the host. One that reboots may take its connection with it, so that nobody sees its end."""
@@ -50,13 +68,15 @@ class HostBoot:
                 if not error.began:
                     raise
 
-    def _await_another(self, before: str, until: float, limit_s: float) -> None:
+    def _await_another(self, before: str, until: float, limit_s: float) -> str:
+        """Wait until the host tells another boot than that before; return which one."""
         said = "it was always the boot before"
         while time.monotonic() < until:
             self._run.disconnect()  # one to a system that is gone would be waited for
             try:
-                if self._boot_id() != before:
-                    return self._run.forget()
+                if (boot_id := self._boot_id()) != before:
+                    self._run.forget()
+                    return boot_id
             except TestBedError as error:
                 said = error.what
             time.sleep(POLL_SECONDS)

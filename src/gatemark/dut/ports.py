@@ -61,6 +61,7 @@ class PortsTestBed(FoundTestBed):
         self._run = shell_at(self._commands.host, self._commands.words, longer=LONGER)
         settings = GatewaySettings(table=campaign.gateway.table, named=campaign.gateway.settings)
         self._control = GatewayControl(self._run, self._commands, where="gateway.control", settings=settings)
+        self._booter = HostBoot(self._run, self._commands, self._control)
         asked = campaign.telemetry
         self._sampler = None if asked is None else HostSampler(self._run, asked, cpus=asked.cpus or None)
         missing = [
@@ -138,7 +139,7 @@ class PortsTestBed(FoundTestBed):
 
     def boot(self) -> None:
         """Boot the gateway's host and set it up again; its links may still be down."""
-        HostBoot(self._run, self._commands, self._control).boot()
+        self._booter.boot()
         if self._sampler is not None:
             self._sampler.forget()
 

@@ -14,6 +14,7 @@ from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import Provenance
 from gatemark.results.run import RunResult
 from gatemark.trial.host import HostFacts
+from gatemark.trial.record import BootFacts
 from gatemark.trial.telemetry import TelemetryFacts
 from gatemark.trial.validity import Validity
 
@@ -68,6 +69,8 @@ class TrialRow:
     """Stateful: number of connections N."""
     host: HostFacts | None = None
     """The gateway's host meanwhile; None where it cannot be read."""
+    boot: BootFacts | None = None
+    """The gateway stopped working in it, and its host was booted."""
     telemetry: tuple[tuple[str, TelemetryFacts], ...] = ()
     """Samples of the gateway's host, with the phase that they are of; empty where it was not to be sampled."""
     memory: tuple[float, float] | None = None

@@ -56,6 +56,8 @@ class Page:
     phase_one_failures: tuple[str, ...]
     counters: Section
     lateness_plots: tuple[Plot, ...]
+    booted: tuple[TrialRow, ...]
+    """Trials in which the gateway stopped working and its host was booted."""
     telemetry: Section | None
     """What the gateway's host did; none where it was not to be sampled."""
     telemetry_plots: tuple[Plot, ...]
@@ -126,6 +128,7 @@ def _page(report: CampaignReport, number: int) -> Page:
         phase_one_failures=phase_one_failures(document),
         counters=counter_section(part.trials),
         lateness_plots=() if drawn is None else (drawn,),
+        booted=tuple(trial for trial in part.trials if trial.boot is not None),
         telemetry=telemetry_section(part),
         telemetry_plots=tuple(telemetry_plots(part)),
         stateful_runs=tuple(run for run in document.runs if run.connections is not None),

@@ -14,7 +14,7 @@ from gatemark.config.tables import ValidityModel
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import HostFacts
 from gatemark.trial.order import TrialOrder
-from gatemark.trial.record import ConnectionFacts, PhaseOne, TrialRecord
+from gatemark.trial.record import BootFacts, ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.trial.report import TrialReport
 from gatemark.trial.suspicion import Suspicion, SuspicionPolicy, suspect
 from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity
@@ -54,6 +54,8 @@ class Evidence:
     testbed_faults: Sequence[str]
     host: HostFacts | None
     connections: ConnectionFacts | None
+    boot: BootFacts | None = None
+    """As of a record."""
 
     @classmethod
     def of(cls, record: TrialRecord) -> Self:
@@ -100,11 +102,13 @@ def verdict_of_phase_one(
 def judged(trial: Evidence, rules: Rules) -> Judgement:
     """Judge a trial by its order, its reports and what was counted."""
     facts = trial.connections
-    if facts is None:
-        return _judged_frames(trial, rules)
-    if facts.collapse is not None:
+    if facts is not None and facts.collapse is not None:
         reason = f"the gateway collapsed with {trial.order.connections} connections: {facts.collapse}"
         return Validity(valid=True), Verdict(passed=False, reasons=(reason,))
+    if trial.boot is not None:  # the load may not have been offered
+        return Validity(valid=False, reasons=(f"{trial.boot.why}; its host was booted",)), None
+    if facts is None:
+        return _judged_frames(trial, rules)
     if trial.order.step.connections is None:
         return _unfilled(trial, facts, rules) or _judged_frames(trial, rules)
     judge_connections = _judged_establishment if trial.order.step.establishes else _judged_tear_down

@@ -63,6 +63,16 @@ class ConnectionFacts(Facts):
     """What the state table says about the gateway (answer to `connections` in `protocol/README.md`); once a run."""
 
 
+class BootFacts(Facts):
+    """A boot of the gateway's host because the gateway stopped working in a trial."""
+
+    why: str
+    began_at: str
+    """Wall time, ISO 8601 with offset."""
+    seconds: float
+    """How long it took until the gateway answered again."""
+
+
 class ResetFacts(Facts):
     """When the command that resets the gateway ran in the middle of a trial (RFC 6201 section 4), nanoseconds."""
 
@@ -102,6 +112,9 @@ class TrialRecord(Facts):
     """Stateful trials only."""
     reset: ResetFacts | None = None
     """When the gateway was reset; None if it was not."""
+    boot: BootFacts | None = None
+    """The gateway stopped working in the trial, and its host was booted; None if it was not. The trial is invalid and
+    has no report, unless the collapse is what was measured."""
 
     def reports(self) -> Iterator[TrialReport]:
         """Yield every report of the engine in the trial: those of test phase 1, then that of the phase that follows."""

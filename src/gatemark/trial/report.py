@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from pydantic import ValidationError
 
@@ -222,6 +222,20 @@ class TrialReport(Facts):
     connections: EstablishedConnections | None = None
     """Stateful trials only."""
     kept_frames: tuple[KeptFrame, ...]
+
+    @classmethod
+    def none(cls, trial_number: int) -> Self:
+        """Return what stands for the report of a trial that has none."""
+        return cls(
+            trial_number=trial_number,
+            cancelled=False,
+            phases=(),
+            clocks=ClockFacts(cycle_counter_ns=0, monotonic_raw_ns=0),
+            worker_pause_max_ns=0,
+            directions=(),
+            ports={},
+            kept_frames=(),
+        )
 
     def counts(self) -> Iterator[tuple[str, str, Counts]]:
         """Yield direction, class and counts of everything that the trial intended to send."""
