@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut import ports
+from gatemark.dut.boot import HostBoot
 from gatemark.dut.host_description import HostDescription, InterruptDescription, description_of, read_host_description
 from gatemark.dut.open import open_testbed
 from gatemark.dut.shell import shell_at
@@ -152,3 +153,25 @@ def test_a_number_of_cores_that_the_host_contradicts_is_refused(
         return
     with bed:
         assert bed.describe().host == description_of(SAID)
+
+
+def test_a_host_that_comes_back_with_fewer_cores_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A boot in the middle of a campaign must not change what is measured."""
+    said = iter((description_of(SAID), description_of(SAID), replace(description_of(SAID), cpus_online=2)))
+    monkeypatch.setattr(ports, "read_host_description", lambda _run: next(said))
+    monkeypatch.setattr(HostBoot, "boot", lambda _self: None)
+    sides = {"left": ("198.18.0.2", "198.18.0.1"), "right": ("198.19.0.2", "198.19.0.1")}
+    control = {"host": "gw", "boot": "repetition", "reboot": "reboot"}
+    document = {
+        "gateway": {"technology": "router44", "control": control, "cores": 4, "cores_set_by": "kernel_command_line"},
+        "testbed": {"kind": "ports"},
+        **{
+            name: {"port": "ring", "ipv4": {"address": address, "gateway": router}}
+            for name, (address, router) in sides.items()
+        },
+        "throughput": {"maximum": 1000, "resolution": 100},
+    }
+    with open_testbed(campaign_from_dict(document)) as bed:
+        bed.boot()
+        with pytest.raises(TestBedError, match="states 4 cores, but 2 CPUs are online"):
+            bed.boot()

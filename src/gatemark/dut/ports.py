@@ -138,10 +138,15 @@ class PortsTestBed(FoundTestBed):
         self._control.restart()
 
     def boot(self) -> None:
-        """Boot the gateway's host and set it up again; its links may still be down."""
+        """Boot the gateway's host and set it up again; its links may still be down.
+
+        Raises TestBedError if it comes back with another number of CPUs than the campaign states.
+        """
         self._booter.boot()
         if self._sampler is not None:
             self._sampler.forget()
+        if self._described is not None:
+            self._check_cores(read_host_description(self._run))
 
     def reset(self) -> None:
         """Reset the gateway by the commands of the campaign file; its table is as they leave it."""
