@@ -14,8 +14,10 @@ from stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import read_journal
+from gatemark.cli.main import main
 from gatemark.config.model import Campaign
 from gatemark.results.store import ResultFolder
+from gatemark.results.toml_text import to_toml
 from gatemark.session import measure
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import Counts, TrialReport
@@ -73,6 +75,19 @@ def test_a_checksum_that_a_router_adds_is_named() -> None:
         report = report_of(bed)
     counts = counts_of(report)["forward"]
     assert (counts.received, counts.faulty, faults(counts)) == (0, FRAMES, {"udp_checksum": FRAMES})
+
+
+def test_frame_says_where_no_checksum_is_due(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only IPv4 frames of the direction that asks for it have none: the translator must compute it for IPv6."""
+    file = tmp_path / "campaign.toml"
+    file.write_text(to_toml(netns_campaign("tayga-siit64", traffic={**ONE_SIZE, "reverse": ZERO}).to_document()))
+    assert main(["frame", str(file), "--count", "1"]) == 0
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert [line.split()[:2] for line in shown] == [
+        ["sent", "IPv6"], ["expected", "IPv4"], ["sent", "IPv4"], ["expected", "IPv6"],
+    ]  # fmt: skip
+    assert ["UDP checksum none (0), header checksum correct" in line for line in shown] == [False, False, True, False]
+    assert not any("wrong" in line for line in shown)
 
 
 def measured(campaign: Campaign, folder: Path) -> list[TrialRecord]:

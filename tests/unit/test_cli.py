@@ -156,6 +156,28 @@ def test_frames_are_decoded_and_their_checksums_verified() -> None:
     assert "wrong udp_checksum" in in_words(decode(broken))
 
 
+def with_field(octets: str, at: int, value: str) -> str:
+    """A frame with other octets at an offset."""
+    return octets[: 2 * at] + value + octets[2 * at + len(value) :]
+
+
+def test_a_udp_checksum_is_missed_only_where_it_is_due() -> None:
+    ipv6, ipv4 = GOLDEN[0]["sent"], GOLDEN[0]["expected"]
+    bare4, bare6 = with_field(ipv4, 14 + 20 + 6, "0000"), with_field(ipv6, 14 + 40 + 6, "0000")
+    none = decode(bare4, without_checksum=True)
+    assert (none["udp_checksum"], none["udp_checksum_correct"]) == (0, True)
+    assert "UDP checksum none (0), header checksum correct, 64" in in_words(none)
+    assert "UDP checksum none (0), wrong udp_checksum, 64" in in_words(decode(bare4))
+    assert in_words(decode(ipv4, without_checksum=True)).endswith("wrong udp_checksum, 64 octets"), "none was asked for"
+    assert "UDP checksum none (0), wrong udp_checksum, 84" in in_words(decode(bare6, without_checksum=True))
+    assert in_words(decode(ipv6, without_checksum=True)).endswith("checksums correct, 84 octets")
+
+
+def test_a_header_checksum_of_zero_is_wrong() -> None:
+    broken = with_field(GOLDEN[0]["expected"], 14 + 10, "0000")
+    assert "wrong header_checksum" in in_words(decode(broken))
+
+
 def test_a_tagged_frame_shows_its_vlan() -> None:
     sent = GOLDEN[0]["sent"]
     tagged = sent[:24] + "81000064" + sent[24:]

@@ -10,6 +10,7 @@ from typing import Any
 import dpkt
 
 from gatemark.cli.common import AsJson, cell_json, cell_text, narrowed, one_campaign, print_json, with_recipe_of
+from gatemark.config.tables import OneWay
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, ResultError
 from gatemark.trial.connection_request import frames_requests
@@ -64,20 +65,26 @@ def frame(
             frames.extend({**item, "test_phase": _test_phase(body)} for item in engine.frames(body)["frames"])
     if pcap is not None:
         write_pcap(pcap, frames)
+    ways: tuple[OneWay, ...] = ("forward", "reverse")
+    bare = {way for way in ways if campaign.direction_traffic(way).udp_checksum == "zero"}
+    decoded = [
+        tuple(decode(item[which], without_checksum=item["direction"] in bare) for which in ("sent", "expected"))
+        for item in frames
+    ]
     if as_json:
         shown = [
-            {**item, "sent_decoded": decode(item["sent"]), "expected_decoded": decode(item["expected"])}
-            for item in frames
+            {**item, "sent_decoded": sent, "expected_decoded": expected}
+            for item, (sent, expected) in zip(frames, decoded, strict=True)
         ]
         print_json({**cell_json(cell), "frames": shown})
         return 0
     print(cell_text(campaign, cell))
-    for item in frames:
+    for item, (sent, expected) in zip(frames, decoded, strict=True):
         due = format_duration_ns(item["due_ns"])
         phase = "" if item["test_phase"] is None else f", test phase {item['test_phase']}"
         print(f"\n{item['direction']} frame {item['index']}, {item['class']}, due at {due}{phase}")
-        print(f"  sent      {in_words(decode(item['sent']))}")
-        print(f"  expected  {in_words(decode(item['expected']))}")
+        print(f"  sent      {in_words(sent)}")
+        print(f"  expected  {in_words(expected)}")
     return 0
 
 
@@ -87,8 +94,12 @@ def _test_phase(body: Mapping[str, Any]) -> int | None:
     return None if connections is None else 1 if connections["phase"] == "establish" else 2
 
 
-def decode(octets: str) -> dict[str, Any]:
-    """Return the fields of a frame, given in hexadecimal without FCS; checksums are verified."""
+def decode(octets: str, *, without_checksum: bool = False) -> dict[str, Any]:
+    """Return the fields of a frame, given in hexadecimal without FCS; checksums are verified.
+
+    `without_checksum`: IPv4 frames of its direction are sent without UDP checksum (RFC 768), so one of them must have
+    none; IPv6 always has one (RFC 8200 section 8.1).
+    """
     data = bytes.fromhex(octets)
     ethernet = dpkt.ethernet.Ethernet(data)
     packet = ethernet.data
@@ -105,7 +116,7 @@ def decode(octets: str) -> dict[str, Any]:
             "traffic_class": packet.tos,
             "dont_fragment": bool(packet.df),
             "length": packet.len,
-            "header_checksum_correct": _sums_to_zero(bytes(packet)[: packet.hl * 4]),
+            "header_checksum_correct": _sums_to_zero(packet.pack_hdr() + packet.opts),
         }
     elif isinstance(packet, dpkt.ip6.IP6):
         network = {
@@ -124,11 +135,13 @@ def decode(octets: str) -> dict[str, Any]:
     )
     if isinstance(udp, dpkt.udp.UDP):
         pseudo = packet.src + packet.dst + udp.ulen.to_bytes(4, "big") + b"\0\0\0\x11"
+        is_due = not (without_checksum and network["family"] == "ipv4")
         fields |= {
             "source_port": udp.sport,
             "destination_port": udp.dport,
             "udp_length": udp.ulen,
-            "udp_checksum_correct": udp.sum != 0 and _sums_to_zero(pseudo + bytes(udp)),
+            "udp_checksum": udp.sum,
+            "udp_checksum_correct": (udp.sum != 0) == is_due and (not is_due or _sums_to_zero(pseudo + bytes(udp))),
         }
     return fields
 
@@ -150,7 +163,11 @@ def in_words(fields: dict[str, Any]) -> str:
     if "source_port" in fields:
         parts.append(f"UDP {fields['source_port']} > {fields['destination_port']}")
     wrong = [key for key in ("header_checksum", "udp_checksum") if fields.get(f"{key}_correct") is False]
-    parts.append(f"wrong {', '.join(wrong)}" if wrong else "checksums correct")
+    has_none = fields.get("udp_checksum") == 0
+    if has_none:
+        parts.append("UDP checksum none (0)")
+    correct = "header checksum correct" if has_none else "checksums correct"
+    parts.append(f"wrong {', '.join(wrong)}" if wrong else correct)
     return f"{', '.join(parts)}, {fields['octets']} octets"
 
 
