@@ -68,13 +68,17 @@ def test_the_cpus_that_serve_the_queues_are_told() -> None:
     assert facts.interfaces[0].interrupts[1].taken == {1: 17, 3: 250}
 
 
-@pytest.mark.parametrize("folder", ["device/msi_irqs", "msi_irqs"], ids=["card", "virtio"])
-def test_interrupts_are_read_where_linux_has_them(folder: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("device", "folder"),
+    [("0000:01:00.0", "0000:01:00.0/msi_irqs"), ("virtio2", "msi_irqs")],
+    ids=["card", "virtio"],
+)
+def test_interrupts_are_read_where_linux_has_them(device: str, folder: str, tmp_path: Path) -> None:
     """A virtio device has none of its own: they are those of the PCI device that it belongs to."""
     bus, net, proc = tmp_path / "bus", tmp_path / "net", tmp_path / "proc"
-    for path in (bus / "device", bus / folder, net / "eth1", proc / "irq" / "24", proc / "irq" / "25"):
+    for path in (bus / device, bus / folder, net / "eth1", proc / "irq" / "24", proc / "irq" / "25"):
         path.mkdir(parents=True, exist_ok=True)
-    (net / "eth1" / "device").symlink_to(bus / "device")
+    (net / "eth1" / "device").symlink_to(bus / device)
     for number in ("24", "25", "26"):
         (bus / folder / number).write_text("msix")
     head = "            CPU0       CPU1\n"
@@ -93,6 +97,22 @@ def test_interrupts_are_read_where_linux_has_them(folder: str, tmp_path: Path) -
         InterruptDescription(number=24, name="eth1-0", cpus="1", allowed_cpus="0-1", taken={1: 17}),
         InterruptDescription(number=25, name="eth1-1", cpus=None, allowed_cpus="0", taken={0: 3}),
     )
+
+
+def test_interrupts_of_the_bridge_above_a_card_are_not_the_cards(tmp_path: Path) -> None:
+    bridge, net, proc = tmp_path / "bridge", tmp_path / "net", tmp_path / "proc"
+    for path in (bridge / "msi_irqs", bridge / "0000:01:00.0", net / "eth1", proc):
+        path.mkdir(parents=True, exist_ok=True)
+    (net / "eth1" / "device").symlink_to(bridge / "0000:01:00.0")
+    (bridge / "msi_irqs" / "24").write_text("msi")
+    (proc / "interrupts").write_text("            CPU0\n 24:  7  PCI-MSI  1-edge  PCIe PME\n")
+    shell = shell_at(None, ["sh", "-s"])
+
+    def there(script: str, **more: Any) -> str:
+        return shell(script.replace("/sys/class/net", str(net)).replace("/proc/i", f"{proc}/i"), **more)
+
+    (card,) = read_host_description(there).interfaces
+    assert card.interrupts == ()
 
 
 def test_this_machine_describes_itself() -> None:

@@ -45,7 +45,7 @@ for device in /sys/class/net/*/device; do
   for family in udp4 udp6; do
     say "rss_$family" "$(ethtool -n "$name" rx-flow-hash $family 2> /dev/null | sed '1d;/^$/d' | joined)"
   done
-  for interrupt in "$device"/msi_irqs/* "$device"/../msi_irqs/*; do
+  for interrupt in "$device"/msi_irqs/* "$device"/../virtio*/../msi_irqs/*; do
     number=${interrupt##*/}
     line=$(sed -n "s/^ *$number: *//p" /proc/interrupts 2> /dev/null) || line=
     [ -n "$line" ] || continue
