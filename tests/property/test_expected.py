@@ -71,11 +71,13 @@ def test_what_is_found_does_not_depend_on_what_was_expected(
 ) -> None:
     plain, _ = searched(Table(maximum, minimum, resolution, None), capacity, tester, connections)
     near, _ = searched(Table(maximum, minimum, resolution, expected), capacity, tester, connections)
-    assert near.kind == plain.kind
     assert near.resolution == plain.resolution
-    assert (near.lower_bound is None) == (plain.lower_bound is None)
-    if plain.lower_bound is not None and near.lower_bound is not None:
-        assert abs(near.lower_bound - plain.lower_bound) <= resolution
+    assert abs((near.lower_bound or 0) - (plain.lower_bound or 0)) <= resolution
+    below = not connections and min(capacity, tester) < resolution
+    beside = capacity <= tester < capacity + resolution
+    if not below and not beside:  # within the resolution of nothing, or of the Tester's limit, either is right
+        assert near.kind == plain.kind
+        assert (near.lower_bound is None) == (plain.lower_bound is None)
     if near.kind == "found":
         assert near.lower_bound is not None
         assert near.upper_bound is not None
