@@ -7,6 +7,7 @@
     ├── TestBedError          1  the test bed or the gateway failed
     │   ├── GatewayCollapsed  1  the gateway stopped working while it was measured
     │   ├── HostBootError     1  the gateway's host was booted and does not work
+    │   ├── TesterPortError   1  a port of the Tester is gone
     │   └── HostConnectionError   the connection to the gateway's host failed or was lost
     ├── EngineError           1  the engine failed or refused a request
     ├── ResultError           3  the result folder or the disk failed
@@ -87,6 +88,10 @@ class GatewayCollapsed(TestBedError):  # noqa: N818 - a result where it is expec
 
 class HostBootError(TestBedError):
     """The gateway's host was booted during a campaign, and it did not come back, or not as it was."""
+
+
+class TesterPortError(TestBedError):
+    """A port of the Tester is gone. It says nothing about the gateway."""
 
 
 class HostConnectionError(TestBedError):

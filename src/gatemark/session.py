@@ -34,6 +34,7 @@ from gatemark.errors import (
     HostConnectionError,
     ResultError,
     TestBedError,
+    TesterPortError,
 )
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
@@ -297,7 +298,7 @@ def _telling_collapse(tester: Tester) -> Iterator[None]:
     except TestBedError as error:
         try:
             tester.testbed.check()
-        except HostConnectionError:
+        except (HostConnectionError, TesterPortError):
             raise error from None
         except TestBedError:
             if tester.campaign.bed.takes_control:

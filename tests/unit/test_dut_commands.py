@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gatemark.dut.commands import run_command, try_command
-from gatemark.errors import TestBedError
+from gatemark.dut.commands import run_command, telling_tester_port, try_command
+from gatemark.errors import TestBedError, TesterPortError
 
 NO_UTF8 = ["sh", "-c", r"printf 'caf\351 \377\n'; printf '\201broken' >&2; exit ${0}"]
 
@@ -20,6 +20,12 @@ def test_output_that_is_no_utf8_is_read() -> None:
     assert try_command([*NO_UTF8, "1"]) is None
     with pytest.raises(TestBedError, match="status 1: \ufffdbroken"):
         run_command([*NO_UTF8, "1"], where="test")
+
+
+def test_what_is_the_testers_is_told_as_the_testers() -> None:
+    with pytest.raises(TesterPortError, match="status 1") as caught, telling_tester_port():
+        run_command(["false"], where="left.port", fix="see the cable")
+    assert (caught.value.where, caught.value.fix) == ("left.port", "see the cable")
 
 
 def is_running(pid: int) -> bool:

@@ -19,7 +19,7 @@ from gatemark.campaign.progress import ProgressState, live_view, phase_words, pr
 from gatemark.cli.trial import in_words
 from gatemark.config.model import Campaign
 from gatemark.engine.simulated import SimulatedDevice
-from gatemark.errors import ConfigError, GatewayCollapsed, HostConnectionError, TestBedError
+from gatemark.errors import ConfigError, GatewayCollapsed, HostConnectionError, TestBedError, TesterPortError
 from gatemark.session import measure, open_result, single_trial
 from gatemark.simulated import SimulatedTestBed, simulated_equipment
 from gatemark.tester import Equipment
@@ -71,11 +71,19 @@ def test_a_gateway_that_still_works_has_not_collapsed(nat_campaign: NatCampaign,
     assert not isinstance(caught.value, GatewayCollapsed)
 
 
-def test_a_host_that_no_command_reaches_says_nothing_of_its_gateway(
-    nat_campaign: NatCampaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "error",
+    [
+        HostConnectionError(what="the connection was lost", where="gateway", fix="see the network", began=True),
+        TesterPortError(what="the interface is gone", where="left.port", fix="see the cable"),
+    ],
+    ids=["host that no command reaches", "port of the Tester"],
+)
+def test_what_failed_beside_the_gateway_says_nothing_of_it(
+    nat_campaign: NatCampaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: TestBedError
 ) -> None:
     def lost(self: SimulatedTestBed) -> None:
-        raise HostConnectionError(what="the connection was lost", where="gateway", fix="see the network", began=True)
+        raise error
 
     monkeypatch.setattr(SimulatedTestBed, "check", lost)
     with pytest.raises(TestBedError) as caught:

@@ -15,7 +15,14 @@ from gatemark.campaign.telemetry import TrialTimes, telemetry_facts
 from gatemark.config.model import Campaign
 from gatemark.dut.base import CpuTimes, HostReading, TelemetryReading
 from gatemark.engine.client import Engine, JsonObject
-from gatemark.errors import EngineError, HostBootError, HostConnectionError, Interrupted, TestBedError
+from gatemark.errors import (
+    EngineError,
+    HostBootError,
+    HostConnectionError,
+    Interrupted,
+    TestBedError,
+    TesterPortError,
+)
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
 from gatemark.trial.judgement import validity_of
@@ -209,6 +216,8 @@ class EngineTrials:
             self.testbed.check()
         except HostConnectionError as lost:
             return f"no command reached the gateway's host: {lost.what}" if control.power_cycle else None
+        except TesterPortError:
+            return None
         except TestBedError:
             return f"{COLLAPSED}: {error.what}"
         return None

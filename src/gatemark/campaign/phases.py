@@ -17,7 +17,7 @@ from gatemark.campaign.reach import reach_gateway
 from gatemark.campaign.tester_memory import available_bytes, check_memory
 from gatemark.config.stateful import time_needed_ns
 from gatemark.engine.client import JsonObject
-from gatemark.errors import ConfigError, HostConnectionError, TestBedError
+from gatemark.errors import ConfigError, HostConnectionError, TestBedError, TesterPortError
 from gatemark.trial.connection_request import establish_request, establishing_ns, use_request, validation_request
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.judgement import Evidence, Rules, judged, judged_phase_one, suspicion_of_phase_one
@@ -347,10 +347,13 @@ class _Trial:
 
 
 def _is_alive(testbed: GatewayWatch) -> bool:
-    """Whether the gateway works. Raises HostConnectionError if nobody can be asked: that is no collapse."""
+    """Whether the gateway works.
+
+    Raises HostConnectionError if nobody can be asked, TesterPortError if the Tester is what broke: no collapse.
+    """
     try:
         testbed.check()
-    except HostConnectionError:
+    except (HostConnectionError, TesterPortError):
         raise
     except TestBedError:
         return False

@@ -8,9 +8,9 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from gatemark.errors import TestBedError
+from gatemark.errors import TestBedError, TesterPortError
 
 DEBIAN_PACKAGES: Mapping[str, str] = {
     "ip": "iproute2",
@@ -53,6 +53,15 @@ def require_program(program: str, package: str | None = None) -> str:
             what=f"program `{program}` is not installed", where="test bed", fix=f"apt-get install {package}"
         )
     return path
+
+
+@contextlib.contextmanager
+def telling_tester_port() -> Iterator[None]:
+    """Raise TesterPortError in place of TestBedError: what was looked at is the Tester's, not the gateway's."""
+    try:
+        yield
+    except TestBedError as error:
+        raise TesterPortError(problems=error.problems) from error
 
 
 def run_command(

@@ -35,7 +35,14 @@ from typing import TYPE_CHECKING, Self
 
 from gatemark.dut import machine, naming
 from gatemark.dut.base import GatewayDescription, HostReading, TelemetryReading
-from gatemark.dut.commands import COMMAND_SECONDS_MAX, LONGER, require_program, run_command, try_command
+from gatemark.dut.commands import (
+    COMMAND_SECONDS_MAX,
+    LONGER,
+    require_program,
+    run_command,
+    telling_tester_port,
+    try_command,
+)
 from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.daemon import Daemon, start_daemon
 from gatemark.dut.enclosure import Enclosure
@@ -213,11 +220,15 @@ class NetnsTestBed:
             self._guard.remove()
 
     def check(self) -> None:
-        """Raise TestBedError if a process of the gateway ended, an interface is gone or a health command fails."""
+        """Raise TestBedError if a process of the gateway ended, an interface is gone or a health command fails.
+
+        It is TesterPortError if the Tester's end of a link is gone.
+        """
         for daemon in self._daemons:
             daemon.check()
-        for namespace, ends in ((self.namespace, self._tester_ends), (self.gateway_namespace, self._gateway_ends)):
-            self._tx_dropped(namespace, ends)
+        with telling_tester_port():
+            self._tx_dropped(self.namespace, self._tester_ends)
+        self._tx_dropped(self.gateway_namespace, self._gateway_ends)
         self._control.check_health()
 
     def clear_state(self) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from gatemark.config.tables import GatewayControlModel
 from gatemark.dut.base import FoundTestBed, GatewayDescription, TelemetryReading
 from gatemark.dut.boot import HostBoot
-from gatemark.dut.commands import LONGER, run_command
+from gatemark.dut.commands import LONGER, run_command, telling_tester_port
 from gatemark.dut.control import GatewayControl, GatewaySettings, table_settings
 from gatemark.dut.host_description import HostDescription, read_host_description
 from gatemark.dut.ingress import IngressDrop
@@ -154,12 +154,13 @@ class PortsTestBed(FoundTestBed):
             self._control.reset()
 
     def check(self) -> None:
-        """Raise TestBedError if an interface of the kernel is gone or down, or a health command fails."""
+        """Raise TesterPortError if an interface of the kernel is gone, TestBedError if a health command fails."""
         for side, text in self.ports.items():
             port = parse_port(text)
             if port.kind in KERNEL_PORT_KINDS and port.interface is not None:
                 fix = "the interface is gone: check cable, driver and `ip link`"
-                run_command(["ip", "link", "show", "dev", port.interface], where=f"{side}.port", fix=fix)
+                with telling_tester_port():
+                    run_command(["ip", "link", "show", "dev", port.interface], where=f"{side}.port", fix=fix)
         self._control.check_health()
 
     def commands_since(self, at_ns: int) -> tuple[str, ...]:
