@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +21,15 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import line_of, read_journal
 from gatemark.campaign.telemetry import TrialTimes, samples_text, telemetry_facts
 from gatemark.cli.main import main
-from gatemark.dut.base import CpuTimes, HostReading, HostSample, ProcessSample, SamplingCost, TelemetryReading
+from gatemark.dut.base import (
+    CpuTimes,
+    HostReading,
+    HostSample,
+    InterruptSample,
+    ProcessSample,
+    SamplingCost,
+    TelemetryReading,
+)
 from gatemark.engine.simulated_device import SimulatedDevice
 from gatemark.errors import ConfigError
 from gatemark.results.toml_text import to_toml
@@ -178,6 +187,70 @@ def test_processes_of_a_name_count_together_and_a_new_one_is_told() -> None:
     assert facts.faults == ("there was no process bird", "processes tayga ended or were started")
 
 
+def taken(*by_second: dict[int, dict[int, int]] | None, cpus: tuple[int, ...] = (0, 1)) -> list[HostSample]:
+    """A sample each second from the start of sending on, with what each CPU has taken of each interrupt."""
+    return [
+        sample(
+            second + 0.5,
+            dict.fromkeys(cpus, 0.5 * second),
+            interrupts=None if counts is None else InterruptSample(cpus=cpus, taken=counts),
+        )
+        for second, counts in enumerate(by_second)
+    ]
+
+
+def test_interrupts_are_told_for_each_core_that_is_online() -> None:
+    samples = taken(*({24: {0: 100 * s}, 25: {0: 10 * s, 2: 7}} for s in range(5)), cpus=(0, 1, 2))
+    facts = facts_of(reading(*samples))
+    levels = [facts.level("sending", f"interrupts.{cpu}") for cpu in (0, 1, 2)]
+    assert [(level.mean, level.samples) for level in levels if level] == [(110, 4), (0, 4), (0, 4)]
+    assert facts.points[0].values.keys() == set() and facts.points[1].values["interrupts.0"] == 110
+    assert facts.faults == ()
+    assert facts.level("before", "interrupts.0") is None
+
+
+@pytest.mark.parametrize(
+    ("third", "fault"),
+    [
+        ({24: {0: 2}}, "went backwards"),
+        ({24: {}}, "went backwards"),
+        ({}, "came or went"),
+        ({24: {0: 200}, 25: {}}, "came or went"),
+        (None, "not told by each sample"),
+    ],
+    ids=["wraps", "is set to 0", "goes", "comes", "is not understood"],
+)
+def test_a_count_of_interrupts_that_cannot_be_leaves_all_unknown(
+    third: dict[int, dict[int, int]] | None, fault: str
+) -> None:
+    """The share of no core is right without that of every other, all the time."""
+    facts = facts_of(reading(*taken({24: {0: 50}}, {24: {0: 150}}, third, {24: {0: 350}}, {24: {0: 450}})))
+    span = facts.span("sending")
+    assert span is not None and span.intervals == 4
+    assert not [series for series in span.levels if series.startswith("interrupts")]
+    assert [fault in told for told in facts.faults] == [True]
+    rates = [point.values.get("interrupts.0") for point in facts.points]
+    assert (rates[1], rates[2], rates[4]) == (100, None, 100)
+
+
+def test_a_cpu_that_goes_off_line_leaves_the_interrupts_of_that_time_unknown() -> None:
+    samples = taken({24: {0: 0, 1: 9}}, {24: {0: 100, 1: 9}})
+    samples += [
+        replace(late, at_ns=late.at_ns + 2 * SECOND) for late in taken({24: {0: 200}}, {24: {0: 300}}, cpus=(0,))
+    ]
+    facts = facts_of(reading(*samples))
+    span = facts.span("sending")
+    assert span is not None
+    assert not [series for series in span.levels if series.startswith("interrupts")]
+    assert any("came or went" in fault for fault in facts.faults)
+
+
+def test_a_host_without_interrupts_says_nothing_of_them() -> None:
+    facts = facts_of(reading(*steady(0.5, 0, 10)))
+    assert facts.faults == ()
+    assert not [series for span in facts.spans for series in span.levels if series.startswith("interrupts")]
+
+
 def test_a_command_that_prints_no_number_is_told() -> None:
     facts = facts_of(reading(*(sample(s, {0: s}, printed={"good": float(s), "bad": None}) for s in range(1, 5))))
     level = facts.level("sending", "command.good")
@@ -261,7 +334,10 @@ def test_what_will_be_sampled_is_planned(tmp_path: Path, capsys: pytest.CaptureF
     campaign_file.write_text(to_toml(campaign))
     assert main(["plan", str(campaign_file)]) == 0
     shown = capsys.readouterr().out
-    assert "each 2s at gateway: busy share of each CPU (all of the gateway), memory, connections, process jool" in shown
+    assert (
+        "each 2s at gateway: busy share of each CPU (all of the gateway), memory, connections, interrupts of" in shown
+    )
+    assert "its network cards by core, process jool" in shown
     assert "- telemetry.load: echo 1" in shown and "one without samples is invalid" in shown
     assert main(["plan", str(campaign_file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["telemetry"]["processes"] == ["jool"]
@@ -312,8 +388,83 @@ def test_results_csv_and_report_say_what_the_host_did(sampled: list[float], tmp_
     page = (tmp_path / "out" / "report.html").read_text()
     assert "What the gateway&#39;s host did" in page and "1.5 ms of CPU time" in page and "0.15 % of one core" in page
     assert "busy share of the gateway's host over time" in page
+    assert "interrupts of" not in page.lower(), "a host without network cards of the gateway"
     provenance = json.loads((tmp_path / "out" / "provenance.json").read_text())
     assert provenance["sessions"][0]["sampling"] == {"interval_ns": SECOND, "samples": 50, "cpu_ns": 1_500_000}
+
+
+def page_with(counts: dict[int, int], monkeypatch: pytest.MonkeyPatch, folder: Path, cpus: range = range(32)) -> str:
+    """The report on a host of 32 cores that took so many interrupts a second each; `cpus`: those of the gateway."""
+    read = SimulatedTestBed.read_telemetry
+
+    def with_interrupts(bed: SimulatedTestBed) -> TelemetryReading | None:
+        reading = read(bed)
+        assert reading is not None
+        samples = tuple(
+            replace(
+                sample_,
+                cpus=dict.fromkeys(cpus, sample_.cpus[0]),
+                interrupts=InterruptSample(
+                    cpus=tuple(range(32)), taken={24: {cpu: n * s for cpu, n in counts.items()}, 25: {}}
+                ),
+            )
+            for s, sample_ in enumerate(reading.samples)
+        )
+        return replace(reading, samples=samples)
+
+    monkeypatch.setattr(SimulatedTestBed, "read_telemetry", with_interrupts)
+    equipment = simulated_equipment(SimulatedDevice(capacity_forward=10_000))
+    result = measure(campaign_from_dict(document()), output=folder, equipment=equipment)
+    assert sum("interrupts" in line for line in (folder / "result.csv").read_text().splitlines()) == 0
+    levels = {level.series: level for level in result.document.runs[0].telemetry}
+    assert (levels["interrupts.0"].unit, levels["interrupts.0"].values) == ("1/s", (counts.get(0, 0),))
+    head = next((folder / "telemetry").iterdir()).read_text().splitlines()[0]
+    assert "interrupts.0" in head.split(",") and "interrupts.31" in head.split(",")
+    return " ".join(re.sub("<[^>]*>", " ", (folder / "report.html").read_text()).split())
+
+
+EVEN_CORES = range(0, 32, 2)
+
+
+def test_cores_that_take_no_interrupts_are_warned_of(
+    sampled: list[float], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A study once used only the even ones of 32 cores. Core 1 took some, but a hundredth of an even share is 16."""
+    text = page_with({**dict.fromkeys(EVEN_CORES, 3200), 1: 15}, monkeypatch, tmp_path / "out")
+    names = ", ".join(str(core) for core in range(1, 32, 2))
+    assert (
+        "warning: only 16 of 32 cores took interrupts of the network cards;"
+        f" cores {names} took none or next to none (busy share in the mean: 50 %)." in text
+    )
+    assert "Interrupts of its network cards while frames were sent" in text
+    assert "17 of 32 0: 6.2, 1: 0.0, 2: 6.2, 3: 0.0" in text
+
+
+def test_cores_that_all_take_interrupts_are_not_warned_of(
+    sampled: list[float], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    counts = {cpu: 17 if cpu == 7 else 1600 for cpu in range(32)}
+    text = page_with(counts, monkeypatch, tmp_path / "out")
+    assert "32 of 32" in text and "warning: only" not in text and "not sampled (gateway" not in text
+
+
+def test_interrupts_beside_the_gateways_cores_are_warned_of(
+    sampled: list[float], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    counts = {**dict.fromkeys(range(8), 750), 20: 1000, 21: 1000}
+    text = page_with(counts, monkeypatch, tmp_path / "out", cpus=range(8))
+    assert "warning: only" not in text, "all eight that are the gateway's took their share"
+    assert "warning: 25 % of the interrupts of the network cards went to cores whose busy share is not sampled" in text
+    assert "(gateway.telemetry.cpus): cores 20 to 21." in text
+
+
+def test_a_host_whose_cards_are_polled_is_not_warned_of(
+    sampled: list[float], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The few interrupts are of the connection to it."""
+    text = page_with({3: 99}, monkeypatch, tmp_path / "out")
+    assert "fewer than 100 interrupts of the network cards a second, so they do not tell" in text
+    assert "warning: only" not in text
 
 
 def test_a_torn_file_of_samples_costs_the_plot_at_most(sampled: list[float], tmp_path: Path) -> None:

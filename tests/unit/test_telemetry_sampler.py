@@ -10,13 +10,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gatemark.config.tables import TelemetryModel
-from gatemark.dut.base import TelemetryReading
+from gatemark.dut.base import InterruptSample, TelemetryReading
 from gatemark.dut.shell import Shell
 from gatemark.dut.telemetry import HostSampler, parse_cost, parse_samples
 from gatemark.errors import HostConnectionError
@@ -26,6 +27,9 @@ SAMPLE = """sample
 1000.25 1900.00
 cpu0 10 20 30 4000 500 6 7 8 0 0
 cpu12 1 2 3 400 50 6 7 8 0 0
+interrupts CPU0       CPU12      
+interrupt 24: . 17  
+interrupt 131:  250 . 
 1000.27 1900.00
 MemTotal:       24684092 kB
 MemAvailable:   23347704 kB
@@ -77,6 +81,7 @@ def test_a_sample_is_read() -> None:
     (process,) = placed.processes.values()
     assert (process.name, process.ran_ns, process.resident_kilobytes) == ("a (b) c", 3 * SECOND, 1728)
     assert placed.printed == {"first": 12.5, "second": None}
+    assert placed.interrupts == InterruptSample(cpus=(0, 12), taken={24: {12: 17}, 131: {0: 250}})
 
 
 def test_a_host_without_proc_has_its_clock_and_commands() -> None:
@@ -114,6 +119,34 @@ def test_a_sample_with_a_line_that_is_none_is_left_out_and_counted(wrong: str) -
     damaged_sample = SAMPLE.replace("end\n", f"{wrong}\nend\n")
     result, damaged = parse_samples(SAMPLE + damaged_sample + later(2), ticks=100, names=NAMES)
     assert (len(result), damaged) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "interrupt 24: . 18",
+        "interrupt 25: .",
+        "interrupt 25: 1 -2",
+        "interrupt 25: x",
+        "interrupt x: . .",
+        f"interrupt 25: . {10**20}",
+        f"interrupt 25: . {'9' * 5000}",
+        "interrupts CPU0 CPU12",
+        "interrupt ",
+    ],
+)
+def test_interrupts_that_cannot_be_cost_no_more_than_themselves(line: str) -> None:
+    """A number twice, a CPU too few, what is no count: then none is known."""
+    (sample,), damaged = parse_samples(SAMPLE.replace("end\n", f"{line}\nend\n"), ticks=100, names=NAMES)
+    placed = sample.placed(0)
+    assert (damaged, placed.interrupts, placed.connections) == (0, None, 1234)
+
+
+@pytest.mark.parametrize("head", ["", "interrupts\n", "interrupts CPU0 CPU0\n", "interrupts CPU0 core12\n"])
+def test_interrupts_without_the_cpus_that_took_them_are_not_known(head: str) -> None:
+    text = SAMPLE.replace("interrupts CPU0       CPU12      \n", head)
+    (sample,), damaged = parse_samples(text, ticks=100, names=NAMES)
+    assert (damaged, sample.placed(0).interrupts) == (0, None)
 
 
 def test_a_sample_without_a_commands_line_is_left_out() -> None:
@@ -285,6 +318,55 @@ def test_a_host_is_sampled_without_a_connection(shell: Shell, tmp_path: Path) ->
     sampler.stop()
     assert not list(tmp_path.glob("gatemark-telemetry.*"))
     wait_for(lambda: not alive(tmp_path))
+
+
+INTERRUPTS = """            CPU0       CPU2       CPU3
+  9:          0          4          0   IO-APIC   9-fasteoi   acpi
+ 24:          0         17  123456789  IR-PCI-MSIX-0000:01:00.0    1-edge      eth1-TxRx-1
+ 25:          5          0          0  0-0020    2-edge      eth1-TxRx-2
+124:          1          1          1  IR-PCI-MSIX-0000:02:00.0    1-edge      nvme0q1
+240:          0          0          0  PCI-MSIX-0000:00:03.0   0-edge      virtio2-config
+NMI:          7          7          7   Non-maskable interrupts
+ERR:          0
+"""
+
+
+def test_interrupts_of_the_network_cards_are_sampled_and_no_others(shell: Shell, tmp_path: Path) -> None:
+    """A card on PCI, whose bridge has one of its own, and a virtio card, whose PCI device has them."""
+    net, bus = tmp_path / "net", tmp_path / "bus"
+    devices = {"eth1": bus / "bridge" / "0000:01:00.0", "eth2": bus / "0000:00:03.0" / "virtio2"}
+    folders = {
+        devices["eth1"]: (24, 25), bus / "bridge": (124,), devices["eth2"].parent: (240, 241), bus / "disk": (9,),
+    }  # fmt: skip
+    for folder, numbers in folders.items():
+        (folder / "msi_irqs").mkdir(parents=True)
+        for number in numbers:
+            (folder / "msi_irqs" / str(number)).write_text("msix")
+    for name, device in devices.items():
+        device.mkdir(exist_ok=True)
+        (net / name).mkdir(parents=True)
+        (net / name / "device").symlink_to(device)
+    (net / "lo").mkdir()
+    (tmp_path / "interrupts").write_text(INTERRUPTS)
+
+    def there(script: str, **more: Any) -> str:
+        return shell(script.replace("/sys/class/net", str(net)).replace("/proc/inter", f"{tmp_path}/inter"), **more)
+
+    sampler = HostSampler(there, asked(), cpus=[0], counts_interrupts=True)
+    sampler.start(1.0)
+    reading = read_until(sampler, 3)
+    (tmp_path / "interrupts").unlink()
+    without = read_until(sampler, 3)
+    sampler.stop()
+    cards = InterruptSample(cpus=(0, 2, 3), taken={24: {2: 17, 3: 123456789}, 25: {0: 5}, 240: {}})
+    assert [sample.interrupts for sample in reading.samples] == [cards] * len(reading.samples)
+    assert without.samples[-1].interrupts is None and without.samples[-1].available_kilobytes
+
+    others = HostSampler(there, asked(), cpus=None)
+    (tmp_path / "interrupts").write_text(INTERRUPTS)
+    others.start(1.0)
+    assert all(sample.interrupts is None and sample.cpus for sample in read_until(others, 3).samples)
+    others.stop()
 
 
 def test_it_ends_by_itself_and_removes_its_file(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import pstdev
 
-from gatemark.dut.base import HostReading, HostSample, ProcessSample, TelemetryReading
+from gatemark.dut.base import HostReading, HostSample, InterruptSample, ProcessSample, TelemetryReading
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import PhaseTime
 from gatemark.trial.telemetry import (
@@ -22,6 +22,7 @@ from gatemark.trial.telemetry import (
     BUSIEST,
     BUSY,
     CONNECTIONS,
+    INTERRUPTS,
     MEASURED,
     PHASE_ONE,
     TOTAL,
@@ -87,6 +88,8 @@ class _Interval:
     end: HostSample
     shares: Mapping[str, float]
     """Percent, by series."""
+    interrupts: Mapping[str, float]
+    """How often each core that is online took one of the network cards, a second, by series; empty if not known."""
 
     @property
     def lasted_ns(self) -> int:
@@ -174,7 +177,7 @@ def _interval(begin: HostSample, end: HostSample, faults: dict[str, None]) -> _I
     lasted_ns, error_ns = end.at_ns - begin.at_ns, begin.error_ns + end.error_ns
     shares: dict[str, float] = {}
     if lasted_ns < STEPS_MIN * error_ns:
-        return _Interval(begin=begin, end=end, shares=shares)
+        return _Interval(begin=begin, end=end, shares=shares, interrupts={})
     for cpu in sorted(begin.cpus.keys() | end.cpus.keys()):
         if cpu not in begin.cpus or cpu not in end.cpus:
             faults[f"CPU {cpu} was not online all the time"] = None
@@ -185,7 +188,31 @@ def _interval(begin: HostSample, end: HostSample, faults: dict[str, None]) -> _I
             continue
         shares[f"cpu.{cpu}"] = 100 * min(1.0, max(0.0, 1 - idle_ns / lasted_ns))
     shares |= _of_processes(begin.processes, end.processes, lasted_ns, faults)
-    return _Interval(begin=begin, end=end, shares=shares)
+    taken = _interrupts(begin.interrupts, end.interrupts, faults)
+    interrupts = {f"{INTERRUPTS}{cpu}": count * NANOSECONDS_PER_SECOND / lasted_ns for cpu, count in taken.items()}
+    return _Interval(begin=begin, end=end, shares=shares, interrupts=interrupts)
+
+
+def _interrupts(begin: InterruptSample | None, end: InterruptSample | None, faults: dict[str, None]) -> dict[int, int]:
+    """Return how many interrupts of the network cards each core took; none unless that of all cores is known."""
+    if begin is None or end is None:
+        if begin is not end:
+            faults["which cores took interrupts of the network cards was not told by each sample"] = None
+        return {}
+    if set(begin.cpus) != set(end.cpus) or begin.taken.keys() != end.taken.keys():
+        faults["a CPU or an interrupt of the network cards came or went: which cores took them is not known"] = None
+        return {}
+    taken = dict.fromkeys(sorted(end.cpus), 0)
+    for number, after in end.taken.items():
+        before = begin.taken[number]
+        if any(after.get(cpu, 0) < count for cpu, count in before.items()):
+            faults["a count of interrupts of the network cards went backwards: which cores took them is not known"] = (
+                None
+            )
+            return {}
+        for cpu, count in after.items():
+            taken[cpu] += count - before.get(cpu, 0)
+    return taken
 
 
 def _of_processes(
@@ -246,8 +273,16 @@ def _span(
         intervals=len(intervals),
         error_ns=errors_ns,
         busiest_cpu=None if busiest is None else int(busiest.removeprefix("cpu.")),
-        levels={**others, **(cores if by_core else {}), **levels},
+        levels={**others, **({**cores, **_of_cards(intervals)} if by_core else {}), **levels},
     )
+
+
+def _of_cards(intervals: Sequence[_Interval]) -> dict[str, Level]:
+    """Return the interrupts of a span by core; none unless they are known all the time: no core's share would be."""
+    known = {frozenset(interval.interrupts) for interval in intervals}
+    if len(known) != 1:
+        return {}
+    return _levels(((interval.interrupts, interval.lasted_ns) for interval in intervals), digits=3)
 
 
 def _levels(weighted: Iterable[tuple[Mapping[str, float], int]], *, digits: int) -> dict[str, Level]:
@@ -270,7 +305,7 @@ def _levels(weighted: Iterable[tuple[Mapping[str, float], int]], *, digits: int)
 
 def _point(samples: Sequence[HostSample], intervals: Sequence[_Interval], start_ns: int) -> Iterator[TelemetryPoint]:
     """Yield each sample with the shares of the time since the one before."""
-    shares = [{}, *(interval.shares for interval in intervals)]
+    shares = [{}, *({**interval.shares, **interval.interrupts} for interval in intervals)]
     for sample, since in zip(samples, shares, strict=True):
         values = {series: round(value, 3) for series, value in {**since, **_points(sample)}.items()}
         yield TelemetryPoint(at_ns=sample.at_ns - start_ns, values=values)

@@ -191,6 +191,7 @@ def _telemetry_text(telemetry: Mapping[str, Any] | None) -> str:
     where = telemetry["host"] or "this machine, where the gateway is"
     cpus = ", ".join(map(str, telemetry["cpus"])) or "all of the gateway"
     what = [f"busy share of each CPU ({cpus})", "memory", "connections"]
+    what += ["interrupts of its network cards by core"] if telemetry["host"] else []
     what += [f"process {name}" for name in telemetry["processes"]]
     what += [f"command {name}" for name in telemetry["commands"]]
     lacking = "one without samples is invalid" if telemetry["required"] else "one without samples counts all the same"

@@ -104,6 +104,16 @@ class ProcessSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InterruptSample:
+    """How often each CPU has taken each interrupt of the network cards since it was set up."""
+
+    cpus: tuple[int, ...]
+    """All that are online."""
+    taken: Mapping[int, Mapping[int, int]]
+    """By number of the interrupt, then by CPU, without those that never took it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostSample:
     """One sample of the gateway's host; two of them say what happened in between. None is what it does not tell."""
 
@@ -120,6 +130,7 @@ class HostSample:
     """Those that the campaign names, by number."""
     printed: Mapping[str, float | None] = field(default_factory=dict)
     """What the commands of the user printed, by name; None where that was not one number."""
+    interrupts: InterruptSample | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

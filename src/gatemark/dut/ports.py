@@ -63,7 +63,10 @@ class PortsTestBed(FoundTestBed):
         self._control = GatewayControl(self._run, self._commands, where="gateway.control", settings=settings)
         self._booter = HostBoot(self._run, self._commands, self._control)
         asked = campaign.telemetry
-        self._sampler = None if asked is None else HostSampler(self._run, asked, cpus=asked.cpus or None)
+        there = self._commands.host is not None
+        self._sampler = (
+            None if asked is None else HostSampler(self._run, asked, cpus=asked.cpus or None, counts_interrupts=there)
+        )
         missing = [
             Problem(
                 what="kind ports needs a port on each side",

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gatemark.dut.base import HostSample, ProcessSample, SamplingCost, TelemetryReading
+from gatemark.dut.base import HostSample, InterruptSample, ProcessSample, SamplingCost, TelemetryReading
 from gatemark.dut.gateway_host import IDLE_COLUMNS
 from gatemark.dut.shell import Run
 from gatemark.errors import TestBedError
@@ -47,6 +47,7 @@ SLOW_NS = SECOND_NS // 10
 STALE_INTERVALS, STALE_NS = 5, 10 * SECOND_NS
 DRIFT_PPM = 1000
 """How far the clocks of two machines may run apart."""
+CARDS = "/sys/class/net/*/device"
 UPTIME_STEP_NS = SECOND_NS // 100
 DATE_STEP_NS = SECOND_NS
 
@@ -62,6 +63,16 @@ find_processes() {
     case " $names " in *" $name "*) processes="$processes $folder/stat $folder/status" ;; esac
   done
 }
+find_interrupts() {
+  interrupts=
+  for device in $devices; do
+    for entry in "$device"/msi_irqs/* "$device"/../virtio*/../msi_irqs/*; do
+      case ${entry##*/} in '' | *[!0-9]*) continue ;; esac
+      interrupts="$interrupts${interrupts:+|}${entry##*/}"
+    done
+  done
+}
+find_all() { find_processes; find_interrupts; }
 own() {
   value=$($limited sh -euc "$2" 2> /dev/null < /dev/null) || value=
   number=$1
@@ -74,7 +85,14 @@ own() {
 sample() {
   echo sample
   if [ -r /proc/uptime ]; then
-    sed -n '/^cpu[0-9]/p; /^[0-9]/p; /^MemTotal/p; /^MemAvailable/p; /^VmRSS/p' /proc/uptime /proc/stat /proc/uptime \
+    sed -E -n "
+      /^ +CPU[0-9]/ { s/[^CPU0-9 ].*//; s/^ +/interrupts /; p; d; }
+      /^ *[0-9]+:/ {
+        /^ *($interrupts):/!d
+        s/[^0-9: ].*//; s/ +/  /g; s/ 0 /./g; s/^ */interrupt /; p; d
+      }
+      /^cpu[0-9]/p; /^[0-9]/p; /^MemTotal/p; /^MemAvailable/p; /^VmRSS/p" \
+      /proc/uptime /proc/stat ${interrupts:+/proc/interrupts} /proc/uptime \
       /proc/meminfo /proc/sys/net/netfilter/nf_conntrack_count $processes 2> /dev/null || :
   else
     echo "date $(date +%s)"
@@ -84,7 +102,10 @@ sample() {
 }
 if timeout -k 1 9 true 2> /dev/null; then limited='timeout -k 1 SECONDS'; else limited=; fi
 """
-"""Defines `sample`, which prints one sample. `names` has the names of processes, `commands` runs those of the user."""
+"""Defines `sample`, which prints one sample. `names` has the names of processes, `devices` is a pattern of the network
+cards whose interrupts count, `commands` runs those of the user. Interrupts are printed without names, and a dot stands
+for each CPU that never took one: with many queues and CPUs that is nearly all of them.
+"""
 
 LOOP = r"""
 file=$1; interval=$2; left=$3; at=0
@@ -92,7 +113,7 @@ exec 3>> "$file" || exit 1
 trap 'rm -f "$file"' EXIT
 trap 'exit 0' HUP INT TERM
 while [ "$left" -gt 0 ] && [ -e "$file" ]; do
-  [ $((at % 10)) -ne 0 ] || find_processes
+  [ $((at % 10)) -ne 0 ] || find_all
   sample >&3
   sleep "$interval" || exit 1
   left=$((left - 1)); at=$((at + 1))
@@ -115,7 +136,7 @@ printf '%s\n%s\n%s\n' "$file" "${ticks:-100}" "$up"
 READ = r"""
 file=FILE
 if [ -f "$file" ]; then
-  find_processes
+  find_all
   cat "$file"; : > "$file"
   last=$(sample)
   printf '%s\n' "$last"
@@ -127,7 +148,7 @@ fi
 """The sample that it takes itself ends what is read, and begins what is read the next time."""
 
 COST = r"""
-find_processes
+find_all
 left=COUNT
 times
 while [ "$left" -gt 0 ]; do sample > /dev/null; sleep 0; left=$((left - 1)); done
@@ -160,6 +181,7 @@ class HostSampler:
 
     `cpus`: those that do the gateway's work; None for all of the host.
     `file_is_local`: the host is this machine, and its file is read as it is, without a command.
+    `counts_interrupts`: the network cards of the host are the gateway's.
     """
 
     def __init__(
@@ -170,12 +192,14 @@ class HostSampler:
         cpus: Collection[int] | None,
         folder: str = '"${TMPDIR:-/tmp}"',
         file_is_local: bool = False,
+        counts_interrupts: bool = False,
     ) -> None:
         self._run = run
         self._asked = asked
         self._cpus = None if cpus is None else frozenset(cpus)
         self._folder = folder
         self._local = file_is_local
+        self._devices = CARDS if counts_interrupts else ""
         self._running: _Running | None = None
         self._left: list[str] = []
         """Files of samplers that were lost; one that is removed ends its sampler, if there still is one."""
@@ -307,7 +331,9 @@ class HostSampler:
         calls = [f"own {number} {shlex.quote(text)}" for number, text in enumerate(self._asked.commands.values())]
         names = shlex.quote(" ".join(self._asked.processes))
         commands = "commands() {\n  :\n" + "".join(f"  {line}\n" for line in calls) + "}\n"
-        return f"names={names}\n{commands}" + FUNCTIONS.replace("SECONDS", str(OWN_SECONDS_MAX))
+        return f"names={names}\ndevices={shlex.quote(self._devices)}\n{commands}" + FUNCTIONS.replace(
+            "SECONDS", str(OWN_SECONDS_MAX)
+        )
 
     def _read_by_command(self, running: _Running) -> str | None:
         script = self._functions() + _filled(READ, {"FILE": shlex.quote(running.file)})
@@ -403,8 +429,11 @@ LINES = {
     "process": re.compile(r"(?P<pid>\d+) \((?P<name>.*)\) (?P<columns>\S(?: -?\d+){20,})"),
     "resident": re.compile(r"VmRSS:\s*(?P<kilobytes>\d+) kB"),
     "own": re.compile(rf"own (?P<number>\d+) (?P<value>\?|{NUMBER})"),
+    "interrupt": re.compile(r"interrupts?\b.*"),
 }
 """What a line of a sample may be. Any other makes the sample worthless: it is not known what is missing."""
+INTERRUPT_CPUS = re.compile(r"interrupts(?P<names>(?: +CPU\d{1,6})+) *")
+INTERRUPT_COUNTS = re.compile(r"interrupt +(?P<number>\d{1,10}):(?P<counts>(?: *(?:\.|\d{1,20}(?!\d)))*) *")
 USER_COLUMN, SYSTEM_COLUMN = 11, 12
 """Of `/proc/PID/stat` after the name, from the state on: CPU time in the process's own code and in the kernel's."""
 
@@ -417,6 +446,7 @@ def _sample(lines: Sequence[str], ticks: int, names: Sequence[str]) -> ParsedSam
     connections: int | None = None
     processes: dict[int, ProcessSample] = {}
     printed: dict[str, float | None] = {}
+    interrupts: list[str] = []
     pid = None
     tick_ns = SECOND_NS // ticks
     for line in lines:
@@ -440,6 +470,8 @@ def _sample(lines: Sequence[str], ticks: int, names: Sequence[str]) -> ParsedSam
             if pid is None:
                 return None
             processes[pid] = replace(processes[pid], resident_kilobytes=int(match["kilobytes"]))
+        elif kind == "interrupt":
+            interrupts.append(line)
         elif int(match["number"]) < len(names):
             printed[names[int(match["number"])]] = None if match["value"] == "?" else float(match["value"])
         else:
@@ -453,9 +485,25 @@ def _sample(lines: Sequence[str], ticks: int, names: Sequence[str]) -> ParsedSam
         "connections": connections,
         "processes": processes,
         "printed": printed,
+        "interrupts": _interrupts(interrupts),
     }
     (began_ns, step_ns), (ended_ns, _) = times[0], times[-1]
     return ParsedSample(began_ns=began_ns, ended_ns=ended_ns, step_ns=step_ns, content=content)
+
+
+def _interrupts(lines: Sequence[str]) -> InterruptSample | None:
+    """Read the lines of a sample about interrupts; None if there are none, or if one of them cannot be."""
+    head = INTERRUPT_CPUS.fullmatch(lines[0]) if len(lines) > 1 else None
+    cpus = [] if head is None else [int(name.removeprefix("CPU")) for name in head["names"].split()]
+    taken: dict[int, dict[int, int]] = {}
+    for line in lines[1:]:
+        match = INTERRUPT_COUNTS.fullmatch(line)
+        counts = [] if match is None else re.findall(r"\.|\d+", match["counts"])[: len(cpus)]
+        if match is None or int(match["number"]) in taken or len(counts) < len(cpus):
+            return None
+        by_cpu = ((cpu, 0 if count == "." else int(count)) for cpu, count in zip(cpus, counts, strict=True))
+        taken[int(match["number"])] = {cpu: count for cpu, count in by_cpu if count}
+    return InterruptSample(cpus=tuple(cpus), taken=taken) if cpus and len(set(cpus)) == len(cpus) else None
 
 
 def _clock_of(kind: str, match: re.Match[str]) -> tuple[int, int]:

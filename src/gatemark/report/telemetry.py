@@ -16,6 +16,7 @@ from gatemark.trial.telemetry import (
     BUSIEST,
     BUSY,
     CONNECTIONS,
+    INTERRUPTS,
     Level,
     SpanName,
     TelemetryFacts,
@@ -32,6 +33,10 @@ POINTS_MIN = 4
 """Fewer samples are no picture."""
 PLOTS_MAX = 6
 CORES_IN_LINE = 8
+FEW_SHARE = 100
+"""A core that took less than this part of an even share of the interrupts took next to none."""
+INTERRUPTS_MIN = 100
+"""Fewer a second of all cores together say nothing of where frames are forwarded."""
 
 
 def sampled_trials(document: ResultDocument, trials: Sequence[TrialRow]) -> tuple[TrialRow, ...]:
@@ -64,7 +69,7 @@ def telemetry_section(part: ReportPart) -> Section | None:
         for phase, facts in trial.telemetry
         if facts.reason is None
     ]
-    tables = (_busy_table(shown), _memory_table(shown), _other_table(shown))
+    tables = (_busy_table(shown), _interrupt_table(shown), _memory_table(shown), _other_table(shown))
     return Section(
         title=TITLE,
         lead=tuple(_lead(part)),
@@ -123,6 +128,26 @@ def _busy_table(shown: Sequence[Shown]) -> Table:
             )
         )
     return Table(title="Busy share of its cores while frames were sent, %", columns=columns, rows=tuple(rows), names=4)
+
+
+def _interrupt_table(shown: Sequence[Shown]) -> Table:
+    columns = (
+        *WHICH,
+        Column(heading="of all cores,\na second", strong=True),
+        Column(heading="cores that\ntook any"),
+        Column(heading="share of each core, %", numeric=False),
+    )
+    rows = []
+    for row in shown:
+        rates = _interrupt_rates(row[3])
+        total = sum(rates.values())
+        if not rates:
+            continue
+        taking = f"{sum(rate > 0 for rate in rates.values())} of {len(rates)}"
+        shares = {cpu: f"{100 * rate / total:.1f}" for cpu, rate in rates.items()} if total else {}
+        rows.append((*_which(row), _value(total), taking, _listed(shares) or DASH))
+    title = "Interrupts of its network cards while frames were sent"
+    return Table(title=title, columns=columns, rows=tuple(rows), names=4)
 
 
 def _memory_table(shown: Sequence[Shown]) -> Table:
@@ -247,6 +272,7 @@ def _notes(part: ReportPart, shown: Sequence[Shown]) -> Iterator[str]:
             yield "Not sampled: memory. The host does not tell it."
         if not any(_counts(facts) for *_, facts in shown) and part.is_stateful:
             yield "Not sampled: connections. The host's kernel does not count any."
+        yield from _interrupt_notes(part, shown)
     if sampled.damaged:
         yield (
             f"{format_count(sampled.damaged)} samples were left out: torn, out of order, or so slow that they have no"
@@ -254,6 +280,72 @@ def _notes(part: ReportPart, shown: Sequence[Shown]) -> Iterator[str]:
         )
     for reason in sampled.reasons:
         yield f"In {format_count(reason.trials)} trials: {reason.reason}."
+
+
+def _interrupt_notes(part: ReportPart, shown: Sequence[Shown]) -> Iterator[str]:
+    """Say where only some of the cores took interrupts; nothing where the host has no network cards of the gateway."""
+    if not any(_interrupt_rates(facts) for *_, facts in shown):
+        host = None if part.provenance is None else part.provenance.last.gateway_host
+        if host is not None and any(card.interrupts for card in host.interfaces):
+            yield "Not sampled: which cores take the interrupts of the network cards."
+        return
+    said: dict[str, list[str]] = {}
+    for _, trial, _, facts in shown:
+        for sentence in _interrupt_findings(facts):
+            said.setdefault(sentence, []).append(str(trial.trial_number))
+    for sentence, trials in said.items():
+        yield f"Trial{'s' if len(trials) > 1 else ''} {', '.join(trials)}: {sentence}"
+    yield (
+        "A core on whose queue frames arrive forwards them, unless the kernel hands them to another one (RPS). A core"
+        " that is busy all the time polls its queue and takes few interrupts. All network cards of the host count, that"
+        " of the connection to it as well."
+    )
+
+
+def _interrupt_findings(facts: TelemetryFacts) -> Iterator[str]:
+    """Yield what the interrupts of a trial say of its cores: of those whose busy share is sampled, if any is."""
+    rates = _interrupt_rates(facts)
+    total = sum(rates.values())
+    if not rates:
+        return
+    if total < INTERRUPTS_MIN:
+        yield (
+            f"fewer than {INTERRUPTS_MIN} interrupts of the network cards a second, so they do not tell which cores"
+            " forward frames. Cards that are polled take none."
+        )
+        return
+    span = facts.span(_shown_span(facts))
+    busy = {} if span is None else _by_cpu(span.levels, "cpu.")
+    cores = {cpu: rate for cpu, rate in rates.items() if cpu in busy} or rates
+    few = [cpu for cpu, rate in cores.items() if rate * len(cores) * FEW_SHARE < sum(cores.values())]
+    if few:
+        of_few = [busy[cpu].mean for cpu in few if cpu in busy]
+        how_busy = f" (busy share in the mean: {sum(of_few) / len(of_few):.0f} %)" if of_few else ""
+        yield (
+            f"warning: only {len(cores) - len(few)} of {len(cores)} cores took interrupts of the network cards;"
+            f" {_cores_words(few)} took none or next to none{how_busy}."
+        )
+    others = [cpu for cpu in rates if cpu not in cores and rates[cpu] * len(rates) * FEW_SHARE >= total]
+    if others:
+        share = 100 * sum(rates[cpu] for cpu in others) / total
+        yield (
+            f"warning: {share:.0f} % of the interrupts of the network cards went to cores whose busy share is not"
+            f" sampled (gateway.telemetry.cpus): {_cores_words(others)}."
+        )
+
+
+def _interrupt_rates(facts: TelemetryFacts) -> dict[int, float]:
+    """Return how many interrupts of the network cards each core took a second; empty if it is not known."""
+    span = facts.span(_shown_span(facts))
+    levels = {} if span is None else _by_cpu(span.levels, INTERRUPTS)
+    return {cpu: level.mean for cpu, level in levels.items()}
+
+
+def _cores_words(cores: Sequence[int]) -> str:
+    """Name cores, those in a row by the first and the last."""
+    starts, ends = [cpu for cpu in cores if cpu - 1 not in cores], [cpu for cpu in cores if cpu + 1 not in cores]
+    spans = [str(first) if first == last else f"{first} to {last}" for first, last in zip(starts, ends, strict=True)]
+    return f"core{'s' if len(cores) > 1 else ''} {', '.join(spans)}"
 
 
 def telemetry_plots(part: ReportPart) -> Iterator[Plot]:
@@ -321,10 +413,20 @@ def _counts(facts: TelemetryFacts) -> bool:
 
 
 def _by_core(levels: Mapping[str, Level]) -> str:
-    cores = {int(series.removeprefix("cpu.")): level.mean for series, level in levels.items() if series[:4] == "cpu."}
-    cells = [f"{cpu}: {mean:.0f}" for cpu, mean in sorted(cores.items())]
-    parts = [", ".join(cells[at : at + CORES_IN_LINE]) for at in range(0, len(cells), CORES_IN_LINE)]
-    return "\n".join(parts)
+    return _listed({cpu: f"{level.mean:.0f}" for cpu, level in _by_cpu(levels, "cpu.").items()})
+
+
+def _by_cpu(levels: Mapping[str, Level], begin: str) -> dict[int, Level]:
+    """Return the series of single cores whose names begin with something, in the order of the cores."""
+    return dict(
+        sorted((int(name.removeprefix(begin)), level) for name, level in levels.items() if name.startswith(begin))
+    )
+
+
+def _listed(cells: Mapping[int, str]) -> str:
+    """Write something of each core, some cores in a line."""
+    words = [f"{cpu}: {cell}" for cpu, cell in cells.items()]
+    return "\n".join(", ".join(words[at : at + CORES_IN_LINE]) for at in range(0, len(words), CORES_IN_LINE))
 
 
 def _cells(level: Level) -> tuple[str, str, str]:

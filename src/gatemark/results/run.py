@@ -108,7 +108,7 @@ class RunResult(Part):
     def host_quantities(self) -> Iterable[Quantity]:
         """Return what the gateway's host did while frames were sent, as far as it has a unit and is of all cores."""
         for level in self.telemetry:
-            if not level.unit or level.series.startswith("cpu."):
+            if not level.unit or level.series.startswith(("cpu.", "interrupts.")):
                 continue
             known = [Fraction(value) for value in level.values if value is not None]
             better: Better | None = "lower" if level.unit.startswith("%") else "higher"

@@ -19,7 +19,8 @@ between samples lies in its sending time."""
 
 BUSY, BUSIEST = "busy", "busiest"
 AVAILABLE, TOTAL, CONNECTIONS = "memory_available", "memory_total", "connections"
-
+INTERRUPTS = "interrupts."
+"""Begin of the series with the interrupts of the network cards that one core took."""
 
 MEASURED, PHASE_ONE = "measured", "test phase 1"
 """Which trial of the engine samples are of: the one with the frames that count, or one that establishes connections."""
@@ -29,6 +30,8 @@ def unit_of(series: str) -> str:
     """Return the unit of a series of samples."""
     if series in (BUSY, BUSIEST) or series.startswith("cpu."):
         return "%"
+    if series.startswith(INTERRUPTS):
+        return "1/s"
     if series.startswith("process."):
         return "kB" if series.endswith(".memory") else "% of a core"
     return {AVAILABLE: "kB", TOTAL: "kB", CONNECTIONS: "connections"}.get(series, "")
@@ -48,6 +51,8 @@ def words_of(series: str) -> str:
     kind, _, rest = series.partition(".")
     if kind == "cpu":
         return f"busy share, core {rest}"
+    if series.startswith(INTERRUPTS):
+        return f"interrupts of the network cards, core {rest}"
     if kind == "process":
         name, _, what = rest.rpartition(".")
         return f"{name}, {'memory' if what == 'memory' else 'CPU time'}"
