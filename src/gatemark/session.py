@@ -16,6 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from gatemark.campaign.estimate import expected_ns
 from gatemark.campaign.events import Event, EventCallback, RunFinished, TrialFinished
 from gatemark.campaign.file import CampaignText, campaign_from_text, read_campaign_text
 from gatemark.campaign.journal import Journal
@@ -62,7 +63,8 @@ from gatemark.trial.cell import Cell
 from gatemark.trial.record import TrialRecord
 from gatemark.units import format_ratio
 
-PlanCallback = Callable[[Plan], None]
+PlanCallback = Callable[[Plan, tuple[int, ...]], None]
+"""Takes the plan and how long each run is expected to take, nanoseconds."""
 """Called once before the first trial, with what will be run."""
 
 
@@ -267,7 +269,7 @@ def _measure_in(
             _same_gateway(folder, gateway)
             plan = make_plan(tester.campaign)
             if on_plan is not None:
-                on_plan(plan)
+                on_plan(plan, expected_ns(tester.campaign, plan))
             record = _start_provenance(folder, tester, gateway, machine, equipment.engine_sha256(), resumed=resumed)
             session = _Session(campaign=tester.campaign, gateway=gateway, plan=plan, record=record)
             with Journal(folder.journal_file) as journal, _telling_collapse(tester):

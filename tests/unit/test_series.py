@@ -481,8 +481,8 @@ def test_progress_shows_the_column_and_the_time_of_those_after_it(tmp_path: Path
             left.append(state.left_s)
             assert state.position().startswith("column ")
 
-    def on_plan(plan: object) -> None:
-        state.runs_planned = 2
+    def on_plan(_plan: object, expected_ns: tuple[int, ...]) -> None:
+        state.expected_ns = expected_ns
 
     measure_series(
         write(tmp_path, CORES), output=tmp_path / "out", equipment=equipment(), on_event=watch, on_plan=on_plan

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gatemark.campaign.plan import make_plan
+from gatemark.campaign.plan import Plan, make_plan
 from gatemark.config.check import PORTS_WITHOUT_NAME
 from gatemark.config.model import Campaign
 from gatemark.procedures.loads import line_maximum
 from gatemark.procedures.registry import PROCEDURES
-from gatemark.procedures.work import Work
+from gatemark.procedures.work import LeastAndMost, Work
 
 ASSUMED_LINE_BITS_PER_SECOND = 10_000_000_000
 """What an estimate assumes while the line rate is unknown; a measurement never assumes it."""
@@ -39,10 +39,9 @@ class PlanEstimate:
 def estimate(campaign: Campaign, line_bits_per_second: int | None = None) -> PlanEstimate:
     """Estimate trials and time; `line.rate` of the file wins over what the port reports."""
     line = campaign.line.rate or line_bits_per_second
-    assumed = line or (ASSUMED_LINE_BITS_PER_SECOND if _may_have_a_line_rate(campaign) else None)
+    assumed = _assumed_line(campaign, line)
     least, most = Work(), Work()
-    for run in make_plan(campaign).runs:
-        low, high = PROCEDURES[run.procedure].run.work(campaign, run, line_maximum(campaign, run.cell, assumed))
+    for low, high in _works(campaign, make_plan(campaign), assumed):
         least, most = least + low, most + high
     open_ended = any(table.is_open_ended for table in campaign.tables)
     of_line = any(True for table in campaign.tables for _ in table.shares_of_line())
@@ -55,6 +54,22 @@ def estimate(campaign: Campaign, line_bits_per_second: int | None = None) -> Pla
         maximum_assumed=assumed is None and open_ended,
         establishment_assumed=campaign.is_stateful,
     )
+
+
+def expected_ns(campaign: Campaign, plan: Plan) -> tuple[int, ...]:
+    """Return how long each run is expected to take, nanoseconds: between the least and the most; never 0."""
+    works = _works(campaign, plan, _assumed_line(campaign, campaign.line.rate))
+    return tuple(max(1, (least.ns + most.ns) // 2) for least, most in works)
+
+
+def _assumed_line(campaign: Campaign, line: int | None) -> int | None:
+    return line or (ASSUMED_LINE_BITS_PER_SECOND if _may_have_a_line_rate(campaign) else None)
+
+
+def _works(campaign: Campaign, plan: Plan, line: int | None) -> Iterator[LeastAndMost]:
+    """Yield the least and the most work of each run."""
+    for run in plan.runs:
+        yield PROCEDURES[run.procedure].run.work(campaign, run, line_maximum(campaign, run.cell, line))
 
 
 def total(estimates: Iterable[PlanEstimate]) -> PlanEstimate:

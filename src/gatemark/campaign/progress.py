@@ -54,7 +54,8 @@ class ProgressState:
     now: Callable[[], float] = time.monotonic
     column: ColumnStarted | None = None
     """Campaign of a series that is under way."""
-    runs_planned: int | None = None
+    expected_ns: tuple[int, ...] = ()
+    """How long each run is expected to take; empty until that is known."""
     started: float = 0.0
     run: Run | None = None
     runs_done: int = 0
@@ -73,6 +74,7 @@ class ProgressState:
     invalid: int = 0
     trials_made: int = 0
     work_replayed: float = 0.0
+    """Work that counts as done, but took no time: replayed from the journal, or refused."""
     lines: list[str] = field(default_factory=list)
     """Lines to print and forget."""
 
@@ -122,6 +124,8 @@ class ProgressState:
             case RunFinished():
                 self.runs_done, self.repetitions_done = self.runs_done + 1, 0
                 self.run = None
+                if not event.result.trials:  # refused
+                    self.work_replayed += sum(self.expected_ns[self.runs_done - 1 : self.runs_done])
                 self.lines.append(f"run {self._of(event.run)}: {done_words(event.result)}")
         if self.trials_made == 0:
             self.work_replayed, self.started = self._work(), self.now()
@@ -135,10 +139,10 @@ class ProgressState:
     def left_s(self) -> float | None:
         """Seconds that the rest will take at the pace so far; None before anything is known."""
         done = self._work() - self.work_replayed
-        if self.runs_planned is None or done <= 0 or self.elapsed_s <= 0:
+        if not self.expected_ns or done <= 0 or self.elapsed_s <= 0:
             return None
         later = 0.0 if self.column is None else self.column.later_s
-        return later + max(0.0, (self.runs_planned - self._work()) * self.elapsed_s / done)
+        return later + max(0.0, (self._work_planned() - self._work()) * self.elapsed_s / done)
 
     @property
     def waiting_words(self) -> str | None:
@@ -146,13 +150,18 @@ class ProgressState:
         waits = self.waits  # read once: another thread may end the wait
         return None if waits is None else f"{waits[0]}, {clock(self.now() - waits[1])} so far"
 
+    def _work_planned(self) -> float:
+        """All work, as the time that it was expected to take, nanoseconds."""
+        return float(sum(self.expected_ns))
+
     def _work(self) -> float:
-        """Runs done, with the repetitions of the current one as a fraction."""
-        return self.runs_done + self.repetitions_done / max(1, self.repetitions)
+        """Work that is done: of the current run the part of its repetitions."""
+        done, current = self.expected_ns[: self.runs_done], self.expected_ns[self.runs_done : self.runs_done + 1]
+        return sum(done) + sum(current) * self.repetitions_done / max(1, self.repetitions)
 
     def _begin_column(self, event: ColumnStarted) -> None:
         """Begin a campaign: what was counted belongs to the one before."""
-        self.column, self.runs_planned, self.run, self.trial, self.stateful = event, None, None, None, None
+        self.column, self.expected_ns, self.run, self.trial, self.stateful = event, (), None, None, None
         self.runs_done = self.repetitions_done = self.trials_made = self.invalid = 0
         self.work_replayed, self.started, self.bounds = 0.0, self.now(), None
         self.lines.append(f"column {event.number} of {event.columns}: {event.title}")
@@ -169,7 +178,7 @@ class ProgressState:
         self.received = sum(int(direction.get("received", 0)) for direction in directions)
 
     def _of(self, run: Run) -> str:
-        return f"{run.number}" if self.runs_planned is None else f"{run.number} of {self.runs_planned}"
+        return f"{run.number} of {len(self.expected_ns)}" if self.expected_ns else f"{run.number}"
 
     def position(self) -> str:
         """Which run and repetition is measured; in a series, of which column."""
@@ -326,8 +335,7 @@ def live_view(state: ProgressState) -> RenderableType:
         rows.add_row("bounds", bounds_words(state.bounds))
     invalid = f", {state.invalid} invalid" if state.invalid else ""
     rows.add_row("time", f"{clock(state.elapsed_s)} elapsed, about {clock(state.left_s)} left{invalid}")
-    total = float(state.runs_planned or max(1, state.runs_done + 1))
-    bar = ProgressBar(total=total, completed=state._work(), width=60)
+    bar = ProgressBar(total=state._work_planned() or 1.0, completed=state._work(), width=60)
     return Group(Text(state.position(), style="bold"), rows, bar)
 
 
@@ -335,7 +343,7 @@ def live_view(state: ProgressState) -> RenderableType:
 class Watcher:
     """The two callbacks of a session: what will be run, and what happens."""
 
-    on_plan: Callable[[Plan], None]
+    on_plan: Callable[[Plan, tuple[int, ...]], None]
     on_event: EventCallback
 
 
@@ -384,8 +392,8 @@ def progress_display(console: Console | None = None, *, remind_s: float = REMIND
     out = console or Console(stderr=True, highlight=False)
     state = ProgressState()
 
-    def on_plan(plan: Plan) -> None:
-        state.runs_planned = len(plan.runs)
+    def on_plan(_plan: Plan, expected_ns: tuple[int, ...]) -> None:
+        state.expected_ns = expected_ns
 
     def say(line: str) -> None:
         with contextlib.suppress(OSError):  # nobody looks any more: the terminal or the pipe was closed
