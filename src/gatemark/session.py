@@ -64,8 +64,7 @@ from gatemark.trial.record import TrialRecord
 from gatemark.units import format_ratio
 
 PlanCallback = Callable[[Plan, tuple[int, ...]], None]
-"""Takes the plan and how long each run is expected to take, nanoseconds."""
-"""Called once before the first trial, with what will be run."""
+"""Called once before the first trial: what will be run, and how long each run is expected to take, nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,6 +84,12 @@ def test_a_sample_is_read() -> None:
     assert placed.interrupts == InterruptSample(cpus=(0, 12), taken={24: {12: 17}, 131: {0: 250}})
 
 
+@pytest.mark.parametrize("value", ["1e999", "-1e999", "1e308", "9" * 400])
+def test_a_number_that_no_figure_can_be_made_of_is_none(value: str) -> None:
+    (sample,), _ = parse_samples(SAMPLE.replace("own 0 12.5", f"own 0 {value}"), ticks=100, names=NAMES)
+    assert sample.placed(0).printed == {"first": None, "second": None}
+
+
 def test_a_host_without_proc_has_its_clock_and_commands() -> None:
     (sample,), damaged = parse_samples("sample\ndate 1700000000\nown 0 3\nend\n", ticks=100, names=("first",))
     assert damaged == 0 and sample.step_ns == SECOND
@@ -113,7 +119,22 @@ def test_of_a_torn_file_only_whole_samples_count(cut: tuple[int, int]) -> None:
         "\ufffd\ufffd",
         "1000.28 1900.00",
         "own 0 nan",
+        *(
+            line.format("9" * 5000)
+            for line in (
+                "{}.25 1.00",
+                "cpu1 1 2 3 4 {} 6 7 8",
+                "cpu{} 1 2 3 4 5 6 7 8",
+                "MemTotal: {} kB",
+                "{}",
+                "VmRSS: {} kB",
+                "own {} 1",
+                "{} (a) S 1 77 77 0 -1 4194304 76 0 0 0 250 50 0 0 39 19 1 0 395 31 40 18 93 93 14",
+                "78 (a) S 1 77 77 0 -1 4194304 76 0 0 0 {} 50 0 0 39 19 1 0 395 31 40 18 93 93 14",
+            )
+        ),
     ],
+    ids=lambda line: line[:12],
 )
 def test_a_sample_with_a_line_that_is_none_is_left_out_and_counted(wrong: str) -> None:
     damaged_sample = SAMPLE.replace("end\n", f"{wrong}\nend\n")

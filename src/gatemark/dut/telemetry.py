@@ -421,17 +421,20 @@ def parse_samples(text: str, *, ticks: int, names: Sequence[str] = ()) -> tuple[
 
 NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 LINES = {
-    "uptime": re.compile(r"(?P<seconds>\d+)\.(?P<hundredths>\d\d) \d+\.\d\d"),
+    "uptime": re.compile(r"(?P<seconds>\d{1,12})\.(?P<hundredths>\d\d) \d+\.\d\d"),
     "date": re.compile(r"date (?P<seconds>\d{1,12})"),
-    "cpu": re.compile(r"cpu(?P<cpu>\d+)(?P<columns>(?: \d+){7,})"),
-    "memory": re.compile(r"(?P<key>MemTotal|MemAvailable): *(?P<kilobytes>\d+) kB"),
-    "connections": re.compile(r"(?P<count>\d+)"),
-    "process": re.compile(r"(?P<pid>\d+) \((?P<name>.*)\) (?P<columns>\S(?: -?\d+){20,})"),
-    "resident": re.compile(r"VmRSS:\s*(?P<kilobytes>\d+) kB"),
-    "own": re.compile(rf"own (?P<number>\d+) (?P<value>\?|{NUMBER})"),
+    "cpu": re.compile(r"cpu(?P<cpu>\d{1,6})(?P<columns>(?: \d{1,20}){7,})"),
+    "memory": re.compile(r"(?P<key>MemTotal|MemAvailable): *(?P<kilobytes>\d{1,20}) kB"),
+    "connections": re.compile(r"(?P<count>\d{1,20})"),
+    "process": re.compile(r"(?P<pid>\d{1,10}) \((?P<name>.*)\) (?P<columns>\S(?: -?\d{1,20}){20,})"),
+    "resident": re.compile(r"VmRSS:\s*(?P<kilobytes>\d{1,20}) kB"),
+    "own": re.compile(rf"own (?P<number>\d{{1,6}}) (?P<value>\?|{NUMBER})"),
     "interrupt": re.compile(r"interrupts?\b.*"),
 }
-"""What a line of a sample may be. Any other makes the sample worthless: it is not known what is missing."""
+"""What a line of a sample may be. Any other makes the sample worthless: it is not known what is missing. No number
+has more digits than a kernel counts with."""
+PRINTED_MAX = 1e20
+"""A command that prints more printed no number: its square must still be one."""
 INTERRUPT_CPUS = re.compile(r"interrupts(?P<names>(?: +CPU\d{1,6})+) *")
 INTERRUPT_COUNTS = re.compile(r"interrupt +(?P<number>\d{1,10}):(?P<counts>(?: *(?:\.|\d{1,20}(?!\d)))*) *")
 USER_COLUMN, SYSTEM_COLUMN = 11, 12
@@ -473,7 +476,8 @@ def _sample(lines: Sequence[str], ticks: int, names: Sequence[str]) -> ParsedSam
         elif kind == "interrupt":
             interrupts.append(line)
         elif int(match["number"]) < len(names):
-            printed[names[int(match["number"])]] = None if match["value"] == "?" else float(match["value"])
+            value = math.inf if match["value"] == "?" else float(match["value"])
+            printed[names[int(match["number"])]] = value if abs(value) < PRINTED_MAX else None
         else:
             return None
     if not times or len(times) > 2 or any(name not in printed for name in names):
