@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ from gatemark.calibrate.model import (
     CheckResult,
     Comparison,
     Evidence,
+    NothingProven,
+    ObservedTrial,
     Reference,
 )
 from gatemark.calibrate.run import is_kept, reference_of
@@ -234,6 +237,25 @@ def test_what_the_gateway_admits_beyond_the_limit_spoils_a_trial_once(tmp_path: 
     assert bed.own_faults() == ()
     assert len(bed.own_faults()) == 1
     assert noted == [5_000_000, 6_000_000, 6_000_000, 7_000_000], "what it does after a trial is asked of nobody"
+
+
+def test_a_damage_that_met_no_frame_proves_nothing() -> None:
+    """The Tester was held up while it lasted: that is no wrong count."""
+    check = next(check for check in all_checks() if check.name == "faults-router44")
+    planted = dict.fromkeys((reason for reason, _ in check.forward.corrupt), 100)
+    way = SimpleNamespace(direction="forward", foreground=SimpleNamespace(faults=dict(planted)))
+    record: Any = SimpleNamespace(report=SimpleNamespace(directions=(way,)))
+
+    def compared() -> tuple[Comparison, ...]:
+        trial = ObservedTrial(record=record, counts={"forward": {"reasons": planted}, "reverse": {"reasons": {}}})
+        return check.compare(Evidence(results=(), trials=(trial,), reference=Reference()))
+
+    assert all(comparison.passed for comparison in compared())
+    way.foreground.faults["payload"] += 1
+    assert [comparison.quantity for comparison in compared() if not comparison.passed] == ["payload, forward"]
+    del planted["payload"], way.foreground.faults["payload"]
+    with pytest.raises(NothingProven, match=r"no frame came while payload was damaged \(forward\)"):
+        compared()
 
 
 def result_of(check: Check, *comparisons: Comparison, kept: bool = True) -> CheckResult:

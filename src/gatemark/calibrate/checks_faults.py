@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gatemark.calibrate.model import Check, Comparison, Evidence
+from gatemark.calibrate.model import Check, Comparison, Evidence, NothingProven
 from gatemark.refdut.document import Flow, Selector, Table
 from gatemark.technology import TECHNOLOGIES, Family, Technology, TechnologyName
 from gatemark.trial.record import TrialRecord
@@ -147,11 +147,10 @@ def _corruption(technology: Technology) -> Check:
             planted_counts = _planted(last.counts, way)
             for reason in dict.fromkeys((*damaged, *planted_counts, *ways.get(way, {}))):
                 planted, measured = planted_counts.get(reason, 0), ways.get(way, {}).get(reason, 0)
-                if reason in damaged and not planted:  # nothing was damaged, so nothing is proven
-                    comparisons.append(
-                        Comparison(quantity=f"{reason}, {way}", unit="frames", true="some", measured=planted)
-                    )
-                elif planted or measured:
+                if reason in damaged and not planted:  # each has its time, in which a Tester held up sends nothing
+                    what = f"no frame came while {reason} was damaged ({way})"
+                    raise NothingProven(what=what, where="calibrate", fix="close other programs")
+                if planted or measured:
                     comparisons.append(_equal(f"{reason}, {way}", planted, measured))
         return tuple(comparisons)
 

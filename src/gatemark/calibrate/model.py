@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
+from gatemark.errors import GatemarkError
 from gatemark.refdut.document import Flow, Table
 from gatemark.results.run import RunResult
 from gatemark.technology import TechnologyName
@@ -14,6 +15,10 @@ from gatemark.trial.record import TrialRecord
 
 Number = int | float | Fraction
 R = TypeVar("R", bound=RunResult)
+
+
+class NothingProven(GatemarkError):  # noqa: N818 - the check is made again
+    """What a check is about did not happen, so nothing was learned about the Tester."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

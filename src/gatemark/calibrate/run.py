@@ -14,7 +14,7 @@ from gatemark.calibrate.base import campaign_of, gateway_of
 from gatemark.calibrate.checks_delays import SPREAD_NS_MAX, self_error_of
 from gatemark.calibrate.disturber import Disturber
 from gatemark.calibrate.links import PortKind, ReferenceTestBed, open_links
-from gatemark.calibrate.model import Check, CheckResult, Evidence, ObservedTrial, Reference, SelfError
+from gatemark.calibrate.model import Check, CheckResult, Evidence, NothingProven, ObservedTrial, Reference, SelfError
 from gatemark.campaign.events import Event, EventCallback, PhaseStarted, RunFinished, TrialFinished, TrialStarted
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut.steering import CorePlan, plan_cores, stepping_back, usable_cpus
@@ -192,7 +192,10 @@ class Calibration:
                 )
                 return ended(evidence, f"the Tester's own delays {spread}: the machine is too busy")
             self.self_error = self_error
-        return ended(evidence)
+        try:
+            return ended(evidence)
+        except NothingProven as error:
+            return ended(evidence, error.what)
 
     def _measure(self, check: Check, folder: Path) -> Evidence:
         with open_links(self.ports, self.cores) as links:
