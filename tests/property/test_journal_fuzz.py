@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from functools import cache
@@ -97,6 +98,25 @@ def test_any_choice_of_lines(taken: list[int]) -> None:
     content = lines()
     chosen = [place % len(content) for place in taken]
     assert_refused_or_same(b"".join(content[place] for place in chosen))
+
+
+def test_a_journal_that_is_refused_or_left_is_closed_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "trials.jsonl"
+
+    def is_open() -> bool:
+        files = (Path(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd"))
+        return any(file.exists() and file.readlink() == path for file in files)
+
+    path.write_bytes(lines()[0] + b"{}" + lines()[1])
+    with pytest.raises(ResultError, match="line 2: ") as refused:
+        read_journal(path)
+    assert refused.tb is not None
+    assert not is_open()
+    path.write_bytes(b"".join(lines()[:3]))
+    with Journal(path) as journal:
+        assert next(journal.records).order.trial_number == 1
+        assert is_open()
+    assert not is_open()
 
 
 @pytest.mark.endure

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -39,7 +39,8 @@ class Journal:
         for line in _whole_lines(path) if path.exists() else ():
             lines, whole_bytes = lines + 1, whole_bytes + len(line)
         self.torn_octets = path.stat().st_size - whole_bytes if path.exists() else 0
-        self.records: Iterator[TrialRecord] = islice(records_of(path), lines)
+        self._reader = records_of(path)
+        self.records: Iterator[TrialRecord] = islice(self._reader, lines)
         """What was in the file when it was opened, in order; each is read when it is taken."""
         try:
             self._file = path.open("ab", buffering=0)
@@ -75,7 +76,8 @@ class Journal:
         self._bytes += len(line)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; what was not read of it is not read any more."""
+        self._reader.close()
         self._file.close()
 
 
@@ -88,9 +90,11 @@ def read_journal(path: Path) -> tuple[TrialRecord, ...]:
         return tuple(records_of(path))
 
 
-def records_of(path: Path) -> Iterator[TrialRecord]:
+def records_of(path: Path) -> Generator[TrialRecord, None, None]:
     """Yield what `read_journal` returns, one record in memory at a time."""
-    return (_record(line, number, path) for number, line in enumerate(_whole_lines(path), start=1))
+    with closing(_whole_lines(path)) as lines:
+        for number, line in enumerate(lines, start=1):
+            yield _record(line, number, path)
 
 
 def line_of(record: TrialRecord) -> bytes:
@@ -116,7 +120,7 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _whole_lines(path: Path) -> Iterator[bytes]:
+def _whole_lines(path: Path) -> Generator[bytes, None, None]:
     """Yield every line but a torn one at the end."""
     try:
         with path.open("rb") as file:
