@@ -61,7 +61,7 @@ def test_without_the_key_it_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_load_at_which_it_always_collapses_ends_the_campaign(tmp_path: Path) -> None:
-    """And the Tester is not said to be what limits; whoever resumes may try once more."""
+    """Nor does the report blame the Tester, and a resumed run may try once more."""
     wanted, engine = campaign(), Killing(range(2, 100))
     with pytest.raises(TestBedError, match="it is gone"):
         run(tmp_path / "j", wanted, engine)

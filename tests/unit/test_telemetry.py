@@ -394,7 +394,7 @@ def test_results_csv_and_report_say_what_the_host_did(sampled: list[float], tmp_
 
 
 def page_with(counts: dict[int, int], monkeypatch: pytest.MonkeyPatch, folder: Path, cpus: range = range(32)) -> str:
-    """The report on a host of 32 cores that took so many interrupts a second each; `cpus`: those of the gateway."""
+    """The report on a host of 32 cores that each took a number of interrupts a second; `cpus`: those of the gateway."""
     read = SimulatedTestBed.read_telemetry
 
     def with_interrupts(bed: SimulatedTestBed) -> TelemetryReading | None:
