@@ -7,8 +7,9 @@
     ├── TestBedError          1  the test bed or the gateway failed
     │   ├── GatewayCollapsed  1  the gateway stopped working while it was measured
     │   ├── HostBootError     1  the gateway's host was booted and does not work
-    │   ├── TesterPortError   1  a port of the Tester is gone
-    │   └── HostConnectionError   the connection to the gateway's host failed or was lost
+    │   └── OutsideGatewayError   what failed is not the gateway
+    │       ├── TesterPortError   1  a port of the Tester is gone
+    │       └── HostConnectionError   the connection to the gateway's host failed or was lost
     ├── EngineError           1  the engine failed or refused a request
     ├── ResultError           3  the result folder or the disk failed
     └── Interrupted         130  stopped by the user; the journal is kept
@@ -90,15 +91,16 @@ class HostBootError(TestBedError):
     """The gateway's host was booted during a campaign, and it did not come back, or not as it was."""
 
 
-class TesterPortError(TestBedError):
-    """A port of the Tester is gone. It says nothing about the gateway."""
+class OutsideGatewayError(TestBedError):
+    """What failed is not the gateway, so nothing that depends on it may be taken for a result."""
 
 
-class HostConnectionError(TestBedError):
-    """No command reaches the gateway's host, or the connection was lost before a command had ended.
+class TesterPortError(OutsideGatewayError):
+    """A port of the Tester is gone."""
 
-    It says nothing about the gateway, so nothing that depends on it may be taken for a result.
-    """
+
+class HostConnectionError(OutsideGatewayError):
+    """No command reaches the gateway's host, or the connection was lost before a command had ended."""
 
     def __init__(self, *, what: str, where: str, fix: str, began: bool) -> None:
         """`began`: the command had begun, so it may have been run to its end."""

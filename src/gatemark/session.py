@@ -32,10 +32,9 @@ from gatemark.errors import (
     GatemarkError,
     GatewayCollapsed,
     HostBootError,
-    HostConnectionError,
+    OutsideGatewayError,
     ResultError,
     TestBedError,
-    TesterPortError,
 )
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
@@ -294,12 +293,12 @@ def _telling_collapse(tester: Tester) -> Iterator[None]:
     """
     try:
         yield
-    except HostConnectionError:
+    except OutsideGatewayError:
         raise  # it says nothing about the gateway
     except TestBedError as error:
         try:
             tester.testbed.check()
-        except (HostConnectionError, TesterPortError):
+        except OutsideGatewayError:
             raise error from None
         except TestBedError:
             if tester.campaign.bed.takes_control:

@@ -20,8 +20,8 @@ from gatemark.errors import (
     HostBootError,
     HostConnectionError,
     Interrupted,
+    OutsideGatewayError,
     TestBedError,
-    TesterPortError,
 )
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
@@ -216,7 +216,7 @@ class EngineTrials:
             self.testbed.check()
         except HostConnectionError as lost:
             return f"no command reached the gateway's host: {lost.what}" if control.power_cycle else None
-        except TesterPortError:
+        except OutsideGatewayError:
             return None
         except TestBedError:
             return f"{COLLAPSED}: {error.what}"

@@ -17,7 +17,7 @@ from gatemark.campaign.reach import reach_gateway
 from gatemark.campaign.tester_memory import available_bytes, check_memory
 from gatemark.config.stateful import time_needed_ns
 from gatemark.engine.client import JsonObject
-from gatemark.errors import ConfigError, HostConnectionError, TestBedError, TesterPortError
+from gatemark.errors import ConfigError, OutsideGatewayError, TestBedError
 from gatemark.trial.connection_request import establish_request, establishing_ns, use_request, validation_request
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.judgement import Evidence, Rules, judged, judged_phase_one, suspicion_of_phase_one
@@ -349,11 +349,11 @@ class _Trial:
 def _is_alive(testbed: GatewayWatch) -> bool:
     """Whether the gateway works.
 
-    Raises HostConnectionError if nobody can be asked, TesterPortError if the Tester is what broke: no collapse.
+    Raises OutsideGatewayError if nobody can be asked or the Tester is what broke: no collapse.
     """
     try:
         testbed.check()
-    except (HostConnectionError, TesterPortError):
+    except OutsideGatewayError:
         raise
     except TestBedError:
         return False
