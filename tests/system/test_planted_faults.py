@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from pathlib import Path
+from typing import cast
 
 import pytest
 from beds import ATTEMPTS, OpenBed, lost_nothing_itself, netns_campaign, open_bed
@@ -34,16 +35,49 @@ FORWARD_IPV6 = {key: value for key, value in FORWARD.items() if key != "dont_fra
 Plant = Callable[[], AbstractContextManager[None]]
 
 
-@pytest.fixture
-def router4() -> Iterator[OpenBed]:
-    with open_bed(netns_campaign("linux-router4", traffic=FORWARD)) as bed:
-        yield bed
+class Routers:
+    """One router at a time, for they work on the same CPUs. It stays until a test wants the other one."""
+
+    def __init__(self) -> None:
+        self._open = contextlib.ExitStack()
+        self._name, self._bed = "", cast(OpenBed, None)
+
+    def get(self, name: str) -> OpenBed:
+        if name != self._name:
+            self.close()
+            traffic = FORWARD if name == "router4" else FORWARD_IPV6
+            self._bed = self._open.enter_context(open_bed(netns_campaign(f"linux-{name}", traffic=traffic)))
+            self._name = name
+        return self._bed
+
+    def close(self) -> None:
+        self._name = ""
+        self._open.close()
+
+
+@pytest.fixture(scope="module")
+def routers() -> Iterator[Routers]:
+    result = Routers()
+    try:
+        yield result
+    finally:
+        result.close()
 
 
 @pytest.fixture
-def router6() -> Iterator[OpenBed]:
-    with open_bed(netns_campaign("linux-router6", traffic=FORWARD_IPV6)) as bed:
-        yield bed
+def router4(routers: Routers) -> OpenBed:
+    return routers.get("router4")
+
+
+@pytest.fixture
+def router6(routers: Routers) -> OpenBed:
+    return routers.get("router6")
+
+
+@pytest.fixture
+def alone(routers: Routers) -> None:
+    """No router is open, so that the test may open a gateway of its own."""
+    routers.close()
 
 
 def report_of(bed: OpenBed, plant: Plant = contextlib.nullcontext) -> TrialReport:
@@ -80,17 +114,17 @@ def test_without_a_fault_everything_passes(name: str, request: pytest.FixtureReq
 
 CHANGES = [
     ("router4", "ip ttl set 7", {"hop_limit"}),
-    ("router6", "ip6 hoplimit set 7", {"hop_limit"}),
     ("router4", "udp dport set 9", {"destination_port"}),
-    ("router6", "udp dport set 9", {"destination_port"}),
     ("router4", "udp sport set 9", {"source_port"}),
     ("router4", "@th,16,16 set 9", {"destination_port", "udp_checksum"}),
     ("router4", "ip dscp set 1", {"traffic_class"}),
-    ("router6", "ip6 dscp set 1", {"traffic_class"}),
     ("router4", "ip saddr set 198.18.0.99", {"source_address"}),
-    ("router6", "ip6 saddr set 2001:2::99", {"source_address"}),
     ("router4", "udp checksum set 0", {"udp_checksum"}),
     ("router4", "ip ttl set 7 udp dport set 9", {"hop_limit", "destination_port"}),
+    ("router6", "ip6 hoplimit set 7", {"hop_limit"}),
+    ("router6", "udp dport set 9", {"destination_port"}),
+    ("router6", "ip6 dscp set 1", {"traffic_class"}),
+    ("router6", "ip6 saddr set 2001:2::99", {"source_address"}),
 ]
 """Gateway, what nft does to each frame, and the reasons that must be counted for it."""
 
@@ -229,6 +263,7 @@ def assert_translated_wrongly(counts: Counts, reason: str) -> None:
     assert faults == {}
 
 
+@pytest.mark.usefixtures("alone")
 def test_another_translation_prefix_is_named(tmp_path: Path) -> None:
     """The translator is configured with another prefix than the campaign says."""
     recipe = changed_recipe(tmp_path, "tayga-siit64", "\nprefix 2001:2:0:6400::/96\n", "\nprefix 2001:2:0:6500::/96\n")
@@ -240,6 +275,7 @@ def test_another_translation_prefix_is_named(tmp_path: Path) -> None:
     assert "source_address" in refused_because(report)
 
 
+@pytest.mark.usefixtures("alone")
 def test_another_number_of_hops_is_named(tmp_path: Path) -> None:
     """The campaign expects another hop limit than the chain of hops leaves."""
     recipe = changed_recipe(tmp_path, "tayga-siit64", "hop_limit_decrement = 3 ", "hop_limit_decrement = 1 ")
@@ -250,6 +286,7 @@ def test_another_number_of_hops_is_named(tmp_path: Path) -> None:
     assert "hop_limit" in refused_because(report)
 
 
+@pytest.mark.usefixtures("alone")
 def test_ipv6_fragments_are_named(tmp_path: Path) -> None:
     """The translator believes IPv6 to carry less than it does, and fragments what has no DF (RFC 7915 section 4)."""
     recipe = changed_recipe(tmp_path, "tayga-siit64", "\nmtu = 9236\n", "\nmtu = 1500\n")
@@ -265,6 +302,7 @@ def test_ipv6_fragments_are_named(tmp_path: Path) -> None:
     assert "fragment" in refused_because(report)
 
 
+@pytest.mark.usefixtures("alone")
 def test_ipv4_fragments_are_named() -> None:
     """The far link carries less than the campaign believes, and the router fragments."""
     sizes = {"frame_sizes": {"family": "ipv4", "octets": [1518]}}

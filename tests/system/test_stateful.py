@@ -15,6 +15,7 @@ from stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 from gatemark.campaign.events import Event
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import read_journal
+from gatemark.campaign.phases import StatefulTrials
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError, TestBedError
 from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
@@ -228,7 +229,8 @@ def test_a_gateway_that_loses_connections_has_no_establishment_rate(tmp_path: Pa
     assert run.limited_by == "gateway"
 
 
-def test_a_table_that_cannot_be_cleared_is_refused(tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_cleared_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(StatefulTrials.__init__.__kwdefaults__, "empty_wait_s", 0.5)  # in place of 10 s
     recipe = variant(tmp_path, "nft-nat44", ('clear_state = ["conntrack -F"]', 'clear_state = ["true"]'))
     with pytest.raises(TestBedError, match="still holds 2000 connections"):
         measured(stateful_campaign(recipe, repetitions=2), tmp_path / "result")

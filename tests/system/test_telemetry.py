@@ -186,7 +186,7 @@ recipe = "linux-router4"
 [traffic]
 frame_sizes = {family = "ipv4", octets = [64]}
 [trial]
-duration = "5s"
+duration = "2s"
 settle = "0s"
 learn = "100ms"
 drain = "200ms"
