@@ -430,8 +430,8 @@ std::vector<std::string> pci_addresses(const std::vector<PortName>& names) {
 }
 
 std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, const SendPools& pools) {
-    constexpr std::size_t mib = std::size_t{1} << 20;
-    constexpr std::size_t base = 64 * mib;                                    // DPDK itself, driver queues
+    constexpr std::size_t mebibyte = std::size_t{1} << 20;
+    constexpr std::size_t base = 64 * mebibyte;                               // DPDK itself, driver queues
     constexpr std::size_t buffer_overhead = 384;                              // mbuf, mempool header, padding
     constexpr std::size_t overhead = buffer_overhead + RTE_PKTMBUF_HEADROOM;  // of a buffer to send from
     std::size_t bytes = base;
@@ -443,7 +443,7 @@ std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, const SendP
         const std::size_t buffers = pools.largest * (frame_bytes_max(port.mtu) + overhead) + pools.small * (pools.small_bytes + overhead);
         bytes += port.queues * (receive + (held + pool_spare_frames) * buffers);
     }
-    return bytes * 5 / 4 / mib;
+    return bytes * 5 / 4 / mebibyte;
 }
 
 }  // namespace gatemark::io

@@ -14,15 +14,15 @@
 namespace gatemark::io {
 namespace {
 
-constexpr std::array counters{&OwnDrops::rx_missed,
-                              &OwnDrops::rx_no_buffer,
-                              &OwnDrops::rx_errors,
-                              &OwnDrops::tx_errors,
-                              &OwnDrops::socket_drops,
-                              &OwnDrops::interface_rx_dropped,
-                              &OwnDrops::interface_tx_dropped,
-                              &OwnDrops::peer_queue_drops};
-static_assert(sizeof(OwnDrops) == counters.size() * sizeof(std::uint64_t), "every counter is subtracted");
+constexpr std::array drop_counters{&OwnDrops::rx_missed,
+                                   &OwnDrops::rx_no_buffer,
+                                   &OwnDrops::rx_errors,
+                                   &OwnDrops::tx_errors,
+                                   &OwnDrops::socket_drops,
+                                   &OwnDrops::interface_rx_dropped,
+                                   &OwnDrops::interface_tx_dropped,
+                                   &OwnDrops::peer_queue_drops};
+static_assert(sizeof(OwnDrops) == drop_counters.size() * sizeof(std::uint64_t), "every counter is subtracted");
 
 std::uint64_t packet_socket_drops(int descriptor) {
     tpacket_stats statistics{};
@@ -52,7 +52,7 @@ DropReader::DropReader(const DpdkPort& port) : port_{port} {
 
 OwnDrops DropReader::read() {
     OwnDrops drops = totals();
-    for (const auto counter : counters) {
+    for (const auto counter : drop_counters) {
         drops.*counter -= std::min(drops.*counter, start_.*counter);
     }
     return drops;

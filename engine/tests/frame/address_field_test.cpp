@@ -144,7 +144,7 @@ TEST(AddressField, OneMappingAHostIsTabled) {
 
 TEST(AddressField, APrefixThatSplitsAnByteIsTabled) {
     const net::AddressMapping shifted = test::mapping_of("", {{"198.18.0.0/16", "2001:2::/109"}});  // moves 16 bits up by three
-    expect_equals_slow_form(varying_host("198.18.0.0", 2, ValueMode::pseudorandom, 0, 65535), net::Family::ipv6, &shifted, 3);
+    expect_equals_slow_form(varying_host("198.18.0.0", 2, ValueMode::pseudorandom, 30000, 40000), net::Family::ipv6, &shifted, 3);
     const net::AddressMapping halves =
         test::mapping_of("2001:2:0:6400::/96", {{"198.18.0.0/25", "2001:2::/121"}});  // the upper half embedded
     expect_equals_slow_form(varying_host("198.18.0.0", 2, ValueMode::pseudorandom, 2, 254), net::Family::ipv6, &halves);

@@ -117,7 +117,7 @@ TEST(TrialPlan, BurstsChangeNoNumberOfFramesButWhereTagsAre) {
         const pace::Schedule schedule{{.frames_per_second = 1000, .bursts = request.directions[0].bursts}, {}, 1'000'000'000};
         pace::Schedule::Position position = schedule.begin();
         std::uint64_t expected = 0;
-        for (std::chrono::nanoseconds first = 0ns; first < 500ms; first += 123'457ns) {
+        for (std::chrono::nanoseconds first = 0ns; first < 500ms; first += 1'234'567ns) {
             for (; position.due().value < static_cast<std::uint64_t>(first.count()); ++expected) {
                 schedule.advance(position);
             }

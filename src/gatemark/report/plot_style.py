@@ -44,6 +44,14 @@ def from_zero_or_log(axes: Axes, lowest: int | float, highest: int | float) -> N
         axes.set_ylim(bottom=0, top=highest * 1.1 if highest > 0 else 1)
 
 
+def log_counts(axes: Axes) -> None:
+    """A logarithmic axis of counts, on which 1 is seen as well. Typesetting powers of ten would double the work."""
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=0.5)
+    axes.minorticks_off()
+    plain_ticks(axes.yaxis)
+
+
 def few_ticks(axis: Axis, ratio: float) -> None:
     """Ticks of a logarithmic axis at 1, 2 and 5, or closer where its ends are near each other."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter

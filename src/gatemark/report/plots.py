@@ -20,6 +20,7 @@ from gatemark.report.plot_style import (
     draw_svg,
     few_ticks,
     from_zero_or_log,
+    log_counts,
 )
 from gatemark.report.words import format_count, format_in, format_share, mix_words, size_words, unit_of_times
 from gatemark.results.quantity import Quantity, Row, varying
@@ -212,8 +213,7 @@ def lateness_plot(histogram: Sequence[tuple[int, int]], edge: Callable[[int], st
 
     def draw(axes: Axes) -> None:
         axes.bar(range(len(shown)), [bursts for _, bursts in shown], color=BLUE, width=0.85)
-        axes.set_yscale("log")
-        axes.set_ylim(bottom=0.5)
+        log_counts(axes)
         step = max(1, len(shown) // 12)
         ticks = range(0, len(shown), step)
         axes.set_xticks(list(ticks), [f"< {edge(shown[number][0])}" for number in ticks])

@@ -13,6 +13,7 @@ from gatemark.report.plot_style import (
     draw_svg,
     few_ticks,
     from_zero_or_log,
+    log_counts,
     plain_ticks,
 )
 from gatemark.report.table import Plot, plot
@@ -71,8 +72,7 @@ def delay_histogram_plot(run: DelayResult, point: DelayPoint) -> str | None:
                         label=f"{word} latency, {_name(run, series)}",
                     )  # fmt: skip
         axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_ylim(bottom=0.5)
+        log_counts(axes)
         few_ticks(axes.xaxis, max(ends) / max(1, min(ends)))
         axes.set_xlabel(f"delay, {unit}")
         axes.set_ylabel("frames")
@@ -97,8 +97,7 @@ def ipdv_histogram_plot(run: DelayResult, point: DelayPoint) -> str | None:
             )  # fmt: skip
         smallest = min((abs(ns) for _, histogram in shown for ns, _ in histogram if ns), default=1)
         axes.set_xscale("symlog", linthresh=max(smallest, 100) / unit_ns)
-        axes.set_yscale("log")
-        axes.set_ylim(bottom=0.5)
+        log_counts(axes)
         plain_ticks(axes.xaxis)
         axes.set_xlabel(f"delay of a frame less that of the frame before it, {unit}")
         axes.set_ylabel("pairs of frames")
