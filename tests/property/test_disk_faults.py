@@ -123,7 +123,7 @@ def test_a_disk_that_fails_at_any_place_loses_nothing(tmp_path: Path, endures: b
         whole = attempt(tmp_path / "whole")
         assert "document" in whole, whole
         kinds = [(errno.ENOSPC, True), (errno.EIO, False), (errno.ENOSPC, False)]
-        places = range(1, whole["calls"] + 1, 1 if endures else 8)
+        places = range(1, whole["calls"] + 1, 1 if endures else 12)
         failed: set[str] = set()
         for turn, place in enumerate(places):
             for number, stays in kinds if endures else [kinds[turn % len(kinds)]]:

@@ -120,7 +120,7 @@ def test_a_killed_campaign_goes_on_to_the_same_result(tmp_path: Path, endures: b
         whole, whole_s = result_of(tmp_path / "whole"), time.monotonic() - begin
         kills = 0
         campaign = 0
-        while kills < (200 if endures else 6):
+        while kills < (200 if endures else 4):
             campaign += 1
             output, before = tmp_path / f"killed-{campaign}", b""
             while True:

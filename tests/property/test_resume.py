@@ -66,7 +66,7 @@ devices = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     wanted=st.builds(
         campaign,

@@ -83,7 +83,7 @@ devices = st.builds(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     wanted=st.builds(campaign, st.sampled_from(["search", "80%"]), st.sampled_from(["1/1", "1/2"])),
     device=devices,

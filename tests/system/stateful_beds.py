@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from beds import PATIENT, QUICK, OpenBed
+from beds import OpenBed, netns_document
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
@@ -17,16 +17,8 @@ ONE_SIZE = {"frame_sizes": {"family": "ipv4", "octets": 128}}
 
 def stateful_campaign(recipe: str | Path, **tables: Any) -> Campaign:
     """Return a campaign of a stateful recipe with short waits; tables replace those of the default."""
-    document = {
-        "testbed": {"kind": "netns", "recipe": str(recipe)},
-        "trial": QUICK,
-        "traffic": ONE_SIZE,
-        "validity": PATIENT,
-        "connections": CONNECTIONS,
-        "frame_loss": {"rates": ["5k"]},
-        **tables,
-    }
-    return campaign_from_dict(document)
+    document = {"traffic": ONE_SIZE, "connections": CONNECTIONS, "frame_loss": {"rates": ["5k"]}}
+    return campaign_from_dict({**document, **netns_document(recipe, **tables)})
 
 
 def listed_connections(bed: OpenBed) -> list[str]:

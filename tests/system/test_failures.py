@@ -32,6 +32,10 @@ repetitions = {repetitions}
 [testbed]
 kind = "netns"
 recipe = "{recipe}"
+[left]
+mtu = 1500
+[right]
+mtu = 1500
 [traffic]
 frame_sizes = {{family = "ipv4", octets = [64]}}
 [trial]

@@ -31,6 +31,10 @@ repetitions = 3
 [testbed]
 kind = "netns"
 recipe = "tayga-nat64"
+[left]
+mtu = 1500
+[right]
+mtu = 1500
 [traffic]
 frame_sizes = {family = "ipv4", octets = [128]}
 [connections]

@@ -70,6 +70,8 @@ def figures(folder: Path, recipe: Path, **tables: Any) -> Mapping[str, list[Quan
     """Measure a campaign; return its figures by their names. None was limited by the Tester or refused."""
     document = {
         "testbed": {"kind": "netns", "recipe": str(recipe)},
+        "left": {"mtu": 1500},
+        "right": {"mtu": 1500},
         "repetitions": 1,
         "trial": TRIAL,
         "traffic": FORWARD,

@@ -28,6 +28,10 @@ repetitions = 3
 [testbed]
 kind = "netns"
 recipe = "linux-router4"
+[left]
+mtu = 1500
+[right]
+mtu = 1500
 [traffic]
 frame_sizes = {family = "ipv4"}
 [trial]
@@ -51,6 +55,10 @@ repetitions = 1
 [testbed]
 kind = "netns"
 recipe = "fragile.toml"
+[left]
+mtu = 1500
+[right]
+mtu = 1500
 [traffic]
 frame_sizes = {family = "ipv4", octets = [64]}
 [trial]

@@ -48,8 +48,10 @@ kind = "netns"
 recipe = "linux-router4"
 cores = [{core}]
 [left]
+mtu = 1500
 ring_frames = {ring_frames}
 [right]
+mtu = 1500
 ring_frames = {ring_frames}
 [traffic]
 frame_sizes = {{family = "ipv4", octets = [64]}}

@@ -154,6 +154,8 @@ def test_connections_and_memory_follow_the_table(tmp_path: Path) -> None:
         "repetitions": 1,
         "gateway": {"telemetry": {"interval": "100ms", "required": True}, "table": {"size": "128k"}},
         "testbed": {"kind": "netns", "recipe": "nft-nat44"},
+        "left": {"mtu": 1500},
+        "right": {"mtu": 1500},
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": [84]}},
         "trial": {**QUICK, "duration": "1s"},
         "validity": {"retries": 5, "lateness_max": "5s"},
@@ -183,6 +185,10 @@ repetitions = 1
 [testbed]
 kind = "netns"
 recipe = "linux-router4"
+[left]
+mtu = 1500
+[right]
+mtu = 1500
 [traffic]
 frame_sizes = {family = "ipv4", octets = [64]}
 [trial]
