@@ -148,9 +148,9 @@ void expect_sound(const Buffer& buffer, const Bytes& arrived, const Notes& notes
     holds(!notes.udp || !has_sound_udp_checksum(arrived) || has_sound_udp_checksum(buffer.frame()), "a sound UDP checksum stays sound");
 }
 
-void refuse(const Buffer& buffer, Script& script) {
+void refuse(const Buffer& buffer, Drop why, Script& script) {
     ErrorFrame error;
-    write_refusal(buffer.packet, test::address_of(script.one_in(2) ? "198.18.0.1" : "2001:2::1"), error);
+    write_refusal(buffer.packet, why, test::address_of(script.one_in(2) ? "198.18.0.1" : "2001:2::1"), error);
     holds(error.bytes <= error.data.size(), "an error fits its frame");
     if (error.bytes != 0) {
         View view;
@@ -200,7 +200,7 @@ void run(Script& script) {
         holds(buffer.is_sound(), "a packet stays within its buffer");
         reached_drops.note(drop, gateway.number);
         if (drop != Drop::none) {
-            refuse(buffer, script);
+            refuse(buffer, drop, script);
             continue;
         }
         reached_treatments.note(notes.treatment, gateway.number);

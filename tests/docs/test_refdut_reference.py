@@ -63,6 +63,6 @@ def test_every_command_is_on_the_page() -> None:
     assert sorted(commands - NAMED) == []
 
 
-def test_the_example_is_toml() -> None:
+def test_the_examples_are_toml() -> None:
     blocks = re.findall(r"(?ms)^```toml\n(.*?)^```$", PAGE)
-    assert [tomllib.loads(block)["mode"] for block in blocks] == ["nat44"]
+    assert [tomllib.loads(block)["mode"] for block in blocks] == ["nat44", "map_t_br"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gatemark.errors import TestBedError
-from gatemark.refdut.document import Configuration, Delay, Flow, Port, Selector, Table, Translation
+from gatemark.refdut.document import Configuration, Delay, Flow, MapRule, Port, Selector, Table, Translation
 from gatemark.refdut.process import RefDut, find_refdut
 
 SCRIPT = """\
@@ -147,6 +147,38 @@ def test_the_file_holds_what_was_set_and_nothing_else() -> None:
         "reverse": {
             "delay": {"kind": "uniform", "minimum": "1 ns", "maximum": "2 s"}, "duplicate": [{"first": 1}]
         },
+    }  # fmt: skip
+
+
+def test_the_file_holds_the_rules_of_a_map_gateway(folder: Path) -> None:
+    basic = MapRule(ipv6="2001:db8::/40", ipv4="192.0.2.0/24", ea_length=16, dmr="64:ff9b::/96")
+    alone = MapRule(
+        ipv6="2001:db8:100::/56",
+        ipv4="198.51.100.1/32",
+        ea_length=0,
+        dmr="64:ff9b::/96",
+        psid_offset=4,
+        psid_length=8,
+        psid=0,
+        fmr=True,
+    )
+    edge = configuration(
+        folder,
+        mode="map_t_ce",
+        inside="left",
+        translation=Translation(domains=(basic, alone), end_user_prefix="2001:db8:12:3400::/56"),
+    )
+    written = tomllib.loads(edge.to_toml())
+    assert (written["mode"], written["inside"]) == ("map_t_ce", "left")
+    assert written["translation"] == {
+        "domains": [
+            {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_length": 16, "dmr": "64:ff9b::/96"},
+            {
+                "ipv6": "2001:db8:100::/56", "ipv4": "198.51.100.1/32", "ea_length": 0, "psid_offset": 4,
+                "psid_length": 8, "psid": 0, "dmr": "64:ff9b::/96", "fmr": True
+            },
+        ],
+        "end_user_prefix": "2001:db8:12:3400::/56",
     }  # fmt: skip
 
 

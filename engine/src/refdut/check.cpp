@@ -59,9 +59,9 @@ void check_eam(const TranslationConfig& config, Errors& errors) {
 
 void check_pool(const TranslationConfig& config, Errors& errors) {
     const auto& prefixes = config.pool.prefixes;
-    if (!is_stateful(config.mode)) {
+    if (!has_pool(config.mode)) {
         if (!prefixes.empty()) {
-            errors.push_back({"only a NAT has a pool", "translation.pool", "leave it out, or set mode to nat44, nat64, nat66 or nat46"});
+            errors.push_back({"this mode has no pool", "translation.pool", "leave it out, or set mode to nat44, nat64, nat66 or nat46"});
         }
         return;
     }
@@ -92,10 +92,36 @@ void check_pool(const TranslationConfig& config, Errors& errors) {
     }
 }
 
+void check_map(const TranslationConfig& config, Errors& errors) {
+    const bool edge = config.mode == Mode::map_t_ce;
+    if (!is_map(config.mode)) {
+        if (!config.domains.empty()) {
+            errors.push_back({"this mode has no MAP rules", "translation.domains", "leave it out, or set mode to map_t_br or map_t_ce"});
+        }
+    } else if (config.domains.empty()) {
+        errors.push_back({"is missing", "translation.domains", "give at least one rule"});
+    } else {
+        for (Error& error : check_domains(config.domains, edge ? config.end_user_prefix : std::nullopt)) {
+            errors.push_back(std::move(error));
+        }
+    }
+    if (config.end_user_prefix.has_value() != edge) {
+        errors.push_back({edge ? "is missing" : "only a customer edge has one", "translation.end_user_prefix",
+                          edge ? "write the customer's IPv6 prefix" : "leave it out, or set mode to map_t_ce"});
+    }
+    for (const MapRuleSpec& rule : config.domains) {
+        if (rule.forwarding && !edge) {
+            errors.push_back({"only a customer edge chooses rules to forward by",
+                              "translation.domains[" + std::to_string(rule.number) + "].fmr", "leave it out, or set mode to map_t_ce"});
+        }
+    }
+}
+
 }  // namespace
 
 Errors check(const TranslationConfig& config) {
     Errors errors;
+    check_map(config, errors);
     check_pref64(config, errors);
     check_eam(config, errors);
     check_pool(config, errors);

@@ -75,10 +75,57 @@ void read_ports(TableReader& reader, NatPool& pool) {
     pool.port_max = static_cast<std::uint16_t>(high);
 }
 
-void read_translation(TableReader& file, TranslationConfig& translation, Errors& errors) {
+/// One MAP rule, as far as it is complete.
+std::optional<MapRuleSpec> read_domain(TableReader& reader) {
+    MapRuleSpec rule;
+    const std::size_t errors_before = reader.errors().size();
+    const auto ipv6 = reader.prefix("ipv6"), ipv4 = reader.prefix("ipv4"), dmr = reader.prefix("dmr");
+    const auto ea_length = reader.integer("ea_length", 0, 48);
+    for (const std::string_view key : {"ipv6", "ipv4", "ea_length", "dmr"}) {
+        if (!reader.has(key)) {
+            reader.missing(key, "a rule is {ipv6 = \"PREFIX\", ipv4 = \"PREFIX\", ea_length = BITS, dmr = \"PREFIX\"}");
+        }
+    }
+    set_if(rule.psid_offset, reader.integer("psid_offset", 0, 15));
+    set_if(rule.psid_bits, reader.integer("psid_length", 0, 16));
+    set_if(rule.psid, reader.integer("psid", 0, 65535));
+    set_if(rule.forwarding, reader.boolean("fmr"));
+    reader.finish();
+    if (reader.errors().size() != errors_before || !ipv6 || !ipv4 || !dmr || !ea_length) {
+        return std::nullopt;
+    }
+    rule.ipv6 = *ipv6;
+    rule.ipv4 = *ipv4;
+    rule.dmr = *dmr;
+    rule.ea_bits = static_cast<unsigned>(*ea_length);
+    return rule;
+}
+
+/// False if a rule is not among `domains` for what is wrong with it.
+bool read_domains(TableReader& translation, std::vector<MapRuleSpec>& domains, Errors& errors) {
+    const toml::array* const list = translation.array("domains");
+    const std::size_t count = list == nullptr ? 0 : list->size();
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::string where = translation.where("domains", i);
+        const toml::table* const entry = (*list)[i].as_table();
+        if (entry == nullptr) {
+            errors.push_back({.what = "is not a table", .where = where, .fix = "write {key = value, ...}"});
+            continue;
+        }
+        TableReader reader{*entry, where, errors};
+        if (auto rule = read_domain(reader)) {
+            rule->number = i;
+            domains.push_back(*rule);
+        }
+    }
+    return domains.size() == count;
+}
+
+/// False if MAP rules are missing in `translation`, whose problems have been told.
+bool read_translation(TableReader& file, TranslationConfig& translation, Errors& errors) {
     const toml::table* const table = file.table("translation");
     if (table == nullptr) {
-        return;
+        return true;
     }
     TableReader reader{*table, "translation", errors};
     translation.pref64 = reader.prefix("prefix");
@@ -95,6 +142,8 @@ void read_translation(TableReader& file, TranslationConfig& translation, Errors&
         }
         entry.finish();
     }
+    const bool all_domains = read_domains(reader, translation.domains, errors);
+    translation.end_user_prefix = reader.prefix("end_user_prefix");
     const toml::array* const pool = reader.array("pool");
     for (std::size_t i = 0; pool != nullptr && i < pool->size(); ++i) {
         const auto text = (*pool)[i].value<std::string>();
@@ -107,8 +156,8 @@ void read_translation(TableReader& file, TranslationConfig& translation, Errors&
         }
     }
     read_ports(reader, translation.pool);
-    if (!is_stateful(translation.mode) && reader.has("pool_ports")) {
-        reader.wrong("pool_ports", "only a NAT has a pool", "leave it out, or set mode to nat44, nat64, nat66 or nat46");
+    if (!has_pool(translation.mode) && reader.has("pool_ports")) {
+        reader.wrong("pool_ports", "this mode has no pool", "leave it out, or set mode to nat44, nat64, nat66 or nat46");
     }
     set_if(translation.hop_limit_decrement, reader.integer("hop_limit_decrement", 1, 254));
     if (const auto rule = reader.choice("dont_fragment_rule", dont_fragment_rules)) {
@@ -116,11 +165,13 @@ void read_translation(TableReader& file, TranslationConfig& translation, Errors&
     }
     set_if(translation.lowest_ipv6_mtu, reader.integer("lowest_ipv6_mtu", 1280, 65535));
     for (const std::string_view key : {"dont_fragment_rule", "lowest_ipv6_mtu"}) {
-        if (reader.has(key) && !uses_address_map(translation.mode)) {
-            reader.wrong(key, "this mode does not translate between IPv4 and IPv6", "leave it out, or set mode to siit, nat64 or nat46");
+        if (reader.has(key) && !changes_family(translation.mode)) {
+            reader.wrong(key, "this mode does not translate between IPv4 and IPv6",
+                         "leave it out, or set mode to siit, nat64, nat46, map_t_br or map_t_ce");
         }
     }
     reader.finish();
+    return all_domains;
 }
 
 void read_table(TableReader& file, Mode mode, NatLimits& limits, Errors& errors) {
@@ -130,7 +181,7 @@ void read_table(TableReader& file, Mode mode, NatLimits& limits, Errors& errors)
     }
     if (!is_stateful(mode)) {
         file.wrong("table", "mode " + std::string{mode_names[static_cast<std::size_t>(mode)]} + " has no table of connections",
-                   "leave it out, or set mode to nat44, nat64, nat66 or nat46");
+                   "leave it out, or set mode to nat44, nat64, nat66, nat46 or map_t_ce");
     }
     TableReader reader{*table, "table", errors};
     set_if(limits.capacity, reader.integer("size", 1, NatTable::capacity_max));
@@ -320,7 +371,8 @@ Settings read_file(const toml::table& file, Errors& errors) {
     if (const auto mode = reader.choice("mode", mode_names)) {
         settings.translation.mode = static_cast<Mode>(*mode);
     } else if (!reader.has("mode")) {
-        reader.missing("mode", "write mode = \"router\", \"siit\", \"nat44\", \"nat64\", \"nat66\" or \"nat46\"");
+        reader.missing("mode",
+                       "write mode = \"router\", \"siit\", \"nat44\", \"nat64\", \"nat66\", \"nat46\", \"map_t_br\" or \"map_t_ce\"");
     }
     set_if(settings.seed, reader.integer("seed", 0, count_max));
     settings.control = reader.text("control").value_or("");
@@ -330,8 +382,8 @@ Settings read_file(const toml::table& file, Errors& errors) {
     set_if(settings.huge_pages_allowed, reader.boolean("huge_pages"));
     if (const auto inside = reader.choice("inside", side_names)) {
         settings.translation.inside = static_cast<Side>(*inside);
-        if (!is_stateful(settings.translation.mode)) {
-            reader.wrong("inside", "only a NAT has an inside", "leave it out, or set mode to nat44, nat64, nat66 or nat46");
+        if (!has_inside(settings.translation.mode)) {
+            reader.wrong("inside", "only a NAT and a MAP gateway have an inside", "leave it out, or set another mode than router and siit");
         }
     }
     for (std::size_t i = 0; i < 2; ++i) {
@@ -345,7 +397,7 @@ Settings read_file(const toml::table& file, Errors& errors) {
     if (!settings.sides[0].port.text.empty() && settings.sides[0].port == settings.sides[1].port) {
         reader.wrong("right.port", "is the left port as well", "name another port");
     }
-    read_translation(reader, settings.translation, errors);
+    const bool all_domains = read_translation(reader, settings.translation, errors);
     read_table(reader, settings.translation.mode, settings.table, errors);
     settings.directions[0] = read_direction(reader, "forward", errors);
     settings.directions[1] = read_direction(reader, "reverse", errors);
@@ -356,7 +408,12 @@ Settings read_file(const toml::table& file, Errors& errors) {
     settings.held_frames_given = reader.has("held_frames");
     set_if(settings.held_frames, reader.integer("held_frames", 1024, 2 * frames_max));
     reader.finish();
-    append(errors, check(settings.translation));
+    Errors more = check(settings.translation);
+    if (!all_domains) {  // what follows from a missing rule
+        std::erase_if(
+            more, [](const Error& error) { return error.where == "translation.domains" || error.where == "translation.end_user_prefix"; });
+    }
+    append(errors, std::move(more));
     if (is_stateful(settings.translation.mode)) {
         append(errors, check(settings.table));
     }

@@ -281,7 +281,24 @@ Fields corrupt_ip(Field field, Editor& editor) noexcept {
     return {field};
 }
 
+/// Another port of the same customer of a border relay.
+Fields corrupt_own_port(Field field, const MapNotes& map, Editor& editor) noexcept {
+    Endpoints to = editor.endpoints();
+    std::uint16_t& port = map.is_source ? to.source_port : to.destination_port;
+    const std::uint16_t another = map.rule->ports_of(map.customer).after(port);
+    if (another == port) {
+        return {};
+    }
+    port = another;
+    editor.set_endpoints(to);
+    return {field};
+}
+
 Fields corrupt_endpoint(Field field, const Notes& notes, Editor& editor) noexcept {
+    if (notes.treatment == Treatment::stateless && notes.map.rule != nullptr &&
+        field == (notes.map.is_source ? Field::source_port : Field::destination_port)) {
+        return corrupt_own_port(field, notes.map, editor);
+    }
     Endpoints to = editor.endpoints();
     const bool inward = notes.treatment == Treatment::inward;
     // If another port might belong to another connection, only port 0 certainly belongs to none.
@@ -335,10 +352,63 @@ Fields corrupt_udp_length(Editor& editor) noexcept {
     return {Field::udp_length};
 }
 
+/// The address or port of a customer behind a border relay, or that of a customer edge.
+Fields corrupt_customer(Field field, const MapNotes& map, Editor& editor) noexcept {
+    if (map.rule == nullptr) {
+        return {};
+    }
+    constexpr unsigned address_bits = 128;
+    Endpoints to = editor.endpoints();
+    AddressBytes& address = map.is_source ? to.source : to.destination;
+    std::uint16_t& port = map.is_source ? to.source_port : to.destination_port;
+    if (field == Field::other_port_set) {
+        const std::uint16_t another = map.rule->ports_of(map.customer).elsewhere(port);
+        if (another == port) {
+            return {};
+        }
+        port = another;
+    } else if (field == Field::other_customer) {
+        const auto neighbour = map.rule->neighbour_of(map.customer, editor.ipv4());
+        if (!neighbour) {
+            return {};
+        }
+        address = editor.ipv4() ? neighbour->ipv4 : map.rule->address_of(*neighbour);
+    } else {
+        if (editor.ipv4() || map.rule->spec().end_user_bits() == address_bits) {
+            return {};
+        }
+        address.back() ^= std::byte{1};
+    }
+    editor.set_endpoints(to);
+    const bool of_port = field == Field::other_port_set;
+    return map.is_source ? Fields{of_port ? Field::source_port : Field::source_address}
+                         : Fields{of_port ? Field::destination_port : Field::destination_address};
+}
+
+/// What the address under the DMR prefix has beside prefix and IPv4 address (RFC 6052 section 2.2).
+Fields corrupt_suffix(const MapNotes& map, Editor& editor, unsigned choice) noexcept {
+    constexpr unsigned without_suffix = 96;
+    constexpr std::size_t reserved_byte = 8;
+    if (map.rule == nullptr || !map.embedded || map.rule->spec().dmr.length == without_suffix) {
+        return {};
+    }
+    Endpoints to = editor.endpoints();
+    AddressBytes& address = map.is_source ? to.destination : to.source;
+    (choice % 2 == 0 ? address.back() : address[reserved_byte]) ^= std::byte{1};
+    editor.set_endpoints(to);
+    return {map.is_source ? Field::destination_address : Field::source_address};
+}
+
 Fields corrupt_udp(Field field, Editor& editor) noexcept {
     const std::size_t length = editor.udp_word(udp_at::length);
     switch (field) {
         case Field::udp_length: return corrupt_udp_length(editor);
+        case Field::no_udp_checksum:
+            if (editor.udp_word(udp_at::checksum) == 0) {
+                return {};
+            }
+            store_big_endian(editor.udp(udp_at::checksum), std::uint16_t{0});
+            return {Field::udp_checksum};
         case Field::udp_checksum: {
             const std::uint16_t checksum = editor.udp_word(udp_at::checksum);
             if (checksum == 0) {
@@ -404,7 +474,7 @@ Fields corrupt_outward(Field field, Packet& packet, const View& view, const Note
             return {};
         }
         const NatEndpoint pool = table.pool_of(notes.connection);
-        to.source = pool.address;
+        to.source = notes.map.rule == nullptr ? pool.address : to.source;  // a customer edge keeps its MAP address
         to.source_port = pool.port;
     }
     write_endpoints(packet, view, to);
@@ -467,7 +537,12 @@ Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table)
         case Field::unknown_connection: return corrupt_endpoint(field, notes, editor);
         case Field::udp_length:
         case Field::udp_checksum:
+        case Field::no_udp_checksum:
         case Field::payload: return corrupt_udp(field, editor);
+        case Field::other_port_set:
+        case Field::other_customer:
+        case Field::interface_identifier: return corrupt_customer(field, notes.map, editor);
+        case Field::embedding_suffix: return corrupt_suffix(notes.map, editor, choice_of(packet, view, editor));
         case Field::index:
         case Field::mark: return corrupt_mark(field, editor, choice_of(packet, view, editor));
         case Field::wrong_port: return {Field::wrong_port};

@@ -12,7 +12,8 @@
 
 namespace gatemark::refdut {
 
-/// The fields that the Tester verifies, under the Tester's names.
+/// The fields that the Tester verifies, under the Tester's names; after them damages that the
+/// Tester finds in one of these.
 enum class Field : std::uint8_t {
     destination_mac,
     source_mac,
@@ -43,8 +44,14 @@ enum class Field : std::uint8_t {
     mapping_changed,
     wrong_owner,
     unknown_connection,
+    no_udp_checksum,
+    other_port_set,
+    other_customer,
+    interface_identifier,
+    embedding_suffix,
 };
-constexpr std::size_t field_count = 29;
+constexpr std::size_t reason_count = 29;  ///< that the Tester counts; the others are damages only
+constexpr std::size_t field_count = 34;
 constexpr std::array<std::string_view, field_count> field_names{"destination_mac",
                                                                 "source_mac",
                                                                 "encapsulated",
@@ -73,7 +80,12 @@ constexpr std::array<std::string_view, field_count> field_names{"destination_mac
                                                                 "untranslated_source",
                                                                 "mapping_changed",
                                                                 "wrong_owner",
-                                                                "unknown_connection"};
+                                                                "unknown_connection",
+                                                                "no_udp_checksum",
+                                                                "other_port_set",
+                                                                "other_customer",
+                                                                "interface_identifier",
+                                                                "embedding_suffix"};
 
 [[nodiscard]] std::optional<Field> field_of(std::string_view name) noexcept;
 
@@ -86,13 +98,13 @@ public:
             add(field);
         }
     }
-    constexpr void add(Field field) noexcept { bits_ |= 1U << static_cast<unsigned>(field); }
+    constexpr void add(Field field) noexcept { bits_ |= std::uint64_t{1} << static_cast<unsigned>(field); }
     [[nodiscard]] constexpr bool has(Field field) const noexcept { return (bits_ >> static_cast<unsigned>(field) & 1U) != 0; }
     [[nodiscard]] constexpr bool none() const noexcept { return bits_ == 0; }
     friend constexpr bool operator==(const Fields&, const Fields&) = default;
 
 private:
-    std::uint32_t bits_ = 0;
+    std::uint64_t bits_ = 0;
 };
 
 /// Damages one field of a UDP frame right after `Translator::translate` has made it (`notes` are of
@@ -121,6 +133,14 @@ private:
 /// - `mapping_changed` gives the connection another pool port permanently, like a NAT that forgot
 ///   its mapping; frames in flight to the old one are dropped (no_state). It never applies to the
 ///   frame that establishes the connection, because the Tester could not detect it.
+/// - `no_udp_checksum` (0) is found as `udp_checksum`.
+/// - `other_port_set`, `other_customer`, `interface_identifier` and `embedding_suffix` are found as
+///   the address or port that they change: a port of another customer of the same address, the
+///   address of another customer, another interface identifier, and in turn a bit of the suffix and
+///   of byte 8 of the address under the DMR prefix. They are for all frames through a border relay
+///   and for outward ones of a customer edge.
+/// - Through a border relay, `source_port` of a customer and `destination_port` to one is another
+///   port of the same customer.
 ///
 /// These have no such field: frames that are not a complete UDP datagram, and those that a full
 /// table lets pass untranslated (all fields); `ipv4_header`, `ipv4_header_checksum`,
@@ -128,8 +148,11 @@ private:
 /// routed; `udp_checksum` of a frame without; `payload` with 18 bytes of UDP data or less, `index`
 /// and `mark` with less; `untranslated_source`, `mapping_changed` but in outward frames;
 /// `wrong_owner`, `unknown_connection` but in inward ones, `wrong_owner` also if no other
-/// connection has the same remote endpoint; and what the buffer has no room for (`encapsulated`,
-/// `family`, `fragment`, `vlan`).
+/// connection has the same remote endpoint; `other_port_set` where nobody shares the address,
+/// `other_customer` where no other customer has another address of this family,
+/// `interface_identifier` in IPv4, `embedding_suffix` where no address is embedded, or in the last
+/// 32 bits; the port of a customer who has one port; and what the buffer has no room for
+/// (`encapsulated`, `family`, `fragment`, `vlan`).
 [[nodiscard]] Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table) noexcept;
 
 }  // namespace gatemark::refdut

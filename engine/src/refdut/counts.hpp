@@ -34,6 +34,7 @@ struct DirectionCounts {
     std::uint64_t lost = 0;            ///< by the selectors of `loss`
     std::uint64_t held = 0;            ///< waiting or delayed at this moment
     std::uint64_t duplicated = 0;      ///< copies handed to the port
+    std::uint64_t hairpinned = 0;      ///< forwarded to the side that they came from, by a border relay
     std::uint64_t reordered = 0;       ///< forwarded after `by` later frames, as asked for
     std::uint64_t reorder_short = 0;   ///< selected, but too few later frames came in time
     std::uint64_t copies_failed = 0;   ///< selected for duplication, but no buffer was left, or the port refused the copy

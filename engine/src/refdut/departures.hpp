@@ -27,6 +27,7 @@ struct Leaving {
     std::uint32_t epoch = 0;             ///< of the counts
     std::uint32_t by = 0;                ///< how many later frames must leave before it
     Kind kind = Kind::test;
+    bool hairpinned = false;  ///< it leaves on the side that it came from
     Field field{};
     Fields reasons{};  ///< damaged if not empty
 };
@@ -45,7 +46,8 @@ public:
     using Frame = Leaving<Buffer>;
     using Kind = typename Frame::Kind;
 
-    /// `back` is the port that the frames came from, for those damaged by wrong_port.
+    /// `back` is the port that the frames came from, for those that are hairpinned or damaged by
+    /// wrong_port.
     Departures(std::size_t held_frames, Port& out, Port& back, DirectionCounts& counts, const Clock& clock, DepartureTimes times)
         : queue_{held_frames}, ports_{&out, &back}, counts_{counts}, clock_{clock}, times_{times} {
         overtaken_.reserve(overtaken_max);
@@ -130,7 +132,7 @@ private:
             count_overtaking();
         }
     }
-    [[nodiscard]] static bool leaves_back(const Frame& frame) noexcept { return frame.reasons.has(Field::wrong_port); }
+    [[nodiscard]] static bool leaves_back(const Frame& frame) noexcept { return frame.hairpinned || frame.reasons.has(Field::wrong_port); }
 
     void put(const Frame& frame) noexcept {
         Batch& batch = batches_[leaves_back(frame) ? 1 : 0];
@@ -193,6 +195,7 @@ private:
             return;
         }
         ++counts_.forwarded;
+        counts_.hairpinned += frame.hairpinned ? 1 : 0;
         if (!frame.reasons.none()) [[unlikely]] {
             count_damage(frame);
         }

@@ -158,7 +158,7 @@ private:
         }
         Notes notes;
         const Drop drop = program_->translator.translate(side, packet, arrival_ns_, notes);
-        const Side out = other(side);
+        const Side out = notes.hairpinned ? side : other(side);
         const bool leaves = drop == Drop::none && fits(out, packet) &&
                             set_vlan(packet, program_->neighbours[number(out)].config().vlan_id) &&
                             program_->neighbours[number(out)].address(packet);
@@ -194,7 +194,7 @@ private:
         if (!translate(side, buffer, packet, counts, notes)) {
             return;
         }
-        Frame frame{.buffer = buffer, .arrival = arrival_, .due = served.end_ticks};
+        Frame frame{.buffer = buffer, .arrival = arrival_, .due = served.end_ticks, .hairpinned = notes.hairpinned};
         if (way.impaired) [[unlikely]] {
             impair(side, packet, notes, frame);
             return;
@@ -204,17 +204,17 @@ private:
         departures_[direction].take(frame, arrival_, way.keep_order);
     }
 
-    /// Turns the frame into one that leaves on the other side; false if it was dropped.
+    /// Turns the frame into one that leaves; false if it was dropped.
     [[nodiscard]] bool translate(Side side, Buffer buffer, Packet& packet, DirectionCounts& counts, Notes& notes) noexcept {
-        const Side out = other(side);
-        Neighbours& beyond = program_->neighbours[number(out)];
         if (const Drop drop = program_->translator.translate(side, packet, arrival_ns_, notes); drop != Drop::none) {
             counts.drop(drop);
-            if (!notes.error_wanted || !send_error(side, buffer, packet)) {
+            if (!notes.error_wanted || !send_error(side, buffer, packet, drop)) {
                 release(side, buffer);
             }
             return false;
         }
+        const Side out = notes.hairpinned ? side : other(side);
+        Neighbours& beyond = program_->neighbours[number(out)];
         std::optional<OwnDrop> reason;
         if (!fits(out, packet)) {
             reason = OwnDrop::too_long;
@@ -243,8 +243,8 @@ private:
         Program::Way& way = program_->ways[direction];
         Out& departures = departures_[direction];
         const Fate fate = way.impairments.next(arrival_ns_ - *first_test_frame_[direction], [&](Field field) {
-            // A frame that goes back needs a known neighbour there.
-            return field == Field::wrong_port && !program_->neighbours[direction].address(packet)
+            // A frame that goes back needs a known neighbour there, and must not be one that does.
+            return field == Field::wrong_port && (notes.hairpinned || !program_->neighbours[direction].address(packet))
                        ? Fields{}
                        : corrupt(field, packet, notes, program_->table.get());
         });
@@ -312,7 +312,7 @@ private:
     /// Tells the sender of a frame that it was refused, in the frame's buffer, at most once per
     /// millisecond (RFC 4443 section 2.4 (f)). False, and the buffer is untouched, if there is
     /// nothing to send.
-    [[nodiscard]] bool send_error(Side side, Buffer buffer, const Packet& refused) noexcept {
+    [[nodiscard]] bool send_error(Side side, Buffer buffer, const Packet& refused, Drop why) noexcept {
         const SideSettings& side_settings = program_->settings.sides[number(side)];
         if (arrival_ < next_error_) {
             return false;
@@ -320,7 +320,7 @@ private:
         error_.bytes = 0;
         for (const auto& address : {side_settings.ipv4, side_settings.ipv6}) {
             if (address && error_.bytes == 0) {
-                write_refusal(refused, *address, error_);
+                write_refusal(refused, why, *address, error_);
             }
         }
         if (error_.bytes == 0) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t icmp_bytes = 8;
 constexpr std::uint8_t protocol_icmp = 1, error_hop_limit = 64;
-constexpr std::uint16_t prohibited_ipv4 = 3 << 8 | 13, unreachable_ipv6 = 1 << 8 | 3;
+constexpr std::uint16_t prohibited_ipv4 = 3 << 8 | 13, unreachable_ipv6 = 1 << 8 | 3, source_policy_ipv6 = 1 << 8 | 5;
 
 std::size_t write_ipv4(const Packet& refused, const View& view, const net::Address& source, std::byte* ip) noexcept {
     const std::size_t quoted = std::min(view.end(), view.upper + 8) - view.ip;
@@ -34,7 +34,7 @@ std::size_t write_ipv4(const Packet& refused, const View& view, const net::Addre
     return ipv4_bytes + icmp_bytes + quoted;
 }
 
-std::size_t write_ipv6(const Packet& refused, const View& view, const net::Address& source, std::byte* ip) noexcept {
+std::size_t write_ipv6(const Packet& refused, const View& view, Drop why, const net::Address& source, std::byte* ip) noexcept {
     constexpr std::size_t quoted_max = 1280 - ipv6_bytes - icmp_bytes;
     const std::size_t quoted = std::min(view.ip_bytes, quoted_max);
     std::byte* const icmp = ip + ipv6_bytes;
@@ -44,7 +44,7 @@ std::size_t write_ipv6(const Packet& refused, const View& view, const net::Addre
     ip[ipv6_at::hop_limit] = static_cast<std::byte>(error_hop_limit);
     std::memcpy(ip + ipv6_at::source, source.bytes.data(), 16);
     std::memcpy(ip + ipv6_at::destination, refused.at(view.source()), 16);
-    store_big_endian(icmp, unreachable_ipv6);
+    store_big_endian(icmp, why == Drop::outside_port_set ? source_policy_ipv6 : unreachable_ipv6);
     std::memcpy(icmp + icmp_bytes, refused.at(view.ip), quoted);
     OnesSum sum;
     sum.add(ip + ipv6_at::source, 32);
@@ -56,7 +56,7 @@ std::size_t write_ipv6(const Packet& refused, const View& view, const net::Addre
 
 }  // namespace
 
-void write_refusal(const Packet& refused, const net::Address& source, ErrorFrame& error) noexcept {
+void write_refusal(const Packet& refused, Drop why, const net::Address& source, ErrorFrame& error) noexcept {
     View view;
     error.bytes = 0;
     if (read_headers(refused, view) != Drop::none || view.family != source.family) {
@@ -69,7 +69,7 @@ void write_refusal(const Packet& refused, const net::Address& source, ErrorFrame
     std::memcpy(frame + ethernet_type_at, refused.at(ethernet_type_at), view.ip - ethernet_type_at);
     const bool ipv4 = view.family == net::Family::ipv4;
     error.bytes =
-        view.ip + (ipv4 ? write_ipv4(refused, view, source, frame + view.ip) : write_ipv6(refused, view, source, frame + view.ip));
+        view.ip + (ipv4 ? write_ipv4(refused, view, source, frame + view.ip) : write_ipv6(refused, view, why, source, frame + view.ip));
 }
 
 }  // namespace gatemark::refdut

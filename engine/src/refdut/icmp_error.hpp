@@ -17,10 +17,11 @@ struct ErrorFrame {
 };
 
 /// Tells the sender of a frame that was refused (Notes::error_wanted): destination unreachable,
-/// IPv4 code 13 (RFC 1812 section 5.2.7.1), IPv6 code 3 (RFC 6146 section 3.5.1). `source` is the
+/// IPv4 code 13 (RFC 1812 section 5.2.7.1), IPv6 code 3 (RFC 6146 section 3.5.1), but code 5 if the
+/// source does not have its port (`why` is outside_port_set; RFC 7597 section 8.1). `source` is the
 /// gateway's address, of the frame's family, on the side that the frame came from. The error leaves
 /// there, with the frame's Ethernet addresses swapped and its VLAN tag. `bytes` is 0 if the frame
 /// is not an IP packet of that family.
-void write_refusal(const Packet& refused, const net::Address& source, ErrorFrame& error) noexcept;
+void write_refusal(const Packet& refused, Drop why, const net::Address& source, ErrorFrame& error) noexcept;
 
 }  // namespace gatemark::refdut

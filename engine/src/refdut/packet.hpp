@@ -39,11 +39,14 @@ enum class Drop : std::uint8_t {
     pool_exhausted,       ///< no free port in the pool
     not_for_us,           ///< to the gateway itself, or multicast, broadcast, link-local
     unsupported,          ///< fragments, protocols other than UDP, source routes: through a translator only
+    no_rule,              ///< MAP-T: an address that no rule has
+    not_map_address,      ///< MAP-T: a rule has its prefix, but it is not the MAP address of a customer
+    outside_port_set,     ///< MAP-T: a port that the customer does not have, or nobody
 };
-constexpr std::size_t drop_count = 12;
-constexpr std::array<std::string_view, drop_count> drop_names{"none",         "not_ip",         "truncated",  "bad_header_checksum",
-                                                              "hop_limit",    "no_mapping",     "no_state",   "table_full",
-                                                              "rate_limited", "pool_exhausted", "not_for_us", "unsupported"};
+constexpr std::size_t drop_count = 15;
+constexpr std::array<std::string_view, drop_count> drop_names{
+    "none",         "not_ip",         "truncated",  "bad_header_checksum", "hop_limit", "no_mapping",      "no_state",        "table_full",
+    "rate_limited", "pool_exhausted", "not_for_us", "unsupported",         "no_rule",   "not_map_address", "outside_port_set"};
 
 /// The VLAN id of the frame's tag.
 [[nodiscard]] std::optional<std::uint16_t> vlan_of(const Packet& packet) noexcept;

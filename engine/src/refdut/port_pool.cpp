@@ -35,6 +35,13 @@ PortPool::PortPool(const NatPool& pool) : port_min_{pool.port_min}, port_max_{po
     using Bits = PagedMemory<std::uint64_t>;
     taken_ = Bits{count_ * words_of_address, count_ > touched_max ? Bits::Touch::later : Bits::Touch::now};
     taken_of_.assign(count_, 0);
+    usable_.assign(words_of_address, 0);
+    for (std::uint32_t port = port_min_; port <= port_max_; ++port) {
+        if (!pool.port_set || pool.port_set->has(static_cast<std::uint16_t>(port))) {
+            usable_[port / 64] |= std::uint64_t{1} << port % 64;
+            ++usable_count_;
+        }
+    }
 }
 
 std::optional<std::uint16_t> PortPool::number_of(const Bytes& address) const noexcept {
@@ -71,15 +78,15 @@ std::optional<PortPool::Place> PortPool::take(Place first) noexcept {
 }
 
 std::optional<std::uint16_t> PortPool::take_port(Place first) noexcept {
-    if (taken_of_[first.address] >= std::uint32_t{port_max_} - port_min_ + 1) {
+    if (taken_of_[first.address] >= usable_count_) {
         return std::nullopt;
     }
     std::uint32_t port = first.port < port_min_ || first.port > port_max_ ? port_min_ : first.port;
     for (;;) {
         std::uint64_t& taken = taken_[first.address * words_of_address + port / 64];
-        const std::uint64_t free = ~taken & (~std::uint64_t{0} << port % 64);
+        const std::uint64_t free = usable_[port / 64] & ~taken & (~std::uint64_t{0} << port % 64);
         const std::uint32_t free_port = port / 64 * 64 + static_cast<std::uint32_t>(std::countr_zero(free));
-        if (free != 0 && free_port <= port_max_) {
+        if (free != 0) {
             taken |= std::uint64_t{1} << free_port % 64;
             ++taken_of_[first.address];
             return static_cast<std::uint16_t>(free_port);

@@ -2,6 +2,7 @@
 
 #include "base/paged_memory.hpp"
 #include "net/address.hpp"
+#include "refdut/port_set.hpp"
 
 #include <array>
 #include <cstddef>
@@ -15,6 +16,7 @@ namespace gatemark::refdut {
 struct NatPool {
     std::vector<net::Prefix> prefixes;  ///< of one family; all addresses of a prefix are used, PortPool::addresses_max in all
     std::uint16_t port_min = 1024, port_max = 65535;
+    std::optional<PortSet> port_set{};  ///< only these of them (MAP)
 };
 
 /// Which ports of which pool address are taken. Addresses are numbered.
@@ -53,6 +55,8 @@ private:
     std::vector<Part> parts_;
     std::uint32_t count_ = 0;
     std::uint16_t port_min_, port_max_;
+    std::vector<std::uint64_t> usable_;  ///< 65,536 bits: the ports of each address
+    std::uint32_t usable_count_ = 0;
     PagedMemory<std::uint64_t> taken_;     ///< 65,536 bits for each address
     std::vector<std::uint32_t> taken_of_;  ///< how many, for each address
 };

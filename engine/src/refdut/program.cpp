@@ -38,7 +38,7 @@ std::shared_ptr<NatTable> table_of(const Settings& settings, const Program* befo
     if (keeps_table(settings, before)) {
         return before->table;
     }
-    return std::make_shared<NatTable>(settings.translation.pool, settings.table);
+    return std::make_shared<NatTable>(public_endpoints(settings.translation), settings.table);
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ std::unique_ptr<Program> make_program(const Settings& settings, const std::array
     return std::make_unique<Program>(Program{.settings = settings,
                                              .table = std::move(table),
                                              .translator = Translator{settings.translation, used},
-                                             .test_frames = TestFrames{settings.translation.assigned_addresses, used},
+                                             .test_frames = TestFrames{own_addresses(settings.translation), used},
                                              .ways = {way_of(settings, 0, ticks_per_second), way_of(settings, 1, ticks_per_second)},
                                              .neighbours = {Neighbours{left}, Neighbours{right}},
                                              .keeps_neighbours = {kept(0, left), kept(1, right)}});

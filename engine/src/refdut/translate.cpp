@@ -3,7 +3,6 @@
 #include "refdut/rewrite.hpp"
 
 #include <algorithm>
-#include <string>
 
 namespace gatemark::refdut {
 
@@ -11,9 +10,11 @@ namespace {
 
 constexpr std::uint32_t longest_fragmentable_ipv4 = 1260;  // RFC 7915 section 5.1
 
-net::Family inside_family(Mode mode) noexcept { return mode == Mode::nat64 || mode == Mode::nat66 ? net::Family::ipv6 : net::Family::ipv4; }
+net::Family inside_family(Mode mode) noexcept {
+    return mode == Mode::nat64 || mode == Mode::nat66 || mode == Mode::map_t_br ? net::Family::ipv6 : net::Family::ipv4;
+}
 net::Family outside_family(Mode mode) noexcept {
-    return mode == Mode::nat46 || mode == Mode::nat66 ? net::Family::ipv6 : net::Family::ipv4;
+    return mode == Mode::nat46 || mode == Mode::nat66 || mode == Mode::map_t_ce ? net::Family::ipv6 : net::Family::ipv4;
 }
 
 /// Multicast, broadcast, unspecified, loopback and link-local addresses stay on their link (RFC
@@ -53,17 +54,17 @@ bool has_udp_checksum(const Packet& packet, const View& view) noexcept {
     return load_raw<std::uint16_t>(packet.at(view.upper + udp_at::checksum)) != 0;
 }
 
-/// Whether this gateway can translate the packet into the other family.
-bool can_cross(const Packet& packet, const View& view, std::uint32_t lowest_ipv6_mtu) noexcept {
-    if (!view.udp || view.source_route) {
-        return false;
+/// Those by which a gateway finds customers.
+std::vector<MapRuleSpec> rules_of(const TranslationConfig& config) {
+    std::vector<MapRuleSpec> rules = config.domains;
+    if (config.mode == Mode::map_t_ce) {
+        std::erase_if(rules, [](const MapRuleSpec& rule) { return !rule.forwarding; });
     }
-    if (view.family == net::Family::ipv6) {
-        return has_udp_checksum(packet, view);  // UDP over IPv6 must have a checksum (RFC 8200 section 8.1)
-    }
-    const bool may_be_fragmented = (load_big_endian<std::uint16_t>(packet.at(view.ip + ipv4_at::flags)) & flag_dont_fragment) == 0;
-    const bool would_be_fragmented = may_be_fragmented && ipv6_bytes + view.end() - view.upper > lowest_ipv6_mtu;
-    return !would_be_fragmented && has_room_for_ipv6(packet, view);
+    return rules;
+}
+
+std::optional<MapEdge> edge_in(const TranslationConfig& config) {
+    return config.mode == Mode::map_t_ce ? std::optional{edge_of(config.domains, *config.end_user_prefix)} : std::nullopt;
 }
 
 }  // namespace
@@ -71,9 +72,34 @@ bool can_cross(const Packet& packet, const View& view, std::uint32_t lowest_ipv6
 Translator::Translator(TranslationConfig config, NatTable* table)
     : config_{std::move(config)},
       map_{config_.pref64, config_.eam},
+      rules_{rules_of(config_)},
+      edge_{edge_in(config_)},
       table_{is_stateful(config_.mode) ? table : nullptr},
       inside_family_{inside_family(config_.mode)},
-      outside_family_{outside_family(config_.mode)} {}
+      outside_family_{outside_family(config_.mode)} {
+    config_.assigned_addresses = own_addresses(config_);
+}
+
+NatPool public_endpoints(const TranslationConfig& config) {
+    const auto edge = edge_in(config);
+    if (!edge) {
+        return config.pool;
+    }
+    constexpr std::uint32_t all_ports = 65536;
+    const PortSet ports = edge->rule.ports_of(edge->customer);
+    return {.prefixes = {{.address = {.family = net::Family::ipv4, .bytes = edge->customer.ipv4}, .length = 32}},
+            .port_min = static_cast<std::uint16_t>(ports.size() == all_ports ? 1024 : 1),  // of a whole address no system port
+            .port_max = 65535,
+            .port_set = ports};
+}
+
+std::vector<net::Address> own_addresses(const TranslationConfig& config) {
+    std::vector<net::Address> addresses = config.assigned_addresses;
+    if (const auto edge = edge_in(config)) {  // what is sent to the MAP address is the customer's
+        std::erase(addresses, net::Address{.family = net::Family::ipv6, .bytes = edge->address});
+    }
+    return addresses;
+}
 
 Drop Translator::translate(Side from, Packet& packet, std::uint64_t now_ns, Notes& notes) noexcept {
     notes = {};
@@ -98,6 +124,12 @@ Drop Translator::translate(Side from, Packet& packet, std::uint64_t now_ns, Note
     if (config_.mode == Mode::siit) {
         return translate_stateless(packet, view, notes);
     }
+    if (config_.mode == Mode::map_t_br) {
+        return relay(from, packet, view, notes);
+    }
+    if (edge_) {
+        return pass_edge(from, packet, view, now_ns, notes);
+    }
     if (to_pool) {
         return translate_inward(packet, view, now_ns, notes);
     }
@@ -118,6 +150,9 @@ NatTable::Clue Translator::clue_of(Side from, const Packet& packet) const noexce
     const Endpoints endpoints = endpoints_of(packet, view);
     const NatEndpoint source{.address = endpoints.source, .port = endpoints.source_port};
     NatEndpoint destination{.address = endpoints.destination, .port = endpoints.destination_port};
+    if (edge_) {
+        return from_inside ? table_->clue_from_inside(source, destination) : NatTable::Clue{};
+    }
     if (!from_inside) {
         return table_->clue_from_outside(source, destination);
     }
@@ -139,6 +174,18 @@ bool Translator::is_own(const Packet& packet, const View& view) const noexcept {
     });
 }
 
+bool Translator::can_cross(const Packet& packet, const View& view) const noexcept {
+    if (!view.udp || view.source_route) {
+        return false;
+    }
+    if (view.family == net::Family::ipv6) {
+        return has_udp_checksum(packet, view);  // UDP over IPv6 must have a checksum (RFC 8200 section 8.1)
+    }
+    const bool may_be_fragmented = (load_big_endian<std::uint16_t>(packet.at(view.ip + ipv4_at::flags)) & flag_dont_fragment) == 0;
+    const bool would_be_fragmented = may_be_fragmented && ipv6_bytes + view.end() - view.upper > config_.lowest_ipv6_mtu;
+    return !would_be_fragmented && has_room_for_ipv6(packet, view);
+}
+
 Drop Translator::route(Packet& packet, const View& view) const noexcept {
     lower_hop_limit(packet, view, config_.hop_limit_decrement);
     return Drop::none;
@@ -154,7 +201,7 @@ Drop Translator::translate_stateless(Packet& packet, const View& view, Notes& no
             view.family == net::Family::ipv6 && !(destination && map_.only_embedded(load_ipv6(packet.at(view.destination()))));
         return native ? route(packet, view) : Drop::no_mapping;
     }
-    if (!can_cross(packet, view, config_.lowest_ipv6_mtu)) {
+    if (!can_cross(packet, view)) {
         return Drop::unsupported;
     }
     to = endpoints_of(packet, view);
@@ -188,6 +235,23 @@ void Translator::finish_nat(Packet& packet, const View& view, const Endpoints& t
     lower_hop_limit(packet, view, config_.hop_limit_decrement);
 }
 
+Drop Translator::connect(const NatEndpoint& inside, const NatEndpoint& remote, std::uint64_t now_ns, Notes& notes) noexcept {
+    const NatTable::Lookup lookup = table_->from_inside(inside, remote, now_ns);
+    switch (lookup.outcome) {
+        case NatTable::Outcome::known:
+        case NatTable::Outcome::created: break;
+        case NatTable::Outcome::refused: notes.error_wanted = true; return Drop::table_full;
+        case NatTable::Outcome::dropped: return Drop::table_full;
+        case NatTable::Outcome::rate_limited: return Drop::rate_limited;
+        case NatTable::Outcome::pool_exhausted: return Drop::pool_exhausted;
+        case NatTable::Outcome::untranslated: notes.treatment = Treatment::untranslated; return Drop::none;
+    }
+    notes.treatment = Treatment::outward;
+    notes.new_connection = lookup.outcome == NatTable::Outcome::created;
+    notes.connection = lookup.connection;
+    return Drop::none;
+}
+
 Drop Translator::translate_outward(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept {
     const bool crosses = inside_family_ != outside_family_;
     AddressBytes destination = address_at(packet, view.destination(), view.family);
@@ -198,26 +262,20 @@ Drop Translator::translate_outward(Packet& packet, const View& view, std::uint64
         }
         destination = *outside;
     }
-    if (!view.udp || view.source_route || (crosses && !can_cross(packet, view, config_.lowest_ipv6_mtu))) {
+    if (!view.udp || view.source_route || (crosses && !can_cross(packet, view))) {
         return Drop::unsupported;
     }
     Endpoints to = endpoints_of(packet, view);
-    const NatTable::Lookup lookup =
-        table_->from_inside({.address = to.source, .port = to.source_port}, {.address = destination, .port = to.destination_port}, now_ns);
-    switch (lookup.outcome) {
-        case NatTable::Outcome::known:
-        case NatTable::Outcome::created: break;
-        case NatTable::Outcome::refused: notes.error_wanted = true; return Drop::table_full;
-        case NatTable::Outcome::dropped: return Drop::table_full;
-        case NatTable::Outcome::rate_limited: return Drop::rate_limited;
-        case NatTable::Outcome::pool_exhausted: return Drop::pool_exhausted;
-        case NatTable::Outcome::untranslated: notes.treatment = Treatment::untranslated; return route(packet, view);
+    if (const Drop drop =
+            connect({.address = to.source, .port = to.source_port}, {.address = destination, .port = to.destination_port}, now_ns, notes);
+        drop != Drop::none) {
+        return drop;
     }
-    notes.treatment = Treatment::outward;
+    if (notes.treatment == Treatment::untranslated) {
+        return route(packet, view);
+    }
     notes.crossed = crosses;
-    notes.new_connection = lookup.outcome == NatTable::Outcome::created;
-    notes.connection = lookup.connection;
-    const NatEndpoint pool = table_->pool_of(lookup.connection);
+    const NatEndpoint pool = table_->pool_of(notes.connection);
     to.source = pool.address;
     to.source_port = pool.port;
     to.destination = destination;
@@ -227,7 +285,7 @@ Drop Translator::translate_outward(Packet& packet, const View& view, std::uint64
 
 Drop Translator::translate_inward(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept {
     const bool crosses = inside_family_ != outside_family_;
-    if (!view.udp || view.source_route || (crosses && !can_cross(packet, view, config_.lowest_ipv6_mtu))) {
+    if (!view.udp || view.source_route || (crosses && !can_cross(packet, view))) {
         return Drop::unsupported;
     }
     Endpoints to = endpoints_of(packet, view);

@@ -3,6 +3,7 @@
 #include "base/result.hpp"
 #include "net/address.hpp"
 #include "refdut/address.hpp"
+#include "refdut/map_domains.hpp"
 #include "refdut/nat_table.hpp"
 #include "refdut/packet.hpp"
 #include "refdut/rewrite.hpp"
@@ -16,23 +17,31 @@
 namespace gatemark::refdut {
 
 /// `router` forwards both families. `siit` translates by the family of the arriving frame, both
-/// ways. The NAT modes name the inside's family, then the outside's.
-enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46 };
-constexpr std::array<std::string_view, 6> mode_names{"router", "siit", "nat44", "nat64", "nat66", "nat46"};
+/// ways. The NAT modes name the inside's family, then the outside's. `map_t_br` is the border relay
+/// of a MAP-T domain, which is inside; `map_t_ce` a customer edge, a NAT44 and a translator, with
+/// the customer inside.
+enum class Mode : std::uint8_t { router, siit, nat44, nat64, nat66, nat46, map_t_br, map_t_ce };
+constexpr std::array<std::string_view, 8> mode_names{"router", "siit", "nat44", "nat64", "nat66", "nat46", "map_t_br", "map_t_ce"};
 
-[[nodiscard]] constexpr bool is_stateful(Mode mode) noexcept { return mode >= Mode::nat44; }
+[[nodiscard]] constexpr bool is_map(Mode mode) noexcept { return mode == Mode::map_t_br || mode == Mode::map_t_ce; }
+[[nodiscard]] constexpr bool is_stateful(Mode mode) noexcept { return mode >= Mode::nat44 && mode != Mode::map_t_br; }
+[[nodiscard]] constexpr bool has_pool(Mode mode) noexcept { return is_stateful(mode) && !is_map(mode); }
+[[nodiscard]] constexpr bool has_inside(Mode mode) noexcept { return is_stateful(mode) || is_map(mode); }
 [[nodiscard]] constexpr bool uses_address_map(Mode mode) noexcept {
     return mode == Mode::siit || mode == Mode::nat64 || mode == Mode::nat46;
 }
+[[nodiscard]] constexpr bool changes_family(Mode mode) noexcept { return uses_address_map(mode) || is_map(mode); }
 
 struct TranslationConfig {
     Mode mode = Mode::router;
-    Side inside = Side::left;  ///< NAT modes
+    Side inside = Side::left;  ///< NAT and MAP modes
     std::uint8_t hop_limit_decrement = 1;
-    std::optional<net::Prefix> pref64;  ///< RFC 6052: 32, 40, 48, 56, 64 or 96 bits; siit, nat64, nat46
-    std::vector<EamEntry> eam;          ///< RFC 7757; siit, nat64, nat46
-    NatPool pool;                       ///< of the outside's family; NAT modes
-    bool dont_fragment_always = false;  ///< RFC 6145 section 5.1, instead of RFC 7915 section 5.1
+    std::optional<net::Prefix> pref64;           ///< RFC 6052: 32, 40, 48, 56, 64 or 96 bits; siit, nat64, nat46
+    std::vector<EamEntry> eam;                   ///< RFC 7757; siit, nat64, nat46
+    NatPool pool;                                ///< of the outside's family; NAT modes but map_t_ce
+    std::vector<MapRuleSpec> domains;            ///< MAP modes
+    std::optional<net::Prefix> end_user_prefix;  ///< of the customer; map_t_ce
+    bool dont_fragment_always = false;           ///< RFC 6145 section 5.1, instead of RFC 7915 section 5.1
     /// An IPv4 packet without DF that is longer than this as IPv6 would have to be fragmented (RFC
     /// 7915 section 4). This gateway does not fragment: such a packet is dropped as unsupported, a
     /// shorter one is translated unfragmented.
@@ -46,27 +55,43 @@ struct TranslationConfig {
 [[nodiscard]] Errors check(const TranslationConfig& config);
 [[nodiscard]] Errors check(const NatLimits& limits);
 
+/// The public endpoints of the NAT: the pool, or what the end-user prefix gives to a customer edge.
+[[nodiscard]] NatPool public_endpoints(const TranslationConfig& config);
+/// The addresses to which frames are sent that are not forwarded.
+[[nodiscard]] std::vector<net::Address> own_addresses(const TranslationConfig& config);
+
 /// What was done to a frame.
 enum class Treatment : std::uint8_t {
     routed,        ///< same family, both addresses kept
-    stateless,     ///< other family, both addresses by the map
+    stateless,     ///< other family, both addresses by the map or by MAP rules; hairpinned, both twice
     outward,       ///< by a NAT, from inside: an Initiator's frame
     inward,        ///< by a NAT, from outside: a Responder's frame
     untranslated,  ///< by a NAT whose table is full: routed with its own source
+};
+
+/// Whose MAP address or shared IPv4 address is in a frame that leaves.
+struct MapNotes {
+    const MapRule* rule = nullptr;  ///< nullptr: nobody's
+    MapCustomer customer;
+    bool is_source = false;  ///< else it is the destination
+    bool embedded = false;   ///< the other address is under the rule's DMR prefix
 };
 
 struct Notes {
     Treatment treatment = Treatment::routed;
     bool udp = false;             ///< a complete UDP datagram (no fragment); also set for frames that are dropped after that is known
     bool new_connection = false;  ///< this frame established it
-    bool error_wanted = false;    ///< dropped unchanged, and its sender must be told (overflow behaviour refuse)
+    bool error_wanted = false;    ///< dropped unchanged, and its sender must be told (icmp_error.hpp)
     bool crossed = false;         ///< the family was changed
+    bool hairpinned = false;      ///< it leaves on the side that it came from
+    MapNotes map{};
     NatTable::Connection connection = NatTable::none;  ///< outward and inward; valid until the next frame
 };
 
-/// Forwards frames as a router, a stateless translator (RFC 7915, 6052, 7757) or a NAT (RFC 3022,
-/// 6146, 4787). Only UDP, except for the router and for native IPv6 through a translator, where any
-/// protocol passes. No byte outside the packet is read or written, whatever its length fields say.
+/// Forwards frames as a router, a stateless translator (RFC 7915, 6052, 7757), a NAT (RFC 3022,
+/// 6146, 4787), or a border relay or customer edge of MAP-T (RFC 7599). Only UDP, except for the
+/// router and for native IPv6 through a translator, where any protocol passes. No byte outside the
+/// packet is read or written, whatever its length fields say.
 class Translator {
 public:
     /// `config` has passed `check`; `table` is not nullptr in NAT modes, and outlives the
@@ -104,13 +129,30 @@ private:
     [[nodiscard]] Drop translate_stateless(Packet& packet, const View& view, Notes& notes) noexcept;
     [[nodiscard]] Drop translate_outward(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
     [[nodiscard]] Drop translate_inward(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
+    [[nodiscard]] Drop relay(Side from, Packet& packet, const View& view, Notes& notes) noexcept;
+    [[nodiscard]] Drop relay_to_ipv4(Packet& packet, const View& view, Notes& notes) noexcept;
+    [[nodiscard]] Drop relay_to_ipv6(Packet& packet, const View& view, Notes& notes) noexcept;
+    /// From a customer to another: `to` has the IPv4 addresses of both.
+    [[nodiscard]] Drop hairpin(Packet& packet, const View& view, Endpoints to, Notes& notes) noexcept;
+    [[nodiscard]] Drop pass_edge(Side from, Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
+    [[nodiscard]] Drop leave_edge(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
+    [[nodiscard]] Drop enter_edge(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
+    /// The IPv4 address that the source of a packet to the customer stands for.
+    [[nodiscard]] Drop source_at_edge(const Endpoints& from, AddressBytes& ipv4, Notes& notes) const noexcept;
+    /// Finds or establishes the connection of a frame from inside, for the notes; or the frame is
+    /// dropped, or stays untranslated.
+    [[nodiscard]] Drop connect(const NatEndpoint& inside, const NatEndpoint& remote, std::uint64_t now_ns, Notes& notes) noexcept;
     /// Turns the packet into one of the other family.
     void cross(Packet& packet, const View& view, const Endpoints& to) noexcept;
     void finish_nat(Packet& packet, const View& view, const Endpoints& to) noexcept;
     [[nodiscard]] bool is_own(const Packet& packet, const View& view) const noexcept;
+    /// Whether this gateway can translate the packet into the other family.
+    [[nodiscard]] bool can_cross(const Packet& packet, const View& view) const noexcept;
 
     TranslationConfig config_;
     AddressMap map_;
+    MapDomains rules_;  ///< of a border relay; of a customer edge those by which it forwards
+    std::optional<MapEdge> edge_;
     NatTable* table_;
     net::Family inside_family_, outside_family_;
     std::uint16_t identification_ = 0;  ///< of the next IPv4 packet that is translated from IPv6

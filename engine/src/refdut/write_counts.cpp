@@ -38,6 +38,7 @@ json write_direction(const DirectionCounts& counts, const pace::TickScale& scale
             {"dropped", dropped},
             {"lost", counts.lost},
             {"held", counts.held},
+            {"hairpinned", counts.hairpinned},
             {"duplicated", counts.duplicated},
             {"copies_failed", counts.copies_failed},
             {"reordered", counts.reordered},

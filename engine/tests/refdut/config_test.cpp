@@ -203,6 +203,47 @@ TEST(RefdutConfig, NamesTheNearestKeyAndRefusesSettingsThatWouldDoNothing) {
               (std::vector<std::string>{"right.port"}));
 }
 
+TEST(RefdutConfig, RulesOfMapGateways) {
+    const std::string
+        first = "{ipv6 = \"2001:db8::/40\", ipv4 = \"192.0.2.0/24\", ea_length = 16, dmr = \"64:ff9b::/96\"}",
+        second =
+            "{ipv6 = \"2001:db8:100::/56\", ipv4 = \"198.51.100.1/32\", ea_length = 0, psid_offset = 4, psid_length = 8, psid = 52, dmr = "
+            "\"64:ff9b::/96\"";
+    const Settings relay = settings_of("mode = \"map_t_br\"\ninside = \"right\"\n" + sides + "[translation]\ndomains = [" + first + ", " +
+                                       second + "}]\ndont_fragment_rule = \"rfc6145\"\n");
+    ASSERT_EQ(relay.translation.domains.size(), 2U);
+    const MapRuleSpec &of_many = relay.translation.domains[0], &alone = relay.translation.domains[1];
+    EXPECT_TRUE(of_many.ea_bits == 16 && of_many.psid_offset == 6 && of_many.psid_bits == 0 && !of_many.forwarding);
+    EXPECT_TRUE(of_many.ipv6.length == 40 && of_many.ipv4.length == 24 && of_many.dmr.length == 96);
+    EXPECT_TRUE(alone.ea_bits == 0 && alone.psid_offset == 4 && alone.psid_bits == 8 && alone.psid == 52 && alone.number == 1);
+    EXPECT_TRUE(relay.translation.inside == Side::right && relay.translation.dont_fragment_always);
+    const Settings edge = settings_of("mode = \"map_t_ce\"\n" + sides + "[translation]\ndomains = [" + first + ", " + second +
+                                      ", fmr = true}]\nend_user_prefix = \"2001:db8:12:3400::/56\"\n[table]\nsize = 100\n");
+    EXPECT_TRUE(edge.translation.end_user_prefix && edge.translation.domains[1].forwarding && edge.table.capacity == 100);
+}
+
+TEST(RefdutConfig, ReportsAllProblemsOfMapRulesAtOnce) {
+    EXPECT_EQ(places("mode = \"map_t_br\"\n" + sides + R"(
+[table]
+size = 5
+[translation]
+pool_ports = "1-5"
+end_user_prefix = "2001:db8::/56"
+domains = [
+    {ipv6 = "2001:db8::/40", ipv4 = "192.0.2.0/24", ea_length = 49, psid_ofset = 6, dmr = "64:ff9b::/96"},
+    7,
+    {ipv6 = "2001:db9::/40", ipv4 = "198.51.100.0/24", ea_length = 30, dmr = "2001:db9::/33"},
+    {ipv4 = "192.0.2.7/24"},
+]
+)"),
+              (std::vector<std::string>{"table", "translation.domains[0].ea_length", "translation.domains[0].psid_ofset",
+                                        "translation.domains[1]", "translation.domains[2].dmr", "translation.domains[2].ea_length",
+                                        "translation.domains[3].dmr", "translation.domains[3].ea_length", "translation.domains[3].ipv4",
+                                        "translation.domains[3].ipv6", "translation.pool_ports"}));
+    EXPECT_EQ(places("mode = \"map_t_ce\"\n" + sides), (std::vector<std::string>{"translation.domains", "translation.end_user_prefix"}));
+    EXPECT_EQ(places("mode = \"map_t_br\"\n" + sides + "[translation]\ndomains = []\n"), (std::vector<std::string>{"translation.domains"}));
+}
+
 TEST(RefdutConfig, OnlyWhatNeedsNoNewPortsCanBeReloaded) {
     const Settings running = settings_of("mode = \"router\"\n" + sides);
     EXPECT_TRUE(what_needs_a_restart(running, settings_of("mode = \"router\"\nseed = 9\n" + sides + "[forward]\ncapacity = 5\nqueue = 0\n"))

@@ -3,11 +3,13 @@
 #include "frame/streams.hpp"
 #include "io/memory_port.hpp"
 #include "loop/receiver.hpp"
+#include "refdut/map_vectors.hpp"
 #include "refdut/packets.hpp"
 #include "state/reply_writer.hpp"
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 
 /// Every corruption against the Tester's own verification: the Tester finds exactly the reasons
@@ -18,7 +20,8 @@ namespace {
 using frame::Role, frame::signature::Direction, frame::signature::TrafficClass;
 using test::Bytes;
 
-static_assert(field_names == frame::fault_names);
+static_assert(reason_count == frame::fault_count);
+static_assert(std::equal(frame::fault_names.begin(), frame::fault_names.end(), field_names.begin()));
 
 /// A receiver of the Tester for one stream.
 class Receiving {
@@ -76,6 +79,14 @@ std::string names_of(Fields fields) {
     return names;
 }
 
+/// Of a damage that is for every gateway, and has one reason; those of MAP are not.
+Fields reason_of(Field field) {
+    if (field >= Field::other_port_set) {
+        return {};
+    }
+    return {field == Field::no_udp_checksum ? Field::udp_checksum : field};
+}
+
 struct Case {
     Translator& translator;
     NatTable* table;
@@ -125,14 +136,14 @@ TEST_P(RefdutCorrupt, EachFieldOfAStatelessGatewayIsFoundUnderItsName) {
     for (std::size_t i = 0; i < field_count; ++i) {
         const auto field = static_cast<Field>(i);
         const bool of_ipv4 = field == Field::ipv4_header || field == Field::ipv4_header_checksum || field == Field::dont_fragment;
-        const bool stateful = i >= static_cast<std::size_t>(Field::untranslated_source);
+        const bool stateful = field >= Field::untranslated_source && field <= Field::unknown_connection;
         const bool exists = !stateful && !(of_ipv4 && !to_ipv4) && !(field == Field::flow_label && to_ipv4) &&
                             !(field == Field::identification && gateway != test::Gateway::router44) &&
                             !(field == Field::payload && larger_by == 0);
         for (std::uint64_t number = 0; number < 10; ++number) {
             const Fields announced = pass({translator, nullptr, Side::left, stream, Direction::forward, nullptr, vlans.received}, field,
                                           sent_frame(stream, number));
-            ASSERT_EQ(announced, exists ? Fields{field} : Fields{}) << field_names[i];
+            ASSERT_EQ(announced, exists ? reason_of(field) : Fields{}) << field_names[i];
         }
     }
 }
@@ -214,7 +225,7 @@ TEST_P(RefdutCorruptNat, EachFieldOfAnInitiatorsFrameIsFoundUnderItsName) {
         const bool of_ipv4 = field == Field::ipv4_header || field == Field::ipv4_header_checksum || field == Field::dont_fragment;
         const bool exists = !(of_ipv4 && !to_ipv4) && !(field == Field::flow_label && to_ipv4) && field != Field::identification &&
                             field != Field::wrong_owner && field != Field::unknown_connection;
-        Fields expected = exists ? Fields{field} : Fields{};
+        Fields expected = exists ? reason_of(field) : Fields{};
         if (field == Field::untranslated_source && crosses_) {
             expected.add(Field::family);
         }
@@ -252,7 +263,7 @@ TEST_P(RefdutCorruptNat, EachFieldOfARespondersFrameIsFoundUnderItsName) {
             } else if (field == Field::destination_port) {
                 ASSERT_EQ(announced, (Fields{Field::destination_port, Field::unknown_connection}));
             } else {
-                ASSERT_EQ(announced, exists ? Fields{field} : Fields{}) << field_names[i];
+                ASSERT_EQ(announced, exists ? reason_of(field) : Fields{}) << field_names[i];
             }
         }
     }
@@ -266,6 +277,152 @@ TEST_P(RefdutCorruptNat, TheFrameThatEstablishesAConnectionHasNoMappingToChange)
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, RefdutCorruptNat, testing::Values(Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46));
+
+/// To the Tester's receiver one customer of a border relay is an explicit mapping: it compares
+/// everything all the same.
+class RefdutCorruptRelay : public testing::Test {
+protected:
+    static MapRuleSpec rule() { return rule_of("2001:db8::/40", "192.0.2.0/24", 16, 6, dmr); }
+    static TranslationConfig config() {
+        TranslationConfig config;
+        config.mode = Mode::map_t_br;
+        config.domains = {rule()};
+        return config;
+    }
+    static frame::Stream stream(bool up) {
+        const auto customer_host = test::fixed_host(customer), server_host = test::fixed_host(server);
+        const frame::ValueRange customer_ports{frame::ValueMode::fixed, 1234, 1234}, server_ports{frame::ValueMode::fixed, 80, 80};
+        frame::StreamRequest request;
+        request.frame_octets = 128;
+        request.source = up ? customer_host : server_host;
+        request.destination = up ? server_host : customer_host;
+        request.source_ports = up ? customer_ports : server_ports;
+        request.destination_ports = up ? server_ports : customer_ports;
+        request.mapping = test::mapping_of(dmr, {{std::string{shared} + "/32", std::string{customer} + "/128"}});
+        return test::make_stream(request, {}, TrafficClass::foreground, up ? Direction::forward : Direction::reverse);
+    }
+    /// What each damage is found as: for those of MAP as this says, for all others as `reason_of`.
+    void expect_reasons(bool up, const std::map<Field, Fields>& of_map) {
+        const frame::Stream frames = stream(up);
+        const Case gateway{translator_, nullptr,     up ? Side::left : Side::right, frames, up ? Direction::forward : Direction::reverse,
+                           nullptr,     std::nullopt};
+        for (std::size_t i = 0; i < field_count; ++i) {
+            const auto field = static_cast<Field>(i);
+            const bool of_ipv4 = field == Field::ipv4_header || field == Field::ipv4_header_checksum || field == Field::dont_fragment;
+            const bool stateful = field >= Field::untranslated_source && field <= Field::unknown_connection;
+            const bool exists = !stateful && field != Field::identification && of_ipv4 <= up && !(field == Field::flow_label && up);
+            const Fields expected = of_map.contains(field) ? of_map.at(field) : exists ? reason_of(field) : Fields{};
+            for (std::uint64_t number = 0; number < 6; ++number) {
+                ASSERT_EQ(names_of(pass(gateway, field, sent_frame(frames, number))), names_of(expected)) << field_names[i];
+            }
+        }
+    }
+    /// The endpoint of the customer in what leaves, damaged.
+    NatEndpoint damaged(Field field, bool up) {
+        const frame::Stream frames = stream(up);
+        Buffer buffer{sent_frame(frames, 0)};
+        Notes notes;
+        EXPECT_EQ(translator_.translate(up ? Side::left : Side::right, buffer.packet, 1, notes), Drop::none);
+        EXPECT_FALSE(corrupt(field, buffer.packet, notes, nullptr).none());
+        const test::SlowPacket packet = test::read_packet(buffer.frame());
+        return {.address = up ? packet.source.bytes : packet.destination.bytes, .port = up ? packet.source_port : packet.destination_port};
+    }
+
+    static constexpr const char *dmr = "2001:db8:ffff::/64", *customer = "2001:db8:12:3400:0:c000:212:34", *shared = "192.0.2.18",
+                                *server = "203.0.113.56";
+    Translator translator_{config(), nullptr};
+};
+
+TEST_F(RefdutCorruptRelay, EachFieldTowardsIpv4IsFoundUnderItsName) {
+    expect_reasons(true, {{Field::other_port_set, {Field::source_port}}, {Field::other_customer, {Field::source_address}}});
+    // The port has another PSID, in the same place; the address is that of another customer.
+    EXPECT_EQ(damaged(Field::other_port_set, true), (NatEndpoint{.address = bytes_of(shared), .port = 1230}));
+    EXPECT_EQ(damaged(Field::other_customer, true), (NatEndpoint{.address = bytes_of("192.0.2.19"), .port = 1234}));
+    EXPECT_EQ(damaged(Field::source_port, true), (NatEndpoint{.address = bytes_of(shared), .port = 1235})) << "the customer's";
+}
+
+TEST_F(RefdutCorruptRelay, EachFieldTowardsIpv6IsFoundUnderItsName) {
+    expect_reasons(false, {{Field::other_port_set, {Field::destination_port}},
+                           {Field::other_customer, {Field::destination_address}},
+                           {Field::interface_identifier, {Field::destination_address}},
+                           {Field::embedding_suffix, {Field::source_address}}});
+    EXPECT_EQ(damaged(Field::other_port_set, false), (NatEndpoint{.address = bytes_of(customer), .port = 1230}));
+    EXPECT_EQ(damaged(Field::other_customer, false), (NatEndpoint{.address = bytes_of("2001:db8:12:3500:0:c000:212:35"), .port = 1234}));
+    EXPECT_EQ(damaged(Field::interface_identifier, false),
+              (NatEndpoint{.address = bytes_of("2001:db8:12:3400:0:c000:212:35"), .port = 1234}));
+    EXPECT_EQ(damaged(Field::destination_port, false), (NatEndpoint{.address = bytes_of(customer), .port = 1235}));
+}
+
+TEST(RefdutCorruptMap, LeavesAloneWhatHasNoSuchField) {
+    // One port for each customer, and the address embedded at the end.
+    MapRuleSpec spec = rule_of("2001:db8::/48", "203.0.113.77/32", 16, 0);
+    TranslationConfig config;
+    config.mode = Mode::map_t_br;
+    config.domains = {spec};
+    Translator relay{config, nullptr};
+    const auto damage = [](Translator& gateway, Side from, const test::SlowPacket& packet, Field field) {
+        Buffer buffer{test::write_packet(packet)};
+        Notes notes;
+        EXPECT_EQ(gateway.translate(from, buffer.packet, 0, notes), Drop::none);
+        const Bytes before{buffer.frame().begin(), buffer.frame().end()};
+        const Fields fields = corrupt(field, buffer.packet, notes, gateway.table());
+        EXPECT_EQ(fields.none(), test::to_hex(before) == test::to_hex(buffer.frame()));
+        return fields;
+    };
+    const auto up = udp_packet("2001:db8:0:1234::cb00:714d:1234", "64:ff9b::192.0.2.1", 0x1234, 80, 30);
+    const auto down = udp_packet("192.0.2.1", "203.0.113.77", 80, 0x1234, 30);
+    EXPECT_TRUE(damage(relay, Side::left, up, Field::source_port).none());
+    EXPECT_TRUE(damage(relay, Side::left, up, Field::other_customer).none());
+    EXPECT_TRUE(damage(relay, Side::left, up, Field::interface_identifier).none());
+    EXPECT_TRUE(damage(relay, Side::left, up, Field::embedding_suffix).none());
+    EXPECT_TRUE(damage(relay, Side::right, down, Field::destination_port).none());
+    EXPECT_TRUE(damage(relay, Side::right, down, Field::embedding_suffix).none());
+    EXPECT_FALSE(damage(relay, Side::right, down, Field::other_customer).none());
+    EXPECT_FALSE(damage(relay, Side::right, down, Field::other_port_set).none());
+    // A customer alone: no other, no port of another.
+    spec = rule_of("2001:db8:12:3400::/56", "192.0.2.18/32", 0, 6);
+    config.domains = {spec};
+    Translator alone{config, nullptr};
+    const auto to_him = udp_packet("192.0.2.1", "192.0.2.18", 80, 7, 30);
+    EXPECT_TRUE(damage(alone, Side::right, to_him, Field::other_customer).none());
+    EXPECT_TRUE(damage(alone, Side::right, to_him, Field::other_port_set).none());
+    // An end-user prefix of 128 bits leaves no interface identifier.
+    config.domains = {rule_of("2001:db8::/112", "203.0.113.77/32", 16, 0)};
+    Translator narrow{config, nullptr};
+    EXPECT_TRUE(damage(narrow, Side::right, down, Field::interface_identifier).none());
+}
+
+/// What a customer edge sends: its MAP address is the source, and the mapping's port is learned.
+TEST(RefdutCorruptMap, OfACustomerEdgeIsFoundWhereItIsSaid) {
+    TranslationConfig config;
+    config.mode = Mode::map_t_ce;
+    config.domains = {rule_of("2001:db8::/40", "192.0.2.0/24", 16, 6, "2001:db8:ffff::/64")};
+    config.end_user_prefix = prefix_of("2001:db8:12:3400::/56");
+    NatTable table{public_endpoints(config), {.capacity = 10}};
+    Translator edge{config, &table};
+    const auto sent = udp_packet("10.0.0.2", "203.0.113.56", 1232, 80, 30);
+    const auto leaves = [&](std::optional<Field> field, Fields& fields) {
+        Buffer buffer{test::write_packet(sent)};
+        Notes notes;
+        EXPECT_EQ(edge.translate(Side::left, buffer.packet, 0, notes), Drop::none);
+        fields = field ? corrupt(*field, buffer.packet, notes, &table) : Fields{};
+        return test::read_packet(buffer.frame());
+    };
+    Fields fields;
+    const test::SlowPacket right = leaves(std::nullopt, fields);
+    test::SlowPacket packet = leaves(Field::other_port_set, fields);
+    EXPECT_TRUE(fields == Fields{Field::source_port} && packet.source_port == 1228 && packet.source == right.source);
+    packet = leaves(Field::other_customer, fields);
+    EXPECT_TRUE(fields == Fields{Field::source_address} && packet.source == test::address_of("2001:db8:12:3500:0:c000:212:35"));
+    packet = leaves(Field::interface_identifier, fields);
+    EXPECT_TRUE(fields == Fields{Field::source_address} && packet.source == test::address_of("2001:db8:12:3400:0:c000:212:35"));
+    packet = leaves(Field::embedding_suffix, fields);
+    EXPECT_TRUE(fields == Fields{Field::destination_address} && packet.source == right.source && packet.destination != right.destination);
+    packet = leaves(Field::mapping_changed, fields);
+    EXPECT_TRUE(fields == Fields{Field::mapping_changed} && packet.source == right.source && packet.source_port == 1233);
+    packet = leaves(Field::untranslated_source, fields);
+    EXPECT_TRUE(fields == (Fields{Field::family, Field::untranslated_source}) && packet.source == sent.source);
+}
 
 TEST(RefdutCorruptField, HasTheNamesOfTheTester) {
     EXPECT_EQ(field_of("hop_limit"), Field::hop_limit);

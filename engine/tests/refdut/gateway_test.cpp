@@ -1,5 +1,6 @@
 #include "refdut/gateway.hpp"
 
+#include "refdut/map_vectors.hpp"
 #include "refdut/memory_forwarding_port.hpp"
 #include "refdut/packets.hpp"
 #include "refdut/ticks.hpp"
@@ -266,6 +267,74 @@ TEST_F(RefdutGateway, AFrameForTheWrongPortGoesBackWithTheTagOfWhereItBelongs) {
     const Snapshot taken = counts();
     EXPECT_TRUE(taken.counts.directions[0].corrupted[static_cast<std::size_t>(Field::wrong_port)] == 1 &&
                 taken.counts.directions[0].balanced());
+}
+
+/// From the first customer of the vectors.
+MemoryForwardingPort::Bytes from_customer(const std::string& destination, std::uint16_t source_port, std::uint16_t destination_port) {
+    SlowPacket packet = udp_packet(map_vectors[0].address, destination, source_port, destination_port);
+    packet.link_destination = left_mac;
+    packet.link_source = left_peer;
+    packet.vlan = 100;
+    return write_packet(packet);
+}
+
+TEST_F(RefdutGateway, ARelayHairpinsToWhereAFrameCameFrom) {
+    settings.translation.mode = Mode::map_t_br;
+    settings.translation.domains = {map_vectors[0].rule()};
+    settings.sides[0].vlan_id = 100;
+    settings.sides[1].vlan_id = 200;
+    settings.directions[0].impairments.corrupt = {
+        {.selector = {.kind = SelectorSpec::Kind::every, .count = 3}, .field = Field::wrong_port}};
+    start();
+    left.arrive(from_customer("64:ff9b::192.0.2.255", 1232, 2044));
+    left.arrive(from_customer("64:ff9b::203.0.113.56", 1233, 80));
+    left.arrive(from_customer("64:ff9b::192.0.2.255", 1234, 2045));  // goes back anyway
+    poll_at(2 * second);
+    EXPECT_EQ(numbers(left), (std::vector<std::uint16_t>{2044, 2045}));
+    EXPECT_EQ(numbers(right), (std::vector<std::uint16_t>{80}));
+    const SlowPacket back = gatemark::test::read_packet(left.sent[0]);
+    EXPECT_TRUE(back.link_destination == left_peer && back.link_source == left_mac && back.vlan == 100 && back.hop_limit == 9);
+    EXPECT_EQ(back.destination, address_of("2001:db8:ff:ff00:0:c000:2ff:ff"));
+    EXPECT_EQ(gatemark::test::read_packet(right.sent[0]).vlan, 200);
+    const Snapshot taken = counts();
+    const DirectionCounts& forward = taken.counts.directions[0];
+    EXPECT_TRUE(forward.forwarded == 3 && forward.hairpinned == 2 && forward.not_applicable == 1 && forward.balanced());
+}
+
+TEST_F(RefdutGateway, ARelayTellsACustomerThatThePortIsNotItsOwn) {
+    settings.translation.mode = Mode::map_t_br;
+    settings.translation.domains = {map_vectors[0].rule()};
+    settings.sides[0].vlan_id = 100;
+    start();
+    left.arrive(from_customer("64:ff9b::203.0.113.56", 1236, 80));
+    left.arrive(from_customer("64:ff9b::203.0.113.56", 1236, 80));
+    poll_at(2 * second);
+    EXPECT_TRUE(right.sent.empty());
+    ASSERT_EQ(left.sent.size(), 1U) << "one error a millisecond";
+    EXPECT_EQ(gatemark::test::to_hex(std::span{left.sent[0]}.subspan(18 + 40, 2)), "0105");
+    const Snapshot taken = counts();
+    EXPECT_EQ(taken.counts.directions[0].translator_drops[static_cast<std::size_t>(Drop::outside_port_set)], 2U);
+    EXPECT_TRUE(taken.counts.errors_sent == 1 && taken.counts.directions[0].balanced());
+}
+
+TEST_F(RefdutGateway, ACustomerEdgeAnswersForItsMapAddress) {
+    settings.translation.mode = Mode::map_t_ce;
+    settings.translation.domains = {map_vectors[0].rule()};
+    settings.translation.end_user_prefix = prefix_of("2001:db8:12:3400::/56");
+    settings.sides[1].ipv6 = address_of(map_vectors[0].address);
+    settings.translation.assigned_addresses.push_back(*settings.sides[1].ipv6);
+    settings.translation_key = "edge";
+    start();
+    left.arrive(frame(80));  // from port 5000; the first of its ports from there on is 5328
+    SlowPacket answer = udp_packet("64:ff9b::198.19.0.2", map_vectors[0].address, 80, 5328);
+    answer.link_destination = right_mac;
+    poll_at(2 * second);
+    right.arrive(write_packet(answer));
+    poll_at(2 * second + ms);
+    ASSERT_TRUE(right.sent.size() == 1 && left.sent.size() == 1);
+    EXPECT_EQ(numbers(left), (std::vector<std::uint16_t>{5000}));
+    const Snapshot taken = counts();
+    EXPECT_TRUE(taken.connections == 1 && taken.counts.directions[0].forwarded == 1 && taken.counts.directions[1].forwarded == 1);
 }
 
 }  // namespace

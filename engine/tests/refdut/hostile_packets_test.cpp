@@ -1,8 +1,8 @@
 #include "refdut/corrupt.hpp"
 #include "refdut/headers.hpp"
 #include "refdut/icmp_error.hpp"
+#include "refdut/map_vectors.hpp"
 #include "refdut/neighbours.hpp"
-#include "refdut/packets.hpp"
 
 #include "loop/neighbor_messages.hpp"
 
@@ -23,9 +23,17 @@ protected:
         TranslationConfig config;
         config.mode = GetParam();
         const bool public_ipv6 = config.mode == Mode::nat66 || config.mode == Mode::nat46;
-        if (is_stateful(config.mode)) {
+        if (has_pool(config.mode)) {
             config.pool = pool_of({public_ipv6 ? "2001:2:0:8000::1/128" : "198.19.0.1/32"}, 5000, 5200);
-            table_ = std::make_unique<NatTable>(config.pool, NatLimits{.capacity = 100, .overflow = Overflow::evict_oldest});
+        }
+        if (is_map(config.mode)) {
+            config.domains = {rule_of("2001:2:0:8000::/52", "198.19.0.0/24", 12, 4)};
+        }
+        if (config.mode == Mode::map_t_ce) {
+            config.end_user_prefix = prefix_of("2001:2:0:8023::/64");
+        }
+        if (is_stateful(config.mode)) {
+            table_ = std::make_unique<NatTable>(public_endpoints(config), NatLimits{.capacity = 100, .overflow = Overflow::evict_oldest});
         }
         if (uses_address_map(config.mode)) {
             config.pref64 = prefix_of("64:ff9b::/96");
@@ -40,8 +48,12 @@ protected:
     Bytes some_frame() {
         static constexpr std::array addresses4{"198.18.0.2", "198.19.0.2", "198.19.0.1", "10.0.0.7", "240.0.0.1"};
         static constexpr std::array addresses6{"2001:2::2", "64:ff9b::c613:2", "2001:2:0:8000::1", "64:ff9b::c612:2", "2001:2:0:8000::2"};
-        const bool ipv4 = random(2) == 0;
-        const auto address = [&] { return ipv4 ? addresses4[random(5)] : addresses6[random(5)]; };
+        // Of the customer with 198.19.0.2 and PSID 3, who has the ports 4864 to 5119.
+        static constexpr const char* customer = "2001:2:0:8023:0:c613:2:3";
+        const bool ipv4 = random(2) == 0, of_customer = !ipv4 && is_map(GetParam()) && random(2) == 0;
+        const auto address = [&] {
+            return ipv4 ? addresses4[random(5)] : of_customer && random(2) == 0 ? customer : addresses6[random(5)];
+        };
         auto packet = udp_packet(address(), address(), static_cast<std::uint16_t>(5000 + random(100)),
                                  static_cast<std::uint16_t>(5000 + random(100)), random(60));
         packet.vlan = random(3) == 0 ? std::optional<std::uint16_t>{5} : std::nullopt;
@@ -109,7 +121,7 @@ TEST_P(RefdutHostilePackets, AreTranslatedCorruptedOrDroppedWithinTheirBuffers) 
         ++drops[static_cast<std::size_t>(drop)];
         if (drop != Drop::none) {
             ErrorFrame error;
-            write_refusal(buffer.packet, test::address_of(random(2) == 0 ? "198.18.0.1" : "2001:2::1"), error);
+            write_refusal(buffer.packet, drop, test::address_of(random(2) == 0 ? "198.18.0.1" : "2001:2::1"), error);
             continue;
         }
         View view;
@@ -147,7 +159,8 @@ TEST_P(RefdutHostilePackets, OfNeighboursAreReadWithinTheirBuffers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, RefdutHostilePackets,
-                         testing::Values(Mode::router, Mode::siit, Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46));
+                         testing::Values(Mode::router, Mode::siit, Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46, Mode::map_t_br,
+                                         Mode::map_t_ce));
 
 }  // namespace
 }  // namespace gatemark::refdut

@@ -133,7 +133,7 @@ TEST(RefdutRefusal, QuotesTheFrameToItsSender) {
         packet.vlan = 5;
         const Buffer refused{test::write_packet(packet), 0, 0};
         ErrorFrame error;
-        write_refusal(refused.packet, test::address_of(own), error);
+        write_refusal(refused.packet, Drop::table_full, test::address_of(own), error);
         const std::size_t header = ipv4 ? 20 : 40, quoted = ipv4 ? 28 : 1280 - 48;
         ASSERT_EQ(error.bytes, 18 + header + 8 + quoted);
         const std::span<const std::byte> frame{error.data.data(), error.bytes};
@@ -150,7 +150,7 @@ TEST(RefdutRefusal, QuotesTheFrameToItsSender) {
         }
         test::append(checked, frame.subspan(18 + header));
         EXPECT_EQ(test::slow_checksum(checked), 0);
-        write_refusal(refused.packet, test::address_of(ipv4 ? "2001:2::1" : "10.0.0.1"), error);
+        write_refusal(refused.packet, Drop::table_full, test::address_of(ipv4 ? "2001:2::1" : "10.0.0.1"), error);
         EXPECT_EQ(error.bytes, 0U);
     }
 }

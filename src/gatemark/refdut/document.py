@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 from gatemark.technology import ReferenceMode
 
+Mode = ReferenceMode | Literal["map_t_br", "map_t_ce"]
+"""Those of the technologies, and those that a file may have beside them."""
 Overflow = Literal["refuse", "drop", "evict_oldest", "forward_untranslated"]
 
 
@@ -34,6 +36,29 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MapRule:
+    """One rule of a MAP domain (RFC 7597 section 5)."""
+
+    ipv6: str
+    ipv4: str
+    """Prefixes of the rule."""
+    ea_bits: int
+    dmr: str
+    """Prefix for all that is outside the domain (RFC 7599 section 5.1)."""
+    psid_offset: int | None = None
+    psid_bits: int | None = None
+    psid: int | None = None
+    """Of a rule without EA bits."""
+    fmr: bool | None = None
+    """A customer edge sends to other customers of it directly."""
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it as its table in the file."""
+        names = ("ipv6", "ipv4", "ea_bits", "psid_offset", "psid_bits", "psid", "dmr", "fmr")
+        return _without_none({name: getattr(self, name) for name in names})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
     """How addresses are translated."""
 
@@ -43,13 +68,17 @@ class Translation:
     """IPv4 prefix and IPv6 prefix of each explicit address mapping (RFC 7757)."""
     pool: tuple[str, ...] = ()
     pool_ports: tuple[int, int] | None = None
+    domains: tuple[MapRule, ...] = ()
+    """MAP rules of a border relay or customer edge."""
+    end_user_prefix: str | None = None
+    """Of the customer of a customer edge."""
     hop_limit_decrement: int | None = None
     dont_fragment_rule: Literal["rfc7915", "rfc6145"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """The connection table of a NAT mode."""
+    """The connection table of a NAT mode or of a customer edge."""
 
     size: int
     overflow: Overflow = "refuse"
@@ -142,7 +171,7 @@ class Flow:
 class Configuration:
     """All of the reference gateway's file."""
 
-    mode: ReferenceMode
+    mode: Mode
     control: str
     """Path of the Unix socket that takes commands."""
     left: Port
@@ -152,7 +181,7 @@ class Configuration:
     held_frames: int | None = None
     """Frames that may wait or be delayed at once, of each direction; None: always enough."""
     inside: Literal["left", "right"] | None = None
-    """NAT modes: side of the Initiator."""
+    """NAT and MAP modes: side of the Initiator, of the MAP domain, of the customer."""
     translation: Translation = field(default_factory=Translation)
     table: Table | None = None
     forward: Flow = field(default_factory=Flow)
@@ -170,6 +199,8 @@ class Configuration:
                 "pool_ports": None
                 if settings.pool_ports is None
                 else f"{settings.pool_ports[0]}-{settings.pool_ports[1]}",
+                "domains": [rule.to_document() for rule in settings.domains] or None,
+                "end_user_prefix": settings.end_user_prefix,
                 "hop_limit_decrement": settings.hop_limit_decrement,
                 "dont_fragment_rule": settings.dont_fragment_rule,
             }
