@@ -3,6 +3,7 @@
 #include "fuzz/reached.hpp"
 #include "loop/neighbor_messages.hpp"
 #include "refdut/gateway.hpp"
+#include "refdut/map_vectors.hpp"
 #include "refdut/memory_forwarding_port.hpp"
 #include "refdut/packets.hpp"
 
@@ -32,8 +33,8 @@ constexpr auto drop_names_reached = [] {
     return names;
 }();
 Reached reached_drops{"own_drop", drop_names_reached};
-constexpr std::array<std::string_view, 9> fate_names{"forwarded",     "lost",         "held",           "duplicated", "reordered",
-                                                     "reorder_short", "carried_over", "not_applicable", "late"};
+constexpr std::array<std::string_view, 10> fate_names{"forwarded",     "lost",         "held",           "duplicated", "reordered",
+                                                      "reorder_short", "carried_over", "not_applicable", "late",       "hairpinned"};
 Reached reached_fates{"fate", fate_names};
 constexpr std::array<std::string_view, 6> other_names{"neighbour_received", "neighbour_answered", "neighbour_asked",
                                                       "other_forwarded",    "other_dropped",      "errors_sent"};
@@ -99,17 +100,19 @@ Settings some_settings(Script& script) {
         settings.sides[i].peer_mac = (sides >> i & 4U) != 0 ? std::nullopt : std::optional{peers[i]};
         settings.sides[i].mtu = (sides >> i & 16U) != 0 ? 100 : 1500;
     }
-    settings.translation.mode = (sides & 64U) != 0 ? Mode::nat44 : Mode::router;
+    settings.translation.mode = (sides & 192U) == 192U ? Mode::map_t_br : (sides & 64U) != 0 ? Mode::nat44 : Mode::router;
     settings.translation.assigned_addresses = {*settings.sides[0].ipv4, *settings.sides[0].ipv6, *settings.sides[1].ipv4};
     settings.table.capacity = 2;
-    if (is_stateful(settings.translation.mode)) {
+    if (settings.translation.mode == Mode::nat44) {
         settings.translation.pool = pool_of({"198.19.0.1/32"}, 5000, 5010);
+    } else if (settings.translation.mode == Mode::map_t_br) {
+        settings.translation.domains = {rule_of("2001:2:100::/56", "198.18.0.0/24", 8, 0)};
     }
     settings.directions = {some_direction(script), some_direction(script)};
     return settings;
 }
 
-Bytes some_frame(Script& script, std::size_t side, bool tagged) {
+Bytes some_frame(Script& script, std::size_t side, bool tagged, bool map) {
     const std::uint8_t kind = script.byte() % 8;
     if (kind == 7) {
         return raw_frame(script, raw_bytes_max);
@@ -123,8 +126,10 @@ Bytes some_frame(Script& script, std::size_t side, bool tagged) {
     }
     static constexpr std::array addresses{"198.18.0.2", "198.19.0.2", "198.19.0.1", "224.0.0.1"};
     static constexpr std::array addresses6{"2001:2::2", "2001:2:0:8000::2", "2001:2::1", "fe80::1"};
-    const bool ipv4 = kind < 5;
-    const auto address = [&](std::size_t number) { return ipv4 ? addresses[number] : addresses6[number]; };
+    // Of a customer, outside, the gateway's, of another customer.
+    static constexpr std::array map_addresses6{"2001:2:100:2:0:c612:2:0", "64:ff9b::c613:2", "2001:2::1", "64:ff9b::c612:3"};
+    const bool ipv4 = map ? side == 1 : kind < 5;
+    const auto address = [&](std::size_t number) { return ipv4 ? addresses[number] : map ? map_addresses6[number] : addresses6[number]; };
     const std::size_t to = script.below(8);
     test::SlowPacket packet = udp_packet(address(side), address(to < 4 ? to : 1 - side), static_cast<std::uint16_t>(5000 + script.below(4)),
                                          static_cast<std::uint16_t>(5000 + script.below(4)), script.below(100));
@@ -159,7 +164,8 @@ public:
         const std::uint8_t kind = script.byte() % 16;
         if (kind < 10) {
             const std::size_t side = kind % 2;
-            Bytes frame = some_frame(script, side, settings_.sides[side].vlan_id.has_value());
+            const bool map = settings_.translation.mode == Mode::map_t_br;
+            Bytes frame = some_frame(script, side, settings_.sides[side].vlan_id.has_value(), map);
             damage(script, frame);
             ports_[side].arrive(frame);
         } else if (kind < 13) {
@@ -204,7 +210,8 @@ private:
                 }
             }
             note(reached_fates, std::array{direction.forwarded, direction.lost, direction.held, direction.duplicated, direction.reordered,
-                                           direction.reorder_short, direction.carried_over, direction.not_applicable, direction.late});
+                                           direction.reorder_short, direction.carried_over, direction.not_applicable, direction.late,
+                                           direction.hairpinned});
         }
         holds(order.snapshot.connections <= order.snapshot.capacity || order.snapshot.capacity == 0,
               "the table holds its capacity at most");

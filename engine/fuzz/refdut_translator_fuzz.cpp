@@ -4,6 +4,7 @@
 #include "refdut/corrupt.hpp"
 #include "refdut/headers.hpp"
 #include "refdut/icmp_error.hpp"
+#include "refdut/map_vectors.hpp"
 #include "refdut/packets.hpp"
 
 #include <algorithm>
@@ -27,15 +28,19 @@ struct Case {
     Side inside;
     Overflow overflow;
 };
-constexpr std::array<Case, 9> cases{{{Mode::router, Side::left, Overflow::refuse},
-                                     {Mode::siit, Side::left, Overflow::refuse},
-                                     {Mode::nat44, Side::left, Overflow::evict_oldest},
-                                     {Mode::nat44, Side::right, Overflow::refuse},
-                                     {Mode::nat64, Side::left, Overflow::forward_untranslated},
-                                     {Mode::nat66, Side::left, Overflow::drop},
-                                     {Mode::nat46, Side::left, Overflow::evict_oldest},
-                                     {Mode::nat66, Side::right, Overflow::forward_untranslated},
-                                     {Mode::nat64, Side::right, Overflow::refuse}}};
+constexpr std::array<Case, 13> cases{{{Mode::router, Side::left, Overflow::refuse},
+                                      {Mode::siit, Side::left, Overflow::refuse},
+                                      {Mode::nat44, Side::left, Overflow::evict_oldest},
+                                      {Mode::nat44, Side::right, Overflow::refuse},
+                                      {Mode::nat64, Side::left, Overflow::forward_untranslated},
+                                      {Mode::nat66, Side::left, Overflow::drop},
+                                      {Mode::nat46, Side::left, Overflow::evict_oldest},
+                                      {Mode::nat66, Side::right, Overflow::forward_untranslated},
+                                      {Mode::nat64, Side::right, Overflow::refuse},
+                                      {Mode::map_t_br, Side::left, Overflow::refuse},
+                                      {Mode::map_t_br, Side::right, Overflow::refuse},
+                                      {Mode::map_t_ce, Side::left, Overflow::evict_oldest},
+                                      {Mode::map_t_ce, Side::right, Overflow::refuse}}};
 
 Reached reached_drops{"drop", drop_names, cases.size()};
 Reached reached_fields{"field", field_names, cases.size()};
@@ -51,10 +56,21 @@ public:
         config_.assigned_addresses = {test::address_of("198.18.0.1"), test::address_of("2001:2::1")};
         config_.lowest_ipv6_mtu = 1280;
         const bool public_ipv6 = of.mode == Mode::nat66 || of.mode == Mode::nat46;
-        if (is_stateful(of.mode)) {
+        if (has_pool(of.mode)) {
             config_.pool = pool_of({public_ipv6 ? "2001:2:0:8000::1/128" : "198.19.0.1/32"}, 5000, 5001);
+        }
+        if (is_map(of.mode)) {  // of four ports each, and of a prefix for one customer, in another domain for the relay
+            const bool edge = of.mode == Mode::map_t_ce;
+            config_.domains = {rule_of("2001:2:100::/46", "198.19.0.0/24", 18, 4),
+                               rule_of("2001:2:200::/56", "198.19.1.0/30", 0, 6, edge ? "64:ff9b::/96" : "64:ff9b:1::/48")};
+            config_.domains[1].forwarding = edge;
+            if (edge) {
+                config_.end_user_prefix = prefix_of("2001:2:100:8e2::/64");
+            }
+        }
+        if (is_stateful(of.mode)) {
             table_ = std::make_unique<NatTable>(
-                config_.pool,
+                public_endpoints(config_),
                 NatLimits{.capacity = 3, .overflow = of.overflow, .establishment_per_second = of.inside == Side::right ? 1U : 0U});
         }
         if (uses_address_map(of.mode)) {
@@ -88,15 +104,21 @@ Gateway& gateway(std::size_t number) {
     return *gateways[number];
 }
 
-Bytes some_frame(Script& script) {
-    static constexpr std::array addresses4{"198.18.0.2", "198.19.0.2", "198.19.0.1", "10.0.0.7", "240.0.0.1", "198.18.0.1"};
-    static constexpr std::array addresses6{"2001:2::2",       "64:ff9b::c613:2",  "2001:2:0:8000::1",
-                                           "64:ff9b::c612:2", "2001:2:0:8000::2", "fe80::1"};
+using Addresses = std::array<const char*, 6>;
+constexpr Addresses addresses4{"198.18.0.2", "198.19.0.2", "198.19.0.1", "10.0.0.7", "240.0.0.1", "198.18.0.1"};
+constexpr Addresses addresses6{"2001:2::2", "64:ff9b::c613:2", "2001:2:0:8000::1", "64:ff9b::c612:2", "2001:2:0:8000::2", "fe80::1"};
+/// Two customers share 198.19.0.2, one has 198.19.1.0 alone.
+constexpr Addresses map_addresses4{"198.18.0.2", "198.19.0.2", "198.19.1.0", "198.19.1.1", "10.0.0.7", "198.18.0.1"};
+constexpr Addresses map_addresses6{"2001:2:100:8e2:0:c613:2:e2", "64:ff9b::c612:2", "2001:2:100:8e3:0:c613:2:e3",
+                                   "2001:2:200:0:0:c613:100:0",  "64:ff9b::c613:2", "64:ff9b:1:c612:0:200::"};
+
+Bytes some_frame(Script& script, bool map) {
     if (script.one_in(8)) {
         return raw_frame(script, raw_bytes_max);
     }
     const bool ipv4 = script.byte() % 2 == 0;
-    const auto address = [&] { return ipv4 ? addresses4[script.below(6)] : addresses6[script.below(6)]; };
+    const Addresses& addresses = map ? (ipv4 ? map_addresses4 : map_addresses6) : (ipv4 ? addresses4 : addresses6);
+    const auto address = [&] { return addresses[script.below(addresses.size())]; };
     const char* const source = address();
     const char* const destination = address();
     const auto port = [&] { return static_cast<std::uint16_t>(5000 + script.below(6)); };
@@ -142,6 +164,9 @@ void expect_sound(const Buffer& buffer, const Bytes& arrived, const Notes& notes
         holds(after.family != before.family && after.end() - after.upper == upper_bytes, "the other family takes the datagram along");
         holds(after.upper - after.ip == (after.family == net::Family::ipv4 ? ipv4_bytes : ipv6_bytes), "it has the other header only");
         holds(buffer.packet.bytes >= after.end() && buffer.packet.bytes <= arrived.size() + ipv6_bytes - ipv4_bytes, "it has its length");
+    } else if (notes.hairpinned) {
+        holds(after.family == before.family && after.end() - after.upper == upper_bytes && after.upper - after.ip == ipv6_bytes,
+              "what goes back has the same datagram and the header alone");
     } else {
         holds(after.family == before.family && buffer.packet.bytes == arrived.size(), "the same family keeps the frame's length");
     }
@@ -171,7 +196,8 @@ void damage_on_purpose(Gateway& gateway, Buffer& buffer, Script& script, const N
     const auto field = static_cast<Field>(number);
     const Bytes before{buffer.frame().begin(), buffer.frame().end()};
     const Fields reasons = corrupt(field, buffer.packet, notes, gateway.table());
-    holds(reasons.none() || reasons.has(field), "damage has its reason");
+    const bool is_reason = number < reason_count;  // others are found in a field
+    holds(reasons.none() || !is_reason || reasons.has(field), "damage has its reason");
     holds(!reasons.none() || std::ranges::equal(before, buffer.frame()), "a frame without the field is left alone");
     if (!reasons.none()) {
         reached_fields.note(field, gateway.number);
@@ -190,7 +216,7 @@ void run(Script& script) {
     for (std::size_t i = 0; i < frames_max && !script.at_end(); ++i) {
         const std::uint8_t choice = script.byte();
         const bool replies = (choice & 0x60U) == 0x60U && !left.empty();
-        Bytes bytes = replies ? reply_to(left) : some_frame(script);
+        Bytes bytes = replies ? reply_to(left) : some_frame(script, is_map(cases[gateway.number].mode));
         damage(script, bytes);
         Buffer buffer{bytes, rooms[choice & 3U], rooms[choice >> 2 & 3U]};
         now_ns += std::uint64_t{script.byte()} << 24;
@@ -206,7 +232,7 @@ void run(Script& script) {
         reached_treatments.note(notes.treatment, gateway.number);
         expect_sound(buffer, bytes, notes);
         left.assign(buffer.frame().begin(), buffer.frame().end());
-        left_from = from;
+        left_from = notes.hairpinned ? other(from) : from;
         damage_on_purpose(gateway, buffer, script, notes);
         holds(buffer.is_sound(), "a damaged packet stays within its buffer");
     }
