@@ -151,14 +151,14 @@ def test_the_file_holds_what_was_set_and_nothing_else() -> None:
 
 
 def test_the_file_holds_the_rules_of_a_map_gateway(folder: Path) -> None:
-    basic = MapRule(ipv6="2001:db8::/40", ipv4="192.0.2.0/24", ea_length=16, dmr="64:ff9b::/96")
+    basic = MapRule(ipv6="2001:db8::/40", ipv4="192.0.2.0/24", ea_bits=16, dmr="64:ff9b::/96")
     alone = MapRule(
         ipv6="2001:db8:100::/56",
         ipv4="198.51.100.1/32",
-        ea_length=0,
+        ea_bits=0,
         dmr="64:ff9b::/96",
         psid_offset=4,
-        psid_length=8,
+        psid_bits=8,
         psid=0,
         fmr=True,
     )
@@ -172,10 +172,10 @@ def test_the_file_holds_the_rules_of_a_map_gateway(folder: Path) -> None:
     assert (written["mode"], written["inside"]) == ("map_t_ce", "left")
     assert written["translation"] == {
         "domains": [
-            {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_length": 16, "dmr": "64:ff9b::/96"},
+            {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16, "dmr": "64:ff9b::/96"},
             {
-                "ipv6": "2001:db8:100::/56", "ipv4": "198.51.100.1/32", "ea_length": 0, "psid_offset": 4,
-                "psid_length": 8, "psid": 0, "dmr": "64:ff9b::/96", "fmr": True
+                "ipv6": "2001:db8:100::/56", "ipv4": "198.51.100.1/32", "ea_bits": 0, "psid_offset": 4,
+                "psid_bits": 8, "psid": 0, "dmr": "64:ff9b::/96", "fmr": True
             },
         ],
         "end_user_prefix": "2001:db8:12:3400::/56",

@@ -80,24 +80,24 @@ std::optional<MapRuleSpec> read_domain(TableReader& reader) {
     MapRuleSpec rule;
     const std::size_t errors_before = reader.errors().size();
     const auto ipv6 = reader.prefix("ipv6"), ipv4 = reader.prefix("ipv4"), dmr = reader.prefix("dmr");
-    const auto ea_length = reader.integer("ea_length", 0, 48);
-    for (const std::string_view key : {"ipv6", "ipv4", "ea_length", "dmr"}) {
+    const auto ea_bits = reader.integer("ea_bits", 0, 48);
+    for (const std::string_view key : {"ipv6", "ipv4", "ea_bits", "dmr"}) {
         if (!reader.has(key)) {
-            reader.missing(key, "a rule is {ipv6 = \"PREFIX\", ipv4 = \"PREFIX\", ea_length = BITS, dmr = \"PREFIX\"}");
+            reader.missing(key, "a rule is {ipv6 = \"PREFIX\", ipv4 = \"PREFIX\", ea_bits = BITS, dmr = \"PREFIX\"}");
         }
     }
     set_if(rule.psid_offset, reader.integer("psid_offset", 0, 15));
-    set_if(rule.psid_bits, reader.integer("psid_length", 0, 16));
+    set_if(rule.psid_bits, reader.integer("psid_bits", 0, 16));
     set_if(rule.psid, reader.integer("psid", 0, 65535));
     set_if(rule.forwarding, reader.boolean("fmr"));
     reader.finish();
-    if (reader.errors().size() != errors_before || !ipv6 || !ipv4 || !dmr || !ea_length) {
+    if (reader.errors().size() != errors_before || !ipv6 || !ipv4 || !dmr || !ea_bits) {
         return std::nullopt;
     }
     rule.ipv6 = *ipv6;
     rule.ipv4 = *ipv4;
     rule.dmr = *dmr;
-    rule.ea_bits = static_cast<unsigned>(*ea_length);
+    rule.ea_bits = static_cast<unsigned>(*ea_bits);
     return rule;
 }
 

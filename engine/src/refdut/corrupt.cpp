@@ -294,6 +294,10 @@ Fields corrupt_own_port(Field field, const MapNotes& map, Editor& editor) noexce
     return {field};
 }
 
+bool is_outside(const MapRule& rule, const AddressBytes& address, const Editor& editor) noexcept {
+    return !(editor.ipv4() ? rule.has_ipv4(address) : rule.has_ipv6(address));
+}
+
 Fields corrupt_endpoint(Field field, const Notes& notes, Editor& editor) noexcept {
     if (notes.treatment == Treatment::stateless && notes.map.rule != nullptr &&
         field == (notes.map.is_source ? Field::source_port : Field::destination_port)) {
@@ -326,6 +330,10 @@ Fields corrupt_endpoint(Field field, const Notes& notes, Editor& editor) noexcep
             fields.add(Field::destination_address);
             break;
     }
+    if (notes.map.rule != nullptr && field == (notes.map.is_source ? Field::source_address : Field::destination_address) &&
+        is_outside(*notes.map.rule, notes.map.is_source ? to.source : to.destination, editor)) {
+        fields.add(Field::outside_rule);
+    }
     if (inward && field != Field::source_address && field != Field::source_port) {
         fields.add(Field::unknown_connection);
     }
@@ -352,37 +360,45 @@ Fields corrupt_udp_length(Editor& editor) noexcept {
     return {Field::udp_length};
 }
 
-/// The address or port of a customer behind a border relay, or that of a customer edge.
-Fields corrupt_customer(Field field, const MapNotes& map, Editor& editor) noexcept {
+/// The address of a customer behind a border relay, or that of a customer edge. False if there is
+/// no such other one.
+bool change_customer(Field field, const MapNotes& map, const Editor& editor, AddressBytes& address) noexcept {
+    constexpr unsigned address_bits = 128;
+    if (field == Field::other_edge_address) {
+        const auto neighbour = map.rule->neighbour_of(map.customer, editor.ipv4());
+        if (neighbour) {
+            address = editor.ipv4() ? neighbour->ipv4 : map.rule->address_of(*neighbour);
+        }
+        return neighbour.has_value();
+    }
+    if (field == Field::outside_rule) {
+        address = editor.nobody(address);
+        return is_outside(*map.rule, address, editor);
+    }
+    address.back() ^= std::byte{1};
+    return !editor.ipv4() && map.rule->spec().end_user_bits() < address_bits;
+}
+
+Fields corrupt_edge(Field field, const MapNotes& map, Editor& editor) noexcept {
     if (map.rule == nullptr) {
         return {};
     }
-    constexpr unsigned address_bits = 128;
     Endpoints to = editor.endpoints();
-    AddressBytes& address = map.is_source ? to.source : to.destination;
-    std::uint16_t& port = map.is_source ? to.source_port : to.destination_port;
-    if (field == Field::other_port_set) {
-        const std::uint16_t another = map.rule->ports_of(map.customer).elsewhere(port);
-        if (another == port) {
+    if (field != Field::other_edge_port) {
+        if (!change_customer(field, map, editor, map.is_source ? to.source : to.destination)) {
             return {};
         }
-        port = another;
-    } else if (field == Field::other_customer) {
-        const auto neighbour = map.rule->neighbour_of(map.customer, editor.ipv4());
-        if (!neighbour) {
-            return {};
-        }
-        address = editor.ipv4() ? neighbour->ipv4 : map.rule->address_of(*neighbour);
-    } else {
-        if (editor.ipv4() || map.rule->spec().end_user_bits() == address_bits) {
-            return {};
-        }
-        address.back() ^= std::byte{1};
+        editor.set_endpoints(to);
+        return {field, map.is_source ? Field::source_address : Field::destination_address};
     }
+    std::uint16_t& port = map.is_source ? to.source_port : to.destination_port;
+    const std::uint16_t another = map.rule->ports_of(map.customer).elsewhere(port);
+    if (another == port) {
+        return {};
+    }
+    port = another;
     editor.set_endpoints(to);
-    const bool of_port = field == Field::other_port_set;
-    return map.is_source ? Fields{of_port ? Field::source_port : Field::source_address}
-                         : Fields{of_port ? Field::destination_port : Field::destination_address};
+    return {field, map.is_source ? Field::source_port : Field::destination_port};
 }
 
 /// What the address under the DMR prefix has beside prefix and IPv4 address (RFC 6052 section 2.2).
@@ -539,9 +555,10 @@ Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table)
         case Field::udp_checksum:
         case Field::no_udp_checksum:
         case Field::payload: return corrupt_udp(field, editor);
-        case Field::other_port_set:
-        case Field::other_customer:
-        case Field::interface_identifier: return corrupt_customer(field, notes.map, editor);
+        case Field::other_edge_port:
+        case Field::other_edge_address:
+        case Field::interface_identifier:
+        case Field::outside_rule: return corrupt_edge(field, notes.map, editor);
         case Field::embedding_suffix: return corrupt_suffix(notes.map, editor, choice_of(packet, view, editor));
         case Field::index:
         case Field::mark: return corrupt_mark(field, editor, choice_of(packet, view, editor));

@@ -12,8 +12,8 @@
 
 namespace gatemark::refdut {
 
-/// The fields that the Tester verifies, under the Tester's names; after them damages that the
-/// Tester finds in one of these.
+/// The reasons that the Tester has, under the Tester's names, and two damages that it finds in one
+/// of these.
 enum class Field : std::uint8_t {
     destination_mac,
     source_mac,
@@ -45,13 +45,13 @@ enum class Field : std::uint8_t {
     wrong_owner,
     unknown_connection,
     no_udp_checksum,
-    other_port_set,
-    other_customer,
+    other_edge_port,
+    other_edge_address,
     interface_identifier,
     embedding_suffix,
+    outside_rule,
 };
-constexpr std::size_t reason_count = 29;  ///< that the Tester counts; the others are damages only
-constexpr std::size_t field_count = 34;
+constexpr std::size_t field_count = 35;
 constexpr std::array<std::string_view, field_count> field_names{"destination_mac",
                                                                 "source_mac",
                                                                 "encapsulated",
@@ -82,10 +82,11 @@ constexpr std::array<std::string_view, field_count> field_names{"destination_mac
                                                                 "wrong_owner",
                                                                 "unknown_connection",
                                                                 "no_udp_checksum",
-                                                                "other_port_set",
-                                                                "other_customer",
+                                                                "other_edge_port",
+                                                                "other_edge_address",
                                                                 "interface_identifier",
-                                                                "embedding_suffix"};
+                                                                "embedding_suffix",
+                                                                "outside_rule"};
 
 [[nodiscard]] std::optional<Field> field_of(std::string_view name) noexcept;
 
@@ -134,13 +135,15 @@ private:
 ///   its mapping; frames in flight to the old one are dropped (no_state). It never applies to the
 ///   frame that establishes the connection, because the Tester could not detect it.
 /// - `no_udp_checksum` (0) is found as `udp_checksum`.
-/// - `other_port_set`, `other_customer`, `interface_identifier` and `embedding_suffix` are found as
-///   the address or port that they change: a port of another customer of the same address, the
-///   address of another customer, another interface identifier, and in turn a bit of the suffix and
-///   of byte 8 of the address under the DMR prefix. They are for all frames through a border relay
-///   and for outward ones of a customer edge.
+/// - `other_edge_port`, `other_edge_address`, `interface_identifier` and `outside_rule` come with
+///   the port or address of the customer edge that they change: a port of another customer of the
+///   same address, the address of another customer, another interface identifier, nobody's address.
+///   `embedding_suffix` is found as the address under the DMR prefix, of which it sets in turn a
+///   bit of the suffix and of byte 8. They are for all frames through a border relay and for
+///   outward ones of a customer edge.
 /// - Through a border relay, `source_port` of a customer and `destination_port` to one is another
-///   port of the same customer.
+///   port of the same customer; `source_address` of a customer and `destination_address` to one
+///   come with `outside_rule`.
 ///
 /// These have no such field: frames that are not a complete UDP datagram, and those that a full
 /// table lets pass untranslated (all fields); `ipv4_header`, `ipv4_header_checksum`,
@@ -148,8 +151,8 @@ private:
 /// routed; `udp_checksum` of a frame without; `payload` with 18 bytes of UDP data or less, `index`
 /// and `mark` with less; `untranslated_source`, `mapping_changed` but in outward frames;
 /// `wrong_owner`, `unknown_connection` but in inward ones, `wrong_owner` also if no other
-/// connection has the same remote endpoint; `other_port_set` where nobody shares the address,
-/// `other_customer` where no other customer has another address of this family,
+/// connection has the same remote endpoint; `other_edge_port` where nobody shares the address,
+/// `other_edge_address` where no other customer has another address of this family,
 /// `interface_identifier` in IPv4, `embedding_suffix` where no address is embedded, or in the last
 /// 32 bits; the port of a customer who has one port; and what the buffer has no room for
 /// (`encapsulated`, `family`, `fragment`, `vlan`).

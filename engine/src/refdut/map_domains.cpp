@@ -36,12 +36,15 @@ void check_rule(const MapRuleSpec& rule, const std::string& where, Errors& error
         return;
     }
     if (rule.ea_bits > ea_bits_max || rule.embedded_psid_bits() > psid_bits_max) {
-        errors.push_back({std::to_string(rule.ea_bits) + " EA bits are more than the IPv4 suffix and a PSID of 16 bits",
-                          where + ".ea_length", "at most " + std::to_string(ea_bits_max - rule.ipv4.length) + " with this IPv4 prefix"});
+        errors.push_back({std::to_string(rule.ea_bits) + " EA bits are more than the IPv4 suffix and a PSID of 16 bits", where + ".ea_bits",
+                          "at most " + std::to_string(ea_bits_max - rule.ipv4.length) + " with this IPv4 prefix"});
     }
     if (rule.end_user_bits() > 128) {
-        errors.push_back({"the end-user prefix would have " + std::to_string(rule.end_user_bits()) + " bits", where + ".ea_length",
+        errors.push_back({"the end-user prefix would have " + std::to_string(rule.end_user_bits()) + " bits", where + ".ea_bits",
                           "at most " + std::to_string(128 - rule.ipv6.length) + " with this IPv6 prefix"});
+    }
+    if (rule.psid_bits > psid_bits_max) {
+        errors.push_back({std::to_string(rule.psid_bits) + " bits are no length of a PSID", where + ".psid_bits", "0 to 16"});
     }
     const unsigned psid_bits = rule.ea_bits == 0 ? rule.psid_bits : rule.embedded_psid_bits();
     if (psid_bits <= psid_bits_max && (rule.psid_offset > 15 || rule.psid_offset + psid_bits > port_bits)) {
@@ -49,14 +52,14 @@ void check_rule(const MapRuleSpec& rule, const std::string& where, Errors& error
                           where + ".psid_offset", "0 to " + std::to_string(psid_bits < 16 ? std::min(16 - psid_bits, 15U) : 0)});
     }
     if (rule.ea_bits > 0 && rule.psid_bits > 0) {
-        errors.push_back({"the PSID is in the EA bits", where + ".psid_length", "leave it out, or set ea_length = 0"});
+        errors.push_back({"the PSID is in the EA bits", where + ".psid_bits", "leave it out, or set ea_bits = 0"});
     } else if (rule.psid_bits > 0 && rule.ipv4.length < 32) {
         errors.push_back(
-            {"only customers of one address share its ports", where + ".psid_length", "leave it out, or write an IPv4 prefix of 32 bits"});
+            {"only customers of one address share its ports", where + ".psid_bits", "leave it out, or write an IPv4 prefix of 32 bits"});
     }
     if (rule.psid != 0 && (rule.ea_bits > 0 || rule.psid_bits > psid_bits_max || rule.psid >> rule.psid_bits != 0)) {
         errors.push_back({std::to_string(rule.psid) + " is no PSID of " + std::to_string(rule.psid_bits) + " bits", where + ".psid",
-                          "give psid_length of a rule without EA bits, and a PSID below 2 to its power"});
+                          "give psid_bits of a rule without EA bits, and a PSID below 2 to its power"});
     }
 }
 
@@ -71,7 +74,7 @@ void check_pair(const MapRuleSpec& first, const MapRuleSpec& second, Errors& err
                                 first.psid_offset == second.psid_offset && first.psid != second.psid;
         if (!told_apart) {
             errors.push_back({text(second.ipv4) + " is that of " + before + " as well", where + ".ipv4",
-                              "only rules without EA bits share an address, with the same psid_offset and psid_length and another psid"});
+                              "only rules without EA bits share an address, with the same psid_offset and psid_bits and another psid"});
         }
     }
     if (overlap(first.dmr, second.dmr) && !same(first.dmr, second.dmr)) {

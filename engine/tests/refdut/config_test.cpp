@@ -205,9 +205,9 @@ TEST(RefdutConfig, NamesTheNearestKeyAndRefusesSettingsThatWouldDoNothing) {
 
 TEST(RefdutConfig, RulesOfMapGateways) {
     const std::string
-        first = "{ipv6 = \"2001:db8::/40\", ipv4 = \"192.0.2.0/24\", ea_length = 16, dmr = \"64:ff9b::/96\"}",
+        first = "{ipv6 = \"2001:db8::/40\", ipv4 = \"192.0.2.0/24\", ea_bits = 16, dmr = \"64:ff9b::/96\"}",
         second =
-            "{ipv6 = \"2001:db8:100::/56\", ipv4 = \"198.51.100.1/32\", ea_length = 0, psid_offset = 4, psid_length = 8, psid = 52, dmr = "
+            "{ipv6 = \"2001:db8:100::/56\", ipv4 = \"198.51.100.1/32\", ea_bits = 0, psid_offset = 4, psid_bits = 8, psid = 52, dmr = "
             "\"64:ff9b::/96\"";
     const Settings relay = settings_of("mode = \"map_t_br\"\ninside = \"right\"\n" + sides + "[translation]\ndomains = [" + first + ", " +
                                        second + "}]\ndont_fragment_rule = \"rfc6145\"\n");
@@ -230,15 +230,15 @@ size = 5
 pool_ports = "1-5"
 end_user_prefix = "2001:db8::/56"
 domains = [
-    {ipv6 = "2001:db8::/40", ipv4 = "192.0.2.0/24", ea_length = 49, psid_ofset = 6, dmr = "64:ff9b::/96"},
+    {ipv6 = "2001:db8::/40", ipv4 = "192.0.2.0/24", ea_bits = 49, psid_ofset = 6, dmr = "64:ff9b::/96"},
     7,
-    {ipv6 = "2001:db9::/40", ipv4 = "198.51.100.0/24", ea_length = 30, dmr = "2001:db9::/33"},
+    {ipv6 = "2001:db9::/40", ipv4 = "198.51.100.0/24", ea_bits = 30, dmr = "2001:db9::/33"},
     {ipv4 = "192.0.2.7/24"},
 ]
 )"),
-              (std::vector<std::string>{"table", "translation.domains[0].ea_length", "translation.domains[0].psid_ofset",
-                                        "translation.domains[1]", "translation.domains[2].dmr", "translation.domains[2].ea_length",
-                                        "translation.domains[3].dmr", "translation.domains[3].ea_length", "translation.domains[3].ipv4",
+              (std::vector<std::string>{"table", "translation.domains[0].ea_bits", "translation.domains[0].psid_ofset",
+                                        "translation.domains[1]", "translation.domains[2].dmr", "translation.domains[2].ea_bits",
+                                        "translation.domains[3].dmr", "translation.domains[3].ea_bits", "translation.domains[3].ipv4",
                                         "translation.domains[3].ipv6", "translation.pool_ports"}));
     EXPECT_EQ(places("mode = \"map_t_ce\"\n" + sides), (std::vector<std::string>{"translation.domains", "translation.end_user_prefix"}));
     EXPECT_EQ(places("mode = \"map_t_br\"\n" + sides + "[translation]\ndomains = []\n"), (std::vector<std::string>{"translation.domains"}));

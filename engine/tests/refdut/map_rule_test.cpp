@@ -61,13 +61,17 @@ TEST(RefdutPortSet, EveryPortBelongsToOnePsidOrToNobody) {
     for (const auto& [offset, psid_bits, ports] : {Case{6, 8, 64512}, Case{4, 6, 61440}, Case{0, 6, 65536}, Case{2, 8, 49152},
                                                    Case{4, 12, 61440}, Case{6, 5, 64512}, Case{0, 16, 65536}, Case{15, 1, 65534}}) {
         std::vector<unsigned> owners(65536);
+        std::vector<std::uint16_t> lowest_ports(1U << psid_bits);
+        for (std::uint32_t port = 65536; port-- > 0;) {
+            const auto psid = PortSet{offset, psid_bits, 0}.psid_at(static_cast<std::uint16_t>(port));
+            if (PortSet{offset, psid_bits, psid}.has(static_cast<std::uint16_t>(port))) {
+                lowest_ports[psid] = static_cast<std::uint16_t>(port);
+            }
+        }
         for (std::uint32_t psid = 0; psid < 1U << psid_bits; ++psid) {
             const PortSet set{offset, psid_bits, static_cast<std::uint16_t>(psid)};
-            std::uint16_t port = 0;
-            for (std::uint32_t i = 0; i < 65536 && !set.has(port); ++i) {
-                ++port;
-            }
-            const std::uint16_t lowest = port;
+            const std::uint16_t lowest = lowest_ports[psid];
+            std::uint16_t port = lowest;
             for (std::uint32_t i = 0; i < set.size(); ++i, port = set.after(port)) {
                 ASSERT_TRUE(set.has(port)) << psid << ' ' << port;
                 ++owners[port];
@@ -204,16 +208,16 @@ TEST(RefdutMapDomains, NamesAllThatIsWrongAtOnce) {
     MapRuleSpec rule = rule_of("192.0.2.0/24", "2001:db8::/40", 8, 0, "192.0.2.0/24");
     EXPECT_EQ(places({rule}), (Places{"domains[0].ipv4", "domains[0].ipv6", "domains[0].dmr", "domains[0].dmr"}));
     EXPECT_EQ(places({rule_of("2001:db8::/120", "192.0.2.0/24", 40, 15, "2001:db9::/63")}),
-              (Places{"domains[0].ea_length", "domains[0].ea_length", "domains[0].dmr"}));
+              (Places{"domains[0].ea_bits", "domains[0].ea_bits", "domains[0].dmr"}));
     EXPECT_EQ(places({rule_of("2001:db8::/40", "192.0.2.0/24", 24, 15)}), (Places{"domains[0].psid_offset"}));
     rule = rule_of("2001:db8::/40", "192.0.2.0/24", 16, 6, "2001:db8::/32");
     rule.psid_bits = 8;
     rule.psid = 7;
-    EXPECT_EQ(places({rule}), (Places{"domains[0].psid_length", "domains[0].psid", "domains[0].dmr"}));
+    EXPECT_EQ(places({rule}), (Places{"domains[0].psid_bits", "domains[0].psid", "domains[0].dmr"}));
     rule = rule_of("2001:db8::/56", "192.0.2.0/24", 0, 6);
     rule.psid_bits = 4;
     rule.psid = 16;
-    EXPECT_EQ(places({rule}), (Places{"domains[0].psid_length", "domains[0].psid"}));
+    EXPECT_EQ(places({rule}), (Places{"domains[0].psid_bits", "domains[0].psid"}));
     rule = rule_of("2001:db8::/56", "192.0.2.1/32", 0, 6);
     EXPECT_EQ(places({rule, rule_of("2001:db8::/56", "192.0.2.1/32", 8, 6, "64:ff9b::/64")}),
               (Places{"domains[1].ipv6", "domains[1].ipv4", "domains[1].dmr"}));
