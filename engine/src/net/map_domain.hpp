@@ -1,0 +1,166 @@
+#pragma once
+
+#include "base/result.hpp"
+#include "base/wide.hpp"
+#include "net/address.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace gatemark::net {
+
+/// A mapping rule of MAP as it is written down (RFC 7597 section 5), with the prefix that stands
+/// for all IPv4 addresses outside (the default mapping rule, RFC 7599 section 5.1).
+struct MapRule {
+    Prefix ipv6{}, ipv4{};
+    unsigned ea_bits = 0, psid_offset = 6;
+    std::optional<unsigned> psid_bits{};  ///< only where no EA bits hold the PSID (RFC 7598 section 4.5)
+    std::optional<std::uint16_t> psid{};
+    Prefix dmr{};
+};
+
+/// Everything about one rule that can be wrong without another one; `where` names the rule.
+[[nodiscard]] Errors problems_of(const MapRule& rule, const std::string& where);
+
+/// The addresses and ports of one MAP domain. Its customer edges are told apart by the value of
+/// their EA bits: the suffix of the IPv4 address, then the PSID.
+class MapDomain {
+public:
+    static constexpr unsigned ea_bits_max = 48;  ///< 32 of an address, 16 of a port
+
+    /// What a rule says, as numbers.
+    struct Parameters {
+        Wide ipv6 = 0;
+        unsigned ipv6_bits = 0;
+        std::uint32_t ipv4 = 0;
+        unsigned ipv4_bits = 0, ea_bits = 0, psid_offset = 6;
+        unsigned psid_bits = 0;  ///< without EA bits only
+        std::uint16_t psid = 0;
+    };
+
+    MapDomain() = default;
+    /// `rule` has no problem.
+    explicit MapDomain(const MapRule& rule);
+    constexpr explicit MapDomain(const Parameters& given) noexcept
+        : prefix_{given.ipv6},
+          ipv4_{given.ipv4},
+          prefix_bits_{given.ipv6_bits},
+          ipv4_bits_{given.ipv4_bits},
+          ea_bits_{given.ea_bits},
+          suffix_bits_{std::min(given.ea_bits, 32 - given.ipv4_bits)},
+          ea_psid_bits_{ea_bits_ - suffix_bits_},
+          psid_bits_{given.ea_bits == 0 ? given.psid_bits : ea_psid_bits_},
+          port_bits_{16 - given.psid_offset - psid_bits_},
+          psid_offset_{given.psid_offset},
+          ea_shift_{128 - given.ipv6_bits - given.ea_bits},
+          suffix_shift_{32 - given.ipv4_bits - suffix_bits_},
+          given_psid_{given.ea_bits == 0 ? given.psid : std::uint16_t{0}},
+          identifier_mask_{ea_shift_ >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << ea_shift_) - 1} {}
+
+    [[nodiscard]] constexpr unsigned ea_bits() const noexcept { return ea_bits_; }
+    [[nodiscard]] constexpr unsigned suffix_bits() const noexcept { return suffix_bits_; }
+    /// Those of the EA bits that hold the PSID.
+    [[nodiscard]] constexpr unsigned ea_psid_bits() const noexcept { return ea_psid_bits_; }
+    [[nodiscard]] constexpr unsigned psid_bits() const noexcept { return psid_bits_; }
+    [[nodiscard]] constexpr unsigned psid_offset() const noexcept { return psid_offset_; }
+    /// Number of EA values; they are the numbers below it.
+    [[nodiscard]] constexpr std::uint64_t ea_values() const noexcept { return std::uint64_t{1} << ea_bits_; }
+
+    [[nodiscard]] constexpr std::uint32_t ipv4_of(std::uint64_t ea) const noexcept {
+        return ipv4_ | static_cast<std::uint32_t>((ea >> ea_psid_bits_) << suffix_shift_);
+    }
+    [[nodiscard]] constexpr std::uint16_t psid_of(std::uint64_t ea) const noexcept {
+        return static_cast<std::uint16_t>((ea & ((std::uint64_t{1} << ea_psid_bits_) - 1)) | given_psid_);
+    }
+    /// The MAP address (RFC 7597 sections 5.2 and 6): an end-user prefix that is longer than 64
+    /// bits overwrites the top of the interface identifier.
+    [[nodiscard]] constexpr Wide address_of(std::uint64_t ea) const noexcept {
+        const std::uint64_t identifier = (std::uint64_t{ipv4_of(ea)} << 16 | psid_of(ea)) & identifier_mask_;
+        return prefix_ | placed(ea) | identifier;
+    }
+
+    [[nodiscard]] constexpr bool contains_ipv4(std::uint32_t address) const noexcept {
+        return ipv4_bits_ == 0 || (address ^ ipv4_) >> (32 - ipv4_bits_) == 0;
+    }
+    [[nodiscard]] constexpr bool contains_ipv6(Wide address) const noexcept {
+        return prefix_bits_ == 0 || (address ^ prefix_) >> (128 - prefix_bits_) == 0;
+    }
+    /// The EA bits of an address inside the rule's IPv6 prefix, whatever the rest of it is.
+    [[nodiscard]] constexpr std::uint64_t ea_of(Wide address) const noexcept {
+        return ea_bits_ == 0 ? 0 : static_cast<std::uint64_t>(address >> ea_shift_) & (ea_values() - 1);
+    }
+    /// The EA value of which this is the MAP address; none if there is none.
+    [[nodiscard]] constexpr std::optional<std::uint64_t> owner_of(Wide address) const noexcept {
+        const std::uint64_t ea = ea_of(address);
+        return address_of(ea) == address ? std::optional{ea} : std::nullopt;
+    }
+
+    /// Whether an edge may use the ports of its set only (RFC 7597 section 5.1).
+    [[nodiscard]] constexpr bool restricts_ports() const noexcept { return psid_bits_ != 0; }
+    /// The number of ports in a set. With a PSID offset the lowest ports belong to nobody.
+    [[nodiscard]] constexpr std::uint32_t ports() const noexcept {
+        return (psid_offset_ == 0 ? 1U : (1U << psid_offset_) - 1) << port_bits_;
+    }
+    /// The i-th port of a set, in ascending order; i is below `ports()`.
+    [[nodiscard]] constexpr std::uint16_t port(std::uint16_t psid, std::uint32_t i) const noexcept {
+        const std::uint32_t range = (i >> port_bits_) + (psid_offset_ == 0 ? 0 : 1);
+        return static_cast<std::uint16_t>(range << (16 - psid_offset_) | std::uint32_t{psid} << port_bits_ |
+                                          (i & ((1U << port_bits_) - 1)));
+    }
+    /// The PSID in whose set a port is; none for a port of nobody.
+    [[nodiscard]] constexpr std::optional<std::uint16_t> psid_of_port(std::uint16_t port) const noexcept {
+        if (psid_offset_ != 0 && port >> (16 - psid_offset_) == 0) {
+            return std::nullopt;
+        }
+        return static_cast<std::uint16_t>((std::uint32_t{port} >> port_bits_) & ((1U << psid_bits_) - 1));
+    }
+    /// The number of bits that tell the ports of one range of a set apart.
+    [[nodiscard]] constexpr unsigned port_bits() const noexcept { return port_bits_; }
+
+private:
+    [[nodiscard]] constexpr Wide placed(std::uint64_t ea) const noexcept { return ea_bits_ == 0 ? 0 : static_cast<Wide>(ea) << ea_shift_; }
+
+    Wide prefix_ = 0;
+    std::uint32_t ipv4_ = 0;
+    unsigned prefix_bits_ = 0, ipv4_bits_ = 0, ea_bits_ = 0, suffix_bits_ = 0, ea_psid_bits_ = 0, psid_bits_ = 0;
+    unsigned port_bits_ = 10, psid_offset_ = 6;
+    unsigned ea_shift_ = 128, suffix_shift_ = 32;
+    std::uint16_t given_psid_ = 0;
+    std::uint64_t identifier_mask_ = ~std::uint64_t{0};  ///< the bits of it that the end-user prefix leaves
+};
+
+/// The address as a number, and back.
+[[nodiscard]] Wide wide_of(const Address& ipv6) noexcept;
+[[nodiscard]] std::uint32_t word_of(const Address& ipv4) noexcept;
+[[nodiscard]] Address ipv6_of(Wide number) noexcept;
+[[nodiscard]] Address ipv4_of(std::uint32_t number) noexcept;
+
+// The example of RFC 7597 appendix A, example 1: 192.0.2.18 and PSID 0x34.
+constexpr MapDomain example_domain{{.ipv6 = static_cast<Wide>(0x2001'0db8'0000'0000) << 64,
+                                    .ipv6_bits = 40,
+                                    .ipv4 = 0xc000'0200,
+                                    .ipv4_bits = 24,
+                                    .ea_bits = 16,
+                                    .psid_offset = 6}};
+static_assert(static_cast<std::uint64_t>(example_domain.address_of(0x1234) >> 64) == 0x2001'0db8'0012'3400);
+static_assert(static_cast<std::uint64_t>(example_domain.address_of(0x1234)) == 0x0000'c000'0212'0034);
+static_assert(example_domain.owner_of(example_domain.address_of(0x1234)) == 0x1234U);
+static_assert(example_domain.ports() == 252 && example_domain.port(0x34, 0) == 1232 && example_domain.port(0x34, 251) == 64723);
+static_assert(example_domain.psid_of_port(1235) == std::uint16_t{0x34} && !example_domain.psid_of_port(1023));
+// A prefix longer than 64 bits, and one with all of an address and a port in its EA bits.
+static_assert(MapDomain{{.ipv6 = static_cast<Wide>(0x2001'0db8'00ce'0000) << 64,
+                         .ipv6_bits = 51,
+                         .ipv4 = 0xc000'0200,
+                         .ipv4_bits = 24,
+                         .ea_bits = 20,
+                         .psid_offset = 0}}
+                  .address_of(0xc800a) == (static_cast<Wide>(0x2001'0db8'00ce'1900) << 64 | 0x1400'c000'02c8'000a));
+static_assert(MapDomain{{.ipv6 = static_cast<Wide>(0x2001'0db8'0001'0000) << 64,
+                         .ipv6_bits = 48,
+                         .ipv4 = 0,
+                         .ipv4_bits = 0,
+                         .ea_bits = 48,
+                         .psid_offset = 0}}
+                  .address_of(0xc633'6407'beef) == (static_cast<Wide>(0x2001'0db8'0001'c633) << 64 | 0x6407'beef'6407'beef));
+
+}  // namespace gatemark::net
