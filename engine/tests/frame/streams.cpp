@@ -33,6 +33,16 @@ net::AddressMapping mapping_of(const std::string& prefix, const std::vector<std:
     return value_of(net::AddressMapping::make(prefix.empty() ? std::nullopt : net::parse_prefix(prefix), mappings));
 }
 
+frame::EdgeDomain edge_domain(const std::string& ipv6, const std::string& ipv4, unsigned ea_bits, unsigned psid_offset) {
+    frame::EdgeDomain domain;
+    domain.rule = {.ipv6 = net::parse_prefix(ipv6).value(),
+                   .ipv4 = net::parse_prefix(ipv4).value(),
+                   .ea_bits = ea_bits,
+                   .psid_offset = psid_offset,
+                   .dmr = net::parse_prefix("2001:db8:ffff::/64").value()};
+    return domain;
+}
+
 frame::StreamRequest request_for(Gateway gateway, std::size_t frame_octets) {
     using frame::ValueMode;
     const auto ipv4_left = varying_host("198.18.0.0", 2, ValueMode::pseudorandom, 2, 254),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "frame/customer_edges.hpp"
 #include "frame/stream.hpp"
 #include "golden/slow_packet.hpp"
 
@@ -24,6 +25,9 @@ inline constexpr std::array<Gateway, 4> all_gateways{Gateway::router44, Gateway:
                                           std::uint16_t maximum, std::uint16_t networks = 1);
 [[nodiscard]] net::AddressMapping mapping_of(const std::string& prefix,
                                              const std::vector<std::pair<std::string, std::string>>& explicit_mappings = {});
+
+/// A MAP domain whose default mapping rule has the prefix 2001:db8:ffff::/64.
+[[nodiscard]] frame::EdgeDomain edge_domain(const std::string& ipv6, const std::string& ipv4, unsigned ea_bits, unsigned psid_offset);
 
 /// Hosts that vary, ports that vary, the smallest frame; translation, if any, by RFC 6052 with
 /// prefix_96/96. Translators decrement by 3, routers by 1.

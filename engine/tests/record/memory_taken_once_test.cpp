@@ -1,3 +1,4 @@
+#include "frame/customer_edges.hpp"
 #include "record/arrival_bitmap.hpp"
 #include "record/delay_variation.hpp"
 #include "record/tagged_delays.hpp"
@@ -54,6 +55,24 @@ TEST(MemoryOfRecorders, IsTakenOnceForTheLongestTrial) {
         reset(divisor);
     }
     EXPECT_EQ(large_allocations, 3U);
+}
+
+/// Nothing is kept for an edge.
+TEST(MemoryOfCustomerEdges, DoesNotGrowWithTheirNumber) {
+    frame::EdgeDomain domain;
+    domain.rule = {.ipv6 = net::parse_prefix("2001:db8::/32").value(),
+                   .ipv4 = net::parse_prefix("0.0.0.0/0").value(),
+                   .ea_bits = 48,
+                   .psid_offset = 0,
+                   .dmr = net::parse_prefix("64:ff9b::/96").value()};
+    const unsigned before = large_allocations;
+    for (const std::uint64_t count : {std::uint64_t{1}, std::uint64_t{16'777'216}, frame::CustomerEdges::count_limit}) {
+        const frame::EdgesRequest request{.domains = {domain}, .count = count};
+        auto edges = std::get<frame::CustomerEdges>(frame::CustomerEdges::make(request, 1, "edges"));
+        const frame::EdgeTraffic traffic{std::make_shared<const frame::CustomerEdges>(std::move(edges)), request, {}, 1};
+        EXPECT_NE(traffic.edge_of(0), frame::Edge::make(1, 0));
+    }
+    EXPECT_EQ(large_allocations, before);
 }
 
 }  // namespace
