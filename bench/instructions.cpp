@@ -85,7 +85,8 @@ void count_receiver(const char* name, const frame::Stream& stream, ReceiverParts
             receiver->poll();
         }
     });
-    const auto& counts = receiver->counts(frame::signature::Direction::forward, frame::signature::TrafficClass::foreground);
+    const auto direction = static_cast<frame::signature::Direction>((stream.id() >> 1) & 1U);
+    const auto& counts = receiver->counts(direction, frame::signature::TrafficClass::foreground);
     if (counts.received != 2 * frames_counted) {
         std::fprintf(stderr, "%s: %llu of %llu frames were received\n", name, static_cast<unsigned long long>(counts.received),
                      static_cast<unsigned long long>(2 * frames_counted));
@@ -152,6 +153,14 @@ void count_all() {
     count_receivers(ipv4, ipv6);
     const auto parts = std::make_unique<ReceiverParts>(special, 2 * frames_counted);
     count_receiver("receive_special", special, *parts);
+    for (const auto& [send, receive, direction] :
+         {std::tuple{"send_map_t_6to4", "receive_map_t_6to4", frame::signature::Direction::forward},
+          {"send_map_t_4to6", "receive_map_t_4to6", frame::signature::Direction::reverse}}) {
+        const frame::Stream edges = map_t_stream(direction);
+        count_sender(send, edges, loop::StreamWriter{&edges});
+        const auto edge_parts = std::make_unique<ReceiverParts>(edges, 2 * frames_counted);
+        count_receiver(receive, edges, *edge_parts);
+    }
     const enumerate::Permutation permutation{1'600'000'000, 1};
     count_each("permute", [&](std::uint64_t i) { keep(permutation.at(i)); });
     count_records();

@@ -135,6 +135,23 @@ inline void write_as_received(const frame::Stream& stream, std::byte* bytes, std
     frame::complete_frame(frame_template, bytes, addresses, endpoint.port, values.destination_port, stream.id(), number, sent);
 }
 
+/// 65,536 customer edges that share 256 addresses, and servers outside.
+inline frame::Stream map_t_stream(frame::signature::Direction direction) {
+    frame::EdgeDomain domain;
+    domain.rule = {.ipv6 = net::parse_prefix("2001:db8::/40").value(),
+                   .ipv4 = net::parse_prefix("192.0.2.0/24").value(),
+                   .ea_bits = 16,
+                   .dmr = net::parse_prefix("2001:db8:ffff::/64").value()};
+    const frame::EdgesRequest edges{.domains = {domain}, .count = 65'536};
+    const bool forward = direction == frame::signature::Direction::forward;
+    frame::StreamRequest request =
+        stream_request(net::Family::ipv4, Varying::ports_and_hosts, smallest_frame(forward ? net::Family::ipv6 : net::Family::ipv4));
+    request.as_sent = false;
+    request.hop_limit_decrement = 1;
+    (forward ? request.source_edges : request.destination_edges) = edges;
+    return make_stream(request, direction);
+}
+
 using StoredFrames = std::vector<std::vector<std::byte>>;
 
 inline StoredFrames received_frames(const frame::Stream& stream, std::size_t count, pace::Ticks sent) {

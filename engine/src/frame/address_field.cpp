@@ -27,6 +27,28 @@ std::optional<std::uint8_t> only_difference(const net::Address& a, const net::Ad
     return difference;
 }
 
+/// The representations of all hosts of one network.
+class HostTable final : public AddressRule {
+public:
+    HostTable(std::uint16_t minimum, std::vector<net::Address> addresses) : minimum_{minimum}, addresses_{std::move(addresses)} {}
+
+    Sum write(std::byte* field, const AddressValues& values) const noexcept override {
+        const net::Address& address = addresses_[static_cast<std::size_t>(values.host - minimum_)];
+        const std::size_t bytes = net::address_bytes(address.family);
+        std::memcpy(field, address.bytes.data(), bytes);
+        return sum_of(std::span{address.bytes}.first(bytes));
+    }
+    [[nodiscard]] bool contains(const std::byte* field) const noexcept override {
+        return std::ranges::any_of(addresses_, [&](const net::Address& address) {
+            return std::memcmp(address.bytes.data(), field, net::address_bytes(address.family)) == 0;
+        });
+    }
+
+private:
+    std::uint16_t minimum_;
+    std::vector<net::Address> addresses_;
+};
+
 Error no_representation(const net::Address& host, net::Family family, const std::string& where) {
     const char* const name = family == net::Family::ipv4 ? "IPv4" : "IPv6";
     return {"host " + net::to_text(host) + " has no " + name + " representation", where,
@@ -57,27 +79,22 @@ Result<AddressField> AddressField::make(const HostSet& hosts, net::Family family
         return Error{"the explicit address mappings treat the destination networks differently", where,
                      "map all networks with one prefix, or set destination_networks = 1"};
     }
-    AddressField tabled;
-    tabled.base_ = net::Address{.family = family, .bytes = {}};
-    tabled.minimum_ = hosts.part.minimum;
-    tabled.maximum_ = hosts.part.maximum;
-    auto table = std::make_shared<Table>();
-    table->reserve(hosts.part.count());
+    std::vector<net::Address> addresses;
+    addresses.reserve(hosts.part.count());
     for (std::uint32_t i = 0; i < hosts.part.count(); ++i) {
         const net::Address host = hosts.host(static_cast<std::uint16_t>(hosts.part.minimum + i), 0);
         const auto address = represent(host, family, mapping);
         if (!address) {
             return no_representation(host, family, where);
         }
-        table->push_back(address->bytes);
+        addresses.push_back(*address);
     }
-    tabled.table_ = std::move(table);
-    return tabled;
+    return of_rule(family, std::make_shared<const HostTable>(hosts.part.minimum, std::move(addresses)));
 }
 
 bool AddressField::contains(const std::byte* field) const noexcept {
-    if (table_ != nullptr) {
-        return std::any_of(table_->begin(), table_->end(), [&](const auto& address) { return equal(field, address.data()); });
+    if (rule_ != nullptr) {
+        return rule_->contains(field);
     }
     const auto byte = [&](std::uint8_t at) { return std::to_integer<unsigned>(field[at]); };
     const unsigned network = has_network_ ? byte(network_) : 0;
@@ -91,7 +108,7 @@ bool AddressField::contains(const std::byte* field) const noexcept {
 
 std::vector<std::uint8_t> AddressField::varying_bytes() const {
     std::vector<std::uint8_t> places;
-    if (table_ != nullptr) {
+    if (rule_ != nullptr) {
         for (std::size_t i = 0; i < bytes(); ++i) {
             places.push_back(static_cast<std::uint8_t>(i));
         }

@@ -2,6 +2,7 @@
 
 #include "base/checksum.hpp"
 #include "base/result.hpp"
+#include "frame/address_rule.hpp"
 #include "frame/host_set.hpp"
 #include "net/address_mapping.hpp"
 
@@ -17,9 +18,9 @@ namespace gatemark::frame {
 ///
 /// Usually translation only moves each varying byte of a host's address to another position. A
 /// frame's address is then a fixed base with up to three bytes written over it, and its share of a
-/// checksum is known without reading memory back. Explicit address mappings may do more (one
-/// mapping per host, or prefixes that split a byte); then the representation of every host is
-/// computed once, before the trial.
+/// checksum is known without reading memory back. Any other address has a rule. Explicit address
+/// mappings are such a case (one mapping per host, or prefixes that split a byte): the
+/// representation of every host is computed once, before the trial.
 class AddressField {
 public:
     AddressField() = default;
@@ -27,6 +28,14 @@ public:
     /// `mapping` may be absent when `family` is the hosts' own. `where` names the field in errors.
     [[nodiscard]] static Result<AddressField> make(const HostSet& hosts, net::Family family, const net::AddressMapping* mapping,
                                                    const std::string& where);
+
+    /// An address that a rule writes; it is zero here.
+    [[nodiscard]] static AddressField of_rule(net::Family family, std::shared_ptr<const AddressRule> rule) {
+        AddressField field;
+        field.base_.family = family;
+        field.rule_ = std::move(rule);
+        return field;
+    }
 
     /// An address that does not follow from a host but is chosen by a stateful gateway: zero here,
     /// never written.
@@ -41,13 +50,13 @@ public:
     /// The address with its varying bytes set to zero, as in a template.
     [[nodiscard]] const net::Address& base() const noexcept { return base_; }
     /// Whether `write` has anything to write.
-    [[nodiscard]] bool varies() const noexcept { return table_ != nullptr || has_value_ || has_network_; }
+    [[nodiscard]] bool varies() const noexcept { return rule_ != nullptr || has_value_ || has_network_; }
 
     /// Writes the varying bytes over a template's base address and returns their share of the
     /// checksum (the field starts at an even offset).
-    Sum write(std::byte* field, std::uint16_t value, std::uint8_t network) const noexcept {
-        if (table_ != nullptr) {
-            return write_from_table(field, value);
+    Sum write(std::byte* field, std::uint16_t value, std::uint8_t network, Edge edge = {}) const noexcept {
+        if (rule_ != nullptr) [[unlikely]] {
+            return write_by_rule(field, value, network, edge);
         }
         Sum sum = 0;
         if (has_word_) {
@@ -68,47 +77,43 @@ public:
         return sum;
     }
 
-    /// Compares the address at `field` with the one that (value, network) gives, clears `same` if
-    /// they differ, and returns the same share of the checksum as `write`.
-    Sum compare(const std::byte* field, std::uint16_t value, std::uint8_t network, bool& same) const noexcept {
+    /// Compares the address at `field` with the one that `write` gives, clears `same` if they
+    /// differ, and returns the same share of the checksum as `write`.
+    [[gnu::always_inline]] Sum compare(const std::byte* field, std::uint16_t value, std::uint8_t network, Edge edge,
+                                       bool& same) const noexcept {
         if (!varies()) {  // often so for connections, and much cheaper
             same &= equal(field, base_.bytes.data());
             return 0;
         }
-        net::Address expected = base_;
-        std::byte* const bytes = expected.bytes.data();
-        const Sum sum = write(bytes, value, network);
-        same &= equal(field, bytes);
-        return sum;
+        return compare_varying(field, value, network, edge, same);
     }
     /// The offset at which `write` writes a value of two bytes, if that is all it ever writes and
     /// the two bytes are a word of the checksum.
     [[nodiscard]] std::optional<std::size_t> only_word() const noexcept {
-        const bool only = has_word_ && table_ == nullptr && !has_network_;
+        const bool only = has_word_ && rule_ == nullptr && !has_network_;
         return only ? std::optional<std::size_t>{high_} : std::nullopt;
     }
     /// Offsets of the bytes that `write` writes.
     [[nodiscard]] std::vector<std::uint8_t> varying_bytes() const;
 
-    [[nodiscard]] net::Address at(std::uint16_t value, std::uint8_t network) const noexcept {
+    [[nodiscard]] net::Address at(std::uint16_t value, std::uint8_t network, Edge edge = {}) const noexcept {
         net::Address result = base_;
-        write(result.bytes.data(), value, network);
+        write(result.bytes.data(), value, network, edge);
         return result;
     }
 
-    /// Whether the address at `field` is one that any host of the set and any of its networks give.
+    /// Whether the address at `field` is one that any host of the set and any of its networks give,
+    /// or that its rule may write.
     [[nodiscard]] bool contains(const std::byte* field) const noexcept;
 
-    /// Whether the address at `field` is exactly the one that (value, network) gives.
-    [[nodiscard]] bool matches(const std::byte* field, std::uint16_t value, std::uint8_t network) const noexcept {
+    /// Whether the address at `field` is exactly the one that `write` gives.
+    [[nodiscard]] bool matches(const std::byte* field, std::uint16_t value, std::uint8_t network, Edge edge = {}) const noexcept {
         bool same = true;
-        compare(field, value, network, same);
+        compare(field, value, network, edge, same);
         return same;
     }
 
 private:
-    using Table = std::vector<std::array<std::byte, 16>>;
-
     [[nodiscard]] bool equal(const std::byte* field, const std::byte* bytes) const noexcept {
         return base_.family == net::Family::ipv4 ? load_raw<std::uint32_t>(field) == load_raw<std::uint32_t>(bytes)
                                                  : ((load_raw<std::uint64_t>(field) ^ load_raw<std::uint64_t>(bytes)) |
@@ -118,10 +123,16 @@ private:
     [[nodiscard]] std::uint16_t word_of(std::uint16_t value, std::uint8_t network) const noexcept {
         return swap_bytes(static_cast<std::uint16_t>(value | (network_shares_high_ ? network << 8 : 0)));
     }
-    Sum write_from_table(std::byte* field, std::uint16_t value) const noexcept {
-        const auto& bytes_of_host = (*table_)[static_cast<std::size_t>(value - minimum_)];
-        std::memcpy(field, bytes_of_host.data(), bytes());
-        return sum_of(std::span{bytes_of_host}.first(bytes()));
+    Sum compare_varying(const std::byte* field, std::uint16_t value, std::uint8_t network, Edge edge, bool& same) const noexcept {
+        net::Address expected = base_;
+        std::byte* const bytes = expected.bytes.data();
+        const Sum sum = write(bytes, value, network, edge);
+        same &= equal(field, bytes);
+        return sum;
+    }
+    /// Out of line, so that the usual address pays nothing for it.
+    [[gnu::noinline, gnu::cold]] Sum write_by_rule(std::byte* field, std::uint16_t value, std::uint8_t network, Edge edge) const noexcept {
+        return rule_->write(field, {.host = value, .network = network, .edge = edge});
     }
     [[nodiscard]] bool find_positions(const HostSet& hosts, const net::AddressMapping* mapping);
     [[nodiscard]] bool reproduces(const HostSet& hosts, const net::AddressMapping* mapping) const;
@@ -131,8 +142,8 @@ private:
     bool has_value_ = false, has_network_ = false, network_shares_high_ = false;
     bool has_word_ = false;  ///< the two bytes of the value form one word of the checksum
     std::uint16_t networks_ = 1;
-    std::uint16_t minimum_ = 0, maximum_ = 0;  ///< of the values; the table begins with the minimum
-    std::shared_ptr<const Table> table_;
+    std::uint16_t minimum_ = 0, maximum_ = 0;  ///< of the values
+    std::shared_ptr<const AddressRule> rule_;
 };
 
 }  // namespace gatemark::frame

@@ -15,14 +15,13 @@ constexpr std::uint32_t system_ports = 1024;
 std::string name_of(const std::string& where, std::size_t domain) { return where + ".domains[" + std::to_string(domain) + "]"; }
 
 bool overlap(const net::Prefix& a, const net::Prefix& b) { return a.length < b.length ? a.contains(b.address) : b.contains(a.address); }
-bool same(const net::Prefix& a, const net::Prefix& b) { return a.length == b.length && a.address == b.address; }
 
 /// What two rules must not have in common, named at the later one.
 void check_pair(const net::MapRule& earlier, const net::MapRule& later, const std::string& name, const std::string& where, Errors& errors) {
-    if (same(earlier.ipv6, later.ipv6)) {
+    if (earlier.ipv6 == later.ipv6) {
         errors.push_back({"the IPv6 prefix is that of " + name + " as well", where + ".ipv6", "give each rule one of its own"});
     }
-    if (!same(earlier.ipv4, later.ipv4)) {
+    if (earlier.ipv4 != later.ipv4) {
         return;
     }
     if (earlier.ea_bits != 0 || later.ea_bits != 0 || !earlier.psid || !later.psid) {
@@ -44,7 +43,7 @@ void check_together(const std::vector<EdgeDomain>& domains, const std::string& w
         for (std::size_t k = 0; k < i && errors.size() == before; ++k) {
             check_pair(domains[k].rule, rule, name_of(where, k), name, errors);
         }
-        if (i > 0 && same(rule.dmr, domains[i - 1].rule.dmr)) {
+        if (i > 0 && rule.dmr == domains[i - 1].rule.dmr) {
             continue;  // compared already
         }
         const auto inside = std::ranges::find_if(domains, [&](const EdgeDomain& other) { return overlap(rule.dmr, other.rule.ipv6); });

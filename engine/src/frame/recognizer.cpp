@@ -1,5 +1,7 @@
 #include "frame/recognizer.hpp"
 
+#include "frame/edge_address.hpp"
+
 #include <algorithm>
 #include <vector>
 
@@ -92,6 +94,29 @@ Recognizer::Recognizer(const Stream& stream)
     if (source_is_chosen_) {
         port_mask_ = swap_bytes(std::uint32_t{0x0000'ffff});
     }
+}
+
+bool Recognizer::matches_by_rule(const std::byte* frame, std::uint64_t j, std::uint64_t tuple) const noexcept {
+    const FrameValues values = stream_->values_by_rule(j, tuple);
+    const FrameTemplate& frame_template = stream_->expected();
+    const bool from_edge = stream_->comes_from_edges();
+    const CustomerEdges& edges = stream_->edges()->edges();
+    alignas(16) std::array<std::byte, 16> expected;
+    const std::byte* const edge = frame + (from_edge ? source_ : destination_);
+    bool same = true;
+    Sum addresses = 0;
+    if (is_ipv4_) {
+        addresses = write_shared_address(expected.data(), edges.ipv4_of(values.edge()));
+        same = load_raw<std::uint32_t>(edge) == load_raw<std::uint32_t>(expected.data());
+    } else {
+        addresses = write_map_address(expected.data(), edges.address_of(values.edge()));
+        same = load_raw<std::uint64_t>(edge) == load_raw<std::uint64_t>(expected.data()) &&
+               load_raw<std::uint64_t>(edge + 8) == load_raw<std::uint64_t>(expected.data() + 8);
+    }
+    addresses +=
+        from_edge ? frame_template.destination.compare(frame + destination_, values.destination_host, values.network, values.edge(), same)
+                  : frame_template.source.compare(frame + source_, values.source_host, 0, values.edge(), same);
+    return matches_ports_and_checksums(frame, values, addresses, same ? 0 : 1);
 }
 
 }  // namespace gatemark::frame

@@ -47,21 +47,12 @@ public:
     /// both checksums. The gateway chooses the source of an Initiator's frame; it only has to agree
     /// with the checksums.
     [[nodiscard, gnu::always_inline]] bool matches_values(const std::byte* frame, const FrameValues& values) const noexcept {
-        const std::byte* const udp = frame + udp_;
-        const auto ports = load_raw<std::uint32_t>(udp);
-        const std::uint32_t expected_ports = swap_bytes((static_cast<std::uint32_t>(values.source_port) << 16) | values.destination_port);
-        std::uint32_t differences = (ports ^ expected_ports) & port_mask_;
+        std::uint32_t differences = 0;
         const Sum addresses = hosts_are_words_ ? compare_hosts(frame, values, differences) : compare_addresses(frame, values, differences);
-        const auto udp_checksum = load_raw<std::uint16_t>(udp + net::udp::checksum);
-        if (differences != 0 || udp_checksum == 0) [[unlikely]] {
-            return differences == 0 && stream_->expects_no_checksum() && header_is_intact(udp, addresses);
-        }
-        const Sum datagram = udp_sum_ + addresses + ports + udp_checksum + signature::sum_of_mark(udp + net::udp::header_bytes);
-        if (!is_ipv4_) {
-            return is_intact(datagram);
-        }
-        return header_is_intact(udp, addresses) && is_intact(datagram);
+        return matches_ports_and_checksums(frame, values, addresses, differences);
     }
+    /// The same for a stream with a rule: number j in its class, and what the rule has prepared.
+    [[nodiscard]] bool matches_by_rule(const std::byte* frame, std::uint64_t j, std::uint64_t tuple) const noexcept;
     /// Whether a frame that matches the template has the link-layer addresses of a frame with these
     /// values; for a stream with `has_host_macs`, where the template says nothing of them.
     [[nodiscard]] bool matches_host_mac(const std::byte* frame, const FrameValues& values) const noexcept {
@@ -88,6 +79,24 @@ private:
         std::memcpy(&block, from, sizeof block);
         return block;
     }
+    /// The rest of `matches_values`, once the addresses are compared; `addresses` is their share of
+    /// the checksums.
+    [[nodiscard, gnu::always_inline]] bool matches_ports_and_checksums(const std::byte* frame, const FrameValues& values, Sum addresses,
+                                                                       std::uint32_t differences) const noexcept {
+        const std::byte* const udp = frame + udp_;
+        const auto ports = load_raw<std::uint32_t>(udp);
+        const std::uint32_t expected_ports = swap_bytes((static_cast<std::uint32_t>(values.source_port) << 16) | values.destination_port);
+        differences |= (ports ^ expected_ports) & port_mask_;
+        const auto udp_checksum = load_raw<std::uint16_t>(udp + net::udp::checksum);
+        if (differences != 0 || udp_checksum == 0) [[unlikely]] {
+            return differences == 0 && stream_->expects_no_checksum() && header_is_intact(udp, addresses);
+        }
+        const Sum datagram = udp_sum_ + addresses + ports + udp_checksum + signature::sum_of_mark(udp + net::udp::header_bytes);
+        if (!is_ipv4_) {
+            return is_intact(datagram);
+        }
+        return header_is_intact(udp, addresses) && is_intact(datagram);
+    }
     /// Whether the checksum of an IPv4 header is correct; `addresses` are their share of it.
     [[nodiscard, gnu::always_inline]] bool header_is_intact(const std::byte* udp, Sum addresses) const noexcept {
         const std::byte* const ip = udp - net::ipv4::header_bytes;
@@ -108,12 +117,14 @@ private:
         differences |= (hosts & host_mask_) ^ expected;
         return expected;
     }
-    [[nodiscard]] Sum compare_addresses(const std::byte* frame, const FrameValues& values, std::uint32_t& differences) const noexcept {
+    [[nodiscard, gnu::always_inline]] Sum compare_addresses(const std::byte* frame, const FrameValues& values,
+                                                            std::uint32_t& differences) const noexcept {
         const FrameTemplate& frame_template = stream_->expected();
         bool same = true;
         const Sum source = source_is_chosen_ ? sum_of_address(frame + source_)
-                                             : frame_template.source.compare(frame + source_, values.source_host, 0, same);
-        const Sum destination = frame_template.destination.compare(frame + destination_, values.destination_host, values.network, same);
+                                             : frame_template.source.compare(frame + source_, values.source_host, 0, values.edge(), same);
+        const Sum destination =
+            frame_template.destination.compare(frame + destination_, values.destination_host, values.network, values.edge(), same);
         differences |= same ? 0 : 1;
         return source + destination;
     }

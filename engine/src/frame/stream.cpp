@@ -1,5 +1,7 @@
 #include "frame/stream.hpp"
 
+#include "frame/edge_address.hpp"
+
 #include <algorithm>
 
 namespace gatemark::frame {
@@ -80,7 +82,7 @@ void build(FrameTemplate& frame_template, const LinkAddresses& link, const Heade
 }
 
 std::optional<Error> problem_of(const StreamRequest& request, const std::string& where) {
-    const std::size_t bytes_min = request.source.address.family == net::Family::ipv4 ? 64 : 84;
+    const std::size_t bytes_min = request.source_family() == net::Family::ipv4 ? 64 : 84;
     if (request.frame_octets < bytes_min || request.frame_octets > 9236) {
         return Error{std::to_string(request.frame_octets) + " octets is not a frame size", where + ".frame_octets",
                      "choose 64 to 9216 for IPv4 and 84 to 9236 for IPv6: the signature needs 18 octets of UDP data"};
@@ -90,7 +92,7 @@ std::optional<Error> problem_of(const StreamRequest& request, const std::string&
             "hop limit " + std::to_string(request.hop_limit) + " does not survive " + std::to_string(request.hop_limit_decrement) + " hops",
             where + ".hop_limit", "raise it above the gateway's decrement"};
     }
-    if (request.without_checksum && request.source.address.family == net::Family::ipv6) {
+    if (request.without_checksum && request.source_family() == net::Family::ipv6) {
         return Error{"UDP over IPv6 needs a checksum", where + ".udp_checksum", "send computed (RFC 8200 section 8.1)"};
     }
     return std::nullopt;
@@ -122,9 +124,8 @@ Layout Layout::make(net::Family family, std::size_t frame_octets, bool with_vlan
 Result<Stream> Stream::make(const StreamRequest& request, signature::Direction direction, signature::TrafficClass traffic_class,
                             std::uint64_t seed, std::uint32_t trial_id, const LinkAddresses& sent_link, const LinkAddresses& received_link,
                             const std::string& where) {
-    const net::Family sent_family = request.source.address.family;
-    const net::Family expected_family = request.as_sent ? sent_family : request.destination.address.family;
-    const net::AddressMapping* const mapping = request.mapping ? &*request.mapping : nullptr;
+    const net::Family sent_family = request.source_family();
+    const net::Family expected_family = request.as_sent ? sent_family : request.destination_family();
     if (auto error = problem_of(request, where)) {
         return *std::move(error);
     }
@@ -152,35 +153,20 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
         stream.choice_ = {request.connections->choice, request.connections->set.count(), RandomSequence{seed, purpose + 3}};
     }
 
-    stream.draws_ = !request.connections && stream.networks_ == 1 && !stream.source_ports_.counts() &&
-                    !stream.destination_ports_.counts() && !stream.source_hosts_.counts() && !stream.destination_hosts_.counts();
+    if (auto error = stream.take_edges(request, seed, sent_link, received_link, where)) {
+        return *std::move(error);
+    }
+    stream.hosts_are_drawn_ = stream.networks_ == 1 && !stream.source_ports_.counts() && !stream.destination_ports_.counts() &&
+                              !stream.source_hosts_.counts() && !stream.destination_hosts_.counts();
+    stream.draws_ = stream.hosts_are_drawn_ && !request.connections && !stream.edges_;
 
-    const HostSet& source = stream.source_set_;
-    const auto fill = [&](FrameTemplate& frame_template, net::Family family, std::size_t frame_octets,
-                          bool with_vlan) -> std::optional<Error> {
-        frame_template.layout = Layout::make(family, frame_octets, with_vlan);
-        // The gateway chooses the translated source, which is also the Responder's destination;
-        // neither follows from a host.
-        const bool chosen_source = stream.role_ == Role::initiator && &frame_template == &stream.expected_;
-        const bool chosen_destination = stream.role_ == Role::responder && &frame_template == &stream.sent_;
-        auto source_field =
-            chosen_source ? AddressField::chosen_by_gateway(family) : AddressField::make(source, family, mapping, where + ".source");
-        auto destination_field = chosen_destination ? AddressField::chosen_by_gateway(family)
-                                                    : AddressField::make(request.destination, family, mapping, where + ".destination");
-        for (const auto* field : {&source_field, &destination_field}) {
-            if (const Error* error = error_of(*field)) {
-                return *error;
-            }
-        }
-        frame_template.source = std::get<AddressField>(std::move(source_field));
-        frame_template.destination = std::get<AddressField>(std::move(destination_field));
-        return std::nullopt;
-    };
     const std::size_t expected_bytes = bytes_when_translated(request.frame_octets, sent_family, expected_family);
-    if (auto error = fill(stream.sent_, sent_family, request.frame_octets, sent_link.vlan_id.has_value())) {
+    if (auto error =
+            stream.lay_out(stream.sent_, Layout::make(sent_family, request.frame_octets, sent_link.vlan_id.has_value()), request, where)) {
         return *error;
     }
-    if (auto error = fill(stream.expected_, expected_family, expected_bytes, received_link.vlan_id.has_value())) {
+    if (auto error = stream.lay_out(stream.expected_, Layout::make(expected_family, expected_bytes, received_link.vlan_id.has_value()),
+                                    request, where)) {
         return *error;
     }
     const DontFragment asked = request.dont_fragment ? DontFragment::set : DontFragment::clear;
@@ -189,6 +175,62 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
     build(stream.expected_, {.source = received_link.destination, .destination = received_link.source, .vlan_id = received_link.vlan_id},
           {stream.expected_hop_limit_, request.traffic_class, stream.expected_dont_fragment_}, trial_id, stream.id_);
     return stream;
+}
+
+std::optional<Error> Stream::take_edges(const StreamRequest& request, std::uint64_t seed, const LinkAddresses& sent_link,
+                                        const LinkAddresses& received_link, const std::string& where) {
+    const EdgesRequest* const wanted = request.edges();
+    if (wanted == nullptr) {
+        return std::nullopt;
+    }
+    comes_from_edges_ = request.source_edges.has_value();
+    const std::string end = where + (comes_from_edges_ ? ".source" : ".destination");
+    const HostSet& others = comes_from_edges_ ? request.destination : request.source;
+    if (request.connections || (request.source_edges && request.destination_edges) || others.address.family != net::Family::ipv4) {
+        return Error{"customer edges talk to IPv4 hosts outside, without connections", end, "give such hosts at the other end"};
+    }
+    if ((comes_from_edges_ ? sent_link : received_link).host_macs) {
+        return Error{"customer edges have the port's link-layer address", end, "send host_macs fixed for their side"};
+    }
+    const ValueRange& ports = comes_from_edges_ ? request.source_ports : request.destination_ports;
+    if (wanted->choice == EdgeChoice::pseudorandom && ValueSequence{ports}.counts()) {
+        return Error{"edges that are drawn cannot take their ports in turn",
+                     where + (comes_from_edges_ ? ".source_ports" : ".destination_ports"),
+                     "let edges take turns (choice cycle), or draw the ports"};
+    }
+    auto edges = CustomerEdges::make(*wanted, seed, end + ".edges");
+    if (const auto* errors = std::get_if<Errors>(&edges)) {
+        return errors->front();
+    }
+    edges_.emplace(std::make_shared<const CustomerEdges>(std::get<CustomerEdges>(std::move(edges))), *wanted, ports,
+                   RandomSequence{seed, (std::uint64_t{id_} << 8) + 4}.at(0));
+    return std::nullopt;
+}
+
+/// The gateway chooses the translated source of an Initiator's frame, which is also the Responder's
+/// destination; neither follows from a host.
+std::optional<Error> Stream::lay_out(FrameTemplate& frame_template, const Layout& layout, const StreamRequest& request,
+                                     const std::string& where) const {
+    const net::AddressMapping* const mapping = request.mapping ? &*request.mapping : nullptr;
+    const net::Family family = layout.family;
+    const auto field_of = [&](const HostSet& hosts, bool is_chosen, bool is_edge, const char* end) -> Result<AddressField> {
+        return is_chosen                                  ? AddressField::chosen_by_gateway(family)
+               : is_edge                                  ? edge_address(edges_->shared_edges(), family)
+               : edges_ && hosts.address.family != family ? outside_address(edges_->shared_edges(), hosts, where + end)
+                                                          : AddressField::make(hosts, family, mapping, where + end);
+    };
+    auto source = field_of(source_set_, role_ == Role::initiator && &frame_template == &expected_, edges_ && comes_from_edges_, ".source");
+    auto destination =
+        field_of(destination_set_, role_ == Role::responder && &frame_template == &sent_, edges_ && !comes_from_edges_, ".destination");
+    for (const auto* field : {&source, &destination}) {
+        if (const Error* error = error_of(*field)) {
+            return *error;
+        }
+    }
+    frame_template.layout = layout;
+    frame_template.source = std::get<AddressField>(std::move(source));
+    frame_template.destination = std::get<AddressField>(std::move(destination));
+    return std::nullopt;
 }
 
 void Stream::take_special(const StreamRequest& request, net::Family expected_family, const LinkAddresses& sent_link,
@@ -244,12 +286,50 @@ FrameValues Stream::other_values(std::uint64_t j) const noexcept {
     if (role_ != Role::stateless) {
         return values_of(connection_of(j));
     }
+    if (edges_) {
+        return values_of_edge(j, edges_->edge_of(j));
+    }
+    return values_of_hosts(j);
+}
+
+FrameValues Stream::values_of_hosts(std::uint64_t j) const noexcept {
     const std::uint64_t ports = port_words_.at(j), hosts = host_words_.at(j);
     return {.source_port = source_ports_.at(j, static_cast<std::uint32_t>(ports >> 32)),
             .destination_port = destination_ports_.at(j, static_cast<std::uint32_t>(ports)),
             .source_host = source_hosts_.at(j, static_cast<std::uint32_t>(hosts >> 32)),
             .destination_host = destination_hosts_.at(j, static_cast<std::uint32_t>(hosts)),
             .network = static_cast<std::uint8_t>(scale_to(static_cast<std::uint32_t>(network_words_.at(j) >> 32), networks_))};
+}
+
+void Stream::prepare_by_rule(std::span<const std::uint64_t> numbers, std::span<std::uint64_t> tuples) const noexcept {
+    std::ranges::copy(numbers, tuples.begin());
+    edges_->put_edges(tuples);
+}
+
+FrameValues Stream::values_of_edge_in_turn(std::uint64_t j, Edge edge) const noexcept {
+    FrameValues values = values_of_hosts(j);
+    const std::uint64_t ports = port_words_.at(j);
+    if (comes_from_edges_) {
+        values.source_port = edges_->port_of(j, edge, static_cast<std::uint32_t>(ports >> 32));
+    } else {
+        values.destination_port = edges_->port_of(j, edge, static_cast<std::uint32_t>(ports));
+    }
+    values.connection = edge.number;
+    return values;
+}
+
+void Stream::write_by_rule(std::byte* frame, std::uint64_t j, std::uint64_t tuple, std::uint64_t index, pace::Ticks now) const noexcept {
+    const FrameValues values = values_of_edge(j, {tuple});
+    const CustomerEdges& edges = edges_->edges();
+    const Layout& layout = sent_.layout;
+    std::byte* const source = frame + layout.source_address();
+    std::byte* const destination = frame + layout.destination_address();
+    const Sum edge = layout.family == net::Family::ipv6
+                         ? write_map_address(comes_from_edges_ ? source : destination, edges.address_of(values.edge()))
+                         : write_shared_address(comes_from_edges_ ? source : destination, edges.ipv4_of(values.edge()));
+    const Sum outside = comes_from_edges_ ? sent_.destination.write(destination, values.destination_host, values.network, values.edge())
+                                          : sent_.source.write(source, values.source_host, 0, values.edge());
+    complete_frame(sent_, frame, edge + outside, values.source_port, values.destination_port, id_, index, now);
 }
 
 }  // namespace gatemark::frame

@@ -34,6 +34,7 @@ struct StreamRequest {
     bool dont_fragment = false;
     bool without_checksum = false;  ///< UDP checksum 0, over IPv4 only (RFC 768)
     HostSet source{}, destination{};
+    std::optional<EdgesRequest> source_edges{}, destination_edges{};  ///< customer edges in the place of these hosts
     ValueRange source_ports{}, destination_ports{};
     bool as_sent = false;  ///< loop-back: nothing changes on the way
     std::uint8_t hop_limit_decrement = 1;
@@ -41,6 +42,15 @@ struct StreamRequest {
     bool dont_fragment_always_set = false;         ///< the translator follows RFC 6145, not RFC 7915: DF = 1 in every IPv4 packet it sends
     bool zero_checksum_for_ones = false;           ///< the translator writes UDP checksum 0x0000 where 0xffff is due
     std::optional<ConnectionTraffic> connections{};  ///< present for the foreground of a stateful gateway
+
+    /// The families of both ends on their own sides.
+    [[nodiscard]] net::Family source_family() const noexcept { return source_edges ? net::Family::ipv6 : source.address.family; }
+    [[nodiscard]] net::Family destination_family() const noexcept {
+        return destination_edges ? net::Family::ipv6 : destination.address.family;
+    }
+    [[nodiscard]] const EdgesRequest* edges() const noexcept {
+        return source_edges ? &*source_edges : destination_edges ? &*destination_edges : nullptr;
+    }
 };
 
 /// A port's own address, the one that it sends to, its VLAN, and the addresses of its emulated
@@ -55,7 +65,9 @@ struct LinkAddresses {
 struct FrameValues {
     std::uint16_t source_port, destination_port, source_host, destination_host;
     std::uint8_t network;
-    std::uint64_t connection = 0;  ///< stateful gateways only
+    std::uint64_t connection = 0;  ///< of a stateful gateway; otherwise the number of the customer edge, if the frame has one
+
+    [[nodiscard]] constexpr Edge edge() const noexcept { return {connection}; }
 };
 
 /// The offsets of the headers in a frame, and its length in a buffer (without FCS, with VLAN tag).
@@ -104,7 +116,7 @@ public:
         return draws_ ? drawn_values(j) : other_values(j);  // the usual case is inlined
     }
     /// Whether all values are drawn (`drawn_values`): no ports or hosts are taken in turn, there is
-    /// one network, and there are no connections.
+    /// one network, and there are neither connections nor customer edges.
     [[nodiscard]] bool draws() const noexcept { return draws_; }
     [[nodiscard]] FrameValues drawn_values(std::uint64_t j) const noexcept {
         const std::uint64_t ports = port_words_.at(j), hosts = host_words_.at(j);
@@ -115,6 +127,15 @@ public:
                 .network = 0};
     }
     [[nodiscard]] FrameValues other_values(std::uint64_t j) const noexcept;
+    /// Whether addresses and ports belong together by a rule of the technology, which a burst at a
+    /// time is faster than frame by frame.
+    [[nodiscard]] bool has_rule() const noexcept { return edges_.has_value(); }
+    /// Writes to `tuples` what the rule needs for the frames with these numbers in their class.
+    void prepare_by_rule(std::span<const std::uint64_t> numbers, std::span<std::uint64_t> tuples) const noexcept;
+    [[nodiscard]] FrameValues values_by_rule(std::uint64_t j, std::uint64_t tuple) const noexcept { return values_of_edge(j, {tuple}); }
+    /// Writes what varies into a buffer that holds the template of what is sent, as `write_frame`
+    /// does.
+    void write_by_rule(std::byte* frame, std::uint64_t j, std::uint64_t tuple, std::uint64_t index, pace::Ticks now) const noexcept;
 
     [[nodiscard]] Role role() const noexcept { return role_; }
     /// The connection of frame number j; stateful gateways only.
@@ -137,11 +158,14 @@ public:
                                                       .connection = connection};
     }
     [[nodiscard]] const enumerate::ConnectionSet& connections() const noexcept { return set_; }
+    /// nullptr if neither end is customer edges.
+    [[nodiscard]] const EdgeTraffic* edges() const noexcept { return edges_ ? &*edges_ : nullptr; }
+    [[nodiscard]] bool comes_from_edges() const noexcept { return comes_from_edges_; }
     /// The hosts that frames are sent to, in their own family.
     [[nodiscard]] const HostSet& destination_hosts() const noexcept { return destination_set_; }
 
-    /// The values of a frame by what a sender's writer has prepared: its connection if it has one,
-    /// else its number in the class. Out of line: the writers inline what they need themselves.
+    /// The values of a frame by the number that a sender's writer has prepared: its connection if it
+    /// has one, else its number in the class. Out of line: the writers inline what they need themselves.
     [[nodiscard]] FrameValues values_of_prepared(std::uint64_t number) const noexcept;
     /// Whether a sent frame needs `write_special` beside `write_frame`.
     [[nodiscard]] bool is_special() const noexcept { return sent_without_checksum_ || source_macs_ || sent_destination_macs_; }
@@ -179,6 +203,33 @@ public:
 
 private:
     Stream() = default;
+    /// Frame number j of the class is this edge's.
+    [[nodiscard]] FrameValues values_of_edge(std::uint64_t j, Edge edge) const noexcept {
+        if (!hosts_are_drawn_) [[unlikely]] {
+            return values_of_edge_in_turn(j, edge);
+        }
+        const std::uint64_t ports = port_words_.at(j), hosts = host_words_.at(j);
+        const auto first = static_cast<std::uint32_t>(ports >> 32), second = static_cast<std::uint32_t>(ports);
+        return comes_from_edges_ ? FrameValues{.source_port = edges_->port_of(j, edge, first),
+                                               .destination_port = destination_ports_.drawn(second),
+                                               .source_host = 0,
+                                               .destination_host = destination_hosts_.drawn(static_cast<std::uint32_t>(hosts)),
+                                               .network = 0,
+                                               .connection = edge.number}
+                                 : FrameValues{.source_port = source_ports_.drawn(first),
+                                               .destination_port = edges_->port_of(j, edge, second),
+                                               .source_host = source_hosts_.drawn(static_cast<std::uint32_t>(hosts >> 32)),
+                                               .destination_host = 0,
+                                               .network = 0,
+                                               .connection = edge.number};
+    }
+    [[nodiscard]] FrameValues values_of_edge_in_turn(std::uint64_t j, Edge edge) const noexcept;
+    [[nodiscard]] FrameValues values_of_hosts(std::uint64_t j) const noexcept;
+    [[nodiscard]] std::optional<Error> take_edges(const StreamRequest& request, std::uint64_t seed, const LinkAddresses& sent_link,
+                                                  const LinkAddresses& received_link, const std::string& where);
+    /// The layout and the addresses of one of the templates.
+    [[nodiscard]] std::optional<Error> lay_out(FrameTemplate& frame_template, const Layout& layout, const StreamRequest& request,
+                                               const std::string& where) const;
     /// Whether there are checksums, and what the link-layer addresses of hosts follow from.
     void take_special(const StreamRequest& request, net::Family expected_family, const LinkAddresses& sent_link,
                       const LinkAddresses& received_link);
@@ -187,12 +238,15 @@ private:
     DontFragment expected_dont_fragment_ = DontFragment::clear;
     std::optional<std::uint16_t> expected_vlan_;
     bool draws_ = false;
+    bool hosts_are_drawn_ = false;  ///< the same, whatever the frames belong to
     bool zero_checksum_for_ones_ = false, as_sent_ = false;
     bool sent_without_checksum_ = false, expects_no_checksum_ = false;
     std::uint16_t networks_ = 1;
     Role role_ = Role::stateless;
     enumerate::ConnectionSet set_{{}, enumerate::Order::increasing, 1, 0};
     enumerate::ConnectionChoice choice_;
+    std::optional<EdgeTraffic> edges_;
+    bool comes_from_edges_ = false;  ///< else frames go to them
     HostSet source_set_, destination_set_;
     std::optional<net::HostMacs> source_macs_, destination_macs_;  ///< of the sending side's hosts, of the receiving side's
     bool sent_destination_macs_ = false;                           ///< loop-back: the Tester sends to the host itself
@@ -221,8 +275,9 @@ inline void complete_frame(const FrameTemplate& frame_template, std::byte* frame
 inline void write_frame(const FrameTemplate& frame_template, std::byte* frame, const FrameValues& values, std::uint8_t stream,
                         std::uint64_t index, pace::Ticks now) noexcept {
     const Sum addresses =
-        frame_template.source.write(frame + frame_template.layout.source_address(), values.source_host, 0) +
-        frame_template.destination.write(frame + frame_template.layout.destination_address(), values.destination_host, values.network);
+        frame_template.source.write(frame + frame_template.layout.source_address(), values.source_host, 0, values.edge()) +
+        frame_template.destination.write(frame + frame_template.layout.destination_address(), values.destination_host, values.network,
+                                         values.edge());
     complete_frame(frame_template, frame, addresses, values.source_port, values.destination_port, stream, index, now);
 }
 

@@ -50,6 +50,39 @@ void verify_ipv6(const std::byte* ip, const Stream& stream, Faults& faults) noex
     faults.add_if(byte_of(ip + net::ipv6::hop_limit) != stream.expected_hop_limit(), Fault::hop_limit);
 }
 
+/// What became of the address of a customer edge that is not the one that it should be.
+Fault fault_of_edge_address(const std::byte* field, net::Family family, const net::MapDomain& map, std::uint64_t ea,
+                            Fault unnamed) noexcept {
+    if (family == net::Family::ipv4) {
+        const auto address = load_big_endian<std::uint32_t>(field);
+        return !map.contains_ipv4(address) ? Fault::outside_rule : map.has_suffix(address, ea) ? unnamed : Fault::other_edge_address;
+    }
+    const Wide address = net::load_wide(field);
+    return !map.contains_ipv6(address) ? Fault::outside_rule
+           : map.ea_of(address) != ea  ? Fault::other_edge_address
+                                       : Fault::interface_identifier;
+}
+
+/// Adds the second reason of wrong addresses and ports of customer edges (RFC 7597 sections 5 and
+/// 6).
+[[gnu::noinline]] void verify_edge(const std::byte* ip, const std::byte* udp, const Stream& stream, const FrameValues& values,
+                                   Faults& faults) noexcept {
+    const bool from_edge = stream.comes_from_edges();
+    const Fault wrong_address = from_edge ? Fault::source_address : Fault::destination_address;
+    const Fault wrong_port = from_edge ? Fault::source_port : Fault::destination_port;
+    const Layout& layout = stream.expected().layout;
+    const net::MapDomain& map = stream.edges()->edges().domain_of(values.edge()).map;
+    if (faults.has(wrong_address)) {
+        const std::size_t at = (from_edge ? layout.source_address() : layout.destination_address()) - layout.ip;
+        faults.add(fault_of_edge_address(ip + at, layout.family, map, values.edge().ea(), wrong_address));
+    }
+    if (faults.has(wrong_port) && map.restricts_ports()) {
+        const auto port = load_big_endian<std::uint16_t>(udp + (from_edge ? net::udp::source_port : net::udp::destination_port));
+        const auto psid = map.psid_of_port(port);
+        faults.add_if(psid && *psid != map.psid_of(values.edge().ea()), Fault::other_edge_port);
+    }
+}
+
 /// The checksum over what actually arrived. Zero means that there is no checksum. It must stay so
 /// from IPv4 to IPv4 where none was sent; where one was sent, or is to be computed, zero passes
 /// only from a translator that is known to write zero for a checksum of all ones, that is, when
@@ -107,18 +140,21 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
             verify_ipv6(ip, stream, faults);
         }
         if (stream.role() != Role::initiator) {
-            faults.add_if(!frame_template.source.matches(ip + (layout.source_address() - layout.ip), values.source_host, 0),
+            faults.add_if(!frame_template.source.matches(ip + (layout.source_address() - layout.ip), values.source_host, 0, values.edge()),
                           Fault::source_address);
         }
-        faults.add_if(
-            !frame_template.destination.matches(ip + (layout.destination_address() - layout.ip), values.destination_host, values.network),
-            Fault::destination_address);
+        faults.add_if(!frame_template.destination.matches(ip + (layout.destination_address() - layout.ip), values.destination_host,
+                                                          values.network, values.edge()),
+                      Fault::destination_address);
     }
     const std::byte* const udp = frame.data() + arrival.udp;
     if (stream.role() != Role::initiator) {
         faults.add_if(load_big_endian<std::uint16_t>(udp + net::udp::source_port) != values.source_port, Fault::source_port);
     }
     faults.add_if(load_big_endian<std::uint16_t>(udp + net::udp::destination_port) != values.destination_port, Fault::destination_port);
+    if (stream.has_rule() && !faults.none()) {
+        verify_edge(ip, udp, stream, values, faults);
+    }
     const std::size_t udp_bytes = layout.udp_bytes();
     const bool length_fits = load_big_endian<std::uint16_t>(udp + net::udp::length) == udp_bytes;
     faults.add_if(!length_fits, Fault::udp_length);

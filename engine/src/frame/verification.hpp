@@ -34,6 +34,10 @@ enum class Fault : std::uint8_t {
     udp_length,
     udp_checksum,
     payload,
+    other_edge_port,
+    other_edge_address,
+    interface_identifier,
+    outside_rule,
     index,
     mark,
     wrong_port,
@@ -42,7 +46,7 @@ enum class Fault : std::uint8_t {
     wrong_owner,
     unknown_connection,
 };
-constexpr std::size_t fault_count = 29;
+constexpr std::size_t fault_count = 33;
 constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac",
                                                                 "source_mac",
                                                                 "encapsulated",
@@ -65,6 +69,10 @@ constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac
                                                                 "udp_length",
                                                                 "udp_checksum",
                                                                 "payload",
+                                                                "other_edge_port",
+                                                                "other_edge_address",
+                                                                "interface_identifier",
+                                                                "outside_rule",
                                                                 "index",
                                                                 "mark",
                                                                 "wrong_port",
@@ -76,23 +84,24 @@ constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac
 /// A set of faults.
 class Faults {
 public:
-    constexpr void add(Fault fault) noexcept { bits_ |= 1U << static_cast<unsigned>(fault); }
+    constexpr void add(Fault fault) noexcept { bits_ |= std::uint64_t{1} << static_cast<unsigned>(fault); }
     constexpr void add_if(bool condition, Fault fault) noexcept {
-        bits_ |= static_cast<std::uint32_t>(condition) << static_cast<unsigned>(fault);
+        bits_ |= static_cast<std::uint64_t>(condition) << static_cast<unsigned>(fault);
     }
     [[nodiscard]] constexpr bool none() const noexcept { return bits_ == 0; }
     [[nodiscard]] constexpr bool has(Fault fault) const noexcept { return (bits_ >> static_cast<unsigned>(fault) & 1U) != 0; }
     constexpr void add(const Faults& others) noexcept { bits_ |= others.bits_; }
-    [[nodiscard]] constexpr std::uint32_t bits() const noexcept { return bits_; }
+    [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return bits_; }
 
 private:
-    std::uint32_t bits_ = 0;
+    std::uint64_t bits_ = 0;
 };
 
 /// Compares every field of a received test frame with what a correct gateway makes of the frame
 /// that was sent (RFC 7915 sections 4 and 5, RFC 1812 section 5.2.1 for routers). The gateway may
 /// send from any link-layer address but ours, a group's or zero, and must send to that of the host
-/// which the frame goes to. `values` are those of the frame's number in its class. The source of an
+/// which the frame goes to. A fault in a customer edge's address or port has a second reason, which
+/// says what became of it. `values` are those of the frame's number in its class. The source of an
 /// Initiator's frame is left out: only the state table knows it (state/connection_keeper.hpp).
 [[nodiscard]] Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream,
                             const FrameValues& values) noexcept;

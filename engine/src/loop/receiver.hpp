@@ -85,6 +85,7 @@ public:
                     arriving_.push_back({.recognizer = frame::Recognizer{*direction.streams[class_number]},
                                          .records = records_of(i, class_number),
                                          .has_connections = direction.streams[class_number]->role() != frame::Role::stateless,
+                                         .has_rule = direction.streams[class_number]->has_rule(),
                                          .learns = direction.streams[class_number]->role() == frame::Role::initiator,
                                          .has_host_macs = direction.streams[class_number]->has_host_macs()});
                 }
@@ -113,6 +114,9 @@ public:
         for (const ArrivingStream& arriving_stream : arriving) {
             if (arriving_stream.has_connections) {
                 compare_four_tuples(arriving_stream, count);
+            }
+            if (arriving_stream.has_rule) [[unlikely]] {
+                compare_by_rule(arriving_stream, count);
             }
             if (arriving_stream.has_host_macs) [[unlikely]] {
                 compare_host_macs(arriving_stream, count);
@@ -168,6 +172,7 @@ private:
         frame::Recognizer recognizer;
         Records records;
         bool has_connections;  ///< of a stateful gateway
+        bool has_rule;         ///< for addresses and ports that belong together
         bool learns;           ///< of an Initiator: the state table learns from its frames
         bool has_host_macs;    ///< the hosts that its frames go to have link-layer addresses of their own
     };
@@ -198,7 +203,8 @@ private:
         }
         const frame::Stream& stream = arriving_stream.recognizer.stream();
         return stream.draws() ? arriving_stream.recognizer.matches_values(bytes, stream.drawn_values(recognized.number_in_class))
-                              : arriving_stream.has_connections || matches_other_values(arriving_stream, bytes, recognized.number_in_class);
+                              : arriving_stream.has_connections || arriving_stream.has_rule ||
+                                    matches_other_values(arriving_stream, bytes, recognized.number_in_class);
     }
     static bool is_of_class(const Records& records, RecognizedFrame& recognized) noexcept {
         const auto place = records.direction->mix.place_of(recognized.index);
@@ -239,6 +245,27 @@ private:
         }
     }
 
+    /// The part that `recognize` leaves out for streams with a rule, for a whole burst as well.
+    [[gnu::noinline]] void compare_by_rule(const ArrivingStream& arriving_stream, std::size_t count) noexcept {
+        const frame::Stream& stream = arriving_stream.recognizer.stream();
+        std::size_t prepared = 0;
+        for (const RecognizedFrame& recognized : std::span{recognized_}.first(count)) {
+            if (recognized.stream == &arriving_stream) {
+                numbers_[prepared++] = recognized.number_in_class;
+            }
+        }
+        stream.prepare_by_rule(std::span{numbers_}.first(prepared), std::span{tuples_}.first(prepared));
+        prepared = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            RecognizedFrame& recognized = recognized_[i];
+            if (recognized.stream == &arriving_stream) {
+                if (!arriving_stream.recognizer.matches_by_rule(frames_[i].data(), recognized.number_in_class, tuples_[prepared++])) {
+                    recognized.stream = nullptr;
+                }
+            }
+        }
+    }
+
     /// The part that `recognize` leaves out where each host has a link-layer address of its own.
     [[gnu::noinline]] void compare_host_macs(const ArrivingStream& arriving_stream, std::size_t count) noexcept {
         const frame::Stream& stream = arriving_stream.recognizer.stream();
@@ -265,7 +292,7 @@ private:
         (void)record(recognized.stream->records, recognized.index, recognized.number_in_class, faults, sent, now);
     }
     [[nodiscard]] frame::Faults learn(std::span<const std::byte> bytes, const RecognizedFrame& recognized) noexcept {
-        const auto& [recognizer, records, has_connections, learns, has_host_macs] = *recognized.stream;
+        const auto& [recognizer, records, has_connections, has_rule, learns, has_host_macs] = *recognized.stream;
         const frame::Faults faults =
             records.direction->keeper->take(bytes, recognizer.arrival(), recognizer.stream(), recognized.values, {});
         if (!faults.none()) [[unlikely]] {
@@ -421,7 +448,7 @@ private:
     std::array<typename Queue::Buffer, burst_frames_max> buffers_{};
     std::array<std::span<const std::byte>, burst_frames_max> frames_{};
     std::array<RecognizedFrame, burst_frames_max> recognized_{};
-    std::array<std::uint64_t, burst_frames_max> tuples_{};
+    std::array<std::uint64_t, burst_frames_max> numbers_{}, tuples_{};
     std::array<std::array<record::ClassCounts, 2>, 2> counts_{};
     std::array<std::optional<record::DelayRecorder>, 2> delays_;  ///< by direction
     record::ForeignCounts foreign_;

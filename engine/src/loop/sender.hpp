@@ -63,9 +63,12 @@ public:
 
     /// Called before the frames of a burst are written. For an Initiator, replaces each frame's
     /// number with its connection, and writes the number of the connection's four-tuple to
-    /// `tuples`.
+    /// `tuples`; for a stream with a rule, writes there what the rule needs.
     void prepare(std::span<std::uint64_t> numbers, std::span<std::uint64_t> tuples) const noexcept {
         if (stream_->role() != frame::Role::initiator) {
+            if (stream_->has_rule()) {
+                stream_->prepare_by_rule(numbers, tuples);
+            }
             return;
         }
         for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -74,6 +77,10 @@ public:
         stream_->connections().put_tuples(tuples);
     }
     void write(std::byte* bytes, std::uint64_t number, std::uint64_t tuple, std::uint64_t index, pace::Ticks now) const noexcept {
+        if (!stream_->draws() && stream_->has_rule()) {
+            stream_->write_by_rule(bytes, number, tuple, index, now);
+            return;
+        }
         // Stream::values calls a function unless all values are drawn; this also inlines those of
         // an Initiator (bench/instructions.py, send_phase_1).
         const bool initiates = stream_->role() == frame::Role::initiator;

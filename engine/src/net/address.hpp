@@ -26,6 +26,7 @@ struct Prefix {
     unsigned length = 0;  ///< bits
 
     [[nodiscard]] bool contains(const Address& other) const noexcept;
+    friend bool operator==(const Prefix&, const Prefix&) = default;
 };
 
 constexpr std::size_t mac_bytes = 6;

@@ -87,35 +87,20 @@ Errors problems_of(const MapRule& rule, const std::string& where) {
 
 MapDomain::MapDomain(const MapRule& rule) : MapDomain{parameters_of(rule)} {}
 
-Wide wide_of(const Address& ipv6) noexcept {
-    Wide number = 0;
-    for (const std::byte byte : ipv6.bytes) {
-        number = number << 8 | std::to_integer<std::uint8_t>(byte);
-    }
-    return number;
-}
+Wide wide_of(const Address& ipv6) noexcept { return load_wide(ipv6.bytes.data()); }
 
-std::uint32_t word_of(const Address& ipv4) noexcept {
-    std::uint32_t number = 0;
-    for (std::size_t i = 0; i < 4; ++i) {
-        number = number << 8 | std::to_integer<std::uint32_t>(ipv4.bytes[i]);
-    }
-    return number;
-}
+std::uint32_t word_of(const Address& ipv4) noexcept { return load_big_endian<std::uint32_t>(ipv4.bytes.data()); }
 
 Address ipv6_of(Wide number) noexcept {
     Address address{.family = Family::ipv6, .bytes = {}};
-    for (std::size_t i = 16; i > 0; --i, number >>= 8) {
-        address.bytes[i - 1] = static_cast<std::byte>(number & 0xff);
-    }
+    store_big_endian(address.bytes.data(), static_cast<std::uint64_t>(number >> 64));
+    store_big_endian(address.bytes.data() + 8, static_cast<std::uint64_t>(number));
     return address;
 }
 
 Address ipv4_of(std::uint32_t number) noexcept {
     Address address;
-    for (std::size_t i = 4; i > 0; --i, number >>= 8) {
-        address.bytes[i - 1] = static_cast<std::byte>(number & 0xff);
-    }
+    store_big_endian(address.bytes.data(), number);
     return address;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/bytes.hpp"
 #include "base/result.hpp"
 #include "base/wide.hpp"
 #include "net/address.hpp"
@@ -53,6 +54,7 @@ public:
           port_bits_{16 - given.psid_offset - psid_bits_},
           psid_offset_{given.psid_offset},
           ea_shift_{128 - given.ipv6_bits - given.ea_bits},
+          ea_psid_mask_{static_cast<std::uint16_t>((std::uint64_t{1} << ea_psid_bits_) - 1)},
           suffix_shift_{32 - given.ipv4_bits - suffix_bits_},
           given_psid_{given.ea_bits == 0 ? given.psid : std::uint16_t{0}},
           identifier_mask_{ea_shift_ >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << ea_shift_) - 1} {}
@@ -70,7 +72,7 @@ public:
         return ipv4_ | static_cast<std::uint32_t>((ea >> ea_psid_bits_) << suffix_shift_);
     }
     [[nodiscard]] constexpr std::uint16_t psid_of(std::uint64_t ea) const noexcept {
-        return static_cast<std::uint16_t>((ea & ((std::uint64_t{1} << ea_psid_bits_) - 1)) | given_psid_);
+        return static_cast<std::uint16_t>((ea & ea_psid_mask_) | given_psid_);
     }
     /// The MAP address (RFC 7597 sections 5.2 and 6): an end-user prefix that is longer than 64
     /// bits overwrites the top of the interface identifier.
@@ -84,6 +86,11 @@ public:
     }
     [[nodiscard]] constexpr bool contains_ipv6(Wide address) const noexcept {
         return prefix_bits_ == 0 || (address ^ prefix_) >> (128 - prefix_bits_) == 0;
+    }
+    /// Whether an address inside the rule's IPv4 prefix has the suffix of this EA value: it is the
+    /// edge's address, or one of its prefix.
+    [[nodiscard]] constexpr bool has_suffix(std::uint32_t address, std::uint64_t ea) const noexcept {
+        return static_cast<std::uint64_t>(address ^ ipv4_of(ea)) >> suffix_shift_ == 0;
     }
     /// The EA bits of an address inside the rule's IPv6 prefix, whatever the rest of it is.
     [[nodiscard]] constexpr std::uint64_t ea_of(Wide address) const noexcept {
@@ -124,12 +131,18 @@ private:
     std::uint32_t ipv4_ = 0;
     unsigned prefix_bits_ = 0, ipv4_bits_ = 0, ea_bits_ = 0, suffix_bits_ = 0, ea_psid_bits_ = 0, psid_bits_ = 0;
     unsigned port_bits_ = 10, psid_offset_ = 6;
-    unsigned ea_shift_ = 128, suffix_shift_ = 32;
+    unsigned ea_shift_ = 128;
+    std::uint16_t ea_psid_mask_ = 0;
+    unsigned suffix_shift_ = 32;
     std::uint16_t given_psid_ = 0;
     std::uint64_t identifier_mask_ = ~std::uint64_t{0};  ///< the bits of it that the end-user prefix leaves
 };
 
-/// The address as a number, and back.
+/// The IPv6 address at `from` as a number.
+[[nodiscard]] inline Wide load_wide(const std::byte* from) noexcept {
+    return static_cast<Wide>(load_big_endian<std::uint64_t>(from)) << 64 | load_big_endian<std::uint64_t>(from + 8);
+}
+/// An address as a number, and back.
 [[nodiscard]] Wide wide_of(const Address& ipv6) noexcept;
 [[nodiscard]] std::uint32_t word_of(const Address& ipv4) noexcept;
 [[nodiscard]] Address ipv6_of(Wide number) noexcept;

@@ -81,6 +81,23 @@ frame::StreamRequest request_for(Gateway gateway, std::size_t frame_octets) {
     return request;
 }
 
+frame::StreamRequest edges_request(const frame::EdgesRequest& edges, frame::signature::Direction direction, frame::ValueMode ports,
+                                   bool as_sent, std::size_t frame_octets) {
+    const bool forward = direction == frame::signature::Direction::forward;
+    frame::StreamRequest request;
+    request.frame_octets = frame_octets == 0 ? (forward ? 84 : 64) : frame_octets;
+    (forward ? request.source_edges : request.destination_edges) = edges;
+    (forward ? request.destination : request.source) = varying_host("198.19.0.0", 2, frame::ValueMode::pseudorandom, 2, 254);
+    request.source_ports = {forward ? ports : frame::ValueMode::increasing, 1024, 65535};
+    request.destination_ports = {forward ? frame::ValueMode::pseudorandom : ports, 1024, 49151};
+    request.as_sent = as_sent;
+    request.hop_limit_decrement = as_sent ? 0 : 1;
+    if (!as_sent) {
+        request.mapping = mapping_of("");
+    }
+    return request;
+}
+
 frame::Stream make_stream(const frame::StreamRequest& request, const Vlans& vlans, frame::signature::TrafficClass traffic_class,
                           frame::signature::Direction direction, const std::optional<std::uint64_t>& host_macs_seed) {
     frame::LinkAddresses sent{.source = sending_mac, .destination = receiving_mac, .vlan_id = vlans.sent};

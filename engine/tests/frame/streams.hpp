@@ -32,6 +32,11 @@ inline constexpr std::array<Gateway, 4> all_gateways{Gateway::router44, Gateway:
 /// Hosts that vary, ports that vary, the smallest frame; translation, if any, by RFC 6052 with
 /// prefix_96/96. Translators decrement by 3, routers by 1.
 [[nodiscard]] frame::StreamRequest request_for(Gateway gateway, std::size_t frame_octets = 0);
+/// Customer edges on the left, IPv4 hosts on the right, a border relay that decrements by 1 between
+/// them.
+[[nodiscard]] frame::StreamRequest edges_request(const frame::EdgesRequest& edges, frame::signature::Direction direction,
+                                                 frame::ValueMode ports = frame::ValueMode::pseudorandom, bool as_sent = false,
+                                                 std::size_t frame_octets = 0);
 [[nodiscard]] constexpr std::size_t smallest_frame(Gateway gateway) {
     return gateway == Gateway::router44 || gateway == Gateway::siit46 ? 64 : 84;
 }
