@@ -28,9 +28,19 @@ struct Name {
     const char* target4;
     const char* target6;
 };
-/// Hosts that are emulated, the responder's own addresses, and others.
-constexpr std::array<Name, 4> names{
-    {{"198.18.0.2", "2001:2::2"}, {"198.18.0.0", "2001:2::"}, {"198.18.1.1", "2001:2::1:1"}, {"10.0.0.1", "fe80::1"}}};
+/// Hosts that are emulated, the responder's own addresses, others, and a customer edge.
+constexpr std::array<Name, 5> names{{{"198.18.0.2", "2001:2::2"},
+                                     {"198.18.0.0", "2001:2::"},
+                                     {"198.18.1.1", "2001:2::1:1"},
+                                     {"10.0.0.1", "fe80::1"},
+                                     {"192.0.2.18", "2001:db8:12:3400:0:c000:212:34"}}};
+
+/// Most edges of a domain are on the link.
+frame::AnsweredHosts edges_on_link() {
+    const frame::EdgesRequest request{.domains = {test::edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6)}, .count = 40'000};
+    return frame::AnsweredHosts{std::make_shared<const frame::CustomerEdges>(
+        std::get<frame::CustomerEdges>(frame::CustomerEdges::make(request, test::seed, "edges")))};
+}
 
 Bytes bytes_of(const loop::NeighborFrame& frame) {
     return {frame.data.begin(), frame.data.begin() + static_cast<std::ptrdiff_t>(frame.bytes)};
@@ -88,11 +98,11 @@ public:
 
 private:
     [[nodiscard]] bool emulates(const net::Address& address) const {
-        return std::ranges::any_of(responder_.hosts(), [&](const frame::HostSet& hosts) { return hosts.contains(address); });
+        return std::ranges::any_of(responder_.hosts(), [&](const frame::AnsweredHosts& hosts) { return hosts.contains(address); });
     }
     /// The address of the host that was asked for.
     [[nodiscard]] net::MacAddress mac_of(const net::Address& host) const {
-        const auto set = std::ranges::find_if(responder_.hosts(), [&](const frame::HostSet& hosts) { return hosts.contains(host); });
+        const auto set = std::ranges::find_if(responder_.hosts(), [&](const frame::AnsweredHosts& hosts) { return hosts.contains(host); });
         return host_macs_ ? host_macs_->at(set->number_of(host)) : own_mac;
     }
     /// What the asker learns, according to our own reader and to the gateway's.
@@ -116,7 +126,7 @@ private:
     loop::NeighborResponder<io::MemoryTransmitQueue> responder_{
         {.own_mac = own_mac, .vlan_id = std::nullopt, .host_macs = host_macs_},
         {test::varying_host("198.18.0.0", 2, frame::ValueMode::pseudorandom, 2, 254),
-         test::varying_host("2001:2::", 14, frame::ValueMode::pseudorandom, 2, 254)},
+         test::varying_host("2001:2::", 14, frame::ValueMode::pseudorandom, 2, 254), edges_on_link()},
         queue_,
         {&mailbox_},
         {.arp = 0, .discovery = 1}};

@@ -47,6 +47,12 @@ enumerate::ConnectionChoice::Mode read_choice(ObjectReader& reader, const std::s
         {{"fixed", Mode::fixed}, {"increasing", Mode::increasing}, {"decreasing", Mode::decreasing}, {"pseudorandom", Mode::pseudorandom}});
 }
 
+enumerate::Order read_order(ObjectReader& reader) {
+    using Order = enumerate::Order;
+    return read_word<Order>(reader, "order",
+                            {{"increasing", Order::increasing}, {"decreasing", Order::decreasing}, {"pseudorandom", Order::pseudorandom}});
+}
+
 frame::ValueRange read_range(ObjectReader& reader) {
     frame::ValueRange range;
     range.mode = read_mode(reader);
@@ -92,6 +98,61 @@ frame::HostSet read_hosts(const Json& value, const std::string& where, Errors& e
     return hosts;
 }
 
+net::Prefix read_prefix(ObjectReader& reader, const std::string& key, net::Family family) {
+    const auto prefix = net::parse_prefix(reader.text(key));
+    if (!prefix || prefix->address.family != family) {
+        const std::string name = family == net::Family::ipv4 ? "an IPv4" : "an IPv6";
+        reader.problem(key, "is not " + name + " prefix with all bits below its length zero",
+                       family == net::Family::ipv4 ? "send one such as 192.0.2.0/24" : "send one such as 2001:db8::/40");
+        return {.address = {.family = family, .bytes = {}}};
+    }
+    return *prefix;
+}
+
+/// One of the optional whole numbers of a MAP rule.
+std::optional<unsigned> read_bits(ObjectReader& reader, const std::string& key, unsigned maximum) {
+    if (reader.optional(key) == nullptr) {
+        return std::nullopt;
+    }
+    return static_cast<unsigned>(reader.integer(key, 0, maximum));
+}
+
+frame::EdgeDomain read_edge_domain(const Json& value, const std::string& where, Errors& errors) {
+    ObjectReader reader{value, where, errors};
+    frame::EdgeDomain domain;
+    domain.rule.ipv6 = read_prefix(reader, "ipv6", net::Family::ipv6);
+    domain.rule.ipv4 = read_prefix(reader, "ipv4", net::Family::ipv4);
+    domain.rule.ea_bits = static_cast<unsigned>(reader.integer("ea_bits", 0, 48));
+    domain.rule.psid_offset = static_cast<unsigned>(reader.integer("psid_offset", 0, 15));
+    domain.rule.psid_bits = read_bits(reader, "psid_bits", 16);
+    if (const auto psid = read_bits(reader, "psid", 65535)) {
+        domain.rule.psid = static_cast<std::uint16_t>(*psid);
+    }
+    domain.rule.dmr = read_prefix(reader, "dmr", net::Family::ipv6);
+    domain.weight = static_cast<std::uint32_t>(reader.integer("weight", 1, frame::CustomerEdges::weights_max));
+    domain.except_suffixes = reader.boolean("except_suffixes");
+    domain.except_system_ports = reader.boolean("except_system_ports");
+    return domain;
+}
+
+/// Whether a set of hosts is one of customer edges, `{"edges": ...}`.
+bool is_edges(const Json& value) { return value.is_object() && value.contains("edges"); }
+
+frame::EdgesRequest read_edges(const Json& value, const std::string& where, Errors& errors) {
+    ObjectReader parent{value, where, errors};
+    ObjectReader reader{parent.required("edges"), parent.path("edges"), errors};
+    frame::EdgesRequest edges;
+    std::size_t i = 0;
+    for (const Json& domain : reader.list("domains")) {
+        edges.domains.push_back(read_edge_domain(domain, reader.path("domains[" + std::to_string(i++) + "]"), errors));
+    }
+    edges.count = reader.integer("count", 1, frame::CustomerEdges::count_limit);
+    edges.order = read_order(reader);
+    edges.choice = read_word<frame::EdgeChoice>(reader, "choice",
+                                                {{"cycle", frame::EdgeChoice::cycle}, {"pseudorandom", frame::EdgeChoice::pseudorandom}});
+    return edges;
+}
+
 /// `null`: the engine chooses.
 std::optional<unsigned> read_queues(ObjectReader& reader) {
     if (reader.optional("queues") == nullptr) {
@@ -126,7 +187,12 @@ trial::SideRequest read_side(const Json& value, const std::string& where, Errors
     side.vlan_id = read_vlan(reader, "vlan_id");
     std::size_t i = 0;
     for (const Json& hosts : reader.list("answer_for")) {
-        side.answer_for.push_back(read_hosts(hosts, reader.path("answer_for[" + std::to_string(i++) + "]"), errors));
+        const std::string place = reader.path("answer_for[" + std::to_string(i++) + "]");
+        if (is_edges(hosts)) {
+            side.answer_for_edges.push_back(read_edges(hosts, place, errors));
+        } else {
+            side.answer_for.push_back(read_hosts(hosts, place, errors));
+        }
     }
     side.random_host_macs = read_host_macs(reader, "host_macs");
     side.teach_hosts = reader.optional("teach_hosts") == nullptr || reader.boolean("teach_hosts");
@@ -164,6 +230,17 @@ std::optional<net::AddressMapping> read_mapping(ObjectReader& reader, const std:
     return std::get<net::AddressMapping>(std::move(mapping));
 }
 
+/// One end of a stream: hosts, or customer edges in their place.
+void read_end(ObjectReader& reader, const std::string& key, frame::HostSet& hosts, std::optional<frame::EdgesRequest>& edges,
+              Errors& errors) {
+    const Json& value = reader.required(key);
+    if (is_edges(value)) {
+        edges = read_edges(value, reader.path(key), errors);
+    } else {
+        hosts = read_hosts(value, reader.path(key), errors);
+    }
+}
+
 std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std::string& key, Errors& errors) {
     const Json* const value = parent.optional(key);
     if (value == nullptr) {
@@ -176,8 +253,8 @@ std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std:
     stream.traffic_class = static_cast<std::uint8_t>(reader.integer("traffic_class", 0, 255));
     stream.dont_fragment = reader.boolean("dont_fragment");
     stream.without_checksum = read_word<bool>(reader, "udp_checksum", {{"computed", false}, {"zero", true}});
-    stream.source = read_hosts(reader.required("source"), reader.path("source"), errors);
-    stream.destination = read_hosts(reader.required("destination"), reader.path("destination"), errors);
+    read_end(reader, "source", stream.source, stream.source_edges, errors);
+    read_end(reader, "destination", stream.destination, stream.destination_edges, errors);
     for (auto& [name, range] :
          {std::pair{"source_ports", &stream.source_ports}, std::pair{"destination_ports", &stream.destination_ports}}) {
         ObjectReader ports{reader.required(name), reader.path(name), errors};
@@ -229,7 +306,6 @@ trial::DirectionRequest read_direction(const Json& value, const std::string& whe
 }
 
 std::optional<trial::ConnectionsRequest> read_connections(ObjectReader& parent, Errors& errors) {
-    using Order = enumerate::Order;
     const Json* const value = parent.optional("connections");
     if (value == nullptr) {
         return std::nullopt;
@@ -239,8 +315,7 @@ std::optional<trial::ConnectionsRequest> read_connections(ObjectReader& parent, 
     request.phase = read_word<state::Phase>(reader, "phase", {{"establish", state::Phase::establish}, {"use", state::Phase::use}});
     request.initiator = read_word<trial::Side>(reader, "initiator", {{"left", trial::Side::left}, {"right", trial::Side::right}});
     request.count = reader.integer("count", 1, enumerate::Permutation::count_limit);
-    request.order = read_word<Order>(
-        reader, "order", {{"increasing", Order::increasing}, {"decreasing", Order::decreasing}, {"pseudorandom", Order::pseudorandom}});
+    request.order = read_order(reader);
     request.send_order = read_choice(reader, "send_order");
     request.read_order = read_choice(reader, "read_order");
     for (const Json& text : reader.list("pool")) {

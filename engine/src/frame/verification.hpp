@@ -34,10 +34,6 @@ enum class Fault : std::uint8_t {
     udp_length,
     udp_checksum,
     payload,
-    other_edge_port,
-    other_edge_address,
-    interface_identifier,
-    outside_rule,
     index,
     mark,
     wrong_port,
@@ -45,6 +41,10 @@ enum class Fault : std::uint8_t {
     mapping_changed,
     wrong_owner,
     unknown_connection,
+    other_edge_port,
+    other_edge_address,
+    interface_identifier,
+    outside_rule,
 };
 constexpr std::size_t fault_count = 33;
 constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac",
@@ -69,17 +69,17 @@ constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac
                                                                 "udp_length",
                                                                 "udp_checksum",
                                                                 "payload",
-                                                                "other_edge_port",
-                                                                "other_edge_address",
-                                                                "interface_identifier",
-                                                                "outside_rule",
                                                                 "index",
                                                                 "mark",
                                                                 "wrong_port",
                                                                 "untranslated_source",
                                                                 "mapping_changed",
                                                                 "wrong_owner",
-                                                                "unknown_connection"};
+                                                                "unknown_connection",
+                                                                "other_edge_port",
+                                                                "other_edge_address",
+                                                                "interface_identifier",
+                                                                "outside_rule"};
 
 /// A set of faults.
 class Faults {

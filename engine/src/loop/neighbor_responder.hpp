@@ -1,6 +1,6 @@
 #pragma once
 
-#include "frame/host_set.hpp"
+#include "frame/answered_hosts.hpp"
 #include "io/port.hpp"
 #include "loop/neighbor_mailbox.hpp"
 #include "loop/neighbor_messages.hpp"
@@ -29,8 +29,8 @@ public:
     };
 
     /// `mailboxes`: one for each receiver of the port.
-    NeighborResponder(const NeighborLink& link, std::vector<frame::HostSet> hosts, Queue& queue, std::vector<NeighborMailbox*> mailboxes,
-                      Slots slots)
+    NeighborResponder(const NeighborLink& link, std::vector<frame::AnsweredHosts> hosts, Queue& queue,
+                      std::vector<NeighborMailbox*> mailboxes, Slots slots)
         : link_{link}, hosts_{std::move(hosts)}, queue_{queue}, mailboxes_{std::move(mailboxes)}, slots_{slots} {
         facts_.reserve(facts_max);
     }
@@ -79,7 +79,7 @@ public:
         return drops;
     }
     [[nodiscard]] bool asking() const noexcept { return questions_waiting_.load(std::memory_order_acquire); }
-    [[nodiscard]] const std::vector<frame::HostSet>& hosts() const noexcept { return hosts_; }
+    [[nodiscard]] const std::vector<frame::AnsweredHosts>& hosts() const noexcept { return hosts_; }
 
 private:
     /// As many letters as a receiver takes frames from a queue in one poll.
@@ -122,13 +122,14 @@ private:
     }
 
     [[nodiscard]] bool emulates(const net::Address& address) const noexcept {
-        return std::any_of(hosts_.begin(), hosts_.end(), [&](const frame::HostSet& hosts) { return hosts.contains(address); });
+        return std::any_of(hosts_.begin(), hosts_.end(), [&](const frame::AnsweredHosts& hosts) { return hosts.contains(address); });
     }
 
     /// The link as the host with this address sees it.
     [[nodiscard]] NeighborLink link_of(const net::Address& host) const noexcept {
         NeighborLink link = link_;
-        const auto set = std::find_if(hosts_.begin(), hosts_.end(), [&](const frame::HostSet& hosts) { return hosts.contains(host); });
+        const auto set =
+            std::find_if(hosts_.begin(), hosts_.end(), [&](const frame::AnsweredHosts& hosts) { return hosts.contains(host); });
         if (link_.host_macs && set != hosts_.end()) {
             link.own_mac = link_.host_macs->at(set->number_of(host));
         }
@@ -149,7 +150,7 @@ private:
     }
 
     NeighborLink link_;
-    std::vector<frame::HostSet> hosts_;
+    std::vector<frame::AnsweredHosts> hosts_;
     Queue& queue_;
     std::vector<NeighborMailbox*> mailboxes_;
     Slots slots_;

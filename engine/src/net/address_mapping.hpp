@@ -27,6 +27,8 @@ public:
     [[nodiscard]] std::optional<Address> to_ipv6(const Address& ipv4) const;
     [[nodiscard]] std::optional<Address> to_ipv4(const Address& ipv6) const;
     [[nodiscard]] std::optional<Address> to(Family family, const Address& address) const;
+    /// Whether no address has a representation.
+    [[nodiscard]] bool is_empty() const noexcept { return !embedding_ && by_ipv4_.empty(); }
     [[nodiscard]] bool has_explicit_mappings() const noexcept { return !by_ipv4_.empty(); }
 
 private:

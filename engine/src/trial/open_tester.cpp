@@ -61,8 +61,28 @@ Ports open_ports(const io::PortOptions& left, const io::PortOptions& right, Erro
     return ports;
 }
 
+/// All hosts that a side answers for.
+std::vector<frame::AnsweredHosts> answered_hosts(const OpenRequest& request, Side side, Errors& errors) {
+    const SideRequest& wanted = side_of(request, side);
+    std::vector<frame::AnsweredHosts> hosts(wanted.answer_for.begin(), wanted.answer_for.end());
+    const std::string where = std::string{name_of(side)} + ".answer_for";
+    for (const frame::EdgesRequest& edges_request : wanted.answer_for_edges) {
+        auto edges = frame::CustomerEdges::make(edges_request, request.seed, where);
+        if (const auto* problems = std::get_if<Errors>(&edges)) {
+            errors.insert(errors.end(), problems->begin(), problems->end());
+        } else {
+            hosts.emplace_back(std::make_shared<const frame::CustomerEdges>(std::get<frame::CustomerEdges>(std::move(edges))));
+        }
+    }
+    if (!wanted.answer_for_edges.empty() && wanted.random_host_macs) {
+        errors.push_back({"customer edges have the link-layer address of the port", where, "send host_macs fixed"});
+    }
+    return hosts;
+}
+
 /// Pools, queues and the neighbour responder of one side.
-void equip(TesterSide& side, const SideRequest& request, const net::HostMacs& host_macs, Errors& errors) {
+void equip(TesterSide& side, const SideRequest& request, std::vector<frame::AnsweredHosts> hosts, const net::HostMacs& host_macs,
+           Errors& errors) {
     side.link = {.own_mac = side.port.facts().mac,
                  .vlan_id = request.vlan_id,
                  .host_macs = request.random_host_macs ? std::optional{host_macs} : std::nullopt};
@@ -91,7 +111,7 @@ void equip(TesterSide& side, const SideRequest& request, const net::HostMacs& ho
                                                             *pair.receive, *pair.mailbox);
         mailboxes.push_back(pair.mailbox.get());
     }
-    side.responder = std::make_unique<Responder>(side.link, request.answer_for, *side.queues[0].transmit, std::move(mailboxes),
+    side.responder = std::make_unique<Responder>(side.link, std::move(hosts), *side.queues[0].transmit, std::move(mailboxes),
                                                  Responder::Slots{.arp = slot_arp, .discovery = slot_discovery});
 }
 
@@ -168,6 +188,7 @@ std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& re
                                                            std::uint64_t ticks_per_second) {
     Errors errors;
     auto left = port_options(request, Side::left, errors), right = port_options(request, Side::right, errors);
+    std::array hosts{answered_hosts(request, Side::left, errors), answered_hosts(request, Side::right, errors)};
     if (!errors.empty()) {
         return errors;
     }
@@ -208,7 +229,7 @@ std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& re
     for (std::size_t i = 0; i < 2; ++i) {
         parts->sides[i] = std::make_unique<TesterSide>(std::move(ports[i]));
         const auto side = static_cast<Side>(i);
-        equip(*parts->sides[i], side_of(request, side), host_macs_of(side, request.seed), errors);
+        equip(*parts->sides[i], side_of(request, side), std::move(hosts[i]), host_macs_of(side, request.seed), errors);
     }
     if (errors.empty()) {
         start_workers(*parts, leaves_one(parts->layout.workers, machine) ? Precedence::alone : Precedence::shared, errors);

@@ -38,8 +38,9 @@ struct SideRequest {
     unsigned ring_frames = 4096, mtu = 1500;
     std::optional<std::uint16_t> vlan_id;
     std::vector<frame::HostSet> answer_for;
-    bool random_host_macs = false;  ///< each host has a MAC address of its own (RFC 4814 section 4.2)
-    bool teach_hosts = true;        ///< whether learning frames tell the gateway where each of them is
+    std::vector<frame::EdgesRequest> answer_for_edges{};  ///< that are on the link themselves
+    bool random_host_macs = false;                        ///< each host has a MAC address of its own (RFC 4814 section 4.2)
+    bool teach_hosts = true;                              ///< whether learning frames tell the gateway where each of them is
     std::optional<net::MacAddress> gateway_mac;
 };
 

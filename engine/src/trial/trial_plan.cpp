@@ -3,6 +3,7 @@
 #include "base/wide.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace gatemark::trial {
 
@@ -34,6 +35,63 @@ void check_hosts(const frame::HostSet& hosts, const std::string& where, Errors& 
 void check_ports(const frame::ValueRange& ports, const std::string& where, Errors& errors) {
     if (ports.minimum > ports.maximum) {
         errors.push_back({"minimum is above maximum", where, "swap them"});
+    }
+}
+
+/// Whether one of the hosts has an address in this IPv4 prefix: bit by bit, the prefix agrees with
+/// what does not vary, and begins a value between the first one and the last one.
+bool may_be_in(const frame::HostSet& hosts, const net::Prefix& prefix) {
+    const auto agrees = [&](unsigned network) {
+        const auto first = hosts.host(hosts.part.minimum, static_cast<std::uint8_t>(network)),
+                   last = hosts.host(hosts.part.maximum, static_cast<std::uint8_t>(network));
+        bool tight_low = true, tight_high = true;  // whether the value so far is that of the first host, of the last one
+        for (unsigned i = 0; i < prefix.length; ++i) {
+            const bool bit = net::bit_of(prefix.address, i), low = net::bit_of(first, i), high = net::bit_of(last, i);
+            const bool is_below = tight_low && bit < low, is_above = tight_high && bit > high;
+            if (is_below || is_above || (low == high && bit != low && (i / 8 < hosts.offset || i / 8 > hosts.offset + 1))) {
+                return false;
+            }
+            tight_low = tight_low && bit == low;
+            tight_high = tight_high && bit == high;
+        }
+        return true;
+    };
+    for (unsigned network = 0; network < hosts.networks; ++network) {
+        if (agrees(network)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// What only a stream of customer edges can have wrong.
+void check_edges(const frame::StreamRequest& request, std::uint64_t seed, TrafficClass traffic_class, const std::string& where,
+                 Errors& errors) {
+    const frame::EdgesRequest* const wanted = request.edges();
+    if (wanted == nullptr) {
+        return;
+    }
+    const std::string end = where + (request.source_edges ? ".source" : ".destination");
+    const std::string other = where + (request.source_edges ? ".destination" : ".source");
+    auto edges = frame::CustomerEdges::make(*wanted, seed, end + ".edges");
+    if (auto* problems = std::get_if<Errors>(&edges)) {
+        std::move(problems->begin(), problems->end(), std::back_inserter(errors));
+    }
+    if (traffic_class == TrafficClass::background) {
+        errors.push_back({"background is native IPv6 traffic", end, "give hosts (RFC 8219 section 5.3)"});
+    }
+    if (request.mapping && !request.mapping->is_empty()) {
+        errors.push_back(
+            {"customer edges are mapped by the rules of their domains", where + ".translation.prefix", "send prefix null and no eam"});
+    }
+    const frame::HostSet& hosts = request.source_edges ? request.destination : request.source;
+    const auto inside = std::ranges::find_if(wanted->domains, [&](const frame::EdgeDomain& domain) {
+        return hosts.address.family == net::Family::ipv4 && may_be_in(hosts, domain.rule.ipv4);
+    });
+    if (inside != wanted->domains.end()) {
+        errors.push_back({"hosts outside have addresses of the rule with IPv4 prefix " + net::to_text(inside->rule.ipv4.address) + "/" +
+                              std::to_string(inside->rule.ipv4.length),
+                          other, "choose addresses that no rule has"});
     }
 }
 
@@ -147,7 +205,8 @@ std::optional<frame::Stream> plan_stream(const std::optional<frame::StreamReques
     check_hosts(request->destination, where + ".destination", errors);
     check_ports(request->source_ports, where + ".source_ports", errors);
     check_ports(request->destination_ports, where + ".destination_ports", errors);
-    if (!request->as_sent && request->source.address.family != request->destination.address.family && !request->mapping) {
+    check_edges(*request, trial.seed, traffic_class, where, errors);
+    if (!request->as_sent && request->source_family() != request->destination_family() && !request->mapping) {
         errors.push_back({"source and destination are of different families, but there is no translation", where + ".translation",
                           "give a prefix or explicit address mappings"});
     }

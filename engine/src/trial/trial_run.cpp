@@ -22,7 +22,7 @@ constexpr auto start_delay = 2ms;
 constexpr auto look_interval = 2ms, long_look_interval = 100ms;
 /// Learning frames are sent for at most this many hosts per family; more would overflow a gateway's
 /// neighbour table.
-constexpr std::uint32_t taught_hosts_max = 4096;
+constexpr std::uint64_t taught_hosts_max = 4096;
 
 io::OwnDrops difference(const io::OwnDrops& after, const io::OwnDrops& before) {
     return {.rx_missed = after.rx_missed - before.rx_missed,
@@ -267,14 +267,12 @@ void TrialRun::teach() {
         std::vector<Responder::Question> questions;
         for (const KnownGateway& known : side->gateways) {
             questions.push_back({known.gateway, known.source});
-            for (const frame::HostSet& hosts : side->responder->hosts()) {
-                if (!side->teach_hosts || hosts.address.family != known.gateway.family) {
+            for (const frame::AnsweredHosts& hosts : side->responder->hosts()) {
+                if (!side->teach_hosts || hosts.family() != known.gateway.family) {
                     continue;
                 }
-                const std::uint32_t networks = hosts.networks;
-                for (std::uint32_t i = 0; i < std::min(hosts.part.count() * networks, taught_hosts_max); ++i) {
-                    const auto value = static_cast<std::uint16_t>(hosts.part.minimum + i % hosts.part.count());
-                    questions.push_back({known.gateway, hosts.host(value, static_cast<std::uint8_t>(i / hosts.part.count()))});
+                for (std::uint64_t i = 0; i < std::min(hosts.count(), taught_hosts_max); ++i) {
+                    questions.push_back({known.gateway, hosts.at(i)});
                 }
             }
         }

@@ -27,6 +27,57 @@ std::vector<std::string> sorted_places(const Errors& errors) {
 
 using Places = std::vector<std::string>;
 
+TEST(ReadTrialRequest, AcceptsCustomerEdgesAtEitherEnd) {
+    Errors errors;
+    const trial::TrialRequest request = read_trial_request(example("trial_edges_request"), errors);
+    ASSERT_TRUE(errors.empty());
+    const frame::StreamRequest &forward = *request.directions[0].foreground, &reverse = *request.directions[1].foreground;
+    ASSERT_TRUE(forward.source_edges && !forward.destination_edges && reverse.destination_edges && !reverse.source_edges);
+    const frame::EdgesRequest& edges = *forward.source_edges;
+    EXPECT_EQ(edges.count, 4U);
+    EXPECT_EQ(edges.order, enumerate::Order::pseudorandom);
+    EXPECT_EQ(edges.choice, frame::EdgeChoice::cycle);
+    ASSERT_EQ(edges.domains.size(), 2U);
+    EXPECT_EQ(net::to_text(edges.domains[0].rule.ipv6.address), "2001:db8::");
+    EXPECT_EQ(edges.domains[0].rule.ipv6.length, 40U);
+    EXPECT_EQ(edges.domains[0].rule.ea_bits, 16U);
+    EXPECT_EQ(edges.domains[0].rule.psid, std::nullopt);
+    EXPECT_EQ(edges.domains[0].weight, 3U);
+    EXPECT_EQ(edges.domains[1].rule.psid, 52);
+    EXPECT_EQ(edges.domains[1].rule.psid_bits, 8U);
+    EXPECT_EQ(edges.domains[1].rule.dmr.length, 96U);
+    const auto plan = trial::make_trial_plan(request, {});
+    ASSERT_TRUE(std::holds_alternative<trial::TrialPlan>(plan)) << std::get<Errors>(plan)[0].what;
+}
+
+TEST(ReadOpenRequest, AcceptsCustomerEdgesOnTheLink) {
+    Errors errors;
+    const trial::OpenRequest request = read_open_request(example("open_edges_request"), errors);
+    ASSERT_TRUE(errors.empty());
+    ASSERT_EQ(request.left.answer_for_edges.size(), 1U);
+    EXPECT_EQ(request.left.answer_for.size(), 2U);
+    EXPECT_EQ(request.left.answer_for_edges[0].count, 1000U);
+    EXPECT_TRUE(request.right.answer_for_edges.empty());
+}
+
+TEST(ReadTrialRequest, NamesEveryProblemOfCustomerEdges) {
+    Json message = example("trial_edges_request");
+    Json& edges = message["directions"][0]["foreground"]["source"]["edges"];
+    edges["domains"][0]["ipv6"] = "2001:db8::1/40";
+    edges["domains"][0]["ipv4"] = "2001:db8::/40";
+    edges["domains"][1]["ea_bits"] = 49;
+    edges["domains"][1]["surprise"] = 1;
+    edges["order"] = "random";
+    edges["count"] = 0;
+    message["directions"][1]["foreground"]["destination"]["address"] = "2001:db8::1";
+    Errors errors;
+    (void)read_trial_request(message, errors);
+    const std::string source = "directions[0].foreground.source.edges.";
+    EXPECT_EQ(sorted_places(errors),
+              (Places{source + "count", source + "domains[0].ipv4", source + "domains[0].ipv6", source + "domains[1].ea_bits",
+                      source + "domains[1].surprise", source + "order", "directions[1].foreground.destination.address"}));
+}
+
 TEST(ReadTrialRequest, AcceptsEveryValue) {
     Errors errors;
     const trial::TrialRequest request = read_trial_request(example("trial_request"), errors);
@@ -183,7 +234,8 @@ void with_each_value_replaced(Json& root, Json& part, const std::function<void()
 }
 
 TEST(ReadRequests, SurviveEveryValueOfEveryType) {
-    Json trial_message = example("trial_request"), open_message = example("open_request"), resolve_message = example("resolve_request"),
+    Json trial_message = example("trial_request"), edges_message = example("trial_edges_request"),
+         open_message = example("open_edges_request"), resolve_message = example("resolve_request"),
          frames_message = example("frames_request");
     const auto read_all = [](const Json& message) {
         Errors errors;
@@ -193,7 +245,7 @@ TEST(ReadRequests, SurviveEveryValueOfEveryType) {
         (void)read_frames_request(message, errors);
         EXPECT_FALSE(errors.empty());
     };
-    for (Json* const message : {&trial_message, &open_message, &resolve_message, &frames_message}) {
+    for (Json* const message : {&trial_message, &edges_message, &open_message, &resolve_message, &frames_message}) {
         with_each_value_replaced(*message, *message, [&] { read_all(*message); });
     }
     for (const char* const text : {"null", "[]", "5", "\"trial\"", "{}", "[[[[[[]]]]]]"}) {
@@ -202,18 +254,20 @@ TEST(ReadRequests, SurviveEveryValueOfEveryType) {
 }
 
 TEST(ReadRequests, WhatCanBeReadIsPlannedOrRefusedWithReasons) {
-    Json message = example("trial_request");
-    unsigned planned = 0, refused = 0;
-    with_each_value_replaced(message, message, [&] {
-        Errors errors;
-        const trial::TrialRequest request = read_trial_request(message, errors);
-        if (!errors.empty()) {
-            return;
-        }
-        (std::holds_alternative<Errors>(trial::make_trial_plan(request, {})) ? refused : planned) += 1;
-    });
-    EXPECT_GT(planned, 0U);
-    EXPECT_GT(refused, 0U);
+    for (const char* const name : {"trial_request", "trial_edges_request"}) {
+        Json message = example(name);
+        unsigned planned = 0, refused = 0;
+        with_each_value_replaced(message, message, [&] {
+            Errors errors;
+            const trial::TrialRequest request = read_trial_request(message, errors);
+            if (!errors.empty()) {
+                return;
+            }
+            (std::holds_alternative<Errors>(trial::make_trial_plan(request, {})) ? refused : planned) += 1;
+        });
+        EXPECT_GT(planned, 0U);
+        EXPECT_GT(refused, 0U);
+    }
 }
 
 }  // namespace

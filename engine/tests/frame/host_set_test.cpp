@@ -1,4 +1,5 @@
 #include "frame/host_set.hpp"
+#include "frame/answered_hosts.hpp"
 
 #include "frame/streams.hpp"
 
@@ -65,6 +66,17 @@ TEST(HostSet, PlacesValueAndNetwork) {
     EXPECT_EQ(test::varying_host("198.19.0.0", 2, ValueMode::increasing, 2, 254, 256).host(9, 77), address_of("198.19.77.9"));
     EXPECT_EQ(test::varying_host("2001:2:0:8000::", 14, ValueMode::increasing, 2, 254, 256).host(9, 0xcd), address_of("2001:2:0:80cd::9"));
     EXPECT_EQ(test::fixed_host("198.19.3.4").host(0, 9), address_of("198.19.3.4"));
+}
+
+TEST(AnsweredHosts, AreNumberedAsTheyAreTaught) {
+    const AnsweredHosts hosts{test::varying_host("198.19.0.0", 2, ValueMode::increasing, 2, 4, 2)};
+    std::vector<std::string> texts;
+    for (std::uint64_t i = 0; i < hosts.count(); ++i) {
+        texts.push_back(net::to_text(hosts.at(i)));
+        EXPECT_TRUE(hosts.contains(hosts.at(i)));
+    }
+    EXPECT_EQ(texts, (std::vector<std::string>{"198.19.0.2", "198.19.0.3", "198.19.0.4", "198.19.1.2", "198.19.1.3", "198.19.1.4"}));
+    EXPECT_EQ(hosts.family(), net::Family::ipv4);
 }
 
 TEST(HostSet, ContainsNoHostOfTheOtherFamily) { EXPECT_FALSE(test::fixed_host("198.18.0.2").contains(address_of("c612:2::"))); }

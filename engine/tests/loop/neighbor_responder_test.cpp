@@ -64,6 +64,35 @@ TEST_F(NeighborResponderTest, AnswersForItsHostsOnly) {
     EXPECT_EQ(sent(), expected);
 }
 
+/// Only as many as there are, although the rule's prefix holds more.
+TEST_F(NeighborResponderTest, AnswersForCustomerEdgesOnTheLink) {
+    const frame::EdgesRequest request{.domains = {test::edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6)}, .count = 1000};
+    const auto edges = std::make_shared<const frame::CustomerEdges>(
+        std::get<frame::CustomerEdges>(frame::CustomerEdges::make(request, test::seed, "edges")));
+    const frame::AnsweredHosts hosts{edges};
+    ASSERT_EQ(hosts.count(), 1000U);
+    Responder responder{own_, {hosts, test::fixed_host("2001:2::2")}, queue_, {&mailbox_}, {.arp = 0, .discovery = 1}};
+    const net::Address router = address_of("2001:2::1");
+    std::vector<std::string> expected;
+    std::uint64_t others = 0;
+    for (std::uint64_t c = 0; c < 1000; c += 50) {
+        const net::Address edge = hosts.at(c);
+        put(write_question(gateway_, edge, router));
+        expected.push_back(hex_of(write_answer(own_, {edge, router, gateway_.own_mac})));
+        net::Address other = edge;
+        other.bytes[15] ^= std::byte{1};  // the PSID of another edge, but not in the EA bits
+        put(write_question(gateway_, other, router));
+        const net::Address by_chance = net::ipv6_of(edges->domains()[0].map.address_of(c * 65));
+        if (!hosts.contains(by_chance)) {
+            put(write_question(gateway_, by_chance, router));
+            ++others;
+        }
+        while (responder.poll()) {}
+    }
+    EXPECT_GT(others, 10U);
+    EXPECT_EQ(sent(), expected);
+}
+
 /// Each host answers and asks with its own address; what belongs to no host keeps that of the port.
 TEST_F(NeighborResponderTest, EachHostMayHaveItsOwnAddress) {
     NeighborLink link = own_;

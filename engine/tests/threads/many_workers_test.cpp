@@ -76,9 +76,9 @@ struct Port {
         for (const auto& mailbox : mailboxes) {
             all.push_back(mailbox.get());
         }
-        responder =
-            std::make_unique<Responder>(loop::NeighborLink{.own_mac = mac, .vlan_id = std::nullopt}, std::vector<frame::HostSet>{hosts},
-                                        *transmit[0], all, Responder::Slots{.arp = slot_arp, .discovery = slot_discovery});
+        responder = std::make_unique<Responder>(loop::NeighborLink{.own_mac = mac, .vlan_id = std::nullopt},
+                                                std::vector<frame::AnsweredHosts>{hosts}, *transmit[0], all,
+                                                Responder::Slots{.arp = slot_arp, .discovery = slot_discovery});
     }
     std::vector<std::unique_ptr<WireTransmitQueue>> transmit;
     std::vector<std::unique_ptr<WireReceiveQueue>> receive;

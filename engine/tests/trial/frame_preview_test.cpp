@@ -81,6 +81,41 @@ TEST(FramePreview, ReportsTheProblemsOfItsTrial) {
     EXPECT_EQ(std::get<Errors>(result).size(), 2U);
 }
 
+/// RFC 7597 appendix A, example 1, and RFC 7599 appendix A: edge 0x1234 is 192.0.2.18 with PSID
+/// 0x34.
+TEST(FramePreview, ShowsFramesOfCustomerEdges) {
+    FramesRequest request = request_of(1);
+    const frame::EdgesRequest edges{.domains = {test::edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6)},
+                                    .count = 65536,
+                                    .order = enumerate::Order::decreasing,
+                                    .choice = frame::EdgeChoice::cycle};
+    for (DirectionRequest& direction : request.trial.directions) {
+        direction.foreground_n = 1;
+        direction.background.reset();
+        direction.frames_per_second = 1'000'000;
+        direction.foreground = test::edges_request(edges, direction.direction, frame::ValueMode::fixed);
+        (direction.direction == Direction::forward ? direction.foreground->destination : direction.foreground->source) =
+            test::fixed_host("10.2.3.4");
+    }
+    request.count = 0x10000 - 0x1234;
+    request.trial.duration = 1s;
+    const auto result = preview_frames(request);
+    ASSERT_TRUE(std::holds_alternative<std::vector<PreviewedFrame>>(result));
+    for (const PreviewedFrame& frame : std::get<std::vector<PreviewedFrame>>(result)) {
+        if (frame.index != request.count - 1) {
+            continue;
+        }
+        const bool forward = frame.direction == Direction::forward;
+        const test::SlowPacket inside = test::read_packet(forward ? frame.sent : frame.expected);
+        const test::SlowPacket outside = test::read_packet(forward ? frame.expected : frame.sent);
+        EXPECT_EQ(net::to_text(forward ? inside.source : inside.destination), "2001:db8:12:3400:0:c000:212:34");
+        EXPECT_EQ(net::to_text(forward ? inside.destination : inside.source), "2001:db8:ffff:0:a:203:400:0");
+        EXPECT_EQ(net::to_text(forward ? outside.source : outside.destination), "192.0.2.18");
+        EXPECT_EQ(net::to_text(forward ? outside.destination : outside.source), "10.2.3.4");
+        EXPECT_EQ(forward ? outside.source_port : outside.destination_port, 1232);
+    }
+}
+
 TEST(FramePreview, ShowsANatAsIfItKeptPortsAndTookTheFirstPublicAddress) {
     FramesRequest request = request_of(50);
     request.trial.connections =

@@ -213,6 +213,56 @@ TEST(TrialPlan, VaryingPartsAndNetworksMustNotOverlap) {
     EXPECT_EQ(problems_with(test::varying_host("2001:2::", 14, pseudorandom, 0, 65535, 256)), 0U);
 }
 
+TEST(TrialPlan, NamesEveryProblemOfCustomerEdges) {
+    const auto direction_with = [](const frame::StreamRequest& stream) {
+        DirectionRequest direction = direction_of(Direction::forward);
+        direction.foreground = stream;
+        return direction;
+    };
+    const frame::EdgesRequest edges{.domains = {test::edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6)}, .count = 1000};
+    frame::StreamRequest stream = test::edges_request(edges, Direction::forward);
+    EXPECT_EQ(problems_of(request_with({direction_with(stream)})), Places{});
+    stream.mapping = test::mapping_of("64:ff9b::/96");
+    stream.source_edges->domains.push_back(test::edge_domain("2001:db8::/40", "198.19.0.64/26", 16, 6));
+    stream.source_edges->domains.push_back(test::edge_domain("2001:dba::/40", "203.0.113.0/24", 16, 12));
+    const std::string where = "directions[0].foreground";
+    EXPECT_EQ(problems_of(request_with({direction_with(stream)})),
+              (Places{where + ".source.edges.domains[2].psid_offset", where + ".translation.prefix", where + ".destination"}));
+    stream.source_edges->domains.pop_back();
+    EXPECT_EQ(problems_of(request_with({direction_with(stream)})),
+              (Places{where + ".source.edges.domains[1].ipv6", where + ".translation.prefix", where + ".destination"}));
+    stream = test::edges_request(edges, Direction::forward);
+    stream.mapping.reset();
+    EXPECT_EQ(problems_of(request_with({direction_with(stream)})), Places{where + ".translation"});
+    DirectionRequest background = direction_of(Direction::forward, 0, 1);
+    background.background = test::edges_request(edges, Direction::forward);
+    EXPECT_EQ(problems_of(request_with({background})), Places{"directions[0].background.source"});
+}
+
+/// Hosts from 198.19.0.2 to 198.19.0.254, or in their lower half.
+TEST(TrialPlan, HostsOutsideHaveNoAddressOfARule) {
+    const auto problems_with = [](const char* ipv4, const frame::HostSet& hosts) {
+        const frame::EdgesRequest edges{.domains = {test::edge_domain("2001:db8::/40", ipv4, 8, 6)}, .count = 1};
+        DirectionRequest direction = direction_of(Direction::reverse);
+        direction.foreground = test::edges_request(edges, Direction::reverse);
+        direction.foreground->source = hosts;
+        return problems_of(request_with({direction}));
+    };
+    using enum frame::ValueMode;
+    const auto hosts = test::varying_host("198.19.0.0", 2, pseudorandom, 2, 126);
+    for (const char* const inside : {"0.0.0.0/0", "198.18.0.0/15", "198.19.0.0/24", "198.19.0.64/26", "198.19.0.126/32", "198.19.0.0/30"}) {
+        EXPECT_EQ(problems_with(inside, hosts), Places{"directions[0].foreground.source"}) << inside;
+    }
+    for (const char* const outside : {"198.18.0.0/16", "198.19.0.128/25", "198.19.0.127/32", "198.19.0.0/31", "198.19.1.0/24"}) {
+        EXPECT_EQ(problems_with(outside, hosts), Places{}) << outside;
+    }
+    const auto aside = test::varying_host("198.0.0.5", 1, pseudorandom, 0x1300, 0x13ff);
+    EXPECT_EQ(problems_with("198.19.7.5/32", aside), Places{"directions[0].foreground.source"});
+    EXPECT_EQ(problems_with("198.19.7.6/32", aside), Places{});
+    EXPECT_EQ(problems_with("198.19.0.2/32", test::fixed_host("198.19.0.2")), Places{"directions[0].foreground.source"});
+    EXPECT_EQ(problems_with("198.19.0.3/32", test::fixed_host("198.19.0.2")), Places{});
+}
+
 /// Ten ports to ten ports through a NAT44: a hundred four-tuples.
 frame::StreamRequest upload_request() {
     frame::StreamRequest request;
