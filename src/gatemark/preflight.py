@@ -7,8 +7,8 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
-from gatemark.config.hosts import WELL_KNOWN_PREFIX
 from gatemark.doctor import Finding, completed, failed
+from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import GatemarkError
 
 if TYPE_CHECKING:

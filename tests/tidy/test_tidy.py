@@ -20,10 +20,11 @@ ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "technology": set(),
     "bed_kinds": set(),
+    "embedded_ipv4": set(),
     "stats": set(),
     "search": set(),
     "programs": {"errors"},
-    "config": {"bed_kinds", "errors", "technology", "units"},
+    "config": {"bed_kinds", "embedded_ipv4", "errors", "technology", "units"},
     "trial": {"config", "errors", "search", "technology", "units"},
     "results": {"bed_kinds", "errors", "search", "stats", "technology", "units"},
     "report": {"results", "stats", "technology", "trial", "units"},
@@ -32,7 +33,8 @@ ARROWS: dict[str, set[str]] = {
     "dut": {"bed_kinds", "config", "errors", "technology"},
     "refdut": {"errors", "programs", "technology"},
     "campaign": {
-        "config", "dut", "engine.client", "errors", "procedures", "results", "search", "technology", "trial", "units",
+        "config", "dut", "embedded_ipv4", "engine.client", "errors", "procedures", "results", "search", "technology",
+        "trial", "units",
     },
     "series": {
         "campaign", "config", "errors", "report", "results", "session", "stats", "stored", "technology", "tester",
@@ -53,7 +55,8 @@ ASSEMBLY = {"", "demo", "doctor", "preflight", "session", "simulated", "stored",
 """Modules that wire the packages to each other; only `cli` may import every one of them."""
 
 PURE = (
-    "units", "errors", "technology", "bed_kinds", "stats", "search", "trial", "procedures", "report", "config.model",
+    "units", "errors", "technology", "bed_kinds", "embedded_ipv4", "stats", "search", "trial", "procedures", "report",
+    "config.model",
     "config.tables", "config.types", "config.check", "config.complete", "config.hosts", "config.merge", "config.sizes",
     "config.defaults", "config.load_types", "config.problems", "config.table", "config.stateful",
     "config.complete_stateful", "config.control", "config.keys", "config.vary",

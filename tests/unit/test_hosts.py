@@ -3,11 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatemark.config.hosts import HostSet, embedded_ipv4, unmapped_host
+from gatemark.config.hosts import HostSet, unmapped_host
 from gatemark.config.tables import EamEntry
 from gatemark.technology import Family
 
@@ -62,22 +61,6 @@ def test_networks_free_their_octet() -> None:
     assert host_set("ipv4", "198.18.0.2", 2, 2, 256, networks=256).network_octet_taken
     assert host_set("ipv6", "2001:2::2", 6, 0, 1, networks=256).network_octet_taken
     assert not host_set("ipv6", "2001:2::2", 14, 0, 65535, networks=256).network_octet_taken
-
-
-@pytest.mark.parametrize(
-    ("prefix", "address"),
-    [  # RFC 6052 section 2.4
-        ("2001:db8::/32", "2001:db8:c000:221::"),
-        ("2001:db8:100::/40", "2001:db8:1c0:2:21::"),
-        ("2001:db8:122::/48", "2001:db8:122:c000:2:2100::"),
-        ("2001:db8:122:300::/56", "2001:db8:122:3c0:0:221::"),
-        ("2001:db8:122:344::/64", "2001:db8:122:344:c0:2:2100::"),
-        ("2001:db8:122:344::/96", "2001:db8:122:344::192.0.2.33"),
-    ],
-)
-def test_embedded_addresses_of_rfc_6052(prefix: str, address: str) -> None:
-    assert embedded_ipv4(IPv6Address(address), IPv6Network(prefix)) == IPv4Address("192.0.2.33")
-    assert embedded_ipv4(IPv6Address("2001:db9::1"), IPv6Network(prefix)) is None
 
 
 def test_every_host_is_looked_at() -> None:

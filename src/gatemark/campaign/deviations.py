@@ -8,11 +8,11 @@ from ipaddress import IPv4Network, IPv6Network, ip_address
 
 from gatemark.campaign.plan import procedures_of
 from gatemark.config import defaults
-from gatemark.config.hosts import WELL_KNOWN_PREFIX
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import measured_octets, standard_octets
 from gatemark.config.stateful import count_max, tuple_space
 from gatemark.config.types import Mix, Span
+from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.results.document import Deviation
 from gatemark.technology import SideName
 from gatemark.units import format_duration_ns

@@ -9,7 +9,6 @@ from gatemark.config.complete_stateful import stateful_problems
 from gatemark.config.control import control_problems
 from gatemark.config.hosts import (
     NETWORK_OCTET,
-    WELL_KNOWN_PREFIX,
     HostSet,
     first_non_global,
     unmapped_host,
@@ -17,6 +16,7 @@ from gatemark.config.hosts import (
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import size_family, size_problems
 from gatemark.config.tables import Ipv4Model, Ipv6Model
+from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import Problem
 from gatemark.technology import FAMILY_WORDS, Family, SideName
 

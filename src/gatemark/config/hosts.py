@@ -7,23 +7,11 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 from gatemark.config.tables import EamEntry, Ipv4Model, Ipv6Model
+from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, embedded_ipv4
 from gatemark.technology import Family
 
 NETWORK_OCTET: dict[Family, int] = {"ipv4": 2, "ipv6": 7}
 """Octet that numbers the destination network: bits 16-23 of IPv4, bits 56-63 of IPv6 (RFC 2544 section 12)."""
-
-WELL_KNOWN_PREFIX = IPv6Network("64:ff9b::/96")
-"""RFC 6052 section 2.1; must not represent non-global IPv4 addresses (section 3.1)."""
-
-_EMBEDDED_OCTETS = {
-    32: (4, 5, 6, 7),
-    40: (5, 6, 7, 9),
-    48: (6, 7, 9, 10),
-    56: (7, 9, 10, 11),
-    64: (9, 10, 11, 12),
-    96: (12, 13, 14, 15),
-}
-"""Octets of the IPv6 address that hold the IPv4 address, by prefix length (RFC 6052 section 2.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,20 +195,8 @@ def _one_mapping(
         return False
     if hosts.family == "ipv4":
         return True
-    outside = set(hosts.varying_octets()) - set(_EMBEDDED_OCTETS[prefix.prefixlen]) if lowest != highest else set()
+    outside = set(hosts.varying_octets()) - set(EMBEDDED_OCTETS[prefix.prefixlen]) if lowest != highest else set()
     return not outside and all(embedded_ipv4(IPv6Address(end), prefix) is not None for end in (lowest, highest))
-
-
-def embedded_ipv4(address: IPv6Address, prefix: IPv6Network) -> IPv4Address | None:
-    """Return the IPv4 address inside an IPv4-embedded IPv6 address; None if it embeds none (RFC 6052 section 2.2)."""
-    if address not in prefix:
-        return None
-    octets = address.packed
-    positions = _EMBEDDED_OCTETS[prefix.prefixlen]
-    suffix = range(positions[-1] + 1, 16)
-    if octets[8] != 0 or any(octets[position] for position in suffix):
-        return None
-    return IPv4Address(bytes(octets[position] for position in positions))
 
 
 def first_non_global(hosts: HostSet, eam: Sequence[EamEntry], prefix: IPv6Network) -> IPv4Address | None:
