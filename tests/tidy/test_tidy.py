@@ -21,6 +21,7 @@ ARROWS: dict[str, set[str]] = {
     "technology": set(),
     "bed_kinds": set(),
     "embedded_ipv4": set(),
+    "map_domains": {"embedded_ipv4", "errors"},
     "stats": set(),
     "search": set(),
     "programs": {"errors"},
@@ -55,10 +56,10 @@ ASSEMBLY = {"", "demo", "doctor", "preflight", "session", "simulated", "stored",
 """Modules that wire the packages to each other; only `cli` may import every one of them."""
 
 PURE = (
-    "units", "errors", "technology", "bed_kinds", "embedded_ipv4", "stats", "search", "trial", "procedures", "report",
-    "config.model",
-    "config.tables", "config.types", "config.check", "config.complete", "config.hosts", "config.merge", "config.sizes",
-    "config.defaults", "config.load_types", "config.problems", "config.table", "config.stateful",
+    "units", "errors", "technology", "bed_kinds", "embedded_ipv4", "map_domains", "stats", "search", "trial",
+    "procedures", "report", "config.model", "config.tables", "config.types", "config.check", "config.complete",
+    "config.hosts", "config.merge", "config.sizes", "config.defaults", "config.load_types", "config.problems",
+    "config.table", "config.stateful",
     "config.complete_stateful", "config.control", "config.keys", "config.vary",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts",
     "results.ceiling", "results.connections", "results.document", "results.outcome", "results.part",
