@@ -1,0 +1,251 @@
+"""What the rules of MAP-T domains must satisfy, each alone and all together. Pure.
+
+A problem's place is the path of its key below the campaign file, such as `map.domains[2].ea_bits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Network, IPv6Network
+
+from gatemark.embedded_ipv4 import EMBEDDED_OCTETS
+from gatemark.errors import Problem
+from gatemark.map_domains.domain import MapDomain
+from gatemark.map_domains.nesting import Order, taken_count, used_numbers
+from gatemark.map_domains.port_set import PORT_BITS
+from gatemark.map_domains.spread import PATTERN_LENGTH_MAX, Spread
+
+EA_BITS_MAX = 48
+PSID_OFFSET_MAX = 15
+
+
+def domain_problems(
+    domains: Sequence[MapDomain], *, edges: int | None = None, order: Order = "pseudorandom", key: str = "map"
+) -> Iterator[Problem]:
+    """Yield every contradiction of the rules, and of `edges` customer edges in them; None: all that there are."""
+    if not domains:
+        yield Problem(what="is empty", where=f"{key}.domains", fix="write the rule of one domain or more")
+        return
+    each = [list(rule_problems(domain, f"{key}.domains[{index}]")) for index, domain in enumerate(domains)]
+    for problems in each:
+        yield from problems
+    yield from _repeated_prefixes(domains, key)
+    yield from _dmr_overlaps(domains, key)
+    sound = [index for index, problems in enumerate(each) if not problems]
+    spread = Spread(tuple(domain.weight for domain in domains))
+    if min(spread.weights) < 1:
+        return
+    if spread.period > PATTERN_LENGTH_MAX:
+        yield Problem(
+            what=f"the weights are {spread.period} in all",
+            where=f"{key}.domains",
+            fix=f"write smaller weights in the same ratios, at most {PATTERN_LENGTH_MAX} in all",
+        )
+        return
+    if edges is None and len(sound) == len(domains):
+        edges = spread.edges_max([domain.edge_count for domain in domains])
+    if edges is not None:
+        counts = spread.counts(edges)
+        yield from _too_many_edges(domains, sound, spread, edges, key)
+        yield from _taken_edges(domains, sound, counts, order, key)
+
+
+def rule_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
+    """Yield what contradicts itself within one rule."""
+    yield from _ea_problems(domain, at)
+    yield from _port_problems(domain, at)
+    yield from _psid_problems(domain, at)
+    yield from _dmr_problems(domain.dmr, at)
+    yield from _exclusion_problems(domain, at)
+    if domain.weight < 1:
+        yield Problem(what=f"{domain.weight} is no weight", where=f"{at}.weight", fix="write 1 or more")
+
+
+def _ea_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
+    ea_bits, where = domain.ea_bits, f"{at}.ea_bits"
+    most_by_ipv4 = EA_BITS_MAX - domain.rule_ipv4.prefixlen
+    if not 0 <= ea_bits <= EA_BITS_MAX:
+        fix = f"write at most {most_by_ipv4}: 32 bits of an IPv4 address and 16 of a PSID, less those of the rule"
+        yield Problem(what=f"{ea_bits} is not between 0 and {EA_BITS_MAX}", where=where, fix=fix)
+    elif ea_bits > most_by_ipv4:
+        psid_bits = domain.rule_ipv4.prefixlen + ea_bits - 32
+        what = f"{ea_bits} behind {domain.rule_ipv4} leaves {psid_bits} bits for the PSID, but a port has {PORT_BITS}"
+        yield Problem(what=what, where=where, fix=f"write at most {most_by_ipv4}, or a shorter rule IPv4 prefix")
+    if ea_bits > 128 - domain.rule_ipv6.prefixlen:
+        what = f"{ea_bits} behind {domain.rule_ipv6} needs {domain.end_user_prefix_length} of 128 bits"
+        fix = f"write at most {128 - domain.rule_ipv6.prefixlen}, or a shorter rule IPv6 prefix"
+        yield Problem(what=what, where=where, fix=fix)
+
+
+def _port_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
+    offset, psid_bits = domain.psid_offset, domain.psid_length
+    if not 0 <= offset <= PSID_OFFSET_MAX:
+        fix = "write 0 to 15; the default of MAP is 6 (RFC 7597 section 5.1)"
+        yield Problem(what=f"{offset} is not between 0 and {PSID_OFFSET_MAX}", where=f"{at}.psid_offset", fix=fix)
+    elif psid_bits > PORT_BITS:
+        if domain.ea_bits == 0:
+            what, fix = (
+                f"{psid_bits} is more than the {PORT_BITS} bits of a port",
+                f"write at most {PORT_BITS - offset}",
+            )
+            yield Problem(what=what, where=f"{at}.psid_bits", fix=fix)
+    elif offset + psid_bits > PORT_BITS:
+        what = f"{offset} and a PSID of {psid_bits} bits are more than the {PORT_BITS} bits of a port"
+        fix = f"write at most {PORT_BITS - psid_bits}, or make the PSID shorter"
+        yield Problem(what=what, where=f"{at}.psid_offset", fix=fix)
+
+
+def _psid_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
+    if domain.ea_bits > 0:
+        for name, is_set in (("psid_bits", domain.psid_bits is not None), ("psid", domain.psid != 0)):
+            if is_set:
+                what = f"makes no sense with ea_bits = {domain.ea_bits}, from which the PSID is taken"
+                yield Problem(what=what, where=f"{at}.{name}", fix="leave the key out, or set ea_bits = 0")
+        return
+    psid_bits = domain.psid_bits or 0
+    if psid_bits < 0:
+        yield Problem(what=f"{psid_bits} is below 0", where=f"{at}.psid_bits", fix="write 0 to 16")
+        return
+    if not 0 <= domain.psid < 1 << psid_bits:
+        what = f"{domain.psid} does not fit into {psid_bits} bits"
+        fix = f"write at most {(1 << psid_bits) - 1}, or a larger psid_bits" if psid_bits else "write psid_bits as well"
+        yield Problem(what=what, where=f"{at}.psid", fix=fix)
+    if psid_bits and domain.rule_ipv4.prefixlen < 32:
+        what = f"is set, but {domain.rule_ipv4} is no single address, and only an address is shared"
+        yield Problem(what=what, where=f"{at}.psid_bits", fix="write ipv4 with length 32, or leave psid_bits out")
+
+
+def _dmr_problems(dmr: IPv6Network, at: str) -> Iterator[Problem]:
+    if dmr.prefixlen not in EMBEDDED_OCTETS:
+        fix = "RFC 6052 section 2.2 allows /32, /40, /48, /56, /64 and /96"
+        yield Problem(what=f"{dmr} has length {dmr.prefixlen}", where=f"{at}.dmr", fix=fix)
+    if dmr.network_address.packed[8] != 0:
+        fix = "RFC 6052 section 2.2 wants them zero, as in 2001:2:0:6400::/96"
+        yield Problem(what=f"{dmr} has bits 64 to 71 set", where=f"{at}.dmr", fix=fix)
+
+
+def _exclusion_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
+    where = f"{at}.exclude"
+    if domain.except_first_and_last_suffix and domain.suffix_bits < 2:
+        what = f"first_and_last_suffix leaves no customer edge with {max(0, domain.suffix_bits)} bits of IPv4 suffix"
+        yield Problem(what=what, where=where, fix="leave it out")
+    if domain.except_system_ports:
+        fix = "leave it out"
+        if domain.ea_psid_bits <= 0:
+            what = "system_ports makes no sense for a rule whose EA bits hold no PSID"
+            yield Problem(what=what, where=where, fix=fix)
+        elif domain.psid_offset:
+            what = f"system_ports makes no sense with psid_offset = {domain.psid_offset}, where no PSID alone has them"
+            yield Problem(what=what, where=where, fix=f"{fix}, or set psid_offset = 0")
+
+
+def _repeated_prefixes(domains: Sequence[MapDomain], key: str) -> Iterator[Problem]:
+    """Rules of equal prefixes: the longest match would have to choose between them."""
+    first_ipv6: dict[IPv6Network, int] = {}
+    first_ipv4: dict[IPv4Network, list[int]] = {}
+    for index, domain in enumerate(domains):
+        at = f"{key}.domains[{index}]"
+        earlier = first_ipv6.setdefault(domain.rule_ipv6, index)
+        if earlier != index:
+            what = f"{domain.rule_ipv6} is the rule IPv6 prefix of domains[{earlier}] as well"
+            yield Problem(what=what, where=f"{at}.ipv6", fix="give each rule a prefix of its own")
+        sharers = first_ipv4.setdefault(domain.rule_ipv4, [])
+        clash = next((problem for other in sharers for problem in _clash(domain, domains[other], other, at)), None)
+        if clash is not None:
+            yield clash
+        sharers.append(index)
+
+
+def _clash(domain: MapDomain, other: MapDomain, number: int, at: str) -> Iterator[Problem]:
+    """What two rules of the same IPv4 prefix contradict: only single PSIDs can share an address (no EA bits)."""
+    name, address = f"domains[{number}]", domain.rule_ipv4.network_address
+    if domain.ea_bits or other.ea_bits or not domain.psid_length or not other.psid_length:
+        what = f"{domain.rule_ipv4} is the rule IPv4 prefix of {name} as well: two customer edges would be the same"
+        fix = "give each rule a prefix of its own, or only one PSID of an address: ea_bits = 0, psid_bits and psid"
+        yield Problem(what=what, where=f"{at}.ipv4", fix=fix)
+        return
+    for key in ("psid_offset", "psid_bits"):
+        mine, theirs = getattr(domain, key), getattr(other, key)
+        if mine != theirs:
+            what = f"{mine} is not the {theirs} of {name}, which shares {address}: their port sets would overlap"
+            yield Problem(what=what, where=f"{at}.{key}", fix=f"write {key} = {theirs}, or another address")
+    if domain.psid_offset == other.psid_offset and domain.psid_bits == other.psid_bits and domain.psid == other.psid:
+        what = f"{domain.psid} of {address} is the PSID of {name} as well"
+        yield Problem(what=what, where=f"{at}.psid", fix="give each customer edge a PSID of its own")
+
+
+def _dmr_overlaps(domains: Sequence[MapDomain], key: str) -> Iterator[Problem]:
+    first: dict[IPv6Network, int] = {}
+    for index, domain in enumerate(domains):
+        if first.setdefault(domain.dmr, index) != index:
+            continue
+        for number, other in enumerate(domains):
+            if domain.dmr.overlaps(other.rule_ipv6):
+                yield Problem(
+                    what=f"{domain.dmr} overlaps {other.rule_ipv6}, the rule IPv6 prefix of domains[{number}]",
+                    where=f"{key}.domains[{index}].dmr",
+                    fix="choose a prefix outside of all rules: it stands for the addresses of no customer edge",
+                )
+
+
+def _too_many_edges(
+    domains: Sequence[MapDomain], sound: Sequence[int], spread: Spread, edges: int, key: str
+) -> Iterator[Problem]:
+    counts = spread.counts(edges)
+    for index in sound:
+        needed, most = counts[index], domains[index].edge_count
+        if needed <= most:
+            continue
+        if domains[index].ea_bits == 0:
+            yield Problem(
+                what=f"is 0, so the rule has a single customer edge, but {needed} of {edges} are to be in this domain",
+                where=f"{key}.domains[{index}].ea_bits",
+                fix="write a rule for each customer edge, or fewer edges",
+            )
+            continue
+        fix = "write fewer"
+        if len(sound) == len(domains):
+            fix = f"write at most {spread.edges_max([domain.edge_count for domain in domains])}"
+        yield Problem(
+            what=f"{edges} are too many: {needed} are to be in domains[{index}], which has {most}",
+            where=f"{key}.edges",
+            fix=f"{fix}, or give the domain more EA bits" + (" or less weight" if len(domains) > 1 else ""),
+        )
+
+
+def _taken_edges(
+    domains: Sequence[MapDomain], sound: Sequence[int], counts: Sequence[int], order: Order, key: str
+) -> Iterator[Problem]:
+    """Customer edges that are not reached, because a gateway takes them for those of a longer rule."""
+    inner = _inner_rules(domains, frozenset(sound))
+    for index, others in inner.items():
+        domain = domains[index]
+        used = used_numbers(domain, min(counts[index], domain.edge_count), order)
+        for other in others:
+            taken = taken_count(domain, (domains[other],), used)
+            if not taken:
+                continue
+            among = "its customer edges" if order != "pseudorandom" else "the customer edges it may use"
+            yield Problem(
+                what=f"{taken} of {among} have addresses that the longer rule of domains[{other}] holds",
+                where=f"{key}.domains[{index}]",
+                fix="choose prefixes that lie apart, or fewer edges with order increasing or decreasing, so that"
+                " none of these is used: a gateway takes the longest match",
+            )
+
+
+def _inner_rules(domains: Sequence[MapDomain], sound: frozenset[int]) -> dict[int, list[int]]:
+    """Return which rules have a prefix inside that of another one, by the number of the outer one."""
+    inner: dict[int, list[int]] = {}
+    prefixes_ipv6 = [(domain.rule_ipv6.prefixlen, int(domain.rule_ipv6.network_address)) for domain in domains]
+    prefixes_ipv4 = [(domain.rule_ipv4.prefixlen, int(domain.rule_ipv4.network_address)) for domain in domains]
+    for width, prefixes in ((128, prefixes_ipv6), (32, prefixes_ipv4)):
+        known = {prefix: index for index, prefix in enumerate(prefixes) if index in sound}
+        lengths = sorted({length for length, _ in known})
+        for index in sound:
+            own_length, first = prefixes[index]
+            for length in (length for length in lengths if length < own_length):
+                outer = known.get((length, first >> (width - length) << (width - length)))
+                if outer is not None and index not in inner.setdefault(outer, []):
+                    inner[outer].append(index)
+    return inner
