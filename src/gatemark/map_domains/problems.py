@@ -103,6 +103,8 @@ def _psid_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
                 yield Problem(what=what, where=f"{at}.{name}", fix="leave the key out, or set ea_bits = 0")
         return
     psid_bits = domain.psid_bits or 0
+    if psid_bits > PORT_BITS:  # told with the ports
+        return
     if psid_bits < 0:
         yield Problem(what=f"{psid_bits} is below 0", where=f"{at}.psid_bits", fix="write 0 to 16")
         return

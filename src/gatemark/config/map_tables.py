@@ -1,0 +1,111 @@
+"""MAP-T domains in a campaign file: `[map]` and `[[map.domains]]` (RFC 7597, RFC 7599).
+
+Limits of single values are told together with what the values contradict, so the models leave them to the checks in
+`gatemark.config.map_check`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictInt
+from pydantic.config import JsonDict
+
+from gatemark.config.table import Table
+from gatemark.config.tables import Variation
+from gatemark.config.types import AsList, Count, Ipv4Prefix, Ipv6Prefix
+from gatemark.map_domains.domain import DEFAULT_PSID_OFFSET, MapDomain
+from gatemark.map_domains.nesting import Order
+from gatemark.map_domains.port_set import PORT_BITS
+from gatemark.map_domains.problems import EA_BITS_MAX, PSID_OFFSET_MAX
+from gatemark.map_domains.spread import PATTERN_LENGTH_MAX, Spread
+
+Exclusion = Literal["first_and_last_suffix", "system_ports"]
+EdgeChoice = Literal["cycle", "pseudorandom"]
+
+
+def _within(lowest: int, highest: int) -> JsonDict:
+    return {"minimum": lowest, "maximum": highest}
+
+
+class MapDomainModel(Table):
+    """The rule of one MAP-T domain (RFC 7597 section 5, RFC 7599 section 5)."""
+
+    ipv6: Ipv6Prefix = Field(description="rule IPv6 prefix, which the prefixes of all customer edges begin with")
+    ipv4: Ipv4Prefix = Field(description="rule IPv4 prefix, which the addresses of all customer edges begin with")
+    ea_bits: StrictInt = Field(
+        description="bits behind the rule IPv6 prefix that hold IPv4 suffix and PSID; 0: a single customer edge",
+        json_schema_extra=_within(0, EA_BITS_MAX),
+    )
+    psid_offset: StrictInt = Field(
+        DEFAULT_PSID_OFFSET,
+        description="bits of a port before the PSID (RFC 7597 section 5.1)",
+        json_schema_extra=_within(0, PSID_OFFSET_MAX),
+    )
+    psid_bits: StrictInt | None = Field(
+        None,
+        description="length of the PSID of an address that is shared; only with ea_bits = 0",
+        json_schema_extra=_within(0, PORT_BITS),
+    )
+    psid: StrictInt = Field(
+        0, description="PSID of the customer edge; only with ea_bits = 0", json_schema_extra=_within(0, 0xFFFF)
+    )
+    dmr: Ipv6Prefix = Field(description="default mapping rule: prefix of all IPv4 addresses outside (RFC 6052)")
+    weight: StrictInt = Field(
+        1,
+        description="share of the customer edges that are in this domain",
+        json_schema_extra=_within(1, PATTERN_LENGTH_MAX),
+    )
+    exclude: Annotated[tuple[Exclusion, ...], AsList] = Field(
+        (),
+        description="customer edges to leave out: those whose IPv4 suffix is all zeros or all ones; those that have"
+        " ports below 1024 where psid_offset is 0 (RFC 7596 section 5.1)",
+    )
+
+    @property
+    def rule(self) -> MapDomain:
+        """Return the rule, with what follows from it."""
+        return MapDomain(
+            rule_ipv6=self.ipv6,
+            rule_ipv4=self.ipv4,
+            ea_bits=self.ea_bits,
+            dmr=self.dmr,
+            psid_offset=self.psid_offset,
+            psid_bits=self.psid_bits,
+            psid=self.psid,
+            weight=self.weight,
+            except_first_and_last_suffix="first_and_last_suffix" in self.exclude,
+            except_system_ports="system_ports" in self.exclude,
+        )
+
+
+class MapModel(Table):
+    """The customer edges that the Tester emulates, and their domains; MAP-T gateways only."""
+
+    domains: tuple[MapDomainModel, ...] = Field(description="the rules, one or several")
+    edges: Count | None = Field(None, description="number of customer edges, default: all that the rules have")
+    order: Order = Field("pseudorandom", description="order in which the customer edges of a domain are numbered")
+    choice: EdgeChoice = Field(
+        "cycle", description="customer edge of each foreground frame: one after the other, or drawn each time"
+    )
+    forward_ports: Variation = Field(
+        "pseudorandom", description="how the source port varies within the port set of a frame's customer edge"
+    )
+    reverse_ports: Variation = Field(
+        "pseudorandom", description="the same for the destination port of the reverse direction"
+    )
+
+    @property
+    def rules(self) -> tuple[MapDomain, ...]:
+        """Return the rules of all domains."""
+        return tuple(domain.rule for domain in self.domains)
+
+    @property
+    def spread(self) -> Spread:
+        """Return how the customer edges are spread over the domains."""
+        return Spread(tuple(domain.weight for domain in self.domains))
+
+    @property
+    def edge_count(self) -> int:
+        """Return the number of customer edges."""
+        return self.edges or self.spread.edges_max([rule.edge_count for rule in self.rules])
