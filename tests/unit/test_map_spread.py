@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatemark.map_domains.domain import MapDomain
-from gatemark.map_domains.nesting import Order, taken_count, taken_ranges, used_numbers
+from gatemark.map_domains.edges import Order, used_numbers
+from gatemark.map_domains.nesting import taken_count, taken_ranges
 from gatemark.map_domains.spread import Spread
 
 weights = st.lists(st.integers(min_value=1, max_value=40), min_size=1, max_size=8).map(tuple)

@@ -15,7 +15,7 @@ from gatemark.config.table import Table
 from gatemark.config.tables import Variation
 from gatemark.config.types import AsList, Count, Ipv4Prefix, Ipv6Prefix
 from gatemark.map_domains.domain import DEFAULT_PSID_OFFSET, MapDomain
-from gatemark.map_domains.nesting import Order
+from gatemark.map_domains.edges import Order
 from gatemark.map_domains.port_set import PORT_BITS
 from gatemark.map_domains.problems import EA_BITS_MAX, PSID_OFFSET_MAX
 from gatemark.map_domains.spread import PATTERN_LENGTH_MAX, Spread

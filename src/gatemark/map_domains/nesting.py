@@ -7,10 +7,6 @@ from typing import Literal
 
 from gatemark.map_domains.domain import Edge, MapDomain
 
-Order = Literal["increasing", "decreasing", "pseudorandom"]
-"""Which customer edges of a domain are used first: those with the lowest EA values allowed, those with the highest, or
-any, by the engine's keyed bijection."""
-
 
 def taken_ranges(domain: MapDomain, other: MapDomain) -> Iterator[range]:
     """Yield the EA values of `domain` whose MAP address or IPv4 address a longer prefix of `other` holds."""
@@ -52,11 +48,3 @@ def taken_count(domain: MapDomain, others: Sequence[MapDomain], used: range) -> 
             first = max(used.start, domain.numbers_below(taken.start))
             count += max(0, min(used.stop, domain.numbers_below(taken.stop)) - first)
     return count
-
-
-def used_numbers(domain: MapDomain, count: int, order: Order) -> range:
-    """Return the numbers that the first `count` customer edges of a domain may have."""
-    if order == "increasing" or count == 0:
-        return range(count)
-    whole = domain.edge_count
-    return range(whole - count, whole) if order == "decreasing" else range(whole)

@@ -11,7 +11,8 @@ from ipaddress import IPv4Network, IPv6Network
 from gatemark.embedded_ipv4 import EMBEDDED_OCTETS
 from gatemark.errors import Problem
 from gatemark.map_domains.domain import MapDomain
-from gatemark.map_domains.nesting import Order, taken_count, used_numbers
+from gatemark.map_domains.edges import Order, used_numbers
+from gatemark.map_domains.nesting import taken_count
 from gatemark.map_domains.port_set import PORT_BITS
 from gatemark.map_domains.spread import PATTERN_LENGTH_MAX, Spread
 

@@ -1,0 +1,64 @@
+"""The rules of MAP-T domains in the syntax of gateways that know MAP-T: Jool 4.2 and VPP. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv6Network
+
+from gatemark.errors import ConfigError, Problem
+from gatemark.map_domains.domain import MapDomain
+
+
+def jool_commands(domains: Sequence[MapDomain], *, instance: str = "BR") -> str:
+    """Return commands for a shell that make a border relay of Jool 4.2 with these rules.
+
+    An instance has one default mapping rule: several are instances of the names `instance`-1, `instance`-2, ...
+    Raises ConfigError with every rule that Jool has no syntax for.
+    """
+    _without_single_psids(domains, "Jool", "its command `fmrt add` takes no PSID")
+    by_dmr: dict[IPv6Network, list[MapDomain]] = {}
+    for domain in domains:
+        by_dmr.setdefault(domain.dmr, []).append(domain)
+    lines = ["modprobe jool_mapt"]
+    for number, (dmr, rules) in enumerate(by_dmr.items(), 1):
+        name = f'"{instance}"' if len(by_dmr) == 1 else f'"{instance}-{number}"'
+        lines.append(f"jool_mapt instance add {name} --netfilter --dmr {dmr}")
+        lines += [
+            f"jool_mapt -i {name} fmrt add {rule.rule_ipv6} {rule.rule_ipv4} {rule.ea_bits} {rule.psid_offset}"
+            for rule in rules
+        ]
+        lines.append(f"jool_mapt -i {name} global update map-t-type BR")
+    return "\n".join(lines) + "\n"
+
+
+def vpp_commands(domains: Sequence[MapDomain], *, interfaces: Sequence[str] = ()) -> str:
+    """Return commands of VPP's command line that make a border relay with these rules, MAP-T on `interfaces`.
+
+    Raises ConfigError with every rule that is not written for VPP.
+    """
+    _without_single_psids(domains, "VPP", "it would need a `map add rule` for each PSID, which is not written here")
+    lines = []
+    for domain in domains:
+        # without a PSID VPP has no use for an offset
+        offset = domain.psid_offset if domain.psid_length else 0
+        lines.append(
+            f"map add domain ip4-pfx {domain.rule_ipv4} ip6-pfx {domain.rule_ipv6} ip6-src {domain.dmr}"
+            f" ea-bits-len {domain.ea_bits} psid-offset {offset} psid-len {domain.psid_length}"
+        )
+    lines += [f"map interface {interface} map-t" for interface in interfaces]
+    return "\n".join(lines) + "\n"
+
+
+def _without_single_psids(domains: Sequence[MapDomain], gateway: str, why: str) -> None:
+    """Refuse rules without EA bits whose customer edge shares its address."""
+    problems = [
+        Problem(
+            what=f"the rule of a single PSID cannot be written for {gateway}: {why}",
+            where=f"map.domains[{index}].psid_bits",
+            fix="use a rule with EA bits",
+        )
+        for index, domain in enumerate(domains)
+        if domain.ea_bits == 0 and domain.psid_length
+    ]
+    if problems:
+        raise ConfigError(problems=problems)

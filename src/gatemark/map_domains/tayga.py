@@ -1,0 +1,203 @@
+"""MAP-T gateways made of tayga and nftables, for kernels without MAP-T: their configuration as text. Pure.
+
+tayga translates headers, one IPv4 address for one IPv6 address. At a border relay each customer edge that shares its
+address is given a private one for that; stateless sets and maps of nftables change address and port set into it and
+back. At a customer edge nftables keeps the connections of a NAT44 within the port set. Where no address is shared,
+tayga alone does all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+from gatemark.errors import ConfigError
+from gatemark.map_domains.domain import Edge, MapDomain
+from gatemark.map_domains.edges import Order, emulated_edges
+
+TUNNEL = "mapt"
+"""Interface of tayga."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayFiles:
+    """What makes such a gateway; the kernel's reverse path filter must be off on the interface of tayga."""
+
+    tayga: str
+    """Text of tayga.conf."""
+    nftables: str
+    """Text of the ruleset; empty where tayga alone does it."""
+    routes: tuple[str, ...]
+    """Commands that lead packets to tayga, once its interface is up."""
+
+
+def border_relay(
+    domains: Sequence[MapDomain],
+    edges: int,
+    *,
+    order: Order = "increasing",
+    private: IPv4Network,
+    tunnel: str = TUNNEL,
+    ipv6: IPv6Address | None = None,
+) -> GatewayFiles:
+    """Return a border relay for the first `edges` customer edges.
+
+    `private` has the addresses behind which tayga sees them, the first of which is its own; `ipv6` is its own IPv6
+    address, which it otherwise takes from its prefix. What comes from a port outside of the sender's port set is
+    dropped, and what goes to nobody's port as well. Raises ConfigError if such a gateway cannot be made.
+    """
+    dmr = _single_dmr(domains)
+    every = list(emulated_edges(domains, edges, order))
+    shared = [edge for edge in every if edge.domain.kind == "shared address"]
+    addresses = _private_addresses(private, len(shared), domains)
+    by_private = list(zip(addresses[1:], shared, strict=True))
+    maps = [(edge.ipv4, edge) for edge in every if edge.domain.kind != "shared address"]
+    unshared = [domain.rule_ipv4 for domain in domains if domain.kind != "shared address"]
+    routed = [*((private,) if shared else ()), *unshared]
+    return GatewayFiles(
+        tayga=_tayga_text(addresses[0], ipv6, dmr, [*maps, *by_private], tunnel),
+        nftables=_relay_rules(by_private, private, tunnel) if shared else "",
+        routes=(
+            *(f"ip route add {network} dev {tunnel}" for network in routed),
+            f"ip -6 route add {dmr} dev {tunnel}",
+        ),
+    )
+
+
+def customer_edge(
+    edge: Edge, *, ipv4: IPv4Address, tunnel: str = TUNNEL, ipv6: IPv6Address | None = None
+) -> GatewayFiles:
+    """Return a customer edge: a NAT44 whose ports are its port set, and tayga behind it.
+
+    `ipv4` and `ipv6` are addresses of tayga itself; the latter it otherwise takes from its prefix. A connection takes
+    its port from the range that the hash of its source chooses; once that range is full for a destination, further ones
+    are dropped, also where other ranges have room. What comes back and is no answer is dropped.
+    """
+    maps = [(edge.ipv4, edge)]
+    return GatewayFiles(
+        tayga=_tayga_text(ipv4, ipv6, edge.domain.dmr, maps, tunnel),
+        nftables=_edge_rules(edge, tunnel),
+        routes=(f"ip route add default dev {tunnel}", f"ip -6 route add {edge.address}/128 dev {tunnel}"),
+    )
+
+
+def _single_dmr(domains: Sequence[MapDomain]) -> IPv6Network:
+    for index, domain in enumerate(domains):
+        if domain.dmr != domains[0].dmr:
+            raise ConfigError(
+                what=f"{domain.dmr} is not the {domains[0].dmr} of domains[0], and tayga has a single prefix",
+                where=f"map.domains[{index}].dmr",
+                fix="write the same default mapping rule for all domains",
+            )
+    return domains[0].dmr
+
+
+def _private_addresses(private: IPv4Network, count: int, domains: Sequence[MapDomain]) -> list[IPv4Address]:
+    """Return an address for tayga and one for each customer edge that shares its own."""
+    most = private.num_addresses - 3  # tayga's own, and the two that name the network
+    if count > most:
+        raise ConfigError(
+            what=f"{private} has addresses for {max(0, most)} customer edges that share theirs, not for {count}",
+            where="private network",
+            fix="choose a larger network, or fewer customer edges",
+        )
+    for domain in domains:
+        if private.overlaps(domain.rule_ipv4):
+            raise ConfigError(
+                what=f"{private} overlaps {domain.rule_ipv4}, the rule IPv4 prefix of a domain",
+                where="private network",
+                fix="choose a network outside of every domain, such as 10.0.0.0/16",
+            )
+    first = private.network_address + 1
+    return [first + number for number in range(count + 1)]
+
+
+def _tayga_text(
+    ipv4: IPv4Address,
+    ipv6: IPv6Address | None,
+    dmr: IPv6Network,
+    maps: Sequence[tuple[IPv4Address, Edge]],
+    tunnel: str,
+) -> str:
+    lines = [f"tun-device {tunnel}", f"ipv4-addr {ipv4}"]
+    lines += [f"ipv6-addr {ipv6}"] if ipv6 is not None else []
+    lines.append(f"prefix {dmr}")
+    lines += [f"map {address} {edge.address}" for address, edge in maps]
+    return "\n".join(lines) + "\n"
+
+
+def _relay_rules(edges: Sequence[tuple[IPv4Address, Edge]], private: IPv4Network, tunnel: str) -> str:
+    ranges = [(ipv4, edge, first, last) for ipv4, edge in edges for first, last in edge.ports.ranges()]
+    shared = sorted({edge.ipv4 for _, edge in edges})
+    port_sets = [f"{ipv4} . {_span(first, last)}" for ipv4, _, first, last in ranges]
+    shared_of = [f"{ipv4} : {edge.ipv4}" for ipv4, edge in edges]
+    private_of = [f"{edge.ipv4} . {_span(first, last)} : {ipv4}" for ipv4, edge, first, last in ranges]
+    return f"""\
+table ip mapt {{
+    set port_sets {{
+        type ipv4_addr . inet_service
+        flags interval
+{_elements(port_sets)}
+    }}
+    map shared_of {{
+        type ipv4_addr : ipv4_addr
+{_elements(shared_of)}
+    }}
+    map private_of {{
+        type ipv4_addr . inet_service : ipv4_addr
+        flags interval
+{_elements(private_of)}
+    }}
+    set shared {{
+        type ipv4_addr
+{_elements(map(str, shared))}
+    }}
+    chain prerouting {{
+        type filter hook prerouting priority raw; policy accept;
+        iifname != "{tunnel}" ip daddr {private} drop
+        iifname "{tunnel}" ip saddr {private} meta l4proto {{ tcp, udp }} ip saddr . th sport != @port_sets drop
+        iifname "{tunnel}" ip saddr set ip saddr map @shared_of
+        meta l4proto {{ tcp, udp }} ip daddr set ip daddr . th dport map @private_of
+        ip daddr @shared drop
+    }}
+}}
+"""
+
+
+def _edge_rules(edge: Edge, tunnel: str) -> str:
+    spans = [_span(first, last) for first, last in edge.ports.ranges()]
+    protocols = "meta l4proto { icmp, tcp, udp }"
+    rules = []
+    if edge.domain.psid_length == 0:
+        rules.append(f'oifname "{tunnel}" snat to {edge.ipv4}')
+    elif len(spans) == 1:
+        rules.append(f'oifname "{tunnel}" {protocols} snat to {edge.ipv4}:{spans[0]}')
+    else:
+        rules.append(f'oifname "{tunnel}" {protocols} meta mark set jhash ip saddr . th sport mod {len(spans)}')
+        rules += [
+            f'oifname "{tunnel}" meta mark {number} {protocols} snat to {edge.ipv4}:{span}'
+            for number, span in enumerate(spans)
+        ]
+    lines = "\n".join(f"        {rule}" for rule in rules)
+    return f"""\
+table ip mapt {{
+    chain forward {{
+        type filter hook forward priority filter; policy accept;
+        iifname "{tunnel}" ct state new drop
+        oifname "{tunnel}" meta l4proto != {{ icmp, tcp, udp }} drop
+    }}
+    chain postrouting {{
+        type nat hook postrouting priority srcnat; policy accept;
+{lines}
+    }}
+}}
+"""
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _elements(elements: Sequence[str] | map[str]) -> str:
+    return "        elements = {\n" + ",\n".join(f"            {element}" for element in elements) + "\n        }"
