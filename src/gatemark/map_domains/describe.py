@@ -1,0 +1,122 @@
+"""MAP-T domains in words and numbers, for who checks a campaign before it is run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gatemark.map_domains.domain import AddressKind, Edge, MapDomain
+from gatemark.map_domains.edges import Order, used_numbers
+from gatemark.map_domains.port_set import PortSet
+from gatemark.map_domains.spread import Spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeDescription:
+    """One customer edge."""
+
+    ea: int
+    address: str
+    """Its MAP address."""
+    ipv4: str
+    """Its IPv4 address, or prefix."""
+    psid: int
+    ports: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainDescription:
+    """One domain with all that follows from its rule; the letters are those of RFC 7597."""
+
+    ipv6: str
+    ipv4: str
+    dmr: str
+    kind: AddressKind
+    ea_bits: int
+    """o."""
+    suffix_bits: int
+    """p."""
+    ea_psid_bits: int
+    """q."""
+    psid_offset: int
+    """a."""
+    psid_bits: int
+    """k."""
+    contiguous_bits: int
+    """m."""
+    sharing_ratio: int
+    ports_per_edge: int
+    edges: int
+    """Customer edges that the Tester emulates."""
+    edges_of_rule: int
+    """Customer edges that the rule has, without those that are left out."""
+    lowest: EdgeDescription | None
+    """With the lowest EA value that is emulated, or may be in pseudorandom order; None if the domain has none."""
+    highest: EdgeDescription | None
+
+    def lines(self) -> Iterator[str]:
+        """Yield the description as lines of text."""
+        article = "an" if self.kind == "IPv4 prefix" else "a"
+        yield f"{self.ipv6}, {self.ipv4}, default mapping rule {self.dmr}: each customer edge has {article} {self.kind}"
+        port = f"offset {self.psid_offset} (a), PSID {self.psid_bits} (k), {self.contiguous_bits} behind it (m)"
+        yield (
+            f"EA bits {self.ea_bits} (o): IPv4 suffix {self.suffix_bits} (p), PSID {self.ea_psid_bits} (q);"
+            f" bits of a port: {port if self.psid_bits else 'no PSID'}"
+        )
+        sharing = f"{self.sharing_ratio} to an address" if self.sharing_ratio > 1 else "no address shared"
+        yield f"{self.edges} of {self.edges_of_rule} customer edges, {sharing}, {self.ports_per_edge} ports each"
+        if self.kind == "IPv4 prefix":
+            yield "only the first address of each prefix is measured: the others have no MAP address"
+        for name, edge in (("lowest", self.lowest), ("highest", self.highest)):
+            if edge is not None:
+                psid = f" PSID {edge.psid}" if self.psid_bits else ""
+                yield f"{name} EA {edge.ea}: {edge.address}, {edge.ipv4}{psid}, ports {edge.ports}"
+
+
+def describe_domains(domains: Sequence[MapDomain], edges: int, order: Order) -> tuple[DomainDescription, ...]:
+    """Describe each domain with its share of `edges` customer edges."""
+    counts = Spread(tuple(domain.weight for domain in domains)).counts(edges)
+    return tuple(_described(domain, count, order) for domain, count in zip(domains, counts, strict=True))
+
+
+def _described(domain: MapDomain, count: int, order: Order) -> DomainDescription:
+    used = used_numbers(domain, count, order)
+    return DomainDescription(
+        ipv6=str(domain.rule_ipv6),
+        ipv4=str(domain.rule_ipv4),
+        dmr=str(domain.dmr),
+        kind=domain.kind,
+        ea_bits=domain.ea_bits,
+        suffix_bits=domain.suffix_bits,
+        ea_psid_bits=domain.ea_psid_bits,
+        psid_offset=domain.psid_offset,
+        psid_bits=domain.psid_length,
+        contiguous_bits=domain.contiguous_bits,
+        sharing_ratio=domain.sharing_ratio,
+        ports_per_edge=domain.ports_per_edge,
+        edges=count,
+        edges_of_rule=domain.edge_count,
+        lowest=_described_edge(domain.edge(used[0])) if count else None,
+        highest=_described_edge(domain.edge(used[-1])) if count else None,
+    )
+
+
+def _described_edge(edge: Edge) -> EdgeDescription:
+    is_prefix = edge.domain.kind == "IPv4 prefix"
+    return EdgeDescription(
+        ea=edge.ea,
+        address=str(edge.address),
+        ipv4=str(edge.ipv4_network if is_prefix else edge.ipv4),
+        psid=edge.psid,
+        ports=ports_text(edge.ports),
+    )
+
+
+def ports_text(ports: PortSet) -> str:
+    """Write a port set: "1232-1235 .. 64720-64723 (63 ranges of 4)", or its only range."""
+    size = 1 << ports.contiguous_bits
+    firsts = [ports.port(0), ports.port(ports.count - size)]
+    first, last = (str(low) if size == 1 else f"{low}-{low + size - 1}" for low in firsts)
+    if ports.range_count == 1:
+        return first
+    return f"{first} .. {last} ({ports.range_count} {'single ports' if size == 1 else f'ranges of {size}'})"
