@@ -59,7 +59,7 @@ PURE = (
     "units", "errors", "technology", "bed_kinds", "embedded_ipv4", "map_domains", "stats", "search", "trial",
     "procedures", "report", "config.model", "config.tables", "config.types", "config.check", "config.complete",
     "config.hosts", "config.merge", "config.sizes", "config.defaults", "config.load_types", "config.problems",
-    "config.table", "config.stateful", "config.map_check", "config.map_tables",
+    "config.table", "config.stateful", "config.map_check", "config.map_tables", "config.maptperf",
     "config.complete_stateful", "config.control", "config.keys", "config.vary",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts",
     "results.ceiling", "results.connections", "results.document", "results.outcome", "results.part",
