@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network, IPv6Network
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gatemark.config.map_tables import MapModel
 from gatemark.config.maptperf import MaptperfImport, read_maptperf
-from gatemark.errors import ConfigError
+from gatemark.errors import ConfigError, Problem
+from gatemark.map_domains.problems import domain_problems
 
 SELF_TEST = """\
 # Maptperf.conf
@@ -190,3 +195,29 @@ def test_contradictions_of_the_rule_have_the_names_of_the_file(old: str, new: st
     with pytest.raises(ConfigError) as error:
         read(SHORTEST.replace(old, new))
     assert [problem.where for problem in error.value.problems] == [f"Maptperf.conf: {place}"]
+
+
+@given(
+    ea_bits=st.integers(min_value=0, max_value=48),
+    lengths=st.tuples(
+        st.integers(min_value=0, max_value=128), st.integers(min_value=0, max_value=32), st.sampled_from([32, 64, 96])
+    ),
+    edges=st.integers(min_value=1, max_value=1 << 40),
+)
+def test_a_rule_is_taken_or_refused(ea_bits: int, lengths: tuple[int, int, int], edges: int) -> None:
+    prefixes = (IPv6Network(("2001:db8::", lengths[0]), strict=False), IPv4Network(("192.0.2.0", lengths[1]), False))
+    values = (edges, prefixes[0].network_address, lengths[0], prefixes[1].network_address, lengths[1], ea_bits)
+    text = "".join(
+        f"{line.split()[0]} {value}\n" for line, value in zip(SHORTEST.splitlines()[2:8], values, strict=True)
+    )
+    text += "Tester-L-IPv6 2001:db8:6::41\nTester-R-IPv4 203.0.113.56\nDMR-IPv6-Prefix 64:ff9b::\n"
+    text += f"DMR-IPv6-prefix-length {lengths[2]}\n"
+    problems: tuple[Problem, ...] = ()
+    try:
+        document = read(text).document
+    except ConfigError as error:
+        problems = error.problems
+    else:
+        model = MapModel.model_validate(document["map"])
+        assert list(domain_problems(model.rules, edges=model.edges, order=model.order)) == []
+    assert all(problem.where.startswith("Maptperf.conf: line ") for problem in problems)

@@ -29,7 +29,7 @@ def _within(lowest: int, highest: int) -> JsonDict:
 
 
 class MapDomainModel(Table):
-    """The rule of one MAP-T domain (RFC 7597 section 5, RFC 7599 section 5)."""
+    """The rule of one MAP-T domain (RFC 7597 section 5), and its default mapping rule (RFC 7599 section 5.1)."""
 
     ipv6: Ipv6Prefix = Field(description="rule IPv6 prefix, which the prefixes of all customer edges begin with")
     ipv4: Ipv4Prefix = Field(description="rule IPv4 prefix, which the addresses of all customer edges begin with")

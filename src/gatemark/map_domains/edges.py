@@ -10,8 +10,8 @@ from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.spread import Spread
 
 Order = Literal["increasing", "decreasing", "pseudorandom"]
-"""Which customer edges of a domain are used first: those with the lowest EA values allowed, those with the highest, or
-any, by the engine's keyed bijection."""
+"""Which customer edge of a domain has local number l: number l, number `edge_count` - 1 - l, or the one where the
+engine's keyed bijection of all `edge_count` numbers puts l. Numbers are in the order of the EA values allowed."""
 
 
 def used_numbers(domain: MapDomain, count: int, order: Order) -> range:
