@@ -55,6 +55,13 @@ def test_a_domain_without_customer_edges() -> None:
     assert (second.edges, second.lowest, second.highest) == (0, None, None)
 
 
+def test_customer_edges_of_longer_rules_are_told() -> None:
+    inner = replace(RFC_7597, rule_ipv6=IPv6Network("2001:db8:ff00::/40"), rule_ipv4=IPv4Network("192.0.2.64/26"))
+    outer, _ = describe_domains([RFC_7597, replace(inner, ea_bits=12)], 100, "increasing")
+    assert (outer.edges_of_rule, outer.edges_of_longer_rules) == (192 * 256, 64 * 256)
+    assert "16384 more are left out: longer rules of other domains hold their addresses" in list(outer.lines())
+
+
 def test_port_sets_in_words() -> None:
     assert ports_text(PortSet(0, 5, 21)) == "43008-45055"
     assert ports_text(PortSet(4, 12, 0xABC)) == "6844 .. 64188 (15 single ports)"

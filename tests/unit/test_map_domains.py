@@ -176,7 +176,7 @@ def test_the_first_and_last_suffix_are_left_out() -> None:
     assert [str(rule.edge(number).ipv4) for number in (0, rule.edge_count - 1)] == ["192.0.2.1", "192.0.2.254"]
     assert [rule.edge(number).psid for number in (0, 31, 32, rule.edge_count - 1)] == [0, 31, 0, 31]
     with pytest.raises(IndexError, match="8128 customer edges"):
-        rule.ea_of(8128)
+        rule.edge(8128)
 
 
 def test_what_is_wrong_with_an_address() -> None:
@@ -235,11 +235,11 @@ def test_customer_edges_are_told_apart_by_address_and_psid(rule: MapDomain) -> N
 def test_addresses_and_numbers_are_read_back(rule: MapDomain, data: st.DataObject) -> None:
     number = data.draw(st.integers(min_value=0, max_value=rule.edge_count - 1))
     edge = rule.edge(number)
-    assert rule.number_of(edge.ea) == number
+    assert rule.numbers.number_of(edge.ea) == number
     assert rule.ea_of_address(edge.address) == edge.ea
     assert edge.address in rule.rule_ipv6
     assert edge.ipv4 in rule.rule_ipv4
-    assert rule.numbers_below(1 << rule.ea_bits) == rule.edge_count
+    assert rule.numbers.below(1 << rule.ea_bits) == rule.edge_count
     flipped = IPv6Address(int(edge.address) ^ 1 << data.draw(st.integers(min_value=0, max_value=127)))
     assert rule.ea_of_address(flipped) != edge.ea
     assert (edge.wrong_part(flipped) == "outside the rule") == (flipped not in rule.rule_ipv6)

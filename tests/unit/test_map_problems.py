@@ -149,7 +149,16 @@ def test_everything_is_told_at_once() -> None:
 
 
 def test_there_must_be_a_domain() -> None:
-    assert places() == {"map.domains": "is empty"}
+    assert places() == {"map.domains": "has 0 domains"}
+
+
+def test_there_are_not_too_many_domains() -> None:
+    rules = [
+        changed(PAPER, rule_ipv6=f"2001:db8:{number:x}::/51", rule_ipv4=f"10.{number // 256}.{number % 256}.0/24")
+        for number in range(1025)
+    ]
+    assert places(*rules) == {"map.domains": "has 1025 domains"}
+    assert places(*rules[1:], edges=1024 * 8192) == {}
 
 
 def test_two_rules_of_the_same_prefix() -> None:
@@ -225,13 +234,21 @@ def test_a_rule_without_ea_bits_has_a_single_customer_edge() -> None:
 
 NESTED = changed(PAPER, rule_ipv6="2001:db8:ce:1f00::/56", rule_ipv4="192.0.2.248/29", ea_bits=8)
 """Inside of the paper's rule: its last 8 addresses, its last 256 EA values."""
-TAKEN = "512 of its customer edges have addresses that the longer rule of domains[1] holds"
 
 
-def test_nested_rules_are_allowed_where_no_customer_edge_is_taken() -> None:
-    assert places(PAPER, NESTED, edges=512, order="increasing") == {}
-    assert places(PAPER, NESTED, edges=512, order="decreasing") == {"map.domains[0]": TAKEN}
-    assert list(places(PAPER, NESTED, edges=1, order="pseudorandom")) == ["map.domains[0]"]
+def test_nested_rules_have_the_customer_edges_that_the_outer_one_lacks() -> None:
+    assert places(PAPER, NESTED, edges=512) == {}
+    assert places(changed(PAPER, weight=31), NESTED, edges=256 * 32) == {}
+    assert places(changed(PAPER, weight=32), NESTED, edges=256 * 32) == {
+        "map.edges": "8192 are too many: 7944 are to be in domains[0], which has 7936"
+    }
+
+
+def test_a_rule_whose_customer_edges_are_all_of_longer_rules() -> None:
+    halves = [changed(PAPER, rule_ipv6=f"2001:db8:{low}::/51", rule_ipv4=f"192.0.2.{low}/25") for low in (0, 128)]
+    assert places(PAPER, *halves) == {
+        "map.domains[0]": "has no customer edge whose address no longer rule of another domain holds"
+    }
 
 
 def test_a_nested_prefix_that_holds_no_map_address_is_allowed() -> None:

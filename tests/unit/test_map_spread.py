@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatemark.map_domains.domain import MapDomain
-from gatemark.map_domains.edges import Order, used_numbers
-from gatemark.map_domains.nesting import taken_count, taken_ranges
+from gatemark.map_domains.edge_numbers import EdgeNumbers
+from gatemark.map_domains.edges import used_numbers
+from gatemark.map_domains.nesting import nested, taken_ranges
 from gatemark.map_domains.spread import Spread
 
 weights = st.lists(st.integers(min_value=1, max_value=40), min_size=1, max_size=8).map(tuple)
@@ -120,25 +121,69 @@ def test_an_ipv4_prefix_is_taken_with_its_first_address() -> None:
 
 @given(
     bits6=st.integers(min_value=0, max_value=255),
-    length6=st.integers(min_value=36, max_value=60),
+    length6=st.integers(min_value=37, max_value=60),
     bits4=st.integers(min_value=0, max_value=255),
-    length4=st.integers(min_value=24, max_value=32),
+    length4=st.integers(min_value=25, max_value=32),
     exclude=st.booleans(),
-    order=st.sampled_from(["increasing", "decreasing", "pseudorandom"]),
-    count=st.integers(min_value=0, max_value=4000),
 )
-def test_what_is_taken_is_what_the_prefixes_hold(
-    bits6: int, length6: int, bits4: int, length4: int, exclude: bool, order: Order, count: int
+def test_edges_that_longer_rules_hold_are_left_out(
+    bits6: int, length6: int, bits4: int, length4: int, exclude: bool
 ) -> None:
     outer = rule("2001:db8::/36", "192.0.2.0/24", 12, except_first_and_last_suffix=exclude)
-    count = min(count, outer.edge_count)
     inner6 = IPv6Network((int(outer.rule_ipv6.network_address) | bits6 << 80, length6), strict=False)
     inner4 = IPv4Network((int(outer.rule_ipv4.network_address) | bits4, length4), strict=False)
-    other = rule(str(inner6), "203.0.113.0/24", 8)
-    used = used_numbers(outer, count, order)
-    edges = [outer.edge(number) for number in used]
-    held = sum(edge.address in inner6 for edge in edges) if length6 > 36 else 0
-    assert taken_count(outer, [other], used) == held
-    other = rule("2001:db9::/40", str(inner4), 8)
-    assert taken_count(outer, [other], used) == (sum(edge.ipv4 in inner4 for edge in edges) if length4 > 24 else 0)
-    assert len(used) == (count if order != "pseudorandom" or count == 0 else outer.edge_count)
+    others = [rule(str(inner6), "203.0.113.0/24", 8), rule("2001:db9::/40", str(inner4), 8)]
+    left = [
+        edge
+        for edge in map(outer.edge, range(outer.edge_count))
+        if edge.address not in inner6 and edge.ipv4 not in inner4
+    ]
+    without, *same = nested([outer, *others])
+    assert same == others
+    assert [without.edge(number).ea for number in range(without.edge_count)] == [edge.ea for edge in left]
+    assert nested([without, *others]) == (without, *others)
+
+
+def test_rules_that_share_an_address_take_it_from_a_shorter_one() -> None:
+    outer = rule("2001:db8::/36", "192.0.2.0/24", 12)
+    shared = [
+        rule(f"2001:db9:{psid:x}::/56", "192.0.2.18/32", 0, psid_bits=8, psid=psid, psid_offset=4) for psid in range(3)
+    ]
+    assert [domain.edge_count for domain in nested([*shared, outer])] == [1, 1, 1, 255 * 16]
+
+
+def test_an_edge_is_one_of_the_longest_rule() -> None:
+    # of the 2^24 EA values those from 0x100000 to 0x1fffff and those from 0x010000 to 0x01ffff
+    rules = [rule("2001:db8::/36", "10.0.0.0/8", 24), rule("2001:db8:100::/40", "10.1.0.0/16", 16)]
+    assert [domain.edge_count for domain in nested(rules)] == [2**24 - 2**20 - 2**16, 2**16]
+
+
+@given(
+    psid_bits=st.integers(min_value=0, max_value=4),
+    suffix_bits=st.integers(min_value=0, max_value=5),
+    data=st.data(),
+)
+def test_numbers_are_those_of_a_list(psid_bits: int, suffix_bits: int, data: st.DataObject) -> None:
+    whole = 1 << psid_bits + suffix_bits
+    lowest = data.draw(st.integers(min_value=0, max_value=(1 << psid_bits) - 1))
+    ends = st.integers(min_value=0, max_value=whole)
+    ranges = data.draw(st.lists(st.tuples(ends, ends).map(lambda pair: range(min(pair), max(pair))), max_size=5))
+    numbers = EdgeNumbers(
+        ea_bits=psid_bits + suffix_bits, psid_bits=psid_bits, lowest_psid=lowest, left_out=tuple(ranges)
+    )
+    listed = [
+        ea
+        for ea in range(whole)
+        if ea & ((1 << psid_bits) - 1) >= lowest and not any(ea in left_out for left_out in ranges)
+    ]
+    assert numbers.count == len(listed)
+    assert [numbers.ea_of(number) for number in range(numbers.count)] == listed
+    for ea in range(whole):
+        assert numbers.number_of(ea) == (listed.index(ea) if ea in listed else None)
+
+
+def test_which_numbers_are_used() -> None:
+    assert used_numbers(OUTER, 10, "increasing") == range(10)
+    assert used_numbers(OUTER, 10, "decreasing") == range(4086, 4096)
+    assert used_numbers(OUTER, 10, "pseudorandom") == range(4096)
+    assert len(used_numbers(OUTER, 0, "pseudorandom")) == 0

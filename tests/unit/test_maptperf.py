@@ -219,5 +219,5 @@ def test_a_rule_is_taken_or_refused(ea_bits: int, lengths: tuple[int, int, int],
         problems = error.problems
     else:
         model = MapModel.model_validate(document["map"])
-        assert list(domain_problems(model.rules, edges=model.edges, order=model.order)) == []
+        assert list(domain_problems(model.rules, edges=model.edges)) == []
     assert all(problem.where.startswith("Maptperf.conf: line ") for problem in problems)

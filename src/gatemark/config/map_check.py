@@ -20,7 +20,8 @@ FAMILIES: tuple[Family, ...] = ("ipv4", "ipv6")
 
 def check_map(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     """What the rules must satisfy, before anything is known of the sides."""
-    for rule_problem in domain_problems(table.rules, edges=table.edges, order=table.order):
+    rules = [domain.rule for domain in table.domains]
+    for rule_problem in domain_problems(rules, edges=table.edges):
         yield problem(campaign, rule_problem.where, rule_problem.what, rule_problem.fix)
 
 

@@ -16,8 +16,9 @@ from gatemark.config.tables import Variation
 from gatemark.config.types import AsList, Count, Ipv4Prefix, Ipv6Prefix
 from gatemark.map_domains.domain import DEFAULT_PSID_OFFSET, MapDomain
 from gatemark.map_domains.edges import Order
+from gatemark.map_domains.nesting import nested
 from gatemark.map_domains.port_set import PORT_BITS
-from gatemark.map_domains.problems import EA_BITS_MAX, PSID_OFFSET_MAX
+from gatemark.map_domains.problems import DOMAINS_MAX, EA_BITS_MAX, PSID_OFFSET_MAX
 from gatemark.map_domains.spread import PATTERN_LENGTH_MAX, Spread
 
 Exclusion = Literal["first_and_last_suffix", "system_ports"]
@@ -64,7 +65,7 @@ class MapDomainModel(Table):
 
     @property
     def rule(self) -> MapDomain:
-        """Return the rule, with what follows from it."""
+        """Return the rule by itself."""
         return MapDomain(
             rule_ipv6=self.ipv6,
             rule_ipv4=self.ipv4,
@@ -82,7 +83,9 @@ class MapDomainModel(Table):
 class MapModel(Table):
     """The customer edges that the Tester emulates, and their domains; MAP-T gateways only."""
 
-    domains: tuple[MapDomainModel, ...] = Field(description="the rules, one or several")
+    domains: tuple[MapDomainModel, ...] = Field(
+        description="the rules, one or several", json_schema_extra={"minItems": 1, "maxItems": DOMAINS_MAX}
+    )
     edges: Count | None = Field(None, description="number of customer edges, default: all that the rules have")
     order: Order = Field("pseudorandom", description="order in which the customer edges of a domain are numbered")
     choice: EdgeChoice = Field(
@@ -97,8 +100,8 @@ class MapModel(Table):
 
     @property
     def rules(self) -> tuple[MapDomain, ...]:
-        """Return the rules of all domains."""
-        return tuple(domain.rule for domain in self.domains)
+        """Return the rules of all domains, each without the customer edges that a longer one takes."""
+        return nested([domain.rule for domain in self.domains])
 
     @property
     def spread(self) -> Spread:

@@ -229,7 +229,7 @@ def _rule(entries: _Entries) -> MapDomain | None:
 
 
 def _check_rule(entries: _Entries, rule: MapDomain) -> None:
-    for problem in domain_problems([rule], edges=entries.values.get("NUM-OF-CEs"), order=ORDER):
+    for problem in domain_problems([rule], edges=entries.values.get("NUM-OF-CEs")):
         entries.refuse(KEYS_OF_RULE[problem.where], problem.what, problem.fix)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gatemark.map_domains.domain import AddressKind, Edge, MapDomain
 from gatemark.map_domains.edges import Order, used_numbers
+from gatemark.map_domains.nesting import nested
 from gatemark.map_domains.port_set import PortSet
 from gatemark.map_domains.spread import Spread
 
@@ -50,6 +51,8 @@ class DomainDescription:
     """Customer edges that the Tester emulates."""
     edges_of_rule: int
     """Customer edges that the rule has, without those that are left out."""
+    edges_of_longer_rules: int
+    """Those that are left out because a gateway takes them for customer edges of another domain."""
     lowest: EdgeDescription | None
     """With the lowest EA value that is emulated, or may be in pseudorandom order; None if the domain has none."""
     highest: EdgeDescription | None
@@ -65,6 +68,8 @@ class DomainDescription:
         )
         sharing = f"{self.sharing_ratio} to an address" if self.sharing_ratio > 1 else "no address shared"
         yield f"{self.edges} of {self.edges_of_rule} customer edges, {sharing}, {self.ports_per_edge} ports each"
+        if self.edges_of_longer_rules:
+            yield f"{self.edges_of_longer_rules} more are left out: longer rules of other domains hold their addresses"
         if self.kind == "IPv4 prefix":
             yield "only the first address of each prefix is measured: the others have no MAP address"
         for name, edge in (("lowest", self.lowest), ("highest", self.highest)):
@@ -76,7 +81,7 @@ class DomainDescription:
 def describe_domains(domains: Sequence[MapDomain], edges: int, order: Order) -> tuple[DomainDescription, ...]:
     """Describe each domain with its share of `edges` customer edges."""
     counts = Spread(tuple(domain.weight for domain in domains)).counts(edges)
-    return tuple(_described(domain, count, order) for domain, count in zip(domains, counts, strict=True))
+    return tuple(_described(domain, count, order) for domain, count in zip(nested(domains), counts, strict=True))
 
 
 def _described(domain: MapDomain, count: int, order: Order) -> DomainDescription:
@@ -96,6 +101,7 @@ def _described(domain: MapDomain, count: int, order: Order) -> DomainDescription
         ports_per_edge=domain.ports_per_edge,
         edges=count,
         edges_of_rule=domain.edge_count,
+        edges_of_longer_rules=replace(domain, taken=()).edge_count - domain.edge_count,
         lowest=_described_edge(domain.edge(used[0])) if count else None,
         highest=_described_edge(domain.edge(used[-1])) if count else None,
     )

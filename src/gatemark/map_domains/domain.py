@@ -7,9 +7,11 @@ other, so that `gatemark.map_domains.problems` can name all of them; what follow
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Literal
 
+from gatemark.map_domains.edge_numbers import EdgeNumbers
 from gatemark.map_domains.port_set import PORT_BITS, SYSTEM_PORTS, PortSet
 
 DEFAULT_PSID_OFFSET = 6
@@ -20,7 +22,7 @@ WrongPart = Literal["outside the rule", "another customer edge", "interface iden
 """What is wrong with an address that should have been the MAP address of a customer edge."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class MapDomain:
     """A mapping rule with its default mapping rule, and which of its customer edges are emulated."""
 
@@ -44,6 +46,8 @@ class MapDomain:
     """Leave out the IPv4 suffixes whose bits are all zero or all one."""
     except_system_ports: bool = False
     """Leave out the PSIDs whose ports are below 1024 where the offset is 0 (RFC 7596 section 5.1)."""
+    taken: tuple[range, ...] = ()
+    """EA values whose addresses a longer rule holds, which are left out (`gatemark.map_domains.nesting`)."""
 
     @property
     def suffix_bits(self) -> int:
@@ -88,59 +92,37 @@ class MapDomain:
         return self.rule_ipv6.prefixlen + self.ea_bits
 
     @property
-    def excluded_suffixes(self) -> int:
-        """Return how many suffixes are left out at either end."""
-        return 1 if self.except_first_and_last_suffix else 0
-
-    @property
     def excluded_psids(self) -> int:
         """Return how many PSIDs are left out: the lowest, whose ports are system ports."""
         if not self.except_system_ports or self.psid_offset or not self.ea_psid_bits:
             return 0
         return -(-SYSTEM_PORTS // (1 << (PORT_BITS - self.ea_psid_bits)))
 
-    @property
+    @cached_property
+    def numbers(self) -> EdgeNumbers:
+        """Return the EA values of the customer edges that are not left out."""
+        left_out = self.taken
+        if self.except_first_and_last_suffix and self.suffix_bits:
+            of_suffix, whole = 1 << self.ea_psid_bits, 1 << self.ea_bits
+            left_out += (range(of_suffix), range(whole - of_suffix, whole))
+        return EdgeNumbers(
+            ea_bits=self.ea_bits, psid_bits=self.ea_psid_bits, lowest_psid=self.excluded_psids, left_out=left_out
+        )
+
+    @cached_property
     def edge_count(self) -> int:
         """Return how many customer edges the rule has without those that are left out."""
-        return self._suffix_count * self._psid_count
-
-    @property
-    def _suffix_count(self) -> int:
-        return (1 << self.suffix_bits) - 2 * self.excluded_suffixes
-
-    @property
-    def _psid_count(self) -> int:
-        return (1 << self.ea_psid_bits) - self.excluded_psids
-
-    def ea_of(self, number: int) -> int:
-        """Return the EA value of a customer edge, numbered from 0 in increasing order of the EA values allowed."""
-        if not 0 <= number < self.edge_count:
-            raise IndexError(f"the domain has {self.edge_count} customer edges")
-        suffix, psid = divmod(number, self._psid_count)
-        return suffix + self.excluded_suffixes << self.ea_psid_bits | psid + self.excluded_psids
-
-    def number_of(self, ea: int) -> int | None:
-        """Return the number of the customer edge with an EA value; None if it is left out."""
-        number = self.numbers_below(ea)
-        return number if self.numbers_below(ea + 1) > number else None
-
-    def numbers_below(self, ea: int) -> int:
-        """Return how many EA values below this one are allowed."""
-        suffix, psid = ea >> self.ea_psid_bits, ea & ((1 << self.ea_psid_bits) - 1)
-        whole = suffix - self.excluded_suffixes
-        if whole < 0:
-            return 0
-        if whole >= self._suffix_count:
-            return self.edge_count
-        return whole * self._psid_count + max(0, psid - self.excluded_psids)
+        return self.numbers.count
 
     def ports_of(self, psid: int) -> PortSet:
         """Return the port set of a PSID."""
         return PortSet(self.psid_offset, self.psid_length, psid)
 
     def edge(self, number: int) -> Edge:
-        """Return a customer edge by its number."""
-        return Edge(self, self.ea_of(number))
+        """Return a customer edge by its number: from 0 on in increasing order of the EA values."""
+        if not 0 <= number < self.edge_count:
+            raise IndexError(f"the domain has {self.edge_count} customer edges")
+        return Edge(self, self.numbers.ea_of(number))
 
     def ea_in(self, address: IPv6Address) -> int | None:
         """Return the EA value that an address would have; None if it lies outside the rule's IPv6 prefix."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from gatemark.errors import ConfigError
 from gatemark.map_domains.domain import Edge, MapDomain
+from gatemark.map_domains.nesting import nested
 from gatemark.map_domains.spread import Spread
 
 Order = Literal["increasing", "decreasing", "pseudorandom"]
@@ -27,6 +28,7 @@ def emulated_edges(domains: Sequence[MapDomain], count: int, order: Order, *, ke
 
     Raises ConfigError where only the engine knows which they are.
     """
+    domains = nested(domains)
     spread = Spread(tuple(domain.weight for domain in domains))
     counts = spread.counts(count)
     if order == "pseudorandom":

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from gatemark.map_domains.domain import Edge, MapDomain
+
+
+def nested(domains: Sequence[MapDomain]) -> tuple[MapDomain, ...]:
+    """Return the domains without the customer edges that a longer rule takes: no rule may contradict itself."""
+    inner = _inner_rules(domains)
+    return tuple(
+        replace(domain, taken=tuple(taken for other in inner[index] for taken in taken_ranges(domain, domains[other])))
+        if index in inner
+        else domain
+        for index, domain in enumerate(domains)
+    )
 
 
 def taken_ranges(domain: MapDomain, other: MapDomain) -> Iterator[range]:
@@ -37,14 +49,19 @@ def _ranges(
         yield range(ea << below, (ea + 1) << below)
 
 
-def taken_count(domain: MapDomain, others: Sequence[MapDomain], used: range) -> int:
-    """Return how many of the customer edges `used`, by their numbers, belong to a longer rule of `others`.
-
-    One that two rules take counts twice.
-    """
-    count = 0
-    for other in others:
-        for taken in taken_ranges(domain, other):
-            first = max(used.start, domain.numbers_below(taken.start))
-            count += max(0, min(used.stop, domain.numbers_below(taken.stop)) - first)
-    return count
+def _inner_rules(domains: Sequence[MapDomain]) -> dict[int, list[int]]:
+    """Return which rules have a prefix inside that of another one, by the number of the outer one."""
+    inner: dict[int, list[int]] = {}
+    prefixes_ipv6 = [(domain.rule_ipv6.prefixlen, int(domain.rule_ipv6.network_address)) for domain in domains]
+    prefixes_ipv4 = [(domain.rule_ipv4.prefixlen, int(domain.rule_ipv4.network_address)) for domain in domains]
+    for width, prefixes in ((128, prefixes_ipv6), (32, prefixes_ipv4)):
+        rules_of: dict[tuple[int, int], list[int]] = {}  # several rules may share an address
+        for index, prefix in enumerate(prefixes):
+            rules_of.setdefault(prefix, []).append(index)
+        lengths = sorted({length for length, _ in rules_of})
+        for index, (own_length, first) in enumerate(prefixes):
+            for length in (length for length in lengths if length < own_length):
+                for outer in rules_of.get((length, first >> (width - length) << (width - length)), ()):
+                    if index not in inner.setdefault(outer, []):
+                        inner[outer].append(index)
+    return inner

@@ -5,34 +5,33 @@ A problem's place is the path of its key below the campaign file, such as `map.d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network
 
 from gatemark.embedded_ipv4 import EMBEDDED_OCTETS
 from gatemark.errors import Problem
 from gatemark.map_domains.domain import MapDomain
-from gatemark.map_domains.edges import Order, used_numbers
-from gatemark.map_domains.nesting import taken_count
+from gatemark.map_domains.nesting import nested
 from gatemark.map_domains.port_set import PORT_BITS
 from gatemark.map_domains.spread import PATTERN_LENGTH_MAX, Spread
 
 EA_BITS_MAX = 48
 PSID_OFFSET_MAX = 15
+DOMAINS_MAX = 1024
 
 
-def domain_problems(
-    domains: Sequence[MapDomain], *, edges: int | None = None, order: Order = "pseudorandom", key: str = "map"
-) -> Iterator[Problem]:
+def domain_problems(domains: Sequence[MapDomain], *, edges: int | None = None, key: str = "map") -> Iterator[Problem]:
     """Yield every contradiction of the rules, and of `edges` customer edges in them; None: all that there are."""
-    if not domains:
-        yield Problem(what="is empty", where=f"{key}.domains", fix="write the rule of one domain or more")
+    if not 1 <= len(domains) <= DOMAINS_MAX:
+        yield Problem(
+            what=f"has {len(domains)} domains", where=f"{key}.domains", fix=f"write the rules of 1 to {DOMAINS_MAX}"
+        )
         return
     each = [list(rule_problems(domain, f"{key}.domains[{index}]")) for index, domain in enumerate(domains)]
     for problems in each:
         yield from problems
     yield from _repeated_prefixes(domains, key)
     yield from _dmr_overlaps(domains, key)
-    sound = [index for index, problems in enumerate(each) if not problems]
     spread = Spread(tuple(domain.weight for domain in domains))
     if min(spread.weights) < 1:
         return
@@ -43,12 +42,9 @@ def domain_problems(
             fix=f"write smaller weights in the same ratios, at most {PATTERN_LENGTH_MAX} in all",
         )
         return
-    if edges is None and len(sound) == len(domains):
-        edges = spread.edges_max([domain.edge_count for domain in domains])
-    if edges is not None:
-        counts = spread.counts(edges)
-        yield from _too_many_edges(domains, sound, spread, edges, key)
-        yield from _taken_edges(domains, sound, counts, order, key)
+    sound = [index for index, problems in enumerate(each) if not problems]
+    capacities = dict(zip(sound, (domain.edge_count for domain in nested([domains[i] for i in sound])), strict=True))
+    yield from _too_many_edges(domains, capacities, spread, edges, key)
 
 
 def rule_problems(domain: MapDomain, at: str) -> Iterator[Problem]:
@@ -192,63 +188,30 @@ def _dmr_overlaps(domains: Sequence[MapDomain], key: str) -> Iterator[Problem]:
 
 
 def _too_many_edges(
-    domains: Sequence[MapDomain], sound: Sequence[int], spread: Spread, edges: int, key: str
+    domains: Sequence[MapDomain], capacities: Mapping[int, int], spread: Spread, edges: int | None, key: str
 ) -> Iterator[Problem]:
-    counts = spread.counts(edges)
-    for index in sound:
-        needed, most = counts[index], domains[index].edge_count
-        if needed <= most:
-            continue
-        if domains[index].ea_bits == 0:
+    """No domain is given more customer edges than it has; `capacities` has those of the rules without problems."""
+    counts = spread.counts(edges or 0)
+    for index, most in capacities.items():
+        needed, rule = counts[index], domains[index]
+        if most == 0:
+            yield Problem(
+                what="has no customer edge whose address no longer rule of another domain holds",
+                where=f"{key}.domains[{index}]",
+                fix="leave the domain out, or choose prefixes that lie apart: a gateway takes the longest match",
+            )
+        elif needed > most and rule.ea_bits == 0:
             yield Problem(
                 what=f"is 0, so the rule has a single customer edge, but {needed} of {edges} are to be in this domain",
                 where=f"{key}.domains[{index}].ea_bits",
                 fix="write a rule for each customer edge, or fewer edges",
             )
-            continue
-        fix = "write fewer"
-        if len(sound) == len(domains):
-            fix = f"write at most {spread.edges_max([domain.edge_count for domain in domains])}"
-        yield Problem(
-            what=f"{edges} are too many: {needed} are to be in domains[{index}], which has {most}",
-            where=f"{key}.edges",
-            fix=f"{fix}, or give the domain more EA bits" + (" or less weight" if len(domains) > 1 else ""),
-        )
-
-
-def _taken_edges(
-    domains: Sequence[MapDomain], sound: Sequence[int], counts: Sequence[int], order: Order, key: str
-) -> Iterator[Problem]:
-    """Customer edges that are not reached, because a gateway takes them for those of a longer rule."""
-    inner = _inner_rules(domains, frozenset(sound))
-    for index, others in inner.items():
-        domain = domains[index]
-        used = used_numbers(domain, min(counts[index], domain.edge_count), order)
-        for other in others:
-            taken = taken_count(domain, (domains[other],), used)
-            if not taken:
-                continue
-            among = "its customer edges" if order != "pseudorandom" else "the customer edges it may use"
+        elif needed > most:
+            fix = "write fewer"
+            if len(capacities) == len(domains):
+                fix = f"write at most {spread.edges_max([capacities[number] for number in range(len(domains))])}"
             yield Problem(
-                what=f"{taken} of {among} have addresses that the longer rule of domains[{other}] holds",
-                where=f"{key}.domains[{index}]",
-                fix="choose prefixes that lie apart, or fewer edges with order increasing or decreasing, so that"
-                " none of these is used: a gateway takes the longest match",
+                what=f"{edges} are too many: {needed} are to be in domains[{index}], which has {most}",
+                where=f"{key}.edges",
+                fix=f"{fix}, or give the domain more EA bits" + (" or less weight" if len(domains) > 1 else ""),
             )
-
-
-def _inner_rules(domains: Sequence[MapDomain], sound: frozenset[int]) -> dict[int, list[int]]:
-    """Return which rules have a prefix inside that of another one, by the number of the outer one."""
-    inner: dict[int, list[int]] = {}
-    prefixes_ipv6 = [(domain.rule_ipv6.prefixlen, int(domain.rule_ipv6.network_address)) for domain in domains]
-    prefixes_ipv4 = [(domain.rule_ipv4.prefixlen, int(domain.rule_ipv4.network_address)) for domain in domains]
-    for width, prefixes in ((128, prefixes_ipv6), (32, prefixes_ipv4)):
-        known = {prefix: index for index, prefix in enumerate(prefixes) if index in sound}
-        lengths = sorted({length for length, _ in known})
-        for index in sound:
-            own_length, first = prefixes[index]
-            for length in (length for length in lengths if length < own_length):
-                outer = known.get((length, first >> (width - length) << (width - length)))
-                if outer is not None and index not in inner.setdefault(outer, []):
-                    inner[outer].append(index)
-    return inner
