@@ -82,6 +82,8 @@ SECTIONS = {
     "ValidityModel": "`[validity]`",
     "LineModel": "`[line]`",
     "ConnectionsModel": "`[connections]`",
+    "MapModel": "`[map]`",
+    "MapDomainModel": "`[[map.domains]]`",
     "VaryModel": "`[[vary]]`",
     **{row.table.__name__: f"`[{row.table.key}]`" for row in PROCEDURES.values()},
 }

@@ -45,6 +45,10 @@ def campaign(left: dict[str, Any] | None = None, right: dict[str, Any] | None = 
     )
 
 
+def with_map(domains: MapModel, **sides: Any) -> Campaign:
+    return campaign(**sides).model_copy(update={"map": domains})
+
+
 def test_defaults() -> None:
     rule = MapDomainModel.model_validate({key: DOMAIN[key] for key in DOMAIN if key != "psid_offset"}).rule
     assert (rule.psid_offset, rule.weight, rule.psid_bits, rule.psid) == (6, 1, None, 0)
@@ -98,27 +102,27 @@ def test_what_is_no_value_is_refused(wrong: dict[str, Any]) -> None:
 
 def test_contradictions_have_the_place_in_the_file() -> None:
     second = {**DOMAIN, "ipv6": "2001:db8:cf::/51", "ea_bits": 49, "psid_offset": 99, "dmr": "2001:db8:ce::/80"}
-    places = {problem.where for problem in check_map(campaign(), table(DOMAIN, second, edges=9000))}
+    places = {problem.where for problem in check_map(with_map(table(DOMAIN, second, edges=9000)))}
     assert places == {
         "campaign: map.domains[1].ea_bits",
         "campaign: map.domains[1].psid_offset",
         "campaign: map.domains[1].ipv4",
         "campaign: map.domains[1].dmr",
     }
-    (problem,) = check_map(campaign(), table(edges=9000))
+    (problem,) = check_map(with_map(table(edges=9000)))
     assert problem.where == "campaign: map.edges"
-    assert list(check_map(campaign(), table(edges=8192))) == []
+    assert list(check_map(with_map(table(edges=8192)))) == []
 
 
 @pytest.mark.parametrize("psid_bits", [17, 10**12])
 def test_a_huge_number_is_refused_like_any_other(psid_bits: int) -> None:
     rule = {**DOMAIN, "ipv4": "192.0.2.1/32", "ea_bits": 0, "psid_bits": psid_bits, "psid": 10**12}
-    (problem,) = check_map(campaign(), table(rule))
+    (problem,) = check_map(with_map(table(rule)))
     assert problem.where == "campaign: map.domains[0].psid_bits"
 
 
 def places(domains: MapModel, **sides: Any) -> list[str]:
-    return [problem.where for problem in complete_map(campaign(**sides), domains)]
+    return [problem.where for problem in complete_map(with_map(domains, **sides))]
 
 
 def test_no_address_of_a_side_is_in_a_domain() -> None:
@@ -135,7 +139,7 @@ def test_no_address_of_a_side_is_in_a_domain() -> None:
 
 def test_the_well_known_prefix_represents_global_addresses_only() -> None:
     well_known = table({**DOMAIN, "dmr": "64:ff9b::/96"})
-    (problem,) = complete_map(campaign(), well_known)
+    (problem,) = complete_map(with_map(well_known))
     assert problem.where == "campaign: map.domains[0].dmr"
     assert "198.19.0.2" in problem.what
     assert places(well_known, well_known_prefix_allowed=True) == []

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from gatemark.bed_kinds import bed_kinds_where
 from gatemark.config import defaults
+from gatemark.config.map_check import check_map
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem as problem
 from gatemark.config.problems import raise_if_any as raise_if_any
@@ -361,6 +362,7 @@ FILE_CHECKS: tuple[tuple[frozenset[str], Check], ...] = (
     (frozenset({"testbed", "right"}), check_side("right")),
     (frozenset({"connections"}), check_connections),
     (frozenset({"traffic"}), check_traffic),
+    (frozenset({"map"}), check_map),
 )
 """Checks of single tables and the tables that each reads."""
 

@@ -13,6 +13,7 @@ from gatemark.config.hosts import (
     first_non_global,
     unmapped_host,
 )
+from gatemark.config.map_check import complete_map
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import size_family, size_problems
 from gatemark.config.tables import Ipv4Model, Ipv6Model
@@ -40,6 +41,8 @@ def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
     yield from _networks(campaign)
     if campaign.is_translation:
         yield from _mappings(campaign)
+    if "map" not in skip:
+        yield from complete_map(campaign)
     yield from _sizes(campaign)
     yield from _headers(campaign)
     for table in campaign.tables:

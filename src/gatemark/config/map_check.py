@@ -18,15 +18,21 @@ SIDES: tuple[SideName, ...] = ("left", "right")
 FAMILIES: tuple[Family, ...] = ("ipv4", "ipv6")
 
 
-def check_map(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
+def check_map(campaign: Campaign) -> Iterator[Problem]:
     """What the rules must satisfy, before anything is known of the sides."""
+    table = campaign.map
+    if table is None:
+        return
     rules = [domain.rule for domain in table.domains]
     for rule_problem in domain_problems(rules, edges=table.edges):
         yield problem(campaign, rule_problem.where, rule_problem.what, rule_problem.fix)
 
 
-def complete_map(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
+def complete_map(campaign: Campaign) -> Iterator[Problem]:
     """What rules and addresses must satisfy once the sides are known: no address is in two places."""
+    table = campaign.map
+    if table is None:
+        return
     for side in SIDES:
         for family in FAMILIES:
             model = campaign.side(side).family(family)

@@ -10,6 +10,7 @@ from pydantic import Field, PrivateAttr, StrictInt
 
 from gatemark.bed_kinds import BED_KINDS, BedKind, BootOccasion
 from gatemark.config import defaults
+from gatemark.config.map_tables import MapModel
 from gatemark.config.table import ProcedureTable, Table
 from gatemark.config.tables import (
     ConnectionsModel,
@@ -81,6 +82,7 @@ class Campaign(Table):
     validity: ValidityModel = Field(ValidityModel(), description="when a trial counts")
     line: LineModel = Field(LineModel(), description="the medium")
     connections: ConnectionsModel | None = Field(None, description="the connections of a stateful test")
+    map: MapModel | None = Field(None, description="the customer edges of a MAP-T test")
 
     procedure_tables: ClassVar[tuple[type[ProcedureTable], ...]] = ()
     """Tables of procedures that a file may have; the registry of procedures fills it in."""
