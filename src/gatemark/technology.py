@@ -12,8 +12,8 @@ from typing import Literal
 
 Family = Literal["ipv4", "ipv6"]
 SideName = Literal["left", "right"]
-TechnologyName = Literal["router44", "router66", "siit64", "siit46", "nat44", "nat64", "nat66", "nat46"]
-ReferenceMode = Literal["router", "siit", "nat44", "nat64", "nat66", "nat46"]
+TechnologyName = Literal["router44", "router66", "siit64", "siit46", "map_t_br", "nat44", "nat64", "nat66", "nat46"]
+ReferenceMode = Literal["router", "siit", "map_t_br", "nat44", "nat64", "nat66", "nat46"]
 """What the reference gateway calls this: key `mode` of its file."""
 
 FAMILY_WORDS: Mapping[Family, str] = MappingProxyType({"ipv4": "IPv4", "ipv6": "IPv6"})
@@ -29,6 +29,8 @@ class Technology:
     """What it is, without its sides."""
     families: tuple[Family, Family]
     """Family of the foreground on the left and on the right; of a stateful gateway, on its inside and outside."""
+    has_edges: bool = False
+    """Whether the hosts on the left are MAP customer edges, whose addresses and ports follow from rules (RFC 7597)."""
     is_stateful: bool = False
     """Whether it keeps state for each connection (RFC 9693)."""
     is_plain_forwarding: bool = False
@@ -87,6 +89,13 @@ _ROWS = (
         words="stateless translation",
         families=("ipv4", "ipv6"),
         reference_mode="siit",
+    ),
+    Technology(
+        name="map_t_br",
+        words="MAP-T border relay",
+        families=("ipv6", "ipv4"),
+        has_edges=True,
+        reference_mode="map_t_br",
     ),
     Technology(
         name="nat44",

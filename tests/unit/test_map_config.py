@@ -11,6 +11,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.map_check import check_map, complete_map
 from gatemark.config.map_tables import MapDomainModel, MapModel
 from gatemark.config.model import Campaign
+from gatemark.errors import ConfigError
 
 DOMAIN: dict[str, Any] = {
     "ipv6": "2001:db8:ce::/51",
@@ -20,29 +21,35 @@ DOMAIN: dict[str, Any] = {
     "dmr": "2001:db8:ffff::/64",
 }
 
+ELSEWHERE = {**DOMAIN, "ipv6": "2001:db9::/51", "ipv4": "203.0.113.0/24", "dmr": "2001:db9:ffff::/64"}
+
 
 def table(*domains: dict[str, Any], **keys: Any) -> MapModel:
     return MapModel.model_validate({"domains": list(domains) or [DOMAIN], **keys})
 
 
 def campaign(left: dict[str, Any] | None = None, right: dict[str, Any] | None = None, **gateway: Any) -> Campaign:
-    """A campaign of a stateless translator, for the addresses of its sides."""
-    return campaign_from_dict(
-        {
-            "gateway": {"technology": "siit64", "prefix": "2001:2:0:6400::/96", **gateway},
-            "testbed": {"kind": "ports"},
-            "left": {
-                "port": "af_packet:a",
-                "ipv6": {"address": "2001:2:0:6400::c612:2", "gateway": "2001:2::1", **(left or {})},
-            },
-            "right": {
-                "port": "af_packet:b",
-                "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1", **(right or {})},
-                "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
-            },
-            "frame_loss": {"rates": [1000]},
-        }
-    )
+    """A campaign of a border relay, for the addresses of its sides."""
+    return campaign_from_dict(document(left, right, **gateway))
+
+
+def document(left: dict[str, Any] | None = None, right: dict[str, Any] | None = None, **gateway: Any) -> dict[str, Any]:
+    return {
+        "gateway": {"technology": "map_t_br", **gateway},
+        "testbed": {"kind": "ports"},
+        "left": {
+            "port": "af_packet:a",
+            "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"},
+            **(left or {}),
+        },
+        "right": {
+            "port": "af_packet:b",
+            "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"} | (right or {}),
+            "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
+        },
+        "map": {"domains": [ELSEWHERE]},
+        "frame_loss": {"rates": [1000]},
+    }
 
 
 def with_map(domains: MapModel, **sides: Any) -> Campaign:
@@ -67,7 +74,7 @@ def test_every_key_is_read_and_written_back() -> None:
     }  # fmt: skip
     many = {**DOMAIN, "weight": 3, "exclude": ["first_and_last_suffix", "system_ports"]}
     keys = {
-        "edges": 4, "order": "increasing", "choice": "pseudorandom", "forward_ports": "fixed",
+        "edges": 4, "order": "increasing", "choice": "pseudorandom", "onlink": True, "forward_ports": "fixed",
         "reverse_ports": "decreasing",
     }  # fmt: skip
     model = table(many, single, **keys)
@@ -134,7 +141,7 @@ def test_no_address_of_a_side_is_in_a_domain() -> None:
         "campaign: right.ipv6",
         "campaign: right.ipv6.gateway",
     ]
-    assert places(table({**DOMAIN, "dmr": "2001:2::/64"})) == ["campaign: left.ipv6.gateway"]
+    assert places(table({**DOMAIN, "dmr": "2001:2::/64"})) == ["campaign: left.ipv6", "campaign: left.ipv6.gateway"]
 
 
 def test_the_well_known_prefix_represents_global_addresses_only() -> None:
@@ -150,3 +157,38 @@ def test_the_schema_has_the_limits() -> None:
     properties = MapDomainModel.model_json_schema()["properties"]
     assert (properties["ea_bits"]["minimum"], properties["ea_bits"]["maximum"]) == (0, 48)
     assert (properties["psid_offset"]["minimum"], properties["psid_offset"]["maximum"]) == (0, 15)
+
+
+MEANINGLESS: dict[str, tuple[dict[str, Any], str]] = {
+    "a border relay without rules": ({"map": None}, "map"),
+    "rules for a router": ({"gateway": {"technology": "router66"}}, "map"),
+    "a translation prefix": ({"gateway": {"technology": "map_t_br", "prefix": "2001:2:0:6400::/96"}}, "gateway.prefix"),
+    "an address mapping": (
+        {"gateway": {"technology": "map_t_br", "eam": [{"ipv4": "198.18.0.0/24", "ipv6": "2001:2::/120"}]}},
+        "gateway.eam",
+    ),
+    "networks of destinations that are customer edges": (
+        {"traffic": {"destination_networks": 2}},
+        "traffic.destination_networks",
+    ),
+    "MAC addresses of hosts": ({"left": {"host_macs": "random"}}, "left.host_macs"),
+}
+
+
+@pytest.mark.parametrize("mistake", MEANINGLESS)
+def test_what_makes_no_sense_for_customer_edges_is_refused(mistake: str) -> None:
+    changes, place = MEANINGLESS[mistake]
+    whole = document()
+    for key, value in changes.items():
+        whole[key] = {**whole[key], **value} if key == "left" else value
+    if changes.get("map", whole) is None:
+        del whole["map"]
+    with pytest.raises(ConfigError) as error:
+        campaign_from_dict(whole)
+    assert f"campaign: {place}" in [problem.where for problem in error.value.problems]
+
+
+def test_networks_of_servers_are_allowed() -> None:
+    whole = document() | {"traffic": {"forward": {"destination_networks": 2}}}
+    whole["right"]["ipv4"]["address"] = "198.19.0.2"
+    assert campaign_from_dict(whole).networks("right") == 2

@@ -89,6 +89,9 @@ def _of_a_gateway(campaign: Campaign) -> Iterator[str]:
             and not any(ip_address(str(model.address)) in network for network in BENCHMARKING_NETWORKS)
         }
     )
+    if campaign.map is not None:
+        prefixes = {prefix for rule in campaign.map.rules for prefix in (rule.rule_ipv6, rule.rule_ipv4, rule.dmr)}
+        outside += sorted(str(p) for p in prefixes if not any(p.network_address in n for n in BENCHMARKING_NETWORKS))
     if outside:
         yield (
             f"Addresses outside 198.18.0.0/15 and 2001:2::/48 are used: {', '.join(outside)}"

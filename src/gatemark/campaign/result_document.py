@@ -8,6 +8,7 @@ from statistics import median
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.facts import port_range
 from gatemark.config import defaults
+from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.types import Span
 from gatemark.dut.base import GatewayDescription
@@ -19,6 +20,8 @@ from gatemark.results.document import (
     Deviation,
     Gateway,
     HostPart,
+    MapDomainPart,
+    MapPart,
     ResultDocument,
     SettingPart,
     TrialForm,
@@ -219,6 +222,7 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
         technology=campaign.technology.name,
         hop_limit_decrement=campaign.hop_limit_decrement,
         prefix=None if stated.prefix is None else str(stated.prefix),
+        map=None if campaign.map is None else _map(campaign.map),
         inside=campaign.inside if stateful else None,
         pool=tuple(str(prefix) for prefix in stated.pool),
         pool_ports=port_range(stated.pool_ports or Span(*defaults.POOL_PORTS)) if stateful else None,
@@ -233,6 +237,28 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
         boots_before=campaign.boots_before,
         configuration=described.configuration or stated.configuration,
         commands="\n".join(described.commands),
+    )
+
+
+def _map(table: MapModel) -> MapPart:
+    counts = table.spread.counts(table.edge_count)
+    return MapPart(
+        edges=table.edge_count,
+        order=table.order,
+        choice=table.choice,
+        onlink=table.onlink,
+        domains=tuple(
+            MapDomainPart(
+                ipv6=str(rule.rule_ipv6),
+                ipv4=str(rule.rule_ipv4),
+                ea_bits=rule.ea_bits,
+                psid_offset=rule.psid_offset,
+                psid_bits=rule.psid_length,
+                dmr=str(rule.dmr),
+                edges=count,
+            )
+            for rule, count in zip(table.rules, counts, strict=True)
+        ),
     )
 
 

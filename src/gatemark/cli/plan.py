@@ -20,6 +20,7 @@ from gatemark.dut.open import open_testbed
 from gatemark.dut.recipe import load_recipe
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, GatemarkError
+from gatemark.map_domains.describe import describe_domains
 from gatemark.procedures.work import ASSUMED_CONNECTIONS_PER_SECOND, ASSUMED_RATE_MAX
 from gatemark.results.toml_text import to_toml, toml_value
 from gatemark.trial.request import layout_request
@@ -103,10 +104,13 @@ def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
 def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
     runs, needed, unmet = make_plan(campaign), estimate(campaign), deviations(campaign)
     layout, commands, telemetry = layout_of(campaign), commands_of(campaign), telemetry_of(campaign)
+    table = campaign.map
+    edges = () if table is None else describe_domains([d.rule for d in table.domains], table.edge_count, table.order)
     if as_json:
         print_json(
             {
                 "campaign": campaign.to_document(),
+                "map_domains": [asdict(domain) for domain in edges],
                 "runs": [
                     {"number": run.number, "procedure": run.procedure, **cell_json(run.cell)} for run in runs.runs
                 ],
@@ -120,6 +124,9 @@ def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
         return 0
     print("# Settings\n")
     print(to_toml(campaign.to_document()).rstrip())
+    if edges:
+        print("\n# Customer edges\n")
+        print("\n".join(line for domain in edges for line in domain.lines()))
     print("\n# Runs\n")
     print(_runs_text(campaign, runs))
     print("\n# Layout\n")

@@ -12,7 +12,7 @@ from gatemark.config.problems import problem
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import Problem
 from gatemark.map_domains.problems import domain_problems
-from gatemark.technology import Family, SideName
+from gatemark.technology import Family, SideName, technologies_where
 
 SIDES: tuple[SideName, ...] = ("left", "right")
 FAMILIES: tuple[Family, ...] = ("ipv4", "ipv6")
@@ -29,10 +29,18 @@ def check_map(campaign: Campaign) -> Iterator[Problem]:
 
 
 def complete_map(campaign: Campaign) -> Iterator[Problem]:
-    """What rules and addresses must satisfy once the sides are known: no address is in two places."""
-    table = campaign.map
+    """What rules and addresses must satisfy once gateway and sides are known: no address is in two places."""
+    table, technology = campaign.map, campaign.technology
     if table is None:
+        if technology.has_edges:
+            fix = "add [[map.domains]] with ipv6, ipv4, ea_bits and dmr"
+            yield problem(campaign, "map", f"is missing: {technology.name} needs the rules of its domains", fix)
         return
+    if not technology.has_edges:
+        fix = f"leave it out, or set technology to {technologies_where(lambda row: row.has_edges)}"
+        yield problem(campaign, "map", f"makes no sense for {technology.name}, which has no customer edges", fix)
+        return
+    yield from _meaningless(campaign)
     for side in SIDES:
         for family in FAMILIES:
             model = campaign.side(side).family(family)
@@ -47,6 +55,21 @@ def complete_map(campaign: Campaign) -> Iterator[Problem]:
                     yield from _held_addresses(campaign, table, f"{side}.{family}.{role}", single)
             if family == "ipv4":
                 yield from _not_represented(campaign, table, hosts)
+
+
+def _meaningless(campaign: Campaign) -> Iterator[Problem]:
+    """Keys that other translators need, and what customer edges cannot have."""
+    for key in ("prefix", "eam"):
+        if getattr(campaign.gateway, key):
+            what = f"makes no sense for {campaign.technology.name}, which translates by the rules of [map]"
+            yield problem(campaign, f"gateway.{key}", what, "leave the key out, and write map.domains[].dmr")
+    if campaign.networks("left") > 1:
+        what = "is above 1 for the reverse direction, whose destinations are customer edges"
+        fix = "write destination_networks under [traffic.forward] only, or use several domains"
+        yield problem(campaign, "traffic.destination_networks", what, fix)
+    if campaign.side("left").host_macs == "random":
+        what = "is random, but customer edges have the MAC address of the port"
+        yield problem(campaign, "left.host_macs", what, "leave the key out")
 
 
 def _held_addresses(campaign: Campaign, table: MapModel, key: str, hosts: HostSet) -> Iterator[Problem]:

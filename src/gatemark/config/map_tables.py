@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictBool, StrictInt
 from pydantic.config import JsonDict
 
 from gatemark.config.table import Table
@@ -90,6 +90,11 @@ class MapModel(Table):
     order: Order = Field("pseudorandom", description="order in which the customer edges of a domain are numbered")
     choice: EdgeChoice = Field(
         "cycle", description="customer edge of each foreground frame: one after the other, or drawn each time"
+    )
+    onlink: StrictBool = Field(
+        False,
+        description="customer edges are neighbours of the gateway, for small numbers; else it reaches them all through"
+        " left.ipv6.address, or the router there",
     )
     forward_ports: Variation = Field(
         "pseudorandom", description="how the source port varies within the port set of a frame's customer edge"

@@ -85,6 +85,34 @@ class SettingPart(Part):
     """What the gateway said afterwards; null if it was not asked."""
 
 
+class MapDomainPart(Part):
+    """One MAP domain: its rule, and how many customer edges of it were emulated (RFC 7597 section 5)."""
+
+    ipv6: str
+    """Rule IPv6 prefix."""
+    ipv4: str
+    """Rule IPv4 prefix."""
+    ea_bits: int
+    psid_offset: int
+    psid_bits: int
+    """Length of the PSID; 0 where no address is shared."""
+    dmr: str
+    """Default mapping rule: prefix of all IPv4 addresses outside (RFC 7599 section 5.1)."""
+    edges: int
+
+
+class MapPart(Part):
+    """The customer edges of a MAP-T gateway."""
+
+    edges: int
+    """In all domains."""
+    order: Literal["increasing", "decreasing", "pseudorandom"]
+    choice: Literal["cycle", "pseudorandom"]
+    onlink: bool
+    """Whether they were neighbours of the gateway."""
+    domains: tuple[MapDomainPart, ...]
+
+
 class Gateway(Part):
     """What was measured."""
 
@@ -94,6 +122,8 @@ class Gateway(Part):
     """As the campaign file calls it."""
     hop_limit_decrement: int
     prefix: str | None
+    map: MapPart | None = None
+    """Null where it has no customer edges."""
     inside: Literal["left", "right"] | None
     """Side of the Initiator (RFC 9693 section 4.1). Null for a stateless gateway, like all to `table` except `pool`."""
     pool: tuple[str, ...]

@@ -51,6 +51,10 @@ class Parameters(Part):
     destination_ports: PortRange | None
     source_hosts: int | None
     destination_hosts: int | None
+    edges: int | None = None
+    """Customer edges of a MAP-T gateway; null where it has none."""
+    map_domains: int | None = None
+    """Domains that they are in."""
     connections: tuple[int, ...]
     """Numbers of connections, each of which is measured; none for a stateless gateway, as all to `udp_timeout_ns`."""
     table_size: int | None

@@ -23,6 +23,8 @@ def parameters_of(campaign: Campaign) -> Parameters:
         destination_ports=port_range(destination_ports),
         source_hosts=source_hosts,
         destination_hosts=destination_hosts,
+        edges=None if campaign.map is None else campaign.map.edge_count,
+        map_domains=None if campaign.map is None else len(campaign.map.domains),
         connections=counts if campaign.is_stateful else (),
         table_size=table.size,
         hash_size=table.hash_size,

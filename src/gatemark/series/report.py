@@ -57,6 +57,7 @@ SHOWN_BY_NAME = frozenset(
         "gateway.table.size",
         "gateway.table.hash_size",
         "gateway.table.udp_timeout",
+        "map.edges",
     )
 )
 """Keys whose values have a row of their own among the parameters."""
@@ -146,6 +147,9 @@ def _parameters(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> It
     ):
         if max((count or 0 for count in hosts), default=0) > 1:
             yield from row(label, [_count(count) for count in hosts])
+    yield from row("Customer edges", [_count(column.edges) for column in parameters])
+    if max((column.map_domains or 0 for column in parameters), default=0) > 1:
+        yield from row("Domains", [_count(column.map_domains) for column in parameters])
     yield from row("Connections", [", ".join(map(format_count, column.connections)) or None for column in parameters])
     yield from row("Table size", [_count(column.table_size) for column in parameters])
     yield from row("Hash size", [_count(column.hash_size) for column in parameters])

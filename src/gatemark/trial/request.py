@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gatemark.config import defaults
+from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import mtu_of
 from gatemark.config.tables import DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel
@@ -75,6 +76,8 @@ def _answer_for(campaign: Campaign, name: SideName) -> list[Json]:
         hosts = hosts_json(model, networks=campaign.networks(name))
         base = _one_host(str(model.address))
         sets.extend([hosts] if hosts == base else [hosts, base])
+    if name == "left" and campaign.map is not None and campaign.map.onlink:
+        sets.append(edges_json(campaign.map))
     return sets
 
 
@@ -196,6 +199,7 @@ def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: i
             **_hosts(campaign, way, families),
             "source_ports": _ports(traffic.source_ports),
             "destination_ports": _ports(traffic.destination_ports),
+            **_edges(campaign, way),
         }
     return direction_json(campaign, cell, way, frames_per_second, foreground)
 
@@ -258,6 +262,42 @@ def _hosts(campaign: Campaign, way: OneWay, families: tuple[Family, Family]) -> 
     return {
         "source": hosts_json(source, networks=1),
         "destination": hosts_json(destination, networks=campaign.networks(receiver)),
+    }
+
+
+def _edges(campaign: Campaign, way: OneWay) -> Json:
+    """Return the end of the foreground that customer edges have, with their ports; nothing without any.
+
+    Edges that may use every port use the same ones in both directions: those of sources (RFC 4814 section 4.5).
+    """
+    if campaign.map is None:
+        return {}
+    forward = way == "forward"
+    span = campaign.direction_traffic("forward").source_ports.range
+    mode = campaign.map.forward_ports if forward else campaign.map.reverse_ports
+    end = "source" if forward else "destination"
+    return {end: edges_json(campaign.map), f"{end}_ports": _ports(PortsModel(mode=mode, range=span))}
+
+
+def edges_json(table: MapModel) -> Json:
+    """Return a set of customer edges as the engine reads it."""
+    domains = [
+        {
+            "ipv6": str(domain.ipv6),
+            "ipv4": str(domain.ipv4),
+            "ea_bits": domain.ea_bits,
+            "psid_offset": domain.psid_offset,
+            "psid_bits": domain.psid_bits,
+            "psid": None if domain.psid_bits is None else domain.psid,
+            "dmr": str(domain.dmr),
+            "weight": domain.weight,
+            "except_suffixes": "first_and_last_suffix" in domain.exclude,
+            "except_system_ports": "system_ports" in domain.exclude,
+        }
+        for domain in table.domains
+    ]
+    return {
+        "edges": {"domains": domains, "count": table.edge_count, "order": table.order, "choice": table.choice},
     }
 
 
