@@ -44,7 +44,8 @@ FIELDS = (
     "family", "fragment", "length", "vlan", "ipv4_header", "ipv4_header_checksum", "identification", "source_address",
     "destination_address", "source_port", "destination_port", "hop_limit", "traffic_class", "dont_fragment",
     "flow_label", "udp_length", "udp_checksum", "payload", "index", "wrong_port", "untranslated_source",
-    "mapping_changed", "wrong_owner", "unknown_connection",
+    "mapping_changed", "wrong_owner", "unknown_connection", "other_edge_port", "other_edge_address",
+    "interface_identifier", "outside_rule",
 )  # fmt: skip
 """Every reason under which the Tester counts a faulty frame."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatemark.calibrate.model import Check
-from gatemark.refdut.document import Configuration, Port, Translation
+from gatemark.refdut.document import Configuration, MapRule, Port, Translation
 from gatemark.technology import TECHNOLOGIES, Family, Technology
 
 SEED = 20
@@ -17,6 +17,11 @@ FRAMES = {"ipv4": 64, "ipv6": 84}
 PREFIX = "2001:2:0:6400::/96"
 EAM = (("198.18.0.0/16", "2001:2::/112"),)
 """The IPv6 hosts on the left as seen from the IPv4 side."""
+MAP: Mapping[str, Any] = {
+    "domains": [{"ipv6": "2001:2:0:4000::/50", "ipv4": "198.18.0.0/16", "ea_bits": 24, "dmr": "2001:2:0:c000::/96"}],
+    "edges": 1000,
+}
+"""Rule of the customer edges, 2^24 of them, whose prefixes of 74 bits reach into the interface identifier."""
 POOL = {"ipv4": "198.19.0.1/32", "ipv6": "2001:2:0:8000::1/128"}
 POOL_PORTS = (1024, 65535)
 ADDRESSES: Mapping[tuple[str, Family], tuple[str, str]] = {
@@ -46,8 +51,8 @@ class PortNames:
 def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) -> Configuration:
     """Return the reference gateway's configuration for a check."""
     technology = TECHNOLOGIES[check.technology]
-    stateful, translates = technology.is_stateful, technology.is_translation
-    left, right = technology.families
+    stateful, left, right = technology.is_stateful, *technology.families
+    by_prefix = technology.is_translation and not technology.has_edges
     return Configuration(
         mode=technology.reference_mode,
         control=control,
@@ -58,8 +63,9 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
         left=_port("left", ports.gateway_left, left, technology),
         right=_port("right", ports.gateway_right, right, technology),
         translation=Translation(
-            prefix=PREFIX if translates else None,
-            eam=EAM if translates and not stateful else (),
+            prefix=PREFIX if by_prefix else None,
+            eam=EAM if by_prefix and not stateful else (),
+            domains=tuple(MapRule(**domain) for domain in map_of(check)["domains"]) if technology.has_edges else (),
             pool=(POOL[right],) if stateful else (),
             pool_ports=POOL_PORTS if stateful else None,
         ),
@@ -67,6 +73,11 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
         forward=check.forward,
         reverse=check.reverse,
     )
+
+
+def map_of(check: Check) -> dict[str, Any]:
+    """Return the table `[map]` of a check's campaign."""
+    return {**MAP, **check.tables.get("map", {})}
 
 
 def campaign_of(
@@ -83,6 +94,8 @@ def campaign_of(
         "frame_sizes": {"family": sending, "octets": FRAMES[sending]},
         **tables.pop("traffic", {}),
     }
+    if technology.has_edges:
+        tables["map"] = map_of(check)
     if stateful:
         tables["connections"] = {"timeout": "50ms", "gap": "50ms", **tables.get("connections", {})}
     return {
@@ -109,7 +122,7 @@ def _gateway(check: Check, ask: str, configuration: Configuration) -> dict[str, 
         "configuration": configuration.to_toml(),
     }
     control: dict[str, Any] = {}
-    if technology.is_translation:
+    if technology.is_translation and not technology.has_edges:
         gateway["prefix"] = PREFIX
         if not technology.is_stateful:
             gateway["eam"] = [{"ipv4": ipv4, "ipv6": ipv6} for ipv4, ipv6 in EAM]

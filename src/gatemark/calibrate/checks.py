@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gatemark.calibrate.checks_delays import delay_checks
 from gatemark.calibrate.checks_events import event_checks
 from gatemark.calibrate.checks_faults import fault_checks
+from gatemark.calibrate.checks_map import map_checks
 from gatemark.calibrate.checks_rates import rate_checks
 from gatemark.calibrate.checks_stateful import stateful_checks
 from gatemark.calibrate.model import Check
@@ -20,6 +21,7 @@ def all_checks(*, quick: bool = False) -> list[Check]:
         *rate_checks(quick=quick),
         *event_checks(quick=quick),
         *stateful_checks(quick=quick),
+        *map_checks(quick=quick),
         *fault_checks(quick=quick),
     ]
 

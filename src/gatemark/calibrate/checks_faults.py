@@ -23,6 +23,9 @@ COMMON = (
 IPV4 = ("ipv4_header", "ipv4_header_checksum", "dont_fragment")
 IPV6 = ("flow_label",)
 ADDRESSES = ("source_address", "destination_address")
+EDGES = ("other_edge_port", "other_edge_address")
+EDGES_IPV6 = ("interface_identifier", "outside_rule")
+"""Damages of what follows from the rules of customer edges; an IPv4 address of theirs has no interface identifier."""
 OUTWARD = ("untranslated_source", "mapping_changed")
 INWARD = ("wrong_owner", "unknown_connection")
 """What only a stateful gateway can do wrong."""
@@ -38,7 +41,9 @@ COUNTS_LATENESS = "1s"
 def fault_checks(*, quick: bool) -> list[Check]:
     """Return the checks of planted faults."""
     quick_names: tuple[TechnologyName, ...] = ("router44", "nat44")
-    names: tuple[TechnologyName, ...] = quick_names if quick else ("router44", "router66", "siit64", "nat44")
+    names: tuple[TechnologyName, ...] = (
+        quick_names if quick else ("router44", "router66", "siit64", "map_t_br", "nat44")
+    )
     return [_impairments(), _blame(), *(_corruption(TECHNOLOGIES[name]) for name in names)]
 
 
@@ -48,8 +53,10 @@ def fields_of(technology: Technology) -> tuple[tuple[str, ...], tuple[str, ...]]
         return OUTWARD, INWARD
     left, right = technology.families
     identification = ("identification",) if technology.keeps_identification else ()
-    forward = (*_fields_of_family(right), *identification)
-    return forward, _fields_of_family(left) if technology.is_translation else ()
+    edges = EDGES if technology.has_edges else ()
+    forward = (*_fields_of_family(right), *identification, *edges)
+    reverse = (*_fields_of_family(left), *edges, *(EDGES_IPV6 if edges else ())) if technology.is_translation else ()
+    return forward, reverse
 
 
 def _fields_of_family(family: Family) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from gatemark.technology import ReferenceMode
 
-Mode = ReferenceMode | Literal["map_t_br", "map_t_ce"]
+Mode = ReferenceMode | Literal["map_t_ce"]
 """Those of the technologies, and those that a file may have beside them."""
 Overflow = Literal["refuse", "drop", "evict_oldest", "forward_untranslated"]
 

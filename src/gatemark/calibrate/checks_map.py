@@ -1,0 +1,82 @@
+"""Customer edges of a MAP-T border relay, from one to millions: both sides must count the same frames. Pure.
+
+The reference gateway drops what is not the MAP address of a customer edge with a port of its set, and knows customer
+edges by the rules only. So each frame that arrives is one more address, port set and translation that two programs have
+from the RFCs by themselves (RFC 7597 sections 5 and 6, RFC 7599 section 5.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatemark.calibrate.checks_faults import COUNTS_LATENESS, GAP_NS_MAX
+from gatemark.calibrate.model import Check, Comparison, Evidence
+from gatemark.refdut.document import Flow, Selector
+
+LOAD = 20_000
+EVERY = 97
+NUMBERS = (1, 1_000, 1_000_000, 16_777_216)
+SHAPES: dict[str, dict[str, Any]] = {
+    "one range of ports": {"psid_offset": 0},
+    "an address of its own": {"ea_bits": 16},
+    "one address for all": {"ipv4": "198.18.1.1/32", "ea_bits": 10},
+}
+"""What differs from the rule of `base.MAP`: words for the customer edges, and keys."""
+
+
+def map_checks(*, quick: bool) -> list[Check]:
+    """Return the checks of customer edges."""
+    checks = [_counts(f"{number:,} customer edges", {"edges": number}, number) for number in NUMBERS]
+    return checks[1::2] if quick else checks + [_shape(words, keys) for words, keys in SHAPES.items()]
+
+
+def _shape(words: str, keys: dict[str, Any]) -> Check:
+    rule = {"ipv6": "2001:2:0:4000::/50", "ipv4": "198.18.0.0/16", "ea_bits": 24, "dmr": "2001:2:0:c000::/64", **keys}
+    return _counts(f"1,000 customer edges, {words}", {"domains": [rule]}, words.replace(" ", "-"))
+
+
+def _counts(words: str, table: dict[str, Any], name: int | str) -> Check:
+    frames = LOAD
+
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        if not evidence.trials:
+            return (Comparison(quantity="frames", unit="frames", true=frames, measured=None),)
+        last = evidence.trials[-1]
+        comparisons = []
+        for way in last.record.report.directions:
+            counts, gateway = way.foreground, last.counts[way.direction]
+            faults = {reason: count for reason, count in counts.faults.items() if count}
+            port = "source_port" if way.direction == "forward" else "destination_port"
+            received = counts.offered - gateway["lost"] - counts.faulty
+            comparisons += [
+                _equal(f"frames lost, {way.direction}", gateway["lost"], counts.lost),
+                _equal(
+                    f"frames with another port, {way.direction}", gateway["reasons"].get(port, 0), faults.get(port, 0)
+                ),
+                _equal(f"frames received, {way.direction}", received, counts.received),
+            ]
+        return tuple(comparisons)
+
+    damaged = Selector(every=EVERY + 4)
+    return Check(
+        procedure="map",
+        name=f"map-{name}",
+        truth=f"{words}; every {EVERY}th frame lost, every {EVERY + 4}th with another port",
+        technology="map_t_br",
+        forward=Flow(loss=(Selector(every=EVERY),), corrupt=(("source_port", damaged),)),
+        reverse=Flow(loss=(Selector(every=EVERY),), corrupt=(("destination_port", damaged),)),
+        tables={
+            "map": table,
+            "trial": {"duration": "1s"},
+            "traffic": {"direction": "bidirectional"},
+            "frame_loss": {"rates": [LOAD]},
+        },
+        compare=compare,
+        poll_gap_max_ns=GAP_NS_MAX,
+        late_departure_max_ns=GAP_NS_MAX,
+        lateness_max=COUNTS_LATENESS,
+    )
+
+
+def _equal(quantity: str, true: int, measured: int) -> Comparison:
+    return Comparison(quantity=quantity, unit="frames", true=true, measured=measured)
