@@ -20,8 +20,22 @@ using test::Bytes;
 
 constexpr std::array<std::string_view, 6> kind_names{"ours", "other_trial", "neighbour", "icmp_error", "fragment", "foreign"};
 Reached reached_kinds{"kind", kind_names};
-/// Those that `verify` gives; the others are the receiver's.
-constexpr auto verified_faults = std::span{frame::fault_names}.first(static_cast<std::size_t>(frame::Fault::index));
+/// Those that `verify` gives; `index` to `unknown_connection` are the receiver's.
+constexpr bool is_verified(std::size_t fault) {
+    return fault < static_cast<std::size_t>(frame::Fault::index) || fault > static_cast<std::size_t>(frame::Fault::unknown_connection);
+}
+constexpr std::size_t receivers_faults =
+    static_cast<std::size_t>(frame::Fault::unknown_connection) - static_cast<std::size_t>(frame::Fault::index) + 1;
+constexpr auto verified_faults = [] {
+    std::array<std::string_view, frame::fault_count - receivers_faults> names;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < frame::fault_count; ++i) {
+        if (is_verified(i)) {
+            names[count++] = frame::fault_names[i];
+        }
+    }
+    return names;
+}();
 Reached reached_faults{"fault", verified_faults};
 constexpr std::array<std::string_view, 6> other_names{"recognized",      "question",          "fact",
                                                       "refdut_forwards", "refdut_test_frame", "refdut_neighbour"};
@@ -62,10 +76,13 @@ void read_as_tester(std::span<const std::byte> frame, const Scenario& scenario) 
                 continue;
             }
             const frame::Faults faults = frame::verify(frame, arrival, *stream, stream->values(3));
-            for (std::size_t i = 0; i < verified_faults.size(); ++i) {
+            std::size_t name = 0;
+            for (std::size_t i = 0; i < frame::fault_count; ++i) {
                 if (faults.has(static_cast<frame::Fault>(i))) {
-                    reached_faults.note(i);
+                    holds(is_verified(i), "`verify` gives no fault of the receiver's");
+                    reached_faults.note(name);
                 }
+                name += is_verified(i) ? 1 : 0;
             }
         }
     }
@@ -78,6 +95,12 @@ void recognize(std::span<const std::byte> frame, const Scenario& scenario, const
     }
     const auto place = scenario.mix.place_of(recognizer.index(frame.data()));
     const frame::FrameValues values = recognizer.stream().values(place.number_in_class);
+    if (recognizer.stream().has_rule()) {
+        std::uint64_t tuple = 0;
+        recognizer.stream().prepare_by_rule({&place.number_in_class, 1}, {&tuple, 1});
+        holds(recognizer.matches_by_rule(frame.data(), place.number_in_class, tuple) == recognizer.matches_values(frame.data(), values),
+              "a rule recognizes what its values recognize");
+    }
     if (recognizer.matches_values(frame.data(), values) &&
         (!recognizer.stream().has_host_macs() || recognizer.matches_host_mac(frame.data(), values))) {
         const frame::Arrival arrival = frame::classify(frame, test::trial_id());

@@ -255,6 +255,8 @@ private:
             translate_source(script, chosen, made);
         } else if (stream.role() == frame::Role::responder && script.one_in(4)) {
             deliver_elsewhere(script, chosen, made);
+        } else if (stream.has_rule() && script.one_in(4)) {
+            confuse_edges(script, chosen, made);
         }
         put_gateway_mac(made.bytes);
         return made;
@@ -275,6 +277,21 @@ private:
         if (!chosen.stream->expects_no_checksum()) {
             correct_upper_checksum(made.bytes);
         }
+    }
+    /// With the address of another customer edge, with its port, or with both.
+    static void confuse_edges(Script& script, const Chosen& chosen, Made& made) {
+        const frame::Stream& stream = *chosen.stream;
+        const frame::FrameValues other = stream.values(script.below(frame_count));
+        frame::FrameValues values = stream.values(chosen.number_in_class);
+        const std::uint8_t what = script.byte();
+        values.connection = (what & 1U) != 0 ? other.connection : values.connection;
+        if ((what & 2U) != 0) {
+            (stream.comes_from_edges() ? values.source_port : values.destination_port) =
+                stream.comes_from_edges() ? other.source_port : other.destination_port;
+        }
+        frame::write_frame(stream.expected(), made.bytes.data(), values, stream.id(), chosen.index, {9000});
+        stream.write_special_expected(made.bytes.data(), values);
+        made.correct = false;
     }
     /// To the endpoint of another connection, or of none.
     static void deliver_elsewhere(Script& script, const Chosen& chosen, Made& made) {

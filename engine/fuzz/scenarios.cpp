@@ -70,6 +70,41 @@ Scenario special() {
     return scenario;
 }
 
+/// Customer edges on one side, in three domains of different forms, each with its own prefix for
+/// hosts outside; native IPv6 beside them.
+Scenario customer_edges(frame::EdgeChoice choice) {
+    frame::EdgesRequest edges{.domains = {test::edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6),
+                                          test::edge_domain("2001:db8:8000::/51", "198.51.100.0/24", 20, 0),
+                                          test::edge_domain("2001:db8:a0::/44", "10.0.0.0/20", 8, 4)},
+                              .count = 50,
+                              .choice = choice};
+    edges.domains[1].rule.dmr = *net::parse_prefix("64:ff9b::/96");
+    edges.domains[2].weight = 2;
+    Scenario scenario;
+    scenario.mix = {1, 2};
+    for (const Direction direction : {Direction::forward, Direction::reverse}) {
+        auto& streams = scenario.streams[static_cast<std::size_t>(direction)];
+        const auto ports = choice == frame::EdgeChoice::cycle ? frame::ValueMode::increasing : frame::ValueMode::pseudorandom;
+        streams[0] = test::make_stream(test::edges_request(edges, direction, ports), {}, TrafficClass::foreground, direction);
+        streams[1] = test::make_stream(test::request_for(Gateway::router66), {}, TrafficClass::background, direction);
+    }
+    return scenario;
+}
+
+/// One domain, whose edges are computed a burst at a time; without checksums from IPv4.
+Scenario edges_of_one_domain() {
+    const frame::EdgesRequest edges{.domains = {test::edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6)}, .count = 1000};
+    Scenario scenario;
+    for (const Direction direction : {Direction::forward, Direction::reverse}) {
+        frame::StreamRequest request = test::edges_request(edges, direction);
+        request.without_checksum = direction == Direction::reverse;
+        request.dont_fragment_always_set = true;
+        request.zero_checksum_for_ones = true;
+        scenario.streams[static_cast<std::size_t>(direction)][0] = test::make_stream(request, {}, TrafficClass::foreground, direction);
+    }
+    return scenario;
+}
+
 struct Nat {
     const char* inside;
     const char* outside;
@@ -139,6 +174,9 @@ std::vector<Scenario> all() {
     list.push_back(special());
     list.push_back(stateful(nats[0], state::Phase::establish, Role::initiator, Frames::special));
     list.push_back(stateful(nats[0], state::Phase::use, Role::responder, Frames::special));
+    list.push_back(customer_edges(frame::EdgeChoice::cycle));
+    list.push_back(customer_edges(frame::EdgeChoice::pseudorandom));
+    list.push_back(edges_of_one_domain());
     return list;
 }
 
