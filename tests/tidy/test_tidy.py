@@ -31,7 +31,7 @@ ARROWS: dict[str, set[str]] = {
     "report": {"results", "stats", "technology", "trial", "units"},
     "procedures": {"config", "errors", "report", "results", "search", "stats", "trial", "units"},
     "engine": {"errors", "programs", "units"},
-    "dut": {"bed_kinds", "config", "errors", "technology"},
+    "dut": {"bed_kinds", "config", "errors", "map_domains", "technology"},
     "refdut": {"errors", "programs", "technology"},
     "campaign": {
         "config", "dut", "embedded_ipv4", "engine.client", "errors", "procedures", "results", "search", "technology",

@@ -54,7 +54,7 @@ def test_built_in_recipe_loads_under_its_own_name(name: str) -> None:
 
 
 def test_these_recipes_are_built_in() -> None:
-    stateless = ["linux-router4", "linux-router6", "tayga-siit46", "tayga-siit64"]
+    stateless = ["linux-router4", "linux-router6", "tayga-mapt-br", "tayga-siit46", "tayga-siit64"]
     assert built_in_recipes() == sorted([*stateless, *STATEFUL])
 
 

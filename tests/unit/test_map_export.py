@@ -169,8 +169,17 @@ def test_what_such_a_gateway_cannot_be() -> None:
         border_relay([PAPER, SINGLE], 2, private=PRIVATE)
     with pytest.raises(ConfigError, match=r"192\.0\.2\.0/28 overlaps 192\.0\.2\.0/24"):
         border_relay([PAPER], 2, private=IPv4Network("192.0.2.0/28"))
-    with pytest.raises(ConfigError, match=r"map\.order: is pseudorandom, but 2 of 8192 customer edges"):
+    with pytest.raises(ConfigError, match=r"map\.edges: tayga takes very long to read the file of 16777216") as caught:
+        border_relay([replace(PAPER, ea_bits=24)], 2, order="pseudorandom", private=IPv4Network("192.0.2.0/28"))
+    assert len(caught.value.problems) == 2
+
+
+def test_a_border_relay_knows_whole_domains_in_pseudorandom_order() -> None:
+    files = border_relay([FULL, replace(SINGLE, dmr=FULL.dmr)], 1, order="pseudorandom", private=PRIVATE)
+    assert files.tayga.count("\nmap ") == 256  # those of the first domain, of which only the engine knows which one
+    with pytest.raises(ConfigError, match="not for 8192") as caught:
         border_relay([PAPER], 2, order="pseudorandom", private=PRIVATE)
+    assert 'order = "increasing"' in caught.value.fix
 
 
 @pytest.mark.parametrize(
@@ -187,6 +196,8 @@ def test_edges_in_order(order: Order, count: int, expected: list[tuple[int, str]
 
 def test_all_edges_are_known_in_any_order() -> None:
     assert [edge.ea for edge in emulated_edges([PAPER], 8192, "pseudorandom")] == list(range(8192))
+    with pytest.raises(ConfigError, match=r"map\.order: is pseudorandom, but 2 of 8192 customer edges"):
+        list(emulated_edges([PAPER], 2, "pseudorandom"))
 
 
 def test_a_customer_edge_with_several_ranges() -> None:

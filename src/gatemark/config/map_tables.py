@@ -20,6 +20,7 @@ from gatemark.map_domains.nesting import nested
 from gatemark.map_domains.port_set import PORT_BITS
 from gatemark.map_domains.problems import DOMAINS_MAX, EA_BITS_MAX, PSID_OFFSET_MAX
 from gatemark.map_domains.spread import PATTERN_LENGTH_MAX, Spread
+from gatemark.map_domains.tayga import PRIVATE
 
 Exclusion = Literal["first_and_last_suffix", "system_ports"]
 EdgeChoice = Literal["cycle", "pseudorandom"]
@@ -78,6 +79,12 @@ class MapDomainModel(Table):
             except_first_and_last_suffix="first_and_last_suffix" in self.exclude,
             except_system_ports="system_ports" in self.exclude,
         )
+
+
+class MapGatewayModel(Table):
+    """How a recipe's border relay is made of tayga and nftables (`gatemark.map_domains.tayga`)."""
+
+    private: Ipv4Prefix = Field(PRIVATE, description="addresses behind which tayga sees customer edges")
 
 
 class MapModel(Table):

@@ -13,6 +13,7 @@ from gatemark.config.model import Campaign, RecipeFacts
 from gatemark.config.tables import GatewayAction, GatewayModel, GatewayTableModel, Ipv4Model, Ipv6Model, SideModel
 from gatemark.config.types import write_text
 from gatemark.errors import Problem
+from gatemark.map_domains.tayga import border_relay_problems
 from gatemark.technology import Family, SideName
 
 C = TypeVar("C", bound=Campaign)
@@ -30,10 +31,10 @@ _TABLE_ACTIONS: dict[str, GatewayAction] = {
 def merge_recipe(campaign: C, recipe: RecipeFacts) -> C:
     """Fill in from the recipe what the file leaves open.
 
-    The file wins for everything that is the Tester's own, and for the connection tracking table where the recipe has
-    commands that set it up; a file that contradicts its recipe about the gateway is a ConfigError, because the
-    gateway is what the recipe makes it. Recipes have the Initiator on the left; a file that has it on the right
-    gets the gateway mirrored.
+    The file wins for everything that is the Tester's own, for the domains of MAP-T, and for the connection tracking
+    table where the recipe has commands that set it up; a file that contradicts its recipe about the gateway is a
+    ConfigError, because the gateway is what the recipe makes it. Recipes have the Initiator on the left; a file that
+    has it on the right gets the gateway mirrored.
     """
     if recipe.inside is not None and campaign.gateway.inside not in (None, recipe.inside):
         recipe = replace(recipe, inside=campaign.gateway.inside, left=recipe.right, right=recipe.left)
@@ -45,7 +46,8 @@ def merge_recipe(campaign: C, recipe: RecipeFacts) -> C:
     gateway = campaign.gateway.model_copy(update=update)
     left = _merged_side(campaign.left, recipe.left, recipe.mtu)
     right = _merged_side(campaign.right, recipe.right, recipe.mtu)
-    merged = campaign.model_copy(update={"gateway": gateway, "left": left, "right": right})
+    tables = {"gateway": gateway, "left": left, "right": right, "map": campaign.map or recipe.map}
+    merged = campaign.model_copy(update=tables)
     merged._actions, merged._setting_names = recipe.actions, recipe.setting_names
     return merged
 
@@ -96,6 +98,21 @@ def _contradictions(campaign: Campaign, recipe: RecipeFacts, facts: GatewayModel
                 "leave the key out, or copy the recipe and change it there",
             )
         yield from _gateway_addresses(campaign, recipe, name, ours_side, theirs_side)
+    yield from _unmade_border_relay(campaign, recipe)
+
+
+def _unmade_border_relay(campaign: Campaign, recipe: RecipeFacts) -> Iterator[Problem]:
+    """Rules of the campaign that the recipe cannot make a border relay of; those of the recipe are its own matter."""
+    table, gateway = campaign.map, recipe.map_gateway
+    if table is None or gateway is None:
+        return
+    rules = [domain.rule for domain in table.domains]
+    at = f"recipe {recipe.name}: map_gateway.private"
+    for unmade in border_relay_problems(rules, table.edge_count, table.order, gateway.private, private_at=at):
+        if unmade.where == at:
+            yield replace(unmade, fix=f"{unmade.fix}; for another network copy the recipe and change it there")
+        else:
+            yield problem(campaign, unmade.where, unmade.what, unmade.fix)
 
 
 def _gateway_addresses(

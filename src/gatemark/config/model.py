@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr, StrictInt
 
 from gatemark.bed_kinds import BED_KINDS, BedKind, BootOccasion
 from gatemark.config import defaults
-from gatemark.config.map_tables import MapModel
+from gatemark.config.map_tables import MapGatewayModel, MapModel
 from gatemark.config.table import ProcedureTable, Table
 from gatemark.config.tables import (
     ConnectionsModel,
@@ -58,6 +58,10 @@ class RecipeFacts:
     """Stateful: what the recipe has commands for."""
     setting_names: frozenset[str] = frozenset()
     """Settings of the user's own that the recipe has commands for."""
+    map: MapModel | None = None
+    """MAP-T: the domains of a campaign that has none."""
+    map_gateway: MapGatewayModel | None = None
+    """MAP-T: how the gateway is made of the campaign's rules; None: the recipe says it itself."""
     left: SideModel
     right: SideModel
     mtu: int = defaults.MTU

@@ -29,6 +29,7 @@ import shlex
 import threading
 import time
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -65,6 +66,7 @@ from gatemark.dut.telemetry import HostSampler
 from gatemark.errors import Problem, TestBedError
 
 if TYPE_CHECKING:
+    from gatemark.config.map_tables import MapModel
     from gatemark.config.model import RecipeFacts
     from gatemark.config.tables import LimitName, SideModel, TelemetryModel
 
@@ -95,12 +97,17 @@ class NetnsTestBed:
         settings: GatewaySettings | None = None,
         telemetry: TelemetryModel | None = None,
         start_seconds_max: float = HEALTH_SECONDS_MAX,
+        edges: MapModel | None = None,
     ) -> None:
-        """`start_seconds_max`: how long it may take from its start until its health commands succeed."""
+        """`start_seconds_max`: how long it may take from its start until its health commands succeed.
+
+        `edges`: customer edges in place of those of the recipe.
+        """
         self._recipe = recipe
         self._settings = GatewaySettings(table=recipe.table, named={}) if settings is None else settings
         self._start_seconds_max = start_seconds_max
         self._sides = sides
+        self._edges = recipe.map if edges is None else edges
         self._cores = cores
         self._port_kind = port_kind
         self._name = naming.new_name()
@@ -373,7 +380,7 @@ class NetnsTestBed:
                 lower = ["link", self._gateway_ends[side], "name", interface]
                 self._run(["ip", "-n", inside, "link", "add", *lower, "type", "vlan", "id", str(vlan)])
                 self._run(["ip", "-n", inside, "link", "set", interface, "up"])
-            end = gateway_end(self._recipe, side, self._sides[side], interface)
+            end = gateway_end(self._recipe, side, self._sides[side], interface, self._edges)
             for line in end.commands(inside):
                 self._run(line)
         for file_name, text in self._recipe.files.items():
@@ -438,7 +445,12 @@ class NetnsTestBed:
             "right": self._ip_ends[right],
             "dir": str(self._name.folder),
             "cores": ",".join(str(core) for core in self.gateway_cores),
+            **self._map_variables,
         }
+
+    @cached_property
+    def _map_variables(self) -> dict[str, str]:
+        return self._recipe.map_variables(self._edges)
 
     def _neutral(self, text: str) -> str:
         """Replace names that differ from run to run, so that two descriptions of one gateway are the same text."""

@@ -52,6 +52,7 @@ def _open_netns(campaign: Campaign) -> TestBed:
         ),
         start_seconds_max=HEALTH_SECONDS_MAX if control is None else control.limits.seconds("start"),
         telemetry=campaign.telemetry,
+        edges=complete.map,
     )
 
 

@@ -11,6 +11,7 @@ from gatemark.dut.recipe import Recipe
 from gatemark.errors import ConfigError
 
 if TYPE_CHECKING:
+    from gatemark.config.map_tables import MapModel
     from gatemark.config.tables import GatewayTableModel, Ipv4Model, Ipv6Model, SideModel
 
 NEXTHOP_PREFIX_LENGTHS = {4: 24, 6: 64}
@@ -59,27 +60,31 @@ class GatewayEnd:
     interface: str
     addresses: tuple[str, ...]
     """With prefix length, both families."""
-    routes: tuple[tuple[str, str], ...]
-    """(network, next hop) pairs."""
+    routes: tuple[tuple[str, str | None], ...]
+    """(network, next hop) pairs; None where the network lies on the link."""
 
     def commands(self, namespace: str) -> Iterator[list[str]]:
         """Yield the `ip` commands that configure the interface."""
         for address in self.addresses:
             yield ["ip", "-n", namespace, "address", "add", address, "dev", self.interface, *_no_dad(address)]
         for network, router in self.routes:
-            yield ["ip", "-n", namespace, "route", "add", network, "via", router, "dev", self.interface]
+            via = [] if router is None else ["via", router]
+            yield ["ip", "-n", namespace, "route", "add", network, *via, "dev", self.interface]
 
 
-def gateway_end(recipe: Recipe, side_name: str, side: SideModel, interface: str) -> GatewayEnd:
+def gateway_end(
+    recipe: Recipe, side_name: str, side: SideModel, interface: str, edges: MapModel | None = None
+) -> GatewayEnd:
     """Derive the gateway's addresses and routes of one side from what the Tester plays there.
 
     On-link hosts are neighbours, so the gateway's address gets the prefix length of the side's network. With a next hop
-    all hosts lie behind one router, so the networks get a route (RFC 2544 appendix C.2.2). Raises ConfigError if an
-    address does not fit the recipe's networks.
+    all hosts lie behind one router, so the networks get a route (RFC 2544 appendix C.2.2). Customer edges, on the left,
+    lie behind the router or host of that side unless they are neighbours. Raises ConfigError if an address does not fit
+    the recipe's networks.
     """
     networks = [ipaddress.ip_network(text) for text in (recipe.left if side_name == "left" else recipe.right).networks]
     addresses: list[str] = []
-    routes: list[tuple[str, str]] = []
+    routes: list[tuple[str, str | None]] = []
     plays: tuple[tuple[int, Ipv4Model | Ipv6Model | None], ...] = ((4, side.ipv4), (6, side.ipv6))
     for version, hosts in plays:
         if hosts is None:
@@ -102,6 +107,10 @@ def gateway_end(recipe: Recipe, side_name: str, side: SideModel, interface: str)
             what = f"the gateway address {gateway} is in no network of recipe {recipe.name} on this side"
             raise ConfigError(what=what, where=f"{where}.gateway", fix=f"its networks are {known}")
         addresses.append(f"{gateway}/{holder.prefixlen}")
+    if edges is not None and side_name == "left" and side.ipv6 is not None:
+        router = side.ipv6.router if side.address_mode == "nexthop" else side.ipv6.address
+        through = None if edges.onlink else str(router)
+        routes += [(str(domain.ipv6), through) for domain in edges.domains]
     return GatewayEnd(interface=interface, addresses=tuple(addresses), routes=tuple(routes))
 
 

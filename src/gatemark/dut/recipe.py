@@ -7,8 +7,10 @@ import hashlib
 import ipaddress
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib import resources
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -16,14 +18,20 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 
 from gatemark.config import defaults
 from gatemark.config.check import TABLE_KEYS, table_value
+from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
 from gatemark.config.model import RecipeFacts
 from gatemark.config.tables import EamEntry, GatewayAction, GatewayTableModel, SettingModel, SideModel
 from gatemark.config.types import BadValueError, IpPrefix, PortSpan, SettingName, TranslationPrefix
 from gatemark.errors import ConfigError, Problem
+from gatemark.map_domains.problems import domain_problems
+from gatemark.map_domains.tayga import PRIVATE, border_relay, border_relay_problems
 from gatemark.technology import TECHNOLOGIES, SideName, TechnologyName, technologies_where
 
 VARIABLES = ("left", "right", "dir", "cores")
 """Names that may stand in braces in commands and files: both interfaces of the gateway, its folder, its cores."""
+
+MAP_VARIABLES = ("map_tayga", "map_nftables", "map_routes")
+"""The same where the recipe has a `map_gateway`: what is made of the campaign's rules (`GatewayFiles`)."""
 
 TABLE_VARIABLES: dict[GatewayAction, str] = {
     "set_table_size": "size",
@@ -121,6 +129,10 @@ class Recipe(_Strict):
     """Stateful: how the gateway maps (RFC 4787 section 4.1)."""
     table: GatewayTableModel = Field(default_factory=GatewayTableModel)
     """Stateful: what the connection tracking table is set to where the campaign sets nothing."""
+    map: MapModel | None = None
+    """MAP-T: the domains of campaigns that have no table `map`."""
+    map_gateway: MapGatewayModel | None = None
+    """MAP-T: the gateway is made of tayga and nftables from the campaign's rules."""
     mtu: int = Field(default=1500, ge=1280, le=MTU_MAX)
     """Largest IP packet on both links, octets; IPv6 needs 1280 (RFC 8200 section 5)."""
     programs: dict[str, str] = Field(default_factory=dict)
@@ -174,10 +186,30 @@ class Recipe(_Strict):
             table=self.table,
             actions=self.actions if self.is_stateful else self.actions & {"reset"},
             setting_names=frozenset(self.commands.settings),
+            map=self.map,
+            map_gateway=self.map_gateway,
             left=self.left.side,
             right=self.right.side,
             mtu=self.mtu,
         )
+
+    @property
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Files and commands in which variables stand, each with its key."""
+        yield from ((f"files.{name}", text) for name, text in self.files.items())
+        for action in ("setup", "start", "stop", "reset", "version", "configuration", "health"):
+            yield from ((f"commands.{action}", line) for line in getattr(self.commands, action))
+
+    def map_variables(self, table: MapModel | None) -> dict[str, str]:
+        """Return what MAP_VARIABLES stand for; nothing for a gateway that is not made of the rules.
+
+        Raises ConfigError if no such gateway can be made of them.
+        """
+        if self.map_gateway is None or table is None:
+            return {}
+        rules = [domain.rule for domain in table.domains]
+        files = border_relay(rules, table.edge_count, order=table.order, private=self.map_gateway.private)
+        return dict(zip(MAP_VARIABLES, (files.tayga, files.nftables, "\n".join(files.routes)), strict=True))
 
     def mirrored(self) -> Self:
         """Return the same gateway with its sides swapped: what was left, `{left}` as well, is then right."""
@@ -229,9 +261,9 @@ def recipe_sha256(name_or_path: str | Path) -> str:
 
 
 def substitute(text: str, values: dict[str, str]) -> str:
-    """Replace `{left}`, `{right}`, `{dir}` and `{cores}`; all other braces stay as they are, as shell and nft need."""
-    for name in VARIABLES:
-        text = text.replace("{" + name + "}", values[name])
+    """Replace the names of `values` in braces; all other braces stay as they are, as shell and nft need."""
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", value)
     return text
 
 
@@ -285,6 +317,9 @@ def _known_keys(path: list[str]) -> list[str]:
         return list(TABLE_KEYS)
     if path in (["left"], ["right"]):
         return ["networks", *sorted(SideModel.model_fields)]
+    if path[:1] in (["map"], ["map_gateway"]):
+        model = MapGatewayModel if path == ["map_gateway"] else MapModel if path == ["map"] else MapDomainModel
+        return sorted(model.model_fields)
     return sorted(Recipe.model_fields) if not path else []
 
 
@@ -304,10 +339,48 @@ def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
         if side.side.family(family) is None:
             what = f"{recipe.technology} needs {family} on the {name}"
             problems.append(Problem(what=what, where=f"{where}: {name}", fix=f"add {name}.{family}"))
-    if technology.is_translation and recipe.prefix is None and not recipe.eam:
+    if technology.is_translation and not technology.has_edges and recipe.prefix is None and not recipe.eam:
         what = f"{recipe.technology} needs a prefix (RFC 6052) or address mappings (RFC 7757)"
         problems.append(Problem(what=what, where=f"{where}: prefix", fix='for example prefix = "2001:2:0:6400::/96"'))
-    return problems + _state_contradictions(recipe, where)
+    return [*problems, *_state_contradictions(recipe, where), *_map_contradictions(recipe, where)]
+
+
+def _map_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
+    """Find rules that contradict each other or the technology, and variables that stand for nothing or are not used."""
+    technology, table, gateway = TECHNOLOGIES[recipe.technology], recipe.map, recipe.map_gateway
+    if not technology.has_edges:
+        fix = f"leave it out, or set technology to {technologies_where(lambda row: row.has_edges)}"
+        for key in (key for key in ("map", "map_gateway") if getattr(recipe, key) is not None):
+            what = f"makes no sense for {recipe.technology}, which has no customer edges"
+            yield Problem(what=what, where=f"{where}: {key}", fix=fix)
+        return
+    texts = dict(recipe.texts)
+    for name in MAP_VARIABLES:
+        users = [key for key, text in texts.items() if f"{{{name}}}" in text]
+        if users and gateway is None:
+            what = f"{{{name}}} stands for nothing without map_gateway"
+            yield Problem(what=what, where=f"{where}: {users[0]}", fix="write map_gateway = {}")
+        elif gateway is not None and not users:
+            what = f"{{{name}}} is in no file and no command"
+            yield Problem(what=what, where=f"{where}: map_gateway", fix="write it where the gateway needs it")
+    if gateway is not None:
+        yield from _private_problems(recipe, gateway.private, f"{where}: map_gateway.private")
+    if table is None:
+        return
+    rules = [domain.rule for domain in table.domains]
+    unsound = list(domain_problems(rules, edges=table.edges))
+    if gateway is not None and not unsound:
+        at = "map_gateway.private"
+        unsound = list(border_relay_problems(rules, table.edge_count, table.order, gateway.private, private_at=at))
+    yield from (replace(problem, where=f"{where}: {problem.where}") for problem in unsound)
+
+
+def _private_problems(recipe: Recipe, private: IPv4Network, at: str) -> Iterator[Problem]:
+    for network in (*recipe.left.networks, *recipe.right.networks):
+        other = ipaddress.ip_network(network)
+        if isinstance(other, IPv4Network) and private.overlaps(other):
+            what = f"{private} overlaps {network}, a network of the gateway's links"
+            yield Problem(what=what, where=at, fix=f"choose a network of nobody, such as {PRIVATE}")
 
 
 def _state_contradictions(recipe: Recipe, where: str) -> list[Problem]:

@@ -8,16 +8,22 @@ tayga alone does all of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-from gatemark.errors import ConfigError
+from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.domain import Edge, MapDomain
 from gatemark.map_domains.edges import Order, emulated_edges
+from gatemark.map_domains.nesting import nested
+from gatemark.map_domains.spread import Spread
 
 TUNNEL = "mapt"
 """Interface of tayga."""
+PRIVATE = IPv4Network("10.0.0.0/16")
+"""Addresses behind which tayga sees customer edges, where nobody says it."""
+EDGES_MAX = 1 << 16
+"""tayga reads a file of this many customer edges in about 15 s, and twice as many in four times that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,20 +43,24 @@ def border_relay(
     edges: int,
     *,
     order: Order = "increasing",
-    private: IPv4Network,
+    private: IPv4Network = PRIVATE,
     tunnel: str = TUNNEL,
     ipv6: IPv6Address | None = None,
 ) -> GatewayFiles:
     """Return a border relay for the first `edges` customer edges.
 
+    In pseudorandom order, where only the engine knows which of a domain are emulated, it knows all of that domain.
     `private` has the addresses behind which tayga sees them, the first of which is its own; `ipv6` is its own IPv6
     address, which it otherwise takes from its prefix. What comes from a port outside of the sender's port set is
     dropped, and what goes to nobody's port as well. Raises ConfigError if such a gateway cannot be made.
     """
-    dmr = _single_dmr(domains)
-    every = list(emulated_edges(domains, edges, order))
+    problems = list(border_relay_problems(domains, edges, order, private))
+    if problems:
+        raise ConfigError(problems=problems)
+    dmr = domains[0].dmr
+    every = list(_known_edges(domains, edges, order))
     shared = [edge for edge in every if edge.domain.kind == "shared address"]
-    addresses = _private_addresses(private, len(shared), domains)
+    addresses = [private.network_address + 1 + number for number in range(len(shared) + 1)]
     by_private = list(zip(addresses[1:], shared, strict=True))
     maps = [(edge.ipv4, edge) for edge in every if edge.domain.kind != "shared address"]
     unshared = [domain.rule_ipv4 for domain in domains if domain.kind != "shared address"]
@@ -82,35 +92,53 @@ def customer_edge(
     )
 
 
-def _single_dmr(domains: Sequence[MapDomain]) -> IPv6Network:
+def border_relay_problems(
+    domains: Sequence[MapDomain], edges: int, order: Order, private: IPv4Network, *, private_at: str = "private network"
+) -> Iterator[Problem]:
+    """Yield why `border_relay` cannot be made of rules that are sound; `private_at` names the key of the network."""
     for index, domain in enumerate(domains):
         if domain.dmr != domains[0].dmr:
-            raise ConfigError(
+            yield Problem(
                 what=f"{domain.dmr} is not the {domains[0].dmr} of domains[0], and tayga has a single prefix",
                 where=f"map.domains[{index}].dmr",
                 fix="write the same default mapping rule for all domains",
             )
-    return domains[0].dmr
-
-
-def _private_addresses(private: IPv4Network, count: int, domains: Sequence[MapDomain]) -> list[IPv4Address]:
-    """Return an address for tayga and one for each customer edge that shares its own."""
-    most = private.num_addresses - 3  # tayga's own, and the two that name the network
-    if count > most:
-        raise ConfigError(
-            what=f"{private} has addresses for {max(0, most)} customer edges that share theirs, not for {count}",
-            where="private network",
-            fix="choose a larger network, or fewer customer edges",
-        )
     for domain in domains:
         if private.overlaps(domain.rule_ipv4):
-            raise ConfigError(
+            yield Problem(
                 what=f"{private} overlaps {domain.rule_ipv4}, the rule IPv4 prefix of a domain",
-                where="private network",
-                fix="choose a network outside of every domain, such as 10.0.0.0/16",
+                where=private_at,
+                fix=f"choose a network outside of every domain, such as {PRIVATE}",
             )
-    first = private.network_address + 1
-    return [first + number for number in range(count + 1)]
+    counts = _known_counts(domains, edges, order)
+    fix = "write fewer" if order != "pseudorandom" else 'write fewer, and order = "increasing": else all are needed'
+    if sum(counts) > EDGES_MAX:
+        what = f"tayga takes very long to read the file of {sum(counts)} customer edges"
+        yield Problem(what=what, where="map.edges", fix=f"{fix}; at most {EDGES_MAX}")
+    shared = sum(count for domain, count in zip(domains, counts, strict=True) if domain.kind == "shared address")
+    most = max(0, private.num_addresses - 3)  # without tayga's, and the two that name the network
+    if most < shared <= EDGES_MAX:
+        yield Problem(
+            what=f"{private} has addresses for {most} customer edges that share theirs, not for {shared}",
+            where=private_at,
+            fix=f"choose a larger network, or fewer customer edges ({fix})",
+        )
+
+
+def _known_counts(domains: Sequence[MapDomain], edges: int, order: Order) -> list[int]:
+    """Return how many customer edges of each domain the border relay knows."""
+    counts = Spread(tuple(domain.weight for domain in domains)).counts(edges)
+    if order != "pseudorandom":
+        return list(counts)
+    return [domain.edge_count if count else 0 for domain, count in zip(nested(domains), counts, strict=True)]
+
+
+def _known_edges(domains: Sequence[MapDomain], edges: int, order: Order) -> Iterator[Edge]:
+    if order != "pseudorandom":
+        yield from emulated_edges(domains, edges, order)
+        return
+    for domain, count in zip(nested(domains), _known_counts(domains, edges, order), strict=True):
+        yield from (domain.edge(number) for number in range(count))
 
 
 def _tayga_text(
