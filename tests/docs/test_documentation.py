@@ -18,7 +18,7 @@ from gatemark.campaign.columns import load_series, varies
 from gatemark.campaign.file import load_campaign, schema_text
 from gatemark.campaign.plan import make_plan
 from gatemark.cli.common import with_recipe_of
-from gatemark.cli.main import COMMANDS, main
+from gatemark.cli.main import COMMANDS, function_of, main
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import measured_octets, size_family
 from gatemark.config.tables import FrameSizesModel
@@ -127,7 +127,8 @@ def test_every_key_of_the_campaign_file_is_documented_with_its_default(name: str
 
 
 def option_names(command: str) -> Iterator[str]:
-    function = getattr(import_module(f"gatemark.cli.{command}"), command)
+    name = function_of(command)
+    function = getattr(import_module(f"gatemark.cli.{name}"), name)
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             yield "--json" if name == "as_json" else f"--{name.replace('_', '-')}"

@@ -10,7 +10,7 @@ import pytest
 from gatemark.campaign.columns import varies
 from gatemark.cli.common import print_json
 from gatemark.cli.frame import decode, in_words, write_pcap
-from gatemark.cli.main import COMMANDS, main
+from gatemark.cli.main import COMMANDS, function_of, main
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
@@ -134,7 +134,7 @@ def test_bad_options_are_named(arguments: list[str], where: str, capsys: pytest.
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_each_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if not (ROOT / "src" / "gatemark" / "cli" / f"{command}.py").exists():
+    if not (ROOT / "src" / "gatemark" / "cli" / f"{function_of(command)}.py").exists():
         pytest.skip(f"gatemark {command} is not part of this build")
     assert main([command, "--help"]) == 0
     assert f"Usage: gatemark {command}" in capsys.readouterr().out

@@ -116,6 +116,8 @@ def test_a_whole_file() -> None:
         "Tester-L-MAC is left out: the left port has an address of its own.",
         "Tester-R-MAC is left out: the right port has an address of its own.",
         "Mem-Channels is left out: the engine does not need it.",
+        "64:ff9b::/96 must not represent 203.0.113.56, which is not global (RFC 6052 section 3.1): add"
+        " gateway.well_known_prefix_allowed = true if the gateway translates it all the same.",
     )
     assert MapModel.model_validate(imported.document["map"]).rules[0].edge_count == 254 * 4096
 
@@ -127,7 +129,7 @@ def test_the_shortest_file() -> None:
     assert imported.document["right"] == {"ipv4": {"address": "203.0.113.56"}}
     assert imported.document["traffic"]["direction"] == "bidirectional"
     assert imported.document["traffic"]["forward"]["destination_ports"]["range"] == "1-49151"
-    assert len(imported.notes) == 1
+    assert len(imported.notes) == 2
 
 
 @pytest.mark.parametrize(("switched_off", "direction"), [("RV", "forward"), ("FW", "reverse")])

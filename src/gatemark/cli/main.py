@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from keyword import iskeyword
 
 from cyclopts import App, CycloptsError
 
@@ -27,9 +28,11 @@ COMMANDS = {
     "doctor": "check machine, ports and the path through the gateway",
     "cleanup": "remove what a killed gatemark left on this machine",
     "report": "make the report of a result folder again",
+    "import": "make a campaign file of the configuration file of another tester",
+    "export": "print the MAP rules of a campaign in the syntax of a gateway",
     "schema": "print the JSON Schema of the campaign file",
 }
-"""Each command is the function of its name in the module of its name; it is imported when it is called."""
+"""Each command is a function of its own module, both of them named by `function_of`; it is imported when called."""
 
 HELP = """Measure IP gateways: routers and translators, every frame verified (RFC 2544, RFC 5180, RFC 8219).
 
@@ -37,6 +40,11 @@ Exit status: 0 done, 1 gateway or measurement failed, 2 bad input, 3 result fold
 
 Example: gatemark demo
 """
+
+
+def function_of(command: str) -> str:
+    """Return the name of a command in Python, where a keyword has an underscore at its end."""
+    return f"{command}_" if iskeyword(command) else command
 
 
 def make_app(chosen: str | None = None) -> App:
@@ -49,10 +57,11 @@ def make_app(chosen: str | None = None) -> App:
         number = "unknown (not installed)"
     app = App(name="gatemark", help=HELP, version=number, help_format="plaintext")
     for name, words in COMMANDS.items():
+        function = function_of(name)
         if name == chosen:
-            app.command(getattr(import_module(f"gatemark.cli.{name}"), name), name=name)
+            app.command(getattr(import_module(f"gatemark.cli.{function}"), function), name=name)
         else:
-            app.command(f"gatemark.cli.{name}:{name}", name=name, help=words)
+            app.command(f"gatemark.cli.{function}:{function}", name=name, help=words)
     return app
 
 

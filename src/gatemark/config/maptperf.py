@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from gatemark.config import defaults
 from gatemark.config.check import nearest
 from gatemark.config.types import BadValueError, Ipv4, Ipv6, MacAddress
+from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
 from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.domain import MapDomain
 from gatemark.map_domains.edges import Order
@@ -73,7 +74,7 @@ def read_maptperf(text: str, *, where: str, technology: str) -> MaptperfImport:
     if entries.problems:
         raise ConfigError(problems=entries.problems)
     assert rule is not None
-    return MaptperfImport(document=_document(entries.values, rule, technology), notes=_notes(entries.values))
+    return MaptperfImport(document=_document(entries.values, rule, technology), notes=_notes(entries.values, rule))
 
 
 def _typed(annotation: Any) -> Reader:
@@ -289,7 +290,7 @@ def _host(values: Mapping[str, Any], key: str) -> dict[str, str] | None:
     return {"address": str(values[key])} if key in values else None
 
 
-def _notes(values: Mapping[str, Any]) -> tuple[str, ...]:
+def _notes(values: Mapping[str, Any], rule: MapDomain) -> tuple[str, ...]:
     notes = ["The file names no ports and no test: add left.port, right.port and the table of a procedure."]
     notes += [
         f"{key} is left out: {why}."
@@ -308,4 +309,9 @@ def _notes(values: Mapping[str, Any]) -> tuple[str, ...]:
                 f"{background} {others[0]}-{others[1]} is left out for {way} frames: their background has the ports"
                 f" {ports[0]}-{ports[1]} of {foreground}, as the foreground."
             )
+    if rule.dmr == WELL_KNOWN_PREFIX and not IPv4Address(values["Tester-R-IPv4"]).is_global:
+        notes.append(
+            f"{WELL_KNOWN_PREFIX} must not represent {values['Tester-R-IPv4']}, which is not global (RFC 6052 section"
+            " 3.1): add gateway.well_known_prefix_allowed = true if the gateway translates it all the same."
+        )
     return tuple(notes)

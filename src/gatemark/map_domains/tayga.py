@@ -92,6 +92,23 @@ def customer_edge(
     )
 
 
+def relay_script(files: GatewayFiles) -> str:
+    """Return commands for a shell that make the border relay of these files on a host of its own, and start tayga."""
+    forwarding = "net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1"
+    return "".join(
+        (
+            f"cat > tayga.conf <<'END'\n{files.tayga}END\n",
+            f"cat > relay.nft <<'END'\n{files.nftables}END\n",
+            f"sysctl -w {forwarding} net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0\n",
+            "nft -f relay.nft\n",
+            'tayga --config "$PWD/tayga.conf" --mktun\n',
+            f"ip link set {TUNNEL} up\n",
+            *(f"{command}\n" for command in files.routes),
+            'tayga --config "$PWD/tayga.conf"\n',
+        )
+    )
+
+
 def border_relay_problems(
     domains: Sequence[MapDomain], edges: int, order: Order, private: IPv4Network, *, private_at: str = "private network"
 ) -> Iterator[Problem]:

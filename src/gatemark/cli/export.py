@@ -1,0 +1,71 @@
+"""`gatemark export GATEWAY FILE`: the MAP rules of a campaign in the syntax of a gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from gatemark.cli.common import AsJson, one_campaign, print_json, with_recipe_of
+from gatemark.config.map_tables import MapModel
+from gatemark.errors import ConfigError
+from gatemark.map_domains.rule_export import jool_commands, vpp_commands
+from gatemark.map_domains.tayga import border_relay, relay_script
+
+GatewayName = Literal["jool", "tayga", "vpp"]
+
+
+def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = (), as_json: AsJson = False) -> int:
+    """Print the MAP rules of a campaign as commands that make a border relay with them, and routes to customer edges.
+
+    Example: gatemark export jool campaign.toml > relay.sh
+
+    Parameters
+    ----------
+    gateway
+        jool (commands for a shell, Jool 4.2), vpp (VPP's command line), or tayga (commands for a shell, with nftables).
+    file
+        Campaign file (TOML).
+    interface
+        vpp: interface on which MAP-T is switched on; may be given several times.
+    as_json
+        Print JSON in place of text.
+    """
+    if interface and gateway != "vpp":
+        what = f"makes no sense for {gateway}, which needs no interface"
+        raise ConfigError(what=what, where="--interface", fix="leave it out")
+    campaign = with_recipe_of(one_campaign(file))
+    table = campaign.map
+    if table is None:
+        what = f"is missing: a gateway of technology {campaign.technology.name} has no MAP rules"
+        raise ConfigError(what=what, where=f"{file}: map", fix="name the campaign of a MAP-T gateway")
+    try:
+        commands = _WRITERS[gateway](table, interface)
+    except ConfigError as error:
+        raise ConfigError(problems=[replace(p, where=f"{file}: {p.where}") for p in error.problems]) from None
+    side = campaign.side("left")
+    if side.ipv6 is not None and not table.onlink:
+        through = side.ipv6.router if side.address_mode == "nexthop" else side.ipv6.address
+        route = "ip route add" if gateway == "vpp" else "ip -6 route add"
+        commands += "".join(f"{route} {domain.ipv6} via {through}\n" for domain in table.domains)
+    if as_json:
+        print_json({"gateway": gateway, "commands": commands})
+    else:
+        print(commands, end="")
+    return 0
+
+
+def _jool(table: MapModel, _: Sequence[str]) -> str:
+    return jool_commands([domain.rule for domain in table.domains])
+
+
+def _tayga(table: MapModel, _: Sequence[str]) -> str:
+    return relay_script(border_relay([domain.rule for domain in table.domains], table.edge_count, order=table.order))
+
+
+def _vpp(table: MapModel, interfaces: Sequence[str]) -> str:
+    return vpp_commands([domain.rule for domain in table.domains], interfaces=interfaces)
+
+
+_WRITERS: Mapping[GatewayName, Callable[[MapModel, Sequence[str]], str]] = {"jool": _jool, "tayga": _tayga, "vpp": _vpp}

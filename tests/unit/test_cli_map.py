@@ -1,0 +1,162 @@
+"""`gatemark import` and `gatemark export`: files of other testers, and MAP rules as gateways are told them."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from test_maptperf import SELF_TEST, read
+
+from gatemark.campaign.file import load_campaign
+from gatemark.cli.main import main
+
+CAMPAIGN = """\
+[gateway]
+technology = "map_t_br"
+[testbed]
+kind = "ports"
+[left]
+port = "af_packet:a"
+ipv6 = {address = "2001:db8:6::41", gateway = "2001:db8:6::1"}
+[right]
+port = "af_packet:b"
+ipv4 = {address = "203.0.113.56", gateway = "203.0.113.1"}
+[map]
+edges = 2
+order = "increasing"
+domains = [{ipv6 = "2001:db8:ce::/51", ipv4 = "192.0.2.0/24", ea_bits = 13, psid_offset = 0, dmr = "2001:db8:ff::/96"}]
+[throughput]
+maximum = 1000
+"""
+RULE = "2001:db8:ce::/51"
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    file = tmp_path / "campaign.toml"
+    file.write_text(CAMPAIGN, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def maptperf(tmp_path: Path) -> Path:
+    file = tmp_path / "Maptperf.conf"
+    file.write_text(SELF_TEST, encoding="utf-8")
+    return file
+
+
+def test_a_file_of_maptperf_becomes_a_campaign_file(
+    maptperf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", "maptperf", str(maptperf)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(
+        "# Imported from Maptperf.conf, a configuration file of Maptperf.\n#\n# - The file names no "
+    )
+    assert "\n# - 64:ff9b::/96 must not represent 203.0.113.56" in text
+    assert max(map(len, text.partition("\nname")[0].splitlines())) <= 100
+    expected = read(SELF_TEST)
+    expected.document["gateway"]["technology"] = "map_t_br"
+    assert tomllib.loads(text) == expected.document
+    output = tmp_path / "new.toml"
+    assert main(["import", "maptperf", str(maptperf), "--output", str(output)]) == 0
+    assert output.read_text(encoding="utf-8") == text
+    assert capsys.readouterr().out.startswith(f"{output} is written\n- The file names no ports")
+    assert main(["import", "maptperf", str(maptperf), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document == {"campaign": expected.document, "notes": list(expected.notes)}
+
+
+def test_with_what_the_comments_ask_for_it_is_a_campaign(
+    maptperf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "new.toml"
+    assert main(["import", "maptperf", str(maptperf), "--output", str(file)]) == 0
+    text = file.read_text(encoding="utf-8")
+    for table, line in (
+        ("[gateway]", "well_known_prefix_allowed = true"),
+        ("[left]", 'port = "af_packet:a"'),
+        ("[right]", 'port = "af_packet:b"'),
+    ):
+        assert text.count(f"\n{table}\n") == 1
+        text = text.replace(f"\n{table}\n", f"\n{table}\n{line}\n")
+    file.write_text(text + "\n[throughput]\nmaximum = 1000\n", encoding="utf-8")
+    campaign = load_campaign(file)
+    assert campaign.map is not None
+    assert campaign.map.edge_count == 1_000_000
+
+
+def test_nothing_is_overwritten(maptperf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "maptperf", str(maptperf), "--output", str(maptperf)]) == 2
+    assert maptperf.read_text(encoding="utf-8") == SELF_TEST
+    assert "exists, and is not overwritten\n\nhint: name another file" in capsys.readouterr().err
+    assert main(["import", "maptperf", str(maptperf), "--output", str(maptperf.parent / "no" / "new.toml")]) == 3
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_what_is_wrong_with_such_a_file_is_told_with_line_and_key(
+    maptperf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    maptperf.write_text(SELF_TEST.replace("BMR-EA-Len 20", "BMR-EA-Len 30"), encoding="utf-8")
+    assert main(["import", "maptperf", str(maptperf), "--output", str(tmp_path / "new.toml")]) == 2
+    assert f"{maptperf}: line 27: BMR-EA-length: 30 behind 192.0.2.0/24" in capsys.readouterr().err
+    assert not (tmp_path / "new.toml").exists()
+    assert main(["import", "maptperf", str(tmp_path / "none")]) == 2
+    assert main(["import", "siitperf", str(maptperf)]) == 2
+
+
+def test_rules_are_printed_for_gateways(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "jool", str(campaign)]) == 0
+    assert capsys.readouterr().out == (
+        "modprobe jool_mapt\n"
+        'jool_mapt instance add "BR" --netfilter --dmr 2001:db8:ff::/96\n'
+        'jool_mapt -i "BR" fmrt add 2001:db8:ce::/51 192.0.2.0/24 13 0\n'
+        'jool_mapt -i "BR" global update map-t-type BR\n'
+        "ip -6 route add 2001:db8:ce::/51 via 2001:db8:6::41\n"
+    )
+    assert main(["export", "vpp", str(campaign), "--interface", "left0", "--interface", "right0"]) == 0
+    assert capsys.readouterr().out == (
+        "map add domain ip4-pfx 192.0.2.0/24 ip6-pfx 2001:db8:ce::/51 ip6-src 2001:db8:ff::/96"
+        " ea-bits-len 13 psid-offset 0 psid-len 5\n"
+        "map interface left0 map-t\n"
+        "map interface right0 map-t\n"
+        "ip route add 2001:db8:ce::/51 via 2001:db8:6::41\n"
+    )
+    assert main(["export", "tayga", str(campaign)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "cat > tayga.conf <<'END'"
+    assert "map 10.0.0.3 2001:db8:ce:1:0:c000:200:1" in lines
+    assert lines[-4:] == [
+        "ip route add 10.0.0.0/16 dev mapt",
+        "ip -6 route add 2001:db8:ff::/96 dev mapt",
+        'tayga --config "$PWD/tayga.conf"',
+        f"ip -6 route add {RULE} via 2001:db8:6::41",
+    ]
+    assert main(["export", "jool", str(campaign), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["gateway"], document["commands"].splitlines()[0]) == ("jool", "modprobe jool_mapt")
+
+
+def test_the_route_leads_through_the_router_if_there_is_one(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    router = 'address_mode = "nexthop"\nipv6 = {router = "2001:db8:6::7", address = "2001:db8:7::41"'
+    campaign.write_text(CAMPAIGN.replace('ipv6 = {address = "2001:db8:6::41"', router, 1), encoding="utf-8")
+    assert main(["export", "vpp", str(campaign)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"ip route add {RULE} via 2001:db8:6::7"
+    campaign.write_text(CAMPAIGN.replace("[map]\n", "[map]\nonlink = true\n"), encoding="utf-8")
+    assert main(["export", "vpp", str(campaign)]) == 0
+    assert "ip route" not in capsys.readouterr().out
+
+
+def test_what_cannot_be_exported(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "jool", str(campaign), "--interface", "left0"]) == 2
+    assert "--interface: makes no sense for jool" in capsys.readouterr().err
+    example = Path(__file__).parents[2] / "examples" / "2-linux-router4.toml"
+    assert main(["export", "jool", str(example)]) == 2
+    assert "map: is missing: a gateway of technology router44 has no MAP rules" in capsys.readouterr().err
+    single = CAMPAIGN.replace("ea_bits = 13, psid_offset = 0", "ea_bits = 0, psid_bits = 6, psid = 1")
+    single = single.replace("192.0.2.0/24", "192.0.2.1/32").replace("edges = 2", "edges = 1")
+    campaign.write_text(single, encoding="utf-8")
+    assert main(["export", "vpp", str(campaign)]) == 2
+    assert f"{campaign}: map.domains[0].psid_bits: the rule of a single PSID" in capsys.readouterr().err
