@@ -71,11 +71,16 @@ GROUPS = (
         name="enumerate",
         about="which connection a frame belongs to; set_up: all that is done before the first one",
         cases=(
-            "set_up/1600000000", "permute/4000000", "permute/1600000000", "permute_burst/4000000",
+            "set_up/1600000000", "set_up_edges/1000", "set_up_edges/16777216",
+            "set_up_edges/1099511627776", "permute/4000000", "permute/1600000000", "permute_burst/4000000",
             "permute_burst/1600000000", "enumerate_tuples/increasing/400000000",
             "enumerate_tuples/pseudorandom/400000000", "enumerate_tuples/pseudorandom/1600000000",
         ),
-        bars={"set_up/1600000000": Bar(cycles=BAR_TICKS_PER_SECOND / 1000)},
+        bars={
+            "set_up/1600000000": Bar(cycles=BAR_TICKS_PER_SECOND / 1000),
+            "set_up_edges/16777216": Bar(cycles=BAR_TICKS_PER_SECOND / 1000),
+            "set_up_edges/1099511627776": Bar(cycles=BAR_TICKS_PER_SECOND / 1000),
+        },
     ),
     Group(
         name="state",
@@ -100,11 +105,12 @@ GROUPS = (
         cases=(
             "receive_in_memory/ipv4", "receive_in_memory/ipv6", "receive_in_memory/ipv4_1518",
             "receive_in_memory/ipv6_1518", "receive_in_memory/ipv4_tags_and_variation", "receive_connections/phase_1",
-            "receive_connections/phase_2",
+            "receive_connections/phase_2", "receive_map_t/6to4", "receive_map_t/4to6",
         ),
         bars={
             "receive_in_memory/ipv4": cycles_and_ratio(60), "receive_in_memory/ipv6": cycles_and_ratio(60),
             "receive_connections/phase_1": cycles_and_ratio(70),
+            "receive_map_t/6to4": Bar(ratio=2.6), "receive_map_t/4to6": Bar(ratio=2.6),
         },
     ),
     Group(
@@ -113,9 +119,13 @@ GROUPS = (
         partners=("txonly",),
         cases=(
             "send_on_null/ipv4_fixed", "send_on_null/ipv4_ports", "send_on_null/ipv4_hosts", "send_on_null/ipv4_both",
-            "send_on_null/ipv6_both", "send_on_null/ipv4_both_1518",
+            "send_on_null/ipv6_both", "send_on_null/ipv4_both_1518", "send_map_t_on_null/6to4",
+            "send_map_t_on_null/4to6",
         ),
-        bars={"send_on_null/ipv4_both": Bar(ratio=1.8), "send_on_null/ipv6_both": Bar(ratio=1.8)},
+        bars={
+            "send_on_null/ipv4_both": Bar(ratio=1.8), "send_on_null/ipv6_both": Bar(ratio=1.8),
+            "send_map_t_on_null/6to4": Bar(ratio=2.0), "send_map_t_on_null/4to6": Bar(ratio=2.0),
+        },
     ),
     Group(
         name="initiate on null",

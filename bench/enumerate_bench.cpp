@@ -18,6 +18,21 @@ void set_up(benchmark::State& state) {
     state.counters["bytes"] = sizeof(enumerate::ConnectionSet);
 }
 
+/// All that is done before the first frame of customer edges.
+void set_up_edges(benchmark::State& state) {
+    const net::Prefix ipv6 = net::parse_prefix("2001:db8::/32").value(), ipv4 = net::parse_prefix("0.0.0.0/0").value(),
+                      dmr = net::parse_prefix("64:ff9b::/96").value();
+    const frame::EdgesRequest request{.domains = {{.rule = {.ipv6 = ipv6, .ipv4 = ipv4, .ea_bits = 48, .psid_offset = 0, .dmr = dmr}}},
+                                      .count = static_cast<std::uint64_t>(state.range(0))};
+    TickCounter counter{state};
+    for (auto unused : state) {
+        auto edges = std::get<frame::CustomerEdges>(frame::CustomerEdges::make(request, 1, "bench"));
+        const frame::EdgeTraffic traffic{std::make_shared<const frame::CustomerEdges>(std::move(edges)), request, {}, 1};
+        benchmark::DoNotOptimize(traffic.edge_of(0));
+        counter.add(1);
+    }
+}
+
 void permute(benchmark::State& state) {
     const auto count = static_cast<std::uint64_t>(state.range(0));
     const enumerate::Permutation permutation{count, 1};
@@ -87,6 +102,7 @@ void proof_of_bijection(benchmark::State& state) {
 constexpr std::int64_t million = 1'000'000;
 
 BENCHMARK(set_up)->Arg(1600 * million);
+BENCHMARK(set_up_edges)->Arg(1'000)->Arg(16'777'216)->Arg(std::int64_t{1} << 40);
 BENCHMARK(permute)->Arg(4 * million)->Arg(1600 * million);
 BENCHMARK(permute_burst)->Arg(4 * million)->Arg(1600 * million);
 BENCHMARK_CAPTURE(enumerate_tuples, increasing, enumerate::Order::increasing)->Arg(400 * million);

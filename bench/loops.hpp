@@ -20,8 +20,11 @@ void send(benchmark::State& state, const frame::Stream& stream, Queue& queue, Fo
 
 template <class Receiver>
 void expect_received(benchmark::State& state, const Receiver& receiver, std::uint64_t frame_count) {
-    const auto& counts = receiver.counts(frame::signature::Direction::forward, frame::signature::TrafficClass::foreground);
-    if (counts.received != frame_count) {
+    std::uint64_t received = 0;
+    for (const auto direction : {frame::signature::Direction::forward, frame::signature::Direction::reverse}) {
+        received += receiver.counts(direction, frame::signature::TrafficClass::foreground).received;
+    }
+    if (received != frame_count) {
         state.SkipWithError("a correct frame was not counted as received");
     }
 }

@@ -19,6 +19,12 @@ void send_on_null(benchmark::State& state, net::Family family, Varying varying, 
     send_to_port(state, stream, loop::StreamWriter{&stream});
 }
 
+/// 65,536 customer edges in turn, and what is sent to them.
+void send_map_t_on_null(benchmark::State& state, frame::signature::Direction direction) {
+    const frame::Stream stream = map_t_stream(direction);
+    send_to_port(state, stream, loop::StreamWriter{&stream});
+}
+
 /// The Initiator: enumerated four-tuples in test phase 1, drawn ones in test phase 2.
 void initiate_on_null(benchmark::State& state, Choice choice) {
     const frame::Stream stream = connection_stream(frame::Role::initiator, static_cast<std::uint64_t>(state.range(0)), choice);
@@ -101,6 +107,8 @@ BENCHMARK_CAPTURE(send_on_null, ipv4_hosts, net::Family::ipv4, Varying::hosts);
 BENCHMARK_CAPTURE(send_on_null, ipv4_both, net::Family::ipv4, Varying::ports_and_hosts);
 BENCHMARK_CAPTURE(send_on_null, ipv6_both, net::Family::ipv6, Varying::ports_and_hosts);
 BENCHMARK_CAPTURE(send_on_null, ipv4_both_1518, net::Family::ipv4, Varying::ports_and_hosts, 1518);
+BENCHMARK_CAPTURE(send_map_t_on_null, 6to4, frame::signature::Direction::forward);
+BENCHMARK_CAPTURE(send_map_t_on_null, 4to6, frame::signature::Direction::reverse);
 BENCHMARK_CAPTURE(initiate_on_null, phase_1, Choice::increasing)->Arg(4 * million)->Arg(400 * million);
 BENCHMARK_CAPTURE(initiate_on_null, phase_2, Choice::pseudorandom)->Arg(400 * million);
 BENCHMARK_CAPTURE(respond_on_null, fixed, Choice::fixed)->Arg(4 * million);

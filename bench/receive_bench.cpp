@@ -42,6 +42,13 @@ void receive_connections(benchmark::State& state, state::Phase phase) {
     receive_stored(state, stream, parts);
 }
 
+/// What a border relay delivers of 65,536 customer edges.
+void receive_map_t(benchmark::State& state, frame::signature::Direction direction) {
+    const frame::Stream stream = map_t_stream(direction);
+    ReceiverParts parts{stream, frames_stored};
+    receive_stored(state, stream, parts);
+}
+
 BENCHMARK_CAPTURE(receive_in_memory, ipv4, net::Family::ipv4, 64, Delays::all);
 BENCHMARK_CAPTURE(receive_in_memory, ipv6, net::Family::ipv6, 84, Delays::all);
 BENCHMARK_CAPTURE(receive_in_memory, ipv4_1518, net::Family::ipv4, 1518, Delays::all);
@@ -49,6 +56,8 @@ BENCHMARK_CAPTURE(receive_in_memory, ipv6_1518, net::Family::ipv6, 1518, Delays:
 BENCHMARK_CAPTURE(receive_in_memory, ipv4_tags_and_variation, net::Family::ipv4, 64, Delays::tags_and_variation);
 BENCHMARK_CAPTURE(receive_connections, phase_1, state::Phase::establish);
 BENCHMARK_CAPTURE(receive_connections, phase_2, state::Phase::use);
+BENCHMARK_CAPTURE(receive_map_t, 6to4, frame::signature::Direction::forward);
+BENCHMARK_CAPTURE(receive_map_t, 4to6, frame::signature::Direction::reverse);
 
 }  // namespace
 

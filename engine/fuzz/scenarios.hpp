@@ -22,8 +22,9 @@ struct Scenario {
     state::Phase phase = state::Phase::establish;
 };
 
-/// Every technology, customer edges among them; with VLAN tags, many networks, the known fault of the checksum, no checksums
-/// and a link-layer address for each host in some; for stateful gateways both phases and both ends.
+/// Every technology, customer edges among them; with VLAN tags, many networks, the known fault of
+/// the checksum, no checksums and a link-layer address for each host in some; for stateful gateways
+/// both phases and both ends.
 [[nodiscard]] const std::vector<Scenario>& scenarios();
 
 }  // namespace gatemark::fuzz

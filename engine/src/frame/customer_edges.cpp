@@ -182,11 +182,12 @@ std::variant<CustomerEdges, Errors> CustomerEdges::make(const EdgesRequest& requ
 /// Position t of the pattern is the turn of the domain which is furthest behind its share (t + 1) *
 /// weight / W. A common factor of all weights only repeats the pattern.
 void CustomerEdges::take_weights(const EdgesRequest& request) {
-    std::uint64_t factor = 0, sum = 0;
+    std::uint64_t common = 0, sum = 0;
     for (const EdgeDomain& domain : request.domains) {
-        factor = std::gcd(factor, std::uint64_t{domain.weight});
+        common = std::gcd(common, std::uint64_t{domain.weight});
         sum += domain.weight;
     }
+    const std::uint64_t factor = std::max(common, std::uint64_t{1});
     for (std::size_t i = 0; i < domains_.size(); ++i) {
         domains_[i].weight = request.domains[i].weight / factor;
     }

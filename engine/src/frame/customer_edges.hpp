@@ -146,8 +146,8 @@ public:
         place.place = visits_[place.domain].at(place.place);
         return edges_->edge_at(place);
     }
-    /// Replaces the numbers of frames with those of their edges: for a whole burst at once, which is
-    /// faster.
+    /// Replaces the numbers of frames with those of their edges: for a whole burst at once, which
+    /// is faster.
     void put_edges(std::span<std::uint64_t> numbers) const noexcept;
     /// The port of an edge in frame number j, which has these uniform bits.
     [[nodiscard]] std::uint16_t port_of(std::uint64_t j, Edge edge, std::uint32_t uniform) const noexcept {

@@ -164,8 +164,9 @@ public:
     /// The hosts that frames are sent to, in their own family.
     [[nodiscard]] const HostSet& destination_hosts() const noexcept { return destination_set_; }
 
-    /// The values of a frame by the number that a sender's writer has prepared: its connection if it
-    /// has one, else its number in the class. Out of line: the writers inline what they need themselves.
+    /// The values of a frame by the number that a sender's writer has prepared: its connection if
+    /// it has one, else its number in the class. Out of line: the writers inline what they need
+    /// themselves.
     [[nodiscard]] FrameValues values_of_prepared(std::uint64_t number) const noexcept;
     /// Whether a sent frame needs `write_special` beside `write_frame`.
     [[nodiscard]] bool is_special() const noexcept { return sent_without_checksum_ || source_macs_ || sent_destination_macs_; }

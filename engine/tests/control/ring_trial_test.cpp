@@ -191,6 +191,31 @@ TEST_F(RingTrial, EveryFrameThatWasOfferedComesBack) {
     EXPECT_TRUE(report["kept_frames"].empty());
 }
 
+/// A million customer edges of two domains on the left, as frames of their own family on both
+/// rings.
+TEST_F(RingTrial, EveryFrameOfEveryCustomerEdgeComesBack) {
+    Json request = trial(500ms, "as_sent");
+    const Json edges = Json::parse(R"({"edges":{"domains":[
+        {"ipv6":"2001:db8:a0::/44","ipv4":"198.20.0.0/16","ea_bits":20,"psid_offset":4,"psid_bits":null,"psid":null,
+         "dmr":"2001:db8:ffff::/64","weight":2,"except_suffixes":false,"except_system_ports":false},
+        {"ipv6":"2001:db8:ce::/51","ipv4":"192.0.2.0/24","ea_bits":20,"psid_offset":0,"psid_bits":null,"psid":null,
+         "dmr":"64:ff9b::/96","weight":1,"except_suffixes":true,"except_system_ports":true}],
+        "count":1000000,"order":"pseudorandom","choice":"cycle"}})");
+    for (Json& direction : request["directions"]) {
+        const bool forward = direction["direction"] == "forward";
+        direction["foreground"][forward ? "source" : "destination"] = edges;
+        direction["foreground"][forward ? "destination" : "source"] = hosts("203.0.113.2");
+    }
+    const Json answer = ask(request);
+    ASSERT_EQ(answer["answer"], "ok") << answer;
+    for (const Json& direction : answer["directions"]) {
+        EXPECT_EQ(direction["foreground"]["received"], 3750);
+        EXPECT_EQ(direction["background"]["received"], 1250);
+        EXPECT_EQ(direction["foreground"]["faults"], Json::object());
+    }
+    EXPECT_EQ(answer["kept_frames"], Json::array());
+}
+
 TEST_F(RingTrial, DelaysOfEveryFrameAreRecorded) {
     Json request = trial(400ms, "as_sent");
     request["delays"] = Json::parse(R"({"timeout_ns":null,"tags":{"first_ns":200000000,"count":500},"variation":true,"histogram":true})");
