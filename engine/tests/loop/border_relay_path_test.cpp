@@ -67,7 +67,14 @@ struct Case {
     Direction direction = Direction::forward;
     ValueMode ports = ValueMode::pseudorandom;
     bool as_sent = false;
+    bool zero_checksum_for_ones = false;
 };
+
+frame::StreamRequest request_of(const Case& given, std::size_t frame_octets) {
+    frame::StreamRequest request = test::edges_request(given.edges, given.direction, given.ports, given.as_sent, frame_octets);
+    request.zero_checksum_for_ones = given.zero_checksum_for_ones;
+    return request;
+}
 
 class Path {
 public:
@@ -77,8 +84,7 @@ public:
     explicit Path(const Case& given, std::size_t frame_octets = 0)
         : case_{given},
           relay_{relay_of(given.edges)},
-          stream_{test::make_stream(test::edges_request(given.edges, given.direction, given.ports, given.as_sent, frame_octets), {},
-                                    TrafficClass::foreground, given.direction)},
+          stream_{test::make_stream(request_of(given, frame_octets), {}, TrafficClass::foreground, given.direction)},
           background_{test::make_stream(test::request_for(test::Gateway::router66), {}, TrafficClass::background, given.direction)} {
         arrivals_.reset(frame_count);
         ReceiverPlan plan{.trial_id = test::trial_id(), .directions = {}, .kept_frames_max = 1};
@@ -312,6 +318,21 @@ TEST(BorderRelayPath, NamesThePortOfAnotherEdge) {
     const Case unrestricted{.edges = {.domains = {edge_domain("2001:db8::/40", "192.0.2.0/24", 8, 6)}, .count = 256},
                             .direction = Direction::forward};
     EXPECT_EQ(faults_after(unrestricted, [&](SlowPacket& p) { in_other_set(p.source_port); }), (Reasons{{"source_port", 1}}));
+}
+
+/// A relay of two programs: the translator writes zero, and then the address of the edge is changed.
+TEST(BorderRelayPath, TakesAnyZeroChecksumFromARelayThatIsKnownForIt) {
+    for (const Direction direction : {Direction::forward, Direction::reverse}) {
+        for (const bool known : {false, true}) {
+            Path path{{.edges = usual_edges(), .direction = direction, .zero_checksum_for_ones = known}};
+            SlowPacket packet = *path.delivered(path.sent()[0], true);
+            packet.udp_checksum_absent = true;
+            path.receive({packet});
+            const bool passes = known && direction == Direction::forward;
+            EXPECT_EQ(path.faults(), passes ? Reasons{} : (Reasons{{"udp_checksum", 1}}));
+            EXPECT_EQ(path.counts().zero_checksum, passes ? 1U : 0U);
+        }
+    }
 }
 
 TEST(BorderRelayPath, CountsEachReasonAsOftenAsItOccurs) {
