@@ -30,7 +30,7 @@ from gatemark.trial.cell import Cell, Run
 from gatemark.units import parse_duration
 
 PAPERS = Path(__file__).parents[2] / "examples" / "papers"
-PUBLISHED_FILES = (Path(__file__).parent / "data" / "published.toml", *sorted(PAPERS.glob("*/*.published.toml")))
+PUBLISHED_FILES = sorted(PAPERS.glob("*/*.published.toml"))
 
 
 def _published() -> dict[str, list[dict[str, Any]]]:
@@ -65,7 +65,10 @@ def campaign_of(technology: TechnologyName, *, name: str = "published", **tables
     if row.is_stateful:
         gateway |= {"pool": [SIDES["right"][right]["gateway"]]}
         tables = {"connections": {"count": 4_000_000, "source_ports": "1-40000"}, **tables}
-    if row.is_translation:
+    if row.has_edges:
+        rule = {"ipv6": "2001:db8:ce::/51", "ipv4": "192.0.2.0/24", "ea_bits": 13, "dmr": "2001:2:0:6400::/96"}
+        tables = {"map": {"domains": [rule]}, **tables}
+    elif row.is_translation:
         gateway |= {"prefix": "2001:2:0:6400::/96", "eam": [] if row.is_stateful else EAM}
     return CampaignFile.model_validate(
         {

@@ -41,7 +41,9 @@ def test_plan_says_for_which_gateways_mlrsearch_is_estimated(
 def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", LOOPBACK, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert set(document) == {"campaign", "runs", "layout", "commands", "telemetry", "estimate", "deviations"}
+    assert set(document) == {
+        "campaign", "map_domains", "runs", "layout", "commands", "telemetry", "estimate", "deviations",
+    }  # fmt: skip
     assert set(document["layout"]) in ({"queues", "workers", "why"}, {"unknown"})
     assert document["estimate"]["trials_max"] == len(document["runs"]) == 8
 

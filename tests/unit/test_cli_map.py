@@ -104,6 +104,7 @@ def test_what_is_wrong_with_such_a_file_is_told_with_line_and_key(
     assert f"{maptperf}: line 27: BMR-EA-length: 30 behind 192.0.2.0/24" in capsys.readouterr().err
     assert not (tmp_path / "new.toml").exists()
     assert main(["import", "maptperf", str(tmp_path / "none")]) == 2
+    assert "hint: name an existing configuration file of Maptperf" in capsys.readouterr().err
     assert main(["import", "siitperf", str(maptperf)]) == 2
 
 

@@ -86,9 +86,9 @@ Fault fault_of_edge_address(const std::byte* field, net::Family family, const ne
 /// The checksum over what actually arrived. Zero means that there is no checksum. It must stay so
 /// from IPv4 to IPv4 where none was sent; where one was sent, or is to be computed, zero passes
 /// only from a translator that is known to write zero for a checksum of all ones, that is, when
-/// everything else sums to zero. If a NAT follows that translator, or what gives a customer edge its
-/// shared address, the packet with that checksum is between the two, where the Tester cannot see
-/// it, so any zero checksum passes.
+/// everything else sums to zero. If a NAT follows that translator, or what gives a customer edge
+/// its shared address, the packet with that checksum is between the two, where the Tester cannot
+/// see it, so any zero checksum passes.
 bool udp_checksum_is_valid(std::span<const std::byte> frame, const Arrival& arrival, std::size_t udp_bytes, const Stream& stream) noexcept {
     if (stream.expects_no_checksum()) {
         return has_zero_checksum(frame, arrival);

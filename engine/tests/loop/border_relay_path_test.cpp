@@ -320,7 +320,7 @@ TEST(BorderRelayPath, NamesThePortOfAnotherEdge) {
     EXPECT_EQ(faults_after(unrestricted, [&](SlowPacket& p) { in_other_set(p.source_port); }), (Reasons{{"source_port", 1}}));
 }
 
-/// A relay of two programs: the translator writes zero, and then the address of the edge is changed.
+/// A relay of two programs: the translator writes zero, then the address of the edge is changed.
 TEST(BorderRelayPath, TakesAnyZeroChecksumFromARelayThatIsKnownForIt) {
     for (const Direction direction : {Direction::forward, Direction::reverse}) {
         for (const bool known : {false, true}) {

@@ -34,7 +34,7 @@ def import_(form: FormatName, file: Path, /, *, output: Path | None = None, as_j
     as_json
         Print the campaign and what could not be taken over as JSON in place of the text of a file.
     """
-    read = _READERS[form](text_of(file), str(file))
+    read = _READERS[form](text_of(file, f"configuration file of {form.capitalize()}"), str(file))
     text = _notes_text(form, file, read) + to_toml(read.document)
     if output is not None:
         _write_new(output, text)

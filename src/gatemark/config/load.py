@@ -34,13 +34,13 @@ _LOOPBACK_SIDES = {
 """Hosts of a loop-back that names none: one in each half of the benchmarking ranges (RFC 2544 C.2.2, RFC 8219)."""
 
 
-def text_of(path: Path) -> str:
-    """Return the text of a campaign file. Raises ConfigError."""
+def text_of(path: Path, kind: str = "campaign file") -> str:
+    """Return the text of a campaign file, or of a file of another kind. Raises ConfigError."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(
-            what=f"cannot be read: {error.strerror}", where=str(path), fix="name an existing campaign file"
+            what=f"cannot be read: {error.strerror}", where=str(path), fix=f"name an existing {kind}"
         ) from None
     except UnicodeDecodeError as error:
         raise ConfigError(what=f"is not UTF-8 text: {error}", where=str(path), fix="save the file as UTF-8") from None
