@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -72,14 +73,15 @@ class OpenBed:
 
     @contextlib.contextmanager
     def table(self, text: str) -> Iterator[None]:
-        """Load an nftables ruleset into the gateway; it is removed at the end."""
+        """Load nftables tables into the gateway; they are removed at the end, those of a recipe stay."""
         inside = ["ip", "netns", "exec", self.bed.gateway_namespace, "nft"]
         done = subprocess.run([*inside, "-f", "-"], input=text, capture_output=True, text=True, timeout=30, check=False)
         assert done.returncode == 0, f"{text}: {done.stderr}"
         try:
             yield
         finally:
-            subprocess.run([*inside, "flush", "ruleset"], check=True, timeout=30)
+            for family, name in re.findall(r"(?m)^table (\w+) (\w+)", text):
+                subprocess.run([*inside, "delete", "table", family, name], check=True, timeout=30)
 
     def trial(self, *, frames_per_second: int = 10_000, duration_ns: int = 500_000_000) -> TrialRecord:
         """Make one trial of the campaign's first cell."""

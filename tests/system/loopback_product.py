@@ -22,7 +22,10 @@ from gatemark.config.model import Campaign
 from gatemark.config.tables import Variation
 from gatemark.technology import TECHNOLOGIES, Family, SideName, TechnologyName
 
-STATELESS: tuple[TechnologyName, ...] = tuple(row.name for row in TECHNOLOGIES.values() if not row.is_stateful)
+STATELESS: tuple[TechnologyName, ...] = tuple(
+    row.name for row in TECHNOLOGIES.values() if not row.is_stateful and not row.has_edges
+)
+"""Without those whose hosts on the left follow from rules (test_map_t.py, test_reference_gateway.py)."""
 TRANSLATORS = tuple(name for name in STATELESS if TECHNOLOGIES[name].is_translation)
 WAYS: tuple[Variation, ...] = get_args(Variation)
 SIZES = (64, 1518, 9216)

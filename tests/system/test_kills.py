@@ -120,7 +120,7 @@ def test_whatever_is_killed_whenever_the_machine_is_as_before(tmp_path: Path, en
         output = tmp_path / f"result-{number}"
         arguments = start_or_go_on(file, output)
         victim = VICTIMS[kills % len(VICTIMS)]
-        moment = rng.uniform(0.3, RUN_SECONDS)
+        moment = rng.uniform(0.3, RUN_SECONDS if endures else RUN_SECONDS / 2)
         with subprocess.Popen(
             command_line("run", *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         ) as process:

@@ -27,7 +27,7 @@ FRAMES_PER_SECOND = 50_000
 DURATION_NS = 100_000_000
 NO_GIVING_UP_NS = 60_000_000_000
 FORM = TrialForm(tags=Tags(first_ns=DURATION_NS // 2, count=1000), variation=True, histogram=True)
-QUEUES = [1, 2, 3, 4]
+QUEUES = [1, 2, 3]
 WORKERS = sorted({1, min(2, len(usable_cpus())), min(4, len(usable_cpus()))})
 
 

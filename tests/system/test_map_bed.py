@@ -31,7 +31,6 @@ NO_OFFSET = {"ipv6": "2001:db8:ce::/51", "ipv4": "192.0.2.0/24", "ea_bits": 13, 
 OUTER = {"ipv6": "2001:db8:8000::/50", "ipv4": "192.0.2.0/24", "ea_bits": 14, "psid_offset": 0, **DMR_64}
 SINGLE = {"ipv6": "2001:db8:12:3400::/56", "ipv4": "192.0.2.18/32", "ea_bits": 0, **DMR_64}
 ONE_PSID = {**SINGLE, "psid_bits": 8, "psid": 0x34}
-EA_IS_PSID = {"ipv6": "2001:db8::/32", "ipv4": "203.0.113.77/32", "ea_bits": 12, "psid_offset": 4, **DMR_96}
 PREFIX = {"ipv6": "2001:db8::/32", "ipv4": "198.51.100.0/24", "ea_bits": 6, **DMR_96}
 
 CASES = {
@@ -49,10 +48,6 @@ CASES = {
         [("2001:db8:ce:1815:0:c000:2c0:15", "192.0.2.192", [43008, 45055], [43007, 45056], [])],
     ),
     "full address": ({"domains": [SINGLE]}, [("2001:db8:12:3400:0:c000:212:0", "192.0.2.18", [1024, 65535], [], [])]),
-    "EA bits are a PSID": (
-        {"domains": [EA_IS_PSID]},
-        [("2001:db8:abc0::cb00:714d:abc", "203.0.113.77", [6844, 64188], [6843, 6845], [4095])],
-    ),
     "IPv4 prefix": ({"domains": [PREFIX]}, [("2001:db8:1400::c633:6414:0", "198.51.100.20", [1024, 65535], [], [])]),
     "a domain inside another one": (
         {"domains": [OUTER, ONE_PSID], "edges": 2},

@@ -187,7 +187,7 @@ def test_both_sides_count_the_same_frames(technology: TechnologyName) -> None:
     with opened(technology) as bed:
 
         @settings(
-            max_examples=5,
+            max_examples=3,
             deadline=None,
             database=None,
             derandomize=True,

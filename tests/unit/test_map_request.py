@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gatemark.campaign.deviations import deviations
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
@@ -98,3 +99,17 @@ def test_only_neighbours_are_answered_for() -> None:
         ("left", "2001:2::1"),
         ("right", "198.19.0.1"),
     ]
+
+
+def test_ports_that_are_not_drawn_are_a_deviation() -> None:
+    told = [deviation.sentence for deviation in deviations(relay(map={"forward_ports": "fixed"}))]
+    assert [sentence for sentence in told if "RFC 4814" in sentence] == [
+        "UDP source ports are fixed within the port sets of customer edges in forward direction, not pseudorandom"
+        " (RFC 4814 section 4.5)."
+    ]
+    assert not any("RFC 4814" in deviation.sentence for deviation in deviations(relay()))
+
+
+def test_prefixes_outside_the_benchmarking_ranges_are_a_deviation() -> None:
+    (sentence,) = (d.sentence for d in deviations(relay()) if "Addresses outside" in d.sentence)
+    assert all(prefix in sentence for prefix in ("192.0.2.0/24", "2001:db8::/40", "2001:db8:ffff::/64"))

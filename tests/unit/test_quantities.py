@@ -37,10 +37,12 @@ from gatemark.procedures.system_recovery.result import RecoverySeries
 from gatemark.report.comparison import comparison_plots, comparison_section, scale_up_tables, share_rows
 from gatemark.report.headline import headlines
 from gatemark.report.table import Section
+from gatemark.results.ceiling import ceiling_of
 from gatemark.results.document import ResultDocument, rows_of
 from gatemark.results.part import Figure
 from gatemark.results.quantity import COLUMNS, COORDINATES, Quantity, Row, to_csv, varying
 from gatemark.results.run import Mix, RunResult
+from gatemark.results.search import RateResult
 from gatemark.results.tester_parts import CeilingPart, SelfTestPart
 from gatemark.search.burst import BurstResult
 from gatemark.stats.percentiles import DELAY_FIGURES
@@ -213,6 +215,25 @@ def refused_run(procedure: str) -> RunResult:
     refused = REFUSED[procedure]
     assert isinstance(refused, dict)
     return stateless(procedure, **refused, limited_by=REFUSED["limited_by"], refused=REFUSED["refused"])
+
+
+SELF_TEST = SelfTestPart(
+    machine="m",
+    port_kind="veth",
+    measured_at="2026-01-01",
+    lateness_max_ns=1,
+    entries=(
+        CeilingPart(
+            family="ipv4",
+            frame_octets=64,
+            direction="bidirectional",
+            mode="fixed",
+            frames_per_second=8000,
+            kind="frames",
+        ),
+    ),
+    self_latency=(),
+)
 
 
 class TestEachKindOfResult:
@@ -566,16 +587,14 @@ class TestMaximumReached:
     def test_a_maximum_that_is_the_ceiling_of_the_tester_is_told(self) -> None:
         searches = (search(8000, "maximum_passed"),)
         whole = gateway("one", stateless("throughput", limited_by="maximum", repetitions=searches))
-        ceiling = CeilingPart(
-            family="ipv4", frame_octets=64, direction="bidirectional", mode="fixed", frames_per_second=8000,
-            kind="frames",
-        )  # fmt: skip
-        tested = SelfTestPart(
-            machine="m", port_kind="veth", measured_at="2026-01-01", lateness_max_ns=1, entries=(ceiling,),
-            self_latency=(),
-        )  # fmt: skip
-        text = Words(page_of(whole.model_copy(update={"self_test": tested}))).text
+        text = Words(page_of(whole.model_copy(update={"self_test": SELF_TEST}))).text
         assert "8,000 is within 5 % of what the Tester reaches alone (8,000), so it may be the Tester's limit" in text
+
+    def test_frames_of_customer_edges_have_no_ceiling_of_other_frames(self) -> None:
+        run = stateless("throughput", (7900,))
+        assert isinstance(run, RateResult)
+        assert ceiling_of(SELF_TEST, run, run.unit, "router44") == SELF_TEST.entries[0]
+        assert ceiling_of(SELF_TEST, run, run.unit, "map_t_br") is None
 
 
 class TestComparison:

@@ -127,6 +127,14 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
         ):
             if campaign.is_stateful and not campaign.has_background:
                 continue  # all frames belong to connections, which have ports of their own
+            if campaign.map is not None and (way, name) in (("forward", "source"), ("reverse", "destination")):
+                mode = campaign.map.forward_ports if way == "forward" else campaign.map.reverse_ports
+                if mode != "pseudorandom":
+                    yield (
+                        f"UDP {name} ports are {mode} within the port sets of customer edges in {way} direction, not"
+                        " pseudorandom (RFC 4814 section 4.5)."
+                    )
+                continue
             if ports.mode != "pseudorandom":
                 yield f"UDP {name} ports are {ports.mode} in {way} direction, not pseudorandom (RFC 4814 section 4.5)."
             elif (ports.range.minimum, ports.range.maximum) != standard_ports:

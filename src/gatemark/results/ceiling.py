@@ -22,8 +22,11 @@ TRANSLATED_MODE: Final = "translated"
 def ceiling_of(
     self_test: SelfTestPart | None, run: RunResult, unit: str, technology: TechnologyName
 ) -> CeilingPart | None:
-    """Return the lowest rate of the self-test that applies to what a run measures in a unit; None if it has none."""
-    if self_test is None:
+    """Return the lowest rate of the self-test that applies to what a run measures in a unit; None if it has none.
+
+    It has no frames of customer edges, which cost the Tester more than others.
+    """
+    if self_test is None or TECHNOLOGIES[technology].has_edges:
         return None
     left_out = set()
     if not run.mix.is_mixed:

@@ -1,0 +1,167 @@
+"""A MAP-T border relay of tayga and nftables: customer edges of every kind of rule, and what may become of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from beds import ATTEMPTS, OpenBed, lost_nothing_itself, netns_campaign, netns_document, open_bed
+from machine import gatemark, missing
+
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.procedures.throughput.result import ThroughputResult
+from gatemark.results.toml_text import to_toml
+from gatemark.session import measure
+from gatemark.trial.report import Counts, TrialReport
+
+MISSING = missing("ip", "ethtool", "taskset", "setpriv", "tayga", "nft", root=True)
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
+
+RECIPE = "tayga-mapt-br"
+LOAD, DURATION_NS = 2_000, 500_000_000
+FRAMES = 1_000
+SIZE = {"frame_sizes": {"family": "ipv6", "octets": 128}}
+DMR_64 = {"dmr": "2001:db8:ffff::/64"}
+SHARED = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16, **DMR_64}
+SINGLE = {"ipv6": "2001:db8:12:3400::/56", "ipv4": "203.0.113.18/32", "ea_bits": 0, **DMR_64}
+ONE_PSID = {**SINGLE, "psid_bits": 8, "psid": 0x34}
+RULES: dict[str, dict[str, Any]] = {
+    "shared, a = 6, k = 8": {"domains": [SHARED], "edges": 256, "order": "increasing"},
+    "shared, a = 0": {"domains": [{**SHARED, "psid_offset": 0}], "edges": 256, "order": "decreasing"},
+    "full address, k = 0": {"domains": [{**SHARED, "ea_bits": 8}]},
+    "EA bits are a PSID, r = 32": {
+        "domains": [{"ipv6": "2001:db8::/40", "ipv4": "203.0.113.77/32", "ea_bits": 8, "psid_offset": 4, **DMR_64}]
+    },
+    "IPv4 prefix": {"domains": [{**SHARED, "ipv4": "192.0.2.0/24", "ea_bits": 6}]},
+    "two domains": {"domains": [{**SHARED, "weight": 3}, ONE_PSID], "edges": 4, "order": "increasing"},
+}
+
+
+def report_of(bed: OpenBed) -> TrialReport:
+    """Make a trial until the Tester lost nothing itself and the translator, a process, had the CPU for every frame."""
+    for _ in range(ATTEMPTS):
+        record = bed.trial(frames_per_second=LOAD, duration_ns=DURATION_NS)
+        if lost_nothing_itself(record) and not any(counts.lost for _, _, counts in record.report.counts()):
+            return record.report
+    raise AssertionError(f"frames were lost in {ATTEMPTS} trials: {record.verdict} {record.validity.reasons}")
+
+
+def faults(counts: Counts) -> dict[str, int]:
+    return {reason: count for reason, count in counts.faults.items() if count}
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_every_frame_of_every_edge_comes_out_as_the_rule_says(kind: str) -> None:
+    traffic = {**SIZE, "mix": "1/2"}
+    with open_bed(netns_campaign(RECIPE, map=RULES[kind], traffic=traffic)) as bed:
+        report = report_of(bed)
+    counted = {(way, group): (counts.received, faults(counts)) for way, group, counts in report.counts()}
+    assert counted == {
+        (way, group): (FRAMES // 2, {}) for way in ("forward", "reverse") for group in ("foreground", "background")
+    }
+
+
+FORWARD = {
+    "ip saddr set 192.0.2.1": {"source_address", "other_edge_address"},
+    "ip saddr set 198.51.100.1": {"source_address", "outside_rule"},
+    "udp sport set 1028": {"source_port", "other_edge_port"},
+    "udp sport set 1025": {"source_port"},
+    "udp sport set 1000": {"source_port"},
+    "ip ttl set 3": {"hop_limit"},
+    "ip dscp set 1": {"traffic_class"},
+}
+REVERSE = {
+    "ip6 daddr set 2001:db8:0:100:0:c000:200:1": {"destination_address", "other_edge_address"},
+    "ip6 daddr set 2001:db8::c000:200:7": {"destination_address", "interface_identifier"},
+    "ip6 daddr set 2001:dbf::1": {"destination_address", "outside_rule"},
+    "udp dport set 1028": {"destination_port", "other_edge_port"},
+    "ip6 saddr set 2001:db8:ffff:0:c6:1300:200:1": {"source_address"},
+    "ip6 flowlabel set 5": {"flow_label"},
+    "ip6 hoplimit set 3": {"hop_limit"},
+    "udp checksum set 0": {"udp_checksum"},
+}
+"""What nftables does to each frame that leaves the relay, and the reasons that must be counted for it. They are of the
+first customer edge of SHARED: 2001:db8::c000:200:0, 192.0.2.0, PSID 0, first port 1024."""
+
+
+class Relays:
+    """The relay with one customer edge: that of a direction stays until a test wants the other, or none."""
+
+    def __init__(self) -> None:
+        self._open = contextlib.ExitStack()
+        self._way, self._bed = "", cast(OpenBed, None)
+
+    def get(self, way: str) -> OpenBed:
+        if way != self._way:
+            self.close()
+            ports = {"forward_ports": "fixed", "reverse_ports": "fixed"}
+            table = {"domains": [SHARED], "edges": 1, "order": "increasing", **ports}
+            campaign = netns_campaign(RECIPE, map=table, traffic={**SIZE, "direction": way})
+            self._bed = self._open.enter_context(open_bed(campaign))
+            self._way = way
+        return self._bed
+
+    def close(self) -> None:
+        self._way = ""
+        self._open.close()
+
+
+@pytest.fixture(scope="module")
+def relays() -> Iterator[Relays]:
+    result = Relays()
+    try:
+        yield result
+    finally:
+        result.close()
+
+
+PLANTED = [*(("forward", rule) for rule in FORWARD), *(("reverse", rule) for rule in REVERSE)]
+
+
+@pytest.mark.parametrize(("way", "rule"), PLANTED)
+def test_a_planted_fault_is_named_and_counted(way: str, rule: str, relays: Relays) -> None:
+    bed = relays.get(way)
+    side, expected = ("right", FORWARD) if way == "forward" else ("left", REVERSE)
+    with bed.rules(f'oifname "{bed.interface(side)}" meta l4proto udp {rule}'):
+        report = report_of(bed)
+    ((_, _, counts),) = report.counts()
+    assert (counts.received, counts.faulty, faults(counts)) == (0, FRAMES, dict.fromkeys(expected[rule], FRAMES))
+
+
+def test_a_checksum_of_zero_is_counted_apart_where_the_relay_is_known_for_it(relays: Relays) -> None:
+    bed = relays.get("forward")
+    with bed.rules(f'oifname "{bed.interface("right")}" meta l4proto udp udp checksum set 0'):
+        report = report_of(bed)
+    ((_, _, counts),) = report.counts()
+    assert (counts.received, counts.zero_checksum, faults(counts)) == (FRAMES, FRAMES, {})
+
+
+def test_a_throughput_is_found(relays: Relays, tmp_path: Path) -> None:
+    relays.close()
+    search = {"resolution": "40%", "search_duration": "500ms"}
+    table = {"domains": [SHARED], "edges": 256, "order": "increasing"}
+    document = netns_document(RECIPE, map=table, traffic=SIZE, throughput=search, repetitions=1)
+    (run,) = measure(campaign_from_dict(document), output=tmp_path / "result").runs
+    assert isinstance(run, ThroughputResult)
+    (repetition,) = run.repetitions
+    assert repetition.lower_bound is not None and repetition.lower_bound >= 1000
+    assert repetition.upper_bound is None or repetition.upper_bound > repetition.lower_bound
+
+
+def test_a_series_over_customer_edges_and_background(relays: Relays, tmp_path: Path) -> None:
+    relays.close()
+    table = {"domains": [SHARED], "order": "increasing"}
+    document = netns_document(RECIPE, map=table, traffic=SIZE, frame_loss={"rates": [LOAD]}, repetitions=1)
+    vary = '\n[[vary]]\n"map.edges" = [1, 16, 256]\n"traffic.mix" = ["1/1", "1/2", "1/10"]\n'
+    file, output = tmp_path / "series.toml", tmp_path / "series"
+    file.write_text(to_toml(document) + vary)
+    ended = gatemark("run", file, "--output", output)
+    assert ended.status in (0, 1), ended
+    series = json.loads((output / "series.json").read_text())
+    assert [column["outcome"] for column in series["columns"]] == ["measured"] * 3
+    assert [column["parameters"]["edges"] for column in series["columns"]] == [1, 16, 256]
+    assert "Customer edges" in ended.output
