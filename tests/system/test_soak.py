@@ -30,7 +30,7 @@ from gatemark.trial.validity import ValidityPolicy, judge_validity
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
 
-TRIALS, TRIALS_ENDURED = 600, 10_000
+TRIALS, TRIALS_ENDURED = 520, 10_000
 """Of the engine; half of them begin a generation."""
 LOOK_EVERY = 100
 FIRST_NUMBER = 4096 - 100
