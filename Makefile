@@ -22,11 +22,9 @@ endure: build ## the long versions of tests, as root: kills, faults of disk and 
 quick: build ## format, lint, types and unit tests of what changed against HEAD, below a minute
 	@scripts/quick
 
-build: ## engine and Python environment, which is made while the engine is compiled
-	@scripts/setup debian
-	@scripts/setup python & python=$$!; \
-	{ [ -f $(BUILD)/build.ninja ] || cmake --preset release > /dev/null; } && cmake --build --preset release -- $(if $(CI),,--quiet); \
-	built=$$?; wait $$python && exit $$built
+build: setup ## engine and Python environment
+	@[ -f $(BUILD)/build.ninja ] || cmake --preset release > /dev/null
+	@cmake --build --preset release -- $(if $(CI),,--quiet)
 
 setup: ## Debian packages and Python packages, if any is missing
 	@scripts/setup

@@ -46,6 +46,11 @@ class Technology:
         return self.families[0] != self.families[1]
 
     @property
+    def translates_by_prefix(self) -> bool:
+        """Whether a translation prefix or address mappings say what becomes of addresses (RFC 6052, RFC 7757)."""
+        return self.is_translation and not self.has_edges
+
+    @property
     def translates_background(self) -> bool:
         """Whether native IPv6 beside the foreground would be translated as well, so that none can be sent."""
         return self.is_stateful and self.families == ("ipv6", "ipv6")

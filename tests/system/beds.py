@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
@@ -17,7 +17,7 @@ from gatemark.config.model import Campaign
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.tester import Equipment, Tester, open_tester, prepare
 from gatemark.trial.record import TrialRecord
-from gatemark.trial.report import TrialReport
+from gatemark.trial.report import Counts, TrialReport
 
 ATTEMPTS = 6
 """How often a trial is made until the Tester offered and took everything; the product's own default is 4."""
@@ -103,6 +103,34 @@ def open_bed(campaign: Campaign, log: Path | None = None) -> Iterator[OpenBed]:
     assert isinstance(bed, NetnsTestBed)
     with open_tester(complete, bed, equipment, log=log) as tester:
         yield OpenBed(tester=tester, bed=bed)
+
+
+class KeptBed:
+    """A bed that stays open until a test wants another one, or none: beds work on the same CPUs."""
+
+    def __init__(self, campaign_of: Callable[[str], Campaign]) -> None:
+        """`campaign_of` returns the campaign of a bed by its name."""
+        self._campaign_of = campaign_of
+        self._open = contextlib.ExitStack()
+        self._name, self._bed = "", cast(OpenBed, None)
+
+    def get(self, name: str) -> OpenBed:
+        """Return the bed of a name; it is opened if it is not the one that is."""
+        if name != self._name:
+            self.close()
+            self._bed = self._open.enter_context(open_bed(self._campaign_of(name)))
+            self._name = name
+        return self._bed
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._name = ""
+        self._open.close()
+
+
+def faults(counts: Counts) -> dict[str, int]:
+    """Return the reasons that were counted."""
+    return {reason: count for reason, count in counts.faults.items() if count}
 
 
 LATE_NS_MAX = 20_000_000

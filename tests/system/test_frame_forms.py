@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beds import ATTEMPTS, PATIENT, QUICK, OpenBed, lost_nothing_itself, netns_campaign, open_bed
+from beds import ATTEMPTS, PATIENT, QUICK, OpenBed, faults, lost_nothing_itself, netns_campaign, open_bed
 from stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.file import campaign_from_dict
@@ -47,11 +47,6 @@ def report_of(bed: OpenBed) -> TrialReport:
 def counts_of(report: TrialReport) -> dict[str, Counts]:
     """Return the foreground of each direction."""
     return {direction: counts for direction, kind, counts in report.counts() if kind == "foreground"}
-
-
-def faults(counts: Counts) -> dict[str, int]:
-    """Return the reasons that were counted."""
-    return {reason: count for reason, count in counts.faults.items() if count}
 
 
 @pytest.mark.parametrize(("checksum", "passes"), [("zero", "0"), ("computed", "!= 0")])

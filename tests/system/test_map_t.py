@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from beds import ATTEMPTS, OpenBed, lost_nothing_itself, netns_campaign, netns_document, open_bed
+from beds import ATTEMPTS, KeptBed, OpenBed, faults, lost_nothing_itself, netns_campaign, netns_document, open_bed
 from machine import gatemark, missing
 
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.config.model import Campaign
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results.toml_text import to_toml
 from gatemark.session import measure
-from gatemark.trial.report import Counts, TrialReport
+from gatemark.trial.report import TrialReport
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "tayga", "nft", root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
@@ -48,10 +48,6 @@ def report_of(bed: OpenBed) -> TrialReport:
         if lost_nothing_itself(record) and not any(counts.lost for _, _, counts in record.report.counts()):
             return record.report
     raise AssertionError(f"frames were lost in {ATTEMPTS} trials: {record.verdict} {record.validity.reasons}")
-
-
-def faults(counts: Counts) -> dict[str, int]:
-    return {reason: count for reason, count in counts.faults.items() if count}
 
 
 @pytest.mark.parametrize("kind", RULES)
@@ -88,31 +84,16 @@ REVERSE = {
 first customer edge of SHARED: 2001:db8::c000:200:0, 192.0.2.0, PSID 0, first port 1024."""
 
 
-class Relays:
-    """The relay with one customer edge: that of a direction stays until a test wants the other, or none."""
-
-    def __init__(self) -> None:
-        self._open = contextlib.ExitStack()
-        self._way, self._bed = "", cast(OpenBed, None)
-
-    def get(self, way: str) -> OpenBed:
-        if way != self._way:
-            self.close()
-            ports = {"forward_ports": "fixed", "reverse_ports": "fixed"}
-            table = {"domains": [SHARED], "edges": 1, "order": "increasing", **ports}
-            campaign = netns_campaign(RECIPE, map=table, traffic={**SIZE, "direction": way})
-            self._bed = self._open.enter_context(open_bed(campaign))
-            self._way = way
-        return self._bed
-
-    def close(self) -> None:
-        self._way = ""
-        self._open.close()
+def relay(way: str) -> Campaign:
+    """A relay with one customer edge, and traffic in one direction."""
+    ports = {"forward_ports": "fixed", "reverse_ports": "fixed"}
+    table = {"domains": [SHARED], "edges": 1, "order": "increasing", **ports}
+    return netns_campaign(RECIPE, map=table, traffic={**SIZE, "direction": way})
 
 
 @pytest.fixture(scope="module")
-def relays() -> Iterator[Relays]:
-    result = Relays()
+def relays() -> Iterator[KeptBed]:
+    result = KeptBed(relay)
     try:
         yield result
     finally:
@@ -123,7 +104,7 @@ PLANTED = [*(("forward", rule) for rule in FORWARD), *(("reverse", rule) for rul
 
 
 @pytest.mark.parametrize(("way", "rule"), PLANTED)
-def test_a_planted_fault_is_named_and_counted(way: str, rule: str, relays: Relays) -> None:
+def test_a_planted_fault_is_named_and_counted(way: str, rule: str, relays: KeptBed) -> None:
     bed = relays.get(way)
     side, expected = ("right", FORWARD) if way == "forward" else ("left", REVERSE)
     with bed.rules(f'oifname "{bed.interface(side)}" meta l4proto udp {rule}'):
@@ -132,7 +113,7 @@ def test_a_planted_fault_is_named_and_counted(way: str, rule: str, relays: Relay
     assert (counts.received, counts.faulty, faults(counts)) == (0, FRAMES, dict.fromkeys(expected[rule], FRAMES))
 
 
-def test_a_checksum_of_zero_is_counted_apart_where_the_relay_is_known_for_it(relays: Relays) -> None:
+def test_a_checksum_of_zero_is_counted_apart_where_the_relay_is_known_for_it(relays: KeptBed) -> None:
     bed = relays.get("forward")
     with bed.rules(f'oifname "{bed.interface("right")}" meta l4proto udp udp checksum set 0'):
         report = report_of(bed)
@@ -140,7 +121,7 @@ def test_a_checksum_of_zero_is_counted_apart_where_the_relay_is_known_for_it(rel
     assert (counts.received, counts.zero_checksum, faults(counts)) == (FRAMES, FRAMES, {})
 
 
-def test_a_throughput_is_found(relays: Relays, tmp_path: Path) -> None:
+def test_a_throughput_is_found(relays: KeptBed, tmp_path: Path) -> None:
     relays.close()
     search = {"resolution": "40%", "search_duration": "500ms"}
     table = {"domains": [SHARED], "edges": 256, "order": "increasing"}
@@ -152,7 +133,7 @@ def test_a_throughput_is_found(relays: Relays, tmp_path: Path) -> None:
     assert repetition.upper_bound is None or repetition.upper_bound > repetition.lower_bound
 
 
-def test_a_series_over_customer_edges_and_background(relays: Relays, tmp_path: Path) -> None:
+def test_a_series_over_customer_edges_and_background(relays: KeptBed, tmp_path: Path) -> None:
     relays.close()
     table = {"domains": [SHARED], "order": "increasing"}
     document = netns_document(RECIPE, map=table, traffic=SIZE, frame_loss={"rates": [LOAD]}, repetitions=1)

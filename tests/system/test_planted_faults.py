@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from pathlib import Path
-from typing import cast
 
 import pytest
-from beds import ATTEMPTS, OpenBed, lost_nothing_itself, netns_campaign, open_bed
+from beds import ATTEMPTS, KeptBed, OpenBed, lost_nothing_itself, netns_campaign, open_bed
 from machine import missing
 
+from gatemark.config.model import Campaign
 from gatemark.dut import naming
 from gatemark.trial.report import Counts, TrialReport
 from gatemark.trial.verdict import judge
@@ -35,29 +35,13 @@ FORWARD_IPV6 = {key: value for key, value in FORWARD.items() if key != "dont_fra
 Plant = Callable[[], AbstractContextManager[None]]
 
 
-class Routers:
-    """One router at a time, for they work on the same CPUs. It stays until a test wants the other one."""
-
-    def __init__(self) -> None:
-        self._open = contextlib.ExitStack()
-        self._name, self._bed = "", cast(OpenBed, None)
-
-    def get(self, name: str) -> OpenBed:
-        if name != self._name:
-            self.close()
-            traffic = FORWARD if name == "router4" else FORWARD_IPV6
-            self._bed = self._open.enter_context(open_bed(netns_campaign(f"linux-{name}", traffic=traffic)))
-            self._name = name
-        return self._bed
-
-    def close(self) -> None:
-        self._name = ""
-        self._open.close()
+def router(name: str) -> Campaign:
+    return netns_campaign(f"linux-{name}", traffic=FORWARD if name == "router4" else FORWARD_IPV6)
 
 
 @pytest.fixture(scope="module")
-def routers() -> Iterator[Routers]:
-    result = Routers()
+def routers() -> Iterator[KeptBed]:
+    result = KeptBed(router)
     try:
         yield result
     finally:
@@ -65,17 +49,17 @@ def routers() -> Iterator[Routers]:
 
 
 @pytest.fixture
-def router4(routers: Routers) -> OpenBed:
+def router4(routers: KeptBed) -> OpenBed:
     return routers.get("router4")
 
 
 @pytest.fixture
-def router6(routers: Routers) -> OpenBed:
+def router6(routers: KeptBed) -> OpenBed:
     return routers.get("router6")
 
 
 @pytest.fixture
-def alone(routers: Routers) -> None:
+def alone(routers: KeptBed) -> None:
     """No router is open, so that the test may open a gateway of its own."""
     routers.close()
 

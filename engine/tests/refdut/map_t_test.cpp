@@ -241,7 +241,7 @@ TEST(RefdutCustomerEdge, TranslatesOutwardsAndBack) {
     for (const Side inside : {Side::left, Side::right}) {
         TranslationConfig config = edge_config({rule}, "2001:db8:12:3400::/56");
         config.inside = inside;
-        config.assigned_addresses = {test::address_of(customer)};  // whoever answers for it: what comes there is the customer's
+        config.assigned_addresses = {test::address_of(customer)};  // its own, but what comes there is the customer's
         Gateway gateway{config};
         const SlowPacket sent = udp_packet("10.0.0.2", server, 5000, 80, 40);
         const Result out = gateway.pass(inside, sent);

@@ -52,7 +52,6 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
     """Return the reference gateway's configuration for a check."""
     technology = TECHNOLOGIES[check.technology]
     stateful, left, right = technology.is_stateful, *technology.families
-    by_prefix = technology.is_translation and not technology.has_edges
     return Configuration(
         mode=technology.reference_mode,
         control=control,
@@ -63,8 +62,8 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
         left=_port("left", ports.gateway_left, left, technology),
         right=_port("right", ports.gateway_right, right, technology),
         translation=Translation(
-            prefix=PREFIX if by_prefix else None,
-            eam=EAM if by_prefix and not stateful else (),
+            prefix=PREFIX if technology.translates_by_prefix else None,
+            eam=EAM if technology.translates_by_prefix and not stateful else (),
             domains=tuple(MapRule(**domain) for domain in map_of(check)["domains"]) if technology.has_edges else (),
             pool=(POOL[right],) if stateful else (),
             pool_ports=POOL_PORTS if stateful else None,
@@ -122,7 +121,7 @@ def _gateway(check: Check, ask: str, configuration: Configuration) -> dict[str, 
         "configuration": configuration.to_toml(),
     }
     control: dict[str, Any] = {}
-    if technology.is_translation and not technology.has_edges:
+    if technology.translates_by_prefix:
         gateway["prefix"] = PREFIX
         if not technology.is_stateful:
             gateway["eam"] = [{"ipv4": ipv4, "ipv6": ipv6} for ipv4, ipv6 in EAM]

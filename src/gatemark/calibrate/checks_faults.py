@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gatemark.calibrate.model import Check, Comparison, Evidence, NothingProven
+from gatemark.calibrate.model import Check, Comparison, Evidence, NothingProven, equal_frames
 from gatemark.refdut.document import Flow, Selector, Table
 from gatemark.technology import TECHNOLOGIES, Family, Technology, TechnologyName
 from gatemark.trial.record import TrialRecord
@@ -72,10 +72,10 @@ def _impairments() -> Check:
         last = evidence.trials[-1]
         counts, gateway_counts = last.record.report.directions[0].foreground, last.counts["forward"]
         return (
-            _equal("frames seen by the gateway", counts.offered, gateway_counts["test_frames"]),
-            _equal("frames lost", gateway_counts["lost"], counts.lost),
-            _equal("frames duplicated", gateway_counts["duplicated"], counts.duplicate),
-            _equal("frames reordered", gateway_counts["reordered"], counts.reordered),
+            equal_frames("frames seen by the gateway", counts.offered, gateway_counts["test_frames"]),
+            equal_frames("frames lost", gateway_counts["lost"], counts.lost),
+            equal_frames("frames duplicated", gateway_counts["duplicated"], counts.duplicate),
+            equal_frames("frames reordered", gateway_counts["reordered"], counts.reordered),
         )
 
     return Check(
@@ -107,9 +107,9 @@ def _blame() -> Check:
         planted, counts = _planted(last.counts, "forward"), last.record.report.directions[0].foreground
         return (
             Comparison(quantity="trial", unit="", true="valid", measured=_valid_word(last.record)),
-            *(_equal(name, planted.get(name, 0), counts.faults.get(name, 0)) for name in UNLIKE_A_TEST_FRAME),
-            _equal("frames lost", planted.get("mark", 0), counts.lost),
-            _equal("frames from elsewhere", 0, last.record.report.ports["right"].foreign.foreign),
+            *(equal_frames(name, planted.get(name, 0), counts.faults.get(name, 0)) for name in UNLIKE_A_TEST_FRAME),
+            equal_frames("frames lost", planted.get("mark", 0), counts.lost),
+            equal_frames("frames from elsewhere", 0, last.record.report.ports["right"].foreign.foreign),
         )
 
     return Check(
@@ -158,7 +158,7 @@ def _corruption(technology: Technology) -> Check:
                     what = f"no frame came while {reason} was damaged ({way})"
                     raise NothingProven(what=what, where="calibrate", fix="close other programs")
                 if planted or measured:
-                    comparisons.append(_equal(f"{reason}, {way}", planted, measured))
+                    comparisons.append(equal_frames(f"{reason}, {way}", planted, measured))
         return tuple(comparisons)
 
     longest = max(len(damaged) for damaged in fields)
@@ -198,7 +198,3 @@ def _damage(fields: tuple[str, ...]) -> Flow:
 
 def _planted(counts: Mapping[str, Any], way: str) -> dict[str, int]:
     return {name: int(count) for name, count in counts[way]["reasons"].items() if count}
-
-
-def _equal(quantity: str, true: int, measured: int) -> Comparison:
-    return Comparison(quantity=quantity, unit="frames", true=true, measured=measured)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gatemark.calibrate.base import MAP
 from gatemark.calibrate.checks_faults import COUNTS_LATENESS, GAP_NS_MAX
-from gatemark.calibrate.model import Check, Comparison, Evidence
+from gatemark.calibrate.model import Check, Comparison, Evidence, equal_frames
 from gatemark.refdut.document import Flow, Selector
 
 LOAD = 20_000
@@ -31,16 +32,15 @@ def map_checks(*, quick: bool) -> list[Check]:
 
 
 def _shape(words: str, keys: dict[str, Any]) -> Check:
-    rule = {"ipv6": "2001:2:0:4000::/50", "ipv4": "198.18.0.0/16", "ea_bits": 24, "dmr": "2001:2:0:c000::/64", **keys}
+    (rule,) = MAP["domains"]
+    rule = {**rule, "dmr": "2001:2:0:c000::/64", **keys}
     return _counts(f"1,000 customer edges, {words}", {"domains": [rule]}, words.replace(" ", "-"))
 
 
 def _counts(words: str, table: dict[str, Any], name: int | str) -> Check:
-    frames = LOAD
-
     def compare(evidence: Evidence) -> tuple[Comparison, ...]:
         if not evidence.trials:
-            return (Comparison(quantity="frames", unit="frames", true=frames, measured=None),)
+            return (Comparison(quantity="frames", unit="frames", true=LOAD, measured=None),)
         last = evidence.trials[-1]
         comparisons = []
         for way in last.record.report.directions:
@@ -49,11 +49,11 @@ def _counts(words: str, table: dict[str, Any], name: int | str) -> Check:
             port = "source_port" if way.direction == "forward" else "destination_port"
             received = counts.offered - gateway["lost"] - counts.faulty
             comparisons += [
-                _equal(f"frames lost, {way.direction}", gateway["lost"], counts.lost),
-                _equal(
+                equal_frames(f"frames lost, {way.direction}", gateway["lost"], counts.lost),
+                equal_frames(
                     f"frames with another port, {way.direction}", gateway["reasons"].get(port, 0), faults.get(port, 0)
                 ),
-                _equal(f"frames received, {way.direction}", received, counts.received),
+                equal_frames(f"frames received, {way.direction}", received, counts.received),
             ]
         return tuple(comparisons)
 
@@ -76,7 +76,3 @@ def _counts(words: str, table: dict[str, Any], name: int | str) -> Check:
         late_departure_max_ns=GAP_NS_MAX,
         lateness_max=COUNTS_LATENESS,
     )
-
-
-def _equal(quantity: str, true: int, measured: int) -> Comparison:
-    return Comparison(quantity=quantity, unit="frames", true=true, measured=measured)

@@ -69,6 +69,11 @@ class Comparison:
         return cls(**{name: data[name] for name in names})
 
 
+def equal_frames(quantity: str, true: int, measured: int) -> Comparison:
+    """Compare numbers of frames that must be the same."""
+    return Comparison(quantity=quantity, unit="frames", true=true, measured=measured)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
     """What the reference gateway says about its own errors, the worst over the trials of a check."""

@@ -44,9 +44,8 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
         commands = _WRITERS[gateway](table, interface)
     except ConfigError as error:
         raise ConfigError(problems=[replace(p, where=f"{file}: {p.where}") for p in error.problems]) from None
-    side = campaign.side("left")
-    if side.ipv6 is not None and not table.onlink:
-        through = side.ipv6.router if side.address_mode == "nexthop" else side.ipv6.address
+    through = campaign.side("left").link_address("ipv6")
+    if through is not None and not table.onlink:
         route = "ip route add" if gateway == "vpp" else "ip -6 route add"
         commands += "".join(f"{route} {domain.ipv6} via {through}\n" for domain in table.domains)
     if as_json:
@@ -57,15 +56,15 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
 
 
 def _jool(table: MapModel, _: Sequence[str]) -> str:
-    return jool_commands([domain.rule for domain in table.domains])
+    return jool_commands(table.whole_rules)
 
 
 def _tayga(table: MapModel, _: Sequence[str]) -> str:
-    return relay_script(border_relay([domain.rule for domain in table.domains], table.edge_count, order=table.order))
+    return relay_script(border_relay(table.whole_rules, table.edge_count, order=table.order))
 
 
 def _vpp(table: MapModel, interfaces: Sequence[str]) -> str:
-    return vpp_commands([domain.rule for domain in table.domains], interfaces=interfaces)
+    return vpp_commands(table.whole_rules, interfaces=interfaces)
 
 
 _WRITERS: Mapping[GatewayName, Callable[[MapModel, Sequence[str]], str]] = {"jool": _jool, "tayga": _tayga, "vpp": _vpp}

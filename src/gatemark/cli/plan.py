@@ -105,7 +105,7 @@ def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
     runs, needed, unmet = make_plan(campaign), estimate(campaign), deviations(campaign)
     layout, commands, telemetry = layout_of(campaign), commands_of(campaign), telemetry_of(campaign)
     table = campaign.map
-    edges = () if table is None else describe_domains([d.rule for d in table.domains], table.edge_count, table.order)
+    edges = () if table is None else describe_domains(table.whole_rules, table.edge_count, table.order)
     if as_json:
         print_json(
             {

@@ -39,7 +39,7 @@ def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
     yield from _families(campaign)
     yield from _overlaps(campaign)
     yield from _networks(campaign)
-    if campaign.is_translation and not campaign.technology.has_edges:
+    if campaign.technology.translates_by_prefix:
         yield from _mappings(campaign)
     if "map" not in skip:
         yield from complete_map(campaign)

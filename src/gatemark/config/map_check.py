@@ -23,8 +23,7 @@ def check_map(campaign: Campaign) -> Iterator[Problem]:
     table = campaign.map
     if table is None:
         return
-    rules = [domain.rule for domain in table.domains]
-    for rule_problem in domain_problems(rules, edges=table.edges):
+    for rule_problem in domain_problems(table.whole_rules, edges=table.edges):
         yield problem(campaign, rule_problem.where, rule_problem.what, rule_problem.fix)
 
 

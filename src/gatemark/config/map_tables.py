@@ -111,9 +111,14 @@ class MapModel(Table):
     )
 
     @property
+    def whole_rules(self) -> tuple[MapDomain, ...]:
+        """Return the rule of each domain by itself."""
+        return tuple(domain.rule for domain in self.domains)
+
+    @property
     def rules(self) -> tuple[MapDomain, ...]:
         """Return the rules of all domains, each without the customer edges that a longer one takes."""
-        return nested([domain.rule for domain in self.domains])
+        return nested(self.whole_rules)
 
     @property
     def spread(self) -> Spread:

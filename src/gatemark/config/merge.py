@@ -106,9 +106,10 @@ def _unmade_border_relay(campaign: Campaign, recipe: RecipeFacts) -> Iterator[Pr
     table, gateway = campaign.map, recipe.map_gateway
     if table is None or gateway is None:
         return
-    rules = [domain.rule for domain in table.domains]
     at = f"recipe {recipe.name}: map_gateway.private"
-    for unmade in border_relay_problems(rules, table.edge_count, table.order, gateway.private, private_at=at):
+    for unmade in border_relay_problems(
+        table.whole_rules, table.edge_count, table.order, gateway.private, private_at=at
+    ):
         if unmade.where == at:
             yield replace(unmade, fix=f"{unmade.fix}; for another network copy the recipe and change it there")
         else:

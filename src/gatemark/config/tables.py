@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from fractions import Fraction
+from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, ValidationInfo
@@ -360,6 +361,13 @@ class SideModel(Table):
     def family(self, family: Family) -> Ipv4Model | Ipv6Model | None:
         """Return the hosts of one family."""
         return self.ipv4 if family == "ipv4" else self.ipv6
+
+    def link_address(self, family: Family) -> IPv4Address | IPv6Address | None:
+        """Return the address that the gateway has as its neighbour: of the router before the hosts, else theirs."""
+        model = self.family(family)
+        if model is None:
+            return None
+        return model.router if self.address_mode == "nexthop" else model.address
 
 
 def _within_limits(octets: int, info: ValidationInfo) -> int:

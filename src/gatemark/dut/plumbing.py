@@ -107,9 +107,9 @@ def gateway_end(
             what = f"the gateway address {gateway} is in no network of recipe {recipe.name} on this side"
             raise ConfigError(what=what, where=f"{where}.gateway", fix=f"its networks are {known}")
         addresses.append(f"{gateway}/{holder.prefixlen}")
-    if edges is not None and side_name == "left" and side.ipv6 is not None:
-        router = side.ipv6.router if side.address_mode == "nexthop" else side.ipv6.address
-        through = None if edges.onlink else str(router)
+    neighbour = side.link_address("ipv6")
+    if edges is not None and side_name == "left" and neighbour is not None:
+        through = None if edges.onlink else str(neighbour)
         routes += [(str(domain.ipv6), through) for domain in edges.domains]
     return GatewayEnd(interface=interface, addresses=tuple(addresses), routes=tuple(routes))
 

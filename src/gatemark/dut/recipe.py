@@ -207,8 +207,7 @@ class Recipe(_Strict):
         """
         if self.map_gateway is None or table is None:
             return {}
-        rules = [domain.rule for domain in table.domains]
-        files = border_relay(rules, table.edge_count, order=table.order, private=self.map_gateway.private)
+        files = border_relay(table.whole_rules, table.edge_count, order=table.order, private=self.map_gateway.private)
         return dict(zip(MAP_VARIABLES, (files.tayga, files.nftables, "\n".join(files.routes)), strict=True))
 
     def mirrored(self) -> Self:
@@ -339,7 +338,7 @@ def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
         if side.side.family(family) is None:
             what = f"{recipe.technology} needs {family} on the {name}"
             problems.append(Problem(what=what, where=f"{where}: {name}", fix=f"add {name}.{family}"))
-    if technology.is_translation and not technology.has_edges and recipe.prefix is None and not recipe.eam:
+    if technology.translates_by_prefix and recipe.prefix is None and not recipe.eam:
         what = f"{recipe.technology} needs a prefix (RFC 6052) or address mappings (RFC 7757)"
         problems.append(Problem(what=what, where=f"{where}: prefix", fix='for example prefix = "2001:2:0:6400::/96"'))
     return [*problems, *_state_contradictions(recipe, where), *_map_contradictions(recipe, where)]
@@ -367,7 +366,7 @@ def _map_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
         yield from _private_problems(recipe, gateway.private, f"{where}: map_gateway.private")
     if table is None:
         return
-    rules = [domain.rule for domain in table.domains]
+    rules = table.whole_rules
     unsound = list(domain_problems(rules, edges=table.edges))
     if gateway is not None and not unsound:
         at = "map_gateway.private"

@@ -93,13 +93,12 @@ def resolve_requests(campaign: Campaign) -> list[Json]:
         for family in campaign.families_in_use(name):
             model = side.family(family)
             assert model is not None and model.gateway is not None, "check_complete was not called"
-            source = model.router if side.address_mode == "nexthop" else model.address
             requests.append(
                 {
                     "request": "resolve",
                     "side": name,
                     "gateway": str(model.gateway),
-                    "source": str(source),
+                    "source": str(side.link_address(family)),
                     "timeout_ns": defaults.RESOLVE_TIMEOUT_NS,
                 }
             )
