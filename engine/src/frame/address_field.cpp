@@ -152,6 +152,7 @@ bool AddressField::find_positions(const HostSet& hosts, const net::AddressMappin
         has_network_ = true;
         network_shares_high_ = has_value_ && network_ == high_;
     }
+    is_odd_word_ = has_value_ && high_ % 2 != 0 && low_ == high_ + 1 && (!has_network_ || network_shares_high_);
     if (has_value_) {
         base_.bytes[low_] = base_.bytes[high_] = std::byte{0};
     }

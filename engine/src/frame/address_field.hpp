@@ -77,6 +77,18 @@ public:
         return sum;
     }
 
+    /// The same, faster if the bytes of the value are side by side in two words of the checksum: such
+    /// is a host's address under a prefix of 64 bits (RFC 6052 section 2.2). A function of its own,
+    /// because one more case in `write` costs every other address seven instructions.
+    Sum write_outside(std::byte* field, std::uint16_t value, std::uint8_t network, Edge edge) const noexcept {
+        if (!is_odd_word_) [[unlikely]] {
+            return write(field, value, network, edge);
+        }
+        const std::uint16_t word = word_of(value, network);
+        store_raw(field + high_, word);
+        return swap_bytes(word);  // each byte is in the other half of a word
+    }
+
     /// Compares the address at `field` with the one that `write` gives, clears `same` if they
     /// differ, and returns the same share of the checksum as `write`.
     [[gnu::always_inline]] Sum compare(const std::byte* field, std::uint16_t value, std::uint8_t network, Edge edge,
@@ -143,6 +155,7 @@ private:
     bool has_word_ = false;  ///< the two bytes of the value form one word of the checksum
     std::uint16_t networks_ = 1;
     std::uint16_t minimum_ = 0, maximum_ = 0;  ///< of the values
+    bool is_odd_word_ = false;                 ///< all that is written are two bytes side by side, in two words of the checksum
     std::shared_ptr<const AddressRule> rule_;
 };
 

@@ -327,8 +327,9 @@ void Stream::write_by_rule(std::byte* frame, std::uint64_t j, std::uint64_t tupl
     const Sum edge = layout.family == net::Family::ipv6
                          ? write_map_address(comes_from_edges_ ? source : destination, edges.address_of(values.edge()))
                          : write_shared_address(comes_from_edges_ ? source : destination, edges.ipv4_of(values.edge()));
-    const Sum outside = comes_from_edges_ ? sent_.destination.write(destination, values.destination_host, values.network, values.edge())
-                                          : sent_.source.write(source, values.source_host, 0, values.edge());
+    const Sum outside = comes_from_edges_
+                            ? sent_.destination.write_outside(destination, values.destination_host, values.network, values.edge())
+                            : sent_.source.write(source, values.source_host, 0, values.edge());
     complete_frame(sent_, frame, edge + outside, values.source_port, values.destination_port, id_, index, now);
 }
 

@@ -31,6 +31,11 @@ void expect_equals_slow_form(const HostSet& hosts, net::Family family, const net
             const Sum varying = field.write(bytes.data(), small, net_number);
             ASSERT_EQ(fold(sum_of(std::span{field.base().bytes}.first(field.bytes())) + varying),
                       fold(sum_of(std::span{bytes}.first(field.bytes()))));
+            std::array<std::byte, 16> outside = field.base().bytes;
+            ASSERT_EQ(fold(sum_of(std::span{field.base().bytes}.first(field.bytes())) +
+                           field.write_outside(outside.data(), small, net_number, {})),
+                      fold(sum_of(std::span{bytes}.first(field.bytes()))));
+            ASSERT_EQ(outside, bytes);
             net::Address wrong = slow;
             wrong.bytes[value % field.bytes()] ^= std::byte{1};
             ASSERT_FALSE(field.matches(wrong.bytes.data(), small, net_number));
