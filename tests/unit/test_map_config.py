@@ -121,6 +121,15 @@ def test_contradictions_have_the_place_in_the_file() -> None:
     assert list(check_map(with_map(table(edges=8192)))) == []
 
 
+@pytest.mark.parametrize("key", ["forward_ports", "reverse_ports"])
+def test_customer_edges_that_are_drawn_have_no_turn_to_take_ports_by(key: str) -> None:
+    for variation in ("increasing", "decreasing"):
+        (problem,) = check_map(with_map(table(choice="pseudorandom", **{key: variation})))
+        assert problem.where == f"campaign: map.{key}"
+        assert list(check_map(with_map(table(**{key: variation})))) == []
+    assert list(check_map(with_map(table(choice="pseudorandom", **{key: "fixed"})))) == []
+
+
 @pytest.mark.parametrize("psid_bits", [17, 10**12])
 def test_a_huge_number_is_refused_like_any_other(psid_bits: int) -> None:
     rule = {**DOMAIN, "ipv4": "192.0.2.1/32", "ea_bits": 0, "psid_bits": psid_bits, "psid": 10**12}

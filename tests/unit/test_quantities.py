@@ -590,11 +590,15 @@ class TestMaximumReached:
         text = Words(page_of(whole.model_copy(update={"self_test": SELF_TEST}))).text
         assert "8,000 is within 5 % of what the Tester reaches alone (8,000), so it may be the Tester's limit" in text
 
-    def test_frames_of_customer_edges_have_no_ceiling_of_other_frames(self) -> None:
+    def test_the_ceiling_of_customer_edges_is_that_of_nothing_else(self) -> None:
         run = stateless("throughput", (7900,))
         assert isinstance(run, RateResult)
-        assert ceiling_of(SELF_TEST, run, run.unit, "router44") == SELF_TEST.entries[0]
-        assert ceiling_of(SELF_TEST, run, run.unit, "map_t_br") is None
+        plain = SELF_TEST.entries[0]
+        edges = plain.model_copy(update={"mode": "edges", "frames_per_second": plain.frames_per_second - 1})
+        both = SELF_TEST.model_copy(update={"entries": (plain, edges)})
+        assert ceiling_of(both, run, run.unit, "router44") == plain
+        assert ceiling_of(both, run, run.unit, "siit64") == plain
+        assert ceiling_of(both, run, run.unit, "map_t_br") == edges
 
 
 class TestComparison:

@@ -145,7 +145,7 @@ def test_events_have_averages_and_refusals_their_reason() -> None:
 def test_a_self_test_in_the_folder_is_read_and_a_damaged_one_is_told(tmp_path: Path) -> None:
     folder = ResultFolder(path=tmp_path)
     assert self_test_of(folder) is None
-    stored = self_test().model_dump(mode="json") | {"selftest": 1, "quick": False}
+    stored = self_test().model_dump(mode="json") | {"selftest": 2, "quick": False}
     for entry in stored["entries"]:
         entry["limited"] = "a burst was sent late"
     folder.write_json("selftest.json", stored)

@@ -128,10 +128,15 @@ def test_frames_of_both_families_are_sent_as_to_a_gateway(mode: str, octets: int
     assert (cell.mix.m, cell.mix.n) == ((1, 2) if mode == "mixed" else (1, 1))
     body = trial_request(campaign, cell, frames_per_second=1000, duration_ns=10**9, trial_number=1)
     sent = [
-        {kind: direction[kind] and direction[kind]["source"]["address"] for kind in ("foreground", "background")}
+        {kind: direction[kind] and direction[kind]["source"].get("address") for kind in ("foreground", "background")}
         for direction in body["directions"]
     ]
-    if mode == "mixed":
+    if mode == "edges":
+        (forward, reverse) = (direction["foreground"] for direction in body["directions"])
+        edges = forward["source"]["edges"]
+        assert (edges["count"], [domain["ea_bits"] for domain in edges["domains"]]) == (1_000_000, [20])
+        assert (reverse["destination"]["edges"], reverse["source"]["address"]) == (edges, "198.19.0.2")
+    elif mode == "mixed":
         assert sent == [
             {"foreground": "198.18.0.2", "background": "2001:2::2"},
             {"foreground": "198.19.0.2", "background": "2001:2:0:8000::2"},
@@ -141,6 +146,17 @@ def test_frames_of_both_families_are_sent_as_to_a_gateway(mode: str, octets: int
             {"foreground": "2001:2::2", "background": None},
             {"foreground": "198.19.0.2", "background": None},
         ]
+
+
+@pytest.mark.parametrize("domains", [1, 2, 3, 64, 1000, 1024])
+def test_customer_edges_are_spread_over_as_many_domains_as_in_the_campaign(domains: int) -> None:
+    case = Case(family="ipv6", frame_octets=84, direction="bidirectional", mode="edges")
+    campaign = campaign_of(case, ports=PORTS, trial_ns=1_000_000, domains=domains)
+    campaign.check_complete()
+    assert campaign.map is not None
+    assert campaign.map_domain_count == domains
+    assert 780_000 < campaign.map.edge_count <= 1_000_000
+    assert self_test_kind(campaign) == ("ring" if domains == 1 else f"ring+{domains}_domains")
 
 
 @pytest.mark.parametrize("count", [1, 7, 1_000, 40_001, 1_000_000, 4_000_000])
@@ -156,7 +172,7 @@ def test_all_combinations_are_planned() -> None:
     modes = cases(
         families=("ipv4", "ipv6"), sizes=EFFORT.sizes, directions=("forward", "bidirectional"), connections=(5, 9)
     )
-    assert len(modes) == 2 * 2 * 4 * 2 + 2 * 2 * 2 + 2 * 2 * 3
+    assert len(modes) == 2 * 2 * 4 * 2 + 2 * 3 * 2 + 2 * 2 * 3
     assert len(set(modes)) == len(modes)
 
 
@@ -165,7 +181,7 @@ def test_a_whole_self_test_is_kept_and_found_again(state_folder: Path) -> None:
     device = SimulatedDevice(capacity_forward=400_000, capacity_reverse=300_000, establishment_rate=50_000)
     subject = Subject(port_kind="ring", ports=PORTS, connections=(1_000,))
     count = run_self_test(subject, effort=EFFORT, quick=True, tell=steps.append, equipment=simulated_equipment(device))
-    assert len(count.entries) == 2 * 2 * 4 * 2 + 2 * 2 * 2 + 2 * 3
+    assert len(count.entries) == 2 * 2 * 4 * 2 + 2 * 3 * 2 + 2 * 3
     for entry in count.entries:
         truth = {"forward": 400_000, "bidirectional": 300_000}[entry.direction]
         if entry.kind == "connections":
@@ -188,7 +204,7 @@ def document(
     *, machine: str | None = None, entries: tuple[Entry, ...] = (), latency: tuple[SelfLatency, ...] = ()
 ) -> SelfTest:
     return SelfTest(
-        selftest=1, machine=machine or stored.this_machine(), port_kind="memif", measured_at="2025-01-01",
+        selftest=2, machine=machine or stored.this_machine(), port_kind="memif", measured_at="2025-01-01",
         gatemark="1", engine="1", quick=False, trial_ns=1, confirmations=1, lateness_max_ns=10**6,
         entries=entries, self_latency=latency, clock=stored.Clock(resolution_ps=10_000, read_ps=20_000),
     )  # fmt: skip
@@ -322,7 +338,8 @@ def test_every_case_is_tested_with_the_frames_of_the_campaign() -> None:
     for case in planned:
         campaign = campaign_of(case, ports=PORTS, trial_ns=10**8, udp_checksum="zero", host_macs="random")
         campaign.check_complete()
-        assert [campaign.side(side).host_macs for side in ("left", "right")] == ["random", "random"]
+        macs = "fixed" if case.mode == "edges" else "random"  # customer edges are behind a router
+        assert [campaign.side(side).host_macs for side in ("left", "right")] == [macs, macs]
         if campaign.sends_without_checksum:
             without.add((case.family, case.mode, case.direction))
     expected = {(case.family, case.mode, case.direction) for case in planned if case.family == "ipv4"}
@@ -330,6 +347,7 @@ def test_every_case_is_tested_with_the_frames_of_the_campaign() -> None:
         ("ipv6", "mixed", "forward"),
         ("ipv6", "mixed", "bidirectional"),
         ("ipv6", "translated", "bidirectional"),
+        ("ipv6", "edges", "bidirectional"),
     }
     assert without == expected
 

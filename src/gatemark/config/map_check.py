@@ -23,6 +23,10 @@ def check_map(campaign: Campaign) -> Iterator[Problem]:
     table = campaign.map
     if table is None:
         return
+    for key in ("forward_ports", "reverse_ports"):
+        if getattr(table, key) in ("increasing", "decreasing") and table.choice != "cycle":
+            what = f"is {getattr(table, key)}, but customer edges that are drawn have no turn to take ports by"
+            yield problem(campaign, f"map.{key}", what, 'choose "pseudorandom" or "fixed", or set map.choice = "cycle"')
     for rule_problem in domain_problems(table.whole_rules, edges=table.edges):
         yield problem(campaign, rule_problem.where, rule_problem.what, rule_problem.fix)
 

@@ -294,6 +294,11 @@ class Campaign(Table):
         """Whether the emulated hosts of any side have MAC addresses of their own (RFC 4814 section 4.2)."""
         return any(side is not None and side.host_macs == "random" for side in (self.left, self.right))
 
+    @property
+    def map_domain_count(self) -> int:
+        """Return the number of domains of customer edges; 0 without any."""
+        return 0 if self.map is None else len(self.map.domains)
+
     def networks(self, side: SideName) -> int:
         """Return how many networks the hosts of a side are in: those that frames go to which are sent to it."""
         return self.direction_traffic("forward" if side == "right" else "reverse").destination_networks

@@ -17,22 +17,24 @@ MIXED_MODE: Final = "mixed"
 """Mode of the self-test with foreground and native IPv6 background."""
 TRANSLATED_MODE: Final = "translated"
 """Mode of the self-test with frames as they are sent to a translator, which is of no use for other gateways."""
+EDGES_MODE: Final = "edges"
+"""Mode of the self-test with frames from and to customer edges, which cost the Tester more than any others."""
 
 
 def ceiling_of(
     self_test: SelfTestPart | None, run: RunResult, unit: str, technology: TechnologyName
 ) -> CeilingPart | None:
-    """Return the lowest rate of the self-test that applies to what a run measures in a unit; None if it has none.
-
-    It has no frames of customer edges, which cost the Tester more than others.
-    """
-    if self_test is None or TECHNOLOGIES[technology].has_edges:
+    """Return the lowest rate of the self-test that applies to what a run measures in a unit; None if it has none."""
+    if self_test is None:
         return None
+    gateway = TECHNOLOGIES[technology]
     left_out = set()
     if not run.mix.is_mixed:
         left_out.add(MIXED_MODE)
-    if not TECHNOLOGIES[technology].is_translation:
+    if not gateway.is_translation:
         left_out.add(TRANSLATED_MODE)
+    if not gateway.has_edges:
+        left_out.add(EDGES_MODE)
     return self_test.ceiling(
         run.frame_sizes.model_dump(),
         run.direction,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -15,7 +15,7 @@ from gatemark.results.this_machine import machine_facts
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
 
-SELF_TEST_FORMAT = 1
+SELF_TEST_FORMAT: Final = 2
 
 
 class _Part(BaseModel):
@@ -32,8 +32,8 @@ class Entry(_Part):
     """With FCS."""
     direction: Literal["forward", "bidirectional"]
     mode: str
-    """fixed, random_ports, random_hosts, random_both, mixed, translated; stateful_ports, stateful_hosts, stateful_both.
-    """
+    """fixed, random_ports, random_hosts, random_both, mixed, translated, edges; stateful_ports, stateful_hosts,
+    stateful_both."""
     frames_per_second: int
     """Highest rate of each direction that it offered and received without loss, several times; connections/s for the
     kind connections."""
@@ -76,7 +76,7 @@ class Clock(_Part):
 class SelfTest(_Part):
     """All of a self-test."""
 
-    selftest: Literal[1]
+    selftest: Literal[2]
     """Format number."""
     machine: str
     """Host name and CPU: a self-test says nothing about another machine."""
@@ -122,10 +122,15 @@ def port_kind_of(campaign: Campaign) -> str:
 def self_test_kind(campaign: Campaign) -> str:
     """Return the kind of self-test that says something about a campaign: its kind of port, and what its frames need.
 
-    Frames without UDP checksum or with a MAC address for each host take the Tester another time than usual ones, so
-    what was measured with others is never their ceiling.
+    Frames without UDP checksum, with a MAC address for each host, or of customer edges in several domains take the
+    Tester another time than usual ones, so what was measured with others is never their ceiling.
     """
-    needs = (("zero_checksum", campaign.sends_without_checksum), ("host_macs", campaign.has_random_macs))
+    domains = campaign.map_domain_count
+    needs = (
+        ("zero_checksum", campaign.sends_without_checksum),
+        ("host_macs", campaign.has_random_macs),
+        (f"{domains}_domains", domains > 1),
+    )
     return "+".join((port_kind_of(campaign), *(name for name, needed in needs if needed)))
 
 

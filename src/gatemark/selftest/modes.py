@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import ip_network
 from typing import Any, Literal
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.defaults import LATENESS_MAX_NS, TRANSLATION_OVERHEAD
 from gatemark.config.model import Campaign
 from gatemark.config.tables import HostMacs, UdpChecksum
-from gatemark.results.ceiling import MIXED_MODE, TRANSLATED_MODE
+from gatemark.results.ceiling import EDGES_MODE, MIXED_MODE, TRANSLATED_MODE
 from gatemark.technology import TECHNOLOGIES, Family, TechnologyName
 
 Direction = Literal["forward", "bidirectional"]
 
 STATELESS_MODES = ("fixed", "random_ports", "random_hosts", "random_both")
 """Each family by itself."""
-BOTH_FAMILIES_MODES = (MIXED_MODE, TRANSLATED_MODE)
+BOTH_FAMILIES_MODES = (MIXED_MODE, TRANSLATED_MODE, EDGES_MODE)
 """Frames of both families, each size named by its IPv6 frame, with random ports and hosts: IPv4 with as much native
-IPv6 background; and what is sent to a translator, IPv6 one way and IPv4 the other."""
+IPv6 background; what is sent to a translator, IPv6 one way and IPv4 the other; and the same from and to customer edges.
+"""
 STATEFUL_MODES = ("stateful_ports", "stateful_hosts", "stateful_both")
 """Connections enumerated over ports, over hosts, or over both (RFC 9693 section 4.1)."""
 _RANDOM_BOTH = ("random_both", *BOTH_FAMILIES_MODES)
 TRANSLATED_HOSTS = {"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}
 """Gives the IPv6 hosts an IPv4 representation (RFC 7757)."""
+EDGES = 1_000_000
+EDGE_BITS = 20
+RULES = {"ipv6": "2001:2:0:c000::/50", "ipv4": "198.18.128.0/17"}
+"""Prefixes of all customer edges, whose EA bits hold the rest of the IPv4 address and a PSID of 5 bits."""
 CONNECTIONS = 100_000
 SIZES: dict[Family, tuple[int, ...]] = {"ipv4": (64, 256, 512, 1024, 1518), "ipv6": (84, 256, 512, 1024, 1518)}
 QUICK_SIZES: dict[Family, tuple[int, ...]] = {"ipv4": (64, 1518), "ipv6": (84, 1518)}
@@ -93,15 +99,21 @@ def campaign_of(
     lateness_max_ns: int = LATENESS_MAX_NS,
     udp_checksum: UdpChecksum = "computed",
     host_macs: HostMacs = "fixed",
+    domains: int = 1,
 ) -> Campaign:
-    """Return the loop-back campaign of a case; its trials count under the same rule as those of the gateway."""
+    """Return the loop-back campaign of a case; its trials count under the same rule as those of the gateway.
+
+    Customer edges are spread over so many domains.
+    """
     stateful = case.connections is not None
+    # Customer edges have the MAC address of the port.
+    macs: HostMacs = "fixed" if case.mode == EDGES_MODE else host_macs
     random_ports = case.mode in ("random_ports", *_RANDOM_BOTH)
     document: dict[str, Any] = {
         "name": "selftest",
         "gateway": _gateway(case),
         "testbed": {"kind": "loopback"},
-        **{side: _side(case, side, ports[side]) | {"host_macs": host_macs} for side in ("left", "right")},
+        **{side: _side(case, side, ports[side]) | {"host_macs": macs} for side in ("left", "right")},
         "traffic": {
             "direction": case.direction if not stateful else "forward",
             "frame_sizes": _frame_sizes(case),
@@ -110,6 +122,8 @@ def campaign_of(
         "trial": {"duration": f"{trial_ns}ns", **WAITS},
         "validity": {"lateness_max": f"{lateness_max_ns}ns"},
     }
+    if case.mode == EDGES_MODE:
+        document["map"] = _map(domains)
     if udp_checksum == "zero":
         document["traffic"] |= _without_checksum(case)
     if stateful:
@@ -122,7 +136,7 @@ def campaign_of(
 
 def _without_checksum(case: Case) -> dict[str, Any]:
     """Return what sends the IPv4 frames of a case without UDP checksum; IPv6 must have one (RFC 8200 section 8.1)."""
-    if case.mode == TRANSLATED_MODE:
+    if case.mode in (TRANSLATED_MODE, EDGES_MODE):
         return {"reverse": {"udp_checksum": "zero"}} if case.direction == "bidirectional" else {}
     return {"udp_checksum": "zero"} if case.family == "ipv4" or case.mode == MIXED_MODE else {}
 
@@ -134,6 +148,8 @@ def _frame_sizes(case: Case) -> dict[str, Any]:
 
 
 def _gateway(case: Case) -> dict[str, Any]:
+    if case.mode == EDGES_MODE:
+        return {"technology": next(row.name for row in TECHNOLOGIES.values() if row.has_edges)}
     if case.mode == TRANSLATED_MODE:
         technology = _technology("ipv6", "ipv4", stateful=False)
         return {"technology": technology, "prefix": "2001:2:0:6400::/96", "eam": [TRANSLATED_HOSTS]}
@@ -144,15 +160,29 @@ def _gateway(case: Case) -> dict[str, Any]:
 def _technology(left: Family, right: Family, *, stateful: bool) -> TechnologyName:
     """Return the technology that has these families on its sides."""
     return next(
-        row.name for row in TECHNOLOGIES.values() if row.families == (left, right) and row.is_stateful == stateful
+        row.name
+        for row in TECHNOLOGIES.values()
+        if row.families == (left, right) and row.is_stateful == stateful and not row.has_edges
     )
+
+
+def _map(domains: int) -> dict[str, Any]:
+    """Return domains of equal size, which together have nearly as many customer edges as one."""
+    bits = (domains - 1).bit_length()
+    parts = {family: list(ip_network(prefix).subnets(bits)) for family, prefix in RULES.items()}
+    ea_bits = EDGE_BITS - bits
+    rules = [
+        {"ipv6": str(ipv6), "ipv4": str(ipv4), "ea_bits": ea_bits, "dmr": "2001:2:0:6400::/64"}
+        for ipv6, ipv4 in zip(parts["ipv6"][:domains], parts["ipv4"][:domains], strict=True)
+    ]
+    return {"edges": min(EDGES, domains << ea_bits), "domains": rules}
 
 
 def _side(case: Case, side: str, port: str) -> dict[str, Any]:
     families: tuple[Family, ...] = (case.family,)
     if case.mode == MIXED_MODE:
         families = ("ipv4", "ipv6")
-    elif case.mode == TRANSLATED_MODE and side == "right":
+    elif case.mode in (TRANSLATED_MODE, EDGES_MODE) and side == "right":
         families = ("ipv4",)
     return {"port": port, **{family: _host(case, side, family) for family in families}}
 
@@ -166,6 +196,8 @@ def _host(case: Case, side: str, family: Family) -> dict[str, Any]:
 
 def _hosts(case: Case, side: str) -> int:
     """Return how many hosts a side emulates; 0 for one that never changes."""
+    if case.mode == EDGES_MODE and side == "left":
+        return 0
     if case.mode in ("random_hosts", *_RANDOM_BOTH):
         return 60_000
     count = case.connections or 0

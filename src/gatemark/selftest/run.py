@@ -23,7 +23,16 @@ from gatemark.errors import ConfigError
 from gatemark.procedures.loads import line_maximum
 from gatemark.results.this_machine import gatemark_version, now_iso
 from gatemark.search.goal import Measure, bounds_of, sending_ns
-from gatemark.selftest.document import Clock, Entry, SelfLatency, SelfTest, port_kind_of, self_test_kind, this_machine
+from gatemark.selftest.document import (
+    SELF_TEST_FORMAT,
+    Clock,
+    Entry,
+    SelfLatency,
+    SelfTest,
+    port_kind_of,
+    self_test_kind,
+    this_machine,
+)
 from gatemark.selftest.modes import CONNECTIONS, QUICK_SIZES, SIZES, Case, Direction, campaign_of, cases
 from gatemark.selftest.search import Reached, Tried, find_rate
 from gatemark.technology import Family
@@ -76,6 +85,8 @@ class Subject:
     """Of IPv4 frames."""
     host_macs: HostMacs = "fixed"
     """Of both sides."""
+    domains: int = 1
+    """Of customer edges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,14 +162,16 @@ class _Frames(TypedDict):
 
     udp_checksum: UdpChecksum
     host_macs: HostMacs
+    domains: int
 
 
 def _frames(campaign: Campaign | None) -> _Frames:
     if campaign is None:
-        return {"udp_checksum": "computed", "host_macs": "fixed"}
+        return {"udp_checksum": "computed", "host_macs": "fixed", "domains": 1}
     return {
         "udp_checksum": "zero" if campaign.sends_without_checksum else "computed",
         "host_macs": "random" if campaign.has_random_macs else "fixed",
+        "domains": max(campaign.map_domain_count, 1),
     }
 
 
@@ -198,7 +211,7 @@ class SelfTester:
         """Return what was found, with what was tested."""
         hello = self._tester.hello
         return SelfTest(
-            selftest=1,
+            selftest=SELF_TEST_FORMAT,
             machine=this_machine(),
             port_kind=self._subject.port_kind,
             measured_at=now_iso(),
@@ -324,6 +337,7 @@ def loop_back_campaign(case: Case, subject: Subject, effort: Effort) -> Campaign
         lateness_max_ns=subject.lateness_max_ns,
         udp_checksum=subject.udp_checksum,
         host_macs=subject.host_macs,
+        domains=subject.domains,
     )
 
 
