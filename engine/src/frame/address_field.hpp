@@ -77,8 +77,8 @@ public:
         return sum;
     }
 
-    /// The same, faster if the bytes of the value are side by side in two words of the checksum: such
-    /// is a host's address under a prefix of 64 bits (RFC 6052 section 2.2). A function of its own,
+    /// The same, faster if the bytes of the value are side by side in two words of the checksum, as
+    /// those of a host under a prefix of 64 bits are (RFC 6052 section 2.2). A function of its own,
     /// because one more case in `write` costs every other address seven instructions.
     Sum write_outside(std::byte* field, std::uint16_t value, std::uint8_t network, Edge edge) const noexcept {
         if (!is_odd_word_) [[unlikely]] {
@@ -155,7 +155,8 @@ private:
     bool has_word_ = false;  ///< the two bytes of the value form one word of the checksum
     std::uint16_t networks_ = 1;
     std::uint16_t minimum_ = 0, maximum_ = 0;  ///< of the values
-    bool is_odd_word_ = false;                 ///< all that is written are two bytes side by side, in two words of the checksum
+    /// All that is written are two bytes side by side, in two words of the checksum.
+    bool is_odd_word_ = false;
     std::shared_ptr<const AddressRule> rule_;
 };
 

@@ -82,7 +82,7 @@ public:
     /// bits overwrites the top of the interface identifier.
     [[nodiscard]] constexpr Wide address_of(std::uint64_t ea) const noexcept {
         const std::uint64_t identifier = (std::uint64_t{ipv4_of(ea)} << 16 | psid_of(ea)) & identifier_mask_;
-        // Shifts of 64 bits: one of 128 with a variable distance takes three times the instructions.
+        // Shifts of 64 bits: one of 128 by a variable distance takes three times the instructions.
         const std::uint64_t high = static_cast<std::uint64_t>(prefix_ >> 64) | ea << high_left_ >> high_right_;
         const std::uint64_t low = static_cast<std::uint64_t>(prefix_) | (ea << low_left_ & low_mask_);
         return static_cast<Wide>(high) << 64 | low | identifier;

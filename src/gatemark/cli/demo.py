@@ -21,14 +21,14 @@ def demo(
     output: Path | None = None,
     as_json: AsJson = False,
 ) -> int:
-    """Measure the gateways that this machine offers, with short trials: stateful NAT64 and NAT44, routers, SIIT.
+    """Measure the gateways that this machine offers, with short trials: stateful NAT64 and NAT44, routers, SIIT, MAP-T.
 
     For the stateful ones also the connection establishment rate, at two sizes of the table (RFC 9693).
 
     Parameters
     ----------
     name
-        Only this one: tayga-nat64, nft-nat44, linux-router4, linux-router6 or tayga-siit64.
+        Only this one: tayga-nat64, nft-nat44, linux-router4, linux-router6, tayga-siit64 or tayga-mapt-br.
     output
         Folder for the results; by default a new one below results/.
     as_json

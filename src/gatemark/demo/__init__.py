@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from importlib import resources
 from pathlib import Path
 
-DEMOS = ("tayga-nat64", "nft-nat44", "linux-router4", "linux-router6", "tayga-siit64")
+DEMOS = ("tayga-nat64", "nft-nat44", "linux-router4", "linux-router6", "tayga-siit64", "tayga-mapt-br")
 """Names of the demonstrations, in the order in which they run."""
 
 
