@@ -5,7 +5,7 @@ BUILD  := build/release
 PYTHON := .venv/bin/python
 SHELL  := /bin/bash
 
-.PHONY: demo test endure quick setup build check format bench fuzz clean help
+.PHONY: demo test endure quick setup build check format wheel bench fuzz clean help
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -35,6 +35,9 @@ check: ## the checks alone, on what is built
 format: setup ## rewrite C++ and Python in the project's form
 	scripts/sources cpp | xargs -r clang-format -i
 	.venv/bin/ruff format src tests bench && .venv/bin/ruff check --fix src tests bench
+
+wheel: setup ## dist/gatemark-*.whl with the engine inside, for machines without compiler and DPDK
+	@scripts/wheel
 
 bench: build ## cycles per frame beside DPDK's own testpmd, pacing; with ARGS="--quick" below a minute
 	@.venv/bin/python -m bench.run $(ARGS)

@@ -94,7 +94,8 @@ struct StoppedClock {
 /// A receiver of one scenario with all that it records in.
 class Bench {
 public:
-    explicit Bench(const Scenario& scenario) : scenario_{scenario}, keeper_{scenario.phase, table_, scenario.pool} {
+    explicit Bench(const Scenario& scenario)
+        : scenario_{scenario}, keeper_{scenario.phase, table_, scenario.pool, scenario.edge ? &*scenario.edge : nullptr} {
         loop::ReceiverPlan plan{.trial_id = test::trial_id(), .directions = {}, .kept_frames_max = 2};
         for (std::size_t i = 0; i < 2; ++i) {
             arrivals_[i].reset(frame_count, record::Receivers::one);
@@ -269,8 +270,8 @@ private:
         if (script.one_in(3)) {
             endpoint = {.address = script.below(scenario_.pool.count()), .port = script.word()};
         }
-        made.correct =
-            made.correct && endpoint.port != 0 && (scenario_.phase == state::Phase::establish || bench_.known(connection) == endpoint);
+        made.correct = made.correct && endpoint.port != 0 && (!scenario_.edge || scenario_.edge->has_port(endpoint.port)) &&
+                       (scenario_.phase == state::Phase::establish || bench_.known(connection) == endpoint);
         scenario_.pool.write(made.bytes.data() + layout.source_address(), endpoint.address);
         store_big_endian(made.bytes.data() + layout.udp + net::udp::source_port, endpoint.port);
         correct_header_checksum(made.bytes);

@@ -159,6 +159,20 @@ Scenario stateful(const Nat& nat, state::Phase phase, Role arriving, Frames fram
     return scenario;
 }
 
+/// The gateway is a customer edge whose ports are 39,936 to 40,959.
+Scenario gateway_edge(state::Phase phase, Role arriving) {
+    const net::MapRule rule{.ipv6 = *net::parse_prefix("2001:db8:12:3400::/56"),
+                            .ipv4 = *net::parse_prefix("192.0.2.18/32"),
+                            .psid_offset = 0,
+                            .psid_bits = 6,
+                            .psid = 39,
+                            .dmr = *net::parse_prefix("64:ff9b::/96")};
+    auto edge = frame::GatewayEdge::make(rule, 0, "edge");
+    Scenario scenario = stateful({"10.0.0.0", "64:ff9b::c613:0", "2001:db8:12:3400:0:c000:212:27", 128}, phase, arriving);
+    scenario.edge = std::get<frame::GatewayEdge>(std::move(edge));
+    return scenario;
+}
+
 std::vector<Scenario> all() {
     std::vector<Scenario> list;
     list.push_back(stateless(Gateway::router44, Gateway::router66, Gateway::router66, 84));
@@ -177,6 +191,8 @@ std::vector<Scenario> all() {
     list.push_back(customer_edges(frame::EdgeChoice::cycle));
     list.push_back(customer_edges(frame::EdgeChoice::pseudorandom));
     list.push_back(edges_of_one_domain());
+    list.push_back(gateway_edge(state::Phase::establish, Role::initiator));
+    list.push_back(gateway_edge(state::Phase::use, Role::initiator));
     return list;
 }
 

@@ -17,8 +17,9 @@ struct Scenario {
     std::array<std::array<std::optional<frame::Stream>, 2>, 2> streams;
     std::array<bool, 2> arrives_here{true, true};
     pace::Mix mix{1, 1};
-    net::AddressPool pool;          ///< of a stateful gateway
-    std::uint64_t connections = 0;  ///< 0: stateless
+    net::AddressPool pool;                   ///< of a stateful gateway
+    std::optional<frame::GatewayEdge> edge;  ///< that the gateway is
+    std::uint64_t connections = 0;           ///< 0: stateless
     state::Phase phase = state::Phase::establish;
 };
 

@@ -45,6 +45,8 @@ class BedKind:
     """Whether the gateway is in the kernel of this machine, so that its limits are the gateway's."""
     sees_host: bool = False
     """Whether the host of the gateway can be read: who else had the gateway's CPUs during a trial."""
+    has_kernels: bool = False
+    """Whether the gateway may have a kernel of its own (`testbed.kernel`)."""
     made_ports: tuple[str, ...] = ()
     """How the engine may open the ports that the test bed makes; empty: it makes none, and the file names them."""
     default_port: str | None = None
@@ -82,6 +84,7 @@ _ROWS = (
         gateway_is_local=True,
         shares_kernel=True,
         sees_host=True,
+        has_kernels=True,
         made_ports=("af_packet", "af_xdp"),
         default_port="af_packet",
         no_line_rate="virtual Ethernet pairs have no line rate",

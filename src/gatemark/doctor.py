@@ -7,6 +7,7 @@ except that the check of the gateway path makes the campaign's test bed and remo
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from gatemark.bed_kinds import BED_KINDS, bed_kinds_where
 from gatemark.campaign.tester_memory import available_bytes, most_connections, table_bytes
 from gatemark.config.check import SIDES
+from gatemark.dut.choose_kernel import kernel_of
 from gatemark.dut.cleanup import find_leftovers
 from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
 from gatemark.dut.isolation import isolate
@@ -25,6 +27,7 @@ from gatemark.dut.recipe import load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.dut.uplinks import read_uplinks
 from gatemark.errors import ConfigError, GatemarkError, TestBedError
+from gatemark.kernels.store import BUILD_COMMAND, kernels
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
@@ -70,6 +73,7 @@ def run_checks(campaign: Campaign | None = None) -> list[Finding]:
         check_memory,
         check_rights,
         check_tools,
+        check_kernel,
         check_engine,
         check_ports,
         check_neighbour_tables,
@@ -246,10 +250,12 @@ def check_tools(campaign: Campaign | None) -> Iterator[Finding]:
             needed |= load_recipe(campaign.testbed.recipe).programs
         if campaign.gateway.control is not None and campaign.gateway.control.host is not None:
             needed["ssh"] = DEBIAN_PACKAGES["ssh"]
+    tools = "" if campaign is None else _kernel_tools(campaign)
     missing = []
     for tool, package in needed.items():
         try:
-            require_program(tool, package)
+            if shutil.which(tool, path=tools) is None:
+                require_program(tool, package)
         except TestBedError:
             missing.append((tool, package))
     if not missing:
@@ -261,6 +267,30 @@ def check_tools(campaign: Campaign | None) -> Iterator[Finding]:
             observed=f"{tool} is not installed",
             remedy=f"apt-get install {package}",
         )
+
+
+def _kernel_tools(campaign: Campaign) -> str:
+    """Return the folder of the tools that come with the gateway's kernel; empty if none do."""
+    try:
+        choice = kernel_of(campaign)
+    except TestBedError:
+        return ""  # reported by check_kernel
+    return "" if choice is None or choice.kernel is None else str(choice.kernel.tools)
+
+
+def check_kernel(campaign: Campaign | None) -> Iterator[Finding]:
+    """Which kernel the gateway gets, and why; without a campaign, which there are."""
+    if campaign is None:
+        built = ", ".join(kernel.facts.release for kernel in kernels() if kernel.facts and kernel.is_current)
+        others = f"User-Mode Linux {built}" if built else f"no other (`{BUILD_COMMAND}`)"
+        yield Finding(
+            check="kernels", status="ok", observed=f"this machine's, Linux {os.uname().release}; for gateways {others}"
+        )
+        return
+    choice = kernel_of(campaign)
+    if choice is not None:
+        plan = plan_cores(usable_cpus(), tester=campaign.testbed.cores, gateway=campaign.testbed.gateway_cores)
+        yield Finding(check="kernel", status="ok", observed=choice.words(len(plan.gateway)))
 
 
 def check_engine(campaign: Campaign | None) -> Iterator[Finding]:

@@ -45,9 +45,14 @@ ICMP_MEANINGS = {
 
 
 def check_gateway_path(campaign: Campaign) -> list[Finding]:
-    """Send a few frames each way of each cell's first size through the gateway and say what became of them."""
+    """Send a few frames each way of each cell's first size through the gateway and say what became of them.
+
+    Of a border relay also whether it follows its rules.
+    """
     from gatemark.campaign.plan import make_plan
-    from gatemark.session import single_trial
+    from gatemark.campaign.runner import run_single_trial
+    from gatemark.map_preflight import map_findings
+    from gatemark.tester import Equipment, open_tester, prepare, stop_signals
 
     try:
         complete = completed(campaign)
@@ -60,24 +65,30 @@ def check_gateway_path(campaign: Campaign) -> list[Finding]:
         cell = plan.runs[0].cell
         if complete.is_stateful and cell.mix.has_foreground:
             quick, cell = with_few_connections(quick, cell)
-        record = single_trial(
-            quick,
-            cell,
-            frames_per_second=FRAMES_PER_SECOND,
-            duration_ns=DURATION_NS,
-            connections_per_second=FRAMES_PER_SECOND,
-        )
+        equipment = Equipment()
+        with stop_signals(resume_hint=None):
+            bed, ready = prepare(quick, equipment)
+            with open_tester(ready, bed, equipment) as tester:
+                record = run_single_trial(
+                    tester.campaign,
+                    cell,
+                    tester.engine,
+                    frames_per_second=FRAMES_PER_SECOND,
+                    duration_ns=DURATION_NS,
+                    connections_per_second=FRAMES_PER_SECOND,
+                    testbed=tester.testbed,
+                )
+                rules = list(map_findings(tester.campaign, tester.engine.exchange))
     except GatemarkError as error:
         return failed("gateway path", error)
-    findings = list(judge_path(campaign, record.report))
-    return findings if record.connections is None else [*judge_connections(record), *findings]
+    path = judge_path(campaign, record.report)
+    return [*(() if record.connections is None else judge_connections(record)), *path, *rules]
 
 
 def with_few_connections(campaign: Campaign, cell: Cell) -> tuple[Campaign, Cell]:
     """Return campaign and cell for a trial each way with a few connections, tried once."""
-    assert campaign.connections is not None, "the plan of a stateful campaign has connections"
     count = min(CONNECTIONS, cell.connections or CONNECTIONS)
-    few = campaign.connections.model_copy(update={"count": (count,), "retries": 0})
+    few = campaign.connections_model.model_copy(update={"count": (count,), "retries": 0})
     direction: Direction = "bidirectional"
     return campaign.model_copy(update={"connections": few}), replace(cell, direction=direction, connections=count)
 
@@ -137,6 +148,10 @@ def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, in
         return "the Tester could not send: check the link and the port"
     if "untranslated_source" in faults:
         return "the gateway forwards without translation: check its NAT rule and the interface that it is bound to"
+    if "outside_port_set" in faults:
+        return "the gateway uses ports outside of its set: compare psid_offset, EA bits and PSID (`gatemark plan`)"
+    if campaign.gateway_edge is not None and "source_address" in faults:
+        return f"the gateway's MAP address is not {campaign.gateway_edge.address}: compare its rule with [map]"
     if campaign.gateway.pool and "source_address" in faults:
         return "the gateway translates to addresses that gateway.pool does not name: correct one of the two"
     if "hop_limit" in faults:
@@ -146,7 +161,7 @@ def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, in
             "the gateway does not do what the campaign expects: check gateway.technology, prefix and"
             " eam; `gatemark frame`"
         )
-    if campaign.gateway.prefix == WELL_KNOWN_PREFIX:
+    if campaign.translation_prefix == WELL_KNOWN_PREFIX:
         return (
             f"a gateway must drop {BENCHMARKING_NETWORK} inside {WELL_KNOWN_PREFIX}, because it is not global (RFC 6052"
             " section 3.1): use a network-specific prefix such as 2001:2:0:6400::/96"

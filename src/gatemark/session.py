@@ -173,14 +173,7 @@ def rebuild_report(folder: str | Path) -> tuple[list[CampaignResult], Path]:
     """Make report.html again: of one campaign, or of all in the folders below, as `gatemark demo` leaves them."""
     path = Path(folder)
     single = (path / "campaign.toml").exists() or not path.is_dir()
-    members = [path] if single else sorted(sub.parent for sub in path.glob("*/result.json"))
-    if not members:
-        raise ResultError(
-            what="holds no result.json, neither itself nor in the folders below",
-            where=str(path),
-            fix="name a folder that `gatemark run` or `gatemark demo` wrote",
-        )
-    folders = [ResultFolder.open(member) for member in members]
+    folders = [ResultFolder.open(path)] if single else ResultFolder.open_below(path)
     parts = [part_of(member) for member in folders]
     page = write_report(parts, path / "report.html")
     results = [

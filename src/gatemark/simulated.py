@@ -122,7 +122,12 @@ class SimulatedTestBed:
         thread = ThreadTimes(name="ksoftirqd/0", cpu=0, ran_ns=0, waited_ns=self.gateway.held_up_ns)
         idle = CpuTimes(idle_ns=time.monotonic_ns(), stolen_ns=0)
         return HostReading(
-            at_ns=time.monotonic_ns(), step_ns=10_000_000, queue_frames=0, cpus={0: idle}, threads={1: thread}
+            at_ns=time.monotonic_ns(),
+            step_ns=10_000_000,
+            queue_frames=0,
+            cpus={0: idle},
+            threads={1: thread},
+            all_ran_ns=None,
         )
 
     def start_telemetry(self, seconds: float) -> None:

@@ -12,8 +12,10 @@ from typing import Literal
 
 Family = Literal["ipv4", "ipv6"]
 SideName = Literal["left", "right"]
-TechnologyName = Literal["router44", "router66", "siit64", "siit46", "map_t_br", "nat44", "nat64", "nat66", "nat46"]
-ReferenceMode = Literal["router", "siit", "map_t_br", "nat44", "nat64", "nat66", "nat46"]
+TechnologyName = Literal[
+    "router44", "router66", "siit64", "siit46", "map_t_br", "nat44", "nat64", "nat66", "nat46", "map_t_ce"
+]
+ReferenceMode = Literal["router", "siit", "map_t_br", "nat44", "nat64", "nat66", "nat46", "map_t_ce"]
 """What the reference gateway calls this: key `mode` of its file."""
 
 FAMILY_WORDS: Mapping[Family, str] = MappingProxyType({"ipv4": "IPv4", "ipv6": "IPv6"})
@@ -31,6 +33,8 @@ class Technology:
     """Family of the foreground on the left and on the right; of a stateful gateway, on its inside and outside."""
     has_edges: bool = False
     """Whether the hosts on the left are MAP customer edges, whose addresses and ports follow from rules (RFC 7597)."""
+    is_edge: bool = False
+    """Whether it is a MAP customer edge itself: its public address and its ports follow from a rule (RFC 7597)."""
     is_stateful: bool = False
     """Whether it keeps state for each connection (RFC 9693)."""
     is_plain_forwarding: bool = False
@@ -48,7 +52,12 @@ class Technology:
     @property
     def translates_by_prefix(self) -> bool:
         """Whether a translation prefix or address mappings say what becomes of addresses (RFC 6052, RFC 7757)."""
-        return self.is_translation and not self.has_edges
+        return self.is_translation and not self.has_rules
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether MAP rules say what becomes of addresses and ports (RFC 7597 section 5)."""
+        return self.has_edges or self.is_edge
 
     @property
     def translates_background(self) -> bool:
@@ -129,6 +138,14 @@ _ROWS = (
         families=("ipv4", "ipv6"),
         is_stateful=True,
         reference_mode="nat46",
+    ),
+    Technology(
+        name="map_t_ce",
+        words="MAP-T customer edge",
+        families=("ipv4", "ipv6"),
+        is_edge=True,
+        is_stateful=True,
+        reference_mode="map_t_ce",
     ),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
@@ -19,6 +20,7 @@ from gatemark.campaign.file import load_campaign, schema_text
 from gatemark.campaign.plan import make_plan
 from gatemark.cli.common import with_recipe_of
 from gatemark.cli.main import COMMANDS, function_of, main
+from gatemark.compare.document import ComparisonDocument
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import measured_octets, size_family
 from gatemark.config.tables import FrameSizesModel
@@ -46,6 +48,7 @@ from gatemark.tester import Equipment
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+CHECK = ROOT / "examples" / "ci" / "compare-with"
 DOCUMENTS = sorted(
     path
     for path in (
@@ -196,6 +199,7 @@ def result_sections() -> Iterator[Any]:
         keys = keys_of(model, "runs[]", without=RateResult if issubclass(model, RateResult) else RunResult)
         yield pytest.param(", ".join(f"`{name}`" for name in names), keys, "runs[]", id=names[0])
     yield pytest.param("series.json", keys_of(SeriesDocument), "", id="series")
+    yield pytest.param("gatemark compare --json", keys_of(ComparisonDocument), "", id="comparison")
     yield pytest.param("provenance.json", keys_of(Provenance), "", id="provenance")
 
 
@@ -237,13 +241,13 @@ def test_every_section_of_the_result_keys_is_known() -> None:
 def test_every_column_of_the_tidy_table_is_documented() -> None:
     section = sections_of(RESULT_KEYS)["result.csv"]
     columns, quantities = section.split("The quantities;")
-    assert list(rows_of(columns)) == [*COLUMNS, "burst_frames", "cores"]
+    assert list(rows_of(columns)) == [*COLUMNS, "case", "domain", "judgement", "burst_frames", "cores"]
     assert set(rows_of(quantities)) == set(PROCEDURES)
 
 
 def documented_quantities() -> set[tuple[str, ...]]:
-    rows = re.findall(r"(?m)^\| `(\w+)` \| ([^|]+) \| (\S+) \| (higher|lower) \| ", RESULT_KEYS)
-    return {tuple(row) for row in rows}
+    rows = re.findall(r"(?m)^\| `(\w+)` \| ([^|]+) \| (\S+) \| (?:(higher|lower) )?\| ", RESULT_KEYS)
+    return {(procedure, name, unit, better or "None") for procedure, name, unit, better in rows}
 
 
 def keys_of_json(value: Any) -> Iterator[str]:
@@ -327,6 +331,17 @@ def test_recipes_in_the_documentation_can_be_loaded(text: str, tmp_path: Path) -
     file.write_text(text, encoding="utf-8")
     recipe = load_recipe(file)
     assert not recipe.is_stateful or recipe.actions >= {"clear_state", "count_connections", "tear_down"}
+
+
+def test_the_check_in_the_documentation_is_the_one_of_the_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "how-to" / "keep-a-gateway-fast.md").read_text(encoding="utf-8")
+    assert f"```sh\n{CHECK.read_text(encoding='utf-8')}```\n" in page
+    assert main(["plan", str(CHECK.with_name("nat.toml"))]) == 0, capsys.readouterr().err
+
+
+def test_what_is_cited_is_this_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_there_are_examples() -> None:
@@ -419,8 +434,8 @@ def test_relative_links_lead_somewhere(path: Path, link: str) -> None:
     assert (path.parent / link.partition("#")[0]).exists()
 
 
-WRITTEN = {"bad-frames/", "build/bench.json", "results/", "telemetry/"}
-"""Paths of what gatemark and its benchmark write."""
+WRITTEN = {"bad-frames/", "build/bench.json", "dist/", "results/", "telemetry/"}
+"""Paths of what gatemark, its benchmark and its packaging write."""
 PATH_ROOTS = (ROOT, ROOT / "src" / "gatemark", ROOT / "engine", ROOT / "engine" / "src")
 
 
@@ -473,3 +488,5 @@ def test_the_schema_files_are_those_of_the_code() -> None:
     assert stored == PublishedDocument.model_json_schema(by_alias=True, mode="serialization")
     series = json.loads((REFERENCE / "series.schema.json").read_text(encoding="utf-8"))
     assert series == SeriesDocument.model_json_schema(by_alias=True, mode="serialization")
+    comparison = json.loads((REFERENCE / "comparison.schema.json").read_text(encoding="utf-8"))
+    assert comparison == ComparisonDocument.model_json_schema(by_alias=True, mode="serialization")

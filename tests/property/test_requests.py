@@ -42,7 +42,8 @@ NOT_REQUESTS = (
 
 LIMITS = {
     "duration_ns": 2_000_000, "settle_ns": 500_000, "learn_ns": 500_000, "drain_ns": 500_000, "rest_ns": 500_000,
-    "frames_per_second": 20_000, "count": 300, "timeout_ns": 2_000_000, "after_ns": 2_000_000,
+    "frames_per_second": 20_000, "count": 300, "timeout_ns": 2_000_000, "after_ns": 2_000_000, "wait_ns": 2_000_000,
+    "interval_ns": 2_000,
 }  # fmt: skip
 """Larger values are well, and take longer than a test may."""
 

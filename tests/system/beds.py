@@ -49,19 +49,17 @@ class OpenBed:
     bed: NetnsTestBed
 
     def in_gateway(self, *command: str) -> str:
-        """Run a command in the gateway's namespace."""
-        return self._run(self.bed.gateway_namespace, *command)
+        """Run a command where the gateway is."""
+        done = subprocess.run(
+            self.bed._place.command(*command), capture_output=True, text=True, timeout=30, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        return done.stdout
 
     def interface(self, side: str) -> str:
         """Return the gateway's interface of a side."""
         return self.bed.gateway_interfaces[side]
-
-    def _run(self, namespace: str, *command: str) -> str:
-        done = subprocess.run(
-            ["ip", "netns", "exec", namespace, *command], capture_output=True, text=True, timeout=30, check=False
-        )
-        assert done.returncode == 0, f"{command}: {done.stderr}"
-        return done.stdout
 
     @contextlib.contextmanager
     def rules(self, *rules: str, hook: str = "postrouting") -> Iterator[None]:
@@ -74,14 +72,16 @@ class OpenBed:
     @contextlib.contextmanager
     def table(self, text: str) -> Iterator[None]:
         """Load nftables tables into the gateway; they are removed at the end, those of a recipe stay."""
-        inside = ["ip", "netns", "exec", self.bed.gateway_namespace, "nft"]
+        inside = self.bed._place.command("nft")
         done = subprocess.run([*inside, "-f", "-"], input=text, capture_output=True, text=True, timeout=30, check=False)
         assert done.returncode == 0, f"{text}: {done.stderr}"
         try:
             yield
         finally:
             for family, name in re.findall(r"(?m)^table (\w+) (\w+)", text):
-                subprocess.run([*inside, "delete", "table", family, name], check=True, timeout=30)
+                subprocess.run(
+                    [*inside, "delete", "table", family, name], stdin=subprocess.DEVNULL, check=True, timeout=30
+                )
 
     def trial(self, *, frames_per_second: int = 10_000, duration_ns: int = 500_000_000) -> TrialRecord:
         """Make one trial of the campaign's first cell."""

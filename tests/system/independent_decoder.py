@@ -92,7 +92,7 @@ def _decoded(field: dict[str, str]) -> Decoded:
 
 def _complaints(field: dict[str, str], family: Family, packet_octets: int) -> Iterator[str]:
     for name in ("_ws.expert", "_ws.malformed"):
-        if field[name]:
+        if field[name] and "(Chat/" not in field[name]:  # ports that may be those of a traceroute are no fault
             yield f"{name}: {field[name]}"
     if field["udp.checksum.status"] != GOOD:
         yield "wrong UDP checksum"

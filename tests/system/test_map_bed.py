@@ -13,7 +13,8 @@ from scapy.packet import Packet, Raw
 from test_netns import exchange
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.dut.netns import MAC_ADDRESSES, NetnsTestBed
+from gatemark.dut.gateway_kernel import MAC_ADDRESSES
+from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.open import open_testbed
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter", "tayga", "nft", root=True, engine=False)

@@ -110,7 +110,10 @@ def test_a_planted_fault_is_named_and_counted(way: str, rule: str, relays: KeptB
     with bed.rules(f'oifname "{bed.interface(side)}" meta l4proto udp {rule}'):
         report = report_of(bed)
     ((_, _, counts),) = report.counts()
-    assert (counts.received, counts.faulty, faults(counts)) == (0, FRAMES, dict.fromkeys(expected[rule], FRAMES))
+    named = faults(counts)
+    if "udp_checksum" not in expected[rule]:  # tayga wrote 0x0000 for 0xffff, which nftables does not adjust
+        assert named.pop("udp_checksum", 0) <= FRAMES // 100
+    assert (counts.received, counts.faulty, named) == (0, FRAMES, dict.fromkeys(expected[rule], FRAMES))
 
 
 def test_a_checksum_of_zero_is_counted_apart_where_the_relay_is_known_for_it(relays: KeptBed) -> None:

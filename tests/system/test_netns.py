@@ -27,7 +27,9 @@ from scapy.packet import Packet, Raw
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut import naming
 from gatemark.dut.control import GatewaySettings
-from gatemark.dut.netns import MAC_ADDRESSES, NetnsTestBed
+from gatemark.dut.gateway_kernel import MAC_ADDRESSES
+from gatemark.dut.kernel_modules import missing_modules
+from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.open import open_testbed
 from gatemark.dut.recipe import built_in_recipes, load_recipe
 from gatemark.dut.steering import CorePlan, plan_cores, usable_cpus
@@ -100,11 +102,15 @@ CROSSINGS = [
 ]
 
 
+HERE = [name for name in built_in_recipes() if not missing_modules(load_recipe(name).modules)]
+"""Recipes for this machine's kernel; the others are in test_guest_kernel."""
+
+
 @pytest.fixture(scope="module")
 def beds() -> Iterator[dict[str, NetnsTestBed]]:
-    """Open every built-in recipe once, all of them at the same time."""
+    """Open every recipe of this kernel once, all of them at the same time."""
     with contextlib.ExitStack() as stack:
-        yield {name: stack.enter_context(new_bed(name)) for name in built_in_recipes()}
+        yield {name: stack.enter_context(new_bed(name)) for name in HERE}
 
 
 @pytest.mark.parametrize(("name", "side", "source", "destination", "seen_source", "seen_destination"), CROSSINGS)

@@ -39,6 +39,8 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"the reference gateway ne
 LOAD = 5_000
 DURATION_NS = 300_000_000
 CONNECTIONS = 500
+FEW_CONNECTIONS = 200
+"""For a port set of 252."""
 GAP_MAX_NS = 200_000_000
 FIELDS = (
     "family", "fragment", "length", "vlan", "ipv4_header", "ipv4_header_checksum", "identification", "source_address",
@@ -133,7 +135,8 @@ def opened(technology: TechnologyName, kind: Any = "memif") -> Iterator[Opened]:
         },
     }
     if stateful:
-        tables["connections"] = {"count": CONNECTIONS, "rate": 2 * LOAD}
+        count = FEW_CONNECTIONS if TECHNOLOGIES[technology].is_edge else CONNECTIONS
+        tables["connections"] = {"count": count, "rate": 2 * LOAD}
     check = Check(
         procedure="faults",
         name=f"mixtures-{technology}",

@@ -23,7 +23,8 @@ LISTS = ("calibrate", "procedures/registry.py")
 
 ROLES: dict[str, set[str]] = {
     "table": {"config", "errors", "procedures.checks", "procedures.work", "search", "units"},
-    "run": {"config", "errors", "procedures", "results", "search", "stats", "trial", "units"},
+    "run": {"config", "errors", "packets", "procedures", "results", "search", "stats", "technology", "trial", "units"},
+    "cases": {"config", "embedded_ipv4", "map_domains", "packets", "technology"},
     "result": {"results", "search", "stats", "units"},
     "report": {"report", "results", "stats", "units"},
     "plots": {"report", "results", "stats", "units"},
@@ -31,8 +32,9 @@ ROLES: dict[str, set[str]] = {
 """Files of a procedure's folder, and what they may import besides each other."""
 
 SAME_FOLDER: dict[str, set[str]] = {
-    "table": set(),
-    "run": {"table", "result"},
+    "table": {"cases", "result"},
+    "run": {"table", "result", "cases"},
+    "cases": {"result"},
     "result": set(),
     "report": {"result", "plots"},
     "plots": {"result"},

@@ -29,17 +29,25 @@ ARROWS: dict[str, set[str]] = {
     "trial": {"config", "errors", "search", "technology", "units"},
     "results": {"bed_kinds", "errors", "search", "stats", "technology", "units"},
     "report": {"results", "stats", "technology", "trial", "units"},
-    "procedures": {"config", "errors", "report", "results", "search", "stats", "trial", "units"},
+    "packets": set(),
+    "procedures": {
+        "config", "embedded_ipv4", "errors", "map_domains", "packets", "report", "results", "search", "stats",
+        "technology", "trial", "units",
+    },
     "engine": {"errors", "programs", "units"},
-    "dut": {"bed_kinds", "config", "errors", "map_domains", "technology"},
+    "kernels": {"errors"},
+    "dut": {"bed_kinds", "config", "errors", "kernels", "map_domains", "technology"},
     "refdut": {"errors", "programs", "technology"},
     "campaign": {
-        "config", "dut", "embedded_ipv4", "engine.client", "errors", "procedures", "results", "search", "technology",
-        "trial", "units",
+        "config", "dut", "embedded_ipv4", "engine.client", "errors", "map_domains", "procedures", "results", "search",
+        "technology", "trial", "units",
     },
     "series": {
         "campaign", "config", "errors", "report", "results", "session", "stats", "stored", "technology", "tester",
         "units",
+    },
+    "compare": {
+        "bed_kinds", "config", "errors", "report", "results", "series", "stats", "stored", "units",
     },
     "selftest": {
         "campaign", "config", "dut", "errors", "procedures.loads", "results.ceiling", "results.this_machine", "search",
@@ -52,20 +60,23 @@ ARROWS: dict[str, set[str]] = {
 }  # fmt: skip
 """Package: what it may import besides itself. Single modules at the top of the package put these together."""
 
-ASSEMBLY = {"", "demo", "doctor", "preflight", "session", "simulated", "stored", "tester", "cli"}
+ASSEMBLY = {"", "demo", "doctor", "map_preflight", "preflight", "session", "simulated", "stored", "tester", "cli"}
 """Modules that wire the packages to each other; only `cli` may import every one of them."""
 
 PURE = (
-    "units", "errors", "technology", "bed_kinds", "embedded_ipv4", "map_domains", "stats", "search", "trial",
+    "units", "errors", "technology", "bed_kinds", "embedded_ipv4", "map_domains", "packets", "stats", "search", "trial",
     "procedures", "report", "config.model", "config.tables", "config.types", "config.check", "config.complete",
-    "config.hosts", "config.merge", "config.sizes", "config.defaults", "config.load_types", "config.problems",
-    "config.table", "config.stateful", "config.map_check", "config.map_tables", "config.maptperf",
+    "config.flows", "config.hosts", "config.merge", "config.sizes", "config.defaults", "config.load_types",
+    "config.problems", "config.table", "config.stateful", "config.map_check", "config.map_gateway", "config.map_tables",
+    "config.key_value_file", "config.maptperf", "config.siitperf", "config.siitperf_script",
     "config.complete_stateful", "config.control", "config.keys", "config.vary",
+    "compare.condition", "compare.document", "compare.judge", "compare.page", "compare.report", "compare.setup",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts",
     "results.ceiling", "results.connections", "results.document", "results.outcome", "results.part",
     "results.provenance", "results.quantity", "results.reasons", "results.run", "results.search", "results.telemetry",
     "results.tester_parts",
-    "series.document", "series.join", "series.memory", "series.page", "series.parameters", "series.report",
+    "series.degradation", "series.document", "series.join", "series.memory", "series.page", "series.parameters",
+    "series.report",
 )  # fmt: skip
 """Modules without effects; everything that they import of gatemark must be in this list too."""
 

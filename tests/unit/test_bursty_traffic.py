@@ -62,7 +62,11 @@ def test_the_gap_that_a_load_leaves(frames: int, load: int, gap: Fraction) -> No
 def test_a_burst_may_not_leave_later_than_it_lasts() -> None:
     form = burst_form(64, LINE)
     assert form.lateness_max_ns == 64 * SECOND // LINE
-    assert form.load_json == {"step": None, "bursts": {"frames": 64, "frames_per_second": LINE}}
+    assert form.load_json(1000) == {
+        "step": None,
+        "bursts": {"frames": 64, "frames_per_second": LINE},
+        "flow_start": None,
+    }
 
 
 def test_every_trial_has_two_bursts() -> None:

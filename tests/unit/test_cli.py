@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import dpkt
@@ -42,7 +44,8 @@ def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", LOOPBACK, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert set(document) == {
-        "campaign", "map_domains", "runs", "layout", "commands", "telemetry", "estimate", "deviations",
+        "campaign", "map_domains", "gateway_edge", "runs", "layout", "kernel", "commands", "telemetry", "estimate",
+        "deviations",
     }  # fmt: skip
     assert set(document["layout"]) in ({"queues", "workers", "why"}, {"unknown"})
     assert document["estimate"]["trials_max"] == len(document["runs"]) == 8
@@ -77,10 +80,40 @@ def test_plan_says_where_the_engine_cannot_be_asked(
 ) -> None:
     monkeypatch.setenv("GATEMARK_ENGINE", "/nowhere")
     assert main(["plan", LOOPBACK]) == 0
-    assert "# Layout\n\nnot known: /nowhere: no executable there\n" in capsys.readouterr().out
+    assert "# Layout\n\nnot known: /nowhere: no executable there; build it with `make`" in capsys.readouterr().out
     assert main(["plan", LOOPBACK, "--json"]) == 0
     (problem,) = json.loads(capsys.readouterr().out)["layout"]["unknown"]
     assert problem["where"] == "/nowhere"
+
+
+@pytest.fixture
+def no_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No kernel was built."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+
+
+@pytest.mark.usefixtures("no_kernels")
+def test_plan_says_which_kernel_the_gateway_gets_and_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    release = os.uname().release
+    assert main(["plan", str(ROOT / "examples" / "2-linux-router4.toml")]) == 0
+    shown = re.search(r"(?m)^# Kernel of the gateway\n\n(.*)\n", capsys.readouterr().out)
+    assert shown is not None and shown[1].startswith(f"this machine's, Linux {release}, ")
+    assert shown[1].endswith(": it has all that recipe linux-router4 needs")
+    file = tmp_path / "guest.toml"
+    file.write_text(
+        'testbed = {kind = "netns", recipe = "linux-router4", kernel = "uml"}\nframe_loss = {rates = ["1k"]}'
+    )
+    assert main(["plan", str(file)]) == 0
+    assert "# Kernel of the gateway\n\nnot known: testbed.kernel: there is no kernel of its" in capsys.readouterr().out
+    program = tmp_path / "linux.uml"
+    program.write_text("")
+    program.chmod(0o755)
+    file.write_text(file.read_text().replace('"uml"', f'"{program}"'))
+    assert main(["plan", str(file), "--json"]) == 0
+    kernel = json.loads(capsys.readouterr().out)["kernel"]
+    assert (kernel["runs_in"], kernel["program"], kernel["cpus"]) == ("User-Mode Linux", str(program), 1)
+    assert main(["plan", LOOPBACK, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kernel"] is None
 
 
 def test_json_has_a_list_of_numbers_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,3 +225,30 @@ def test_the_pcap_holds_the_frames_as_sent(tmp_path: Path) -> None:
     write_pcap(path, GOLDEN)
     with path.open("rb") as file:
         assert [octets.hex() for _, octets in dpkt.pcap.Reader(file)] == [GOLDEN[0]["sent"]]
+
+
+def completed(words: list[str], folder: Path) -> list[str]:
+    """Return what bash offers for the last of these words, by the script that `gatemark completion bash` prints."""
+    script = folder / "completion"
+    quoted = " ".join(f"'{word}'" for word in words)
+    text = (
+        f"source {script}\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(words) - 1}\n_gatemark\n"
+        "printf '%s\\n' \"${COMPREPLY[@]}\"\n"
+    )
+    return subprocess.run(["bash", "-c", text], check=True, capture_output=True, text=True).stdout.split()
+
+
+def test_bash_completes_commands_options_and_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    (tmp_path / "completion").write_text(capsys.readouterr().out, encoding="utf-8")
+    assert completed(["gatemark", "comp"], tmp_path) == ["compare", "completion"]
+    assert set(completed(["gatemark", "compare", "--f"], tmp_path)) == {"--fail-if", "--format"}
+    assert completed(["gatemark", "import", "sii"], tmp_path) == ["siitperf"]
+    assert completed(["gatemark", "report", "--format", "la"], tmp_path) == ["latex"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_command_is_completed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell, "--json"]) == 0
+    script = json.loads(capsys.readouterr().out)["script"]
+    assert [command for command in COMMANDS if command not in script] == []

@@ -53,7 +53,7 @@ def test_a_file_of_maptperf_becomes_a_campaign_file(
     assert main(["import", "maptperf", str(maptperf)]) == 0
     text = capsys.readouterr().out
     assert text.startswith(
-        "# Imported from Maptperf.conf, a configuration file of Maptperf.\n#\n# - The file names no "
+        "# Imported from Maptperf.conf, a configuration file of Maptperf.\n#\n# - Add what the file does not say: "
     )
     assert "\n# - 64:ff9b::/96 must not represent 203.0.113.56" in text
     assert max(map(len, text.partition("\nname")[0].splitlines())) <= 100
@@ -63,10 +63,11 @@ def test_a_file_of_maptperf_becomes_a_campaign_file(
     output = tmp_path / "new.toml"
     assert main(["import", "maptperf", str(maptperf), "--output", str(output)]) == 0
     assert output.read_text(encoding="utf-8") == text
-    assert capsys.readouterr().out.startswith(f"{output} is written\n- The file names no ports")
+    assert capsys.readouterr().out.startswith(f"{output} is written\n- Add what the file does not say")
     assert main(["import", "maptperf", str(maptperf), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document == {"campaign": expected.document, "notes": list(expected.notes)}
+    missing = "Add what the file does not say: left.port, right.port, the table of a procedure."
+    assert document == {"campaign": expected.document, "notes": [missing, *expected.notes]}
 
 
 def test_with_what_the_comments_ask_for_it_is_a_campaign(

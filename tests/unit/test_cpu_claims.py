@@ -56,6 +56,12 @@ def test_every_user_may_lock(tmp_path: Path) -> None:
         os.umask(before)
 
 
-def test_a_folder_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Path) -> None:
-    with pytest.raises(TestBedError, match="cannot be locked"), claimed_cpus([0], folder=tmp_path / "absent"):
+def test_a_folder_that_cannot_be_made_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(TestBedError, match="cannot be locked"), claimed_cpus([0], folder=tmp_path / "absent/lock"):
         pass
+
+
+def test_the_folder_is_made_for_every_user(tmp_path: Path) -> None:
+    """In a container /run may be empty."""
+    with claimed_cpus([0], folder=tmp_path / "lock"):
+        assert (tmp_path / "lock").stat().st_mode & 0o7777 == 0o1777

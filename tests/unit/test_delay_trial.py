@@ -90,8 +90,8 @@ class TestRequest:
         assert request(form)["give_up_lateness_ns"] == give_up_ns
 
     def test_a_step_or_a_reset_alone_records_nothing_more(self) -> None:
-        assert TrialForm(step=FORM.step, reset_after_ns=1).delays_json is None
-        assert TrialForm(timeout_ns=5).delays_json == {
+        assert TrialForm(step=FORM.step, reset_after_ns=1).delays_json(1000) is None
+        assert TrialForm(timeout_ns=5).delays_json(1000) == {
             "timeout_ns": 5,
             "tags": None,
             "variation": False,
@@ -152,12 +152,12 @@ class TestValidity:
     def test_a_step_has_frames_of_both_loads(self) -> None:
         report = trial(SimulatedDevice(capacity_forward=10**6), FORM)
         assert [direction.intended for direction in report.directions] == [1500, 1500]
-        assert judge_validity(report, POLICY, step=FORM.step).valid
+        assert judge_validity(report, POLICY, form=FORM).valid
         faulty = judge_validity(report, POLICY)
         assert "1500 frames were intended, load times duration is 2000" in faulty.reasons[0]
 
     def test_each_part_is_rounded_down(self) -> None:
-        step = RateStep(after_ns=SECOND // 2, frames_per_second=5)
+        step = TrialForm(step=RateStep(after_ns=SECOND // 2, frames_per_second=5))
         assert frames_due(3, SECOND, step) == 1 + 2
         assert frames_due(3, SECOND) == 3
 

@@ -1,5 +1,6 @@
 """Recipes: all built-in ones load; what is wrong is named with its key and a remedy."""
 
+from importlib import resources
 from pathlib import Path
 from typing import get_args
 
@@ -29,7 +30,7 @@ setup = ["true"]
 """
 
 
-STATEFUL = ["iptables-nat44", "nft-nat44", "nft-nat66", "tayga-nat46", "tayga-nat64"]
+STATEFUL = ["iptables-nat44", "nft-nat44", "nft-nat66", "tayga-mapt-ce", "tayga-nat46", "tayga-nat64"]
 
 
 def load_text(tmp_path: Path, text: str) -> Recipe:
@@ -54,8 +55,16 @@ def test_built_in_recipe_loads_under_its_own_name(name: str) -> None:
 
 
 def test_these_recipes_are_built_in() -> None:
-    stateless = ["linux-router4", "linux-router6", "tayga-mapt-br", "tayga-siit46", "tayga-siit64"]
-    assert built_in_recipes() == sorted([*stateless, *STATEFUL])
+    stateless = ["linux-netem", "linux-router4", "linux-router6", "tayga-mapt-br", "tayga-siit46", "tayga-siit64"]
+    assert built_in_recipes() == sorted([*stateless, *STATEFUL, "jool-nat64", "jool-siit46", "jool-siit64"])
+
+
+def test_jool_has_no_limit_of_its_own_to_its_table() -> None:
+    recipe = load_recipe("jool-nat64")
+    limits = {"set_table_size", "set_hash_size"}
+    assert recipe.facts.actions | {"reset"} | limits == set(get_args(GatewayAction))
+    assert recipe.modules == {"jool": "jool-dkms"}
+    assert not recipe.host_sysctl
 
 
 @pytest.mark.parametrize("name", STATEFUL)
@@ -160,7 +169,7 @@ def test_on_link_gateway_gets_the_length_of_its_network() -> None:
     end = gateway_end(recipe, "left", recipe.left.side, "eth7")
     assert end.addresses == ("198.18.0.1/16", "2001:2::1/56")
     assert end.routes == ()
-    assert ["ip", "-n", "ns", "address", "add", "2001:2::1/56", "dev", "eth7", "nodad"] in list(end.commands("ns"))
+    assert ["ip", "address", "add", "2001:2::1/56", "dev", "eth7", "nodad"] in list(end.commands())
 
 
 def test_next_hop_gateway_gets_a_route_through_the_router() -> None:
@@ -198,3 +207,20 @@ def test_addresses_that_do_not_fit_the_recipe_are_refused(play: dict[str, object
 
 def test_settings_become_writes_below_proc_sys() -> None:
     assert sysctl_script({"net.ipv4.ip_forward": 1}) == "echo '1' > /proc/sys/net/ipv4/ip_forward"
+
+
+def test_keys_of_the_recipe_stand_in_its_commands(tmp_path: Path) -> None:
+    text = (resources.files("gatemark.dut") / "recipes" / "jool-nat64.toml").read_text(encoding="utf-8")
+    path = tmp_path / "pool.toml"
+    path.write_text(text.replace('["198.19.0.1/32"]', '["198.19.0.1/32", "198.19.255.0/30"]'))
+    assert load_recipe(path).fact_variables == {
+        "prefix": "2001:2:0:6400::/96",
+        "pool": "198.19.0.1/32 198.19.255.0/30",
+        "pool_ports": "1024-65535",
+    }
+    assert load_recipe("linux-router4").fact_variables == {}
+    path.write_text("\n".join(line for line in text.splitlines() if not line.startswith(("pool_ports", "prefix"))))
+    with pytest.raises(ConfigError) as caught:
+        load_recipe(path)
+    told = [problem.what for problem in caught.value.problems]
+    assert "{prefix} stands for nothing" in told and "{pool_ports} stands for nothing" in told

@@ -12,6 +12,7 @@ from gatemark.engine.client import EngineClient
 from gatemark.engine.process import EngineProcess, find_engine, start_engine
 from gatemark.errors import EngineError, Interrupted
 
+EXCHANGE = {"request": "exchange", "left": ["45"], "right": [], "interval_ns": 10**7, "wait_ns": 10**8}
 TRIAL = {"request": "trial", "duration_ns": 0, "waits": {}}
 Reply = Callable[[dict[str, Any]], list[dict[str, Any] | str | BaseException | None]]
 
@@ -119,10 +120,11 @@ def test_answers_to_a_request_that_was_given_up_are_skipped() -> None:
     assert client.link()["right"] == 1
 
 
-def test_an_interrupt_cancels_the_trial_and_leaves_the_engine_ready() -> None:
+@pytest.mark.parametrize("kind", ["trial", "exchange"])
+def test_an_interrupt_cancels_what_sends_and_leaves_the_engine_ready(kind: str) -> None:
     def reply(message: dict[str, Any]) -> list[Any]:
         match message["request"]:
-            case "trial":
+            case "trial" | "exchange":
                 return [KeyboardInterrupt()]
             case "cancel":
                 return [{"answer": "progress", "id": 1}, {"answer": "ok", "id": 1, "cancelled": True}]
@@ -131,7 +133,7 @@ def test_an_interrupt_cancels_the_trial_and_leaves_the_engine_ready() -> None:
     transport = Scripted(reply)
     client = EngineClient(transport)
     with pytest.raises(Interrupted, match="stopped by the user"):
-        client.trial(TRIAL)
+        client.trial(TRIAL) if kind == "trial" else client.exchange(EXCHANGE)
     assert transport.sent[-1] == {"request": "cancel", "id": 1}
     client.close()
     assert transport.closed
@@ -204,7 +206,7 @@ for line in sys.stdin:
     if message["request"] == "link":
         print("cannot go on", file=sys.stderr, flush=True)
         os.kill(os.getpid(), 11)
-    print(json.dumps({"answer": "ok", "id": message["id"], "protocol": 7, "text": "ä"}), flush=True)
+    print(json.dumps({"answer": "ok", "id": message["id"], "protocol": 9, "text": "ä"}), flush=True)
     if message["request"] == "close":
         break
 """

@@ -66,6 +66,28 @@ def test_the_gateways_threads_are_those_of_its_cpus_and_all_of_its_daemons(proc:
     host.close()
 
 
+def test_what_all_ran_less_what_the_gateway_ran_is_others(proc: Path, tmp_path: Path) -> None:
+    accounts = tmp_path / "cpuacct"
+    accounts.mkdir()
+    (accounts / "cpuacct.usage_percpu").write_text("5000 7000 \n")
+    (proc / "self/mounts").write_text(f"proc /proc proc rw 0 0\ncgroup {accounts} cgroup rw,relatime,cpu,cpuacct 0 0\n")
+
+    def all_ran_ns() -> int | None:
+        reading = GatewayHost([1], lambda: [70], queue_frames=500, proc=proc).read()
+        assert reading is not None
+        return reading.all_ran_ns
+
+    assert all_ran_ns() is None, "of a container's own control group: it knows nothing of other programs"
+    (accounts / "release_agent").touch()
+    assert all_ran_ns() == 7000
+    before = GatewayHost([1], lambda: [70], queue_frames=500, proc=proc).read()
+    (accounts / "cpuacct.usage_percpu").write_text("9000 7100 \n")
+    (proc / "70/task/71/schedstat").write_text("101 0 12\n")
+    facts = host_facts(before, GatewayHost([1], lambda: [70], queue_frames=500, proc=proc).read())
+    assert facts is not None
+    assert facts.others_ran_ns == 100 - 30
+
+
 def test_a_daemon_that_has_ended_is_left_out(proc: Path) -> None:
     reading = GatewayHost([0], lambda: [99], queue_frames=500, proc=proc).read()
     assert reading is not None and list(reading.threads) == [14]

@@ -220,10 +220,11 @@ table ip mapt {
     }
     chain postrouting {
         type nat hook postrouting priority srcnat; policy accept;
-        oifname "mapt" meta l4proto { icmp, tcp, udp } meta mark set jhash ip saddr . th sport mod 3
-        oifname "mapt" meta mark 0 meta l4proto { icmp, tcp, udp } snat to 203.0.113.18:16592-16595
-        oifname "mapt" meta mark 1 meta l4proto { icmp, tcp, udp } snat to 203.0.113.18:32976-32979
-        oifname "mapt" meta mark 2 meta l4proto { icmp, tcp, udp } snat to 203.0.113.18:49360-49363
+        oifname "mapt" meta l4proto { icmp, tcp, udp } snat ip addr . port to numgen inc mod 3 map {
+            0 : 203.0.113.18 . 16592-16595,
+            1 : 203.0.113.18 . 32976-32979,
+            2 : 203.0.113.18 . 49360-49363
+        }
     }
 }
 """
@@ -236,7 +237,9 @@ table ip mapt {
 
 def test_a_customer_edge_with_a_single_range_or_a_whole_address() -> None:
     ipv4 = IPv4Address("10.255.0.1")
-    one_range = customer_edge(PAPER.edge(21), ipv4=ipv4).nftables
-    assert 'oifname "mapt" meta l4proto { icmp, tcp, udp } snat to 192.0.2.0:43008-45055\n' in one_range
-    assert "mark" not in one_range
+    long_range = customer_edge(PAPER.edge(21), ipv4=ipv4).nftables  # Linux finds every free port among 128
+    assert "numgen inc mod 16 map {\n            0 : 192.0.2.0 . 43008-43135,\n" in long_range
+    assert "            15 : 192.0.2.0 . 44928-45055\n" in long_range
+    lowest = customer_edge(PAPER.edge(0), ipv4=ipv4).nftables
+    assert "            0 : 192.0.2.0 . 1-127,\n" in lowest
     assert 'oifname "mapt" snat to 198.51.100.7\n' in customer_edge(FULL.edge(7), ipv4=ipv4).nftables

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gatemark.config.key_value_file import Imported
 from gatemark.config.map_tables import MapModel
-from gatemark.config.maptperf import MaptperfImport, read_maptperf
+from gatemark.config.maptperf import read_maptperf
 from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.problems import domain_problems
 
@@ -66,7 +67,7 @@ DMR-IPv6-prefix-length 96
 """
 
 
-def read(text: str) -> MaptperfImport:
+def read(text: str) -> Imported:
     return read_maptperf(text, where="Maptperf.conf", technology="any")
 
 
@@ -112,10 +113,9 @@ def test_a_whole_file() -> None:
         },
     }
     assert imported.notes == (
-        "The file names no ports and no test: add left.port, right.port and the table of a procedure.",
-        "Tester-L-MAC is left out: the left port has an address of its own.",
-        "Tester-R-MAC is left out: the right port has an address of its own.",
-        "Mem-Channels is left out: the engine does not need it.",
+        "Tester-L-MAC, line 5: is left out: the left port has an address of its own.",
+        "Tester-R-MAC, line 6: is left out: the right port has an address of its own.",
+        "Mem-Channels, line 34: is left out: the engine does not need it.",
         "64:ff9b::/96 must not represent 203.0.113.56, which is not global (RFC 6052 section 3.1): add"
         " gateway.well_known_prefix_allowed = true if the gateway translates it all the same.",
     )
@@ -129,7 +129,7 @@ def test_the_shortest_file() -> None:
     assert imported.document["right"] == {"ipv4": {"address": "203.0.113.56"}}
     assert imported.document["traffic"]["direction"] == "bidirectional"
     assert imported.document["traffic"]["forward"]["destination_ports"]["range"] == "1-49151"
-    assert len(imported.notes) == 2
+    assert len(imported.notes) == 1
 
 
 @pytest.mark.parametrize(("switched_off", "direction"), [("RV", "forward"), ("FW", "reverse")])
@@ -146,7 +146,7 @@ def test_a_single_direction(switched_off: str, direction: str) -> None:
 def test_ports_of_the_background_that_are_lost_are_told() -> None:
     imported = read(f"{SHORTEST}bg-dport-min 5000\n")
     assert imported.document["traffic"]["reverse"]["destination_ports"]["range"] == "5000-49151"
-    assert imported.notes[1] == (
+    assert imported.notes[0] == (
         "bg-dport 5000-49151 is left out for forward frames: their background has the ports 1-49151 of FW-dport, as"
         " the foreground."
     )

@@ -180,6 +180,22 @@ def recovery_run(*recovery_ns: int | None) -> RunResult:
     return stateless("system_recovery", **fields)
 
 
+def conformity_run() -> RunResult:
+    case = {
+        "case": "hairpin",
+        "what": "",
+        "domain": 0,
+        "section": "",
+        "due": "delivered",
+        "level": "should",
+        "packet": "",
+    }
+    counts = {"sent": 3, "controls_sent": 6, "controls_correct": 6}
+    cases = [{**case, **counts, "arrived_left": count, "correct": 3} for count in (3, 4)]
+    unknown = {**case, **counts, "controls_correct": 5}
+    return stateless("conformity", frames=3, cases=(*cases, unknown))
+
+
 def reset_run(*outcomes: str) -> RunResult:
     series = ResetSeries.model_validate(
         {
@@ -408,9 +424,22 @@ class TestEachKindOfResult:
         assert (small.limited_by, small.is_headline, large.is_headline) == ("gateway", False, True)
         assert (large.values, large.median, large.limited_by) == ((), None, "maximum")
 
+    def test_conformity(self) -> None:
+        conform, *cases = conformity_run().quantities()
+        assert (conform.name, conform.unit, conform.median, conform.better) == (
+            "cases that conform",
+            "cases",
+            1,
+            "higher",
+        )
+        assert [(row.values, row.unit, row.better, row.is_headline) for row in cases] == [
+            ((count,), "packets", None, False) for count in (3, 4, None)
+        ]
+        assert [row.coordinates["judgement"] for row in cases] == ["conforms", "differs", "no_result"]
+
     def test_every_procedure_is_here(self) -> None:
         runs = (*all_kinds().runs, loss_run(), delay_run(), burst_run(), recovery_run(1), reset_run("recovered"))
-        runs = (*runs, bursty_run(), repeated_run(4_000_000, (2_371_094,), (2_528_332,)))
+        runs = (*runs, bursty_run(), repeated_run(4_000_000, (2_371_094,), (2_528_332,)), conformity_run())
         assert {result.procedure for result in runs} == set(PROCEDURES)
 
 

@@ -109,6 +109,7 @@ def test_the_file_holds_what_was_set_and_nothing_else() -> None:
         forward=Flow(
             capacity=100,
             queue=0,
+            flow_cost_ns=1_500,
             recovery_ns=200_000_000,
             delay=Delay(kind="periodic", values_ns=(10_000, 1_500)),
             keep_order=False,
@@ -137,6 +138,7 @@ def test_the_file_holds_what_was_set_and_nothing_else() -> None:
         "forward": {
             "capacity": 100,
             "queue": 0,
+            "flow_cost": "1500 ns",
             "recovery": "200 ms",
             "delay": {"kind": "periodic", "values": ["10 us", "1500 ns"]},
             "keep_order": False,

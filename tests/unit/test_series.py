@@ -212,6 +212,36 @@ repetitions = [2, 2, 2, 2, 2, 1]
     assert "Time to delete all connections" in shown
 
 
+def test_lists_of_tables_are_told_by_their_titles_and_domains_are_an_axis(tmp_path: Path) -> None:
+    rule = '{{ipv6 = "2001:2:0:{n}000::/52", ipv4 = "198.18.{n}.0/28", ea_bits = 12, dmr = "2001:2:0:6400::/96"}}'
+    rules = [rule.format(n=number) for number in (1, 2, 3)]
+    file = tmp_path / "domains.toml"
+    file.write_text(f"""
+name = "domains"
+[testbed]
+kind = "netns"
+recipe = "tayga-mapt-br"
+[map]
+edges = 60
+[traffic]
+frame_sizes = {{family = "ipv6", octets = 84}}
+[trial]
+duration = "1s"
+[throughput]
+maximum = "1M"
+[[vary]]
+titles = ["one", "two", "three"]
+"map.domains" = [[{rules[0]}], [{", ".join(rules[:2])}], [{", ".join(rules)}]]
+""")
+    result = measure_series(
+        file, output=tmp_path / "out", equipment=equipment(lambda _: SimulatedDevice(capacity_forward=300_000))
+    )
+    text = terminal(result.document)
+    assert row_of(text, "map.domains") == ["one", "two", "three"]
+    assert row_of(text, "Domains") == ["1", "2", "3"]
+    assert "Throughput against number of domains" in result.report_file.read_text()
+
+
 def test_crossed_parts_compare_what_differs_in_one_thing(tmp_path: Path) -> None:
     file = write(tmp_path, CORES, SIZES.replace(', "1M"', "").replace(', "1600k"', ""))
     result = measure_series(file, output=tmp_path / "out", equipment=equipment())
@@ -230,6 +260,31 @@ def test_crossed_parts_compare_what_differs_in_one_thing(tmp_path: Path) -> None
         "title": "two, count 100k", "cores": "2", "connections.count": "100k", "testbed.gateway_cores": "0,1",
         "gateway.table.size": "160k", "connections": "100000", "outcome": "measured",
     } == rows[6]  # fmt: skip
+
+
+def test_mixes_that_vary_are_not_in_the_heading(tmp_path: Path) -> None:
+    """The first number of 1/1 and 1/2 is the same."""
+    file = tmp_path / "mixes.toml"
+    begin, _, end = NAT.format(repetitions=1, resolution="1k").partition("[gateway.table]")
+    begin = begin.replace("nft-nat44", "tayga-siit64")
+    file.write_text(f'{begin}[throughput]{end.partition("[throughput]")[2]}[[vary]]\n"traffic.mix" = ["1/1", "1/2"]\n')
+    result = measure_series(
+        file, output=tmp_path / "out", equipment=equipment(lambda _: SimulatedDevice(capacity_forward=10**6))
+    )
+    assert outcomes(result) == ["measured"] * 2
+    heading = next(line for line in terminal(result.document).splitlines() if line.strip().startswith("Throughput, "))
+    assert heading.split() == [
+        "Throughput,",
+        "frames/s",
+        "in",
+        "one",
+        "direction,",
+        "bidirectional,",
+        "64",
+        "/",
+        "84",
+        "octets",
+    ]
 
 
 def test_a_router_in_the_same_file_gives_shares_of_plain_forwarding(tmp_path: Path) -> None:

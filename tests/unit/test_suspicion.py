@@ -66,6 +66,12 @@ class TestTheHost:
         late = changed(daemon, waited_ns=310)
         assert HostFacts(read_ns=1, step_ns=1, queue_frames=0, cpus=(), threads=(softirq, late)).held_up_ns == 10
 
+    def test_others_held_it_up_for_no_longer_than_they_ran(self) -> None:
+        """A daemon waits for soft interrupts on top of the idle thread as well, which are in no thread's time."""
+        assert changed(host(waited_ns=50), others_ran_ns=None).waited_ns == 50
+        assert changed(host(waited_ns=50), others_ran_ns=7).waited_ns == 7
+        assert changed(host(waited_ns=50), others_ran_ns=90).waited_ns == 50
+
     def test_threads_bound_to_other_cpus_do_not_compete(self) -> None:
         elsewhere = ThreadFacts(name="ksoftirqd/1", cpu=1, ran_ns=1000)
         here = ThreadFacts(name="ksoftirqd/0", cpu=0, waited_ns=7)

@@ -138,7 +138,7 @@ def test_a_short_trial_has_only_the_share_of_the_whole_of_it() -> None:
 def test_what_was_read_around_a_trial_is_two_more_samples() -> None:
     def around(at_ns: int, idle_ns: int) -> HostReading:
         times = {0: CpuTimes(idle_ns=idle_ns, stolen_ns=0)}
-        return HostReading(at_ns=at_ns, step_ns=STEP, queue_frames=1, cpus=times, threads={})
+        return HostReading(at_ns=at_ns, step_ns=STEP, queue_frames=1, cpus=times, threads={}, all_ran_ns=None)
 
     ends = around(BEGAN - 1000, 0), around(BEGAN + 18 * SECOND, 9 * SECOND)
     read = reading(sample(-4, {0: 1}, connections=9), sample(5, {0: 4}, connections=7), sample(30, {0: 20}))

@@ -4,6 +4,7 @@
 #include "io/port_queues.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace gatemark::control {
 
@@ -117,18 +118,24 @@ std::optional<unsigned> read_bits(ObjectReader& reader, const std::string& key, 
     return static_cast<unsigned>(reader.integer(key, 0, maximum));
 }
 
+net::MapRule read_rule(ObjectReader& reader) {
+    net::MapRule rule;
+    rule.ipv6 = read_prefix(reader, "ipv6", net::Family::ipv6);
+    rule.ipv4 = read_prefix(reader, "ipv4", net::Family::ipv4);
+    rule.ea_bits = static_cast<unsigned>(reader.integer("ea_bits", 0, net::MapDomain::ea_bits_max));
+    rule.psid_offset = static_cast<unsigned>(reader.integer("psid_offset", 0, 15));
+    rule.psid_bits = read_bits(reader, "psid_bits", 16);
+    if (const auto psid = read_bits(reader, "psid", 65535)) {
+        rule.psid = static_cast<std::uint16_t>(*psid);
+    }
+    rule.dmr = read_prefix(reader, "dmr", net::Family::ipv6);
+    return rule;
+}
+
 frame::EdgeDomain read_edge_domain(const Json& value, const std::string& where, Errors& errors) {
     ObjectReader reader{value, where, errors};
     frame::EdgeDomain domain;
-    domain.rule.ipv6 = read_prefix(reader, "ipv6", net::Family::ipv6);
-    domain.rule.ipv4 = read_prefix(reader, "ipv4", net::Family::ipv4);
-    domain.rule.ea_bits = static_cast<unsigned>(reader.integer("ea_bits", 0, 48));
-    domain.rule.psid_offset = static_cast<unsigned>(reader.integer("psid_offset", 0, 15));
-    domain.rule.psid_bits = read_bits(reader, "psid_bits", 16);
-    if (const auto psid = read_bits(reader, "psid", 65535)) {
-        domain.rule.psid = static_cast<std::uint16_t>(*psid);
-    }
-    domain.rule.dmr = read_prefix(reader, "dmr", net::Family::ipv6);
+    domain.rule = read_rule(reader);
     domain.weight = static_cast<std::uint32_t>(reader.integer("weight", 1, frame::CustomerEdges::weights_max));
     domain.except_suffixes = reader.boolean("except_suffixes");
     domain.except_system_ports = reader.boolean("except_system_ports");
@@ -298,6 +305,11 @@ trial::DirectionRequest read_direction(const Json& value, const std::string& whe
         direction.bursts = pace::Bursts{.frames = bursts.integer("frames", 1, 1'000'000),
                                         .frames_per_second = bursts.integer("frames_per_second", 1, frames_per_second_max)};
     }
+    if (const Json* const load_flows = reader.optional("flow_start")) {
+        ObjectReader flows{*load_flows, reader.path("flow_start"), errors};
+        const std::uint64_t count = flows.integer("flows", 1, 1 << 20), rounds = flows.integer("rounds_between", 1, 1 << 20);
+        direction.flow_start = pace::FlowStart{count, rounds};
+    }
     direction.foreground_m = static_cast<std::uint32_t>(reader.integer("foreground_m", 0, 65536));
     direction.foreground_n = static_cast<std::uint32_t>(reader.integer("foreground_n", 1, 65536));
     direction.foreground = read_stream(reader, "foreground", errors);
@@ -325,6 +337,11 @@ std::optional<trial::ConnectionsRequest> read_connections(ObjectReader& parent, 
         } else {
             reader.problem("pool", "holds something that is not a prefix", "send prefixes such as 198.19.0.1/32");
         }
+    }
+    if (const Json* const edge = reader.optional("edge")) {
+        ObjectReader rule{*edge, reader.path("edge"), errors};
+        request.edge =
+            trial::EdgeRequest{.rule = read_rule(rule), .ea = rule.integer("ea", 0, (std::uint64_t{1} << net::MapDomain::ea_bits_max) - 1)};
     }
     return request;
 }
@@ -378,6 +395,44 @@ trial::TrialRequest read_trial_body(ObjectReader& reader, Errors& errors) {
 void read_head(ObjectReader& reader) {
     (void)reader.text("request");
     (void)reader.required("id");
+}
+
+/// Bytes as two hexadecimal digits each; none if the text is anything else.
+std::optional<std::vector<std::byte>> from_hexadecimal(const std::string& text) {
+    std::vector<std::byte> bytes(text.size() / 2);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        const char* const digits = text.data() + 2 * i;
+        std::uint8_t value = 0;
+        const auto [end, error] = std::from_chars(digits, digits + 2, value, 16);
+        if (error != std::errc{} || end != digits + 2) {
+            return std::nullopt;
+        }
+        bytes[i] = std::byte{value};
+    }
+    return text.size() % 2 == 0 ? std::optional{std::move(bytes)} : std::nullopt;
+}
+
+/// The packets of one side of an exchange.
+std::vector<std::vector<std::byte>> read_packets(ObjectReader& reader, const std::string& key) {
+    constexpr std::size_t bytes_min = 20, bytes_max = 9000;
+    std::vector<std::vector<std::byte>> packets;
+    const Json& list = reader.list(key);
+    if (list.size() > trial::ExchangeRequest::packets_max) {
+        reader.problem(key, "has " + std::to_string(list.size()) + " packets",
+                       "send " + std::to_string(trial::ExchangeRequest::packets_max) + " at most");
+        return packets;
+    }
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        auto packet = list[i].is_string() ? from_hexadecimal(list[i].get<std::string>()) : std::nullopt;
+        const unsigned version = packet && packet->size() >= bytes_min ? std::to_integer<unsigned>(packet->front()) >> 4 : 0;
+        if (!packet || packet->size() > bytes_max || (version != 4 && version != 6)) {
+            reader.problem(key + "[" + std::to_string(i) + "]", "is not an IP packet of 20 to 9000 octets in hexadecimal digits",
+                           "send one");
+            continue;
+        }
+        packets.push_back(std::move(*packet));
+    }
+    return packets;
 }
 
 }  // namespace
@@ -436,6 +491,18 @@ trial::TrialRequest read_trial_request(const Json& message, Errors& errors) {
     ObjectReader reader{message, "", errors};
     read_head(reader);
     return read_trial_body(reader, errors);
+}
+
+trial::ExchangeRequest read_exchange_request(const Json& message, Errors& errors) {
+    ObjectReader reader{message, "", errors};
+    read_head(reader);
+    trial::ExchangeRequest request;
+    for (const trial::Side side : {trial::Side::left, trial::Side::right}) {
+        request.packets[static_cast<std::size_t>(side)] = read_packets(reader, trial::name_of(side));
+    }
+    request.interval = read_time(reader, "interval_ns");
+    request.wait = read_time(reader, "wait_ns");
+    return request;
 }
 
 trial::FramesRequest read_frames_request(const Json& message, Errors& errors) {

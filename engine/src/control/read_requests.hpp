@@ -15,6 +15,7 @@ void read_bare_request(const nlohmann::json& message, Errors& errors);
 [[nodiscard]] trial::LayoutRequest read_layout_request(const nlohmann::json& message, Errors& errors);
 [[nodiscard]] trial::ResolveRequest read_resolve_request(const nlohmann::json& message, Errors& errors);
 [[nodiscard]] trial::TrialRequest read_trial_request(const nlohmann::json& message, Errors& errors);
+[[nodiscard]] trial::ExchangeRequest read_exchange_request(const nlohmann::json& message, Errors& errors);
 [[nodiscard]] trial::FramesRequest read_frames_request(const nlohmann::json& message, Errors& errors);
 
 }  // namespace gatemark::control

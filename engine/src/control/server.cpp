@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int protocol_version = 7;
+constexpr int protocol_version = 9;
 
 /// Watches for `cancel`, `close` and the end of the client while a request takes its time. All
 /// lines but `cancel` are answered after that request.
@@ -149,17 +149,18 @@ Errors Server::handle(const std::string& kind, const Json& message, Json& answer
         closing_ = true;
         return {};
     }
-    if (kind == "resolve" || kind == "trial" || kind == "connections" || kind == "link") {
+    if (kind == "resolve" || kind == "trial" || kind == "exchange" || kind == "connections" || kind == "link") {
         if (!tester_) {
             return not_open();
         }
         return kind == "resolve"       ? resolve(message, answer)
                : kind == "trial"       ? trial(message, answer)
+               : kind == "exchange"    ? exchange(message, answer)
                : kind == "connections" ? connections(answer)
                                        : link(answer);
     }
-    return {
-        {"request `" + kind + "` is unknown", "request", "send hello, open, resolve, trial, connections, frames, layout, link or close"}};
+    return {{"request `" + kind + "` is unknown", "request",
+             "send hello, open, resolve, trial, exchange, connections, frames, layout, link or close"}};
 }
 
 Errors Server::hello(Json& answer) const {
@@ -230,6 +231,21 @@ Errors Server::trial(const Json& message, Json& answer) {
         return std::move(*problems);
     }
     answer.update(to_json(std::get<trial::TrialReport>(report), pace::TickScale{ticks_per_second_}));
+    return {};
+}
+
+Errors Server::exchange(const Json& message, Json& answer) {
+    Errors errors;
+    const trial::ExchangeRequest request = read_exchange_request(message, errors);
+    if (!errors.empty()) {
+        return errors;
+    }
+    ClientWatcher watcher{channel_, message["id"]};
+    const auto report = tester_->exchange(request, watcher);
+    if (const auto* problems = std::get_if<Errors>(&report)) {
+        return *problems;
+    }
+    answer.update(to_json(std::get<trial::ExchangeReport>(report)));
     return {};
 }
 

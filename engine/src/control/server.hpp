@@ -27,6 +27,7 @@ private:
     [[nodiscard]] Errors open(const nlohmann::json& message, nlohmann::json& answer);
     [[nodiscard]] Errors resolve(const nlohmann::json& message, nlohmann::json& answer);
     [[nodiscard]] Errors trial(const nlohmann::json& message, nlohmann::json& answer);
+    [[nodiscard]] Errors exchange(const nlohmann::json& message, nlohmann::json& answer);
     [[nodiscard]] Errors connections(nlohmann::json& answer) const;
     [[nodiscard]] Errors frames(const nlohmann::json& message, nlohmann::json& answer) const;
     [[nodiscard]] Errors layout(const nlohmann::json& message, nlohmann::json& answer) const;

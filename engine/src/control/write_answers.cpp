@@ -171,6 +171,17 @@ Json to_json(const trial::TrialReport& report, const pace::TickScale& scale) {
             {"kept_frames", kept}};
 }
 
+Json to_json(const trial::ExchangeReport& report) {
+    Json arrived = Json::array();
+    for (const auto& frame : report.arrived) {
+        arrived.push_back({{"side", trial::name_of(frame.side)}, {"at_ns", frame.at.count()}, {"octets", hexadecimal(frame.bytes)}});
+    }
+    return {{"cancelled", report.cancelled},
+            {"sent", {{"left", report.sent[0]}, {"right", report.sent[1]}}},
+            {"arrived", arrived},
+            {"not_kept", report.not_kept}};
+}
+
 Json to_json(const state::Behaviour& behaviour) {
     return {{"established", behaviour.established},
             {"examined", behaviour.examined},

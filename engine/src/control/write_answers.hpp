@@ -17,6 +17,7 @@ namespace gatemark::control {
 [[nodiscard]] nlohmann::json to_json(const trial::Progress& progress);
 /// `scale` converts the lateness histogram's buckets.
 [[nodiscard]] nlohmann::json to_json(const trial::TrialReport& report, const pace::TickScale& scale);
+[[nodiscard]] nlohmann::json to_json(const trial::ExchangeReport& report);
 [[nodiscard]] nlohmann::json to_json(const state::Behaviour& behaviour);
 [[nodiscard]] nlohmann::json to_json(const std::vector<trial::PreviewedFrame>& frames);
 

@@ -25,6 +25,7 @@ struct ConnectionTraffic {
     Role role = Role::initiator;
     enumerate::ConnectionSet set;
     enumerate::ConnectionChoice::Mode choice = enumerate::ConnectionChoice::Mode::pseudorandom;
+    bool nat_is_inside = false;  ///< of a gateway that translates between families: its NAT is on the Initiator's side
 };
 
 /// One stream as requested: what is sent, and what the gateway must make of it.
@@ -199,6 +200,11 @@ public:
         return sent_.layout.family == expected_.layout.family && role_ == Role::stateless;
     }
     [[nodiscard]] bool zero_checksum_for_ones() const noexcept { return zero_checksum_for_ones_; }
+    /// Whether what follows the translator changes the packet again: its NAT, or what gives a
+    /// customer edge its shared address.
+    [[nodiscard]] bool changes_after_translation() const noexcept {
+        return role_ == Role::stateless ? comes_from_edges_ && !as_sent_ : (role_ == Role::responder) == nat_is_inside_;
+    }
     [[nodiscard]] bool as_sent() const noexcept { return as_sent_; }
     [[nodiscard]] std::optional<std::uint16_t> expected_vlan() const noexcept { return expected_vlan_; }
 
@@ -240,7 +246,7 @@ private:
     std::optional<std::uint16_t> expected_vlan_;
     bool draws_ = false;
     bool hosts_are_drawn_ = false;  ///< the same, whatever the frames belong to
-    bool zero_checksum_for_ones_ = false, as_sent_ = false;
+    bool zero_checksum_for_ones_ = false, as_sent_ = false, nat_is_inside_ = false;
     bool sent_without_checksum_ = false, expects_no_checksum_ = false;
     std::uint16_t networks_ = 1;
     Role role_ = Role::stateless;

@@ -1,5 +1,6 @@
 #include "frame/verification.hpp"
 
+#include "frame/gateway_edge.hpp"
 #include "net/headers.hpp"
 
 #include <cstring>
@@ -50,19 +51,6 @@ void verify_ipv6(const std::byte* ip, const Stream& stream, Faults& faults) noex
     faults.add_if(byte_of(ip + net::ipv6::hop_limit) != stream.expected_hop_limit(), Fault::hop_limit);
 }
 
-/// What became of the address of a customer edge that is not the one that it should be.
-Fault fault_of_edge_address(const std::byte* field, net::Family family, const net::MapDomain& map, std::uint64_t ea,
-                            Fault unnamed) noexcept {
-    if (family == net::Family::ipv4) {
-        const auto address = load_big_endian<std::uint32_t>(field);
-        return !map.contains_ipv4(address) ? Fault::outside_rule : map.has_suffix(address, ea) ? unnamed : Fault::other_edge_address;
-    }
-    const Wide address = net::load_wide(field);
-    return !map.contains_ipv6(address) ? Fault::outside_rule
-           : map.ea_of(address) != ea  ? Fault::other_edge_address
-                                       : Fault::interface_identifier;
-}
-
 /// Adds the second reason of wrong addresses and ports of customer edges (RFC 7597 sections 5 and
 /// 6).
 [[gnu::noinline]] void verify_edge(const std::byte* ip, const std::byte* udp, const Stream& stream, const FrameValues& values,
@@ -97,8 +85,7 @@ bool udp_checksum_is_valid(std::span<const std::byte> frame, const Arrival& arri
         if (!stream.zero_checksum_for_ones()) {
             return false;
         }
-        const bool is_changed_afterwards = stream.role() == Role::initiator || (stream.comes_from_edges() && !stream.as_sent());
-        if (is_changed_afterwards && !stream.sent_without_checksum()) {
+        if (stream.changes_after_translation() && !stream.sent_without_checksum()) {
             return true;
         }
     }

@@ -45,8 +45,9 @@ enum class Fault : std::uint8_t {
     other_edge_address,
     interface_identifier,
     outside_rule,
+    outside_port_set,
 };
-constexpr std::size_t fault_count = 33;
+constexpr std::size_t fault_count = 34;
 constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac",
                                                                 "source_mac",
                                                                 "encapsulated",
@@ -79,7 +80,8 @@ constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac
                                                                 "other_edge_port",
                                                                 "other_edge_address",
                                                                 "interface_identifier",
-                                                                "outside_rule"};
+                                                                "outside_rule",
+                                                                "outside_port_set"};
 
 /// A set of faults.
 class Faults {

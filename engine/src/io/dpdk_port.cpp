@@ -177,11 +177,10 @@ private:
         if (kind == PortKind::af_packet || kind == PortKind::af_xdp) {
             const auto interface = find_kernel_interface(port_.options_.name.argument);
             const auto* const kernel_interface = std::get_if<KernelInterface>(&interface);
-            const bool is_veth = kernel_interface != nullptr && kernel_interface->driver == "veth";
             if (kind == PortKind::af_packet) {
-                error = open_senders(is_veth);
+                error = open_senders(kernel_interface != nullptr && kernel_interface->has_other_end());
                 error = error ? error : open_receivers();
-            } else if (is_veth) {
+            } else if (kernel_interface != nullptr && kernel_interface->is_veth()) {
                 error = open_xdp_sockets();
             }
         }
@@ -193,9 +192,9 @@ private:
         return error;
     }
 
-    std::optional<Error> open_senders(bool is_veth) {
+    std::optional<Error> open_senders(bool other_end_drops) {
         for (unsigned queue = 0; queue < port_.options_.queues; ++queue) {
-            auto sender = PacketSender::open(port_.options_.name.argument, is_veth);
+            auto sender = PacketSender::open(port_.options_.name.argument, other_end_drops);
             if (const auto* const error = std::get_if<Error>(&sender)) {
                 return *error;
             }

@@ -32,6 +32,11 @@ public:
     [[nodiscard]] std::size_t acquire(std::size_t slot, std::span<Buffer> burst) noexcept { return pools_[slot].acquire(burst); }
 
     [[nodiscard]] static std::byte* bytes(Buffer buffer) noexcept { return rte_pktmbuf_mtod(buffer, std::byte*); }
+    /// For frames of other lengths than their template's, which then has to be set again.
+    static void resize(Buffer buffer, std::size_t bytes) noexcept {
+        buffer->data_len = static_cast<std::uint16_t>(bytes);
+        buffer->pkt_len = static_cast<std::uint32_t>(bytes);
+    }
 
     [[nodiscard]] std::size_t send(std::span<Buffer> burst) noexcept {
         if (packet_sender_ != nullptr) {

@@ -45,7 +45,7 @@ DropReader::DropReader(const DpdkPort& port) : port_{port} {
     if (is_kernel_interface(port.options().name.kind)) {
         const auto interface = find_kernel_interface(port.options().name.argument);
         const auto* const kernel_interface = std::get_if<KernelInterface>(&interface);
-        is_veth_ = kernel_interface != nullptr && kernel_interface->driver == "veth";
+        has_other_end_ = kernel_interface != nullptr && kernel_interface->has_other_end();
     }
     start_ = totals();
 }
@@ -116,7 +116,7 @@ void DropReader::add_interface_counts(OwnDrops& drops) const {
     // A veth also counts what the XDP socket refused.
     const std::uint64_t counted_already = kind == PortKind::af_xdp ? drops.socket_drops + drops.rx_missed : 0;
     drops.interface_rx_dropped = received - std::min(received, counted_already);
-    (is_veth_ ? drops.peer_queue_drops : drops.interface_tx_dropped) = sent;
+    (has_other_end_ ? drops.peer_queue_drops : drops.interface_tx_dropped) = sent;
 }
 
 }  // namespace gatemark::io

@@ -7,7 +7,7 @@
 namespace gatemark::io {
 
 /// Frames lost on the Tester's side of the wire and, separately, those that the gateway's end of a
-/// veth had no room for. These are totals; the caller subtracts. Each frame is counted once.
+/// veth or tap had no room for. These are totals; the caller subtracts. Each frame is counted once.
 struct OwnDrops {
     /// By the driver: receive ring full; no buffer; damaged on arrival; accepted for sending and
     /// then lost.
@@ -16,7 +16,7 @@ struct OwnDrops {
     std::uint64_t socket_drops = 0;
     /// By the kernel's interface.
     std::uint64_t interface_rx_dropped = 0, interface_tx_dropped = 0;
-    /// Not ours: the input queue of the veth's other end was full.
+    /// Not ours: the input queue of the other end of a veth or tap was full.
     std::uint64_t peer_queue_drops = 0;
 };
 
@@ -36,7 +36,7 @@ private:
     void add_interface_counts(OwnDrops& drops) const;
 
     const DpdkPort& port_;
-    bool is_veth_ = false;
+    bool has_other_end_ = false;
     std::uint64_t packet_socket_drops_ = 0;
     OwnDrops start_;
 };

@@ -105,7 +105,7 @@ net::MacAddress another_address(net::MacAddress address) {
 }
 
 net::MacAddress packet_port_address(const KernelInterface& interface) {
-    return interface.driver == "veth" ? another_address(interface.mac) : interface.mac;
+    return interface.has_other_end() ? another_address(interface.mac) : interface.mac;
 }
 
 InterfaceCounters read_interface_counters(const std::string& name) {

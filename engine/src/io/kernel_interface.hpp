@@ -22,6 +22,11 @@ struct KernelInterface {
     std::string driver;
     /// Queues that both receive and send; 0 if unknown.
     unsigned queues = 0;
+
+    [[nodiscard]] bool is_veth() const { return driver == "veth"; }
+    /// Whether its frames go to another end on this machine: that of a veth, or the process that
+    /// holds a tap. What the interface counts as dropped while sending, that end had no room for.
+    [[nodiscard]] bool has_other_end() const { return is_veth() || driver == "tun"; }
 };
 
 /// Facts about interface `name`, or an Error if this network namespace has no such interface.
@@ -35,9 +40,9 @@ struct KernelInterface {
 /// A packet socket gets a copy of each frame; the frame itself goes on into the kernel's IP input.
 /// If it is addressed to the interface, the kernel looks a route up, on the CPU that delivered it,
 /// which in a test bed of namespaces is the gateway's (docs/explanation/kernel-ports.md has the
-/// cost). So on a veth, which delivers frames to any address, the port uses another address than
-/// the interface, and the kernel drops the frame at once, as it is for another host. Elsewhere the
-/// port uses the interface's address, because switches and hypervisors may pass no other.
+/// cost). So on a veth or tap, which delivers frames to any address, the port uses another address
+/// than the interface, and the kernel drops the frame at once, as it is for another host. Elsewhere
+/// the port uses the interface's address, because switches and hypervisors may pass no other.
 [[nodiscard]] net::MacAddress packet_port_address(const KernelInterface& interface);
 
 /// Columns of /proc/self/net/dev, totals since the interface was created.

@@ -48,6 +48,7 @@ public:
         return got;
     }
     [[nodiscard]] static std::byte* bytes(Buffer buffer) noexcept { return buffer->data(); }
+    static void resize(Buffer buffer, std::size_t bytes) noexcept { buffer->resize(bytes); }
     [[nodiscard]] std::size_t send(std::span<Buffer> burst) noexcept {
         const std::size_t room = wire_->capacity - std::min(wire_->capacity, wire_->frames.size());
         const std::size_t accepted = std::min({burst.size(), accepted_per_send_, room});

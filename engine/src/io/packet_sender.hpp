@@ -28,8 +28,8 @@ namespace gatemark::io {
 /// nothing is left behind.
 class PacketSender {
 public:
-    /// `other_end_drops`: a refusal by the device means that the veth's other end lost the frame,
-    /// as a wire would have delivered it there.
+    /// `other_end_drops`: a refusal by the device means that the other end of a veth or tap lost
+    /// the frame, as a wire would have delivered it there.
     [[nodiscard]] static Result<std::unique_ptr<PacketSender>> open(const std::string& interface, bool other_end_drops);
 
     PacketSender(const PacketSender&) = delete;

@@ -42,7 +42,7 @@ std::string pcap_arguments(const PortOptions& options) {
 
 bool is_veth(const std::string& interface) {
     const auto kernel_interface = find_kernel_interface(interface);
-    return std::holds_alternative<KernelInterface>(kernel_interface) && std::get<KernelInterface>(kernel_interface).driver == "veth";
+    return std::holds_alternative<KernelInterface>(kernel_interface) && std::get<KernelInterface>(kernel_interface).is_veth();
 }
 
 std::optional<Error> what_is_wrong_with_the_interface(const PortOptions& options) {
@@ -61,7 +61,7 @@ std::optional<Error> what_is_wrong_with_the_interface(const PortOptions& options
                      .where = where_of(options),
                      .fix = "ip link set " + name + " mtu " + std::to_string(options.mtu)};
     }
-    if (options.name.kind == PortKind::af_xdp && interface.driver == "veth" && options.mtu > veth_xdp_mtu_max) {
+    if (options.name.kind == PortKind::af_xdp && interface.is_veth() && options.mtu > veth_xdp_mtu_max) {
         return Error{.what = "XDP on a veth takes packets of at most " + std::to_string(veth_xdp_mtu_max) + " octets, " +
                              std::to_string(options.mtu) + " are needed",
                      .where = where_of(options),
@@ -69,7 +69,7 @@ std::optional<Error> what_is_wrong_with_the_interface(const PortOptions& options
     }
     if (options.name.kind == PortKind::af_xdp && interface.queues != 0 && interface.queues < options.queues) {
         const std::string wanted = std::to_string(options.queues), had = std::to_string(interface.queues);
-        const std::string numbers = interface.driver == "veth" ? " rx " + wanted + " tx " + wanted : " combined " + wanted;
+        const std::string numbers = interface.is_veth() ? " rx " + wanted + " tx " + wanted : " combined " + wanted;
         return Error{.what = wanted + " queues requested, but the interface has " + had,
                      .where = where_of(options),
                      .fix = "ethtool -L " + name + numbers + ", or set queues to " + had};

@@ -157,7 +157,7 @@ private:
         record::ClassCounts* counts = nullptr;
         record::ClassDelayRecorder* delays = nullptr;
         std::size_t class_number = 0;
-        bool shares_direction = false;  ///< with the other class
+        bool numbers_differ = false;  ///< in the class from the index: of two classes, or of flows that start one after another
     };
     [[nodiscard]] Records records_of(std::size_t direction_number, std::size_t class_number) noexcept {
         const ExpectedDirection& direction = plan_.directions[direction_number];
@@ -166,7 +166,7 @@ private:
                 .counts = &counts_[direction_number][class_number],
                 .delays = &delays_[direction_number]->of_class(class_number),
                 .class_number = class_number,
-                .shares_direction = class_number != 0 || direction.mix.m() != direction.mix.n()};
+                .numbers_differ = class_number != 0 || !direction.mix.numbers_are_indexes()};
     }
     struct ArrivingStream {
         frame::Recognizer recognizer;
@@ -198,7 +198,7 @@ private:
         recognized.index = arriving_stream.recognizer.index(bytes);
         recognized.number_in_class = recognized.index;
         if (recognized.index >= arriving_stream.records.direction->frame_count ||
-            (arriving_stream.records.shares_direction && !is_of_class(arriving_stream.records, recognized))) {
+            (arriving_stream.records.numbers_differ && !is_of_class(arriving_stream.records, recognized))) {
             return false;
         }
         const frame::Stream& stream = arriving_stream.recognizer.stream();

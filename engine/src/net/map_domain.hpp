@@ -131,6 +131,8 @@ public:
     /// The number of bits that tell the ports of one range of a set apart.
     [[nodiscard]] constexpr unsigned port_bits() const noexcept { return port_bits_; }
 
+    friend bool operator==(const MapDomain&, const MapDomain&) = default;
+
 private:
     Wide prefix_ = 0;
     std::uint32_t ipv4_ = 0;

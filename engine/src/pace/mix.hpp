@@ -1,8 +1,10 @@
 #pragma once
 
 #include "base/divider.hpp"
+#include "pace/flow_start.hpp"
 
 #include <cstdint>
+#include <optional>
 
 namespace gatemark::pace {
 
@@ -18,11 +20,16 @@ public:
         std::uint64_t number_in_class;
     };
 
-    constexpr Mix(std::uint32_t foreground_m, std::uint32_t foreground_n) noexcept : m_{foreground_m}, n_{foreground_n} {}
+    constexpr Mix(std::uint32_t foreground_m, std::uint32_t foreground_n) noexcept
+        : m_{foreground_m}, n_{foreground_n}, numbers_are_indexes_{foreground_m == foreground_n} {}
+    explicit constexpr Mix(const FlowStart& flow_start) noexcept : m_{1}, n_{1}, flow_start_{flow_start} {}
 
     [[nodiscard]] constexpr Place place_of(std::uint64_t i) const noexcept {
-        if (m_ == n_.divisor()) {
+        if (numbers_are_indexes_) {
             return {true, i};
+        }
+        if (flow_start_) [[unlikely]] {
+            return {true, slot_of(i)};
         }
         const auto [cycle, position] = n_.divide(i);
         return position < m_ ? Place{true, cycle * m_ + position} : Place{false, cycle * (n_.divisor() - m_) + (position - m_)};
@@ -32,12 +39,19 @@ public:
         const auto [cycle, position] = n_.divide(count);
         return cycle * m_ + (position < m_ ? position : m_);
     }
+    /// Whether all frames are foreground, and each one's number is its index.
+    [[nodiscard]] constexpr bool numbers_are_indexes() const noexcept { return numbers_are_indexes_; }
     [[nodiscard]] constexpr std::uint64_t m() const noexcept { return m_; }
     [[nodiscard]] constexpr std::uint64_t n() const noexcept { return n_.divisor(); }
 
 private:
+    /// Out of line, to keep the usual frame as cheap as it is without.
+    [[nodiscard, gnu::noinline]] constexpr std::uint64_t slot_of(std::uint64_t i) const noexcept { return flow_start_->slot_of(i); }
+
     std::uint64_t m_;
     Divider n_;
+    bool numbers_are_indexes_ = false;
+    std::optional<FlowStart> flow_start_{};
 };
 
 consteval bool every_frame_has_one_place(std::uint32_t m, std::uint32_t n) {

@@ -2,6 +2,7 @@
 
 #include "base/wide.hpp"
 #include "pace/clock.hpp"
+#include "pace/flow_start.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -24,11 +25,13 @@ struct Bursts {
     std::uint64_t frames = 1, frames_per_second = 1;
 };
 
-/// The load of one direction; it has a step or bursts or neither, but not both.
+/// The load of one direction; it has a step, bursts, flows that start one after another, or none of
+/// them.
 struct Load {
-    std::uint64_t frames_per_second = 1;
+    std::uint64_t frames_per_second = 1;  ///< of all flows together
     std::optional<Step> step{};
     std::optional<Bursts> bursts{};
+    std::optional<FlowStart> flow_start{};
 };
 
 /// When the frames `first`, `first + stride`, `first + 2 * stride`, ... of a direction are due.
@@ -37,7 +40,8 @@ struct Load {
 /// A load is a sequence of segments, and the frames of a segment are evenly spaced: frame j of a
 /// segment is due at its start + floor(j * ticks_per_second / rate). The remainder of the division
 /// is carried over, so the error stays below one tick for the whole trial; adding a rounded gap
-/// each time would drift by up to one tick per frame.
+/// each time would drift by up to one tick per frame. While flows start one after another each
+/// frame is a segment of its own, because of the empty slots between them.
 class Schedule {
 public:
     constexpr Schedule(const Load& load, Ticks start, std::uint64_t ticks_per_second, std::uint64_t first = 0,
@@ -104,6 +108,9 @@ private:
     }
 
     [[nodiscard]] constexpr Position at(std::uint64_t frame) const noexcept {
+        if (load_.flow_start) [[unlikely]] {
+            return at_slot(frame, *load_.flow_start);
+        }
         const Segment segment = segment_of(frame);
         const Division since_start = ticks_of(frame - segment.begin, segment.frames_per_second);
         const Division gap = ticks_of(stride_, segment.frames_per_second);
@@ -115,6 +122,21 @@ private:
         position.carried_ = since_start.remainder;
         position.frames_left_ = (segment.end - frame - 1) / stride_ + 1;
         position.next_segment_ = frame + position.frames_left_ * stride_;
+        return position;
+    }
+
+    /// Out of line, to keep the usual frame as cheap as it is without.
+    [[nodiscard, gnu::noinline]] constexpr Position at_slot(std::uint64_t frame, const FlowStart& flow_start) const noexcept {
+        const Division since_start = ticks_of(flow_start.slot_of(frame), load_.frames_per_second);
+        const Division gap = ticks_of(stride_, load_.frames_per_second);
+        Position position;
+        position.due_.value = start_.value + since_start.quotient;
+        position.gap_ = gap.quotient;
+        position.gap_remainder_ = gap.remainder;
+        position.rate_ = load_.frames_per_second;
+        position.carried_ = since_start.remainder;
+        position.frames_left_ = frame < flow_start.ramp_frames() ? 1 : std::numeric_limits<std::uint64_t>::max();
+        position.next_segment_ = frame + stride_;
         return position;
     }
 
@@ -166,5 +188,14 @@ consteval bool bursts_as_specified(std::uint64_t frames, std::uint64_t first, st
 static_assert(bursts_as_specified(16, 0, 1) && bursts_as_specified(16, 3, 4) && bursts_as_specified(16, 2, 3) &&
               bursts_as_specified(7, 6, 16) && bursts_as_specified(16, 0, 16) && bursts_as_specified(16, 20, 1) &&
               bursts_as_specified(1, 0, 1) && bursts_as_specified(1, 1, 2) && bursts_as_specified(3000, 1, 2));
+
+consteval bool flows_start_as_specified(std::uint64_t flows, std::uint64_t rounds, std::uint64_t first, std::uint64_t stride) {
+    constexpr std::uint64_t ticks_per_second = 2'500'000'001, rate = 148'809;
+    const FlowStart start{flows, rounds};
+    return follows({.frames_per_second = rate, .flow_start = start}, ticks_per_second, first, stride,
+                   [&](std::uint64_t i) { return start.slot_of(i) * ticks_per_second / rate; });
+}
+static_assert(flows_start_as_specified(4, 10, 0, 1) && flows_start_as_specified(4, 10, 2, 3) && flows_start_as_specified(40, 1, 1, 2) &&
+              flows_start_as_specified(1, 5, 0, 1));
 
 }  // namespace gatemark::pace

@@ -14,6 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 2> side_names{"left", "right"};
 constexpr std::array<std::string_view, 4> overflow_names{"refuse", "drop", "evict_oldest", "forward_untranslated"};
 constexpr std::array<std::string_view, 2> dont_fragment_rules{"rfc7915", "rfc6145"};
+constexpr std::array<std::string_view, 2> mapping_kinds{"endpoint_independent", "endpoint_dependent"};
 constexpr std::array<std::string_view, 3> delay_kinds{"fixed", "uniform", "periodic"};
 constexpr std::uint64_t rate_max = 1'000'000'000, frames_max = 10'000'000, count_max = std::uint64_t{1} << 60;
 
@@ -159,6 +160,10 @@ bool read_translation(TableReader& file, TranslationConfig& translation, Errors&
     if (!has_pool(translation.mode) && reader.has("pool_ports")) {
         reader.wrong("pool_ports", "this mode has no pool", "leave it out, or set mode to nat44, nat64, nat66 or nat46");
     }
+    set_if(translation.pool.mapping, reader.choice("mapping", mapping_kinds));
+    if (!is_stateful(translation.mode) && reader.has("mapping")) {
+        reader.wrong("mapping", "this mode maps no endpoints", "leave it out, or set mode to nat44, nat64, nat66, nat46 or map_t_ce");
+    }
     set_if(translation.hop_limit_decrement, reader.integer("hop_limit_decrement", 1, 254));
     if (const auto rule = reader.choice("dont_fragment_rule", dont_fragment_rules)) {
         translation.dont_fragment_always = *rule == 1;
@@ -294,11 +299,13 @@ void read_delay(TableReader& direction, DelaySpec& delay, Errors& errors) {
 void read_shaper(TableReader& reader, ShaperSpec& shaper) {
     set_if(shaper.frames_per_second, reader.integer("capacity", 1, rate_max));
     set_if(shaper.queue_frames, reader.integer("queue", 0, frames_max));
+    set_if(shaper.flow_cost_ns, reader.duration("flow_cost"));
     set_if(shaper.recovery_ns, reader.duration("recovery"));
     set_if(shaper.recovery_loss, reader.integer("recovery_loss", 1, count_max));
-    for (const std::string_view key : {"queue", "recovery", "recovery_loss"}) {
+    for (const std::string_view key : {"queue", "recovery", "recovery_loss", "flow_cost"}) {
         if (reader.has(key) && !reader.has("capacity")) {
-            reader.wrong(key, "nothing waits without a capacity", "set capacity in frames/s, or leave it out");
+            reader.wrong(key, key == "flow_cost" ? "nothing takes time without a capacity" : "nothing waits without a capacity",
+                         "set capacity in frames/s, or leave it out");
         }
     }
     if (reader.has("recovery_loss") && !reader.has("recovery")) {

@@ -334,6 +334,9 @@ Fields corrupt_endpoint(Field field, const Notes& notes, Editor& editor) noexcep
         is_outside(*notes.map.rule, notes.map.is_source ? to.source : to.destination, editor)) {
         fields.add(Field::outside_rule);
     }
+    if (notes.map.rule != nullptr && field == Field::source_port && notes.treatment == Treatment::outward) {
+        fields.add(Field::outside_port_set);
+    }
     if (inward && field != Field::source_address && field != Field::source_port) {
         fields.add(Field::unknown_connection);
     }
@@ -379,9 +382,29 @@ bool change_customer(Field field, const MapNotes& map, const Editor& editor, Add
     return !editor.ipv4() && map.rule->spec().end_user_bits() < address_bits;
 }
 
-Fields corrupt_edge(Field field, const MapNotes& map, Editor& editor) noexcept {
-    if (map.rule == nullptr) {
+/// A port that is not one of the customer edge's set: in turn that of another customer and
+/// nobody's.
+Fields corrupt_port_set(const MapNotes& map, Editor& editor, unsigned choice) noexcept {
+    constexpr std::uint16_t lowest = 1;  // belongs to nobody if anything does
+    Endpoints to = editor.endpoints();
+    const PortSet ports = map.rule->ports_of(map.customer);
+    const std::uint16_t another = ports.elsewhere(to.source_port);
+    if (another == to.source_port) {
         return {};
+    }
+    to.source_port = choice % 2 == 0 || ports.is_anybodys(lowest) ? another : lowest;
+    editor.set_endpoints(to);
+    return {Field::outside_port_set, Field::source_port};
+}
+
+Fields corrupt_edge(Field field, const Notes& notes, Editor& editor, unsigned choice) noexcept {
+    const MapNotes& map = notes.map;
+    const bool by_edge = notes.treatment == Treatment::outward;
+    if (map.rule == nullptr || field == (by_edge ? Field::other_edge_port : Field::outside_port_set)) {
+        return {};
+    }
+    if (field == Field::outside_port_set) {
+        return corrupt_port_set(map, editor, choice);
     }
     Endpoints to = editor.endpoints();
     if (field != Field::other_edge_port) {
@@ -558,7 +581,8 @@ Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table)
         case Field::other_edge_port:
         case Field::other_edge_address:
         case Field::interface_identifier:
-        case Field::outside_rule: return corrupt_edge(field, notes.map, editor);
+        case Field::outside_rule:
+        case Field::outside_port_set: return corrupt_edge(field, notes, editor, choice_of(packet, view, editor));
         case Field::embedding_suffix: return corrupt_suffix(notes.map, editor, choice_of(packet, view, editor));
         case Field::index:
         case Field::mark: return corrupt_mark(field, editor, choice_of(packet, view, editor));

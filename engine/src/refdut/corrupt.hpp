@@ -50,8 +50,9 @@ enum class Field : std::uint8_t {
     interface_identifier,
     embedding_suffix,
     outside_rule,
+    outside_port_set,
 };
-constexpr std::size_t field_count = 35;
+constexpr std::size_t field_count = 36;
 constexpr std::array<std::string_view, field_count> field_names{"destination_mac",
                                                                 "source_mac",
                                                                 "encapsulated",
@@ -86,7 +87,8 @@ constexpr std::array<std::string_view, field_count> field_names{"destination_mac
                                                                 "other_edge_address",
                                                                 "interface_identifier",
                                                                 "embedding_suffix",
-                                                                "outside_rule"};
+                                                                "outside_rule",
+                                                                "outside_port_set"};
 
 [[nodiscard]] std::optional<Field> field_of(std::string_view name) noexcept;
 
@@ -139,8 +141,11 @@ private:
 ///   the port or address of the customer edge that they change: a port of another customer of the
 ///   same address, the address of another customer, another interface identifier, nobody's address.
 ///   `embedding_suffix` is found as the address under the DMR prefix, of which it sets in turn a
-///   bit of the suffix and of byte 8. They are for all frames through a border relay and for
-///   outward ones of a customer edge.
+///   bit of the suffix and of byte 8. They are for all frames through a border relay and, but for
+///   `other_edge_port`, for outward ones of a customer edge.
+/// - `outside_port_set` comes with `source_port`. It is for outward frames of a customer edge, and
+///   gives them in turn a port of another customer and one of nobody, if anybody has none. So does
+///   `source_port`, which is port 0 there.
 /// - Through a border relay, `source_port` of a customer and `destination_port` to one is another
 ///   port of the same customer; `source_address` of a customer and `destination_address` to one
 ///   come with `outside_rule`.
@@ -151,7 +156,8 @@ private:
 /// routed; `udp_checksum` of a frame without; `payload` with 18 bytes of UDP data or less, `index`
 /// and `mark` with less; `untranslated_source`, `mapping_changed` but in outward frames;
 /// `wrong_owner`, `unknown_connection` but in inward ones, `wrong_owner` also if no other
-/// connection has the same remote endpoint; `other_edge_port` where nobody shares the address,
+/// connection has the same remote endpoint; `other_edge_port`, `outside_port_set` where nobody
+/// shares the address,
 /// `other_edge_address` where no other customer has another address of this family,
 /// `interface_identifier` in IPv4, `embedding_suffix` where no address is embedded, or in the last
 /// 32 bits; the port of a customer who has one port; and what the buffer has no room for

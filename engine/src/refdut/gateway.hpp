@@ -184,6 +184,9 @@ private:
             release(side, buffer);
             return;
         }
+        if (way.flows) [[unlikely]] {
+            way.shaper.set_flows(arrival_, std::max<std::size_t>(1, way.flows->add(packet)));
+        }
         const Shaper::Answer served = way.shaper.arrive(arrival_);
         if (served.verdict != Shaper::Verdict::served) {
             counts.drop(served.verdict == Shaper::Verdict::queue_full ? OwnDrop::queue_full : OwnDrop::recovery);
@@ -344,12 +347,20 @@ private:
         return taken;
     }
 
-    /// Selectors and delays restart as well; frames still held are in none of the new counts.
+    static void forget_flows(Program::Way& way) noexcept {
+        if (way.flows) {
+            way.flows->clear();
+        }
+    }
+
+    /// Flows, selectors and delays restart as well; frames still held are in none of the new
+    /// counts.
     void reset_counts() noexcept {
         counts_ = {};
         first_test_frame_ = {};
         for (std::size_t i = 0; i < 2; ++i) {
             departures_[i].begin_epoch();
+            forget_flows(program_->ways[i]);
             program_->ways[i].delay.restart();
             program_->ways[i].impairments.restart();
         }
@@ -378,6 +389,7 @@ private:
         for (std::size_t i = 0; i < 2; ++i) {
             departures_[i].drop_held();
             program_->ways[i].shaper.clear();
+            forget_flows(program_->ways[i]);
         }
         const std::uint64_t now = clock_.now().value;
         if (program_->table != nullptr) {

@@ -192,6 +192,13 @@ bool MapDomains::embeds(const AddressBytes& ipv6) const noexcept {
     return std::ranges::any_of(outside_, [&](const EmbeddingPrefix& prefix) { return prefix.extract(address).has_value(); });
 }
 
+bool MapEdge::is_beside(const AddressBytes& ipv6) const noexcept {
+    constexpr unsigned subnet_bits = 64;
+    net::Prefix subnet{.address = {.family = net::Family::ipv6, .bytes = address},
+                       .length = std::max(subnet_bits, rule.spec().end_user_bits())};
+    return subnet.contains({.family = net::Family::ipv6, .bytes = ipv6});
+}
+
 MapEdge edge_of(const std::vector<MapRuleSpec>& domains, const net::Prefix& end_user_prefix) {
     const MapRule rule{*basic_rule(domains, end_user_prefix)};
     const MapCustomer customer = rule.customer_of(end_user_prefix.address.bytes);

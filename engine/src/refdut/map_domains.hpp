@@ -41,6 +41,10 @@ struct MapEdge {
     MapRule rule;
     MapCustomer customer;
     AddressBytes address;  ///< the MAP address
+
+    /// Whether an address is in the subnet of the MAP address, the first one of the end-user prefix
+    /// (RFC 7597 section 6), where the customer edge has no other host.
+    [[nodiscard]] bool is_beside(const AddressBytes& ipv6) const noexcept;
 };
 [[nodiscard]] MapEdge edge_of(const std::vector<MapRuleSpec>& domains, const net::Prefix& end_user_prefix);
 

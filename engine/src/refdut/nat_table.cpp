@@ -23,7 +23,8 @@ NatTable::Storage::Storage(std::uint64_t capacity_)
       by_outside{capacity_},
       mapping_by_inside{capacity_} {}
 
-NatTable::NatTable(const NatPool& pool, const NatLimits& limits) : pool_{pool}, limits_{limits}, storage_{limits.capacity} {
+NatTable::NatTable(const NatPool& pool, const NatLimits& limits)
+    : pool_{pool}, is_dependent_{pool.mapping == MappingKind::endpoint_dependent}, limits_{limits}, storage_{limits.capacity} {
     tokens_ = limits.establishment_burst * token_price;
     rebuild_wheel(0);
 }
@@ -62,11 +63,7 @@ NatTable::Connection NatTable::from_outside(const NatEndpoint& remote, const Nat
         return none;
     }
     const std::uint64_t now = ticks_of(now_ns);
-    const Connection known = storage_.by_outside.find(hash_of_outside(*address, pool.port, remote), [&](std::uint32_t number) {
-        const Record& record = storage_.records[number];
-        return record.pool_number == *address && record.pool_port == pool.port && record.remote_port == remote.port &&
-               record.remote == remote.address;
-    });
+    const Connection known = find_outside({.address = *address, .port = pool.port}, remote);
     if (known == none) {
         return none;
     }
@@ -78,6 +75,14 @@ NatTable::Connection NatTable::from_outside(const NatEndpoint& remote, const Nat
     }
     record.used_at = static_cast<std::uint32_t>(now);
     return known;
+}
+
+NatTable::Connection NatTable::find_outside(PortPool::Place pool, const NatEndpoint& remote) const noexcept {
+    return storage_.by_outside.find(hash_of_outside(pool.address, pool.port, remote), [&](std::uint32_t number) {
+        const Record& record = storage_.records[number];
+        return record.pool_number == pool.address && record.pool_port == pool.port && record.remote_port == remote.port &&
+               record.remote == remote.address;
+    });
 }
 
 NatTable::Clue NatTable::clue_from_inside(const NatEndpoint& inside, const NatEndpoint& remote) const noexcept {
@@ -157,7 +162,7 @@ NatTable::Lookup NatTable::establish(const NatEndpoint& inside, const NatEndpoin
         remove(oldest_);
         ++counters_.evicted;
     }
-    const std::uint32_t mapping_number = mapping_of(inside);
+    const std::uint32_t mapping_number = is_dependent_ ? make_mapping(inside, remote, wanted_place(inside)) : mapping_of(inside);
     if (mapping_number == nil) {
         ++counters_.pool_exhausted;
         return {.outcome = Outcome::pool_exhausted};
@@ -209,6 +214,10 @@ void NatTable::remove(Connection connection) noexcept {
     --size_;
 }
 
+PortPool::Place NatTable::wanted_place(const NatEndpoint& inside) const noexcept {
+    return {.address = static_cast<std::uint16_t>(finish(hash_of(inside.address, 0)) % pool_.addresses()), .port = inside.port};
+}
+
 /// The mapping of an inside endpoint, created if there is none; nil if the pool has no port for it.
 std::uint32_t NatTable::mapping_of(const NatEndpoint& inside) noexcept {
     const std::uint32_t known = storage_.mapping_by_inside.find(hash_of_mapping(inside), [&](std::uint32_t number) {
@@ -218,16 +227,28 @@ std::uint32_t NatTable::mapping_of(const NatEndpoint& inside) noexcept {
     if (known != HashIndex::none) {
         return known;
     }
-    const auto address = static_cast<std::uint16_t>(finish(hash_of(inside.address, 0)) % pool_.addresses());
-    const std::uint32_t new_mapping = make_mapping(inside, {.address = address, .port = inside.port});
+    const std::uint32_t new_mapping = make_mapping(inside, {}, wanted_place(inside));
     if (new_mapping != nil) {
         storage_.mapping_by_inside.insert(hash_of_mapping(inside), new_mapping);
     }
     return new_mapping;
 }
 
-std::uint32_t NatTable::make_mapping(const NatEndpoint& inside, PortPool::Place first) noexcept {
-    const auto place = pool_.take(first);
+std::optional<PortPool::Place> NatTable::free_place(const NatEndpoint& remote, PortPool::Place first) const noexcept {
+    for (std::uint32_t i = 0; i < pool_.addresses(); ++i) {
+        PortPool::Place place{.address = static_cast<std::uint16_t>((first.address + i) % pool_.addresses()), .port = first.port};
+        for (std::uint32_t k = 0; k <= pool_.ports(); ++k) {  // `first.port` may be none of them
+            if (pool_.has_port(place.port) && find_outside(place, remote) == none) {
+                return place;
+            }
+            place.port = pool_.port_after(place.port);
+        }
+    }
+    return std::nullopt;
+}
+
+std::uint32_t NatTable::make_mapping(const NatEndpoint& inside, const NatEndpoint& remote, PortPool::Place first) noexcept {
+    const auto place = is_dependent_ ? free_place(remote, first) : pool_.take(first);
     if (!place) {
         return nil;
     }
@@ -241,7 +262,7 @@ std::uint32_t NatTable::make_mapping(const NatEndpoint& inside, PortPool::Place 
                                  .inside_port = inside.port,
                                  .pool_port = place->port,
                                  .pool_number = place->address,
-                                 .detached = false,
+                                 .detached = is_dependent_,
                                  .connections = 0,
                                  .next_free = nil};
     return number;
@@ -255,7 +276,9 @@ void NatTable::release_mapping(std::uint32_t number) noexcept {
     if (!mapping.detached) {
         storage_.mapping_by_inside.erase(hash_of_mapping({.address = mapping.inside, .port = mapping.inside_port}), number);
     }
-    pool_.release({.address = mapping.pool_number, .port = mapping.pool_port});
+    if (!is_dependent_) {
+        pool_.release({.address = mapping.pool_number, .port = mapping.pool_port});
+    }
     mapping.next_free = free_mapping_;
     free_mapping_ = number;
 }
@@ -264,7 +287,7 @@ bool NatTable::change_mapping(Connection connection) noexcept {
     Record& record = storage_.records[connection];
     const NatEndpoint remote = remote_of(connection);
     const std::uint32_t new_mapping =
-        make_mapping(inside_of(connection), {.address = record.pool_number, .port = pool_.port_after(record.pool_port)});
+        make_mapping(inside_of(connection), remote, {.address = record.pool_number, .port = pool_.port_after(record.pool_port)});
     if (new_mapping == nil) {
         return false;
     }

@@ -45,12 +45,14 @@ struct NatEndpoint {
 
 /// The connections of a NAT. A connection is a four-tuple: inside endpoint and remote endpoint. All
 /// connections of an inside endpoint share one pool endpoint (Endpoint-Independent Mapping, RFC
-/// 4787 section 4.1), with the inside port if that is free, else the next free one. A pool address
-/// is chosen by the inside address (paired, RFC 4787 section 4.1) and left only if all its ports
-/// are taken. From outside only the remote endpoint of a known connection is let in (Address and
-/// Port-Dependent Filtering, RFC 4787 section 5), so the number of connections is exactly that of
-/// the four-tuples which are answered. All memory is taken when the table is made and when its
-/// capacity grows. One thread at a time.
+/// 4787 section 4.1); or each has its own (Address and Port-Dependent Mapping), which other
+/// connections may have as well if their remote endpoints differ. It has the inside port if that is
+/// free, else the next free one. A pool address is chosen by the inside address (paired, RFC 4787
+/// section 4.1) and left only if all its ports are taken; ports that only one remote endpoint takes
+/// are looked through one by one. From outside only the remote endpoint of a known connection is
+/// let in (Address and Port-Dependent Filtering, RFC 4787 section 5), so the number of connections
+/// is exactly that of the four-tuples which are answered. All memory is taken when the table is
+/// made and when its capacity grows. One thread at a time.
 class NatTable {
 public:
     using Connection = std::uint32_t;
@@ -141,11 +143,11 @@ private:
     };
     static_assert(sizeof(Record) == 64);
 
-    /// A pool endpoint that an inside endpoint holds.
+    /// A pool endpoint that an inside endpoint holds, or one of its connections.
     struct Mapping {
         std::array<std::byte, 16> inside;
         std::uint16_t inside_port, pool_port, pool_number;
-        bool detached;              ///< made by change_mapping: no new connection uses it
+        bool detached;              ///< no new connection uses it: it is a connection's own
         std::uint32_t connections;  ///< 0: free
         std::uint32_t next_free;
     };
@@ -168,8 +170,12 @@ private:
     [[nodiscard]] Lookup establish(const NatEndpoint& inside, const NatEndpoint& remote, std::uint32_t hash, std::uint64_t now_ns) noexcept;
     [[nodiscard]] std::uint32_t take_record() noexcept;
     void remove(Connection connection) noexcept;
+    [[nodiscard]] Connection find_outside(PortPool::Place pool, const NatEndpoint& remote) const noexcept;
+    [[nodiscard]] PortPool::Place wanted_place(const NatEndpoint& inside) const noexcept;
     [[nodiscard]] std::uint32_t mapping_of(const NatEndpoint& inside) noexcept;
-    [[nodiscard]] std::uint32_t make_mapping(const NatEndpoint& inside, PortPool::Place first) noexcept;
+    [[nodiscard]] std::uint32_t make_mapping(const NatEndpoint& inside, const NatEndpoint& remote, PortPool::Place first) noexcept;
+    /// Of endpoint-dependent mapping: a place that no connection with this remote endpoint has.
+    [[nodiscard]] std::optional<PortPool::Place> free_place(const NatEndpoint& remote, PortPool::Place first) const noexcept;
     void release_mapping(std::uint32_t mapping) noexcept;
     [[nodiscard]] bool refill_tokens(std::uint64_t now_ns) noexcept;
 
@@ -180,6 +186,7 @@ private:
     void rebuild_wheel(std::uint64_t now) noexcept;
 
     PortPool pool_;
+    bool is_dependent_;  ///< endpoint-dependent mapping
     NatLimits limits_;
     NatCounters counters_;
     std::uint64_t size_ = 0;

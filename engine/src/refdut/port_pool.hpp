@@ -12,11 +12,16 @@
 
 namespace gatemark::refdut {
 
+/// Which connections share a public endpoint (RFC 4787 section 4.1): all of an inside endpoint, or
+/// none that have the same remote endpoint.
+enum class MappingKind : std::uint8_t { endpoint_independent, endpoint_dependent };
+
 /// The public addresses and ports of a NAT.
 struct NatPool {
     std::vector<net::Prefix> prefixes;  ///< of one family; all addresses of a prefix are used, PortPool::addresses_max in all
     std::uint16_t port_min = 1024, port_max = 65535;
     std::optional<PortSet> port_set{};  ///< only these of them (MAP)
+    MappingKind mapping = MappingKind::endpoint_independent;
 };
 
 /// Which ports of which pool address are taken. Addresses are numbered.
@@ -40,9 +45,13 @@ public:
     void release(Place place) noexcept;
     void release_all() noexcept;
 
+    /// Whether the port is one of each address, taken or not.
+    [[nodiscard]] bool has_port(std::uint16_t port) const noexcept { return (usable_[port / 64] >> port % 64 & 1U) != 0; }
+    /// The next port, usable or not; after the highest the lowest.
     [[nodiscard]] std::uint16_t port_after(std::uint16_t port) const noexcept {
-        return port >= port_max_ ? port_min_ : static_cast<std::uint16_t>(port + 1);
+        return port >= port_max_ || port < port_min_ ? port_min_ : static_cast<std::uint16_t>(port + 1);
     }
+    [[nodiscard]] std::uint32_t ports() const noexcept { return std::uint32_t{port_max_} - port_min_ + 1; }
     [[nodiscard]] std::size_t bytes() const noexcept { return taken_.bytes(); }
 
 private:

@@ -18,7 +18,11 @@ public:
           psid_{psid} {}
 
     [[nodiscard]] constexpr bool has(std::uint16_t port) const noexcept {
-        return sharing_ == 1 || (psid_at(port) == psid_ && port / (sharing_ * contiguous_) >= first_);
+        return is_anybodys(port) && (sharing_ == 1 || psid_at(port) == psid_);
+    }
+    /// Whether anybody has this port.
+    [[nodiscard]] constexpr bool is_anybodys(std::uint16_t port) const noexcept {
+        return sharing_ == 1 || port / (sharing_ * contiguous_) >= first_;
     }
     /// Of the customer who has this port; nobody has those below the first.
     [[nodiscard]] constexpr std::uint16_t psid_at(std::uint16_t port) const noexcept {

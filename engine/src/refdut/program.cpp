@@ -24,7 +24,8 @@ Program::Way way_of(const Settings& settings, std::size_t direction, std::uint64
             .delay = DelaySource{wanted.delay, settings.seed, purpose + purpose_of_delay, ticks_per_second},
             .impairments = Impairments{spec, settings.seed, purpose},
             .keep_order = wanted.keep_order,
-            .impaired = !spec.loss.empty() || !spec.duplicate.empty() || !spec.reorder.empty() || !spec.corrupt.empty()};
+            .impaired = !spec.loss.empty() || !spec.duplicate.empty() || !spec.reorder.empty() || !spec.corrupt.empty(),
+            .flows = wanted.shaper.flow_cost_ns > 0 ? std::optional<FlowSet>{std::in_place} : std::nullopt};
 }
 
 bool keeps_table(const Settings& settings, const Program* before) {

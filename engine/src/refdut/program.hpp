@@ -1,11 +1,13 @@
 #pragma once
 
 #include "refdut/classify.hpp"
+#include "refdut/flow_set.hpp"
 #include "refdut/neighbours.hpp"
 #include "refdut/settings.hpp"
 
 #include <array>
 #include <memory>
+#include <optional>
 
 namespace gatemark::refdut {
 
@@ -17,7 +19,8 @@ struct Program {
         DelaySource delay;
         Impairments impairments;
         bool keep_order = true;
-        bool impaired = false;  ///< any selector is set
+        bool impaired = false;           ///< any selector is set
+        std::optional<FlowSet> flows{};  ///< if they cost the shaper time
     };
 
     Settings settings;

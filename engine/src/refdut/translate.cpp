@@ -90,7 +90,8 @@ NatPool public_endpoints(const TranslationConfig& config) {
     return {.prefixes = {{.address = {.family = net::Family::ipv4, .bytes = edge->customer.ipv4}, .length = 32}},
             .port_min = static_cast<std::uint16_t>(ports.size() == all_ports ? 1024 : 1),  // of a whole address no system port
             .port_max = 65535,
-            .port_set = ports};
+            .port_set = ports,
+            .mapping = config.pool.mapping};
 }
 
 std::vector<net::Address> own_addresses(const TranslationConfig& config) {

@@ -164,9 +164,9 @@ Drop Translator::source_at_edge(const Endpoints& from, AddressBytes& ipv4, Notes
 }
 
 Drop Translator::enter_edge(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept {
-    if (address_at(packet, view.destination(), view.family) != edge_->address) {
-        const bool translated = edge_->rule.extracted(address_at(packet, view.source(), view.family)).has_value();
-        return translated ? Drop::not_map_address : route(packet, view);
+    const AddressBytes destination = address_at(packet, view.destination(), view.family);
+    if (destination != edge_->address) {
+        return edge_->is_beside(destination) ? Drop::not_map_address : route(packet, view);
     }
     if (!can_cross(packet, view)) {
         return Drop::unsupported;

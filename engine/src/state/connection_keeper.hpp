@@ -1,5 +1,6 @@
 #pragma once
 
+#include "frame/gateway_edge.hpp"
 #include "frame/verification.hpp"
 #include "net/address_pool.hpp"
 #include "state/state_table.hpp"
@@ -15,10 +16,13 @@ enum class Phase : std::uint8_t { establish, use };
 
 /// Learns the translated source of the Initiator's frames and reports what is wrong with it. The
 /// only assumption is that it is an address of the pool with a port: whether ports or their parity
-/// are preserved, or one endpoint serves all destinations, is up to the gateway.
+/// are preserved, or one endpoint serves all destinations, is up to the gateway. A customer edge
+/// must choose a port of its set.
 class ConnectionKeeper {
 public:
-    ConnectionKeeper(Phase phase, StateTable& table, const net::AddressPool& pool) noexcept : phase_{phase}, table_{table}, pool_{pool} {}
+    /// `edge` is nullptr if the gateway is no customer edge.
+    ConnectionKeeper(Phase phase, StateTable& table, const net::AddressPool& pool, const frame::GatewayEdge* edge = nullptr) noexcept
+        : phase_{phase}, table_{table}, pool_{pool}, edge_{edge} {}
 
     /// Prefetches the entry of a connection that `take` will read soon.
     void prefetch(std::uint64_t connection) const noexcept { table_.prefetch(connection); }
@@ -43,6 +47,9 @@ public:
         const auto port = load_big_endian<std::uint16_t>(bytes.data() + arrival.udp + net::udp::source_port);
         faults.add_if(!address, frame::Fault::source_address);
         faults.add_if(port == 0, frame::Fault::source_port);
+        if (edge_ != nullptr) [[unlikely]] {
+            faults.add(faults_of_edge(source, port, address.has_value()));
+        }
         if (!faults.none() || !others.none()) {
             return faults;
         }
@@ -59,9 +66,23 @@ public:
     }
 
 private:
+    /// What a customer edge must not have as source. Out of line, so that others do not pay for it.
+    [[gnu::noinline]] frame::Faults faults_of_edge(const std::byte* source, std::uint16_t port, bool has_address) const noexcept {
+        frame::Faults faults;
+        if (!has_address) {
+            faults.add(edge_->fault_of_address(source));
+        }
+        if (!edge_->has_port(port)) {
+            faults.add(frame::Fault::source_port);
+            faults.add(frame::Fault::outside_port_set);
+        }
+        return faults;
+    }
+
     Phase phase_;
     StateTable& table_;
     const net::AddressPool& pool_;
+    const frame::GatewayEdge* edge_;
 };
 
 /// Which fault a Responder's frame has that arrived at the wrong endpoint of the Initiator: the

@@ -84,4 +84,17 @@ struct Progress {
     std::vector<Counts> directions;
 };
 
+/// What came of an exchange.
+struct ExchangeReport {
+    struct Arrived {
+        Side side = Side::left;
+        std::chrono::nanoseconds at{};  ///< after the exchange began
+        std::vector<std::byte> bytes;   ///< of the whole frame, without FCS
+    };
+    std::array<std::uint64_t, 2> sent{};  ///< packets that the port took, by Side
+    std::vector<Arrived> arrived;         ///< in the order of their times
+    std::uint64_t not_kept = 0;           ///< arrived as well, but there was no room
+    bool cancelled = false;
+};
+
 }  // namespace gatemark::trial

@@ -64,6 +64,14 @@ struct ResolveRequest {
     std::chrono::nanoseconds timeout{};
 };
 
+/// Packets that are sent exactly as they are, one after the other, both sides at once.
+struct ExchangeRequest {
+    static constexpr std::size_t packets_max = 1024;             ///< of one side
+    std::array<std::vector<std::vector<std::byte>>, 2> packets;  ///< by Side: IP packets
+    std::chrono::nanoseconds interval{};                         ///< from one packet of a side to the next
+    std::chrono::nanoseconds wait{};                             ///< after the last one, for what comes back
+};
+
 /// RFC 2544 section 23: after a routing update, after learning frames, for residual frames, for the
 /// DUT to restabilise.
 struct Waits {
@@ -81,8 +89,15 @@ struct DirectionRequest {
     std::uint64_t frames_per_second = 1;
     std::optional<RateStep> step{};
     std::optional<pace::Bursts> bursts{};
+    std::optional<pace::FlowStart> flow_start{};
     std::uint32_t foreground_m = 1, foreground_n = 1;
     std::optional<frame::StreamRequest> foreground, background;
+};
+
+/// One customer edge: the rule of its domain, and the value of its EA bits.
+struct EdgeRequest {
+    net::MapRule rule;
+    std::uint64_t ea = 0;
 };
 
 /// A trial as one phase of a stateful test (RFC 9693 section 4). The four-tuples are those of the
@@ -95,6 +110,7 @@ struct ConnectionsRequest {
     enumerate::ConnectionChoice::Mode send_order = enumerate::ConnectionChoice::Mode::increasing;    ///< of the Initiator
     enumerate::ConnectionChoice::Mode read_order = enumerate::ConnectionChoice::Mode::pseudorandom;  ///< of the Responder
     std::vector<net::Prefix> pool;
+    std::optional<EdgeRequest> edge{};  ///< the gateway is this customer edge
 };
 
 /// `count` tagged frames in each direction, spread evenly from `first` on (RFC 8219 section 7.2).

@@ -44,6 +44,8 @@ public:
     /// section 7.2).
     [[nodiscard]] std::variant<net::MacAddress, Errors> resolve(const ResolveRequest& request, Watcher& watcher);
     [[nodiscard]] std::variant<TrialReport, Errors> run(const TrialRequest& request, Watcher& watcher);
+    /// Sends packets as they are and returns all that arrives meanwhile. Neighbours are answered.
+    [[nodiscard]] std::variant<ExchangeReport, Errors> exchange(const ExchangeRequest& request, Watcher& watcher);
     /// What the state table says about the gateway, after a trial that established connections.
     [[nodiscard]] std::variant<state::Behaviour, Errors> behaviour() const;
     /// Connections of the last trial that established any; 0 before the first such trial.

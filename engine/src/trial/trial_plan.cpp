@@ -108,6 +108,29 @@ bool is_mirror_image(const frame::StreamRequest& a, const frame::StreamRequest& 
            same_ports(a.destination_ports, b.source_ports);
 }
 
+/// The customer edge that the gateway is, if it is one. Its only public address is its MAP address,
+/// which the pool must hold as well: who asks has computed it too.
+std::optional<frame::GatewayEdge> plan_edge(const ConnectionsRequest& request, const frame::StreamRequest* initiator, Errors& errors) {
+    if (!request.edge) {
+        return std::nullopt;
+    }
+    const std::string where = "connections.edge";
+    auto edge = frame::GatewayEdge::make(request.edge->rule, request.edge->ea, where);
+    if (auto* problems = std::get_if<Errors>(&edge)) {
+        std::move(problems->begin(), problems->end(), std::back_inserter(errors));
+        return std::nullopt;
+    }
+    const net::Address address = net::ipv6_of(std::get<frame::GatewayEdge>(edge).address());
+    if (request.pool.size() != 1 || request.pool[0].address != address || request.pool[0].length != 128) {
+        errors.push_back({"the pool is not the MAP address of the edge, " + net::to_text(address), "connections.pool",
+                          "send this address alone, with 128 bits"});
+    }
+    if (initiator != nullptr && (initiator->as_sent || initiator->source_family() != net::Family::ipv4)) {
+        errors.push_back({"a customer edge has IPv4 clients, and a loop-back has no gateway", where, "send null"});
+    }
+    return std::get<frame::GatewayEdge>(std::move(edge));
+}
+
 /// Checks the connections and numbers them; the hosts and ports of the streams have been checked
 /// already.
 std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors& errors) {
@@ -140,6 +163,7 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
     if (const Error* error = error_of(pool)) {
         errors.push_back(*error);
     }
+    std::optional<frame::GatewayEdge> edge = plan_edge(request, initiator, errors);
     if (errors.size() != before) {
         return std::nullopt;
     }
@@ -157,7 +181,8 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
                 .initiator = request.initiator,
                 .sources = mirrored ? stream.destination : stream.source,
                 .destinations = mirrored ? stream.source : stream.destination,
-                .pool = std::get<net::AddressPool>(std::move(pool))};
+                .pool = std::get<net::AddressPool>(std::move(pool)),
+                .edge = edge};
     if (identity.sources.many_networks() || identity.destinations.many_networks()) {
         errors.push_back({"connections have one destination network", "connections", "set networks to 1"});
     }
@@ -181,9 +206,13 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
 /// The connections that a stream's frames belong to; only foreground has any.
 frame::ConnectionTraffic traffic_of(const ConnectionPlan& plan, const ConnectionsRequest& request, Direction direction) {
     if (direction != plan.upload()) {
-        return {.role = frame::Role::responder, .set = plan.set(), .choice = request.read_order};
+        return {.role = frame::Role::responder,
+                .set = plan.set(),
+                .choice = request.read_order,
+                .nat_is_inside = plan.identity.edge.has_value()};
     }
-    return {.role = frame::Role::initiator, .set = plan.set(), .choice = request.send_order};
+    return {
+        .role = frame::Role::initiator, .set = plan.set(), .choice = request.send_order, .nat_is_inside = plan.identity.edge.has_value()};
 }
 
 /// Checks one class of one direction and makes its stream.
@@ -229,6 +258,9 @@ std::optional<frame::Stream> plan_stream(const std::optional<frame::StreamReques
 
 /// The frames of a whole trial, before the load step and after it.
 std::uint64_t frame_count(std::chrono::nanoseconds duration, const DirectionRequest& direction) {
+    if (direction.flow_start) {
+        return direction.flow_start->frames_before(frame_count_of(duration, direction.frames_per_second));
+    }
     if (!direction.step || duration <= direction.step->after) {
         return frame_count_of(duration, direction.frames_per_second);
     }
@@ -251,6 +283,9 @@ std::uint64_t first_frame_from(std::chrono::nanoseconds time, const DirectionReq
         const auto start = static_cast<std::int64_t>(static_cast<Wide>(begin) * 1'000'000'000 / direction.frames_per_second);
         return begin + std::min(bursts.frames, not_before(time - std::chrono::nanoseconds{start}, bursts.frames_per_second));
     }
+    if (direction.flow_start) {
+        return direction.flow_start->frames_before(not_before(time, direction.frames_per_second));
+    }
     if (!direction.step || time <= direction.step->after) {
         return not_before(time, direction.frames_per_second);
     }
@@ -269,6 +304,19 @@ void check_step_and_bursts(const DirectionRequest& direction, std::chrono::nanos
         errors.push_back({"within a burst frames would leave at " + std::to_string(direction.bursts->frames_per_second) +
                               " frames/s, slower than the load of " + std::to_string(direction.frames_per_second) + " frames/s",
                           where + ".bursts.frames_per_second", "choose a rate that is at least the load"});
+    }
+}
+
+void check_flow_start(const DirectionRequest& direction, std::chrono::nanoseconds duration, const std::string& where, Errors& errors) {
+    const std::string at = where + ".flow_start";
+    if (direction.step || direction.bursts) {
+        errors.push_back({"flows that start one after another make a load of their own", at, "leave out the step and the bursts"});
+    }
+    if (direction.foreground_m != direction.foreground_n) {
+        errors.push_back({"flows that start one after another have no background beside them", at, "send foreground only"});
+    }
+    if (direction.flow_start->ramp_slots() >= frame_count_of(duration, direction.frames_per_second)) {
+        errors.push_back({"the trial ends before the last flow starts", at, "choose a longer duration_ns, or fewer flows"});
     }
 }
 
@@ -294,7 +342,7 @@ std::uint64_t frame_count_of(std::chrono::nanoseconds duration, std::uint64_t fr
 }
 
 pace::Load DirectionPlan::load(const pace::TickScale& scale) const noexcept {
-    pace::Load load{.frames_per_second = frames_per_second, .bursts = bursts};
+    pace::Load load{.frames_per_second = frames_per_second, .bursts = bursts, .flow_start = flow_start};
     if (step) {
         load.step = pace::Step{.frames_before = frame_count_of(step->after, frames_per_second),
                                .after = scale.ticks(step->after),
@@ -332,13 +380,18 @@ std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, con
         direction_plan.frames_per_second = direction.frames_per_second;
         direction_plan.step = direction.step;
         direction_plan.bursts = direction.bursts;
+        direction_plan.flow_start = direction.flow_start;
         direction_plan.frame_count = frame_count(request.duration, direction);
-        direction_plan.mix = pace::Mix{direction.foreground_m, direction.foreground_n};
+        direction_plan.mix =
+            direction.flow_start ? pace::Mix{*direction.flow_start} : pace::Mix{direction.foreground_m, direction.foreground_n};
         if (direction_plan.frame_count == 0 || direction_plan.frame_count > frame_count_limit) {
             errors.push_back({"the trial would have " + std::to_string(direction_plan.frame_count) + " frames", where,
                               "choose a duration and rate of 1 to 2^36 frames"});
         }
         check_step_and_bursts(direction, request.duration, where, errors);
+        if (direction.flow_start) {
+            check_flow_start(direction, request.duration, where, errors);
+        }
         if (request.delays.tags) {
             direction_plan.tags = plan_tags(*request.delays.tags, direction, direction_plan.frame_count, where, errors);
         }

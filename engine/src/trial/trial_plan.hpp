@@ -1,5 +1,6 @@
 #pragma once
 
+#include "frame/gateway_edge.hpp"
 #include "net/address_pool.hpp"
 #include "pace/mix.hpp"
 #include "pace/schedule.hpp"
@@ -18,6 +19,7 @@ struct DirectionPlan {
     std::uint64_t frames_per_second = 1, frame_count = 0;
     std::optional<RateStep> step;
     std::optional<pace::Bursts> bursts;
+    std::optional<pace::FlowStart> flow_start;
     std::optional<record::TagPlaces> tags;
     pace::Mix mix{1, 1};
     std::optional<frame::Stream> foreground, background;
@@ -35,6 +37,7 @@ struct ConnectionIdentity {
     Side initiator = Side::left;
     frame::HostSet sources, destinations;
     net::AddressPool pool;
+    std::optional<frame::GatewayEdge> edge;  ///< the gateway is a customer edge
     friend bool operator==(const ConnectionIdentity&, const ConnectionIdentity&) = default;
 };
 

@@ -50,7 +50,8 @@ TrialRun::TrialRun(TesterParts& parts, const TrialRequest& request, const TrialP
     report_.trial_number = request.trial_number;
     report_.with_histograms = request.delays.histogram;
     if (plan.connections) {
-        keeper_.emplace(plan.connections->phase, parts.connections.table, plan.connections->identity.pool);
+        const ConnectionIdentity& identity = plan.connections->identity;
+        keeper_.emplace(plan.connections->phase, parts.connections.table, identity.pool, identity.edge ? &*identity.edge : nullptr);
     }
 }
 

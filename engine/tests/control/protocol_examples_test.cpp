@@ -64,6 +64,9 @@ TEST(ProtocolExamples, EveryRequestIsReadWithoutAProblem) {
         if (kind == "trial") {
             (void)read_trial_request(message, errors);
         }
+        if (kind == "exchange") {
+            (void)read_exchange_request(message, errors);
+        }
         if (kind == "frames") {
             (void)read_frames_request(message, errors);
         }
@@ -90,6 +93,20 @@ TEST(ProtocolExamples, TheFramesAnswerIsWhatTheFramesRequestGives) {
         return keys;
     };
     EXPECT_EQ(keys_of(written[0]), keys_of(answer["frames"][0]));
+}
+
+TEST(ProtocolExamples, TheExchangeAnswerHasTheKeysThatTheEngineWrites) {
+    trial::ExchangeReport report{.sent = {1, 0}, .arrived = {}, .not_kept = 0, .cancelled = false};
+    const Json answer = example("exchange_answer");
+    const std::string octets = answer["arrived"][0]["octets"];
+    report.arrived.push_back({.side = trial::Side::right, .at = std::chrono::nanoseconds{31'250}, .bytes = {}});
+    for (std::size_t i = 0; i < octets.size(); i += 2) {
+        report.arrived[0].bytes.push_back(static_cast<std::byte>(std::stoi(octets.substr(i, 2), nullptr, 16)));
+    }
+    Json written = to_json(report);
+    written["answer"] = "ok";
+    written["id"] = 9;
+    EXPECT_EQ(written, answer);
 }
 
 TEST(ProtocolExamples, AnswersHaveTheKeysThatTheEngineWrites) {

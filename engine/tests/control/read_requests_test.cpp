@@ -166,6 +166,26 @@ TEST(ReadTrialRequest, ADirectionMayHaveBursts) {
     }
 }
 
+TEST(ReadTrialRequest, FlowsOfADirectionMayStartOneAfterAnother) {
+    Json message = example("trial_request");
+    Errors errors;
+    EXPECT_FALSE(read_trial_request(message, errors).directions[0].flow_start);
+    message["directions"][1]["flow_start"] = Json::parse(R"({"flows":4,"rounds_between":10})");
+    const auto read = read_trial_request(message, errors).directions[1].flow_start;
+    ASSERT_TRUE(read && errors.empty());
+    EXPECT_EQ(read->ramp_slots(), 4U * 3 * 10);
+    const std::string where = "directions[1].flow_start";
+    for (const auto& [text, places] :
+         {std::pair{R"({"flows":0,"rounds_between":0})", Places{where + ".flows", where + ".rounds_between"}},
+          std::pair{R"({"flows":1048577,"rounds_between":1048577})", Places{where + ".flows", where + ".rounds_between"}},
+          std::pair{R"({"flows":4,"after_ns":1})", Places{where + ".after_ns", where + ".rounds_between"}}}) {
+        message["directions"][1]["flow_start"] = Json::parse(text);
+        errors.clear();
+        (void)read_trial_request(message, errors);
+        EXPECT_EQ(sorted_places(errors), places) << text;
+    }
+}
+
 TEST(ReadOpenRequest, AcceptsEveryValueAndReportsAllProblems) {
     Errors errors;
     const trial::OpenRequest request = read_open_request(example("open_request"), errors);
@@ -205,6 +225,37 @@ TEST(ReadResolveRequest, AcceptsEveryValue) {
     EXPECT_EQ(request.timeout, 3s);
 }
 
+TEST(ReadExchangeRequest, TakesPacketsOctetForOctet) {
+    Errors errors;
+    const trial::ExchangeRequest request = read_exchange_request(example("exchange_request"), errors);
+    ASSERT_TRUE(errors.empty());
+    ASSERT_EQ(request.packets[0].size(), 1U);
+    EXPECT_EQ(request.packets[0][0].size(), 32U);
+    EXPECT_EQ(request.packets[0][0][0], std::byte{0x45});
+    EXPECT_EQ(request.packets[0][0][31], std::byte{0x03});
+    EXPECT_TRUE(request.packets[1].empty());
+    EXPECT_EQ(request.interval, 10ms);
+    EXPECT_EQ(request.wait, 500ms);
+}
+
+TEST(ReadExchangeRequest, NamesEveryPacketThatIsNone) {
+    Json message = example("exchange_request");
+    const std::string good = message["left"][0];
+    const auto beginning_with = [&](char first) {
+        std::string changed = good;
+        changed[0] = first;
+        return changed;
+    };
+    message["left"] = {
+        good, good + "0", good.substr(0, 38), beginning_with('x'), beginning_with('+'), beginning_with('7'), 5, std::string(2 * 9001, '4')};
+    message["right"] = std::vector<std::string>(1025, good);
+    message["interval_ns"] = -1;
+    Errors errors;
+    (void)read_exchange_request(message, errors);
+    EXPECT_EQ(sorted_places(errors),
+              (Places{"interval_ns", "left[1]", "left[2]", "left[3]", "left[4]", "left[5]", "left[6]", "left[7]", "right"}));
+}
+
 TEST(ReadHosts, FixedHostsAreTakenAsTheyStand) {
     Json message = example("open_request");
     message["left"]["answer_for"] =
@@ -236,16 +287,17 @@ void with_each_value_replaced(Json& root, Json& part, const std::function<void()
 TEST(ReadRequests, SurviveEveryValueOfEveryType) {
     Json trial_message = example("trial_request"), edges_message = example("trial_edges_request"),
          open_message = example("open_edges_request"), resolve_message = example("resolve_request"),
-         frames_message = example("frames_request");
+         frames_message = example("frames_request"), exchange_message = example("exchange_request");
     const auto read_all = [](const Json& message) {
         Errors errors;
         (void)read_trial_request(message, errors);
         (void)read_open_request(message, errors);
         (void)read_resolve_request(message, errors);
         (void)read_frames_request(message, errors);
+        (void)read_exchange_request(message, errors);
         EXPECT_FALSE(errors.empty());
     };
-    for (Json* const message : {&trial_message, &edges_message, &open_message, &resolve_message, &frames_message}) {
+    for (Json* const message : {&trial_message, &edges_message, &open_message, &resolve_message, &frames_message, &exchange_message}) {
         with_each_value_replaced(*message, *message, [&] { read_all(*message); });
     }
     for (const char* const text : {"null", "[]", "5", "\"trial\"", "{}", "[[[[[[]]]]]]"}) {

@@ -300,6 +300,26 @@ TEST_F(RingTrial, TheLoadLeavesInBursts) {
     }
 }
 
+TEST_F(RingTrial, FlowsStartOneAfterAnother) {
+    Json request = trial(400ms, "as_sent");  // a round of 4 flows takes 400 us, so one starts every 100 ms
+    for (Json& direction : request["directions"]) {
+        direction["foreground_m"] = direction["foreground_n"] = 1;
+        direction["background"] = nullptr;
+        direction["foreground"]["source_ports"] = {{"mode", "increasing"}, {"minimum", 1000}, {"maximum", 1003}};
+        direction["flow_start"] = Json::parse(R"({"flows":4,"rounds_between":250})");
+    }
+    const Json report = ask(request);
+    ASSERT_EQ(report["answer"], "ok") << report;
+    for (const Json& direction : report["directions"]) {
+        EXPECT_EQ(direction["foreground"]["intended"], 250 + 500 + 750 + 1000);
+        EXPECT_EQ(direction["foreground"]["received"], 2500);
+        EXPECT_EQ(direction["foreground"]["faulty"], 0);
+        EXPECT_GE(direction["sending_ns"].get<std::int64_t>(), 399'000'000);
+    }
+    request["directions"][0]["flow_start"]["rounds_between"] = 334;  // the last one would start after 400.8 ms
+    EXPECT_EQ(ask(request)["answer"], "error");
+}
+
 /// Address space that this process may take in addition to what it has, while this lives.
 class RoomFor {
 public:
@@ -419,6 +439,21 @@ TEST_F(RingTrial, ConnectionsAreEstablishedThenUsed) {
     EXPECT_EQ(ask(other)["answer"], "error");
 }
 
+TEST_F(RingTrial, ConnectionsMayBeUsedOneAfterAnother) {
+    ASSERT_EQ(ask(phase("establish", {"forward"}, 4000))["answer"], "ok");
+    Json request = phase("use", {"forward", "reverse"}, 160'000, "increasing");
+    request["duration_ns"] = 1'250'000'000;  // a round of 400 connections takes 2.5 ms, and the next one starts with each
+    for (Json& direction : request["directions"]) {
+        direction["flow_start"] = Json::parse(R"({"flows":400,"rounds_between":1})");
+    }
+    const Json report = ask(request);
+    ASSERT_EQ(report["answer"], "ok") << report;
+    for (const Json& direction : report["directions"]) {
+        EXPECT_EQ(direction["foreground"]["received"], 200'000 - 400 * 399 / 2);
+        EXPECT_EQ(direction["foreground"]["faulty"], 0);
+    }
+}
+
 TEST_F(RingTrial, OfConnectionsThatAreDrawnTheDistinctOnesAreEstablished) {
     Json request = phase("establish", {"forward"}, 4000);
     request["connections"]["send_order"] = "pseudorandom";
@@ -443,6 +478,65 @@ TEST_F(RingTrial, TheSecondPhaseNeverStartsOverATableThatIsNotFull) {
     const Json refused = ask(phase("use", {"forward"}, 4000, "pseudorandom", "gateway"));
     ASSERT_EQ(refused["answer"], "error");
     EXPECT_NE(refused.dump().find("0 of 400"), std::string::npos) << refused;
+}
+
+/// An IPv4 packet of so many octets; its data is `filling`.
+std::string packet_of(std::size_t octets, char filling) {
+    const std::string header = "45000000000040000a110000c6120002c6130002";
+    return header + std::string(2 * octets - header.size(), filling);
+}
+
+TEST_F(RingTrial, PacketsAreExchangedAsTheyAre) {
+    const std::string small = packet_of(28, 'a'), large = packet_of(1500, 'b'), back = packet_of(64, 'c');
+    const Json answer = ask({{"request", "exchange"},
+                             {"id", 9},
+                             {"left", {large, small, large}},
+                             {"right", {back}},
+                             {"interval_ns", 1'000'000},
+                             {"wait_ns", 50'000'000}});
+    ASSERT_EQ(answer["answer"], "ok") << answer;
+    EXPECT_EQ(answer["sent"], Json::parse(R"({"left":3,"right":1})"));
+    EXPECT_EQ(answer["not_kept"], 0);
+    std::vector<std::string> right, left;
+    std::int64_t before = 0;
+    for (const Json& frame : answer["arrived"]) {
+        (frame["side"] == "right" ? right : left).push_back(frame["octets"].get<std::string>().substr(24));
+        EXPECT_GE(frame["at_ns"], before);
+        before = frame["at_ns"];
+    }
+    EXPECT_EQ(right, (std::vector<std::string>{"0800" + large, "0800" + small + std::string(2 * (46 - 28), '0'), "0800" + large}));
+    EXPECT_EQ(left, (std::vector<std::string>{"0800" + back}));
+    EXPECT_GE(before, 2'000'000) << "the third packet leaves after two intervals";
+}
+
+TEST_F(RingTrial, AnExchangeLeavesNothingBehindInTheBuffersOfTrials) {
+    ASSERT_EQ(ask({{"request", "exchange"},
+                   {"id", 9},
+                   {"left", std::vector<std::string>(64, packet_of(20, 'e'))},
+                   {"right", Json::array()},
+                   {"interval_ns", 0},
+                   {"wait_ns", 10'000'000}})["sent"]["left"],
+              64);
+    const Json answer = ask(trial(20ms, "as_sent"));
+    const Json& foreground = answer["directions"][0]["foreground"];
+    EXPECT_EQ(foreground["received"], foreground["intended"]) << answer;
+}
+
+TEST_F(RingTrial, APacketLargerThanTheLinkIsRefused) {
+    const Json answer = ask({{"request", "exchange"},
+                             {"id", 9},
+                             {"left", Json::array()},
+                             {"right", {packet_of(1500, 'a'), packet_of(1501, 'b')}},
+                             {"interval_ns", 0},
+                             {"wait_ns", 0}});
+    ASSERT_EQ(answer["answer"], "error") << answer;
+    EXPECT_EQ(answer["errors"][0]["where"], "right[1]");
+}
+
+TEST_F(RingTrial, AnExchangeIsEndedByCancel) {
+    client_->write(R"({"request":"exchange","id":9,"left":[],"right":[],"interval_ns":0,"wait_ns":60000000000})");
+    client_->write(R"({"request":"cancel","id":9})");
+    EXPECT_EQ(answer()["cancelled"], true);
 }
 
 TEST_F(RingTrial, AGatewayThatIsNotThereIsAnError) {

@@ -132,7 +132,8 @@ TEST(Verification, TheTableKnowsEveryFaultOfAFrame) {
     // Tested by themselves: here, in receiver_test, loop/border_relay_path_test and
     // state/stateful_path_test.
     std::string known =
-        "encapsulated headers family identification other_edge_port other_edge_address interface_identifier outside_rule index mark "
+        "encapsulated headers family identification other_edge_port other_edge_address interface_identifier outside_rule outside_port_set "
+        "index mark "
         "wrong_port untranslated_source mapping_changed wrong_owner unknown_connection";
     for (const auto& corruptions : {common_corruptions(), ipv4_corruptions(), ipv6_corruptions()}) {
         for (const Corruption& corruption : corruptions) {

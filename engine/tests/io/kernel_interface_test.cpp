@@ -34,15 +34,17 @@ TEST_F(KernelInterfaces, OfAVethLeaveFramesForThePortToThePort) {
     EXPECT_LT(packets_in_kernel() - before, count / 2) << "the kernel also received them; other traffic alone is not that much";
 }
 
-TEST(KernelInterfaceAddresses, AreTheirOwnUnlessTheyAreVeth) {
+TEST(KernelInterfaceAddresses, AreTheirOwnUnlessTheyHaveAnotherEndHere) {
     const net::MacAddress device_mac{std::byte{0x00}, std::byte{0x1b}, std::byte{0x21}, std::byte{0x01}, std::byte{0x02}, std::byte{0x03}};
     KernelInterface interface;
     interface.mac = device_mac;
     interface.driver = "ixgbe";
     EXPECT_EQ(packet_port_address(interface), device_mac);
     const net::MacAddress apart{std::byte{0x02}, std::byte{0x1b}, std::byte{0x21}, std::byte{0x01}, std::byte{0x02}, std::byte{0x83}};
-    interface.driver = "veth";
-    EXPECT_EQ(packet_port_address(interface), apart);
+    for (const char* const driver : {"veth", "tun"}) {
+        interface.driver = driver;
+        EXPECT_EQ(packet_port_address(interface), apart) << driver;
+    }
 }
 
 TEST_F(KernelInterfaces, ThatAreDownOrTooSmallAreErrors) {

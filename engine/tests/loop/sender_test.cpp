@@ -92,7 +92,7 @@ TEST_F(SenderTest, SendsWhatIsSpecial) {
     foreground_ = test::make_stream(request, {}, frame::signature::TrafficClass::foreground, frame::signature::Direction::forward, 5);
     background_ = test::make_stream(test::request_for(Gateway::router66), {}, frame::signature::TrafficClass::background,
                                     frame::signature::Direction::forward, 5);
-    for (const pace::Mix mix : {pace::Mix{1, 1}, pace::Mix{2, 3}, pace::Mix{0, 1}}) {
+    for (const pace::Mix& mix : {pace::Mix{1, 1}, pace::Mix{2, 3}, pace::Mix{0, 1}}) {
         wire_.frames.clear();
         queue_.set_template(0, foreground_.sent().frame);
         queue_.set_template(1, background_.sent().frame);
@@ -199,7 +199,7 @@ TEST_F(SenderTest, ForegroundAndBackgroundFollowTheMix) {
 }
 
 TEST_F(SenderTest, EitherClassMayBeAbsent) {
-    for (const pace::Mix mix : {pace::Mix{0, 1}, pace::Mix{1, 1}}) {
+    for (const pace::Mix& mix : {pace::Mix{0, 1}, pace::Mix{1, 1}}) {
         const SenderPlan work = plan(100, mix);
         MemorySender sender{work, queue_, clock_};
         clock_.ticks = due_of(99);

@@ -55,7 +55,8 @@ TEST(Schedule, SendersOfOneDirectionTogetherAreOneSchedule) {
     const Step step{.frames_before = 10'001, .after = {20'000'000}, .frames_per_second = 700'001};
     for (const Load& load : {Load{.frames_per_second = rate}, Load{.frames_per_second = rate, .step = step},
                              Load{.frames_per_second = rate, .bursts = Bursts{.frames = 64, .frames_per_second = 2 * rate}},
-                             Load{.frames_per_second = rate, .bursts = Bursts{.frames = 2, .frames_per_second = rate}}}) {
+                             Load{.frames_per_second = rate, .bursts = Bursts{.frames = 2, .frames_per_second = rate}},
+                             Load{.frames_per_second = rate, .flow_start = FlowStart{50, 10}}}) {
         const Schedule whole{load, Ticks{5}, ticks_per_second};
         Schedule::Position next = whole.begin();
         const std::array<Schedule, 3> parts{Schedule{load, Ticks{5}, ticks_per_second, 0, 3},

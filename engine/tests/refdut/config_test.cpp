@@ -89,6 +89,7 @@ capacity = 100000
 queue = 77
 recovery = "200 ms"
 recovery_loss = 3
+flow_cost = "250 ns"
 delay = {kind = "uniform", minimum = "10 us", maximum = "1 ms"}
 keep_order = false
 loss = [{every = 1000}, {probability = 0.25}, {first = 10}, {from = "100 ms", to = "200 ms"}]
@@ -117,7 +118,8 @@ TEST(RefdutConfig, AllKeys) {
     EXPECT_EQ(settings.table.timeout_ns, 2'000'000'000U);
     const DirectionSettings& forward = settings.directions[0];
     EXPECT_EQ(forward.shaper,
-              (ShaperSpec{.frames_per_second = 100'000, .queue_frames = 77, .recovery_ns = 200'000'000, .recovery_loss = 3}));
+              (ShaperSpec{
+                  .frames_per_second = 100'000, .queue_frames = 77, .recovery_ns = 200'000'000, .recovery_loss = 3, .flow_cost_ns = 250}));
     EXPECT_EQ(forward.delay, (DelaySpec{.kind = DelaySpec::Kind::uniform, .values_ns = {10'000, 1'000'000}}));
     EXPECT_FALSE(forward.keep_order);
     using Kind = SelectorSpec::Kind;
@@ -163,6 +165,7 @@ reorder = [{every = 5}]
 corrupt = [{every = 5, field = "colour"}, {every = 5}]
 [reverse]
 queue = 5
+flow_cost = "1 us"
 delay = {kind = "periodic", values = []}
 )");
     const std::vector<std::string> expected{"cpu",
@@ -182,6 +185,7 @@ delay = {kind = "periodic", values = []}
                                             "left.port",
                                             "mode",
                                             "reverse.delay.values",
+                                            "reverse.flow_cost",
                                             "reverse.queue",
                                             "right.port",
                                             "right.vlan",
@@ -220,6 +224,15 @@ TEST(RefdutConfig, RulesOfMapGateways) {
     const Settings edge = settings_of("mode = \"map_t_ce\"\n" + sides + "[translation]\ndomains = [" + first + ", " + second +
                                       ", fmr = true}]\nend_user_prefix = \"2001:db8:12:3400::/56\"\n[table]\nsize = 100\n");
     EXPECT_TRUE(edge.translation.end_user_prefix && edge.translation.domains[1].forwarding && edge.table.capacity == 100);
+}
+
+TEST(RefdutConfig, ANatMapsByEndpointsOrByDestinations) {
+    const std::string nat = "mode = \"nat44\"\n" + sides + "[translation]\npool = [\"198.19.0.1/32\"]\n";
+    EXPECT_EQ(settings_of(nat).translation.pool.mapping, MappingKind::endpoint_independent);
+    EXPECT_EQ(settings_of(nat + "mapping = \"endpoint_dependent\"\n").translation.pool.mapping, MappingKind::endpoint_dependent);
+    EXPECT_EQ(places(nat + "mapping = \"symmetric\"\n"), (std::vector<std::string>{"translation.mapping"}));
+    EXPECT_EQ(places("mode = \"router\"\n" + sides + "[translation]\nmapping = \"endpoint_dependent\"\n"),
+              (std::vector<std::string>{"translation.mapping"}));
 }
 
 TEST(RefdutConfig, ReportsAllProblemsOfMapRulesAtOnce) {

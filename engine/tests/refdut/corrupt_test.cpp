@@ -25,7 +25,8 @@ static_assert(std::ranges::all_of(frame::fault_names, is_field));
 
 /// What the Tester says of the address or port of a customer edge beside that it is wrong; but not
 /// of the streams here, which know no rules.
-constexpr Fields edge_reasons{Field::other_edge_port, Field::other_edge_address, Field::interface_identifier, Field::outside_rule};
+constexpr Fields edge_reasons{Field::other_edge_port, Field::other_edge_address, Field::interface_identifier, Field::outside_rule,
+                              Field::outside_port_set};
 
 /// A receiver of the Tester for one stream.
 class Receiving {
@@ -421,7 +422,7 @@ TEST(RefdutCorruptMap, OfACustomerEdgeIsFoundWhereItIsSaid) {
     config.end_user_prefix = prefix_of("2001:db8:12:3400::/56");
     NatTable table{public_endpoints(config), {.capacity = 10}};
     Translator edge{config, &table};
-    const auto sent = udp_packet("10.0.0.2", "203.0.113.56", 1232, 80, 30);
+    auto sent = udp_packet("10.0.0.2", "203.0.113.56", 1232, 80, 30);
     const auto leaves = [&](std::optional<Field> field, Fields& fields) {
         Buffer buffer{test::write_packet(sent)};
         Notes notes;
@@ -432,8 +433,16 @@ TEST(RefdutCorruptMap, OfACustomerEdgeIsFoundWhereItIsSaid) {
     Fields fields;
     const test::SlowPacket right = leaves(std::nullopt, fields);
     test::SlowPacket packet = leaves(Field::other_edge_port, fields);
-    EXPECT_TRUE(fields == (Fields{Field::other_edge_port, Field::source_port}) && packet.source_port == 1228 &&
-                packet.source == right.source);
+    EXPECT_TRUE(fields.none() && packet.source_port == right.source_port);
+    constexpr std::size_t index_end = 9;  // of a mark: what differs from frame to frame
+    for (const auto& [index, port] : {std::pair{0, 1228}, std::pair{1, 1}}) {
+        sent.payload[index_end] = static_cast<std::byte>(index);
+        packet = leaves(Field::outside_port_set, fields);
+        EXPECT_TRUE(fields == (Fields{Field::outside_port_set, Field::source_port}) && packet.source_port == port &&
+                    packet.source == right.source);
+    }
+    packet = leaves(Field::source_port, fields);
+    EXPECT_TRUE(fields == (Fields{Field::outside_port_set, Field::source_port}) && packet.source_port == 0);
     packet = leaves(Field::other_edge_address, fields);
     EXPECT_TRUE(fields == (Fields{Field::other_edge_address, Field::source_address}) &&
                 packet.source == test::address_of("2001:db8:12:3500:0:c000:212:35"));

@@ -323,6 +323,7 @@ TEST(RefdutCustomerEdge, DropsWithTheReason) {
     // Native IPv6.
     EXPECT_EQ(drop(Side::left, udp_packet("2001:db8:12:3401::1", "2001:db8:42::2", 7, 7)), "none");
     EXPECT_EQ(drop(Side::right, udp_packet("2001:db8:42::2", "2001:db8:12:3401::1", 7, 7)), "none");
+    EXPECT_EQ(drop(Side::right, udp_packet(embedded_64, "2001:db8:12:3401::1", 7, 7)), "none") << "not to the MAP address";
     EXPECT_EQ(drop(Side::left,
                    [] {
                        SlowPacket packet = udp_packet("10.0.0.2", server, 5328, 80);
@@ -330,6 +331,19 @@ TEST(RefdutCustomerEdge, DropsWithTheReason) {
                        return packet;
                    }()),
               "unsupported");
+}
+
+TEST(RefdutCustomerEdge, WithEndpointDependentMappingEachDestinationGetsEveryPort) {
+    TranslationConfig config = edge_config({map_vectors[0].rule()}, "2001:db8:12:3400::/56");
+    config.pool.mapping = MappingKind::endpoint_dependent;
+    Gateway gateway{config};
+    for (const char* const destination : {"203.0.113.56", "203.0.113.57"}) {
+        for (std::uint16_t i = 0; i < 252; ++i) {
+            ASSERT_EQ(name_of(gateway.pass(Side::left, udp_packet("10.0.0.2", destination, i, 80)).drop), "none") << i;
+        }
+        EXPECT_EQ(name_of(gateway.pass(Side::left, udp_packet("10.0.0.2", destination, 252, 80)).drop), "pool_exhausted");
+    }
+    EXPECT_EQ(gateway.table->size(), 504U);
 }
 
 TEST(RefdutCustomerEdge, AFullTableFollowsItsOverflowBehaviour) {

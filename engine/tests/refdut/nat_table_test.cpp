@@ -69,6 +69,38 @@ TEST(RefdutNatTable, ThePoolIsExhaustedWhenEveryPortOfEveryAddressIsTaken) {
     EXPECT_EQ(table.counters().pool_exhausted, 1U);
 }
 
+TEST(RefdutNatTable, EndpointDependentMappingGivesEachDestinationEveryPort) {
+    NatPool pool = pool_of({"203.0.113.1/32"}, 5000, 5099);
+    pool.mapping = MappingKind::endpoint_dependent;
+    NatTable table{pool, {.capacity = 1000, .timeout_ns = second}};
+    const NatEndpoint other_server = endpoint(0xc6130003, 80);
+    for (const NatEndpoint& remote : {server, other_server}) {
+        std::set<std::uint16_t> ports;
+        for (std::uint32_t i = 0; i < 100; ++i) {
+            const auto lookup = table.from_inside(inside(i), remote, 0);
+            ASSERT_EQ(lookup.outcome, Outcome::created);
+            const NatEndpoint place = table.pool_of(lookup.connection);
+            EXPECT_TRUE(ports.insert(place.port).second);
+            EXPECT_EQ(table.from_outside(remote, place, 0), lookup.connection);
+            EXPECT_EQ(table.inside_of(lookup.connection), inside(i));
+        }
+        EXPECT_EQ(*ports.begin(), 5000);
+        EXPECT_EQ(*ports.rbegin(), 5099);
+        EXPECT_EQ(table.from_inside(inside(100), remote, 0).outcome, Outcome::pool_exhausted);
+        EXPECT_FALSE(table.change_mapping(table.from_inside(inside(0), remote, 0).connection)) << "no port is left";
+    }
+    EXPECT_EQ(table.size(), 200U);
+    // What one connection gives back, another one of the same destination gets.
+    EXPECT_EQ(table.from_inside(inside(0), server, second).outcome, Outcome::known);
+    table.expire(2 * second);
+    EXPECT_EQ(table.size(), 1U);
+    EXPECT_EQ(table.from_inside(endpoint(1, 5007), server, 2 * second).outcome, Outcome::created);
+    const auto kept = table.from_inside(endpoint(2, 5007), other_server, 2 * second);
+    EXPECT_EQ(table.pool_of(kept.connection).port, 5007) << "the same port for another destination";
+    EXPECT_TRUE(table.change_mapping(kept.connection));
+    EXPECT_EQ(table.pool_of(kept.connection).port, 5008);
+}
+
 TEST(RefdutNatTable, AFullTableFollowsItsOverflowBehaviour) {
     for (const auto& [overflow, outcome] :
          {std::pair{Overflow::refuse, Outcome::refused}, std::pair{Overflow::drop, Outcome::dropped},

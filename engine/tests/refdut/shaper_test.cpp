@@ -100,6 +100,38 @@ TEST(RefdutShaper, LosesEveryNthFrameUntilRecoveredFromItsLastDrop) {
     }
 }
 
+/// The known law: 1 / (1 / C + (n - 1) * cost), rounded down.
+TEST(RefdutShaper, TakesLongerForEachFlowBeyondTheFirst) {
+    constexpr std::uint64_t capacity = 100'000, cost = 250;
+    for (const std::uint64_t flows : {1U, 2U, 41U, 1'000U}) {
+        const std::uint64_t rate = second / (10'000 + (flows - 1) * cost);
+        Shaper shaper{{.frames_per_second = capacity, .queue_frames = 1 << 30, .flow_cost_ns = cost}, second};
+        std::uint64_t last = 0;
+        for (std::uint64_t i = 0; i < rate; ++i) {
+            shaper.set_flows(0, flows);
+            last = shaper.arrive(0).end_ticks;
+        }
+        EXPECT_EQ(last, second) << flows;
+    }
+}
+
+TEST(RefdutShaper, KeepsTheFramesInItsQueueWhenFlowsAreAdded) {
+    Shaper shaper{{.frames_per_second = 1000, .queue_frames = 3, .flow_cost_ns = ms}, second};
+    for (int i = 0; i < 4; ++i) {
+        shaper.set_flows(0, 1);
+        EXPECT_EQ(shaper.arrive(0).verdict, Verdict::served);
+    }
+    shaper.set_flows(ms, 2);  // one has been served, the three others take 2 ms each from now on
+    EXPECT_EQ(shaper.arrive(ms).end_ticks, ms + 4 * 2 * ms);
+    EXPECT_EQ(shaper.arrive(ms).verdict, Verdict::queue_full);
+}
+
+TEST(RefdutShaper, IsNeverSlowerThanAFrameASecond) {
+    Shaper shaper{{.frames_per_second = 1000, .flow_cost_ns = 3600 * second}, second};
+    shaper.set_flows(0, 1 << 20);
+    EXPECT_EQ(shaper.arrive(0).end_ticks, second);
+}
+
 TEST(RefdutShaper, ForgetsWhoWaitsWhenCleared) {
     Shaper shaper{{.frames_per_second = 1000, .queue_frames = 1}, second};
     (void)shaper.arrive(0);

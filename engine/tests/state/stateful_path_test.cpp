@@ -105,7 +105,7 @@ protected:
     /// 8 hosts x 5 source ports to 5 hosts x 2 ports: 400 four-tuples, of which 200 are
     /// connections.
     [[nodiscard]] frame::Stream stream(Role role, enumerate::ConnectionChoice::Mode choice, bool zero_checksum_for_ones = false,
-                                       bool special = false) const {
+                                       bool special = false, bool nat_is_inside = false) const {
         const bool initiator = role == Role::initiator;
         const frame::ValueRange inner{frame::ValueMode::pseudorandom, 5000, 5004}, outer{frame::ValueMode::pseudorandom, 80, 81};
         frame::StreamRequest request;
@@ -121,8 +121,10 @@ protected:
         }
         const enumerate::TupleRanges ranges{
             .source_ports = {5000, 5}, .destination_ports = {80, 2}, .source_hosts = {2, 8}, .destination_hosts = {2, 5}};
-        request.connections = frame::ConnectionTraffic{
-            .role = role, .set = {ranges, enumerate::Order::pseudorandom, connection_count, test::seed}, .choice = choice};
+        request.connections = frame::ConnectionTraffic{.role = role,
+                                                       .set = {ranges, enumerate::Order::pseudorandom, connection_count, test::seed},
+                                                       .choice = choice,
+                                                       .nat_is_inside = nat_is_inside};
         request.without_checksum = special && request.source.address.family == net::Family::ipv4;
         return test::make_stream(request, {}, TrafficClass::foreground, initiator ? Direction::forward : Direction::reverse,
                                  special ? std::optional{test::seed} : std::nullopt);
@@ -405,6 +407,101 @@ TEST_P(StatefulPath, NamesWhoGotAFrameThatWasNotHis) {
     EXPECT_EQ(end.faults(Fault::destination_address), 1U);
 }
 
+/// A customer edge of MAP-T: it has one address, and the ports of its set.
+class StatefulEdge : public StatefulPath {
+protected:
+    // 192.0.2.18 and PSID 0x34 (RFC 7597 appendix A, example 1).
+    static constexpr std::uint64_t ea = 0x1234;
+    const net::MapRule rule_{.ipv6 = net::parse_prefix("2001:db8::/40").value(),
+                             .ipv4 = net::parse_prefix("192.0.2.0/24").value(),
+                             .ea_bits = 16,
+                             .dmr = net::parse_prefix("64:ff9b::/96").value()};
+    const net::MapDomain map_{rule_};
+    const frame::GatewayEdge edge_ = std::get<frame::GatewayEdge>(frame::GatewayEdge::make(rule_, ea, "edge"));
+    const frame::Stream upload_;
+    const ConnectionKeeper keeper_{Phase::establish, table_, pool_, &edge_};
+
+    StatefulEdge() : upload_{stream(Role::initiator, enumerate::ConnectionChoice::Mode::increasing)} {
+        pool_ = std::get<net::AddressPool>(net::AddressPool::make({{test::address_of("2001:db8:12:3400:0:c000:212:34"), 128}}, "pool"));
+    }
+    /// Frame k as the edge forwards it with the k-th port of its set.
+    SlowPacket forwarded(std::uint64_t k) {
+        SlowPacket packet = nat_.outwards(test::sent_frame(upload_, k, k));
+        packet.source = pool_.at(0);
+        packet.source_port = map_.port(map_.psid_of(ea), static_cast<std::uint32_t>(k));
+        return packet;
+    }
+};
+
+TEST_P(StatefulEdge, MayUseEveryPortOfItsSet) {
+    End end{upload_, Direction::forward, connection_count, &keeper_};
+    for (std::uint64_t k = 0; k < connection_count; ++k) {
+        end.receive(forwarded(k));
+        EXPECT_EQ(table_.read(k)->port, 1024 * (k / 4 + 1) + 4 * 0x34 + k % 4);
+    }
+    EXPECT_EQ(end.counts().received, connection_count);
+}
+
+TEST_P(StatefulEdge, MayUseNoOtherPortAndNoOtherAddress) {
+    End end{upload_, Direction::forward, connection_count, &keeper_};
+    std::uint64_t k = 0;
+    const auto faulty = [&](Fault first, Fault second, auto&& change) {
+        const std::array before{end.faults(first), end.faults(second)};
+        SlowPacket packet = forwarded(k);
+        change(packet);
+        end.receive(packet);
+        EXPECT_FALSE(table_.read(k));
+        EXPECT_EQ(end.faults(first), before[0] + 1);
+        EXPECT_EQ(end.faults(second), before[1] + 1);
+        EXPECT_EQ(end.counts().faulty, ++k);
+    };
+    for (const unsigned port : {0U, 1U, 1023U, 1231U, 1236U, 65535U}) {
+        faulty(Fault::source_port, Fault::outside_port_set,
+               [&](SlowPacket& packet) { packet.source_port = static_cast<std::uint16_t>(port); });
+    }
+    const auto other_address = [&](Fault fault, const std::string& address) {
+        faulty(Fault::source_address, fault, [&](SlowPacket& packet) { packet.source = test::address_of(address); });
+    };
+    other_address(Fault::interface_identifier, "2001:db8:12:3400:0:c000:212:35");
+    other_address(Fault::interface_identifier, "2001:db8:12:3401:0:c000:212:34");
+    other_address(Fault::other_edge_address, "2001:db8:12:3500:0:c000:212:35");
+    other_address(Fault::outside_rule, "2001:db9:12:3400:0:c000:212:34");
+    EXPECT_EQ(end.faults(Fault::outside_port_set), 6U);
+}
+
+/// Its NAT is before the translator outwards and behind it inwards, other than that of a NAT46.
+TEST_P(StatefulEdge, AcceptsAZeroChecksumWhereItsNatFollowsTheTranslator) {
+    for (const bool is_edge : {false, true}) {
+        const frame::Stream upload = stream(Role::initiator, enumerate::ConnectionChoice::Mode::increasing, true, false, is_edge);
+        const frame::Stream download = stream(Role::responder, enumerate::ConnectionChoice::Mode::increasing, true, false, is_edge);
+        End right{upload, Direction::forward, connection_count, &keeper_}, left{download, Direction::reverse, connection_count, nullptr};
+        ASSERT_EQ(table_.reset(connection_count), std::nullopt);
+        SlowPacket out = forwarded(0);
+        table_.write(0, {.address = 0, .port = out.source_port});
+        SlowPacket back = test::translated(test::read_packet(reply(download, 0)), 3, test::embedding_96(test::prefix_96), 0xbeef);
+        const SlowPacket sent = test::read_packet(test::sent_frame(upload, 0, 0));
+        back.destination = sent.source;
+        back.destination_port = sent.source_port;
+        out.udp_checksum_absent = back.udp_checksum_absent = true;
+        right.receive(out);
+        left.receive(back);
+        EXPECT_EQ(right.faults(Fault::udp_checksum), is_edge ? 1U : 0U);
+        EXPECT_EQ(left.faults(Fault::udp_checksum), is_edge ? 0U : 1U);
+        EXPECT_EQ(right.counts().faulty + left.counts().faulty, 1U);
+    }
+}
+
+TEST(GatewayEdge, WithAnAddressOfItsOwnHasEveryPortButZero) {
+    const net::MapRule rule{.ipv6 = net::parse_prefix("2001:db8:12:3400::/56").value(),
+                            .ipv4 = net::parse_prefix("192.0.2.18/32").value(),
+                            .dmr = net::parse_prefix("64:ff9b::/96").value()};
+    const auto edge = std::get<frame::GatewayEdge>(frame::GatewayEdge::make(rule, 0, "edge"));
+    EXPECT_EQ(net::to_text(net::ipv6_of(edge.address())), "2001:db8:12:3400:0:c000:212:0");
+    EXPECT_TRUE(edge.has_port(1) && edge.has_port(1023) && edge.has_port(65535));
+    EXPECT_FALSE(edge.has_port(0));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StatefulEdge, testing::Values(std::tuple{Mode::nat46, PortPolicy::preserved}));
 INSTANTIATE_TEST_SUITE_P(All, StatefulPath,
                          testing::Combine(testing::Values(Mode::nat44, Mode::nat64, Mode::nat66, Mode::nat46),
                                           testing::Values(PortPolicy::preserved, PortPolicy::counted_down)));

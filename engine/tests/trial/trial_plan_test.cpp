@@ -141,6 +141,39 @@ TEST(TrialPlan, BurstsAreNotSlowerThanTheLoadAndHaveNoStep) {
     EXPECT_EQ(problems_of(request), (Places{"directions[0].bursts"}));
 }
 
+TEST(TrialPlan, FlowsThatStartOneAfterAnotherHaveFewerFrames) {
+    TrialRequest request = request_with({direction_of(Direction::forward)});
+    request.duration = 5s;
+    request.directions[0].flow_start = pace::FlowStart{4, 250};  // a round takes 4 ms, so a flow starts each second
+    request.delays.tags = TagsRequest{.first = 1500ms, .count = 10};
+    const auto result = make_trial_plan(request, {});
+    ASSERT_TRUE(std::holds_alternative<TrialPlan>(result));
+    const DirectionPlan& plan = std::get<TrialPlan>(result).directions[0];
+    EXPECT_EQ(plan.frame_count, 250U + 500 + 750 + 2000);
+    EXPECT_EQ(plan.tags->first, 250U + 250);
+    EXPECT_EQ(plan.mix.place_of(250).number_in_class, 1000U);
+    const pace::Schedule schedule{plan.load(pace::TickScale{1'000'000'000}), {}, 1'000'000'000};
+    pace::Schedule::Position position = schedule.begin();
+    for (int i = 0; i < 250; ++i) {
+        schedule.advance(position);
+    }
+    EXPECT_EQ(position.due().value, 1'000'000'000U);
+}
+
+TEST(TrialPlan, FlowsThatStartOneAfterAnotherNeedTheTrialForThemselves) {
+    TrialRequest request = request_with({direction_of(Direction::forward, 1, 2)});
+    request.directions[0].flow_start = pace::FlowStart{2, 499};
+    EXPECT_EQ(problems_of(request), (Places{"directions[0].flow_start"}));
+    request = request_with({direction_of(Direction::forward)});
+    request.directions[0].flow_start = pace::FlowStart{2, 499};
+    EXPECT_EQ(problems_of(request), Places{});
+    request.directions[0].flow_start = pace::FlowStart{2, 500};
+    EXPECT_EQ(problems_of(request), (Places{"directions[0].flow_start"}));
+    request.directions[0].flow_start = pace::FlowStart{2, 499};
+    request.directions[0].bursts = pace::Bursts{.frames = 10, .frames_per_second = 1000};
+    EXPECT_EQ(problems_of(request), (Places{"directions[0].flow_start"}));
+}
+
 TEST(TrialPlan, DirectionsMustBeOneOrTwoAndDifferent) {
     EXPECT_EQ(problems_of(request_with({})), (Places{"directions"}));
     EXPECT_EQ(problems_of(request_with({direction_of(Direction::forward), direction_of(Direction::forward)})), (Places{"directions[1]"}));
@@ -412,6 +445,42 @@ TEST(TrialPlan, RefusesConnectionsThatCannotBe) {
         request.connections->send_order = order;
         EXPECT_EQ(problems_of(request), Places{"connections.send_order"});
     }
+}
+
+/// IPv4 clients of a customer edge talk to a server that is known under the prefix of its domain.
+TrialRequest edge_trial() {
+    TrialRequest request = connection_trial(state::Phase::establish, {connection_direction(Direction::forward)});
+    frame::StreamRequest& stream = *request.directions[0].foreground;
+    stream.destination = test::fixed_host("2001:db8:ffff::c613:2");
+    stream.mapping = test::mapping_of("2001:db8:ffff::/96");
+    request.connections->edge = EdgeRequest{.rule = {.ipv6 = net::parse_prefix("2001:db8::/40").value(),
+                                                     .ipv4 = net::parse_prefix("192.0.2.0/24").value(),
+                                                     .ea_bits = 16,
+                                                     .dmr = net::parse_prefix("2001:db8:ffff::/96").value()},
+                                            .ea = 0x1234};
+    request.connections->pool = {net::parse_prefix("2001:db8:12:3400:0:c000:212:34/128").value()};
+    return request;
+}
+
+TEST(TrialPlan, TheGatewayMayBeACustomerEdgeThatBothSidesComputeAlike) {
+    const auto problems_with = [&](auto&& change) {
+        TrialRequest request = edge_trial();
+        change(request);
+        return problems_of(request);
+    };
+    EXPECT_EQ(problems_with([](TrialRequest&) {}), Places{});
+    for (const char* const pool : {"2001:db8:12:3400:0:c000:212:35/128", "2001:db8:12:3400:0:c000:212:34/127"}) {
+        EXPECT_EQ(problems_with([&](TrialRequest& r) { r.connections->pool = {net::parse_prefix(pool).value()}; }),
+                  Places{"connections.pool"});
+    }
+    EXPECT_EQ(problems_with([](TrialRequest& r) { r.connections->edge->ea = 0x1'0000; }), Places{"connections.edge.ea"});
+    EXPECT_EQ(problems_with([](TrialRequest& r) { r.connections->edge->rule.ea_bits = 25; }).front(), "connections.edge.ea_bits");
+    EXPECT_EQ(problems_with([](TrialRequest& r) { r.directions[0].foreground->source = test::fixed_host("2001:2::2"); }).front(),
+              "connections.edge");
+    TrialRequest again = edge_trial();
+    const auto plan = std::get<TrialPlan>(make_trial_plan(again, {}));
+    again.connections->edge->rule.psid_offset = 4;  // the same address with other ports
+    EXPECT_NE(plan.connections->identity, std::get<TrialPlan>(make_trial_plan(again, {})).connections->identity);
 }
 
 }  // namespace

@@ -22,6 +22,11 @@ MAP: Mapping[str, Any] = {
     "edges": 1000,
 }
 """Rule of the customer edges, 2^24 of them, whose prefixes of 74 bits reach into the interface identifier."""
+EDGE: Mapping[str, Any] = {
+    "domains": [{"ipv6": "2001:2:0:4000::/56", "ipv4": "198.18.128.0/24", "ea_bits": 16, "dmr": PREFIX}],
+    "end_user_prefix": "2001:2:0:4012:3400::/72",
+}
+"""Rule of a gateway that is a customer edge: 198.18.128.18 and PSID 0x34, with 63 ranges of 4 ports."""
 POOL = {"ipv4": "198.19.0.1/32", "ipv6": "2001:2:0:8000::1/128"}
 POOL_PORTS = (1024, 65535)
 ADDRESSES: Mapping[tuple[str, Family], tuple[str, str]] = {
@@ -52,6 +57,7 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
     """Return the reference gateway's configuration for a check."""
     technology = TECHNOLOGIES[check.technology]
     stateful, left, right = technology.is_stateful, *technology.families
+    has_pool = stateful and not technology.is_edge
     return Configuration(
         mode=technology.reference_mode,
         control=control,
@@ -64,9 +70,11 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
         translation=Translation(
             prefix=PREFIX if technology.translates_by_prefix else None,
             eam=EAM if technology.translates_by_prefix and not stateful else (),
-            domains=tuple(MapRule(**domain) for domain in map_of(check)["domains"]) if technology.has_edges else (),
-            pool=(POOL[right],) if stateful else (),
-            pool_ports=POOL_PORTS if stateful else None,
+            domains=tuple(MapRule(**domain) for domain in map_of(check)["domains"]) if technology.has_rules else (),
+            end_user_prefix=map_of(check)["end_user_prefix"] if technology.is_edge else None,
+            pool=(POOL[right],) if has_pool else (),
+            pool_ports=POOL_PORTS if has_pool else None,
+            mapping=check.mapping if stateful else None,
         ),
         table=check.table,
         forward=check.forward,
@@ -76,7 +84,7 @@ def gateway_of(check: Check, ports: PortNames, control: str, cpu: int | None) ->
 
 def map_of(check: Check) -> dict[str, Any]:
     """Return the table `[map]` of a check's campaign."""
-    return {**MAP, **check.tables.get("map", {})}
+    return {**(EDGE if TECHNOLOGIES[check.technology].is_edge else MAP), **check.tables.get("map", {})}
 
 
 def campaign_of(
@@ -93,7 +101,7 @@ def campaign_of(
         "frame_sizes": {"family": sending, "octets": FRAMES[sending]},
         **tables.pop("traffic", {}),
     }
-    if technology.has_edges:
+    if technology.has_rules:
         tables["map"] = map_of(check)
     if stateful:
         tables["connections"] = {"timeout": "50ms", "gap": "50ms", **tables.get("connections", {})}
@@ -131,12 +139,10 @@ def _gateway(check: Check, ask: str, configuration: Configuration) -> dict[str, 
             "count_connections": f"{ask} connections",
             "tear_down": f"{ask} clear",
         }
-        gateway |= {
-            "pool": [POOL[technology.families[1]]],
-            "pool_ports": f"{POOL_PORTS[0]}-{POOL_PORTS[1]}",
-            "mapping": "endpoint_independent",
-            "table": {"udp_timeout": "300s"},
-        }
+        gateway |= {"mapping": check.mapping, "table": {"udp_timeout": "300s"}}
+        if not technology.is_edge:
+            gateway["pool"] = [POOL[technology.families[1]]]
+            gateway["pool_ports"] = f"{POOL_PORTS[0]}-{POOL_PORTS[1]}"
     if check.reset_ns is not None:
         control["reset"] = [f"{ask} reset {check.reset_ns}ns"]
     return {**gateway, **({"control": control} if control else {})}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gatemark.calibrate.checks_conformity import conformity_checks
 from gatemark.calibrate.checks_delays import delay_checks
 from gatemark.calibrate.checks_events import event_checks
 from gatemark.calibrate.checks_faults import fault_checks
 from gatemark.calibrate.checks_map import map_checks
+from gatemark.calibrate.checks_netem import netem_checks
 from gatemark.calibrate.checks_rates import rate_checks
 from gatemark.calibrate.checks_stateful import stateful_checks
 from gatemark.calibrate.model import Check
@@ -22,7 +24,9 @@ def all_checks(*, quick: bool = False) -> list[Check]:
         *event_checks(quick=quick),
         *stateful_checks(quick=quick),
         *map_checks(quick=quick),
+        *conformity_checks(),
         *fault_checks(quick=quick),
+        *netem_checks(quick=quick),
     ]
 
 

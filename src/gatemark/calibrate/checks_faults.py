@@ -26,6 +26,8 @@ ADDRESSES = ("source_address", "destination_address")
 EDGES = ("other_edge_port", "other_edge_address")
 EDGES_IPV6 = ("interface_identifier", "outside_rule")
 """Damages of what follows from the rules of customer edges; an IPv4 address of theirs has no interface identifier."""
+EDGE = ("outside_port_set", "other_edge_address", "interface_identifier", "outside_rule")
+"""Damages of the source that a gateway has which is a customer edge itself."""
 OUTWARD = ("untranslated_source", "mapping_changed")
 INWARD = ("wrong_owner", "unknown_connection")
 """What only a stateful gateway can do wrong."""
@@ -33,6 +35,8 @@ UNLIKE_A_TEST_FRAME = ("encapsulated", "headers", "mark")
 """After these damages a frame looks like one from elsewhere, of which many make a trial invalid."""
 OCTETS = 128
 """Long enough for data beyond what the Tester writes into every frame."""
+FEW = 200
+"""Connections of a customer edge; so ports are left to change mappings to."""
 GAP_NS_MAX = 10**9
 COUNTS_LATENESS = "1s"
 """Only counts are compared, so it does not matter when a frame was seen."""
@@ -42,7 +46,7 @@ def fault_checks(*, quick: bool) -> list[Check]:
     """Return the checks of planted faults."""
     quick_names: tuple[TechnologyName, ...] = ("router44", "nat44")
     names: tuple[TechnologyName, ...] = (
-        quick_names if quick else ("router44", "router66", "siit64", "map_t_br", "nat44")
+        quick_names if quick else ("router44", "router66", "siit64", "map_t_br", "nat44", "map_t_ce")
     )
     return [_impairments(), _blame(), *(_corruption(TECHNOLOGIES[name]) for name in names)]
 
@@ -50,7 +54,7 @@ def fault_checks(*, quick: bool) -> list[Check]:
 def fields_of(technology: Technology) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the fields to be damaged in each direction, forward and reverse."""
     if technology.is_stateful:
-        return OUTWARD, INWARD
+        return (*OUTWARD, *(EDGE if technology.is_edge else ())), INWARD
     left, right = technology.families
     identification = ("identification",) if technology.keeps_identification else ()
     edges = EDGES if technology.has_edges else ()
@@ -165,7 +169,7 @@ def _corruption(technology: Technology) -> Check:
     duration_ns = FIRST_NS + longest * (EACH_NS + PAUSE_NS) + 100 * MS
     tables: dict[str, Any] = {"trial": {"duration": f"{duration_ns}ns"}, "frame_loss": {"rates": [LOAD]}}
     if stateful:
-        tables["connections"] = {"count": 1000, "rate": 10_000}
+        tables["connections"] = {"count": FEW if technology.is_edge else 1000, "rate": 10_000}
     tables["traffic"] = {
         "direction": "bidirectional" if fields[1] else "forward",
         "frame_sizes": {"family": technology.families[0], "octets": OCTETS},

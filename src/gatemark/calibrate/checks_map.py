@@ -1,4 +1,4 @@
-"""Customer edges of a MAP-T border relay, from one to millions: both sides must count the same frames. Pure.
+"""Customer edges of MAP-T: a border relay's, from one to millions, and the gateway as one of them. Pure.
 
 The reference gateway drops what is not the MAP address of a customer edge with a port of its set, and knows customer
 edges by the rules only. So each frame that arrives is one more address, port set and translation that two programs have
@@ -7,15 +7,18 @@ from the RFCs by themselves (RFC 7597 sections 5 and 6, RFC 7599 section 5.1).
 
 from __future__ import annotations
 
-from typing import Any
+from ipaddress import ip_network
+from typing import Any, get_args
 
-from gatemark.calibrate.base import MAP
+from gatemark.calibrate.base import EDGE, MAP
 from gatemark.calibrate.checks_faults import COUNTS_LATENESS, GAP_NS_MAX
-from gatemark.calibrate.model import Check, Comparison, Evidence, equal_frames
-from gatemark.refdut.document import Flow, Selector
+from gatemark.calibrate.model import Check, Comparison, Evidence, MappingKind, equal_frames
+from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
+from gatemark.refdut.document import Flow, Selector, Table
 
 LOAD = 20_000
 EVERY = 97
+TIMEOUT_NS = 300 * 10**9
 NUMBERS = (1, 1_000, 1_000_000, 16_777_216)
 SHAPES: dict[str, dict[str, Any]] = {
     "one range of ports": {"psid_offset": 0},
@@ -25,10 +28,69 @@ SHAPES: dict[str, dict[str, Any]] = {
 """What differs from the rule of `base.MAP`: words for the customer edges, and keys."""
 
 
+PORT_SETS: dict[int, dict[str, Any]] = {
+    252: {},
+    256: {"psid_offset": 0},
+    1008: {"ea_bits": 14},
+}
+"""Sizes of the port set of a gateway that is a customer edge, and what differs from the rule of `base.EDGE`."""
+
+
 def map_checks(*, quick: bool) -> list[Check]:
-    """Return the checks of customer edges."""
+    """Return the checks of customer edges, and of a gateway that is one."""
     checks = [_counts(f"{number:,} customer edges", {"edges": number}, number) for number in NUMBERS]
-    return checks[1::2] if quick else checks + [_shape(words, keys) for words, keys in SHAPES.items()]
+    if quick:
+        return [*checks[1::2], _port_set(252, "endpoint_independent")]
+    checks += [_shape(words, keys) for words, keys in SHAPES.items()]
+    return checks + [_port_set(ports, mapping) for ports in PORT_SETS for mapping in get_args(MappingKind)]
+
+
+def _port_set(ports: int, mapping: MappingKind) -> Check:
+    """Return a check of the capacity: to one destination it is the size of the port set, however the gateway maps."""
+    (rule,) = EDGE["domains"]
+    rule = {**rule, **PORT_SETS[ports]}
+    length = ip_network(rule["ipv6"]).prefixlen + rule["ea_bits"]
+    prefix = ip_network(EDGE["end_user_prefix"]).supernet(new_prefix=length)
+
+    def compare(evidence: Evidence) -> tuple[Comparison, ...]:
+        run = evidence.result(CapacityResult)
+        repetition = run.repetitions[0] if run is not None and run.repetitions else None
+        is_found = repetition is not None and repetition.kind == "found"
+        return (
+            Comparison(
+                quantity="capacity",
+                unit="connections",
+                true=ports,
+                measured=repetition.lower_bound if repetition is not None and is_found else None,
+            ),
+            Comparison(
+                quantity="overflow behaviour",
+                unit="",
+                true="refused",
+                measured=repetition.overflow if repetition is not None else None,
+            ),
+        )
+
+    return Check(
+        procedure="map",
+        name=f"port-set-{ports}-{mapping.replace('_', '-')}",
+        truth=f"a customer edge with {ports} ports, {mapping.replace('_', '-')} mapping",
+        technology="map_t_ce",
+        table=Table(size=100_000, udp_timeout_ns=TIMEOUT_NS),
+        mapping=mapping,
+        tables={
+            "map": {"domains": [rule], "end_user_prefix": str(prefix)},
+            "connection_tracking_table_capacity": {
+                "start": 100,
+                "maximum": 4000,
+                "maximum_rate": 10_000,
+                "rate_resolution": 2_000,
+            },
+        },
+        compare=compare,
+        poll_gap_max_ns=GAP_NS_MAX,
+        late_departure_max_ns=GAP_NS_MAX,
+    )
 
 
 def _shape(words: str, keys: dict[str, Any]) -> Check:

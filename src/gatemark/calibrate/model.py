@@ -124,12 +124,21 @@ class SelfError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimerError:
+    """How late timers of the kernel were that delays frames, nanoseconds; none is early."""
+
+    median_ns: int
+    p90_ns: int
+    maximum_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedTrial:
     """One trial from both sides."""
 
     record: TrialRecord
     counts: Mapping[str, Any]
-    """What the reference gateway counted meanwhile."""
+    """What the gateway counted meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +149,8 @@ class Evidence:
     trials: tuple[ObservedTrial, ...]
     reference: Reference
     self_error: SelfError | None = None
+    timer: TimerError | None = None
+    """Of a gateway whose kernel delays frames."""
 
     def result(self, model: type[R]) -> R | None:
         """Return the result of a procedure by its model; None if it was not measured."""
@@ -162,6 +173,7 @@ class Evidence:
         return self.unsteadiness_ns + self.reference.late_departure_max_ns
 
 
+MappingKind = Literal["endpoint_independent", "endpoint_dependent"]
 Compare = Callable[[Evidence], tuple[Comparison, ...]]
 
 
@@ -178,9 +190,13 @@ class Check:
     tables: Mapping[str, Any]
     """Tables of the campaign beside those of ports and gateway."""
     compare: Compare
+    netem: Mapping[str, int] | None = None
+    """Settings of the recipe `linux-netem`, which is measured then in place of the reference gateway."""
     forward: Flow = field(default_factory=Flow)
     reverse: Flow = field(default_factory=Flow)
     table: Table | None = None
+    mapping: MappingKind = "endpoint_independent"
+    """How a stateful gateway maps (RFC 4787 section 4.1)."""
     reset_ns: int | None = None
     """How long a reset takes, where the gateway is to be reset."""
     poll_gap_max_ns: int = 5_000_000
@@ -197,7 +213,7 @@ class Check:
     """Stateful: counters and impairments start again with test phase 2."""
 
 
-Status = Literal["passed", "failed", "reference not kept", "no result"]
+Status = Literal["passed", "failed", "reference not kept", "no result", "skipped"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,10 +233,14 @@ class CheckResult:
     """End of the last attempt, in UTC."""
     problem: str = ""
     """Why there is no result."""
+    skipped: str = ""
+    """Why it was not measured: what this machine lacks."""
 
     @property
     def status(self) -> Status:
         """Return passed, failed, or why neither can be said."""
+        if self.skipped:
+            return "skipped"
         if self.problem:
             return "no result"
         if not self.kept:
@@ -236,6 +256,7 @@ class CheckResult:
             "technology": self.check.technology,
             "status": self.status,
             "problem": self.problem,
+            "skipped": self.skipped,
             "attempts": self.attempts,
             "kept": self.kept,
             "made_at": self.made_at,
@@ -252,8 +273,11 @@ class CheckResult:
             check=check,
             comparisons=tuple(Comparison.from_json(comparison) for comparison in data["comparisons"]),
             reference=Reference(**data["reference"]),
-            **{name: data[name] for name in ("attempts", "kept", "made_at", "seconds", "folder", "problem")},
+            **{name: data[name] for name in _PLAIN_KEYS},
         )
+
+
+_PLAIN_KEYS = ("attempts", "kept", "made_at", "seconds", "folder", "problem", "skipped")
 
 
 def _plain(value: Number | str | None) -> int | float | str | None:

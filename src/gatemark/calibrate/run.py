@@ -15,6 +15,7 @@ from gatemark.calibrate.checks_delays import SPREAD_NS_MAX, self_error_of
 from gatemark.calibrate.disturber import Disturber
 from gatemark.calibrate.links import PortKind, ReferenceTestBed, open_links
 from gatemark.calibrate.model import Check, CheckResult, Evidence, NothingProven, ObservedTrial, Reference, SelfError
+from gatemark.calibrate.netem import measure_netem, unavailable
 from gatemark.campaign.events import Event, EventCallback, PhaseStarted, RunFinished, TrialFinished, TrialStarted
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut.steering import CorePlan, plan_cores, stepping_back, usable_cpus
@@ -116,7 +117,7 @@ class Calibration:
         `known`: what an earlier calibration in this folder found; what is settled there is not repeated. Delays are
         compared with the Tester's own delays as they are now, so those are measured again before any other delay.
         """
-        results = {result.check.name: result for result in known}
+        results = {result.check.name: result for result in known if result.status != "skipped"}
         if any(check.procedure == "delay" and not _is_settled(results.get(check.name)) for check in checks):
             results = {name: result for name, result in results.items() if not result.check.gives_self_error}
             self.self_error = None
@@ -158,7 +159,7 @@ class Calibration:
         return next(self.output / candidate for candidate in names if not (self.output / candidate).exists())
 
     def _attempt(self, check: Check, folder: Path, attempt: int) -> CheckResult:
-        def ended(evidence: Evidence | None, problem: str = "") -> CheckResult:
+        def ended(evidence: Evidence | None, problem: str = "", skipped: str = "") -> CheckResult:
             reference = Reference() if evidence is None else evidence.reference
             return CheckResult(
                 check=check,
@@ -169,8 +170,11 @@ class Calibration:
                 seconds=0,
                 folder=folder.name,
                 problem=problem,
+                skipped=skipped,
             )
 
+        if lacking := self._lacking(check):
+            return ended(None, skipped=lacking)
         if check.is_held_up and self.cores.shared:
             return ended(None, "Tester and gateway share a CPU, so nothing can be taken away from the gateway alone")
         if not self._can_compare(check):
@@ -197,7 +201,13 @@ class Calibration:
         except NothingProven as error:
             return ended(evidence, error.what)
 
+    def _lacking(self, check: Check) -> str:
+        """Return what this machine lacks for a check; empty if nothing."""
+        return "" if check.netem is None else unavailable()
+
     def _measure(self, check: Check, folder: Path) -> Evidence:
+        if check.netem is not None:
+            return measure_netem(check, folder, cores=self.cores, on_event=self.on_event)
         with open_links(self.ports, self.cores) as links:
             control = str(links.folder / "control.sock")
             cpu = None if self.cores.shared else self.cores.gateway[0]
@@ -235,8 +245,8 @@ class Calibration:
 
 
 def _is_settled(result: CheckResult | None) -> bool:
-    """Whether something was learned about the Tester, good or bad."""
-    return result is not None and result.status in ("passed", "failed")
+    """Whether something was learned about the Tester, good or bad, or nothing can be learned here."""
+    return result is not None and result.status in ("passed", "failed", "skipped")
 
 
 def limit_of_tester(evidence: Evidence) -> str:

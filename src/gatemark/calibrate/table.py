@@ -29,8 +29,9 @@ class Circumstances:
 
 
 def passed(results: Sequence[CheckResult], chosen: int) -> bool:
-    """Whether all chosen checks were made and passed; False if none was made."""
-    return 0 < len(results) == chosen and all(result.status == "passed" for result in results)
+    """Whether all chosen checks passed or were skipped; False if none passed."""
+    endings = {result.status for result in results}
+    return len(results) == chosen and "passed" in endings and endings <= {"passed", "skipped"}
 
 
 def rows_of(results: Sequence[CheckResult]) -> list[tuple[str, ...]]:
@@ -38,7 +39,7 @@ def rows_of(results: Sequence[CheckResult]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for result in results:
         check = result.check
-        if result.status in ("reference not kept", "no result") or not result.comparisons:
+        if result.status in ("reference not kept", "no result", "skipped") or not result.comparisons:
             outcome = "measured" if check.gives_self_error and result.status == "passed" else result.status
             rows.append((check.procedure, check.truth, "", "", "", "", "", outcome))
             continue
@@ -82,7 +83,10 @@ def to_markdown(
         *(f"| {' | '.join(row)} |" for row in rows_of(results)),
     ]
     problems = [f"- {result.check.name}: {_one_line(result.problem)}" for result in results if result.problem]
-    return "\n".join([*lines, *(["", "Without result:", "", *problems] if problems else [])]) + "\n"
+    skipped = [f"- {result.check.name}: {_one_line(result.skipped)}" for result in results if result.skipped]
+    lines += ["", "Without result:", "", *problems] if problems else []
+    lines += ["", "Skipped:", "", *skipped] if skipped else []
+    return "\n".join(lines) + "\n"
 
 
 def self_error_lines(error: SelfError | None) -> list[str]:

@@ -78,7 +78,7 @@ def _of_a_gateway(campaign: Campaign) -> Iterator[str]:
             "The gateway's mapping is endpoint-dependent; RFC 4787 section 4.1 and RFC 6146 section 3.5.1.1 want it"
             " endpoint-independent."
         )
-    if campaign.gateway.prefix == WELL_KNOWN_PREFIX and campaign.gateway.well_known_prefix_allowed:
+    if campaign.translation_prefix == WELL_KNOWN_PREFIX and campaign.gateway.well_known_prefix_allowed:
         yield f"{WELL_KNOWN_PREFIX} represents non-global IPv4 addresses (against RFC 6052 section 3.1)."
     outside = sorted(
         {
@@ -127,8 +127,9 @@ def _of_the_traffic(campaign: Campaign) -> Iterator[str]:
         ):
             if campaign.is_stateful and not campaign.has_background:
                 continue  # all frames belong to connections, which have ports of their own
-            if campaign.map is not None and (way, name) in (("forward", "source"), ("reverse", "destination")):
-                mode = campaign.map.forward_ports if way == "forward" else campaign.map.reverse_ports
+            edges = campaign.emulated_edges
+            if edges is not None and (way, name) in (("forward", "source"), ("reverse", "destination")):
+                mode = edges.forward_ports if way == "forward" else edges.reverse_ports
                 if mode != "pseudorandom":
                     yield (
                         f"UDP {name} ports are {mode} within the port sets of customer edges in {way} direction, not"

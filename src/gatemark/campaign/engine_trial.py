@@ -23,13 +23,14 @@ from gatemark.errors import (
     OutsideGatewayError,
     TestBedError,
 )
+from gatemark.trial.exchange import Exchange, ExchangeFacts, read_exchange
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import CpuFacts, HostFacts, ThreadFacts
 from gatemark.trial.judgement import validity_of
 from gatemark.trial.record import BootFacts, ResetFacts
 from gatemark.trial.report import TrialReport, read_report
 from gatemark.trial.telemetry import TelemetryFacts
-from gatemark.trial.validity import Validity, link_is_down
+from gatemark.trial.validity import Validity, judge_exchange, link_is_down
 from gatemark.units import NANOSECONDS_PER_SECOND
 
 HEALTH_WAIT_S = 300.0
@@ -104,6 +105,8 @@ class Observed:
     """Samples of it; None where it is not to be sampled."""
     reset: ResetFacts | None = None
     """When the gateway was reset; None if it was not."""
+    exchange: ExchangeFacts | None = None
+    """What arrived after packets that were sent as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +163,35 @@ class EngineTrials:
             reset=reset,
         )
 
+    def exchange(self, exchange: Exchange, trial_number: int) -> Observed:
+        """Send packets as they are; raise as `make` does."""
+        own_before, gateway_before = self._own_drops(), self._gateway_drops()
+        began_ns = time.monotonic_ns()
+        facts = self._exchanged(exchange, trial_number)
+        overlaps = self._overlaps(began_ns)
+        self._check_gateway(0.0)
+        drops = _increase(own_before, self._own_drops())
+        faults = overlaps if self.testbed is None else (*overlaps, *self.testbed.own_faults())
+        return Observed(
+            report=TrialReport.none(trial_number),
+            validity=judge_exchange(exchange, facts, testbed_drops=drops, testbed_faults=faults),
+            testbed_drops=drops,
+            testbed_faults=faults,
+            gateway_drops=_increase(gateway_before, self._gateway_drops()),
+            exchange=facts,
+        )
+
+    def _exchanged(self, exchange: Exchange, trial_number: int) -> ExchangeFacts:
+        try:
+            answer = self.engine.exchange(exchange.body)
+        except EngineError:
+            if self.testbed is not None:
+                self.testbed.check()  # as in a trial
+            raise
+        if answer.get("cancelled"):
+            raise _cancelled(trial_number)
+        return read_exchange(answer)
+
     def _report(
         self, body: JsonObject, trial_number: int, reset_after_ns: int | None
     ) -> tuple[TrialReport, ResetFacts | None]:
@@ -177,11 +209,7 @@ class EngineTrials:
                 self.testbed.check()  # an interface or a gateway that is gone is the clearer message
             raise
         if report.cancelled:
-            raise Interrupted(
-                what="the trial was cancelled",
-                where=f"trial {trial_number}",
-                fix="every finished trial is kept; continue with `gatemark run --resume DIR`",
-            )
+            raise _cancelled(trial_number)
         return report, None if reset is None else reset.facts()
 
     def boot(self, trial_number: int, *, why: str | None = None) -> None:
@@ -288,12 +316,30 @@ def host_facts(before: HostReading | None, after: HostReading | None) -> HostFac
             for thread, times in after.threads.items()
             if thread in before.threads
         ),
+        others_ran_ns=_others_ran_ns(before, after),
     )
+
+
+def _others_ran_ns(before: HostReading, after: HostReading) -> int | None:
+    """Return how long other programs ran on the gateway's CPUs, threads that are not in both readings included."""
+    if before.all_ran_ns is None or after.all_ran_ns is None:
+        return None
+    both = before.threads.keys() & after.threads.keys()
+    gateway_ns = sum(after.threads[thread].ran_ns - before.threads[thread].ran_ns for thread in both)
+    return max(0, after.all_ran_ns - before.all_ran_ns - gateway_ns)
 
 
 def _cpu_facts(cpu: int, before: CpuTimes, after: CpuTimes, elapsed_ns: int) -> CpuFacts:
     busy_ns = elapsed_ns - (after.idle_ns - before.idle_ns)
     return CpuFacts(cpu=cpu, busy_ns=max(0, busy_ns), stolen_ns=after.stolen_ns - before.stolen_ns)
+
+
+def _cancelled(trial_number: int) -> Interrupted:
+    return Interrupted(
+        what="the trial was cancelled",
+        where=f"trial {trial_number}",
+        fix="every finished trial is kept; continue with `gatemark run --resume DIR`",
+    )
 
 
 def _link_down(report: TrialReport) -> TestBedError:

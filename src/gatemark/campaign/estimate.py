@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gatemark.campaign.plan import Plan, make_plan
 from gatemark.config.check import PORTS_WITHOUT_NAME
+from gatemark.config.flows import flow_count, flow_ramp_ns
 from gatemark.config.model import Campaign
 from gatemark.procedures.loads import line_maximum
 from gatemark.procedures.registry import PROCEDURES
@@ -69,7 +70,9 @@ def _assumed_line(campaign: Campaign, line: int | None) -> int | None:
 def _works(campaign: Campaign, plan: Plan, line: int | None) -> Iterator[LeastAndMost]:
     """Yield the least and the most work of each run."""
     for run in plan.runs:
-        yield PROCEDURES[run.procedure].run.work(campaign, run, line_maximum(campaign, run.cell, line))
+        least, most = PROCEDURES[run.procedure].run.work(campaign, run, line_maximum(campaign, run.cell, line))
+        ramp_ns = flow_ramp_ns(campaign, run.cell.connections or flow_count(campaign))
+        yield Work(least.trials, least.ns + least.trials * ramp_ns), Work(most.trials, most.ns + most.trials * ramp_ns)
 
 
 def total(estimates: Iterable[PlanEstimate]) -> PlanEstimate:

@@ -13,7 +13,8 @@ from gatemark.config.model import Campaign
 from gatemark.engine.client import Engine
 from gatemark.errors import HostBootError, TestBedError
 from gatemark.search.goal import Bounds
-from gatemark.trial.judgement import Evidence, Rules, judged, suspicion_of
+from gatemark.trial.exchange import Exchange
+from gatemark.trial.judgement import Evidence, Rules, judged, suspicion_of, verdict_of_exchange
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
@@ -54,11 +55,13 @@ class TrialMaker:
         """
         self.on_event(TrialStarted(order=order, bounds=bounds))
         started_at, begin = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
-        fills_table = self.campaign.is_stateful and order.run.cell.mix.has_foreground
+        fills_table = self.campaign.is_stateful and order.run.cell.mix.has_foreground and order.form.exchange is None
         self._boot_if_due(order, fills_table=fills_table)
         rules = Rules.of(self.campaign.validity, loss_tolerance)
         try:
-            if fills_table:
+            if order.form.exchange is not None:
+                trial = self._make_exchange(order, order.form.exchange)
+            elif fills_table:
                 trial = self._stateful.make(order, loss_tolerance=loss_tolerance, needs_link=needs_link)
             else:
                 trial = self._make_one_phase(order, loss_tolerance, needs_link=needs_link)
@@ -84,6 +87,7 @@ class TrialMaker:
             connections=trial.connections,
             reset=trial.observed.reset,
             boot=trial.boot,
+            exchange=trial.observed.exchange,
         )
         suspicion = suspicion_of(Evidence.of(record), record.verdict, rules, asks_for_pattern=asks_for_pattern)
         return record.model_copy(update={"suspicion": suspicion})
@@ -115,6 +119,10 @@ class TrialMaker:
         validity, verdict = judged(evidence, rules)
         observed = Observed(report=evidence.report, validity=validity)
         return Judged(observed=observed, verdict=verdict, boot=evidence.boot)
+
+    def _make_exchange(self, order: TrialOrder, exchange: Exchange) -> Judged:
+        observed = self._trials.exchange(exchange, order.trial_number)
+        return Judged(observed=observed, verdict=verdict_of_exchange(observed.validity))
 
     def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, *, needs_link: bool) -> Judged:
         body = trial_request(

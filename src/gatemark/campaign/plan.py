@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gatemark.config.flows import flow_count
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import measured_octets, sizes_for
 from gatemark.errors import ConfigError
 from gatemark.procedures.procedure import Procedure
 from gatemark.procedures.registry import PROCEDURES
 from gatemark.trial.cell import Cell, Run
+from gatemark.trial.form import FlowStart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +19,15 @@ class Plan:
     """All runs of a campaign."""
 
     runs: tuple[Run, ...]
+
+
+def flow_start_of(campaign: Campaign, cell: Cell) -> FlowStart | None:
+    """Return how the flows of a trial start one after another; None if all start together (RFC 8219 section 10.2.2)."""
+    interval_ns = campaign.traffic.flow_interval_ns
+    flows = None if interval_ns is None else cell.connections or flow_count(campaign)
+    return (
+        None if interval_ns is None or flows is None or flows == 1 else FlowStart(flows=flows, interval_ns=interval_ns)
+    )
 
 
 def cells_of(campaign: Campaign) -> tuple[Cell, ...]:
@@ -37,7 +48,7 @@ def connection_counts(campaign: Campaign) -> tuple[int | None, ...]:
     """
     if campaign.connections is not None and campaign.connections.count:
         return campaign.connections.count
-    starts = (table.first_count for table in campaign.tables)
+    starts = (table.first_count for table in campaign.tables if campaign.is_stateful)
     return (next((start for start in starts if start is not None), None),)
 
 

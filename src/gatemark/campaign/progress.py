@@ -224,6 +224,8 @@ def done_words(result: RunResult) -> str:
 def load_words(order: TrialOrder) -> str:
     """The load of a trial and how long it lasts."""
     step = order.step
+    if order.form.exchange is not None:
+        return f"{len(order.form.exchange.left) + len(order.form.exchange.right)} packets"
     unit = "frames/s" if step.connections is None or step.drawn_frames else "connections/s"
     if step.is_burst:
         frames = frames_in(step.frames_per_second, step.duration_ns)
@@ -250,6 +252,8 @@ def trial_line(event: TrialFinished) -> str:
         outcome, why = "invalid", record.validity.reasons
     elif record.suspicion is not None:
         outcome, why = "suspect", record.reasons
+    elif record.exchange is not None:
+        outcome, why = f"{len(record.exchange.arrived)} frames arrived", ()
     elif record.order.form.expects_loss:
         outcome, why = "done", event_words(record)
     elif record.verdict is not None and record.verdict.passed:

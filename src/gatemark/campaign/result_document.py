@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
+from typing import Any
 
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.facts import port_range
 from gatemark.config import defaults
 from gatemark.config.map_tables import MapModel
 from gatemark.config.model import Campaign
+from gatemark.config.stateful import pool_port_count
 from gatemark.config.types import Span
 from gatemark.dut.base import GatewayDescription
+from gatemark.map_domains.domain import MapDomain
 from gatemark.procedures.registry import PROCEDURES, PublishedDocument
 from gatemark.results.ceiling import bounded
 from gatemark.results.connections import GatewayTable
 from gatemark.results.document import (
     Claim,
     Deviation,
+    EdgePart,
     Gateway,
     HostPart,
     MapDomainPart,
@@ -136,7 +140,7 @@ def telemetry_of(
     trials: Iterable[TelemetryFacts],
     memory: Iterable[tuple[int, tuple[float, float]]] = (),
 ) -> TelemetryPart | None:
-    """Gather how many trials of the engine were sampled; None if the gateway's host was not to be sampled.
+    """Gather how many trials of the engine were sampled; None if the gateway's host was not to be sampled, or no trial.
 
     `memory` has numbers of connections, with the memory that was available before and after all were established.
     """
@@ -149,7 +153,7 @@ def telemetry_of(
         span = facts.span("sending")
         sending += span is not None and span.intervals > 0
         reasons.add((*facts.faults, *((facts.reason,) if facts.reason is not None else ())))
-    if campaign.telemetry is None:
+    if campaign.telemetry is None or not total:
         return None
     return TelemetryPart(
         trials=total,
@@ -222,9 +226,10 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
         technology=campaign.technology.name,
         hop_limit_decrement=campaign.hop_limit_decrement,
         prefix=None if stated.prefix is None else str(stated.prefix),
-        map=None if campaign.map is None else _map(campaign.map),
+        map=None if campaign.emulated_edges is None else _map(campaign.emulated_edges),
+        edge=_edge(campaign),
         inside=campaign.inside if stateful else None,
-        pool=tuple(str(prefix) for prefix in stated.pool),
+        pool=tuple(str(prefix) for prefix in campaign.pool),
         pool_ports=port_range(stated.pool_ports or Span(*defaults.POOL_PORTS)) if stateful else None,
         mapping=stated.mapping if stateful else None,
         table=table if stateful else None,
@@ -240,6 +245,32 @@ def _gateway(campaign: Campaign, described: GatewayDescription) -> Gateway:
     )
 
 
+def _edge(campaign: Campaign) -> EdgePart | None:
+    edge = campaign.gateway_edge
+    if edge is None:
+        return None
+    return EdgePart(
+        **_rule(edge.domain),
+        end_user_prefix=str(edge.end_user_prefix),
+        address=str(edge.address),
+        ipv4_address=str(edge.ipv4),
+        psid=edge.psid,
+        ports=pool_port_count(campaign),
+    )
+
+
+def _rule(rule: MapDomain) -> dict[str, Any]:
+    """Return the fields of a `MapRulePart`."""
+    return {
+        "ipv6": str(rule.rule_ipv6),
+        "ipv4": str(rule.rule_ipv4),
+        "ea_bits": rule.ea_bits,
+        "psid_offset": rule.psid_offset,
+        "psid_bits": rule.psid_length,
+        "dmr": str(rule.dmr),
+    }
+
+
 def _map(table: MapModel) -> MapPart:
     counts = table.spread.counts(table.edge_count)
     return MapPart(
@@ -249,12 +280,7 @@ def _map(table: MapModel) -> MapPart:
         onlink=table.onlink,
         domains=tuple(
             MapDomainPart(
-                ipv6=str(rule.rule_ipv6),
-                ipv4=str(rule.rule_ipv4),
-                ea_bits=rule.ea_bits,
-                psid_offset=rule.psid_offset,
-                psid_bits=rule.psid_length,
-                dmr=str(rule.dmr),
+                **_rule(rule),
                 edges=count,
             )
             for rule, count in zip(table.rules, counts, strict=True)

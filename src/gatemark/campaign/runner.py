@@ -10,7 +10,7 @@ from gatemark.campaign.events import EventCallback, RunFinished, RunStarted, Tor
 from gatemark.campaign.facts import blamed
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
-from gatemark.campaign.plan import Plan
+from gatemark.campaign.plan import Plan, flow_start_of
 from gatemark.campaign.trials import Trials, TrialsOfRun
 from gatemark.config.model import Campaign
 from gatemark.config.table import PassRule
@@ -96,7 +96,7 @@ def run_single_trial(
         attempt=0,
         step=Measure(frames_per_second=frames_per_second, duration_ns=duration_ns, purpose="single"),
         connections_per_second=connections_per_second,
-        form=TrialForm(timeout_ns=rule.frame_timeout_ns),
+        form=TrialForm(timeout_ns=rule.frame_timeout_ns, flow_start=flow_start_of(campaign, cell)),
     )
     record = maker.make(order, loss_tolerance=rule.loss_tolerance, bounds=bounds_of(()), needs_link=True)
     maker.on_event(TrialFinished(record=record, bounds=bounds_of(()), replayed=False))

@@ -8,6 +8,7 @@ it passes in `trial.verdict`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -15,6 +16,7 @@ from gatemark.campaign.events import Event, RepetitionFinished, TrialFinished
 from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.journal import Journal
 from gatemark.campaign.maker import TrialMaker
+from gatemark.campaign.plan import flow_start_of
 from gatemark.config.model import Campaign
 from gatemark.errors import ResultError, TestBedError
 from gatemark.procedures.earlier import Earlier
@@ -127,7 +129,7 @@ class TrialsOfRun:
             repetition,
             loss_tolerance=loss_tolerance,
             connections_per_second=connections_per_second,
-            form=form,
+            form=replace(form, flow_start=flow_start_of(self.campaign, self.run.cell)),
             on_record=self.tally.add,
         ).measure
 

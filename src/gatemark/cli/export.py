@@ -36,7 +36,10 @@ def export(gateway: GatewayName, file: Path, /, *, interface: tuple[str, ...] = 
         what = f"makes no sense for {gateway}, which needs no interface"
         raise ConfigError(what=what, where="--interface", fix="leave it out")
     campaign = with_recipe_of(one_campaign(file))
-    table = campaign.map
+    table = campaign.emulated_edges
+    if table is None and campaign.gateway_edge is not None:
+        what = "is of a customer edge, and relays only are written"
+        raise ConfigError(what=what, where=f"{file}: map", fix="name the campaign of a border relay")
     if table is None:
         what = f"is missing: a gateway of technology {campaign.technology.name} has no MAP rules"
         raise ConfigError(what=what, where=f"{file}: map", fix="name the campaign of a MAP-T gateway")

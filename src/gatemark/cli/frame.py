@@ -13,6 +13,7 @@ from gatemark.cli.common import AsJson, cell_json, cell_text, narrowed, one_camp
 from gatemark.config.tables import OneWay
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, ResultError
+from gatemark.packets import sums_to_zero
 from gatemark.trial.connection_request import frames_requests
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
 
@@ -116,7 +117,7 @@ def decode(octets: str, *, without_checksum: bool = False) -> dict[str, Any]:
             "traffic_class": packet.tos,
             "dont_fragment": bool(packet.df),
             "length": packet.len,
-            "header_checksum_correct": _sums_to_zero(packet.pack_hdr() + packet.opts),
+            "header_checksum_correct": sums_to_zero(packet.pack_hdr() + packet.opts),
         }
     elif isinstance(packet, dpkt.ip6.IP6):
         network = {
@@ -141,7 +142,7 @@ def decode(octets: str, *, without_checksum: bool = False) -> dict[str, Any]:
             "destination_port": udp.dport,
             "udp_length": udp.ulen,
             "udp_checksum": udp.sum,
-            "udp_checksum_correct": (udp.sum != 0) == is_due and (not is_due or _sums_to_zero(pseudo + bytes(udp))),
+            "udp_checksum_correct": (udp.sum != 0) == is_due and (not is_due or sums_to_zero(pseudo + bytes(udp))),
         }
     return fields
 
@@ -182,11 +183,3 @@ def write_pcap(path: Path, frames: Sequence[dict[str, Any]]) -> None:
         raise ResultError(
             what=f"cannot be written: {error.strerror}", where=str(path), fix="name a file in a folder you may write"
         ) from None
-
-
-def _sums_to_zero(data: bytes) -> bool:
-    """Whether the Internet checksum over data that holds its own checksum is right (RFC 1071)."""
-    total = sum(int.from_bytes(data[i : i + 2].ljust(2, b"\0"), "big") for i in range(0, len(data), 2))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return total == 0xFFFF

@@ -3,64 +3,112 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from gatemark.cli.common import AsJson, print_json
+from gatemark.config.key_value_file import Imported
 from gatemark.config.load import text_of
-from gatemark.config.maptperf import MaptperfImport, read_maptperf
-from gatemark.errors import ConfigError, ResultError
+from gatemark.config.maptperf import read_maptperf
+from gatemark.config.siitperf import read_siitperf
+from gatemark.config.siitperf_script import Script, read_script, with_scripts
+from gatemark.errors import ConfigError, GatemarkError, Problem, ResultError
 from gatemark.results.toml_text import to_toml
 from gatemark.technology import TECHNOLOGIES
 
-FormatName = Literal["maptperf"]
+FormatName = Literal["maptperf", "siitperf"]
+TESTERS: Mapping[FormatName, str] = {"maptperf": "Maptperf", "siitperf": "siitperf"}
 COLUMNS = 100
 
 
-def import_(form: FormatName, file: Path, /, *, output: Path | None = None, as_json: AsJson = False) -> int:
+def import_(
+    form: FormatName,
+    file: Path,
+    /,
+    *,
+    script: tuple[Path, ...] = (),
+    left_port: str | None = None,
+    right_port: str | None = None,
+    output: Path | None = None,
+    as_json: AsJson = False,
+) -> int:
     """Make a campaign file of the configuration file of another tester; comments say what could not be taken over.
 
-    Example: gatemark import maptperf Maptperf.conf --output campaign.toml
+    Example: gatemark import siitperf siitperf.conf --script binary-rate-alg.sh --output campaign.toml
 
     Parameters
     ----------
     form
-        maptperf.
+        maptperf or siitperf.
     file
         Configuration file of that tester.
+    script
+        siitperf: script whose variables say what is measured; may be given several times.
+    left_port
+        left.port of the campaign, such as pci:0000:01:00.0.
+    right_port
+        right.port of the campaign.
     output
         Campaign file to write; one that exists is not overwritten. Default: standard output.
     as_json
         Print the campaign and what could not be taken over as JSON in place of the text of a file.
     """
-    read = _READERS[form](text_of(file, f"configuration file of {form.capitalize()}"), str(file))
-    text = _notes_text(form, file, read) + to_toml(read.document)
+    read = _siitperf(file, script) if form == "siitperf" else _maptperf(file, script)
+    missing = []
+    for side, port in (("left", left_port), ("right", right_port)):
+        if port is None:
+            missing.append(f"{side}.port")
+        else:
+            read.document[side] = {"port": port, **read.document[side]}
+    missing += [] if script else ["the table of a procedure"]
+    notes = [f"Add what the file does not say: {', '.join(missing)}."] if missing else []
+    notes += read.notes
+    text = _notes_text(form, file, notes) + to_toml(read.document, read.comments)
     if output is not None:
         _write_new(output, text)
     if as_json:
-        print_json({"campaign": read.document, "notes": list(read.notes)})
+        print_json({"campaign": read.document, "notes": notes})
     elif output is None:
         print(text, end="")
     else:
-        print("\n".join([f"{output} is written", *(f"- {note}" for note in read.notes)]))
+        print("\n".join([f"{output} is written", *(f"- {note}" for note in notes)]))
     return 0
 
 
-def _notes_text(form: FormatName, file: Path, read: MaptperfImport) -> str:
-    lines = [f"# Imported from {file.name}, a configuration file of {form.capitalize()}.", "#"]
-    for note in read.notes:
+def _notes_text(form: FormatName, file: Path, notes: list[str]) -> str:
+    lines = [f"# Imported from {file.name}, a configuration file of {TESTERS[form]}.", "#"]
+    for note in notes:
         lines += textwrap.wrap(note, COLUMNS, initial_indent="# - ", subsequent_indent="#   ")
     return "\n".join(lines) + "\n\n"
 
 
-def _maptperf(text: str, where: str) -> MaptperfImport:
+def _maptperf(file: Path, scripts: tuple[Path, ...]) -> Imported:
+    if scripts:
+        raise ConfigError(what="reads no scripts of Maptperf", where="--script", fix="leave it out")
     (technology,) = (row.name for row in TECHNOLOGIES.values() if row.has_edges and not row.is_stateful)
-    return read_maptperf(text, where=where, technology=technology)
+    text = text_of(file, "configuration file of Maptperf")
+    return read_maptperf(text, where=str(file), technology=technology)
 
 
-_READERS: Mapping[FormatName, Callable[[str, str], MaptperfImport]] = {"maptperf": _maptperf}
-"""What reads a file of each format, given its text and its name for messages."""
+def _siitperf(file: Path, paths: tuple[Path, ...]) -> Imported:
+    """Read the configuration file and all scripts; what is wrong with any of them is told at once."""
+    problems: list[Problem] = []
+    scripts: list[Script] = []
+    for path in paths:
+        try:
+            scripts.append(read_script(text_of(path, "script of siitperf"), where=str(path)))
+        except GatemarkError as error:
+            problems += error.problems
+    read = None
+    try:
+        text = text_of(file, "configuration file of siitperf")
+        read = read_siitperf(text, where=str(file), mixed=any(script.is_mixed for script in scripts))
+    except GatemarkError as error:
+        problems = [*error.problems, *problems]
+    if read is None or problems:
+        raise ConfigError(problems=problems)
+    return with_scripts(read, scripts)
 
 
 def _write_new(path: Path, text: str) -> None:

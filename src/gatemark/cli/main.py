@@ -26,10 +26,13 @@ COMMANDS = {
     "selftest": "find out what the Tester alone can do, its ports joined",
     "calibrate": "measure a gateway whose true values are known",
     "doctor": "check machine, ports and the path through the gateway",
+    "kernel": "build kernels that run as a process, for gateways, and list them",
     "cleanup": "remove what a killed gatemark left on this machine",
     "report": "make the report of a result folder again",
+    "compare": "put results side by side, and say what their difference shows",
     "import": "make a campaign file of the configuration file of another tester",
     "export": "print the MAP rules of a campaign in the syntax of a gateway",
+    "completion": "print a script that completes commands and options in a shell",
     "schema": "print the JSON Schema of the campaign file",
 }
 """Each command is a function of its own module, both of them named by `function_of`; it is imported when called."""

@@ -16,11 +16,14 @@ from gatemark.campaign.file import load_campaign
 from gatemark.campaign.plan import Plan, make_plan, procedures_of
 from gatemark.cli.common import AsJson, cell_json, cell_text, print_json, with_recipe_of
 from gatemark.config.model import Campaign
+from gatemark.config.stateful import pool_port_count
+from gatemark.dut.choose_kernel import kernel_of
 from gatemark.dut.open import open_testbed
 from gatemark.dut.recipe import load_recipe
+from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, GatemarkError
-from gatemark.map_domains.describe import describe_domains
+from gatemark.map_domains.describe import describe_domains, describe_gateway
 from gatemark.procedures.work import ASSUMED_CONNECTIONS_PER_SECOND, ASSUMED_RATE_MAX
 from gatemark.results.toml_text import to_toml, toml_value
 from gatemark.trial.request import layout_request
@@ -104,17 +107,21 @@ def _plan_series(series: SeriesFile, *, as_json: bool) -> int:
 def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
     runs, needed, unmet = make_plan(campaign), estimate(campaign), deviations(campaign)
     layout, commands, telemetry = layout_of(campaign), commands_of(campaign), telemetry_of(campaign)
-    table = campaign.map
+    kernel = gateway_kernel(campaign)
+    table, edge = campaign.emulated_edges, campaign.gateway_edge
     edges = () if table is None else describe_domains(table.whole_rules, table.edge_count, table.order)
+    of_gateway = None if edge is None else describe_gateway(edge, pool_port_count(campaign))
     if as_json:
         print_json(
             {
                 "campaign": campaign.to_document(),
                 "map_domains": [asdict(domain) for domain in edges],
+                "gateway_edge": None if of_gateway is None else asdict(of_gateway),
                 "runs": [
                     {"number": run.number, "procedure": run.procedure, **cell_json(run.cell)} for run in runs.runs
                 ],
                 "layout": layout,
+                "kernel": kernel,
                 "commands": commands,
                 "telemetry": telemetry,
                 "estimate": asdict(needed),
@@ -127,10 +134,16 @@ def _plan_campaign(campaign: Campaign, *, as_json: bool) -> int:
     if edges:
         print("\n# Customer edges\n")
         print("\n".join(line for domain in edges for line in domain.lines()))
+    if of_gateway is not None:
+        print("\n# Gateway as a customer edge\n")
+        print("\n".join(of_gateway.lines()))
     print("\n# Runs\n")
     print(_runs_text(campaign, runs))
     print("\n# Layout\n")
     print(_layout_text(layout))
+    if kernel is not None:
+        print("\n# Kernel of the gateway\n")
+        print(_unknown_text(kernel) or kernel["words"])
     print("\n# Commands\n")
     print(_commands_text(commands))
     print("\n# Telemetry\n")
@@ -152,6 +165,26 @@ def layout_of(campaign: Campaign) -> dict[str, Any]:
     except GatemarkError as error:
         return {"unknown": [problem.to_json() for problem in error.problems]}
     return {key: answer[key] for key in ("queues", "workers", "why")}
+
+
+def gateway_kernel(campaign: Campaign) -> dict[str, Any] | None:
+    """Return which kernel the gateway gets; `unknown` says why there is none, None that no recipe makes the gateway."""
+    try:
+        choice = kernel_of(campaign)
+    except GatemarkError as error:
+        return {"unknown": [problem.to_json() for problem in error.problems]}
+    if choice is None:
+        return None
+    testbed = campaign.testbed
+    cores = len(plan_cores(usable_cpus(), tester=testbed.cores, gateway=testbed.gateway_cores).gateway)
+    return {
+        "runs_in": "this machine's kernel" if choice.kernel is None else "User-Mode Linux",
+        "release": choice.release,
+        "program": None if choice.kernel is None else str(choice.kernel.program),
+        "cpus": choice.cpus(cores),
+        "reason": choice.reason,
+        "words": choice.words(cores),
+    }
 
 
 def commands_of(campaign: Campaign) -> dict[str, Any]:
@@ -218,9 +251,16 @@ def _commands_text(commands: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _unknown_text(answer: Mapping[str, Any]) -> str:
+    """Say why something is not known; empty if it is."""
+    return "\n".join(
+        f"not known: {problem['where']}: {problem['what']}; {problem['fix']}" for problem in answer.get("unknown", ())
+    )
+
+
 def _layout_text(layout: Mapping[str, Any]) -> str:
-    if "unknown" in layout:
-        return "\n".join(f"not known: {problem['where']}: {problem['what']}" for problem in layout["unknown"])
+    if unknown := _unknown_text(layout):
+        return unknown
     lines = [f"queues: left {layout['queues']['left']}, right {layout['queues']['right']}"]
     lines += [f"CPU {worker['cpu']}: {', '.join(worker['tasks'])}" for worker in layout["workers"]]
     return "\n".join([*lines, *(f"- {reason}" for reason in layout["why"])])

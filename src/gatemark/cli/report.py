@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from gatemark.cli.common import AsJson, print_json
-from gatemark.report.summary import print_result
+from gatemark.report.summary import print_result, shown_sections
+from gatemark.report.text_tables import TextFormat, tables_text
+from gatemark.series.report import section
 from gatemark.series.run import rebuild_series
 from gatemark.series.store import is_series
 from gatemark.series.summary import print_series
 from gatemark.session import rebuild_report
 from gatemark.stored import sections_of
 
+FormatName = Literal["words"] | TextFormat
 
-def report(folder: Path, /, *, as_json: AsJson = False) -> int:
+
+def report(folder: Path, /, *, format: FormatName = "words", as_json: AsJson = False) -> int:
     """Make report.html of a result folder again and print its tables.
 
     Parameters
     ----------
     folder
         Folder that `gatemark run` or `gatemark demo` wrote, of one campaign or of a series.
+    format
+        words, or markdown or latex: the tables alone, for a page or a paper.
     as_json
         Print the result as JSON in place of tables.
     """
@@ -27,6 +34,8 @@ def report(folder: Path, /, *, as_json: AsJson = False) -> int:
         series = rebuild_series(folder)
         if as_json:
             print_json(series.document.model_dump(mode="json", by_alias=True))
+        elif format != "words":
+            print(tables_text([section(series.document, columns_max=len(series.document.columns))], format), end="")
         else:
             print_series(series.document, report=str(series.report_file))
         return 0
@@ -34,7 +43,10 @@ def report(folder: Path, /, *, as_json: AsJson = False) -> int:
     if as_json:
         documents = [result.document.model_dump(mode="json", by_alias=True) for result in results]
         print_json(documents[0] if len(documents) == 1 else {"results": documents})
+        return 0
+    reports = [(result.document, sections_of(result.document)) for result in results]
+    if format != "words":
+        print(tables_text((shown for shown, _ in shown_sections(reports)), format), end="")
     else:
-        reports = [(result.document, sections_of(result.document)) for result in results]
         print_result(reports, report=str(page))
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Literal
 
 from gatemark.cli.common import (
     AsJson,
@@ -17,6 +18,7 @@ from gatemark.cli.common import (
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
 from gatemark.procedures.loads import line_maximum
+from gatemark.report.siitperf import siitperf_lines
 from gatemark.session import single_trial
 from gatemark.trial.cell import Cell
 from gatemark.trial.host import HostFacts
@@ -31,6 +33,8 @@ from gatemark.units import (
     parse_rate_or_share,
 )
 
+FormatName = Literal["words", "siitperf"]
+
 
 def trial(
     file: Path,
@@ -43,6 +47,7 @@ def trial(
     mix: str | None = None,
     connections: str | None = None,
     phase_one_rate: str | None = None,
+    format: FormatName = "words",
     as_json: AsJson = False,
 ) -> int:
     """Make one trial and show what came back. The exit status is 1 if the trial says nothing about the gateway.
@@ -67,6 +72,8 @@ def trial(
         Stateful gateways: number of connections, such as 10k; default: the first of the file.
     phase_one_rate
         Stateful gateways: connections per second of test phase 1; default: connections.rate of the file.
+    format
+        words, or siitperf: the lines for which the scripts of siitperf look.
     as_json
         Print JSON in place of text.
     """
@@ -91,6 +98,8 @@ def trial(
     )
     if as_json:
         print_json(record.model_dump(mode="json"))
+    elif format == "siitperf":
+        print("\n".join(siitperf_lines(record)))
     else:
         print(in_words(record))
     return 0 if record.is_decisive else 1

@@ -23,6 +23,7 @@ from gatemark.config.tables import (
     Ipv6Model,
     LimitsModel,
     OneWay,
+    TestbedModel,
     ValidityModel,
 )
 from gatemark.errors import Problem
@@ -75,6 +76,14 @@ def check_testbed(campaign: Campaign) -> Iterator[Problem]:
             "testbed.gateway_cores",
             f"makes no sense for kind {kind.name}",
             f"only the gateway of a {only} test bed runs on this host; leave the key out",
+        )
+    if not kind.has_kernels and bed.kernel != TestbedModel.model_fields["kernel"].default:
+        only = bed_kinds_where(lambda other: other.has_kernels)
+        yield problem(
+            campaign,
+            "testbed.kernel",
+            f"makes no sense for kind {kind.name}",
+            f"only the gateway of a {only} test bed may have a kernel of its own; leave the key out",
         )
     for key, field in (("held_up_max", "held_up_max_ns"), ("suspect_retries", "suspect_retries")):
         if not kind.sees_host and getattr(campaign.validity, field) != getattr(ValidityModel(), field):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gatemark.config.check import SIDES, problem
 from gatemark.config.complete_stateful import stateful_problems
 from gatemark.config.control import control_problems
+from gatemark.config.flows import flow_problems
 from gatemark.config.hosts import (
     NETWORK_OCTET,
     HostSet,
@@ -39,7 +40,7 @@ def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
     yield from _families(campaign)
     yield from _overlaps(campaign)
     yield from _networks(campaign)
-    if campaign.technology.translates_by_prefix:
+    if campaign.technology.translates_by_prefix or campaign.gateway_edge is not None:
         yield from _mappings(campaign)
     if "map" not in skip:
         yield from complete_map(campaign)
@@ -49,6 +50,8 @@ def complete_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
         if table.key not in skip:
             yield from table.complete_problems(campaign)
     yield from control_problems(campaign)
+    if campaign.traffic.flow_interval_ns is not None and _has_hosts(campaign):
+        yield from flow_problems(campaign)
     if campaign.is_stateful and _has_hosts(campaign):
         yield from stateful_problems(campaign, skip)
 
@@ -177,8 +180,9 @@ def _mappings(campaign: Campaign) -> Iterator[Problem]:
 
     A stateful gateway represents the Initiator's hosts by its pool, so only the Responder's need one.
     """
-    gateway = campaign.gateway
-    if gateway.prefix is None and not gateway.eam:
+    gateway, prefix = campaign.gateway, campaign.translation_prefix
+    key = "gateway.prefix" if campaign.gateway_edge is None else "map.domains[0].dmr"
+    if prefix is None and not gateway.eam:
         yield problem(
             campaign,
             "gateway.prefix",
@@ -193,23 +197,23 @@ def _mappings(campaign: Campaign) -> Iterator[Problem]:
         hosts = host_set(campaign, name, family)
         if hosts is None:
             continue
-        unmapped = unmapped_host(hosts, gateway.prefix, gateway.eam)
+        unmapped = unmapped_host(hosts, prefix, gateway.eam)
         if unmapped is not None:
             yield problem(
                 campaign,
                 f"{name}.{family}",
                 f"host {hosts.text(unmapped)} has no representation in the other family:"
-                " neither gateway.eam nor gateway.prefix covers it",
+                f" neither gateway.eam nor {key} covers it",
                 "add a mapping that covers all hosts to gateway.eam (RFC 7757), or choose addresses under"
-                " gateway.prefix (RFC 6052)",
+                f" {key} (RFC 6052)",
             )
-        elif gateway.prefix == WELL_KNOWN_PREFIX and not gateway.well_known_prefix_allowed and campaign.bed.has_gateway:
-            bad = first_non_global(hosts, gateway.eam, gateway.prefix)
+        elif prefix == WELL_KNOWN_PREFIX and not gateway.well_known_prefix_allowed and campaign.bed.has_gateway:
+            bad = first_non_global(hosts, gateway.eam, prefix)
             if bad is not None:
                 yield problem(
                     campaign,
-                    "gateway.prefix",
-                    f"{gateway.prefix} must not represent {bad}, which is not global: translators drop such packets"
+                    key,
+                    f"{prefix} must not represent {bad}, which is not global: translators drop such packets"
                     " (RFC 6052 section 3.1)",
                     'use a network-specific prefix such as "2001:2:0:6400::/96", or set'
                     " gateway.well_known_prefix_allowed = true if the gateway translates them all the same",

@@ -15,7 +15,8 @@ from gatemark.config.stateful import (
     distinct,
     foreground_hosts,
     pool_endpoints,
-    sources_of_one_destination,
+    pool_port_count,
+    sources_with_ports,
     time_needed_ns,
     tuple_space,
 )
@@ -33,7 +34,7 @@ def stateful_problems(campaign: Campaign, skip: frozenset[str] = frozenset()) ->
     if skip & {"connections", *procedure_keys(campaign)}:
         return
     yield from _connections(campaign)
-    if campaign.bed.has_gateway and not campaign.gateway.pool:
+    if campaign.bed.has_gateway and not campaign.pool:
         return
     space = tuple(_space(campaign))
     yield from space
@@ -73,8 +74,8 @@ def action_problems(campaign: Campaign, action: GatewayAction, reason: str) -> I
 
 
 def _pool(campaign: Campaign) -> Iterator[Problem]:
-    """The public addresses: of the outside's family, few enough, no host among them."""
-    if not campaign.bed.has_gateway:
+    """The public addresses: of the outside's family, few enough, no host among them; of a customer edge its own."""
+    if not campaign.bed.has_gateway or campaign.technology.is_edge:
         return
     family, key = campaign.foreground_family(campaign.outside), "gateway.pool"
     name, example = ("IPv4", "198.19.0.1/32") if family == "ipv4" else ("IPv6", "2001:2:0:8000::1/128")
@@ -160,7 +161,7 @@ def _ports_set(campaign: Campaign) -> Iterator[str]:
 
 def _connections(campaign: Campaign) -> Iterator[Problem]:
     """How many connections, and how fast they are established before something else is measured."""
-    with_count = [table for table in campaign.tables if not table.finds_connection_count]
+    with_count = [table for table in campaign.tables if table.first_count is None]
     if not campaign.connections_model.count and (with_count or not campaign.tables):
         yield problem(
             campaign,
@@ -206,20 +207,26 @@ def _space(campaign: Campaign) -> Iterator[Problem]:
 
 def _port_space(campaign: Campaign) -> Iterator[Problem]:
     """The gateway needs a public endpoint for each source endpoint, with one destination or with all (RFC 4787)."""
-    public = pool_endpoints(campaign)
-    ports = campaign.gateway.pool_ports or Span(*defaults.POOL_PORTS)
+    public, ports = pool_endpoints(campaign), pool_port_count(campaign)
     for count in sorted(campaign.connections_model.count, reverse=True):
-        needed = sources_of_one_destination(campaign, count)
+        needed = sources_with_ports(campaign, count)
         if needed > public:
-            yield problem(
-                campaign,
-                "gateway.pool",
-                f"has {public} endpoints ({public // ports.count} addresses with ports {ports}), but {count}"
-                f" connections give one destination {needed} source endpoints",
-                "narrow connections.source_ports or the Initiator's hosts, widen connections.destination_ports, or give"
-                " the gateway more public addresses",
-            )
+            yield _too_few_ports(campaign, public, ports, count, needed)
             return
+
+
+def _too_few_ports(campaign: Campaign, public: int, ports: int, count: int, needed: int) -> Problem:
+    """Say that connections need more public endpoints than the gateway has."""
+    fix = "narrow connections.source_ports or the Initiator's hosts, widen connections.destination_ports"
+    reason = f"{count} connections give one destination {needed} source endpoints"
+    if campaign.gateway.mapping == "endpoint_independent":
+        reason = f"{count} connections have up to {needed} source endpoints, each with a port of its own (RFC 4787)"
+    if campaign.gateway_edge is not None:
+        what = f"{campaign.gateway_edge.address} has a set of {public} ports, but {reason}"
+        return problem(campaign, "map", what, f"lower connections.count, or {fix}")
+    span = campaign.gateway.pool_ports or Span(*defaults.POOL_PORTS)
+    what = f"has {public} endpoints ({public // ports} addresses with ports {span}), but {reason}"
+    return problem(campaign, "gateway.pool", what, f"{fix}, or give the gateway more public addresses")
 
 
 def _table(campaign: Campaign) -> Iterator[Problem]:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network
 
 from gatemark.config.hosts import HostSet, Pattern, first_non_global
-from gatemark.config.map_tables import MapModel
+from gatemark.config.map_tables import MapDomainModel, MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
-from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
+from gatemark.config.tables import Ipv4Model, Ipv6Model
+from gatemark.embedded_ipv4 import EMBEDDED_OCTETS, WELL_KNOWN_PREFIX, embed_ipv4
 from gatemark.errors import Problem
+from gatemark.map_domains.domain import Edge
 from gatemark.map_domains.problems import domain_problems
 from gatemark.technology import Family, SideName, technologies_where
 
@@ -35,37 +37,120 @@ def complete_map(campaign: Campaign) -> Iterator[Problem]:
     """What rules and addresses must satisfy once gateway and sides are known: no address is in two places."""
     table, technology = campaign.map, campaign.technology
     if table is None:
-        if technology.has_edges:
+        if technology.has_rules:
             fix = "add [[map.domains]] with ipv6, ipv4, ea_bits and dmr"
             yield problem(campaign, "map", f"is missing: {technology.name} needs the rules of its domains", fix)
         return
-    if not technology.has_edges:
-        fix = f"leave it out, or set technology to {technologies_where(lambda row: row.has_edges)}"
+    if not technology.has_rules:
+        fix = f"leave it out, or set technology to {technologies_where(lambda row: row.has_rules)}"
         yield problem(campaign, "map", f"makes no sense for {technology.name}, which has no customer edges", fix)
         return
-    yield from _meaningless(campaign)
-    for side in SIDES:
-        for family in FAMILIES:
-            model = campaign.side(side).family(family)
-            if model is None:
-                continue
-            hosts = HostSet.of(family, model, networks=campaign.networks(side))
-            yield from _held_addresses(campaign, table, f"{side}.{family}", hosts)
-            for role in ("gateway", "router"):
-                address = getattr(model, role)
-                if address is not None:
-                    single = HostSet(family=family, address=int(address), offset=None, minimum=0, maximum=0)
-                    yield from _held_addresses(campaign, table, f"{side}.{family}.{role}", single)
-            if family == "ipv4":
-                yield from _not_represented(campaign, table, hosts)
+    yield from _meaningless_keys(campaign)
+    if technology.is_edge:
+        yield from _gateway_edge(campaign, table)
+        return
+    yield from _meaningless(campaign, table)
+    for side, model, hosts in _host_sets(campaign):
+        family = hosts.family
+        yield from _held_addresses(campaign, table, f"{side}.{family}", hosts)
+        for role in ("gateway", "router"):
+            address = getattr(model, role)
+            if address is not None:
+                single = HostSet(family=family, address=int(address), offset=None, minimum=0, maximum=0)
+                yield from _held_addresses(campaign, table, f"{side}.{family}.{role}", single)
+        if family == "ipv4":
+            yield from _not_represented(campaign, table, hosts)
 
 
-def _meaningless(campaign: Campaign) -> Iterator[Problem]:
-    """Keys that other translators need, and what customer edges cannot have."""
+def _meaningless_keys(campaign: Campaign) -> Iterator[Problem]:
+    """Keys that other translators need."""
     for key in ("prefix", "eam"):
         if getattr(campaign.gateway, key):
             what = f"makes no sense for {campaign.technology.name}, which translates by the rules of [map]"
             yield problem(campaign, f"gateway.{key}", what, "leave the key out, and write map.domains[].dmr")
+
+
+def _gateway_edge(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
+    """The customer edge that the gateway is: which one, and that no host has its addresses."""
+    yield from _meaningless_of_gateway(campaign, table)
+    rules = table.whole_rules
+    if len(rules) != 1:
+        what = f"has {len(rules)} rules, but the gateway has one, that of its own domain"
+        yield problem(campaign, "map.domains", what, "write its basic mapping rule only (RFC 7597 section 5)")
+        return
+    if any(domain_problems(rules)):
+        return
+    yield from _end_user_prefix(campaign, table)
+    if campaign.gateway_edge is None:
+        return
+    if rules[0].kind == "IPv4 prefix":
+        what = f"gives the gateway {campaign.gateway_edge.ipv4_network}, of which a MAP address has the first one only"
+        yield problem(campaign, "map.domains[0]", what, "write a rule of a whole or a shared address")
+    yield from _addresses_of_gateway(campaign, table)
+
+
+def _meaningless_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
+    """What only the Tester's own customer edges have, and public addresses beside the MAP address."""
+    name = campaign.technology.name
+    for key in sorted(table.model_fields_set - {"domains", "end_user_prefix"}):
+        what = f"makes no sense for {name}: the gateway is the only customer edge"
+        yield problem(campaign, f"map.{key}", what, "leave the key out")
+    for index, domain in enumerate(table.domains):
+        for key in sorted({"weight", "exclude"} & domain.model_fields_set):
+            what = f"makes no sense for {name}: the gateway is the only customer edge"
+            yield problem(campaign, f"map.domains[{index}].{key}", what, "leave the key out")
+    if campaign.gateway.pool:
+        what = f"makes no sense for {name}, whose public address is its MAP address"
+        yield problem(campaign, "gateway.pool", what, "leave the key out")
+
+
+def _end_user_prefix(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
+    rule, prefix, key = table.whole_rules[0], table.end_user_prefix, "map.end_user_prefix"
+    length = rule.end_user_prefix_length
+    if prefix is None:
+        if rule.ea_bits:
+            what = f"is missing: the rule has {rule.edge_count} customer edges, and the gateway is one of them"
+            yield problem(campaign, key, what, f"write its IPv6 prefix, for example {rule.edge(0).end_user_prefix}")
+    elif prefix.prefixlen != length:
+        what = f"{prefix} has length {prefix.prefixlen}, but rule and EA bits have {length} bits"
+        yield problem(campaign, key, what, "write the prefix that was delegated to the gateway (RFC 7597 section 5.2)")
+    elif not prefix.subnet_of(rule.rule_ipv6):
+        what = f"{prefix} is not within {rule.rule_ipv6}, the rule IPv6 prefix"
+        yield problem(campaign, key, what, "write the prefix of a customer edge of this rule, or its rule")
+
+
+def _addresses_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
+    """Neither a host nor a link has the gateway's addresses, and no server is a customer edge of the rule."""
+    edge, domain = campaign.gateway_edge, table.domains[0]
+    assert edge is not None, "the rule has a problem"
+    held = (("rule IPv4 prefix", domain.ipv4), ("subnet of the MAP address", _map_subnet(edge)))
+    for side, _, hosts in _host_sets(campaign):
+        for name, prefix in (*held, *(_embedded(domain) if side == campaign.outside else ())):
+            if prefix.max_prefixlen == 8 * hosts.octets and _meets(hosts, prefix):
+                what = f"{hosts} meets {prefix}, the {name} of map.domains[0]"
+                fix = "choose an address outside of it: those inside are of customer edges"
+                yield problem(campaign, f"{side}.{hosts.family}", what, fix)
+
+
+def _map_subnet(edge: Edge) -> IPv6Network:
+    """Return the subnet of a MAP address, the first of the end-user prefix (RFC 7597 section 6)."""
+    return IPv6Network((edge.address, max(64, edge.domain.end_user_prefix_length)), strict=False)
+
+
+def _embedded(domain: MapDomainModel) -> Iterator[tuple[str, IPv6Network]]:
+    """Yield the prefix under which the domain's own IPv4 addresses would stand outside of it."""
+    bits = domain.ipv4.prefixlen
+    octets = EMBEDDED_OCTETS[domain.dmr.prefixlen]
+    length = domain.dmr.prefixlen if bits == 0 else 8 * octets[(bits - 1) // 8] + (bits - 1) % 8 + 1
+    first = embed_ipv4(domain.ipv4.network_address, domain.dmr)
+    yield "rule IPv4 prefix under the dmr", IPv6Network((first, length), strict=False)
+
+
+def _meaningless(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
+    """What customer edges that the Tester emulates cannot have."""
+    if table.end_user_prefix is not None:
+        what = f"makes no sense for {campaign.technology.name}, whose customer edges are the Tester's"
+        yield problem(campaign, "map.end_user_prefix", what, "leave the key out")
     if campaign.networks("left") > 1:
         what = "is above 1 for the reverse direction, whose destinations are customer edges"
         fix = "write destination_networks under [traffic.forward] only, or use several domains"
@@ -111,3 +196,12 @@ def _not_represented(campaign: Campaign, table: MapModel, hosts: HostSet) -> Ite
 def _meets(hosts: HostSet, prefix: IPv4Network | IPv6Network) -> bool:
     addresses = Pattern(int(prefix.network_address), int(prefix.netmask))
     return any(pattern.meets(addresses) for pattern in hosts.patterns())
+
+
+def _host_sets(campaign: Campaign) -> Iterator[tuple[SideName, Ipv4Model | Ipv6Model, HostSet]]:
+    """Yield the hosts of each side and family that the campaign has."""
+    for side in SIDES:
+        for family in FAMILIES:
+            model = campaign.side(side).family(family)
+            if model is not None:
+                yield side, model, HostSet.of(family, model, networks=campaign.networks(side))

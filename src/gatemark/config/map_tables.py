@@ -14,11 +14,11 @@ from pydantic.config import JsonDict
 from gatemark.config.table import Table
 from gatemark.config.tables import Variation
 from gatemark.config.types import AsList, Count, Ipv4Prefix, Ipv6Prefix
-from gatemark.map_domains.domain import DEFAULT_PSID_OFFSET, MapDomain
+from gatemark.map_domains.domain import DEFAULT_PSID_OFFSET, Edge, MapDomain
 from gatemark.map_domains.edges import Order
 from gatemark.map_domains.nesting import nested
 from gatemark.map_domains.port_set import PORT_BITS
-from gatemark.map_domains.problems import DOMAINS_MAX, EA_BITS_MAX, PSID_OFFSET_MAX
+from gatemark.map_domains.problems import DOMAINS_MAX, EA_BITS_MAX, PSID_OFFSET_MAX, domain_problems
 from gatemark.map_domains.spread import PATTERN_LENGTH_MAX, Spread
 from gatemark.map_domains.tayga import PRIVATE
 
@@ -82,16 +82,22 @@ class MapDomainModel(Table):
 
 
 class MapGatewayModel(Table):
-    """How a recipe's border relay is made of tayga and nftables (`gatemark.map_domains.tayga`)."""
+    """How a recipe's gateway is made of tayga and nftables (`gatemark.map_domains.tayga`)."""
 
-    private: Ipv4Prefix = Field(PRIVATE, description="addresses behind which tayga sees customer edges")
+    private: Ipv4Prefix = Field(
+        PRIVATE, description="addresses for tayga: its own, and those behind which a relay sees customer edges"
+    )
 
 
 class MapModel(Table):
-    """The customer edges that the Tester emulates, and their domains; MAP-T gateways only."""
+    """MAP-T gateways only: their domains, and the customer edges that the Tester emulates or that the gateway is."""
 
     domains: tuple[MapDomainModel, ...] = Field(
         description="the rules, one or several", json_schema_extra={"minItems": 1, "maxItems": DOMAINS_MAX}
+    )
+    end_user_prefix: Ipv6Prefix | None = Field(
+        None,
+        description="IPv6 prefix of the customer edge that the gateway is; default: the rule's, if it has no EA bits",
     )
     edges: Count | None = Field(None, description="number of customer edges, default: all that the rules have")
     order: Order = Field("pseudorandom", description="order in which the customer edges of a domain are numbered")
@@ -119,6 +125,18 @@ class MapModel(Table):
     def rules(self) -> tuple[MapDomain, ...]:
         """Return the rules of all domains, each without the customer edges that a longer one takes."""
         return nested(self.whole_rules)
+
+    @property
+    def gateway_edge(self) -> Edge | None:
+        """Return the customer edge that the gateway is; None if the rule or its end-user prefix has a problem."""
+        rules = self.whole_rules
+        if len(rules) != 1 or any(domain_problems(rules)):
+            return None
+        prefix = self.end_user_prefix or (None if rules[0].ea_bits else rules[0].rule_ipv6)
+        if prefix is None or prefix.prefixlen != rules[0].end_user_prefix_length:
+            return None
+        ea = rules[0].ea_in(prefix.network_address)
+        return None if ea is None else Edge(rules[0], ea)
 
     @property
     def spread(self) -> Spread:

@@ -6,19 +6,15 @@ first and the last IPv4 suffix.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from gatemark.config import defaults
-from gatemark.config.check import nearest
+from gatemark.config.key_value_file import Entries, Imported, Reader, integer, read_entries, typed
 from gatemark.config.types import BadValueError, Ipv4, Ipv6, MacAddress
 from gatemark.embedded_ipv4 import WELL_KNOWN_PREFIX
-from gatemark.errors import ConfigError, Problem
+from gatemark.errors import ConfigError
 from gatemark.map_domains.domain import MapDomain
 from gatemark.map_domains.edges import Order
 from gatemark.map_domains.problems import domain_problems
@@ -26,39 +22,13 @@ from gatemark.map_domains.problems import domain_problems
 ORDER: Order = "pseudorandom"
 """In which Maptperf takes its customer edges."""
 
-Reader = Callable[[str], Any]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaptperfImport:
-    """What the file says, as a campaign document, and what a user must know of it."""
-
-    document: dict[str, Any]
-    notes: tuple[str, ...]
-    """What is not in the document, a sentence each."""
-
-
-@dataclass(slots=True)
-class _Entries:
-    """Values of the file by key, and everything that is wrong with it."""
-
-    where: str
-    values: dict[str, Any] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-
-    def refuse(self, key: str, what: str, fix: str) -> None:
-        """Note what is wrong with a key."""
-        line = f" line {self.lines[key]}:" if key in self.lines else ""
-        self.problems.append(Problem(what=what, where=f"{self.where}:{line} {key}", fix=fix))
-
-
-def read_maptperf(text: str, *, where: str, technology: str) -> MaptperfImport:
+def read_maptperf(text: str, *, where: str, technology: str) -> Imported:
     """Return the campaign that a file of Maptperf describes; `technology` is the one that campaigns have for MAP-T.
 
     Raises ConfigError with everything that is wrong, keys that nobody knows among it.
     """
-    entries = _read_lines(text, where)
+    entries = read_entries(text, where, KEYS, OTHER_SPELLINGS)
     for key in REQUIRED:
         if key not in entries.lines:
             entries.refuse(key, "is missing", "add the key")
@@ -74,30 +44,7 @@ def read_maptperf(text: str, *, where: str, technology: str) -> MaptperfImport:
     if entries.problems:
         raise ConfigError(problems=entries.problems)
     assert rule is not None
-    return MaptperfImport(document=_document(entries.values, rule, technology), notes=_notes(entries.values, rule))
-
-
-def _typed(annotation: Any) -> Reader:
-    """Read a value as the campaign file reads it."""
-    adapter = TypeAdapter(annotation)
-
-    def reader(text: str) -> Any:
-        try:
-            return adapter.validate_python(text)
-        except ValidationError as error:
-            raise error.errors()[0]["ctx"]["error"] from None
-
-    return reader
-
-
-def _integer(lowest: int, highest: int) -> Reader:
-    def reader(text: str) -> int:
-        digits = text.replace(",", "")
-        if re.fullmatch(r"[0-9]{1,18}", digits) is None or not lowest <= int(digits) <= highest:
-            raise BadValueError(f"{text!r} is not between {lowest} and {highest}", f"write {lowest} to {highest}")
-        return int(digits)
-
-    return reader
+    return Imported(document=_document(entries.values, rule, technology), notes=_notes(entries, rule))
 
 
 def _prefix(address: type[IPv4Address] | type[IPv6Address]) -> Reader:
@@ -111,30 +58,30 @@ def _prefix(address: type[IPv4Address] | type[IPv6Address]) -> Reader:
     return reader
 
 
-_PORT, _CPU, _FLAG = _integer(1, 65535), _integer(0, 65535), _integer(0, 1)
-_VARIATION = _integer(1, 3)
-_IPV4_LENGTH, _IPV6_LENGTH = _integer(0, 32), _integer(0, 128)
+_PORT, _CPU, _FLAG = integer(1, 65535), integer(0, 65535), integer(0, 1)
+_VARIATION = integer(1, 3)
+_IPV4_LENGTH, _IPV6_LENGTH = integer(0, 32), integer(0, 128)
 
 KEYS: Mapping[str, Reader] = {
-    "Tester-L-IPv6": _typed(Ipv6),
-    "Tester-R-IPv4": _typed(Ipv4),
-    "Tester-R-IPv6": _typed(Ipv6),
-    "Tester-L-MAC": _typed(MacAddress),
-    "Tester-R-MAC": _typed(MacAddress),
-    "DUT-L-MAC": _typed(MacAddress),
-    "DUT-R-MAC": _typed(MacAddress),
+    "Tester-L-IPv6": typed(Ipv6),
+    "Tester-R-IPv4": typed(Ipv4),
+    "Tester-R-IPv6": typed(Ipv6),
+    "Tester-L-MAC": typed(MacAddress),
+    "Tester-R-MAC": typed(MacAddress),
+    "DUT-L-MAC": typed(MacAddress),
+    "DUT-R-MAC": typed(MacAddress),
     **{f"{port}-{end}": _PORT for port in ("FW-dport", "RV-sport", "bg-sport", "bg-dport") for end in ("min", "max")},
     **{f"{way}-var-{port}": _VARIATION for way in ("FW", "RV") for port in ("sport", "dport")},
-    "NUM-OF-CEs": _integer(1, 1 << 40),
+    "NUM-OF-CEs": integer(1, 1 << 40),
     "BMR-IPv6-Prefix": _prefix(IPv6Address),
     "BMR-IPv6-prefix-length": _IPV6_LENGTH,
     "BMR-IPv4-Prefix": _prefix(IPv4Address),
     "BMR-IPv4-prefix-length": _IPV4_LENGTH,
-    "BMR-EA-length": _integer(0, 48),
+    "BMR-EA-length": integer(0, 48),
     "DMR-IPv6-Prefix": _prefix(IPv6Address),
     "DMR-IPv6-prefix-length": _IPV6_LENGTH,
     **{f"CPU-{way}-{work}": _CPU for way in ("FW", "RV") for work in ("Send", "Receive")},
-    "Mem-Channels": _integer(1, 64),
+    "Mem-Channels": integer(1, 64),
     "FW": _FLAG,
     "RV": _FLAG,
     "Promisc": _FLAG,
@@ -168,45 +115,12 @@ KEYS_OF_RULE: Mapping[str, str] = {
 """Which key of Maptperf says what a key of the campaign file says."""
 
 
-def _read_lines(text: str, where: str) -> _Entries:
-    entries = _Entries(where)
-    known = {key.lower(): key for key in KEYS} | dict(OTHER_SPELLINGS)
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("#")[0].split()
-        if not words:
-            continue
-        key = known.get(words[0].lower())
-        at = f"{where}: line {number}: {words[0]}"
-        if key is None:
-            guess = nearest(words[0].lower(), known)
-            fix = f"did you mean {known[guess]}?" if guess else f"leave it out; known are {', '.join(KEYS)}"
-            entries.problems.append(Problem(what="unknown key", where=at, fix=fix))
-            continue
-        if key in entries.lines:
-            what = f"is written in line {entries.lines[key]} as well"
-            entries.problems.append(Problem(what=what, where=at, fix="write it once"))
-            continue
-        entries.lines[key] = number
-        try:
-            entries.values[key] = KEYS[key](_single(words[1:]))
-        except BadValueError as error:
-            entries.refuse(key, error.what, error.fix)
-    return entries
-
-
-def _single(words: list[str]) -> str:
-    if len(words) != 1:
-        what = f"has {len(words)} values" if words else "has no value"
-        raise BadValueError(what, "write the key, a space and its value")
-    return words[0]
-
-
 def _ports(values: Mapping[str, Any], name: str) -> tuple[int, int]:
     first, last = PORTS_BY_KEY[name]
     return values.get(f"{name}-min", first), values.get(f"{name}-max", last)
 
 
-def _rule(entries: _Entries) -> MapDomain | None:
+def _rule(entries: Entries) -> MapDomain | None:
     """Return the rule; None while a part of it is missing or wrong."""
     networks: dict[str, Any] = {}
     for name, network in (("BMR-IPv6", IPv6Network), ("BMR-IPv4", IPv4Network), ("DMR-IPv6", IPv6Network)):
@@ -229,7 +143,7 @@ def _rule(entries: _Entries) -> MapDomain | None:
     )
 
 
-def _check_rule(entries: _Entries, rule: MapDomain) -> None:
+def _check_rule(entries: Entries, rule: MapDomain) -> None:
     for problem in domain_problems([rule], edges=entries.values.get("NUM-OF-CEs")):
         entries.refuse(KEYS_OF_RULE[problem.where], problem.what, problem.fix)
 
@@ -290,10 +204,10 @@ def _host(values: Mapping[str, Any], key: str) -> dict[str, str] | None:
     return {"address": str(values[key])} if key in values else None
 
 
-def _notes(values: Mapping[str, Any], rule: MapDomain) -> tuple[str, ...]:
-    notes = ["The file names no ports and no test: add left.port, right.port and the table of a procedure."]
-    notes += [
-        f"{key} is left out: {why}."
+def _notes(entries: Entries, rule: MapDomain) -> tuple[str, ...]:
+    values = entries.values
+    notes = [
+        f"{key}, line {entries.lines[key]}: is left out: {why}."
         for key, why in (
             ("Tester-L-MAC", "the left port has an address of its own"),
             ("Tester-R-MAC", "the right port has an address of its own"),

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from gatemark.config.check import SIDES, TABLE_KEYS, problem, raise_if_any, table_value
+from gatemark.config.map_gateway import unmade_gateway
 from gatemark.config.model import Campaign, RecipeFacts
 from gatemark.config.tables import GatewayAction, GatewayModel, GatewayTableModel, Ipv4Model, Ipv6Model, SideModel
 from gatemark.config.types import write_text
 from gatemark.errors import Problem
-from gatemark.map_domains.tayga import border_relay_problems
-from gatemark.technology import Family, SideName
+from gatemark.technology import TECHNOLOGIES, Family, SideName
 
 C = TypeVar("C", bound=Campaign)
 _OPEN_KEYS = ("background_hop_limit_decrement", "zero_udp_checksum", "pool", "pool_ports", "mapping")
@@ -98,18 +98,16 @@ def _contradictions(campaign: Campaign, recipe: RecipeFacts, facts: GatewayModel
                 "leave the key out, or copy the recipe and change it there",
             )
         yield from _gateway_addresses(campaign, recipe, name, ours_side, theirs_side)
-    yield from _unmade_border_relay(campaign, recipe)
+    yield from _unmade_gateway(campaign, recipe)
 
 
-def _unmade_border_relay(campaign: Campaign, recipe: RecipeFacts) -> Iterator[Problem]:
-    """Rules of the campaign that the recipe cannot make a border relay of; those of the recipe are its own matter."""
+def _unmade_gateway(campaign: Campaign, recipe: RecipeFacts) -> Iterator[Problem]:
+    """Rules of the campaign that the recipe cannot make its gateway of; those of the recipe are its own matter."""
     table, gateway = campaign.map, recipe.map_gateway
     if table is None or gateway is None:
         return
     at = f"recipe {recipe.name}: map_gateway.private"
-    for unmade in border_relay_problems(
-        table.whole_rules, table.edge_count, table.order, gateway.private, private_at=at
-    ):
+    for unmade in unmade_gateway(TECHNOLOGIES[recipe.technology], table, gateway, private_at=at):
         if unmade.where == at:
             yield replace(unmade, fix=f"{unmade.fix}; for another network copy the recipe and change it there")
         else:

@@ -30,6 +30,7 @@ from gatemark.config.tables import (
     ValidityModel,
 )
 from gatemark.config.types import Span
+from gatemark.map_domains.domain import Edge
 from gatemark.technology import TECHNOLOGIES, Family, SideName, Technology, TechnologyName
 
 T = TypeVar("T", bound=ProcedureTable)
@@ -295,9 +296,32 @@ class Campaign(Table):
         return any(side is not None and side.host_macs == "random" for side in (self.left, self.right))
 
     @property
+    def emulated_edges(self) -> MapModel | None:
+        """Return the table of the customer edges that the Tester emulates; None without any."""
+        return None if self.gateway.technology is not None and self.technology.is_edge else self.map
+
+    @property
     def map_domain_count(self) -> int:
-        """Return the number of domains of customer edges; 0 without any."""
-        return 0 if self.map is None else len(self.map.domains)
+        """Return the number of domains of emulated customer edges; 0 without any."""
+        return 0 if self.emulated_edges is None else len(self.emulated_edges.domains)
+
+    @property
+    def gateway_edge(self) -> Edge | None:
+        """Return the customer edge that the gateway is; None for other gateways, and where its rule has a problem."""
+        is_edge = self.gateway.technology is not None and self.technology.is_edge
+        return self.map.gateway_edge if self.map is not None and is_edge else None
+
+    @property
+    def pool(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Return the public addresses of a stateful gateway: those of the file, or a customer edge's MAP address."""
+        edge = self.gateway_edge
+        return self.gateway.pool if edge is None else (IPv6Network(edge.address),)
+
+    @property
+    def translation_prefix(self) -> IPv6Network | None:
+        """Return the prefix under which hosts of the other family are known, of a border relay too many to say."""
+        edge = self.gateway_edge
+        return self.gateway.prefix if edge is None else edge.domain.dmr
 
     def networks(self, side: SideName) -> int:
         """Return how many networks the hosts of a side are in: those that frames go to which are sent to it."""

@@ -83,8 +83,16 @@ def initiator_prefixes(campaign: Campaign) -> tuple[Network, ...]:
 
 def pool_endpoints(campaign: Campaign) -> int:
     """Return how many public endpoints (address and port) the gateway has."""
-    addresses = sum(prefix.num_addresses for prefix in distinct(campaign.gateway.pool))
-    return addresses * (campaign.gateway.pool_ports or Span(*defaults.POOL_PORTS)).count
+    addresses = sum(prefix.num_addresses for prefix in distinct(campaign.pool))
+    return addresses * pool_port_count(campaign)
+
+
+def pool_port_count(campaign: Campaign) -> int:
+    """Return how many ports of each public address the gateway uses: a customer edge those of its set, but never 0."""
+    edge, span = campaign.gateway_edge, campaign.gateway.pool_ports
+    if edge is None or not edge.ports.psid_bits:
+        return (span or Span(*defaults.POOL_PORTS)).count
+    return edge.ports.count_within(*(1, PORT_MAX) if span is None else (span.minimum, span.maximum))
 
 
 def distinct(prefixes: tuple[Network, ...]) -> tuple[Network, ...]:
@@ -94,6 +102,18 @@ def distinct(prefixes: tuple[Network, ...]) -> tuple[Network, ...]:
         if not any(prefix.version == wide.version and prefix.overlaps(wide) for wide in kept):
             kept.append(prefix)
     return tuple(kept)
+
+
+def sources_with_ports(campaign: Campaign, count: int) -> int:
+    """Return how many public endpoints the first `count` connections need (RFC 4787 section 4.1).
+
+    With endpoint-dependent mapping those of one destination, with endpoint-independent mapping one for each endpoint of
+    the Initiator that may be among them.
+    """
+    space = tuple_space(campaign, count)
+    if campaign.gateway.mapping == "endpoint_independent" and campaign.connections_model.order == "pseudorandom":
+        return min(space.sources, count)
+    return sources_of_one_destination(campaign, count)
 
 
 def sources_of_one_destination(campaign: Campaign, count: int) -> int:
@@ -114,11 +134,35 @@ def sources_of_one_destination(campaign: Campaign, count: int) -> int:
 
 def count_max(campaign: Campaign) -> int:
     """Return the most connections that the four-tuples and the public endpoints of the gateway allow."""
+    sources, destinations = _endpoints(campaign)
+    if not campaign.bed.forwards_unchanged:
+        sources = min(sources, pool_endpoints(campaign))
+    return min(sources * destinations, CONNECTIONS_MAX)
+
+
+def storable_max(campaign: Campaign, count: int) -> int:
+    """Return how many of `count` connections may be stored: a customer edge has its ports once for each destination."""
+    if not campaign.technology.is_edge or campaign.bed.forwards_unchanged:
+        return count_max(campaign)
+    return min(count_max(campaign), pool_endpoints(campaign) * tuple_space(campaign, count).destinations)
+
+
+def searched_max(campaign: Campaign) -> int:
+    """Return the most connections at which a search for the gateway's capacity makes sense.
+
+    A customer edge has so few public endpoints that they may well be its capacity, so the search goes beyond them.
+    """
+    if not campaign.technology.is_edge:
+        return count_max(campaign)
+    sources, destinations = _endpoints(campaign)
+    return min(sources * destinations, CONNECTIONS_MAX)
+
+
+def _endpoints(campaign: Campaign) -> tuple[int, int]:
+    """Return how many endpoints Initiator and Responder have; of ports that are left open, all."""
     ports = campaign.connections_model.destination_ports or Span(1, PORT_MAX)
     space = tuple_space(campaign, 1)
-    destinations = space.destination_hosts * ports.count
-    sources = space.sources if campaign.bed.forwards_unchanged else min(space.sources, pool_endpoints(campaign))
-    return min(sources * destinations, CONNECTIONS_MAX)
+    return space.sources, space.destination_hosts * ports.count
 
 
 def time_needed_ns(campaign: Campaign, count: int, connections_per_second: int, phase_two_ns: int) -> int:
@@ -130,4 +174,5 @@ def time_needed_ns(campaign: Campaign, count: int, connections_per_second: int, 
     connections = campaign.connections_model
     phase_one_ns = -(-count * defaults.SECOND_NS // connections_per_second)
     waits_ns = connections.timeout_ns + connections.gap_ns + campaign.trial.drain_ns
-    return phase_one_ns + waits_ns + phase_two_ns + defaults.TIMEOUT_MARGIN_NS
+    ramp_ns = (count - 1) * (campaign.traffic.flow_interval_ns or 0) if phase_two_ns else 0
+    return phase_one_ns + waits_ns + ramp_ns + phase_two_ns + defaults.TIMEOUT_MARGIN_NS

@@ -58,6 +58,8 @@ class ProcedureTable(Table):
     """Through a stateful gateway: whether its trials begin with test phase 1, at a rate known before."""
     measures_delays: ClassVar[bool] = False
     """Whether it measures delays, of which the Tester's own path has a part."""
+    lets_flows_start_apart: ClassVar[bool] = False
+    """Whether its trials have a constant load, which network flows may join one after another."""
     needs_line_rate: ClassVar[bool] = False
     """Whether it cannot be measured without the line rate of the medium."""
 
@@ -83,7 +85,7 @@ class ProcedureTable(Table):
 
     @property
     def first_count(self) -> int | None:
-        """Return the number of connections with which it begins to look for more; None if it does not."""
+        """Return the number of connections where the file has none; None if it needs one from there."""
         return None
 
     @property

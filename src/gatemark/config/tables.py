@@ -238,7 +238,8 @@ class GatewayModel(Table):
         None, description="side of the Initiator (RFC 9693 section 4.1), default left; stateful gateways only"
     )
     pool: tuple[IpPrefix, ...] = Field(
-        (), description="public addresses that connections are translated to; stateful gateways only"
+        (),
+        description="public addresses that connections are translated to; stateful gateways only, but a customer edge",
     )
     pool_ports: PortSpan | None = Field(
         None,
@@ -246,8 +247,8 @@ class GatewayModel(Table):
     )
     mapping: Literal["endpoint_independent", "endpoint_dependent"] | None = Field(
         None,
-        description="how the gateway maps (RFC 4787 section 4.1), for the check of the port space; default"
-        " endpoint_dependent; stateful gateways only",
+        description="how the gateway maps (RFC 4787 section 4.1), for the check of the port space; default:"
+        " not known; stateful gateways only",
     )
     zero_udp_checksum: StrictBool | None = Field(
         None,
@@ -293,6 +294,12 @@ class TestbedModel(Table):
         None,
         min_length=1,
         description=f"name or path of the gateway's recipe; {bed_kinds_where(lambda kind: kind.has_recipe)} only",
+    )
+    kernel: str = Field(
+        "host",
+        min_length=1,
+        description="kernel of the gateway: this machine's (`host`), the newest that `gatemark kernel build` built"
+        f" (`uml`), or the path of a User-Mode Linux kernel; {bed_kinds_where(lambda kind: kind.has_kernels)} only",
     )
     cores: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field((), description="CPUs of the Tester's workers")
     huge_pages: Literal["auto", "never"] = Field("auto", description="use huge pages where there are any")
@@ -444,6 +451,11 @@ class TrafficModel(Table):
     destination_ports: DestinationPortsModel = Field(DestinationPortsModel(), description="UDP destination ports")
     destination_networks: _Networks = Field(
         1, description="number of destination networks, the network of each frame drawn from them (RFC 2544 section 12)"
+    )
+    flow_interval_ns: PositiveDuration | None = Field(
+        None,
+        alias="flow_interval",
+        description="network flows start so long after each other (RFC 8219 section 10.2.2); all together without it",
     )
     hop_limit: _HopLimit = Field(defaults.HOP_LIMIT, description="hop limit or time to live as sent")
     traffic_class: _OctetValue = Field(0, description="traffic class or type of service as sent")

@@ -91,6 +91,8 @@ class HostReading:
     """The CPUs of the gateway."""
     threads: Mapping[int, ThreadTimes]
     """The threads that do its work, those of the kernel among them."""
+    all_ran_ns: int | None
+    """How long threads of any program have run on these CPUs; None if the kernel does not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,9 @@ def claimed_cpus(cpus: Collection[int], *, result: Path | None = None, folder: P
 def _claimed(cpu: int, result: Path | None, folder: Path) -> Iterator[None]:
     path = folder / f"gatemark-cpu-{cpu}.lock"
     try:
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()  # a container may have an empty /run
+            folder.chmod(0o1777)
         file = _open(path)
     except OSError as error:
         raise TestBedError(

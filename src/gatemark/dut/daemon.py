@@ -11,7 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from gatemark.dut.enclosure import Enclosure, first_child
+from gatemark.dut.enclosure import first_child
+from gatemark.dut.gateway_kernel import CommandPlace
 from gatemark.errors import TestBedError
 
 END_SECONDS_MAX = 2.0
@@ -51,17 +52,17 @@ class Daemon:
                 self.process.wait(timeout=patience_s)
 
 
-def start_daemon(command: str, *, enclosure: Enclosure, folder: Path, cores: Collection[int], number: int) -> Daemon:
-    """Start `command` inside the gateway's enclosure on `cores`; its output goes to a log in `folder`.
+def start_daemon(command: str, *, place: CommandPlace, folder: Path, cores: Collection[int], number: int) -> Daemon:
+    """Start `command` where the gateway is, on `cores` of its kernel; its output goes to a log in `folder`.
 
     The process gets a session of its own, so Ctrl-C at the terminal does not stop the gateway in the middle of a trial,
-    and it ends with the enclosure.
+    and it ends with the gateway's kernel or namespace.
     """
     log = folder / f"daemon-{number}.log"
     core_list = ",".join(str(core) for core in sorted(cores))
     with log.open("wb") as output:
         process = subprocess.Popen(
-            enclosure.command("taskset", "--cpu-list", core_list, "sh", "-c", f"exec {command}"),
+            place.command("taskset", "--cpu-list", core_list, "sh", "-c", f"exec {command}"),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -9,23 +9,29 @@ opened it (PR_SET_PDEATHSIG), even if that is killed.
 from __future__ import annotations
 
 import contextlib
+import select
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from gatemark.dut.naming import NETNS_FOLDER
 from gatemark.errors import TestBedError
 
-HOLD = "echo ready; exec sleep infinity"
+HOLD = ("sh", "-c", "echo ready; exec sleep infinity")
 """The first process: it keeps the enclosure open."""
 
 
 class Enclosure:
     """Namespaces of the processes of one gateway, from `open` to `close`. Needs root."""
 
-    def __init__(self, namespace: str, folder: Path) -> None:
-        """`namespace`: name of the network namespace; `folder`: where commands run."""
+    def __init__(self, namespace: str, folder: Path, first: Sequence[str] = HOLD) -> None:
+        """`namespace`: name of the network namespace; `folder`: where commands run.
+
+        `first`: the first process; it prints `ready` when it runs.
+        """
         self._namespace = namespace
         self._folder = folder
+        self._first = first
         self._holder: subprocess.Popen[str] | None = None
 
     @property
@@ -38,7 +44,7 @@ class Enclosure:
         inside = ["ip", "netns", "exec", self._namespace]
         unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         holder = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", *inside, *unshare, "sh", "-c", HOLD],
+            ["setpriv", "--pdeathsig", "KILL", *inside, *unshare, *self._first],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -70,6 +76,22 @@ class Enclosure:
     def shell(self, script: str) -> list[str]:
         """Return a shell script as it runs inside; it ends at the first command that fails."""
         return self.command("sh", "-euc", script)
+
+    def await_line(self, line: str, seconds_max: float) -> bool:
+        """Whether the first process prints `line` as its next one in time."""
+        assert self._holder is not None and self._holder.stdout is not None
+        ready, _, _ = select.select([self._holder.stdout], [], [], seconds_max)
+        return bool(ready) and self._holder.stdout.readline() == f"{line}\n"
+
+    @property
+    def lives(self) -> bool:
+        """Whether the first process runs, and with it all others."""
+        return self._holder is not None and self._holder.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        """The process that was started to open it, on this machine; None while it is closed."""
+        return None if self._holder is None else self._holder.pid
 
     def close(self) -> None:
         """End all processes inside, whatever they do; a second call does nothing."""

@@ -5,6 +5,10 @@ long: after 2 ms, or when the scheduler wants the CPU for another thread, the re
 which waits for its turn like any other thread. The kernel counts for each thread how long it ran and how long it was
 ready to run and waited (`/proc/PID/schedstat`, nanoseconds), and for each CPU how long it was idle and how long the
 hypervisor gave it to others (`/proc/stat`, steps of 10 ms in most kernels).
+
+Who had the CPU for which a thread waited is not counted: it may have been soft interrupts on top of the idle thread,
+work of the gateway that is in no thread's time unless the kernel times interrupts (CONFIG_IRQ_TIME_ACCOUNTING). How
+long all threads ran on each CPU, those that have ended too, says the controller `cpuacct` where it is mounted.
 """
 
 from __future__ import annotations
@@ -46,6 +50,7 @@ class GatewayHost:
         self._daemons = daemons
         self._queue_frames = queue_frames
         self._proc = proc
+        self._accounts = accounts_of_cpus(proc)
         self._kernel_threads = {pid: cpu for pid, cpu in _kernel_threads(proc) if cpu in self._cpus}
         self._files: dict[Path, int] = {}
         self.can_read = set(self._kernel_threads.values()) == self._cpus and (proc / "self/schedstat").exists()
@@ -70,6 +75,7 @@ class GatewayHost:
             queue_frames=self._queue_frames,
             cpus={cpu: times[cpu] for cpu in sorted(self._cpus)},
             threads=dict(self._threads(before)),
+            all_ran_ns=self._all_ran_ns(before),
         )
 
     def close(self) -> None:
@@ -87,6 +93,12 @@ class GatewayHost:
             ran_ns, waited_ns = parse_schedstat(self._read(folder / "schedstat", before))
             name = self._read(folder / "comm", before).strip()
             yield int(folder.name), ThreadTimes(name=name, cpu=cpu, ran_ns=ran_ns, waited_ns=waited_ns)
+
+    def _all_ran_ns(self, before: dict[Path, int]) -> int | None:
+        if self._accounts is None:
+            return None
+        of_cpus = self._read(self._accounts, before).split()
+        return sum(int(of_cpus[cpu]) for cpu in self._cpus)
 
     def _read(self, path: Path, before: dict[Path, int]) -> str:
         """Read a file, the one that was opened for the reading before if there is one."""
@@ -125,6 +137,21 @@ def parse_schedstat(text: str) -> tuple[int, int]:
     """Read `/proc/PID/schedstat`: how long a thread has run and how long it has waited for a CPU, nanoseconds."""
     ran, waited, _ = text.split()
     return int(ran), int(waited)
+
+
+def accounts_of_cpus(proc: Path = PROC) -> Path | None:
+    """Return the file that says how long all threads of the host ran on each CPU; None if it is not mounted.
+
+    A container may see the file of its own control group, which knows nothing of others: only that of the host has
+    `release_agent` beside it.
+    """
+    with contextlib.suppress(OSError):
+        for line in (proc / "self/mounts").read_text(encoding="utf-8").splitlines():
+            _, place, kind, options, *_ = line.split()
+            if kind == "cgroup" and "cpuacct" in options.split(","):
+                file = Path(place, "cpuacct.usage_percpu")
+                return file if file.exists() and file.with_name("release_agent").exists() else None
+    return None
 
 
 def _kernel_threads(proc: Path) -> Iterator[tuple[int, int]]:

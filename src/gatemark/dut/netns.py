@@ -1,67 +1,34 @@
-"""The test bed of network namespaces: Tester and gateway each in its own, joined by two pairs of veth interfaces.
+"""The test bed of network namespaces: a gateway that a recipe makes, in a kernel of this machine.
 
-::
-
-    gatemark-…-tester                      gatemark-…-gateway
-      gm…-left   ────────── veth ──────────  gw…-left    ┐ forwarding or translation,
-      gm…-right  ────────── veth ──────────  gw…-right   ┘ kernel work on the gateway's cores (RPS)
-
-Which drop is whose fault. A veth end counts as `tx_dropped` a frame for which its other end had no room.
-
-- The gateway's ends receive through the backlog of the gateway's cores (softnet, `net.core.netdev_max_backlog`
-  frames). Without room there the gateway has more to do than it can: its loss (`gateway_queue_drops`).
-- The Tester's ends have GRO on, which gives them a receive queue of their own (NAPI; 256 frames) and, with UDP, merges
-  nothing. Without room there the Tester is at fault (`own_drops`). With GRO off, frames that the gateway forwards would
-  go through the same backlog as those that arrive at it: an overloaded gateway would then lose frames that it had
-  already forwarded, and the kernel would count them as `rx_dropped` of the Tester.
-
-The Tester's queue is emptied in soft interrupts of the gateway's core that forwarded the frame, as far as the copy
-into the Tester's socket; that is part of what this test bed measures, as a network card's interrupts would be.
+That is this machine's own kernel, with the gateway in a namespace (`host_kernel`), or one that runs as a process
+(`guest_kernel`). Here is what both have in common: addresses and routes, the commands of the recipe, its daemons.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import platform
 import shlex
 import threading
 import time
-from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from gatemark.dut import machine, naming
 from gatemark.dut.base import GatewayDescription, HostReading, TelemetryReading
-from gatemark.dut.commands import (
-    COMMAND_SECONDS_MAX,
-    LONGER,
-    require_program,
-    run_command,
-    telling_tester_port,
-    try_command,
-)
+from gatemark.dut.choose_kernel import HOST_KERNEL, ChosenKernel
+from gatemark.dut.commands import COMMAND_SECONDS_MAX, LONGER, require_program, run_command, try_command
 from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.daemon import Daemon, start_daemon
-from gatemark.dut.enclosure import Enclosure
 from gatemark.dut.gateway_host import GatewayHost
+from gatemark.dut.gateway_kernel import SIDES, Links
 from gatemark.dut.guard import CleanupGuard
-from gatemark.dut.interface_counters import InterfaceCounters
-from gatemark.dut.plumbing import (
-    GATEWAY_SYSCTL,
-    OFFLOADS_OFF,
-    REPORTED_SYSCTL,
-    TESTER_SYSCTL,
-    gateway_end,
-    machine_settings,
-    sysctl_script,
-)
+from gatemark.dut.plumbing import GATEWAY_SYSCTL, REPORTED_SYSCTL, gateway_end, machine_settings, sysctl_script
 from gatemark.dut.recipe import Recipe, substitute
 from gatemark.dut.shell import Shell
-from gatemark.dut.steering import CorePlan, cpu_mask
+from gatemark.dut.steering import CorePlan
 from gatemark.dut.telemetry import HostSampler
 from gatemark.errors import Problem, TestBedError
 
@@ -69,17 +36,6 @@ if TYPE_CHECKING:
     from gatemark.config.map_tables import MapModel
     from gatemark.config.model import RecipeFacts
     from gatemark.config.tables import LimitName, SideModel, TelemetryModel
-
-SIDES = ("left", "right")
-MAC_ADDRESSES = {
-    ("gm", "left"): "02:00:00:00:01:01",
-    ("gm", "right"): "02:00:00:00:01:02",
-    ("gw", "left"): "02:00:00:00:02:01",
-    ("gw", "right"): "02:00:00:00:02:02",
-}
-"""Locally administered addresses, the same in each run, so that a run can be repeated bit for bit."""
-HEALTH_SECONDS_MAX = 5.0
-"""How long a gateway may take from its start until its health commands succeed, where nobody says it."""
 
 
 class NetnsTestBed:
@@ -96,16 +52,19 @@ class NetnsTestBed:
         port_kind: str = "af_packet",
         settings: GatewaySettings | None = None,
         telemetry: TelemetryModel | None = None,
-        start_seconds_max: float = HEALTH_SECONDS_MAX,
+        start_seconds_max: float | None = None,
         edges: MapModel | None = None,
+        kernel: ChosenKernel = HOST_KERNEL,
     ) -> None:
-        """`start_seconds_max`: how long it may take from its start until its health commands succeed.
+        """`start_seconds_max`: how long it may take from its start until its health commands succeed, if not as the
+        recipe says.
 
-        `edges`: customer edges in place of those of the recipe.
+        `edges`: customer edges in place of those of the recipe; `kernel`: the one of the gateway.
         """
         self._recipe = recipe
         self._settings = GatewaySettings(table=recipe.table, named={}) if settings is None else settings
-        self._start_seconds_max = start_seconds_max
+        limit_s = recipe.start_limit_ns / 1e9
+        self._start_seconds_max = limit_s if start_seconds_max is None else start_seconds_max
         self._sides = sides
         self._edges = recipe.map if edges is None else edges
         self._cores = cores
@@ -113,28 +72,30 @@ class NetnsTestBed:
         self._name = naming.new_name()
         self._tester_ends = {side: self._name.interface("gm", side) for side in SIDES}
         self._gateway_ends = {side: self._name.interface("gw", side) for side in SIDES}
-        self._ip_ends = {  # where the gateway has its addresses: the end itself, or a VLAN on it
+        self._ip_ends: dict[str, str] = {  # where the gateway has its addresses: the end itself, or a VLAN on it
             side: end if sides[side].vlan is None else self._name.interface("gv", side)
             for side, end in self._gateway_ends.items()
         }
-        self._log: list[str] = []
+        links = Links(name=self._name, mtus={side: sides[side].mtu or recipe.mtu for side in SIDES}, cores=cores)
+        self._log = links.log
+        self._kernel = kernel.make(links)
+        self._kernel_reason = kernel.reason
+        self._place = self._kernel.place
         self._daemons: list[Daemon] = []
         where = f"gateway {recipe.name}"
         self._control = GatewayControl(self._in_gateway, recipe.commands, where=where, settings=self._settings)
-        self._scripts = Shell(lambda: self._enclosure.command("sh", "-s"), longer=LONGER)
-        self._enclosure = Enclosure(self._name.gateway_namespace, self._name.folder)
-        folder = shlex.quote(str(self._name.folder))
+        self._scripts = Shell(lambda: self._place.command("sh", "-s"), longer=LONGER)
+        folder, local = shlex.quote(str(self._name.folder)), self._kernel.files_are_local
         only_gateway = (
-            () if cores.shared else cores.gateway
+            () if cores.shared else self._kernel.cores
         )  # a CPU that the Tester uses too tells nothing of the gateway
         self._sampler = (
             None
             if telemetry is None
-            else HostSampler(self._scripts, telemetry, cpus=only_gateway, folder=folder, file_is_local=True)
+            else HostSampler(self._scripts, telemetry, cpus=only_gateway, folder=folder, file_is_local=local)
         )
         self._claim: naming.Claim | None = None
         self._guard = CleanupGuard(self.close)
-        self._counters: dict[str, InterfaceCounters] = {}
         self._host: GatewayHost | None = None
         self._open = False
         self._lock = threading.Lock()
@@ -183,14 +144,12 @@ class NetnsTestBed:
         self._guard.install()
         try:
             self._claim = naming.Claim(self._name)
-            self._make_links()
-            for namespace in (self.namespace, self.gateway_namespace):
-                self._counters[namespace] = InterfaceCounters(namespace)
+            self._kernel.open(GATEWAY_SYSCTL | self._recipe.sysctl)
             self._set_up_gateway()
             self._log.extend(self._start_gateway())
             if not self._cores.shared:  # else the gateway waits for the Tester itself
-                queue_frames = self._smallest_queue()
-                self._host = GatewayHost(self.gateway_cores, self._daemon_pids, queue_frames=queue_frames)
+                queue_frames = self._kernel.smallest_queue()
+                self._host = GatewayHost(self.gateway_cores, self._pids, queue_frames=queue_frames)
         except TestBedError as error:
             self.close()
             raise self._without_removed_files(error) from None
@@ -217,11 +176,9 @@ class NetnsTestBed:
                 if self._claim is not None:
                     stack.callback(self._claim.release)
                 stack.callback(machine.release, self._name)
-                for counters in self._counters.values():
-                    stack.callback(counters.close)  # an open one would keep its namespace
                 if self._host is not None:
                     stack.callback(self._host.close)
-                stack.callback(self._enclosure.close)
+                stack.callback(self._kernel.close)
                 stack.callback(self._stop_gateway)
         finally:
             self._guard.remove()
@@ -233,10 +190,12 @@ class NetnsTestBed:
         """
         for daemon in self._daemons:
             daemon.check()
-        with telling_tester_port():
-            self._tx_dropped(self.namespace, self._tester_ends)
-        self._tx_dropped(self.gateway_namespace, self._gateway_ends)
+        self._kernel.check()
         self._control.check_health()
+
+    def ask(self, script: str) -> str:
+        """Run a script where the gateway is, between trials; return what it prints."""
+        return run_command(self._place.shell(script), where=f"gateway {self._recipe.name}")
 
     def clear_state(self) -> None:
         """Delete all connections, as the recipe says; do nothing where it has no command for that."""
@@ -251,8 +210,10 @@ class NetnsTestBed:
         return self._control.tear_down()
 
     def restart(self) -> None:
-        """End the gateway's daemons and start them again; its set-up is not repeated."""
+        """End the gateway's daemons and start them again; its set-up is repeated only if its kernel had ended."""
         self._stop_gateway()
+        if self._kernel.revive(GATEWAY_SYSCTL | self._recipe.sysctl):
+            self._set_up_gateway()
         self._start_gateway()
 
     def boot(self) -> None:
@@ -273,6 +234,7 @@ class NetnsTestBed:
         where = f"gateway {self._recipe.name}"
         versions = [self._shell(command, "describe", where=where).strip() for command in self._recipe.commands.version]
         parts = [
+            *self._kernel_words(),
             ("cpus", f"gateway {self.gateway_cores}, Tester {self.tester_cores}"),
             ("addresses", self._read("ip -o address show scope global")),
             ("routes, IPv4", self._read("ip -4 route show")),
@@ -288,7 +250,7 @@ class NetnsTestBed:
             text = substitute(command, self._variables())
             parts.append((text, self._read(text, self._settings.limits.seconds("describe"))))
         return GatewayDescription(
-            name=self._recipe.description,
+            name=self._recipe.description + (f", {release}" if (release := self._kernel.release) else ""),
             version="; ".join(versions) or f"{platform.system()} {platform.release()}",
             configuration=self._neutral("\n".join(f"# {title}\n{text.rstrip()}\n" for title, text in parts)),
             commands=tuple(self._neutral(line) for line in self._log),
@@ -296,10 +258,15 @@ class NetnsTestBed:
             sampling=None if self._sampler is None else self._sampler.cost(),
         )
 
+    def _kernel_words(self) -> list[tuple[str, str]]:
+        """Say which kernel the gateway has, if it is not this machine's."""
+        if self._kernel.words is None:
+            return []
+        return [("kernel", "; ".join(words for words in (self._kernel.words, self._kernel_reason) if words))]
+
     def own_drops(self) -> dict[str, int]:
         """Frames for which the receive queue of a Tester's end had no room."""
-        towards = self._tx_dropped(self.gateway_namespace, self._gateway_ends)
-        return {f"tester-{side} queue full": towards[end] for side, end in self._gateway_ends.items()}
+        return self._kernel.own_drops()
 
     def own_faults(self) -> tuple[str, ...]:
         """Return none: dropping frames is all that this test bed can do to a trial."""
@@ -310,12 +277,8 @@ class NetnsTestBed:
         return self._scripts.ran_since(at_ns)
 
     def gateway_queue_drops(self) -> dict[str, int]:
-        """Frames for which a queue of the gateway had no room: at its inputs, and before interfaces of its own."""
-        into = self._tx_dropped(self.namespace, self._tester_ends)
-        drops = {f"gateway-{side} queue full": into[end] for side, end in self._tester_ends.items()}
-        inside = self._tx_dropped(self.gateway_namespace, self._gateway_ends)
-        ends = {"lo", *self._gateway_ends.values()}
-        return drops | {f"{name} tx_dropped": count for name, count in inside.items() if name not in ends}
+        """Frames for which a queue of the gateway had no room."""
+        return self._kernel.gateway_queue_drops()
 
     def read_host(self) -> HostReading | None:
         """Read the gateway's CPUs and threads; None where the Tester shares a CPU, or the kernel does not tell."""
@@ -330,15 +293,8 @@ class NetnsTestBed:
         """Return the samples since the last call."""
         return None if self._sampler is None else self._sampler.read()
 
-    def _smallest_queue(self) -> int:
-        """Return the frames that the smallest queue of the gateway holds: that of its CPUs, or of an interface."""
-        backlog = Path("/proc/sys/net/core/netdev_max_backlog").read_text(encoding="ascii")
-        shown = run_command(["ip", "-n", self.gateway_namespace, "-j", "link", "show"], where="test bed netns")
-        lengths = [int(link.get("txqlen", 0)) for link in json.loads(shown) if "UP" in link["flags"]]
-        return min(int(backlog), *(length for length in lengths if length))
-
-    def _daemon_pids(self) -> list[int]:
-        return [daemon.process.pid for daemon in self._daemons]
+    def _pids(self) -> list[int]:
+        return [*self._kernel.processes(), *(daemon.process.pid for daemon in self._daemons)]
 
     def _require(self) -> None:
         if os.geteuid() != 0:
@@ -349,39 +305,18 @@ class NetnsTestBed:
             )
         for program in ("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter", "env", "sh"):
             require_program(program)
-        for program, package in self._recipe.programs.items():
-            require_program(program, package)
-
-    def _make_links(self) -> None:
-        """Make both namespaces, the veth pairs between them, and steer the gateway's input to its cores."""
-        for namespace in (self.namespace, self.gateway_namespace):
-            self._run(["ip", "netns", "add", namespace])
-        self._run_script(self.namespace, sysctl_script(TESTER_SYSCTL))
-        self._run_script(self.gateway_namespace, sysctl_script(GATEWAY_SYSCTL | self._recipe.sysctl))
-        self._run(["ip", "-n", self.gateway_namespace, "link", "set", "lo", "up"])
-        for side in SIDES:
-            tester, gateway = self._tester_ends[side], self._gateway_ends[side]
-            mtu = str(self._sides[side].mtu or self._recipe.mtu)
-            pair = ["type", "veth", "peer", "name", gateway, "netns", self.gateway_namespace]
-            self._run(["ip", "link", "add", tester, "netns", self.namespace, *pair])
-            for namespace, end, gro in ((self.namespace, tester, "on"), (self.gateway_namespace, gateway, "off")):
-                self._run(["ip", "netns", "exec", namespace, "ethtool", "-K", end, *OFFLOADS_OFF, "gro", gro])
-                mac = MAC_ADDRESSES[end[:2], side]
-                self._run(["ip", "-n", namespace, "link", "set", end, "address", mac, "mtu", mtu, "up"])
-            mask = "0" if self._cores.shared else cpu_mask(self._cores.gateway)
-            steer = f"echo {mask} > /sys/class/net/{gateway}/queues/rx-0/rps_cpus"
-            self._run_script(self.gateway_namespace, steer)
+        self._kernel.require(self._recipe.programs)
 
     def _set_up_gateway(self) -> None:
         """Give the gateway its addresses and routes, write its files, run the recipe's set-up."""
         for side in SIDES:
-            inside, interface, vlan = self.gateway_namespace, self._ip_ends[side], self._sides[side].vlan
+            interface, vlan = self._ip_ends[side], self._sides[side].vlan
             if vlan is not None:
                 lower = ["link", self._gateway_ends[side], "name", interface]
-                self._run(["ip", "-n", inside, "link", "add", *lower, "type", "vlan", "id", str(vlan)])
-                self._run(["ip", "-n", inside, "link", "set", interface, "up"])
+                self._run(["ip", "link", "add", *lower, "type", "vlan", "id", str(vlan)])
+                self._run(["ip", "link", "set", interface, "up"])
             end = gateway_end(self._recipe, side, self._sides[side], interface, self._edges)
-            for line in end.commands(inside):
+            for line in end.commands():
                 self._run(line)
         for file_name, text in self._recipe.files.items():
             path = self._name.folder / file_name
@@ -389,7 +324,6 @@ class NetnsTestBed:
                 path.write_text(substitute(text, self._variables()), encoding="utf-8")
             except OSError as error:
                 raise naming.cannot_keep(path, error) from None
-        self._enclosure.open()
         for command in self._recipe.commands.setup:
             self._shell(command, "setup", where=f"gateway {self._recipe.name}: setup", keep=True)
 
@@ -402,23 +336,23 @@ class NetnsTestBed:
             self._daemons.append(
                 start_daemon(
                     command,
-                    enclosure=self._enclosure,
+                    place=self._place,
                     folder=self._name.folder,
-                    cores=self.gateway_cores,
+                    cores=self._kernel.cores,
                     number=number,
                 )
             )
         settings = machine_settings(self._recipe, self._settings.table)
-        machine.hold(self._name, settings)
+        self._kernel.set_machine(settings)
         done += sysctl_script(settings).splitlines()
         self._await_health()
         return done + [f"[{self.gateway_namespace}] {command}" for command in self._control.set_up()]
 
     def _stop_gateway(self) -> None:
-        if not self._enclosure.is_open:
+        if not self._place.is_open:
             return
         for command in self._recipe.commands.stop:
-            stop = self._enclosure.shell(substitute(command, self._variables()))
+            stop = self._place.shell(substitute(command, self._variables()))
             try_command(stop, self._settings.limits.seconds("stop"))
         while self._daemons:
             self._daemons.pop().end()
@@ -444,7 +378,8 @@ class NetnsTestBed:
             "left": self._ip_ends[left],
             "right": self._ip_ends[right],
             "dir": str(self._name.folder),
-            "cores": ",".join(str(core) for core in self.gateway_cores),
+            "cores": ",".join(str(core) for core in self._kernel.cores),
+            **self._recipe.fact_variables,
             **self._map_variables,
         }
 
@@ -482,7 +417,7 @@ class NetnsTestBed:
         if keep:
             self._log.append(f"[{self.gateway_namespace}] {text}")
         seconds_max = self._settings.limits.seconds(limit)
-        return run_command(self._enclosure.shell(text), where=where, longer=LONGER, seconds_max=seconds_max)
+        return run_command(self._place.shell(text), where=where, longer=LONGER, seconds_max=seconds_max)
 
     def _in_gateway(self, script: str, *, where: str, fix: str = "", seconds_max: float = COMMAND_SECONDS_MAX) -> str:
         """Run a control command of the recipe in the gateway's namespace."""
@@ -490,7 +425,7 @@ class NetnsTestBed:
 
     def _read(self, script: str, seconds_max: float = COMMAND_SECONDS_MAX) -> str:
         """Read something for the description; what cannot be read is left empty."""
-        return try_command(self._enclosure.shell(script), seconds_max) or ""
+        return try_command(self._place.shell(script), seconds_max) or ""
 
     def _read_settings(self) -> str:
         names = [*(GATEWAY_SYSCTL | self._recipe.sysctl), *self._recipe.host_sysctl, *REPORTED_SYSCTL]
@@ -499,13 +434,6 @@ class NetnsTestBed:
         return "\n".join(line.removeprefix("/proc/sys/").replace("/", ".").replace(":", " = ", 1) for line in lines)
 
     def _run(self, command: list[str]) -> None:
-        self._log.append(shlex.join(command))
-        run_command(command, where="test bed netns")
-
-    def _run_script(self, namespace: str, script: str) -> None:
-        self._log.extend(f"[{namespace}] {line}" for line in script.splitlines())
-        run_command(["ip", "netns", "exec", namespace, "sh", "-euc", script], where="test bed netns")
-
-    def _tx_dropped(self, namespace: str, ends: Mapping[str, str]) -> dict[str, int]:
-        """Read `tx_dropped` of every interface of a namespace; raise TestBedError if an end of the test bed is gone."""
-        return self._counters[namespace].tx_dropped(ends=ends.values())
+        """Run a command in the gateway's namespace and note it."""
+        self._log.append(f"[{self.gateway_namespace}] {shlex.join(command)}")
+        run_command(self._place.command(*command), where="test bed netns")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from gatemark.bed_kinds import BedKindName
 from gatemark.config.tables import LimitsModel
 from gatemark.dut.base import TestBed
+from gatemark.dut.choose_kernel import choose_kernel
 from gatemark.dut.control import GatewaySettings
 from gatemark.dut.loopback import LoopbackTestBed
-from gatemark.dut.netns import HEALTH_SECONDS_MAX, NetnsTestBed
+from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.ports import PortsTestBed
 from gatemark.dut.recipe import load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
@@ -50,9 +51,10 @@ def _open_netns(campaign: Campaign) -> TestBed:
             named=complete.gateway.settings,
             limits=LimitsModel() if control is None else control.limits,
         ),
-        start_seconds_max=HEALTH_SECONDS_MAX if control is None else control.limits.seconds("start"),
+        start_seconds_max=None if control is None else control.limits.seconds("start"),
         telemetry=campaign.telemetry,
         edges=complete.map,
+        kernel=choose_kernel(campaign.testbed.kernel, recipe),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gatemark.dut.recipe import Recipe
 from gatemark.errors import ConfigError
+from gatemark.technology import TECHNOLOGIES
 
 if TYPE_CHECKING:
     from gatemark.config.map_tables import MapModel
@@ -63,13 +64,13 @@ class GatewayEnd:
     routes: tuple[tuple[str, str | None], ...]
     """(network, next hop) pairs; None where the network lies on the link."""
 
-    def commands(self, namespace: str) -> Iterator[list[str]]:
-        """Yield the `ip` commands that configure the interface."""
+    def commands(self) -> Iterator[list[str]]:
+        """Yield the `ip` commands that configure the interface, run in its namespace."""
         for address in self.addresses:
-            yield ["ip", "-n", namespace, "address", "add", address, "dev", self.interface, *_no_dad(address)]
+            yield ["ip", "address", "add", address, "dev", self.interface, *_no_dad(address)]
         for network, router in self.routes:
             via = [] if router is None else ["via", router]
-            yield ["ip", "-n", namespace, "route", "add", network, *via, "dev", self.interface]
+            yield ["ip", "route", "add", network, *via, "dev", self.interface]
 
 
 def gateway_end(
@@ -79,8 +80,9 @@ def gateway_end(
 
     On-link hosts are neighbours, so the gateway's address gets the prefix length of the side's network. With a next hop
     all hosts lie behind one router, so the networks get a route (RFC 2544 appendix C.2.2). Customer edges, on the left,
-    lie behind the router or host of that side unless they are neighbours. Raises ConfigError if an address does not fit
-    the recipe's networks.
+    lie behind the router or host of that side unless they are neighbours; behind the one on the outside of a gateway
+    that is a customer edge lies all that its rule's default mapping rule stands for. Raises ConfigError if an address
+    does not fit the recipe's networks.
     """
     networks = [ipaddress.ip_network(text) for text in (recipe.left if side_name == "left" else recipe.right).networks]
     addresses: list[str] = []
@@ -108,7 +110,10 @@ def gateway_end(
             raise ConfigError(what=what, where=f"{where}.gateway", fix=f"its networks are {known}")
         addresses.append(f"{gateway}/{holder.prefixlen}")
     neighbour = side.link_address("ipv6")
-    if edges is not None and side_name == "left" and neighbour is not None:
+    technology, inside = TECHNOLOGIES[recipe.technology], recipe.inside
+    if edges is not None and technology.is_edge and side_name != inside and side.address_mode == "nexthop":
+        routes += [(str(domain.dmr), str(neighbour)) for domain in edges.domains]
+    elif edges is not None and technology.has_edges and side_name == "left" and neighbour is not None:
         through = None if edges.onlink else str(neighbour)
         routes += [(str(domain.ipv6), through) for domain in edges.domains]
     return GatewayEnd(interface=interface, addresses=tuple(addresses), routes=tuple(routes))

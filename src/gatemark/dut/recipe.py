@@ -18,17 +18,28 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 
 from gatemark.config import defaults
 from gatemark.config.check import TABLE_KEYS, table_value
+from gatemark.config.map_gateway import made_gateway, unmade_gateway
 from gatemark.config.map_tables import MapDomainModel, MapGatewayModel, MapModel
 from gatemark.config.model import RecipeFacts
 from gatemark.config.tables import EamEntry, GatewayAction, GatewayTableModel, SettingModel, SideModel
-from gatemark.config.types import BadValueError, IpPrefix, PortSpan, SettingName, TranslationPrefix
+from gatemark.config.types import (
+    BadValueError,
+    IpPrefix,
+    PortSpan,
+    PositiveDuration,
+    SettingName,
+    TranslationPrefix,
+)
 from gatemark.errors import ConfigError, Problem
 from gatemark.map_domains.problems import domain_problems
-from gatemark.map_domains.tayga import PRIVATE, border_relay, border_relay_problems
+from gatemark.map_domains.tayga import PRIVATE
 from gatemark.technology import TECHNOLOGIES, SideName, TechnologyName, technologies_where
 
 VARIABLES = ("left", "right", "dir", "cores")
 """Names that may stand in braces in commands and files: both interfaces of the gateway, its folder, its cores."""
+
+FACT_VARIABLES = ("prefix", "pool", "pool_ports")
+"""The same for keys of the recipe, so that the gateway is what the recipe says: each where it has the key."""
 
 MAP_VARIABLES = ("map_tayga", "map_nftables", "map_routes")
 """The same where the recipe has a `map_gateway`: what is made of the campaign's rules (`GatewayFiles`)."""
@@ -135,8 +146,13 @@ class Recipe(_Strict):
     """MAP-T: the gateway is made of tayga and nftables from the campaign's rules."""
     mtu: int = Field(default=1500, ge=1280, le=MTU_MAX)
     """Largest IP packet on both links, octets; IPv6 needs 1280 (RFC 8200 section 5)."""
+    start_limit_ns: PositiveDuration = Field(5 * defaults.SECOND_NS, alias="start_limit")
+    """How long it may take from its start until its health commands succeed, where the campaign does not say it."""
     programs: dict[str, str] = Field(default_factory=dict)
     """Programs that the commands need, each with its Debian package."""
+    modules: dict[str, str] = Field(default_factory=dict)
+    """Kernel modules that it needs, each with the option of the kernel that builds it (`CONFIG_TUN`) or, where it does
+    not come with the kernel, its Debian package. They are loaded before `setup`."""
     left: RecipeSide
     right: RecipeSide
     sysctl: dict[str, str | int] = Field(default_factory=dict)
@@ -200,6 +216,16 @@ class Recipe(_Strict):
         for action in ("setup", "start", "stop", "reset", "version", "configuration", "health"):
             yield from ((f"commands.{action}", line) for line in getattr(self.commands, action))
 
+    @property
+    def fact_variables(self) -> dict[str, str]:
+        """What FACT_VARIABLES stand for; addresses of the pool with spaces between."""
+        facts = {
+            "prefix": None if self.prefix is None else str(self.prefix),
+            "pool": " ".join(map(str, self.pool)) or None,
+            "pool_ports": None if self.pool_ports is None else f"{self.pool_ports.minimum}-{self.pool_ports.maximum}",
+        }
+        return {name: value for name, value in facts.items() if value is not None}
+
     def map_variables(self, table: MapModel | None) -> dict[str, str]:
         """Return what MAP_VARIABLES stand for; nothing for a gateway that is not made of the rules.
 
@@ -207,7 +233,7 @@ class Recipe(_Strict):
         """
         if self.map_gateway is None or table is None:
             return {}
-        files = border_relay(table.whole_rules, table.edge_count, order=table.order, private=self.map_gateway.private)
+        files = made_gateway(TECHNOLOGIES[self.technology], table, self.map_gateway)
         return dict(zip(MAP_VARIABLES, (files.tayga, files.nftables, "\n".join(files.routes)), strict=True))
 
     def mirrored(self) -> Self:
@@ -341,14 +367,23 @@ def _contradictions(recipe: Recipe, where: str) -> list[Problem]:
     if technology.translates_by_prefix and recipe.prefix is None and not recipe.eam:
         what = f"{recipe.technology} needs a prefix (RFC 6052) or address mappings (RFC 7757)"
         problems.append(Problem(what=what, where=f"{where}: prefix", fix='for example prefix = "2001:2:0:6400::/96"'))
+    problems += _unknown_facts(recipe, where)
     return [*problems, *_state_contradictions(recipe, where), *_map_contradictions(recipe, where)]
+
+
+def _unknown_facts(recipe: Recipe, where: str) -> Iterator[Problem]:
+    """Find variables that stand for keys which the recipe has not."""
+    for name in FACT_VARIABLES:
+        key = next((key for key, text in recipe.texts if f"{{{name}}}" in text), None)
+        if key is not None and name not in recipe.fact_variables:
+            yield Problem(what=f"{{{name}}} stands for nothing", where=f"{where}: {key}", fix=f"write the key {name}")
 
 
 def _map_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
     """Find rules that contradict each other or the technology, and variables that stand for nothing or are not used."""
     technology, table, gateway = TECHNOLOGIES[recipe.technology], recipe.map, recipe.map_gateway
-    if not technology.has_edges:
-        fix = f"leave it out, or set technology to {technologies_where(lambda row: row.has_edges)}"
+    if not technology.has_rules:
+        fix = f"leave it out, or set technology to {technologies_where(lambda row: row.has_rules)}"
         for key in (key for key in ("map", "map_gateway") if getattr(recipe, key) is not None):
             what = f"makes no sense for {recipe.technology}, which has no customer edges"
             yield Problem(what=what, where=f"{where}: {key}", fix=fix)
@@ -369,8 +404,7 @@ def _map_contradictions(recipe: Recipe, where: str) -> Iterator[Problem]:
     rules = table.whole_rules
     unsound = list(domain_problems(rules, edges=table.edges))
     if gateway is not None and not unsound:
-        at = "map_gateway.private"
-        unsound = list(border_relay_problems(rules, table.edge_count, table.order, gateway.private, private_at=at))
+        unsound = list(unmade_gateway(technology, table, gateway, private_at="map_gateway.private"))
     yield from (replace(problem, where=f"{where}: {problem.where}") for problem in unsound)
 
 

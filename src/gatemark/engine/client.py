@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self
 
 from gatemark.errors import EngineError, Interrupted, Problem
 
-PROTOCOL_VERSION = 7
+PROTOCOL_VERSION = 9
 """Both sides must agree exactly."""
 
 PATIENCE_S = 30.0
@@ -22,6 +22,9 @@ OPEN_S = 60.0
 
 CANCEL_S = 15.0
 """How long a cancelled trial may take to end."""
+
+CANCELLABLE = ("trial", "exchange")
+"""Requests that send for a while, and that `cancel` ends."""
 
 JsonObject = dict[str, Any]
 ProgressCallback = Callable[[JsonObject], None]
@@ -63,6 +66,9 @@ class Engine(Protocol):
 
     def trial(self, body: Mapping[str, Any], on_progress: ProgressCallback | None = None) -> JsonObject:
         """Make one trial."""
+
+    def exchange(self, body: Mapping[str, Any]) -> JsonObject:
+        """Send packets as they are, and return what arrives."""
 
     def frames(self, body: Mapping[str, Any]) -> JsonObject:
         """Return frames as a trial would send them."""
@@ -137,6 +143,11 @@ class EngineClient:
         waits = sum(body.get("waits", {}).values())
         return self._request(body, (body["duration_ns"] + waits) / 1e9 + PATIENCE_S, on_progress)
 
+    def exchange(self, body: Mapping[str, Any]) -> JsonObject:
+        """Send packets as they are, and return every frame that arrives meanwhile. Ctrl-C ends it, as a trial."""
+        packets = max(len(body["left"]), len(body["right"]))
+        return self._request(body, (packets * body["interval_ns"] + body["wait_ns"]) / 1e9 + PATIENCE_S)
+
     def frames(self, body: Mapping[str, Any]) -> JsonObject:
         """Return frames as a trial would send them; needs no open port."""
         return self._request(body, PATIENCE_S)
@@ -182,14 +193,14 @@ class EngineClient:
             self._send({**body, "id": identifier})
             return self._answer(identifier, str(body["request"]), timeout_s, on_progress)
         except KeyboardInterrupt:
-            self._end_trial(identifier, is_trial=body["request"] == "trial")
+            self._end_sending(identifier, str(body["request"]))
             raise Interrupted(
                 what="stopped by the user",
                 where=f"request {body['request']!r}",
                 fix="what was measured is kept; continue with `gatemark run --resume DIR`",
             ) from None
         except BaseException:  # of a callback, or of a signal; the engine itself was ended or has answered
-            self._end_trial(identifier, is_trial=body["request"] == "trial")
+            self._end_sending(identifier, str(body["request"]))
             raise
 
     def _send(self, message: Mapping[str, Any]) -> None:
@@ -240,12 +251,12 @@ class EngineClient:
             raise self._dead(f"it answered with something that is no JSON object: {line[:200]!r}")
         return message
 
-    def _end_trial(self, identifier: int, *, is_trial: bool) -> None:
-        """Cancel a trial that runs and take its answer, so that the engine is ready for `close`.
+    def _end_sending(self, identifier: int, request: str) -> None:
+        """Cancel what sends and take its answer, so that the engine is ready for `close`.
 
         Another Ctrl-C kills the engine. Nothing to do if it has answered or was ended.
         """
-        if not is_trial or self._ended or self._answered == identifier:
+        if request not in CANCELLABLE or self._ended or self._answered == identifier:
             return
         try:
             self._send({"request": "cancel", "id": identifier})

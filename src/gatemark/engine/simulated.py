@@ -122,6 +122,18 @@ class SimulatedEngine:
             "kept_frames": [],
         }
 
+    def exchange(self, body: Mapping[str, Any]) -> JsonObject:
+        """Return what the device makes of packets; nothing arrives if it makes nothing of them."""
+        answer = self.device.exchange
+        return {
+            "answer": "ok",
+            "id": 9,
+            "cancelled": False,
+            "sent": {side: min(len(body[side]), self.device.packets_sent_max) for side in ("left", "right")},
+            "arrived": [] if answer is None else list(answer(body)),
+            "not_kept": 0,
+        }
+
     def frames(self, body: Mapping[str, Any]) -> JsonObject:
         """Return no frames: there are none."""
         return {"answer": "ok", "id": 5, "frames": []}
@@ -299,7 +311,7 @@ class SimulatedEngine:
         tags = (body.get("delays") or {}).get("tags")
         if tags is None:
             return [], []
-        first = frames_before(int(request["frames_per_second"]), int(tags["first_ns"]))
+        first = frames_before(int(request["frames_per_second"]), int(tags["first_ns"])) - _absent(request)
         if tags["count"] > frames - first:
             raise EngineError(
                 what=f"{tags['count']} tags are wanted, {frames - first} frames are due after the first of them",
@@ -414,9 +426,20 @@ def _trial_of(body: Mapping[str, Any]) -> int:
 def _frames_due(request: Mapping[str, Any], duration_ns: int) -> int:
     """Return how many frames of a direction are due within a time, both loads counted."""
     load, step = int(request["frames_per_second"]), request.get("step")
+    if request.get("flow_start") is not None:
+        return frames_in(load, duration_ns) - _absent(request)
     if step is None or duration_ns <= step["after_ns"]:
         return frames_in(load, duration_ns)
     return frames_in(load, step["after_ns"]) + frames_in(step["frames_per_second"], duration_ns - step["after_ns"])
+
+
+def _absent(request: Mapping[str, Any]) -> int:
+    """Return how many frames a direction lacks at a time when all of its flows have started."""
+    flow_start = request.get("flow_start")
+    if flow_start is None:
+        return 0
+    flows = int(flow_start["flows"])
+    return int(flow_start["rounds_between"]) * (flows * (flows - 1) // 2)
 
 
 def _of_class(total: int, m: int, n: int, *, foreground: bool) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 SimulatedOverflow = Literal["refuse", "evict", "untranslated"]
 """What happens to a connection for which the table has no room: its frame is dropped; the oldest connection is deleted
@@ -54,6 +54,11 @@ class SimulatedDevice:
     """The engine dies in the trial of this number, once."""
     interrupted_at_trial: int | None = None
     """The user presses Ctrl-C in the trial of this number, once."""
+
+    exchange: Callable[[Mapping[str, Any]], Iterable[dict[str, Any]]] | None = None
+    """What arrives after a request `exchange`, as its answer has it; None: nothing."""
+    packets_sent_max: int = 1024
+    """Most packets of a request `exchange` that each port takes."""
 
     delays_ns: tuple[int, ...] = (50_000,)
     """Delays of the frames of a class in turn: frame j has number j mod n. One below 0 is an error of the clock."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gatemark.map_domains.domain import AddressKind, Edge, MapDomain
 from gatemark.map_domains.edges import Order, used_numbers
@@ -26,8 +27,8 @@ class EdgeDescription:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DomainDescription:
-    """One domain with all that follows from its rule; the letters are those of RFC 7597."""
+class RuleDescription:
+    """A rule with what follows from it; the letters are those of RFC 7597."""
 
     ipv6: str
     ipv4: str
@@ -45,6 +46,21 @@ class DomainDescription:
     """k."""
     contiguous_bits: int
     """m."""
+
+    @property
+    def bits_line(self) -> str:
+        """Return what the EA bits and the bits of a port are."""
+        port = f"offset {self.psid_offset} (a), PSID {self.psid_bits} (k), {self.contiguous_bits} behind it (m)"
+        return (
+            f"EA bits {self.ea_bits} (o): IPv4 suffix {self.suffix_bits} (p), PSID {self.ea_psid_bits} (q);"
+            f" bits of a port: {port if self.psid_bits else 'no PSID'}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainDescription(RuleDescription):
+    """One domain with all that follows from its rule."""
+
     sharing_ratio: int
     ports_per_edge: int
     edges: int
@@ -61,11 +77,7 @@ class DomainDescription:
         """Yield the description as lines of text."""
         article = "an" if self.kind == "IPv4 prefix" else "a"
         yield f"{self.ipv6}, {self.ipv4}, default mapping rule {self.dmr}: each customer edge has {article} {self.kind}"
-        port = f"offset {self.psid_offset} (a), PSID {self.psid_bits} (k), {self.contiguous_bits} behind it (m)"
-        yield (
-            f"EA bits {self.ea_bits} (o): IPv4 suffix {self.suffix_bits} (p), PSID {self.ea_psid_bits} (q);"
-            f" bits of a port: {port if self.psid_bits else 'no PSID'}"
-        )
+        yield self.bits_line
         sharing = f"{self.sharing_ratio} to an address" if self.sharing_ratio > 1 else "no address shared"
         yield f"{self.edges} of {self.edges_of_rule} customer edges, {sharing}, {self.ports_per_edge} ports each"
         if self.edges_of_longer_rules:
@@ -84,19 +96,59 @@ def describe_domains(domains: Sequence[MapDomain], edges: int, order: Order) -> 
     return tuple(_described(domain, count, order) for domain, count in zip(nested(domains), counts, strict=True))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayEdgeDescription(RuleDescription):
+    """The customer edge that the gateway is, with all that follows from its rule."""
+
+    end_user_prefix: str
+    edge: EdgeDescription
+    port_count: int
+    """Ports that its connections may have: those of its set, but never port 0."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the description as lines of text."""
+        yield f"{self.ipv6}, {self.ipv4}, default mapping rule {self.dmr}: the gateway has a {self.kind}"
+        yield self.bits_line
+        psid = f" PSID {self.edge.psid}" if self.psid_bits else ""
+        yield f"{self.end_user_prefix}, EA {self.edge.ea}: {self.edge.address}, {self.edge.ipv4}{psid}"
+        yield f"{self.port_count} ports: {self.edge.ports}"
+        yield (
+            f"{self.port_count} source endpoints at most with endpoint-independent mapping,"
+            f" {self.port_count} connections to each destination with endpoint-dependent mapping"
+        )
+
+
+def describe_gateway(edge: Edge, port_count: int) -> GatewayEdgeDescription:
+    """Describe the customer edge that the gateway is."""
+    domain = edge.domain
+    return GatewayEdgeDescription(
+        **_described_rule(domain),
+        end_user_prefix=str(edge.end_user_prefix),
+        edge=_described_edge(edge),
+        port_count=port_count,
+    )
+
+
+def _described_rule(domain: MapDomain) -> dict[str, Any]:
+    """Return the fields of a `RuleDescription`."""
+    return {
+        "ipv6": str(domain.rule_ipv6),
+        "ipv4": str(domain.rule_ipv4),
+        "dmr": str(domain.dmr),
+        "kind": domain.kind,
+        "ea_bits": domain.ea_bits,
+        "suffix_bits": domain.suffix_bits,
+        "ea_psid_bits": domain.ea_psid_bits,
+        "psid_offset": domain.psid_offset,
+        "psid_bits": domain.psid_length,
+        "contiguous_bits": domain.contiguous_bits,
+    }
+
+
 def _described(domain: MapDomain, count: int, order: Order) -> DomainDescription:
     used = used_numbers(domain, count, order)
     return DomainDescription(
-        ipv6=str(domain.rule_ipv6),
-        ipv4=str(domain.rule_ipv4),
-        dmr=str(domain.dmr),
-        kind=domain.kind,
-        ea_bits=domain.ea_bits,
-        suffix_bits=domain.suffix_bits,
-        ea_psid_bits=domain.ea_psid_bits,
-        psid_offset=domain.psid_offset,
-        psid_bits=domain.psid_length,
-        contiguous_bits=domain.contiguous_bits,
+        **_described_rule(domain),
         sharing_ratio=domain.sharing_ratio,
         ports_per_edge=domain.ports_per_edge,
         edges=count,

@@ -67,6 +67,10 @@ class PortSet:
     def __contains__(self, port: int) -> bool:
         return self.index_of(port) is not None
 
+    def count_within(self, first: int, last: int) -> int:
+        """Return how many of the ports lie from `first` to `last`."""
+        return sum(max(0, min(high, last) - max(low, first) + 1) for low, high in self.ranges())
+
     def ranges(self) -> Iterator[tuple[int, int]]:
         """Yield the first and last port of each contiguous range, in increasing order."""
         size = 1 << self.contiguous_bits

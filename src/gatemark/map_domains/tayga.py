@@ -22,6 +22,8 @@ TUNNEL = "mapt"
 """Interface of tayga."""
 PRIVATE = IPv4Network("10.0.0.0/16")
 """Addresses behind which tayga sees customer edges, where nobody says it."""
+SEARCHED_PORTS = 128
+"""In so many ports of a range Linux finds every one that is free (NF_NAT_MAX_ATTEMPTS of nf_nat_core.c)."""
 EDGES_MAX = 1 << 16
 """tayga reads a file of this many customer edges in about 15 s, and twice as many in four times that."""
 
@@ -80,16 +82,27 @@ def customer_edge(
 ) -> GatewayFiles:
     """Return a customer edge: a NAT44 whose ports are its port set, and tayga behind it.
 
-    `ipv4` and `ipv6` are addresses of tayga itself; the latter it otherwise takes from its prefix. A connection takes
-    its port from the range that the hash of its source chooses; once that range is full for a destination, further ones
-    are dropped, also where other ranges have room. What comes back and is no answer is dropped.
+    `ipv4` and `ipv6` are addresses of tayga itself; the latter it otherwise takes from its prefix. Each connection
+    takes its port from the next range, so that a destination gets connections from every port of the set before the
+    first is dropped; mapping is endpoint-dependent. What comes back and is no answer of a connection is dropped. Raises
+    ConfigError if such a gateway cannot be made.
     """
+    problems = list(customer_edge_problems(edge, ipv4))
+    if problems:
+        raise ConfigError(problems=problems)
     maps = [(edge.ipv4, edge)]
     return GatewayFiles(
         tayga=_tayga_text(ipv4, ipv6, edge.domain.dmr, maps, tunnel),
         nftables=_edge_rules(edge, tunnel),
         routes=(f"ip route add default dev {tunnel}", f"ip -6 route add {edge.address}/128 dev {tunnel}"),
     )
+
+
+def customer_edge_problems(edge: Edge, ipv4: IPv4Address, *, private_at: str = "private network") -> Iterator[Problem]:
+    """Yield why `customer_edge` cannot be made; `private_at` names the key of tayga's own address."""
+    if ipv4 == edge.ipv4:
+        what = f"{ipv4}, tayga's own address, is that of the customer edge"
+        yield Problem(what=what, where=private_at, fix=f"choose another network, such as {PRIVATE}")
 
 
 def relay_script(files: GatewayFiles) -> str:
@@ -211,20 +224,14 @@ table ip mapt {{
 
 
 def _edge_rules(edge: Edge, tunnel: str) -> str:
-    spans = [_span(first, last) for first, last in edge.ports.ranges()]
     protocols = "meta l4proto { icmp, tcp, udp }"
-    rules = []
     if edge.domain.psid_length == 0:
-        rules.append(f'oifname "{tunnel}" snat to {edge.ipv4}')
-    elif len(spans) == 1:
-        rules.append(f'oifname "{tunnel}" {protocols} snat to {edge.ipv4}:{spans[0]}')
+        translate = f'oifname "{tunnel}" snat to {edge.ipv4}'
     else:
-        rules.append(f'oifname "{tunnel}" {protocols} meta mark set jhash ip saddr . th sport mod {len(spans)}')
-        rules += [
-            f'oifname "{tunnel}" meta mark {number} {protocols} snat to {edge.ipv4}:{span}'
-            for number, span in enumerate(spans)
-        ]
-    lines = "\n".join(f"        {rule}" for rule in rules)
+        spans = [f"{edge.ipv4} . {low}-{high}" for low, high in _searched_ranges(edge)]
+        elements = ",\n".join(f"            {number} : {span}" for number, span in enumerate(spans))
+        choice = f"numgen inc mod {len(spans)} map {{\n{elements}\n        }}"
+        translate = f'oifname "{tunnel}" {protocols} snat ip addr . port to {choice}'
     return f"""\
 table ip mapt {{
     chain forward {{
@@ -234,10 +241,20 @@ table ip mapt {{
     }}
     chain postrouting {{
         type nat hook postrouting priority srcnat; policy accept;
-{lines}
+        {translate}
     }}
 }}
 """
+
+
+def _searched_ranges(edge: Edge) -> Iterator[tuple[int, int]]:
+    """Yield ranges of equal size that together are the port set; Linux finds every free port of each.
+
+    In more than 128 ports it looks at some places only, and drops packets before all are taken. There is no port 0.
+    """
+    for first, last in edge.ports.ranges():
+        for low in range(first, last + 1, SEARCHED_PORTS):
+            yield max(low, 1), min(low + SEARCHED_PORTS - 1, last)
 
 
 def _span(first: int, last: int) -> str:

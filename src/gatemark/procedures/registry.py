@@ -1,6 +1,7 @@
 """All procedures, one row each, in the order in which they are run. There is no other list of them.
 
-Those that find a rate come first, because the others take their loads from it.
+Conformity comes first: the rate of a gateway that does something else says little. Those that find a rate come next,
+because the others take their loads from it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ from gatemark.procedures.bursty_traffic import run as bursty_traffic
 from gatemark.procedures.bursty_traffic.result import BurstyTrafficResult
 from gatemark.procedures.bursty_traffic.table import BurstyTrafficTable
 from gatemark.procedures.cells import any_count, smallest_upload, upload_cells
+from gatemark.procedures.conformity import report as conformity_report
+from gatemark.procedures.conformity import run as conformity
+from gatemark.procedures.conformity.result import ConformityResult
+from gatemark.procedures.conformity.table import ConformityTable
 from gatemark.procedures.connection_establishment_rate import report as establishment_report
 from gatemark.procedures.connection_establishment_rate import run as establishment
 from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
@@ -60,6 +65,15 @@ from gatemark.procedures.throughput.table import ThroughputTable
 from gatemark.results.document import ResultDocument
 
 _ROWS = (
+    Procedure(
+        name="conformity",
+        standard="RFC 7599",
+        table=ConformityTable,
+        cells=conformity.one_cell,
+        run=conformity,
+        result=ConformityResult,
+        report=conformity_report,
+    ),
     Procedure(
         name="connection_establishment_rate",
         standard="RFC 9693",

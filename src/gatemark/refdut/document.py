@@ -14,8 +14,6 @@ from typing import Any, Literal
 
 from gatemark.technology import ReferenceMode
 
-Mode = ReferenceMode | Literal["map_t_ce"]
-"""Those of the technologies, and those that a file may have beside them."""
 Overflow = Literal["refuse", "drop", "evict_oldest", "forward_untranslated"]
 
 
@@ -68,6 +66,8 @@ class Translation:
     """IPv4 prefix and IPv6 prefix of each explicit address mapping (RFC 7757)."""
     pool: tuple[str, ...] = ()
     pool_ports: tuple[int, int] | None = None
+    mapping: Literal["endpoint_independent", "endpoint_dependent"] | None = None
+    """NAT modes and customer edges (RFC 4787 section 4.1)."""
     domains: tuple[MapRule, ...] = ()
     """MAP rules of a border relay or customer edge."""
     end_user_prefix: str | None = None
@@ -137,6 +137,8 @@ class Flow:
     """Frames per second; None: no limit."""
     queue: int | None = None
     """Frames that may wait beside the one in service."""
+    flow_cost_ns: int | None = None
+    """How much longer a frame takes for each flow beyond the first."""
     recovery_ns: int | None = None
     """How long, after the last frame that found the queue full, every `recovery_loss`-th frame is lost."""
     recovery_loss: int | None = None
@@ -155,6 +157,7 @@ class Flow:
             {
                 "capacity": self.capacity,
                 "queue": self.queue,
+                "flow_cost": None if self.flow_cost_ns is None else _duration(self.flow_cost_ns),
                 "recovery": None if self.recovery_ns is None else _duration(self.recovery_ns),
                 "recovery_loss": self.recovery_loss,
                 "delay": None if self.delay is None else self.delay.to_document(),
@@ -171,7 +174,7 @@ class Flow:
 class Configuration:
     """All of the reference gateway's file."""
 
-    mode: Mode
+    mode: ReferenceMode
     control: str
     """Path of the Unix socket that takes commands."""
     left: Port
@@ -199,6 +202,7 @@ class Configuration:
                 "pool_ports": None
                 if settings.pool_ports is None
                 else f"{settings.pool_ports[0]}-{settings.pool_ports[1]}",
+                "mapping": settings.mapping,
                 "domains": [rule.to_document() for rule in settings.domains] or None,
                 "end_user_prefix": settings.end_user_prefix,
                 "hop_limit_decrement": settings.hop_limit_decrement,

@@ -142,7 +142,7 @@ def _count_sentences(document: ResultDocument) -> Iterator[str]:
         return
     counts = [(run, run.connections.gateway_counts) for run in document.runs if run.connections is not None]
     known = [(run, count) for run, count in counts if count is not None]
-    if not known:
+    if counts and not known:
         yield "The gateway does not count its connections, so its number and the Tester's could not be compared."
         return
     trials, equal = sum(count.phase_one for _, count in known), sum(count.phase_one_equal for _, count in known)
@@ -169,9 +169,8 @@ def _zero_checksum_sentences(document: ResultDocument) -> Iterator[str]:
     if document.gateway.zero_udp_checksum:
         frames = sum(run.zero_checksum or 0 for run in document.runs)
         several = "s" if frames != 1 else ""
-        between = (
-            " In the Initiator's direction it is due in a packet inside the gateway: any 0x0000 is accepted there."
-        )
+        who = "Responder" if document.gateway.edge else "Initiator"  # a customer edge's NAT is before its translator
+        between = f" In the {who}'s direction it is due in a packet inside the gateway: any 0x0000 is accepted there."
         yield (
             f"{format_count(frames)} frame{several} came with UDP checksum 0x0000 where 0xffff is due (RFC 768,"
             " RFC 8200 section 8.1). The gateway is known for it, so they count as correct."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -29,32 +29,30 @@ def print_result(
     """
     console = console or stdout_console()
     documents = [document for document, _ in reports]
-    comparison = comparison_section(documents)
-    if comparison is not None:
-        _print(console, comparison, name="")
-    else:
-        for document, sections in reports:
-            _print_campaign(console, document, sections)
+    for section, name in shown_sections(reports):
+        for printed in section_text(section, name=name, width=console.width):
+            console.print(printed)
     _print_notes(console, documents)
     if report is not None:
         console.print(Text(f"report: {report}"), soft_wrap=True)
 
 
-def _print_campaign(console: Console, document: ResultDocument, sections: Sequence[Section]) -> None:
-    """Print the rates of a campaign, in the layout of RFC 9693 section 6 if it has connections, then everything else
-    that it measured.
+def shown_sections(
+    reports: Sequence[tuple[ResultDocument, Sequence[Section]]],
+) -> Iterator[tuple[Section, str]]:
+    """Yield the tables of a campaign, each with the name of the gateway; of several campaigns what compares them.
+
+    Rates come first, in the layout of RFC 9693 section 6 if there are connections, then everything else.
     """
-    series = series_section(document)
-    rates = tuple(rate_tables([document])) if series is None else series.tables
-    _print(console, Section(title="", tables=rates), name=document.gateway.name)
-    for section in sections:
-        if not section.in_rate_tables:
-            _print(console, section, name=document.gateway.name)
-
-
-def _print(console: Console, section: Section, *, name: str) -> None:
-    for printed in section_text(section, name=name, width=console.width):
-        console.print(printed)
+    comparison = comparison_section([document for document, _ in reports])
+    if comparison is not None:
+        yield comparison, ""
+        return
+    for document, sections in reports:
+        series = series_section(document)
+        rates = tuple(rate_tables([document])) if series is None else series.tables
+        yield Section(title="", tables=rates), document.gateway.name
+        yield from ((section, document.gateway.name) for section in sections if not section.in_rate_tables)
 
 
 def _print_notes(console: Console, documents: Sequence[ResultDocument]) -> None:

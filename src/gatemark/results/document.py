@@ -9,7 +9,6 @@ VLAN tag. Every key is described in `docs/reference/result-keys.md`; the JSON Sc
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Literal
 
@@ -17,7 +16,7 @@ from pydantic import SerializeAsAny
 
 from gatemark.bed_kinds import BOOT_WORDS, BootOccasion, CoresSetBy
 from gatemark.results.connections import GatewayTable, PortRange
-from gatemark.results.part import Part, ReasonPart
+from gatemark.results.part import Document, Part, ReasonPart
 from gatemark.results.quantity import Quantity, Row
 from gatemark.results.run import RunResult
 from gatemark.results.telemetry import TelemetryPart
@@ -85,8 +84,8 @@ class SettingPart(Part):
     """What the gateway said afterwards; null if it was not asked."""
 
 
-class MapDomainPart(Part):
-    """One MAP domain: its rule, and how many customer edges of it were emulated (RFC 7597 section 5)."""
+class MapRulePart(Part):
+    """A rule of MAP (RFC 7597 section 5)."""
 
     ipv6: str
     """Rule IPv6 prefix."""
@@ -98,6 +97,11 @@ class MapDomainPart(Part):
     """Length of the PSID; 0 where no address is shared."""
     dmr: str
     """Default mapping rule: prefix of all IPv4 addresses outside (RFC 7599 section 5.1)."""
+
+
+class MapDomainPart(MapRulePart):
+    """One MAP domain: its rule, and how many customer edges of it were emulated (RFC 7597 section 5)."""
+
     edges: int
 
 
@@ -113,6 +117,19 @@ class MapPart(Part):
     domains: tuple[MapDomainPart, ...]
 
 
+class EdgePart(MapRulePart):
+    """The customer edge that a MAP-T gateway is, and its rule (RFC 7597 sections 5 and 6)."""
+
+    end_user_prefix: str
+    address: str
+    """Its MAP address."""
+    ipv4_address: str
+    """The IPv4 address that it has, or shares."""
+    psid: int
+    ports: int
+    """How many ports its connections may have."""
+
+
 class Gateway(Part):
     """What was measured."""
 
@@ -124,6 +141,8 @@ class Gateway(Part):
     prefix: str | None
     map: MapPart | None = None
     """Null where it has no customer edges."""
+    edge: EdgePart | None = None
+    """Null where it is no customer edge."""
     inside: Literal["left", "right"] | None
     """Side of the Initiator (RFC 9693 section 4.1). Null for a stateless gateway, like all to `table` except `pool`."""
     pool: tuple[str, ...]
@@ -177,7 +196,7 @@ class Claim(Part):
     """What stands against a claim, apart from the deviations."""
 
 
-class ResultDocument(Part):
+class ResultDocument(Document):
     """All of `result.json`."""
 
     schema_: Literal[1]
@@ -201,10 +220,6 @@ class ResultDocument(Part):
     clock: ClockPart | None = None
     self_test: SelfTestPart | None = None
     """What the Tester reaches without a gateway; null if it was not measured before the campaign."""
-
-    def to_text(self) -> str:
-        """The file's text: keys in a fixed order, so that two equal results are equal files."""
-        return json.dumps(self.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
 
     def rows(self) -> tuple[Row, ...]:
         """Return all figures of the campaign as rows of the tidy table, then what the gateway's host did."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
@@ -48,6 +49,14 @@ class Part(BaseModel):
         if not isinstance(data, Mapping):
             return data
         return {key: value for key, value in data.items() if key not in cls.model_computed_fields}
+
+
+class Document(Part):
+    """A whole file."""
+
+    def to_text(self) -> str:
+        """Return the file's text: keys in a fixed order, so that two equal results are equal files."""
+        return json.dumps(self.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
 
 
 class Figure(Part):

@@ -90,6 +90,18 @@ class ResultFolder:
             )
         return cls(path=path)
 
+    @classmethod
+    def open_below(cls, path: Path) -> list[ResultFolder]:
+        """Open all in the folders below that hold results, by name; raise ResultError if there is none."""
+        below = sorted(sub.parent for sub in path.glob("*/result.json"))
+        if not below:
+            raise ResultError(
+                what="holds no result.json, neither itself nor in the folders below",
+                where=str(path),
+                fix="name a folder that `gatemark run` or `gatemark demo` wrote",
+            )
+        return [cls.open(sub) for sub in below]
+
     def discard(self) -> None:
         """Remove a folder in which nothing was measured; it stays if it holds files that are not gatemark's."""
         for name in ("campaign.toml", "campaign.json", "gateway.json", "selftest.json", "engine.log", ".lock"):

@@ -7,12 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def to_toml(document: Mapping[str, Any]) -> str:
-    """Write a document of strings, integers, booleans, lists and tables as TOML; inner tables inline."""
-    lines = [f"{key} = {toml_value(value)}" for key, value in document.items() if not isinstance(value, Mapping)]
+def to_toml(document: Mapping[str, Any], comments: Mapping[str, str] | None = None) -> str:
+    """Write a document of strings, integers, booleans, lists and tables as TOML; inner tables inline.
+
+    `comments` are written behind keys, by path: "name" or "trial.duration".
+    """
+
+    def line(key: str, value: Any, path: str) -> str:
+        comment = (comments or {}).get(path)
+        return f"{_key(key)} = {toml_value(value)}" + (f"  # {comment}" if comment else "")
+
+    lines = [line(key, value, key) for key, value in document.items() if not isinstance(value, Mapping)]
     for key, value in document.items():
         if isinstance(value, Mapping):
-            lines += ["", f"[{key}]", *(f"{_key(inner)} = {toml_value(item)}" for inner, item in value.items())]
+            lines += ["", f"[{key}]", *(line(inner, item, f"{key}.{inner}") for inner, item in value.items())]
     return "\n".join(lines) + "\n"
 
 

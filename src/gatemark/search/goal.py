@@ -8,9 +8,9 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Literal
 
-Purpose = Literal["search", "confirmation", "load", "event", "single"]
+Purpose = Literal["search", "confirmation", "load", "event", "exchange", "single"]
 """Why a trial is made: to narrow the bounds of a search, to confirm its result, to measure at a given load, to measure
-how the gateway reacts to an event, or because a user asked for a single trial.
+how the gateway reacts to an event, to see what it does with given packets, or because a user asked for a single trial.
 """
 Kind = Literal["found", "maximum_passed", "nothing_passes", "tester_limited"]
 

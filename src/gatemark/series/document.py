@@ -6,13 +6,12 @@ described in `docs/reference/result-keys.md`; the JSON Schema is `docs/reference
 
 from __future__ import annotations
 
-import json
 from typing import Literal
 
 from pydantic import Field, JsonValue
 
 from gatemark.results.connections import PortRange
-from gatemark.results.part import LimitedBy, Part
+from gatemark.results.part import Document, LimitedBy, Part
 from gatemark.results.quantity import Better, Coordinate, Quantity
 from gatemark.stats.summary import Number
 from gatemark.technology import TechnologyName
@@ -56,7 +55,15 @@ class Parameters(Part):
     map_domains: int | None = None
     """Domains that they are in."""
     connections: tuple[int, ...]
-    """Numbers of connections, each of which is measured; none for a stateless gateway, as all to `udp_timeout_ns`."""
+    """Numbers of connections, each of which is measured; none for a stateless gateway, as all to `udp_timeout_ns`
+    except the next two."""
+    flows: int | None = None
+    """Network flows of each direction (RFC 8219 section 10): connections, customer edges, or four-tuples of a stateless
+    gateway. Null if the directions differ, or if several numbers of connections are measured."""
+    flow_interval_ns: int | None = None
+    """From the start of one flow to that of the next (RFC 8219 section 10.2.2); null if all start together."""
+    duration_ns: int | None = None
+    """Sending time of a trial that makes a result (RFC 2544 section 24)."""
     table_size: int | None
     hash_size: int | None
     udp_timeout_ns: int | None
@@ -151,6 +158,23 @@ class SumOfDirections(Part):
     resolution: int | None
 
 
+class Degradation(Part):
+    """How much worse a figure is than with one flow: Xpd (RFC 8219 section 10.2.1)."""
+
+    flows: int
+    """n, the network flows of its column."""
+    single_column: int
+    """The column with one flow that it is compared with."""
+    interval_ns: int | None
+    """From the start of one flow to that of the next; null if all start together."""
+    percent: float | None
+    """(X1 - Xn) / X1 * 100 where higher is better, else (Xn - X1) / X1 * 100: negative if it is better with n flows."""
+    error_points: float | None
+    """By how many percentage points it may be off, because both searches ended at their resolution; null without."""
+    reason: str | None
+    """Why there is no percentage; null if there is one."""
+
+
 class ColumnFigure(Part):
     """One metric in one column."""
 
@@ -182,6 +206,8 @@ class ColumnFigure(Part):
     """X(n) / (n X(1)) with n cores, where columns differ in the cores of the gateway."""
     share_of_plain_forwarding: float | None = None
     """Rate / that of the column with a router and the same cores, ports, hosts and frames, if there is one."""
+    degradation: Degradation | None = None
+    """Of columns with more than one flow, where another differs from them in the number of flows alone and has one."""
 
 
 class Metric(Part):
@@ -229,7 +255,7 @@ class Metric(Part):
         )
 
 
-class SeriesDocument(Part):
+class SeriesDocument(Document):
     """All of `series.json`."""
 
     schema_: Literal[1]
@@ -247,7 +273,3 @@ class SeriesDocument(Part):
     metrics: tuple[Metric, ...]
     memory: tuple[MemoryEstimate, ...] = ()
     """For each gateway whose host was sampled with a full table."""
-
-    def to_text(self) -> str:
-        """The file's text: keys in a fixed order, so that two equal results are equal files."""
-        return json.dumps(self.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"

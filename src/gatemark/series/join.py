@@ -12,15 +12,31 @@ from fractions import Fraction
 
 from gatemark.config.vary import value_words
 from gatemark.results.document import ResultDocument
+from gatemark.results.part import LimitedBy
 from gatemark.results.quantity import COORDINATES, Coordinate, Quantity, Row
-from gatemark.series.document import ENDED, ColumnFigure, Metric, SeriesColumn, SeriesDocument, SumOfDirections
+from gatemark.series.document import (
+    ENDED,
+    ColumnFigure,
+    Degradation,
+    Metric,
+    SeriesColumn,
+    SeriesDocument,
+    SumOfDirections,
+)
 from gatemark.series.memory import memory_estimates
-from gatemark.stats.series import ratios_to_previous, relative_scale_ups
+from gatemark.stats.series import (
+    degradation_error,
+    degradation_percent,
+    ratios_to_previous,
+    relative_scale_ups,
+)
 from gatemark.stats.summary import Number
 from gatemark.technology import TECHNOLOGIES
 
 LOAD = "load_frames_per_second"
 """The one coordinate that is itself measured where the file says it as a share."""
+
+CONNECTIONS = "connections"
 
 SIZES = ("frame_size_ipv4", "frame_size_ipv6")
 
@@ -44,6 +60,14 @@ class ColumnRows:
     """Whether its gateway is a router, the reference of translators and NATs."""
     endpoints: tuple[object, ...] = ()
     """Ports and hosts of its frames: a share of plain forwarding compares columns with the same."""
+    flows: int | None = None
+    """Network flows of each direction (RFC 8219 section 10)."""
+    flow_interval_ns: int | None = None
+    """From the start of one flow to that of the next; None if all start together."""
+    gateway: tuple[str, ...] = ()
+    """What is measured: only figures of the same gateway have a degradation."""
+    frames_needed_ns: int | None = None
+    """Sending time in which each flow must have a frame; None where every flow is in the gateway before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +96,10 @@ def joined(
             connections=column.parameters.connections[0] if len(column.parameters.connections) == 1 else None,
             is_plain_forwarding=TECHNOLOGIES[column.parameters.technology].is_plain_forwarding,
             endpoints=_endpoints(column),
+            flows=column.parameters.flows,
+            flow_interval_ns=column.parameters.flow_interval_ns,
+            gateway=(column.parameters.gateway, column.parameters.technology),
+            frames_needed_ns=None if column.parameters.connections else column.parameters.duration_ns,
         )
         for column in columns
     ]
@@ -172,7 +200,7 @@ def _of_the_column(columns: Iterable[ColumnRows], name: Name) -> Iterator[str]:
             planned.add(column.connections)
     for key in dict.fromkeys(key for of_column in measured for where in of_column for key in where):
         values = [{where.get(key) for where in of_column} for of_column in measured]
-        more = planned if key == "connections" and {None} not in values else set()
+        more = planned if key == CONNECTIONS and {None} not in values else set()
         if all(len(of_column) == 1 for of_column in values) and len(more.union(*values)) > 1:
             yield key
 
@@ -233,6 +261,7 @@ def _metric(columns: Sequence[ColumnRows], name: Name, fixed: dict[str, Coordina
     known = {member.column.number: member for member in members}
     where = _common_load(fixed, members)
     ratios, scale_ups = _ratios(columns, known), _scale_ups(columns, known)
+    degradations = dict(_degradations(columns, known))
     first = next((member.quantity for member in members if member.quantity.unit), members[0].quantity)
     return Metric(
         procedure=name[0],
@@ -242,7 +271,14 @@ def _metric(columns: Sequence[ColumnRows], name: Name, fixed: dict[str, Coordina
         headline=first.is_headline,
         where=where,
         figures=tuple(
-            _figure(member, where, ratios.get(number), scale_ups.get(number), _share(columns, member))
+            _figure(
+                member,
+                where,
+                ratio=ratios.get(number),
+                scale_up=scale_ups.get(number),
+                share=_share(columns, member),
+                degradation=degradations.get(number),
+            )
             for number, member in known.items()
         ),
     )
@@ -257,9 +293,11 @@ def _common_load(fixed: dict[str, Coordinate], members: Sequence[_Member]) -> di
 def _figure(
     member: _Member,
     where: Mapping[str, Coordinate],
+    *,
     ratio: Fraction | None,
     scale_up: Fraction | None,
     share: Fraction | None,
+    degradation: Degradation | None,
 ) -> ColumnFigure:
     quantity = member.quantity
     load = quantity.coordinates.get(LOAD)
@@ -284,6 +322,7 @@ def _figure(
         ratio_to_previous=None if ratio is None else float(ratio),
         scale_up=None if scale_up is None else float(scale_up),
         share_of_plain_forwarding=None if share is None else float(share),
+        degradation=degradation,
     )
 
 
@@ -368,7 +407,7 @@ def _same_frames(router: Quantity, translator: Quantity) -> bool:
     """Whether both were measured with the same frames: a router has no connections, and one family of sizes."""
     mine = {key for key, value in router.coordinates.items() if value is not None}
     theirs = {key for key, value in translator.coordinates.items() if value is not None}
-    free = {"connections", *SIZES}
+    free = {CONNECTIONS, *SIZES}
     if mine - free != theirs - free or not mine & theirs & {*SIZES}:
         return False
     return all(router.coordinates[key] == translator.coordinates[key] for key in mine & theirs)
@@ -399,16 +438,84 @@ def _scale_ups(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> d
 
 def core_groups(columns: Sequence[ColumnRows]) -> Iterator[dict[int, ColumnRows]]:
     """Yield columns that differ in cores alone, by cores: one core and more of them."""
-    if not columns:
-        return
-    for part in range(len(columns[0].steps)):
+    for members in _along_each_part(columns):
+        by_cores = {column.cores: column for column in members if column.cores is not None}
+        if len(by_cores) == len(members) > 1 and 1 in by_cores:
+            yield by_cores
+
+
+def flow_groups(columns: Sequence[ColumnRows]) -> Iterator[dict[int, ColumnRows]]:
+    """Yield columns that differ in flows, by their number: one flow and more of them, of one gateway with its cores."""
+    for members in _along_each_part(columns):
+        by_flows = {column.flows: column for column in members if column.flows is not None}
+        gateways = {(column.gateway, column.cores) for column in members}
+        if len(by_flows) == len(members) > 1 and 1 in by_flows and len(gateways) == 1:
+            yield by_flows
+
+
+def _along_each_part(columns: Sequence[ColumnRows]) -> Iterator[list[ColumnRows]]:
+    """Yield the columns that differ in one part of the series alone, for each part."""
+    for part in range(len(columns[0].steps) if columns else 0):
         groups: dict[tuple[int, ...], list[ColumnRows]] = {}
         for column in columns:
             groups.setdefault((*column.steps[:part], *column.steps[part + 1 :]), []).append(column)
-        for members in groups.values():
-            by_cores = {column.cores: column for column in members if column.cores is not None}
-            if len(by_cores) == len(members) > 1 and 1 in by_cores:
-                yield by_cores
+        yield from groups.values()
+
+
+def _degradations(columns: Sequence[ColumnRows], known: Mapping[int, _Member]) -> Iterator[tuple[int, Degradation]]:
+    """Yield the degradation of each figure with n flows, by its column; of a metric that is better or worse."""
+    for group in flow_groups(columns):
+        single = known.get(group[1].number)
+        for flows, column in sorted(group.items()):
+            many = known.get(column.number)
+            if flows == 1 or single is None or many is None or many.quantity.better is None:
+                continue
+            if {**_place(many), CONNECTIONS: None} == {**_place(single), CONNECTIONS: None}:
+                yield column.number, _degradation(flows, single, many)
+
+
+def _degradation(flows: int, single: _Member, many: _Member) -> Degradation:
+    """Return Xpd of two figures, or why there is none."""
+    before, after = comparable(single.quantity), comparable(many.quantity)
+    reason = _why_none(single, 1) or _why_none(many, flows)
+    percent = error = None
+    if reason is None and before is not None and after is not None:
+        if before > 0:
+            x1, xn = Fraction(before), Fraction(after)
+            percent = float(degradation_percent(x1, xn, higher_is_better=many.quantity.better == "higher"))
+            errors = single.quantity.resolution, many.quantity.resolution
+            if errors[0] is not None and errors[1] is not None:
+                error = float(degradation_error(x1, xn, errors[0], errors[1]))
+        else:
+            reason = "the figure with 1 flow is not above 0"
+    return Degradation(
+        flows=flows,
+        single_column=single.column.number,
+        interval_ns=many.column.flow_interval_ns,
+        percent=percent,
+        error_points=error,
+        reason=reason,
+    )
+
+
+_NO_FIGURE: Mapping[LimitedBy | None, str] = {
+    "tester": "the Tester limited it",
+    "host": "the gateway's host was not quiet",
+    "maximum": "it is only a lower bound",
+}
+"""Why a figure is not the gateway's own, in words."""
+
+
+def _why_none(member: _Member, flows: int) -> str | None:
+    """Return why a figure is nothing to compare; None if it is."""
+    quantity, words = member.quantity, "1 flow" if flows == 1 else f"{flows:,} flows"
+    if comparable(quantity) is None:
+        return f"with {words} {_NO_FIGURE.get(quantity.limited_by, 'it is not certain or not measured')}"
+    rate = quantity.value if quantity.unit == "frames/s" else quantity.coordinates.get(LOAD)
+    time_ns = member.column.frames_needed_ns
+    if time_ns is None or not isinstance(rate, int | float) or not 0 < rate * time_ns < flows * 10**9:
+        return None
+    return f"a trial has fewer frames than the {flows:,} flows"
 
 
 def _place(member: _Member) -> dict[str, Coordinate]:

@@ -9,6 +9,7 @@ from gatemark.report.page import fill
 from gatemark.report.table import Plot
 from gatemark.report.words import technology_words
 from gatemark.results.document import ResultDocument
+from gatemark.series.degradation import degradation_section
 from gatemark.series.document import SeriesColumn, SeriesDocument
 from gatemark.series.report import OUTCOMES, section
 
@@ -44,6 +45,7 @@ def render_series(
         series=document,
         gateways=tuple(gateways),
         section=section(document),
+        degradation=degradation_section(document),
         plots=tuple(plots),
         waiting=tuple(waiting),
         words=OUTCOMES,

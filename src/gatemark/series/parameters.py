@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gatemark.campaign.facts import port_range
 from gatemark.campaign.plan import connection_counts
+from gatemark.config.flows import flow_count
 from gatemark.config.model import Campaign
 from gatemark.config.stateful import host_count, tuple_space
 from gatemark.config.types import Span
@@ -23,9 +24,12 @@ def parameters_of(campaign: Campaign) -> Parameters:
         destination_ports=port_range(destination_ports),
         source_hosts=source_hosts,
         destination_hosts=destination_hosts,
-        edges=None if campaign.map is None else campaign.map.edge_count,
-        map_domains=None if campaign.map is None else len(campaign.map.domains),
+        edges=None if campaign.emulated_edges is None else campaign.emulated_edges.edge_count,
+        map_domains=campaign.map_domain_count or None,
         connections=counts if campaign.is_stateful else (),
+        flows=flow_count(campaign),
+        flow_interval_ns=campaign.traffic.flow_interval_ns,
+        duration_ns=campaign.trial.duration_ns,
         table_size=table.size,
         hash_size=table.hash_size,
         udp_timeout_ns=table.udp_timeout_ns,

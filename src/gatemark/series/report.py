@@ -150,6 +150,9 @@ def _parameters(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> It
     yield from row("Customer edges", [_count(column.edges) for column in parameters])
     if max((column.map_domains or 0 for column in parameters), default=0) > 1:
         yield from row("Domains", [_count(column.map_domains) for column in parameters])
+    flows = [column.parameters.flows for column in document.columns]
+    if len(set(flows)) > 1 and not any(column.connections or column.edges for column in parameters):
+        yield from row("Flows of each direction", [_count(column.flows) for column in parameters])
     yield from row("Connections", [", ".join(map(format_count, column.connections)) or None for column in parameters])
     yield from row("Table size", [_count(column.table_size) for column in parameters])
     yield from row("Hash size", [_count(column.hash_size) for column in parameters])
@@ -167,13 +170,25 @@ def _parameters(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> It
         yield from row(label, quotients)
     timeouts = [column.udp_timeout_ns for column in parameters]
     yield from row("UDP timeout", [None if time is None else format_duration_ns(time) for time in timeouts])
-    for path in (key for part in document.varied for key in part.keys if key not in SHOWN_BY_NAME):
-        cells = (value_words(column.settings[path]) if path in column.settings else DASH for column in columns)
-        yield (path, *cells)
+    for part, varied in enumerate(document.varied):
+        for path in varied.keys:
+            if path not in SHOWN_BY_NAME and not any(_is_long(column.settings.get(path)) for column in columns):
+                yield (path, *(_setting_words(column, path) for column in columns))
+            elif path not in SHOWN_BY_NAME:
+                yield (path, *(varied.titles[column.steps[part]] for column in columns))
     if any(column.outcome != "measured" for column in document.columns):
         yield ("Outcome", *(OUTCOMES[column.outcome] for column in columns))
     if any(column.invalid_trials for column in document.columns):
         yield ("Trials, invalid ones", *(f"{column.trials:,}, {column.invalid_trials:,}" for column in columns))
+
+
+def _is_long(value: object) -> bool:
+    """Whether a value is a list of tables, which only its title can stand for in a table."""
+    return isinstance(value, list) and any(isinstance(item, dict) for item in value)
+
+
+def _setting_words(column: SeriesColumn, path: str) -> str:
+    return value_words(column.settings[path]) if path in column.settings else DASH
 
 
 def _memory_rows(document: SeriesDocument, columns: Sequence[SeriesColumn]) -> Iterator[tuple[str, ...]]:
@@ -200,7 +215,7 @@ def _count(value: int | None) -> str | None:
 def _block(document: SeriesDocument, metric: Metric, columns: Sequence[SeriesColumn]) -> Iterator[tuple[str, ...]]:
     """One metric over the columns: its heading, then its figures."""
     yield (_title(metric),)
-    words = _Words.of(metric)
+    words = FigureWords.of(metric)
     figures = [metric.of(column.number) for column in columns]
 
     def row(label: str, cell: Callable[[ColumnFigure, Quantity], str]) -> tuple[str, ...]:
@@ -300,19 +315,20 @@ def _title(metric: Metric) -> str:
     """What is measured, its unit, and with what in all columns."""
     where = metric.where
     left_out = set()
-    if where.get("foreground_m") == where.get("foreground_n"):
+    mix = [where.get(key) for key in ("foreground_m", "foreground_n")]
+    if mix[0] == mix[1] or None in mix:  # of mixes that vary, one of both numbers may be the same
         left_out = {"foreground_m", "foreground_n"}
     if metric.unit == "connections/s" or (metric.unit != "frames/s" and where.get("direction") == "bidirectional"):
         left_out.add("direction")
     place = Row(campaign="", gateway="", quantity=metric.row(metric.figures[0]), coordinates={})
     named = place_words(place, [key for key in where if key not in left_out])
-    unit = f"{metric.unit} in one direction" if metric.unit == "frames/s" else _Words.of(metric).unit
+    unit = f"{metric.unit} in one direction" if metric.unit == "frames/s" else FigureWords.of(metric).unit
     words = [f"{metric.quantity[:1].upper()}{metric.quantity[1:]}", unit, *named]
     return ", ".join(word for word in words if word)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Words:
+class FigureWords:
     """How the figures of a metric are written."""
 
     unit: str
@@ -320,14 +336,17 @@ class _Words:
     """Nanoseconds of the unit of times; None for anything else."""
 
     @classmethod
-    def of(cls, metric: Metric) -> _Words:
-        if metric.unit != "ns":
-            return cls(unit=metric.unit, divisor=None)
-        times = (value for figure in metric.figures for value in (figure.p99, figure.median, figure.average))
+    def of(cls, *metrics: Metric) -> FigureWords:
+        """Return how the figures of metrics with one unit are written: times in a unit that suits all of them."""
+        if metrics[0].unit != "ns":
+            return cls(unit=metrics[0].unit, divisor=None)
+        figures = [figure for metric in metrics for figure in metric.figures]
+        times = (value for figure in figures for value in (figure.p99, figure.median, figure.average))
         unit, divisor = unit_of_times(times)
         return cls(unit=unit, divisor=divisor)
 
     def write(self, value: Number | None) -> str:
+        """Return a value without its unit."""
         if self.divisor is not None:
             return format_in(value, self.divisor)
         if self.unit.endswith("/s") and value is not None and 2 * value % 1:  # a quotient
@@ -349,6 +368,7 @@ class _Words:
         return written if quantity.is_certain else f"({written})"
 
     def known(self, quantity: Quantity, value: Number | None) -> str:
+        """Return a value, or a dash if something else than the gateway limited it."""
         return DASH if quantity.limited_by in NOT_THE_GATEWAY else self.write(value)
 
 
@@ -411,6 +431,8 @@ def _axis(document: SeriesDocument, part: int) -> tuple[Axis, str, dict[int, int
     candidates: list[tuple[str, str, dict[int, int | None]]] = [
         ("cores", "cores of the gateway", cores),
         ("connections", "number of connections", counts),
+        ("domains", "number of domains", {column.number: column.parameters.map_domains for column in columns}),
+        ("flows", "number of flows", {column.number: column.parameters.flows for column in columns}),
     ]
     for key in document.varied[part].keys:
         values = {column.number: _number(column.settings.get(key)) for column in columns}

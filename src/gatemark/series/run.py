@@ -30,6 +30,7 @@ from gatemark.results.document import ResultDocument
 from gatemark.results.provenance import machine_changes
 from gatemark.results.quantity import Quantity
 from gatemark.results.store import default_folder
+from gatemark.series.degradation import degradation_plots
 from gatemark.series.document import ENDED, Outcome, SeriesColumn, SeriesDocument, VariedKeys
 from gatemark.series.join import expected_results, joined
 from gatemark.series.memory import warning
@@ -162,9 +163,13 @@ def rebuild_series(folder: str | Path) -> SeriesResult:
     document = joined(before, results, {})
     waiting = [_waiting(column) for column in document.columns if column.outcome not in ENDED]
     text = opened.files.read_text(SERIES_FILE)
-    page = render_series(document, results, tuple(plots(document)), waiting=waiting, text=text)
+    page = render_series(document, results, _drawn(document), waiting=waiting, text=text)
     opened.write(document, results, {}, page)
     return SeriesResult(folder=opened.path, document=document)
+
+
+def _drawn(document: SeriesDocument) -> tuple[Plot, ...]:
+    return (*plots(document), *degradation_plots(document))
 
 
 def _checked(series: SeriesFile, equipment: Equipment) -> tuple[Campaign, ...]:
@@ -242,7 +247,7 @@ class _SeriesUnderWay:
     def _page(self, results: Mapping[int, ResultDocument], *, with_plots: bool) -> str:
         """Return the report as it is now; without `with_plots`, with those drawn before."""
         if with_plots:
-            self._plots = tuple(plots(self._document))
+            self._plots = _drawn(self._document)
         waiting = [self._expected(column) for column in self._document.columns if column.outcome not in ENDED]
         return render_series(self._document, results, self._plots, waiting=waiting, text=self._series.text)
 

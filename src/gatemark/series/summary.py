@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gatemark.report.terminal import section_text, stdout_console
+from gatemark.series.degradation import degradation_section
 from gatemark.series.document import ENDED, SeriesDocument
 from gatemark.series.report import section
 
@@ -16,8 +17,10 @@ def print_series(document: SeriesDocument, *, report: str, console: Console | No
     """Print the table of a series, why columns are missing in it, and where the report is."""
     out = console or stdout_console()
     whole = section(document, columns_max=len(document.columns))
-    for printed in section_text(replace(whole, lead=()), name="", width=out.width):
-        out.print(printed)
+    for shown in (whole, degradation_section(document)):
+        if shown is not None:
+            for printed in section_text(replace(shown, lead=()), name="", width=out.width):
+                out.print(printed)
     missing = sum(column.outcome not in ENDED for column in document.columns)
     if missing:
         out.print(Text(f"incomplete: {missing} of {len(document.columns)} columns are missing"))

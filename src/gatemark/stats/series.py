@@ -1,4 +1,4 @@
-"""How a result changes along a series of measurements: over cores, or over numbers of connections. Exact arithmetic."""
+"""How a result changes along a series of measurements: over cores, connections, flows. Exact arithmetic."""
 
 from __future__ import annotations
 
@@ -21,3 +21,27 @@ def ratios_to_previous(medians: Sequence[int | Fraction]) -> tuple[Fraction | No
     """Return the ratio of each median to the one before it; None for the first, and where the one before is 0."""
     later = tuple(Fraction(after) / Fraction(before) if before else None for before, after in pairwise(medians))
     return (None, *later) if medians else ()
+
+
+def degradation_percent(single: int | Fraction, many: int | Fraction, *, higher_is_better: bool) -> Fraction:
+    """Return Xpd, how much worse a figure is with n flows than with one, in % (RFC 8219 section 10.2.1).
+
+    `single` is X1, above 0; `many` is Xn.
+    """
+    if single <= 0:
+        raise ValueError("a degradation needs a figure above 0 with one flow")
+    change = (Fraction(many) - Fraction(single)) / Fraction(single) * 100
+    return -change if higher_is_better else change
+
+
+def degradation_error(
+    single: int | Fraction, many: int | Fraction, single_error: int | Fraction, many_error: int | Fraction
+) -> Fraction:
+    """Return by how many percentage points a degradation may be off at most.
+
+    Searches give lower bounds: X1 may be larger by `single_error`, Xn by `many_error`.
+    """
+    ratio = Fraction(many) / Fraction(single)
+    lowest = Fraction(many) / (Fraction(single) + single_error)
+    highest = (Fraction(many) + many_error) / Fraction(single)
+    return max(ratio - lowest, highest - ratio) * 100

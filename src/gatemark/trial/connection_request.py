@@ -23,6 +23,7 @@ from gatemark.trial.request import (
     frames_of,
     frames_request,
     hosts_json,
+    rule_json,
     trial_body,
     ways_of,
 )
@@ -157,7 +158,8 @@ def _second_waits(campaign: Campaign) -> Json:
 
 def _connections(campaign: Campaign, phase: Phase, connections: int) -> Json:
     model = campaign.connections_model
-    pool = initiator_prefixes(campaign) if campaign.bed.forwards_unchanged else campaign.gateway.pool
+    pool = initiator_prefixes(campaign) if campaign.bed.forwards_unchanged else campaign.pool
+    edge, table = campaign.gateway_edge, campaign.map
     return {
         "phase": phase,
         "initiator": campaign.inside,
@@ -166,6 +168,7 @@ def _connections(campaign: Campaign, phase: Phase, connections: int) -> Json:
         "send_order": model.send_order,
         "read_order": model.read_order,
         "pool": [str(prefix) for prefix in pool],
+        **({} if edge is None or table is None else {"edge": {**rule_json(table.domains[0]), "ea": edge.ea}}),
     }
 
 

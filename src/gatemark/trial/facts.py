@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from gatemark.errors import EngineError
 
 
 class Facts(BaseModel):
     """Facts that never change, written as JSON and read again. A key that no field has is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any], what: str) -> Self:
+        """Read what the engine says of `what`; raise EngineError if something is missing or not known."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise EngineError(
+                what=f"the report of {what} cannot be read ({'.'.join(map(str, first['loc']))}: {first['msg']})",
+                where="engine",
+                fix="engine and Python package must come from the same build; run `make` again",
+            ) from error

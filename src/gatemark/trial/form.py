@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gatemark.units import frames_in
+from gatemark.errors import ConfigError
+from gatemark.trial.exchange import Exchange
+from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,44 @@ class Bursts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FlowStart:
+    """Flows that start one after another, each with the same rate from its start on (RFC 8219 section 10.2.2)."""
+
+    flows: int
+    """Of each direction, at least 2."""
+    interval_ns: int
+    """From the start of one flow to that of the next, rounded down to whole times between two frames of a flow."""
+
+    def rounds_between(self, frames_per_second: int) -> int:
+        """Return how many frames a flow has before the next one starts; `frames_per_second` is the load of all.
+
+        Raises ConfigError if it has none.
+        """
+        rounds = self.interval_ns * frames_per_second // (self.flows * NANOSECONDS_PER_SECOND)
+        if rounds == 0:
+            raise ConfigError(
+                what=f"at {frames_per_second} frames/s each of {self.flows} flows has a frame less often than the next"
+                f" flow starts, every {format_duration_ns(self.interval_ns)}",
+                where="traffic.flow_interval",
+                fix="write a longer one, or keep loads above the number of flows divided by it",
+            )
+        return rounds
+
+    def absent_frames(self, frames_per_second: int) -> int:
+        """Return how many frames fewer than load times duration each direction has."""
+        return self.rounds_between(frames_per_second) * (self.flows * (self.flows - 1) // 2)
+
+    def ramp_ns(self, frames_per_second: int) -> int:
+        """Return the time from the start of the first flow to that of the last one."""
+        slots = 2 * self.absent_frames(frames_per_second)
+        return -(-slots * NANOSECONDS_PER_SECOND // frames_per_second)
+
+    def to_json(self, frames_per_second: int) -> dict[str, int]:
+        """Return the key `flow_start` of a direction of a request."""
+        return {"flows": self.flows, "rounds_between": self.rounds_between(frames_per_second)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialForm:
     """What the trials of a repetition have in common beside their loads."""
 
@@ -51,12 +91,16 @@ class TrialForm:
     """Report the whole histograms of delays."""
     step: RateStep | None = None
     bursts: Bursts | None = None
+    flow_start: FlowStart | None = None
+    """The sending time is that of all flows together: the time until the last one starts comes before it."""
     reset_after_ns: int | None = None
     """When the gateway is reset, counted from the start of sending (RFC 6201 section 4)."""
     drain_ns: int | None = None
     """How long to wait for frames after sending, instead of the campaign's wait."""
     lateness_max_ns: int | None = None
     """No burst may be sent later than this after its planned time, where the campaign allows more."""
+    exchange: Exchange | None = None
+    """Packets that are sent as they are, in place of all else."""
 
     @property
     def expects_loss(self) -> bool:
@@ -76,24 +120,29 @@ class TrialForm:
             return duration_ns
         return self.lateness_limit_ns(allowed_ns)
 
-    @property
-    def delays_json(self) -> dict[str, Any] | None:
-        """The key `delays` of a request; None where nothing is asked for."""
+    def ramp_ns(self, frames_per_second: int) -> int:
+        """Return how long a trial takes before all of its flows have started."""
+        return 0 if self.flow_start is None else self.flow_start.ramp_ns(frames_per_second)
+
+    def delays_json(self, frames_per_second: int) -> dict[str, Any] | None:
+        """Return the key `delays` of a request; None where nothing is asked for."""
         if self.timeout_ns is None and self.tags is None and not self.variation and not self.histogram:
             return None
         return {
             "timeout_ns": self.timeout_ns,
-            "tags": None if self.tags is None else asdict(self.tags),
+            "tags": None
+            if self.tags is None
+            else {"first_ns": self.tags.first_ns + self.ramp_ns(frames_per_second), "count": self.tags.count},
             "variation": self.variation,
             "histogram": self.histogram,
         }
 
-    @property
-    def load_json(self) -> dict[str, Any]:
-        """The keys of each direction of a request that say how its load is spread over time."""
+    def load_json(self, frames_per_second: int) -> dict[str, Any]:
+        """Return the keys of a direction of a request that say how its load is spread over time."""
         return {
             "step": None if self.step is None else asdict(self.step),
             "bursts": None if self.bursts is None else asdict(self.bursts),
+            "flow_start": None if self.flow_start is None else self.flow_start.to_json(frames_per_second),
         }
 
 
@@ -101,8 +150,11 @@ PLAIN = TrialForm()
 """Counts only, at one load."""
 
 
-def frames_due(frames_per_second: int, duration_ns: int, step: RateStep | None = None) -> int:
+def frames_due(frames_per_second: int, duration_ns: int, form: TrialForm = PLAIN) -> int:
     """Return how many frames one direction of a trial has, as the engine counts them: each part is rounded down."""
+    step = form.step
+    if form.flow_start is not None:
+        return frames_in(frames_per_second, duration_ns) - form.flow_start.absent_frames(frames_per_second)
     if step is None:
         return frames_in(frames_per_second, duration_ns)
     return frames_in(frames_per_second, step.after_ns) + frames_in(step.frames_per_second, duration_ns - step.after_ns)

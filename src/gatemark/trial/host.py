@@ -47,15 +47,19 @@ class HostFacts(Facts):
     """What the smallest queue of the gateway holds."""
     cpus: tuple[CpuFacts, ...]
     threads: tuple[ThreadFacts, ...]
+    others_ran_ns: int | None = None
+    """How long all other threads ran on these CPUs; None where the kernel does not tell."""
 
     @property
     def waited_ns(self) -> int:
         """How long others at least kept a thread of the gateway waiting: the thread that this befell most.
 
         Threads of the gateway wait for each other too, which is its own affair: the time for which the others of them
-        ran is taken off.
+        ran is taken off. So is what others cannot have had, because they did not run for so long: most kernels count
+        soft interrupts on top of the idle thread, the gateway's work, in no thread's time.
         """
-        return max([0, *(thread.waited_ns - self._ran_beside(thread) for thread in self.threads)])
+        waited_ns = max([0, *(thread.waited_ns - self._ran_beside(thread) for thread in self.threads)])
+        return waited_ns if self.others_ran_ns is None else min(waited_ns, self.others_ran_ns)
 
     @property
     def stolen_ns(self) -> int:

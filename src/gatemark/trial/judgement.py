@@ -11,13 +11,14 @@ from fractions import Fraction
 from typing import Self
 
 from gatemark.config.tables import ValidityModel
+from gatemark.trial.exchange import ExchangeFacts
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import HostFacts
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts, ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.trial.report import TrialReport
 from gatemark.trial.suspicion import Suspicion, SuspicionPolicy, suspect
-from gatemark.trial.validity import Validity, ValidityPolicy, judge_validity
+from gatemark.trial.validity import Validity, ValidityPolicy, judge_exchange, judge_validity
 from gatemark.trial.verdict import Verdict, judge
 
 Judgement = tuple[Validity, Verdict | None]
@@ -56,6 +57,8 @@ class Evidence:
     connections: ConnectionFacts | None
     boot: BootFacts | None = None
     """As of a record."""
+    exchange: ExchangeFacts | None = None
+    """As of a record."""
 
     @classmethod
     def of(cls, record: TrialRecord) -> Self:
@@ -77,7 +80,7 @@ def validity_of(
         ValidityPolicy(lateness_max_ns=form.lateness_limit_ns(lateness_max_ns)),
         testbed_drops=testbed_drops,
         testbed_faults=testbed_faults,
-        step=form.step,
+        form=form,
     )
 
 
@@ -107,6 +110,8 @@ def judged(trial: Evidence, rules: Rules) -> Judgement:
         return Validity(valid=True), Verdict(passed=False, reasons=(reason,))
     if trial.boot is not None:  # the load may not have been offered
         return Validity(valid=False, reasons=(f"{trial.boot.why}; its host was booted",)), None
+    if trial.exchange is not None:
+        return _judged_exchange(trial, trial.exchange)
     if facts is None:
         return _judged_frames(trial, rules)
     if trial.order.step.connections is None:
@@ -170,6 +175,18 @@ def is_judged_alike(record: TrialRecord, rules: Rules, *, asks_for_pattern: bool
 def _judged_frames(trial: Evidence, rules: Rules) -> Judgement:
     validity = _validity(trial, rules, trial.order.form)
     return validity, judge(trial.report, rules.loss_tolerance) if validity.valid else None
+
+
+def _judged_exchange(trial: Evidence, facts: ExchangeFacts) -> Judgement:
+    asked = trial.order.form.exchange
+    assert asked is not None, "only a trial that asks for an exchange has one"
+    validity = judge_exchange(asked, facts, testbed_drops=trial.testbed_drops, testbed_faults=trial.testbed_faults)
+    return validity, verdict_of_exchange(validity)
+
+
+def verdict_of_exchange(validity: Validity) -> Verdict | None:
+    """Return the verdict of an exchange; what the gateway did is a question of its procedure."""
+    return Verdict(passed=True) if validity.valid else None
 
 
 def judged_phase_one(order: TrialOrder, attempt: PhaseOne, rules: Rules) -> Judgement:

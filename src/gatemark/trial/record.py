@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gatemark.search.goal import Observation, Outcome
+from gatemark.trial.exchange import ExchangeFacts
 from gatemark.trial.facts import Facts
 from gatemark.trial.host import HostFacts
 from gatemark.trial.order import TrialOrder
@@ -115,6 +116,8 @@ class TrialRecord(Facts):
     boot: BootFacts | None = None
     """The gateway stopped working in the trial, and its host was booted; None if it was not. The trial is invalid and
     has no report, unless the collapse is what was measured."""
+    exchange: ExchangeFacts | None = None
+    """What arrived after packets that were sent as they are; such a trial has no report."""
 
     def reports(self) -> Iterator[TrialReport]:
         """Yield every report of the engine in the trial: those of test phase 1, then that of the phase that follows."""

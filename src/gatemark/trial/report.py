@@ -6,9 +6,6 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Self
 
-from pydantic import ValidationError
-
-from gatemark.errors import EngineError
 from gatemark.trial.delay import DelayFacts
 from gatemark.trial.facts import Facts
 
@@ -251,12 +248,5 @@ class TrialReport(Facts):
 
 def read_report(answer: Mapping[str, Any]) -> TrialReport:
     """Read the engine's answer to a trial; raise EngineError if something is missing or not known."""
-    try:
-        return TrialReport.model_validate({key: value for key, value in answer.items() if key not in ("answer", "id")})
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise EngineError(
-            what=f"the report of a trial cannot be read ({'.'.join(map(str, first['loc']))}: {first['msg']})",
-            where="engine",
-            fix="engine and Python package must come from the same build; run `make` again",
-        ) from error
+    facts = {key: value for key, value in answer.items() if key not in ("answer", "id")}
+    return TrialReport.read(facts, "a trial")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gatemark.config import defaults
-from gatemark.config.map_tables import MapModel
+from gatemark.config.map_tables import MapDomainModel, MapModel
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import mtu_of
 from gatemark.config.tables import DirectionTraffic, Ipv4Model, Ipv6Model, OneWay, PortsModel
@@ -76,8 +76,9 @@ def _answer_for(campaign: Campaign, name: SideName) -> list[Json]:
         hosts = hosts_json(model, networks=campaign.networks(name))
         base = _one_host(str(model.address))
         sets.extend([hosts] if hosts == base else [hosts, base])
-    if name == "left" and campaign.map is not None and campaign.map.onlink:
-        sets.append(edges_json(campaign.map))
+    edges = campaign.emulated_edges
+    if name == "left" and edges is not None and edges.onlink:
+        sets.append(edges_json(edges))
     return sets
 
 
@@ -150,19 +151,20 @@ def trial_body(
     connections: Json | None = None,
     form: TrialForm = PLAIN,
 ) -> Json:
-    """Return the request for a trial of these directions."""
+    """Return the request for a trial of these directions; each has the same load."""
+    load = int(directions[0]["frames_per_second"])
     return {
         "request": "trial",
         "trial_number": trial_number,
         "seed": campaign.seed,
-        "duration_ns": duration_ns,
+        "duration_ns": duration_ns + form.ramp_ns(load),
         "waits": waits if form.drain_ns is None else {**waits, "drain_ns": form.drain_ns},
         "give_up_lateness_ns": form.give_up_ns(campaign.validity.lateness_max_ns, duration_ns),
         "kept_frames_max": defaults.KEPT_FRAMES_MAX,
         "progress_ns": defaults.PROGRESS_NS,
         "connections": connections,
-        "delays": form.delays_json,
-        "directions": [{**direction, **form.load_json} for direction in directions],
+        "delays": form.delays_json(load),
+        "directions": [{**direction, **form.load_json(load)} for direction in directions],
     }
 
 
@@ -269,26 +271,21 @@ def _edges(campaign: Campaign, way: OneWay) -> Json:
 
     Edges that may use every port use the same ones in both directions: those of sources (RFC 4814 section 4.5).
     """
-    if campaign.map is None:
+    table = campaign.emulated_edges
+    if table is None:
         return {}
     forward = way == "forward"
     span = campaign.direction_traffic("forward").source_ports.range
-    mode = campaign.map.forward_ports if forward else campaign.map.reverse_ports
+    mode = table.forward_ports if forward else table.reverse_ports
     end = "source" if forward else "destination"
-    return {end: edges_json(campaign.map), f"{end}_ports": _ports(PortsModel(mode=mode, range=span))}
+    return {end: edges_json(table), f"{end}_ports": _ports(PortsModel(mode=mode, range=span))}
 
 
 def edges_json(table: MapModel) -> Json:
     """Return a set of customer edges as the engine reads it."""
     domains = [
         {
-            "ipv6": str(domain.ipv6),
-            "ipv4": str(domain.ipv4),
-            "ea_bits": domain.ea_bits,
-            "psid_offset": domain.psid_offset,
-            "psid_bits": domain.psid_bits,
-            "psid": None if domain.psid_bits is None else domain.psid,
-            "dmr": str(domain.dmr),
+            **rule_json(domain),
             "weight": domain.weight,
             "except_suffixes": "first_and_last_suffix" in domain.exclude,
             "except_system_ports": "system_ports" in domain.exclude,
@@ -297,6 +294,19 @@ def edges_json(table: MapModel) -> Json:
     ]
     return {
         "edges": {"domains": domains, "count": table.edge_count, "order": table.order, "choice": table.choice},
+    }
+
+
+def rule_json(domain: MapDomainModel) -> Json:
+    """Return a MAP rule as the engine reads it."""
+    return {
+        "ipv6": str(domain.ipv6),
+        "ipv4": str(domain.ipv4),
+        "ea_bits": domain.ea_bits,
+        "psid_offset": domain.psid_offset,
+        "psid_bits": domain.psid_bits,
+        "psid": None if domain.psid_bits is None else domain.psid,
+        "dmr": str(domain.dmr),
     }
 
 
@@ -323,7 +333,7 @@ def _ports(ports: PortsModel) -> Json:
 
 
 def _translation(campaign: Campaign) -> Json:
-    prefix = campaign.gateway.prefix
+    prefix = campaign.translation_prefix
     return {
         "prefix": None if prefix is None else str(prefix),
         "eam": [{"ipv4": str(entry.ipv4), "ipv6": str(entry.ipv6)} for entry in campaign.gateway.eam],

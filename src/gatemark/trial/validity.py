@@ -5,11 +5,12 @@ An invalid trial is repeated and stays in the journal with its reasons. It is ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gatemark.trial.exchange import Exchange, ExchangeFacts
 from gatemark.trial.facts import Facts
-from gatemark.trial.form import RateStep, frames_due
+from gatemark.trial.form import PLAIN, TrialForm, frames_due
 from gatemark.trial.report import ClockFacts, DirectionResult, PortFacts, TrialReport
 from gatemark.units import format_duration_ns
 
@@ -59,13 +60,13 @@ def judge_validity(
     *,
     testbed_drops: Mapping[str, int] | None = None,
     testbed_faults: Sequence[str] = (),
-    step: RateStep | None = None,
+    form: TrialForm = PLAIN,
 ) -> Validity:
     """Say whether the Tester did its job, and if not, everything that went wrong.
 
     `testbed_drops`: frames that the test bed's own queues towards the Tester dropped during the trial, by place.
     `testbed_faults`: what else the test bed did wrong, in sentences.
-    `step`: the other load that each direction was asked for.
+    `form`: how the load of each direction was to be spread over time.
     """
     if report.cancelled:
         return Validity(valid=False, reasons=("the trial was cancelled before its end",))
@@ -74,7 +75,7 @@ def judge_validity(
         reasons.append("the report names no direction")
     given_up = [direction for direction in report.directions if direction.gave_up]
     for direction in given_up or report.directions:  # one that gives up ends the others, through no fault of theirs
-        reasons += _sending_problems(direction, policy, step)
+        reasons += _sending_problems(direction, policy, form)
     reasons += _clock_problems(report.clocks)
     if not given_up and report.worker_pause_max_ns > policy.lateness_max_ns:
         reasons.append(
@@ -83,13 +84,30 @@ def judge_validity(
         )
     for side, port in report.ports.items():
         reasons += _port_problems(side, port, _arrivals(report, side))
-    reasons += [
-        f"test bed: {count} frames were dropped on the Tester's side ({place})"
-        for place, count in (testbed_drops or {}).items()
-        if count
-    ]
-    reasons += [f"test bed: {fault}" for fault in testbed_faults]
+    reasons += _testbed_problems(testbed_drops or {}, testbed_faults)
     return Validity(valid=not reasons, reasons=tuple(reasons))
+
+
+def judge_exchange(
+    exchange: Exchange, facts: ExchangeFacts, *, testbed_drops: Mapping[str, int], testbed_faults: Sequence[str]
+) -> Validity:
+    """Say whether the Tester sent every packet of an exchange and kept every frame that arrived."""
+    reasons = [
+        f"{side} port: {facts.sent.get(side, 0)} of {len(packets)} packets were sent"
+        for side, packets in (("left", exchange.left), ("right", exchange.right))
+        if facts.sent.get(side, 0) != len(packets)
+    ]
+    if facts.not_kept:
+        reasons.append(f"{facts.not_kept} frames arrived for which the Tester had no room")
+    reasons += _testbed_problems(testbed_drops, testbed_faults)
+    return Validity(valid=not reasons, reasons=tuple(reasons))
+
+
+def _testbed_problems(drops: Mapping[str, int], faults: Sequence[str]) -> Iterator[str]:
+    for place, count in drops.items():
+        if count:
+            yield f"test bed: {count} frames were dropped on the Tester's side ({place})"
+    yield from (f"test bed: {fault}" for fault in faults)
 
 
 def link_is_down(report: TrialReport) -> bool:
@@ -103,7 +121,7 @@ def sending_ns_max(intended_duration_ns: int) -> int:
     return intended_duration_ns + base // SENDING_TIME_EXCESS_DIVISOR
 
 
-def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, step: RateStep | None) -> list[str]:
+def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, form: TrialForm) -> list[str]:
     name = direction.direction
     is_late = direction.lateness_max_ns > policy.lateness_max_ns
     limit = format_duration_ns(policy.lateness_max_ns)
@@ -112,7 +130,7 @@ def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, step: 
         cause = lateness if is_late else f"the port took no frame for {limit} after it was due"
         return [f"{name}: {cause}; the trial was ended {format_duration_ns(direction.sending_ns)} after its start"]
     reasons = []
-    planned = frames_due(direction.frames_per_second, direction.intended_duration_ns, step)
+    planned = frames_due(direction.frames_per_second, direction.intended_duration_ns, form)
     if direction.intended == 0 or direction.intended - planned not in (0, 1):  # a broken frame rounds either way
         reasons.append(f"{name}: {direction.intended} frames were intended, load times duration is {planned}")
     reasons += [

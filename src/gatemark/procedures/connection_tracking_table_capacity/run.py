@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Literal
 
 from gatemark.config.model import Campaign
-from gatemark.config.stateful import count_max
+from gatemark.config.stateful import searched_max, storable_max
 from gatemark.config.types import FRAMES_PER_SECOND_MAX
 from gatemark.procedures.connection_tracking_table_capacity.result import (
     CapacityResult,
@@ -81,11 +81,11 @@ def capacity_goal(campaign: Campaign, cell: Cell, line_maximum: int | None) -> C
             maximum=first_load(slowest, resolution) if highest is None else highest,
             minimum=slowest,
             resolution=resolution,
-            ceiling=FRAMES_PER_SECOND_MAX if highest is None else None,
+            ceiling=foreground_of(cell, FRAMES_PER_SECOND_MAX) if highest is None else None,
             connections=table.start,
             alpha=table.alpha,
         ),
-        maximum=table.maximum or count_max(campaign),
+        maximum=table.maximum or searched_max(campaign),
         resolution=table.resolution,
         beta=table.beta,
         gamma=table.gamma,
@@ -298,6 +298,8 @@ def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost
     """Return the work of all repetitions if the table holds the configured size, if there is one, else the maximum."""
     goal = capacity_goal(campaign, run.cell, line_maximum)
     size = campaign.gateway.table.size or goal.maximum
+    if campaign.technology.is_edge:
+        size = min(size, storable_max(campaign, 1))
 
     def work_at(rate: int) -> Work:
         trials: list[Work] = []

@@ -11,7 +11,7 @@ from gatemark.config import defaults
 from gatemark.config.check import is_too_coarse
 from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
-from gatemark.config.stateful import count_max
+from gatemark.config.stateful import searched_max, storable_max
 from gatemark.config.table import ProcedureTable
 from gatemark.config.types import Count, FrameRate, Share
 from gatemark.errors import Problem
@@ -28,7 +28,10 @@ class ConnectionTrackingTableCapacityTable(ProcedureTable):
     begins_with_full_table = False
 
     start: Count = Field(defaults.CAPACITY_START, description="C0: connections that the gateway certainly holds")
-    maximum: Count | None = Field(None, description="connections at which the search ends; default: the port space")
+    maximum: Count | None = Field(
+        None,
+        description="connections at which the search ends; default: the port space, of a customer edge the four-tuples",
+    )
     maximum_rate: FrameRate | None = Field(
         None, description="highest rate, in connections/s or % of line rate; default: 100%, without a line: found"
     )
@@ -97,10 +100,14 @@ class ConnectionTrackingTableCapacityTable(ProcedureTable):
 
     def stateful_problems(self, campaign: Campaign) -> Iterator[Problem]:
         """Check that the four-tuples, the public endpoints and the gateway's table allow the sizes."""
-        if campaign.bed.has_gateway and not campaign.gateway.pool:
+        if campaign.bed.has_gateway and not campaign.pool:
             return
-        most, size = count_max(campaign), campaign.gateway.table.size
-        for key, value in (("start", self.start), ("maximum", self.maximum)):
+        size = campaign.gateway.table.size
+        limits = (
+            ("start", self.start, storable_max(campaign, self.start)),
+            ("maximum", self.maximum, searched_max(campaign)),
+        )
+        for key, value, most in limits:
             if value is not None and value > most:
                 yield problem(
                     campaign,

@@ -23,6 +23,7 @@ class DelayTable(ProcedureTable):
 
     key = "delay"
     purpose = "measure latency and delay variation"
+    lets_flows_start_apart = True
     reads_frame_rate = True
     measures_delays = True
 

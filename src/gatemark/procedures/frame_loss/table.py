@@ -19,6 +19,7 @@ class FrameLossTable(ProcedureTable):
 
     key = "frame_loss"
     purpose = "measure the frame loss rate"
+    lets_flows_start_apart = True
 
     rates: tuple[FrameRate, ...] | None = Field(
         None, min_length=1, description="loads to be measured; in place of maximum and step"

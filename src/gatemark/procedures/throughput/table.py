@@ -24,6 +24,7 @@ class ThroughputTable(ProcedureTable):
 
     key = "throughput"
     purpose = "measure throughput"
+    lets_flows_start_apart = True
     reads = frozenset({"trial"})
     finds_frame_rate = True
 

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "frame/verification.hpp"
+#include "net/map_domain.hpp"
+
+#include <string>
+#include <variant>
+
+namespace gatemark::frame {
+
+/// What the fault in an address is that should be the MAP address, or the IPv4 address, of the
+/// customer edge with this EA value. `unnamed` stands for an IPv4 address of its own prefix.
+[[nodiscard]] Fault fault_of_edge_address(const std::byte* field, net::Family family, const net::MapDomain& map, std::uint64_t ea,
+                                          Fault unnamed) noexcept;
+
+/// The gateway itself as a MAP-T customer edge (RFC 7599 section 8.1): it has one public address,
+/// its MAP address, and the ports of its set.
+class GatewayEdge {
+public:
+    /// Returns all problems at once; `where` names the request of the edge.
+    [[nodiscard]] static std::variant<GatewayEdge, Errors> make(const net::MapRule& rule, std::uint64_t ea, const std::string& where);
+
+    [[nodiscard]] Wide address() const noexcept { return map_.address_of(ea_); }
+    /// Without a PSID every port but 0 is the edge's, whatever the offset.
+    [[nodiscard]] bool has_port(std::uint16_t port) const noexcept {
+        return port != 0 && (!map_.restricts_ports() || map_.psid_of_port(port) == map_.psid_of(ea_));
+    }
+    /// What became of the edge's MAP address if another one is at `field`.
+    [[nodiscard]] Fault fault_of_address(const std::byte* field) const noexcept {
+        return fault_of_edge_address(field, net::Family::ipv6, map_, ea_, Fault::source_address);
+    }
+    friend bool operator==(const GatewayEdge&, const GatewayEdge&) = default;
+
+private:
+    GatewayEdge(const net::MapDomain& map, std::uint64_t ea) noexcept : map_{map}, ea_{ea} {}
+
+    net::MapDomain map_;
+    std::uint64_t ea_;
+};
+
+}  // namespace gatemark::frame

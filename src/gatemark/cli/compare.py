@@ -1,0 +1,72 @@
+"""`gatemark compare A B`: results side by side, with what can be said of their difference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from gatemark.cli.common import AsJson, print_json
+from gatemark.compare.report import condition_lines, quantities_section, sides_section
+from gatemark.compare.run import CONFIDENCE, compare_folders
+from gatemark.report.terminal import section_text, stdout_console
+from gatemark.report.text_tables import TextFormat, tables_text
+
+FormatName = Literal["words"] | TextFormat
+
+
+def compare(
+    *folders: Path,
+    fail_if: tuple[str, ...] = (),
+    quantity: tuple[str, ...] = (),
+    everything: bool = False,
+    confidence: str = CONFIDENCE,
+    output: Path | None = None,
+    format: FormatName = "words",
+    as_json: AsJson = False,
+) -> int:
+    """Put the results of folders side by side: differences of set-up, figures, ratios, and what these show.
+
+    The exit status is 1 if a condition of --fail-if is met, or cannot be judged.
+
+    Example: gatemark compare results/before results/after --fail-if "throughput worse than 5%"
+
+    Parameters
+    ----------
+    folders
+        Folders that `gatemark run` wrote, of campaigns or series; the others are compared with the first.
+    fail_if
+        Condition, "throughput worse than 5%": fails if it is shown that the quantity is worse by more than that. With
+        "may be worse" it fails unless it is shown that it is not. "any" stands for every quantity that is the purpose
+        of a run. May be given several times.
+    quantity
+        Compare the quantity of this name, in place of those that are the purpose of a run; may be given several times.
+    everything
+        Compare every quantity.
+    confidence
+        Of all intervals together.
+    output
+        Page (HTML) to write.
+    format
+        words, or markdown or latex: the tables alone, for a page or a paper.
+    as_json
+        Print the comparison as JSON in place of tables.
+    """
+    document = compare_folders(
+        folders, conditions=fail_if, names=quantity, everything=everything, confidence=confidence, page=output
+    )
+    if as_json:
+        print_json(document.model_dump(mode="json", by_alias=True))
+        return 0 if document.passes else 1
+    sections = (sides_section(document), quantities_section(document))
+    if format != "words":
+        print(tables_text(sections, format), end="")
+        return 0 if document.passes else 1
+    console = stdout_console()
+    for section in sections:
+        for printed in section_text(section, name="", width=console.width):
+            console.print(printed)
+    for line in condition_lines(document):
+        console.print(line, soft_wrap=True, markup=False)
+    if output is not None:
+        console.print(f"report: {output}", soft_wrap=True, markup=False)
+    return 0 if document.passes else 1

@@ -1,0 +1,42 @@
+"""The gateway that a recipe makes of MAP-T rules: which of both it is follows from its technology. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gatemark.config.map_tables import MapGatewayModel, MapModel
+from gatemark.errors import Problem
+from gatemark.map_domains.tayga import (
+    GatewayFiles,
+    border_relay,
+    border_relay_problems,
+    customer_edge,
+    customer_edge_problems,
+)
+from gatemark.technology import Technology
+
+
+def made_gateway(technology: Technology, table: MapModel, gateway: MapGatewayModel) -> GatewayFiles:
+    """Return a border relay for the customer edges of the table, or the customer edge that it names.
+
+    Raises ConfigError if no such gateway can be made of them.
+    """
+    if not technology.is_edge:
+        return border_relay(table.whole_rules, table.edge_count, order=table.order, private=gateway.private)
+    edge = table.gateway_edge
+    assert edge is not None, "check_complete was not called"
+    return customer_edge(edge, ipv4=gateway.private.network_address + 1)
+
+
+def unmade_gateway(
+    technology: Technology, table: MapModel, gateway: MapGatewayModel, *, private_at: str
+) -> Iterator[Problem]:
+    """Yield why `made_gateway` cannot be made of rules that are sound."""
+    if not technology.is_edge:
+        yield from border_relay_problems(
+            table.whole_rules, table.edge_count, table.order, gateway.private, private_at=private_at
+        )
+    elif table.gateway_edge is not None:
+        yield from customer_edge_problems(
+            table.gateway_edge, gateway.private.network_address + 1, private_at=private_at
+        )

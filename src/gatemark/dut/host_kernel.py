@@ -1,0 +1,138 @@
+"""A gateway in this machine's kernel: a namespace of its own, joined to the Tester's by two pairs of veth interfaces.
+
+::
+
+    gatemark-…-tester                      gatemark-…-gateway
+      gm…-left   ────────── veth ──────────  gw…-left    ┐ forwarding or translation,
+      gm…-right  ────────── veth ──────────  gw…-right   ┘ kernel work on the gateway's cores (RPS)
+
+Which drop is whose fault. A veth end counts as `tx_dropped` a frame for which its other end had no room.
+
+- The gateway's ends receive through the backlog of the gateway's cores (softnet, `net.core.netdev_max_backlog`
+  frames). Without room there the gateway has more to do than it can: its loss (`gateway_queue_drops`).
+- The Tester's ends have GRO on, which gives them a receive queue of their own (NAPI; 256 frames) and, with UDP, merges
+  nothing. Without room there the Tester is at fault (`own_drops`). With GRO off, frames that the gateway forwards would
+  go through the same backlog as those that arrive at it: an overloaded gateway would then lose frames that it had
+  already forwarded, and the kernel would count them as `rx_dropped` of the Tester.
+
+The Tester's queue is emptied in soft interrupts of the gateway's core that forwarded the frame, as far as the copy
+into the Tester's socket; that is part of what this test bed measures, as a network card's interrupts would be.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from gatemark.dut import machine
+from gatemark.dut.commands import require_program, run_command, telling_tester_port
+from gatemark.dut.enclosure import Enclosure
+from gatemark.dut.gateway_kernel import MAC_ADDRESSES, SIDES, Links
+from gatemark.dut.interface_counters import InterfaceCounters
+from gatemark.dut.kernel_modules import load_modules
+from gatemark.dut.plumbing import OFFLOADS_OFF, TESTER_SYSCTL, sysctl_script
+from gatemark.dut.steering import cpu_mask
+
+
+class HostKernel:
+    """Both namespaces and the links between them."""
+
+    words = None
+    release = None
+    files_are_local = True
+
+    def __init__(self, links: Links, modules: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`modules`: kernel modules that the recipe needs, with their origins."""
+        self._links = links
+        self._modules = modules
+        self._tester, self._gateway = links.name.tester_namespace, links.name.gateway_namespace
+        self.place = Enclosure(self._gateway, links.name.folder)
+        self._counters: dict[str, InterfaceCounters] = {}
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """Those of this machine."""
+        return self._links.cores.gateway
+
+    def require(self, programs: Mapping[str, str]) -> None:
+        """Raise TestBedError if a program is missing."""
+        for program, package in programs.items():
+            require_program(program, package)
+
+    def open(self, settings: Mapping[str, str | int]) -> None:
+        """Load modules, make both namespaces and their veth pairs, steer the gateway's input to its cores."""
+        links = self._links
+        load_modules(self._modules)
+        for namespace in (self._tester, self._gateway):
+            links.run(["ip", "netns", "add", namespace])
+        links.run_script(self._tester, sysctl_script(TESTER_SYSCTL))
+        links.run_script(self._gateway, sysctl_script(settings))  # interfaces take theirs from `default` when made
+        links.run(["ip", "-n", self._gateway, "link", "set", "lo", "up"])
+        for side in SIDES:
+            tester, gateway = links.tester_end(side), links.gateway_end(side)
+            pair = ["type", "veth", "peer", "name", gateway, "netns", self._gateway]
+            links.run(["ip", "link", "add", tester, "netns", self._tester, *pair])
+            for namespace, end, gro in ((self._tester, tester, "on"), (self._gateway, gateway, "off")):
+                links.run(["ip", "netns", "exec", namespace, "ethtool", "-K", end, *OFFLOADS_OFF, "gro", gro])
+                mac, mtu = MAC_ADDRESSES[end[:2], side], str(links.mtus[side])
+                links.run(["ip", "-n", namespace, "link", "set", end, "address", mac, "mtu", mtu, "up"])
+            mask = "0" if links.cores.shared else cpu_mask(links.cores.gateway)
+            links.run_script(self._gateway, f"echo {mask} > /sys/class/net/{gateway}/queues/rx-0/rps_cpus")
+        for namespace in (self._tester, self._gateway):
+            self._counters[namespace] = InterfaceCounters(namespace)
+        self.place.open()
+
+    def revive(self, settings: Mapping[str, str | int]) -> bool:
+        """This machine's kernel runs."""
+        return False
+
+    def check(self) -> None:
+        """Raise TestBedError if an end is gone, TesterPortError if it is the Tester's."""
+        with telling_tester_port():
+            self._towards_gateway()
+        self._towards_tester()
+
+    def set_machine(self, settings: Mapping[str, str]) -> None:
+        """Change settings of the whole machine; they are written back when the test bed is closed."""
+        machine.hold(self._links.name, dict(settings))
+
+    def own_drops(self) -> dict[str, int]:
+        """Frames for which the receive queue of a Tester's end had no room."""
+        towards = self._towards_tester()
+        return {f"tester-{side} queue full": towards[self._links.gateway_end(side)] for side in SIDES}
+
+    def gateway_queue_drops(self) -> dict[str, int]:
+        """Frames for which a queue of the gateway had no room: at its inputs, and before interfaces of its own."""
+        into, inside = self._towards_gateway(), self._towards_tester()
+        drops = {f"gateway-{side} queue full": into[self._links.tester_end(side)] for side in SIDES}
+        ends = {"lo", *(self._links.gateway_end(side) for side in SIDES)}
+        return drops | {f"{name} tx_dropped": count for name, count in inside.items() if name not in ends}
+
+    def smallest_queue(self) -> int:
+        """Return the frames that the smallest queue of the gateway holds: that of its CPUs, or of an interface."""
+        backlog = Path("/proc/sys/net/core/netdev_max_backlog").read_text(encoding="ascii")
+        shown = run_command(["ip", "-n", self._gateway, "-j", "link", "show"], where="test bed netns")
+        lengths = [int(link.get("txqlen", 0)) for link in json.loads(shown) if "UP" in link["flags"]]
+        return min(int(backlog), *(length for length in lengths if length))
+
+    def processes(self) -> list[int]:
+        """None: kernel threads do the work."""
+        return []
+
+    def close(self) -> None:
+        """End all processes inside and let go of the namespaces; a second call does nothing."""
+        try:
+            self.place.close()
+        finally:
+            for counters in self._counters.values():
+                counters.close()  # an open one would keep its namespace
+
+    def _towards_gateway(self) -> dict[str, int]:
+        ends = [self._links.tester_end(side) for side in SIDES]
+        return self._counters[self._tester].tx_dropped(ends=ends)
+
+    def _towards_tester(self) -> dict[str, int]:
+        ends = [self._links.gateway_end(side) for side in SIDES]
+        return self._counters[self._gateway].tx_dropped(ends=ends)

@@ -1,0 +1,233 @@
+"""Single packets, built octet for octet and read again by a library that shares nothing with the engine. Pure.
+
+Frames from the wire are hostile: `read_frame` takes any octets.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Literal
+
+import dpkt
+
+IpAddress = IPv4Address | IPv6Address
+Kind = Literal["udp", "echo request"]
+
+ETHERNET_OCTETS = 14
+TAG_OCTETS = 4
+VLAN_TYPE = 0x8100
+TYPES = {0x0800: 4, 0x86DD: 6}
+IPV4_ERRORS = frozenset((3, 4, 5, 11, 12))
+"""Types of ICMPv4 messages that quote the packet that they are about; those of ICMPv6 are below 128."""
+
+_UNREADABLE = (dpkt.Error, struct.error, ValueError, IndexError, KeyError, AttributeError, TypeError)
+"""What dpkt raises on octets that are no packet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """What a packet is and between whom."""
+
+    kind: Kind
+    source: IpAddress
+    destination: IpAddress
+    source_port: int
+    """The identifier of an echo request, which stands for its port (RFC 7599 section 9)."""
+    destination_port: int = 0
+    """The sequence number of an echo request."""
+
+    def __str__(self) -> str:
+        if self.kind == "udp":
+            return f"{self.source} port {self.source_port} to {self.destination} port {self.destination_port}"
+        return f"{self.source} to {self.destination} identifier {self.source_port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packet:
+    """A UDP packet or echo request that arrived whole."""
+
+    flow: Flow
+    hop_limit: int
+    data: bytes
+    checksum_correct: bool
+    """Of the transport header, and of the IPv4 header."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IcmpError:
+    """An ICMP error message with what it quotes."""
+
+    name: str
+    """For example "icmpv6 1/5"."""
+    quoted: Flow | None
+    """None if it quotes too little."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragment:
+    """A fragment of a packet."""
+
+    source: IpAddress
+    destination: IpAddress
+    data: bytes
+
+
+def build(flow: Flow, data: bytes, *, hop_limit: int) -> bytes:
+    """Return the IP packet of a flow, with correct checksums; of IPv4 with DF not set."""
+    upper: dpkt.udp.UDP | dpkt.icmp.ICMP | dpkt.icmp6.ICMP6
+    is_ipv6 = isinstance(flow.source, IPv6Address)
+    if flow.kind == "udp":
+        protocol = dpkt.ip.IP_PROTO_UDP
+        upper = dpkt.udp.UDP(sport=flow.source_port, dport=flow.destination_port, ulen=8 + len(data), data=data)
+    elif is_ipv6:
+        protocol = dpkt.ip.IP_PROTO_ICMP6
+        echo = dpkt.icmp6.ICMP6.Echo(id=flow.source_port, seq=flow.destination_port, data=data)
+        upper = dpkt.icmp6.ICMP6(type=dpkt.icmp6.ICMP6_ECHO_REQUEST, data=echo)
+    else:
+        protocol = dpkt.ip.IP_PROTO_ICMP
+        inner = dpkt.icmp.ICMP.Echo(id=flow.source_port, seq=flow.destination_port, data=data)
+        upper = dpkt.icmp.ICMP(type=dpkt.icmp.ICMP_ECHO, data=inner)
+    source, destination = flow.source.packed, flow.destination.packed
+    length = len(bytes(upper))
+    if is_ipv6:
+        return bytes(
+            dpkt.ip6.IP6(nxt=protocol, p=protocol, hlim=hop_limit, plen=length, src=source, dst=destination, data=upper)
+        )
+    return bytes(dpkt.ip.IP(p=protocol, ttl=hop_limit, len=20 + length, src=source, dst=destination, data=upper))
+
+
+def fragmented(packet: bytes, *, octets: int, identification: int) -> tuple[bytes, ...]:
+    """Return an IPv4 packet in fragments of `octets` of its payload, a multiple of 8."""
+    whole = dpkt.ip.IP(packet)
+    payload = bytes(whole.data)
+    fragments = []
+    for begin in range(0, len(payload), octets):
+        part = payload[begin : begin + octets]
+        fragment = dpkt.ip.IP(
+            p=whole.p, ttl=whole.ttl, id=identification, src=whole.src, dst=whole.dst, len=20 + len(part)
+        )
+        fragment.mf, fragment.offset = begin + octets < len(payload), begin // 8
+        header = bytearray(fragment.pack_hdr())
+        header[10:12] = struct.pack("!H", dpkt.in_cksum(bytes(header)))
+        fragments.append(bytes(header) + part)
+    return tuple(fragments)
+
+
+def read_frame(frame: bytes) -> Packet | IcmpError | Fragment | None:
+    """Read an Ethernet frame, with VLAN tag or without; None if it is none of these."""
+    begin = ETHERNET_OCTETS
+    if frame[12:14] == VLAN_TYPE.to_bytes(2, "big"):
+        begin += TAG_OCTETS
+    version = TYPES.get(int.from_bytes(frame[begin - 2 : begin], "big"))
+    if version is None:
+        return None
+    try:
+        return _read_ipv4(frame[begin:]) if version == 4 else _read_ipv6(frame[begin:])
+    except _UNREADABLE:
+        return None
+
+
+def _read_ipv4(octets: bytes) -> Packet | IcmpError | Fragment | None:
+    packet = dpkt.ip.IP(octets)
+    header = octets[: packet.hl << 2]
+    if packet.v != 4 or len(octets) < packet.len or packet.len < len(header):
+        return None
+    payload = octets[len(header) : packet.len]
+    source, destination = IPv4Address(packet.src), IPv4Address(packet.dst)
+    if packet.mf or packet.offset:
+        return Fragment(source=source, destination=destination, data=payload)
+    pseudo = packet.src + packet.dst + struct.pack("!HH", packet.p, len(payload))
+    correct = sums_to_zero(header)
+    if packet.p == dpkt.ip.IP_PROTO_ICMP and payload[0] in IPV4_ERRORS:
+        return IcmpError(name=f"icmpv4 {payload[0]}/{payload[1]}", quoted=_quoted(payload[8:], 4))
+    summed = b"" if packet.p == dpkt.ip.IP_PROTO_ICMP else pseudo
+    return _read_upper(source, destination, packet.p, packet.ttl, payload, correct and sums_to_zero(summed + payload))
+
+
+def _read_ipv6(octets: bytes) -> Packet | IcmpError | Fragment | None:
+    packet = dpkt.ip6.IP6(octets[:40])
+    payload = octets[40 : 40 + packet.plen]
+    if packet.v != 6 or len(payload) < packet.plen:
+        return None
+    source, destination = IPv6Address(packet.src), IPv6Address(packet.dst)
+    if packet.nxt == dpkt.ip.IP_PROTO_FRAGMENT:
+        return Fragment(source=source, destination=destination, data=payload[8:])
+    pseudo = packet.src + packet.dst + struct.pack("!II", len(payload), packet.nxt)
+    if packet.nxt == dpkt.ip.IP_PROTO_ICMP6 and payload[0] < 128:
+        return IcmpError(name=f"icmpv6 {payload[0]}/{payload[1]}", quoted=_quoted(payload[8:], 6))
+    return _read_upper(source, destination, packet.nxt, packet.hlim, payload, sums_to_zero(pseudo + payload))
+
+
+def _read_upper(
+    source: IpAddress, destination: IpAddress, protocol: int, hop_limit: int, payload: bytes, correct: bool
+) -> Packet | None:
+    flow = _flow(source, destination, protocol, payload)
+    if flow is None:
+        return None
+    if flow.kind == "udp":
+        length, checksum = struct.unpack("!HH", payload[4:8])
+        correct = correct and length == len(payload) and checksum != 0
+    return Packet(flow=flow, hop_limit=hop_limit, data=payload[8:], checksum_correct=correct)
+
+
+def _quoted(octets: bytes, version: int) -> Flow | None:
+    """Return the flow of a packet that an error quotes, of which the end may be missing."""
+    try:
+        if version == 4:
+            packet = dpkt.ip.IP(octets)
+            header, protocol = packet.hl << 2, packet.p
+        else:
+            packet = dpkt.ip6.IP6(octets[:40])
+            header, protocol = 40, packet.nxt
+        return _flow(ip_address(packet.src), ip_address(packet.dst), protocol, octets[header : header + 8])
+    except _UNREADABLE:
+        return None
+
+
+def _flow(source: IpAddress, destination: IpAddress, protocol: int, upper: bytes) -> Flow | None:
+    if len(upper) < 8:
+        return None
+    ports = struct.unpack("!HH", upper[:4] if protocol == dpkt.ip.IP_PROTO_UDP else upper[4:8])
+    is_echo = (protocol, upper[0]) in (
+        (dpkt.ip.IP_PROTO_ICMP, dpkt.icmp.ICMP_ECHO),
+        (dpkt.ip.IP_PROTO_ICMP6, dpkt.icmp6.ICMP6_ECHO_REQUEST),
+    )
+    if protocol != dpkt.ip.IP_PROTO_UDP and not is_echo:
+        return None
+    return Flow(
+        kind="echo request" if is_echo else "udp",
+        source=source,
+        destination=destination,
+        source_port=ports[0],
+        destination_port=ports[1],
+    )
+
+
+def differences(arrived: Packet, due: Flow, *, hop_limit: int, data: bytes) -> Iterator[str]:
+    """Yield in words how a packet differs from what a correct gateway delivers."""
+    is_echo = due.kind == "echo request"
+    flow = arrived.flow
+    pairs = (
+        ("kind", flow.kind, due.kind),
+        ("source", flow.source, due.source),
+        ("destination", flow.destination, due.destination),
+        ("identifier" if is_echo else "source port", flow.source_port, due.source_port),
+        ("sequence number" if is_echo else "destination port", flow.destination_port, due.destination_port),
+        ("hop limit", arrived.hop_limit, hop_limit),
+    )
+    yield from (f"{name} {got} instead of {wanted}" for name, got, wanted in pairs if got != wanted)
+    if not arrived.checksum_correct:
+        yield "wrong checksum"
+    if arrived.data != data:
+        yield "changed data"
+
+
+def sums_to_zero(data: bytes) -> bool:
+    """Whether the Internet checksum over data that holds its own checksum is right (RFC 1071)."""
+    total = sum(int.from_bytes(data[i : i + 2].ljust(2, b"\0"), "big") for i in range(0, len(data), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total == 0xFFFF

@@ -1,0 +1,1 @@
+"""Conformity: what a gateway drops and delivers (RFC 7599)."""

@@ -1,0 +1,113 @@
+"""The section of the report about conformity. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import MappingProxyType
+
+from gatemark.procedures.conformity.result import CaseResult, ConformityResult, Judgement
+from gatemark.report.headline import not_made
+from gatemark.report.model import ReportPart
+from gatemark.report.table import Column, Plot, Section, Table
+from gatemark.report.words import technology_words
+from gatemark.results.document import ResultDocument
+
+TITLE = "Conformity"
+MEANING = (
+    "A few packets of each case, decoded as they come back by a library that shares nothing with the engine. Beside"
+    " them go control frames, which every gateway has to deliver: without them, one that forwards nothing would pass"
+    " for one that drops what it has to. A case of which the RFC says what should be, not what must be, never fails."
+)
+JUDGEMENTS = MappingProxyType(
+    {
+        "conforms": "conforms",
+        "does_not_conform": "does not conform",
+        "differs": "differs from a SHOULD",
+        "reported": "left open by the RFC",
+        "no_result": "no result",
+    }
+)
+
+
+def section(document: ResultDocument, runs: Sequence[ConformityResult]) -> Section:
+    """Return the table of all cases, with a row for each domain."""
+    del document
+    with_domain = len({case.domain for run in runs for case in run.cases}) > 1
+    columns = (
+        Column(heading="case", numeric=False),
+        *((Column(heading="domain"),) if with_domain else ()),
+        Column(heading="due", numeric=False),
+        Column(heading="seen", numeric=False),
+        Column(heading="judgement", numeric=False, strong=True),
+    )
+    rows = tuple(
+        (
+            f"{case.words}\n{case.what}",
+            *((str(case.domain + 1),) if with_domain else ()),
+            f"{_due(case)}\n{case.section}",
+            _seen(case),
+            JUDGEMENTS[case.judgement],
+        )
+        for run in runs
+        for case in run.cases
+    )
+    names = 2 if with_domain else 1
+    tables = (Table(title=TITLE, columns=columns, rows=rows, names=names),) if rows else ()
+    return Section(title=TITLE, lead=(MEANING,), tables=tables, notes=(*_notes(runs), *not_made(runs)))
+
+
+def _due(case: CaseResult) -> str:
+    if case.due == "reported":
+        return "left open"
+    answer = f", should answer {_icmp_words(case.answer)}" if case.answer is not None else ""
+    return f"{case.level} be {case.due}{answer}"
+
+
+def _seen(case: CaseResult) -> str:
+    """Say what became of the packets, and below it what is wrong with them."""
+    if case.tester_limited:
+        return "no valid exchange of the Tester"
+    if case.judgement == "no_result":
+        return f"only {case.controls_correct} of {case.controls_sent} control frames came through"
+    if not case.arrived:
+        what = f"{case.sent} of {case.sent} dropped"
+    elif case.correct == case.arrived:
+        what = f"{case.correct} of {case.sent} delivered"
+    else:
+        sides = (("left", case.arrived_left), ("right", case.arrived_right))
+        where = " and ".join(f"{count} {side}" for side, count in sides if count)
+        what = f"of {case.sent} arrived {where}, {case.correct} of them correct"
+    answers = ", ".join(f"{count} x {_icmp_words(name)}" for name, count in case.icmp.items())
+    return "\n".join(part for part in (what, answers and f"answered: {answers}", "; ".join(case.differences)) if part)
+
+
+def _icmp_words(name: str) -> str:
+    return name.replace("icmpv", "ICMPv")
+
+
+def _notes(runs: Sequence[ConformityResult]) -> Iterator[str]:
+    for run in runs:
+        wrong = [case for case in run.cases if case.judgement in ("does_not_conform", "differs")]
+        for case in wrong:
+            yield f"{case.words}, domain {case.domain + 1}: each packet was {case.packet}."
+        if any(case.answer is not None for case in run.cases):
+            yield "Whether the gateway counts what it drops cannot be seen from outside."
+
+
+def sentence(part: ReportPart, run: ConformityResult) -> str:
+    """Return how many cases conform, and which do not."""
+    gateway = technology_words(part.document.gateway)
+    named = [f"{case.words} {JUDGEMENTS[case.judgement]}" for case in run.cases if _is_named(case.judgement)]
+    conform = sum(case.judgement == "conforms" for case in run.judged)
+    begin = f"Conformity of the gateway ({gateway}): {conform} of {len(run.judged)} cases conform"
+    return f"{begin}; {'; '.join(named)}." if named else f"{begin}."
+
+
+def _is_named(judgement: Judgement) -> bool:
+    return judgement in ("does_not_conform", "differs", "no_result")
+
+
+def plots(part: ReportPart, runs: Sequence[ConformityResult]) -> Iterator[Plot]:
+    """Yield nothing: there is no axis."""
+    del part, runs
+    yield from ()

@@ -1,0 +1,130 @@
+"""The published result of a conformity test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import computed_field
+
+from gatemark.results.part import Part
+from gatemark.results.quantity import Quantity
+from gatemark.results.run import RunResult
+from gatemark.stats.summary import Summary
+
+CaseName = Literal[
+    "foreign_source_port",
+    "foreign_source_address",
+    "nobodys_port",
+    "nobodys_address",
+    "echo_from_outside",
+    "echo_from_inside",
+    "hairpin",
+    "fragments",
+    "port_of_the_set",
+    "foreign_destination_port",
+    "outside_dmr",
+    "unused_port",
+    "wrong_interface_identifier",
+]
+Due = Literal["dropped", "delivered", "reported"]
+Level = Literal["must", "should", "none"]
+"""How strongly the RFC asks for it; ``none``: it leaves it open."""
+Judgement = Literal["conforms", "does_not_conform", "differs", "reported", "no_result"]
+"""``differs``: from what the RFC says should be, while everything that it says must be is so. ``reported``: the RFC
+leaves it open. ``no_result``: the control frames did not all come through, or the Tester made no valid exchange."""
+
+
+class CaseResult(Part):
+    """One case with one domain. Frames that arrived are counted whether or not they are as they should be."""
+
+    case: CaseName
+    what: str
+    """What is sent, in words."""
+    domain: int
+    """From 0, in the order of the campaign file."""
+    section: str
+    """Where the RFC says what is due."""
+    due: Due
+    level: Level
+    sent: int
+    """Packets sent; one in two fragments counts once."""
+    packet: str
+    """What each of them is."""
+    arrived_left: int = 0
+    arrived_right: int = 0
+    correct: int = 0
+    """Those among them that are what a conforming gateway delivers, where it delivers any."""
+    differences: tuple[str, ...] = ()
+    """How the others differ, each once."""
+    icmp: Mapping[str, int] = {}
+    """ICMP errors that quote these packets, by type and code: "icmpv6 1/5"."""
+    answer: str | None = None
+    """ICMP error with which the gateway should answer; null if there is none."""
+    controls_sent: int
+    """Control frames: of the customer edge to the server and back, which every gateway has to deliver."""
+    controls_correct: int = 0
+    tester_limited: bool = False
+    """The Tester made no valid exchange."""
+
+    @property
+    def words(self) -> str:
+        """Return the name of the case in words."""
+        words = self.case.replace("_", " ").replace("nobodys", "nobody's")
+        return words.replace("dmr", "the default mapping rule").replace("of the set", "of the port set")
+
+    @property
+    def arrived(self) -> int:
+        """Return how many packets arrived, on either side."""
+        return self.arrived_left + self.arrived_right
+
+    @computed_field
+    @property
+    def judgement(self) -> Judgement:
+        """Whether the gateway does what the RFC says."""
+        if self.tester_limited or self.controls_correct < self.controls_sent:
+            return "no_result"
+        if self.due == "reported":
+            return "reported"
+        due = self.sent if self.due == "delivered" else 0
+        if not self.arrived == self.correct == due:
+            return "does_not_conform" if self.level == "must" else "differs"
+        answers = self.answer is None or self.answer in self.icmp
+        return "conforms" if answers else "differs"
+
+
+class ConformityResult(RunResult):
+    """What a gateway drops and delivers, case by case."""
+
+    procedure: Literal["conformity"] = "conformity"
+    frames: int
+    """Packets of each case."""
+    cases: tuple[CaseResult, ...] = ()
+
+    @property
+    def judged(self) -> tuple[CaseResult, ...]:
+        """Return the cases about which the RFC says what is due, and about which something is known."""
+        return tuple(case for case in self.cases if case.judgement not in ("reported", "no_result"))
+
+    def own_quantities(self) -> Iterator[Quantity]:
+        """Return how many cases conform, and how many packets of each arrived."""
+        if self.judged:
+            conform = sum(case.judgement == "conforms" for case in self.judged)
+            yield self.quantity(
+                "cases that conform",
+                "cases",
+                values=(conform,),
+                summary=Summary.of([Fraction(conform)]),
+                better="higher",
+                is_headline=True,
+            )
+        for case in self.cases:
+            known = case.judgement != "no_result"
+            yield self.quantity(
+                "packets that arrived",
+                "packets",
+                values=(case.arrived if known else None,),
+                summary=Summary.of([Fraction(case.arrived)]) if known else None,
+                where={"case": case.case, "domain": case.domain, "judgement": case.judgement},
+            )

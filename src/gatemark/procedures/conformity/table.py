@@ -1,0 +1,76 @@
+"""The table [conformity] of the campaign file (RFC 7599)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import Field
+
+from gatemark.config import defaults
+from gatemark.config.model import Campaign
+from gatemark.config.problems import problem
+from gatemark.config.table import ProcedureTable
+from gatemark.config.types import AsList, PositiveDuration
+from gatemark.errors import Problem
+from gatemark.procedures.conformity.cases import cases_of, has_hosts, probes
+from gatemark.procedures.conformity.result import CaseName
+
+FRAMES_MAX = 100
+FEW_CONNECTIONS = 10
+
+
+class ConformityTable(ProcedureTable):
+    """What a gateway does with packets that it must drop, must deliver, or may treat as it likes (RFC 7599)."""
+
+    key = "conformity"
+    purpose = "see whether the gateway drops and delivers what it has to"
+    begins_with_full_table = False
+
+    cases: Annotated[tuple[CaseName, ...], AsList] = Field(
+        (), description="which cases; default: all that the rules have"
+    )
+    frames: Annotated[int, Field(strict=True, ge=1, le=FRAMES_MAX)] = Field(
+        3, description="frames of each case, and of each control beside it"
+    )
+    interval_ns: PositiveDuration = Field(
+        20 * defaults.MILLISECOND_NS, alias="interval", description="from one frame of a side to the next"
+    )
+    timeout_ns: PositiveDuration = Field(
+        defaults.SECOND_NS, alias="timeout", description="how long to wait for answers after the last frame"
+    )
+
+    @property
+    def first_count(self) -> int:
+        """Return a few: its own packets need none, but a trial of its campaign does."""
+        return FEW_CONNECTIONS
+
+    def repetitions(self, campaign: Campaign) -> int:
+        """Return 1: a case is decided by several frames, not by several runs."""
+        del campaign
+        return 1
+
+    def complete_problems(self, campaign: Campaign) -> Iterator[Problem]:
+        """Check that there are rules to conform to, and that each case makes sense with one of them."""
+        known, table = cases_of(campaign), campaign.map
+        if not known or table is None:
+            what = f"is for gateways with MAP rules, {campaign.technology.name} has none"
+            yield problem(campaign, self.key, what, "leave the table out")
+            return
+        if not campaign.bed.has_gateway:
+            yield problem(campaign, self.key, "makes no sense without a gateway", "leave the table out")
+            return
+        if not has_hosts(campaign):
+            return  # what is missing has a problem of its own
+        if table.onlink and table.order == "pseudorandom" and table.edges is not None:
+            yield problem(
+                campaign,
+                "map.order",
+                "is pseudorandom: which customer edges are on the link is not known before the first frame",
+                'write order = "increasing", or leave edges out',
+            )
+        applying = {probe.name for probe in probes(campaign)}
+        for name in self.cases:
+            if name not in applying:
+                why = known[name].needs if name in known else f"{campaign.technology.name} has no such case"
+                yield problem(campaign, f"{self.key}.cases", f"{name} makes no sense here: {why}", "leave it out")

@@ -1,0 +1,31 @@
+"""A trial in the lines for which scripts of the tester siitperf look, so that they can go on with gatemark. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gatemark.trial.record import TrialRecord
+
+
+def siitperf_lines(record: TrialRecord) -> Iterator[str]:
+    """Yield counts of test phase 1 and of each direction, and why the trial does not count.
+
+    A frame counts as received only if it was correct and in time, so sent and received are equal if and only if nothing
+    was wrong. Lines with "invalid" or "Error:" are those by which the scripts take a trial for failed.
+    """
+    facts = record.connections
+    if facts is not None and facts.phase_one:
+        last = facts.phase_one[-1].report.connections
+        established = 0 if last is None else last.established
+        yield f"Preliminary frames received: {established}"
+        if established != record.order.connections:
+            yield f"Error: Failed to fill state table: {established} of {record.order.connections} connections"
+    if facts is None or not facts.phase_one or record.report != facts.phase_one[-1].report:
+        for direction in record.report.directions:
+            name = direction.direction.capitalize()
+            yield f"{name} frames sent: {direction.offered}"
+            yield f"{name} frames received: {direction.offered - direction.undelivered}"
+    for reason in record.validity.reasons:
+        yield f"The trial is invalid: {reason}"
+    if record.suspicion is not None:
+        yield f"The trial is invalid: its failure is suspect: {record.suspicion.reason}"

@@ -1,0 +1,242 @@
+"""Degradation with the number of network flows: one table for each benchmark, a column for each frame size. Pure.
+
+RFC 8219 section 10.2.1; nothing here knows a procedure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gatemark.report.plots import axis_of, place_words, plot_against
+from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.words import DASH, format_count, size_words
+from gatemark.results.quantity import Coordinate, Quantity, Row
+from gatemark.series.document import ColumnFigure, Degradation, Metric, SeriesDocument
+from gatemark.series.join import CONNECTIONS, LOAD, SIZES
+from gatemark.series.report import COLUMNS_MAX, FigureWords
+
+MEANING = (
+    "Xpd is how much worse a figure is with n network flows than with one (RFC 8219 section 10.2.1): (X1 - Xn) / X1 x"
+    " 100 where higher is better, else (Xn - X1) / X1 x 100. A flow is a connection of a stateful gateway, a customer"
+    " edge of a MAP-T border relay, and a pair of addresses and ports of any other. The load is that of all flows."
+    " Where they start together, each frame belongs to the next one, or to one that is drawn; where they start one"
+    " after another (section 10.2.2), a trial is longer by the time until the last one starts. Behind ± is by how much"
+    " Xpd may be off because searches end at their resolution. Bounds, and figures that something else than the"
+    " gateway limited, have none."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Benchmark:
+    """What one table is about."""
+
+    procedure: str
+    name: str
+    """Words that its values have in common, such as IPDV; the quantity's name if it has one value."""
+    unit: str
+    where: tuple[tuple[str, Coordinate], ...]
+    """What it was measured with in every column, without frame sizes and load."""
+    titles: tuple[str, ...]
+    """The other parts of the series."""
+    interval_ns: int | None
+    """From the start of one flow to that of the next; None if all start together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cell:
+    """Figures of one frame size and value with one flow and with n flows."""
+
+    heading: str
+    metric: Metric
+    single: ColumnFigure
+    many: ColumnFigure
+    degradation: Degradation
+
+
+def degradation_section(document: SeriesDocument) -> Section | None:
+    """Return the tables of a series over numbers of flows; None if nothing in it has one flow and more of them."""
+    benchmarks: dict[_Benchmark, list[_Cell]] = {}
+    for benchmark, cell in _cells(document):
+        benchmarks.setdefault(benchmark, []).append(cell)
+    tables = [table for benchmark, cells in benchmarks.items() for table in _tables(benchmark, cells)]
+    if not tables:
+        return None
+    return Section(title="Degradation with the number of flows", lead=(MEANING,), tables=tuple(tables))
+
+
+def _cells(document: SeriesDocument) -> Iterator[tuple[_Benchmark, _Cell]]:
+    shared = _shared_words(document.metrics)
+    for metric in document.metrics:
+        for many in metric.figures:
+            single = None if many.degradation is None else metric.of(many.degradation.single_column)
+            if many.degradation is None or single is None:
+                continue
+            first = metric.quantity.split()[0]
+            has_values = (metric.procedure, metric.unit, first) in shared
+            where = {key: value for key, value in metric.where.items() if key not in (*SIZES, LOAD)}
+            benchmark = _Benchmark(
+                procedure=metric.procedure,
+                name=first if has_values else metric.quantity,
+                unit=metric.unit,
+                where=tuple(where.items()),
+                titles=tuple(_other_titles(document, many, single)),
+                interval_ns=many.degradation.interval_ns,
+            )
+            place = {**metric.where, **many.where}
+            size = f"{size_words(*(place.get(key) for key in SIZES))} octets"
+            value = metric.quantity.removeprefix(first).strip() if has_values else ""
+            cell = _Cell(
+                heading="\n".join(filter(None, (size, value))),
+                metric=metric,
+                single=single,
+                many=many,
+                degradation=many.degradation,
+            )
+            yield benchmark, cell
+
+
+def _shared_words(metrics: Sequence[Metric]) -> set[tuple[str, str, str]]:
+    """Return the first words that several quantities of a procedure share: they are values of one benchmark."""
+    names: dict[tuple[str, str, str], set[str]] = {}
+    for metric in metrics:
+        names.setdefault((metric.procedure, metric.unit, metric.quantity.split()[0]), set()).add(metric.quantity)
+    return {key for key, quantities in names.items() if len(quantities) > 1}
+
+
+def _other_titles(document: SeriesDocument, many: ColumnFigure, single: ColumnFigure) -> Iterator[str]:
+    """Yield what tells both columns from others of the series, beside the number of flows."""
+    steps, before = (document.columns[figure.column - 1].steps for figure in (many, single))
+    for varied, step, other in zip(document.varied, steps, before, strict=True):
+        if step == other:
+            yield varied.titles[step]
+
+
+def _tables(benchmark: _Benchmark, cells: Sequence[_Cell]) -> Iterator[Table]:
+    """Yield the table of a benchmark, split if it has more columns than fit side by side."""
+    headings = list(dict.fromkeys(cell.heading for cell in cells))
+    words = FigureWords.of(*(cell.metric for cell in cells))
+    for at in range(0, len(headings), COLUMNS_MAX):
+        shown = headings[at : at + COLUMNS_MAX]
+        rows, strong = _rows([cell for cell in cells if cell.heading in shown], shown, words)
+        yield Table(
+            title=_title(benchmark, cells[0], words),
+            columns=(Column(heading="flows", numeric=False), *(Column(heading=heading) for heading in shown)),
+            rows=tuple(rows),
+            strong_rows=frozenset(strong),
+            notes=tuple(_reasons(cells, shown)),
+        )
+
+
+def _title(benchmark: _Benchmark, cell: _Cell, words: FigureWords) -> str:
+    quantity = replace(cell.metric.row(cell.many), coordinates=dict(benchmark.where))
+    row = Row(campaign="", gateway="", quantity=quantity)
+    named = [
+        f"Degradation: {benchmark.name}",
+        "frames/s in one direction" if words.unit == "frames/s" else words.unit,
+        *place_words(row, [key for key, _ in benchmark.where if not key.startswith("foreground")]),
+        *benchmark.titles,
+        "" if benchmark.interval_ns is None else f"a flow started every {benchmark.interval_ns / 1e9:g} s",
+    ]
+    return ", ".join(word for word in named if word)
+
+
+def _rows(
+    cells: Sequence[_Cell], headings: Sequence[str], words: FigureWords
+) -> tuple[list[tuple[str, ...]], set[int]]:
+    """Return the rows of a table, and which of them have the degradation."""
+    rows: list[tuple[str, ...]] = []
+    strong = set()
+    singles = {cell.heading: (cell.metric, cell.single) for cell in cells}
+    rows += _figure_rows("1 flow", singles, headings, words)
+    for flows in sorted({cell.degradation.flows for cell in cells}):
+        many = {cell.heading: cell for cell in cells if cell.degradation.flows == flows}
+        figures = {heading: (cell.metric, cell.many) for heading, cell in many.items()}
+        rows += _figure_rows(f"{format_count(flows)} flows", figures, headings, words)
+        strong.add(len(rows))
+        of_size = (many.get(heading) for heading in headings)
+        rows.append(("Xpd", *(DASH if cell is None else _percent(cell.degradation) for cell in of_size)))
+    return rows, strong
+
+
+def _figure_rows(
+    label: str, figures: Mapping[str, tuple[Metric, ColumnFigure]], headings: Sequence[str], words: FigureWords
+) -> Iterator[tuple[str, ...]]:
+    """Yield the figures with a number of flows, and at which frame rate they were measured where that was given."""
+    written, loads = [], []
+    for heading in headings:
+        if heading not in figures:
+            written.append(DASH)
+            loads.append(DASH)
+            continue
+        metric, figure = figures[heading]
+        quantity = metric.row(figure)
+        load = quantity.coordinates.get(LOAD)
+        written.append(words.figure(quantity))
+        loads.append(DASH if load is None else format_count(int(load)))
+    yield (label, *written)
+    if any(load != DASH for load in loads):
+        yield (f"{label}: frame rate, frames/s", *loads)
+
+
+def _percent(degradation: Degradation) -> str:
+    if degradation.percent is None:
+        return "none"
+    error = "" if degradation.error_points is None else f"\n± {degradation.error_points:.2f}"
+    return f"{degradation.percent:.2f} %{error}"
+
+
+def _reasons(cells: Sequence[_Cell], headings: Sequence[str]) -> Iterator[str]:
+    """Say why there is no degradation, once for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for cell in cells:
+        if cell.degradation.reason is not None and cell.heading in headings:
+            reasons.setdefault(cell.degradation.reason, []).append(cell.heading.replace("\n", " "))
+    for reason, names in reasons.items():
+        yield f"No Xpd of {', '.join(dict.fromkeys(names))}: {reason}."
+
+
+def degradation_plots(document: SeriesDocument) -> Iterator[Plot]:
+    """Yield a plot of Xpd against the number of flows, for each headline metric with two numbers above one."""
+    by_name: dict[str, list[Metric]] = {}
+    for metric in document.metrics:
+        if metric.headline:
+            by_name.setdefault(metric.quantity, []).append(metric)
+    for name, metrics in by_name.items():
+        rows = [row for metric in metrics for row in _plotted(document, metric)]
+        flows = sorted({int(row.coordinates["flows"] or 0) for row in rows})
+        if len(flows) < 2:
+            continue
+        axis = axis_of("flows", "number of flows", flows)
+        drawn = plot(
+            plot_against(rows, axis, name=f"Degradation of {name} against the number of flows"),
+            f"Xpd of {name} against the number of flows: how much worse the median is than with one flow.",
+        )
+        if drawn is not None:
+            yield drawn
+
+
+def _plotted(document: SeriesDocument, metric: Metric) -> Iterator[Row]:
+    for figure in metric.figures:
+        known = figure.degradation
+        single = None if known is None else metric.of(known.single_column)
+        if known is None or known.percent is None or single is None:
+            continue
+        where: dict[str, Coordinate] = {"flows": known.flows}
+        if titles := list(_other_titles(document, figure, single)):
+            where["title"] = ", ".join(titles)
+        place = {key: value for key, value in metric.where.items() if key != CONNECTIONS}
+        percent = round(known.percent, 4)
+        quantity = Quantity(
+            run=0,
+            procedure=metric.procedure,
+            name=f"degradation of {metric.quantity}",
+            unit="%",
+            better="lower",
+            coordinates=place,
+            repetitions=figure.repetitions,
+            median=percent,
+            p1=percent,
+            p99=percent,
+        )
+        yield Row(campaign=document.name, gateway=document.name, quantity=quantity, coordinates=where)

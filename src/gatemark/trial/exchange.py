@@ -1,0 +1,69 @@
+"""Packets that are sent octet for octet, and every frame that arrives meanwhile. Values only.
+
+No rate is measured with them: they ask what a gateway does with one packet or another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gatemark.trial.facts import Facts
+
+PACKETS_MAX = 1024
+"""Packets of one side that the engine takes at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """What each side sends: IP packets in hexadecimal, in order."""
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    interval_ns: int
+    """From one packet of a side to the next."""
+    wait_ns: int
+    """How long to receive after the last one."""
+
+    @property
+    def sending_ns(self) -> int:
+        """Return how long it sends."""
+        return max(len(self.left), len(self.right)) * self.interval_ns
+
+    @property
+    def frames_per_second(self) -> int:
+        """Return the rate of a side that sends, rounded down, but at least 1."""
+        return max(1, 10**9 // max(1, self.interval_ns))
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """Return the request to the engine, without its `id`."""
+        packets = {"left": list(self.left), "right": list(self.right)}
+        return {"request": "exchange", **packets, "interval_ns": self.interval_ns, "wait_ns": self.wait_ns}
+
+
+class ArrivedFrame(Facts):
+    """A frame that arrived during an exchange."""
+
+    side: Literal["left", "right"]
+    at_ns: int
+    """Since the exchange began."""
+    octets: str
+    """The whole frame in hexadecimal, without FCS."""
+
+
+class ExchangeFacts(Facts):
+    """What came of an exchange. Messages of neighbours are left out."""
+
+    sent: Mapping[str, int]
+    """Packets that each port took, by side."""
+    arrived: tuple[ArrivedFrame, ...]
+    not_kept: int = 0
+    """Frames that arrived as well, but the Tester had no room for them."""
+
+
+def read_exchange(answer: Mapping[str, Any]) -> ExchangeFacts:
+    """Read the engine's answer to an exchange; raise EngineError if something is missing or not known."""
+    facts = {key: value for key, value in answer.items() if key not in ("answer", "id", "cancelled")}
+    return ExchangeFacts.read(facts, "an exchange")

@@ -1,0 +1,93 @@
+"""Single packets: built right to the octet, and read again whatever arrives."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.layers.inet import IP, UDP, defragment
+from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6
+from scapy.layers.l2 import Dot1Q, Ether
+from scapy.packet import Raw
+
+from gatemark.packets import Flow, Fragment, IcmpError, Kind, Packet, build, differences, fragmented, read_frame
+
+DATA = b"gatemark and some more octets, so that there are enough of them!"
+ADDRESSES = {4: ("198.18.0.2", "198.19.0.2"), 6: ("2001:2::2", "2001:2:0:8000::2")}
+FLOWS = [(kind, version) for kind in ("udp", "echo request") for version in (4, 6)]
+
+
+def flow_of(kind: Kind, version: int) -> Flow:
+    source, destination = map(ip_address, ADDRESSES[version])
+    return Flow(kind=kind, source=source, destination=destination, source_port=1232, destination_port=7)
+
+
+def framed(packet: bytes) -> bytes:
+    return bytes(12) + (b"\x08\x00" if packet[0] >> 4 == 4 else b"\x86\xdd") + packet
+
+
+@pytest.mark.parametrize(("kind", "version"), FLOWS)
+def test_packets_are_those_of_another_library_and_are_read_again(kind: Kind, version: int) -> None:
+    flow = flow_of(kind, version)
+    packet = build(flow, DATA, hop_limit=10)
+    theirs = IP(packet) if version == 4 else IPv6(packet)
+    rebuilt = theirs.copy()
+    for layer in (rebuilt, *(part for part in (rebuilt.payload,) if part)):
+        for name in ("chksum", "cksum", "len", "plen"):
+            if name in layer.fields:
+                del layer.fields[name]
+    assert bytes(rebuilt) == packet, "lengths and checksums are what scapy computes"
+    read = read_frame(framed(packet))
+    assert read == Packet(flow=flow, hop_limit=10, data=DATA, checksum_correct=True)
+    assert list(differences(read, flow, hop_limit=10, data=DATA)) == []
+    assert read_frame(bytes(Ether() / Dot1Q(vlan=7) / theirs)) == read
+    assert read_frame(framed(packet) + bytes(9)) == read, "padding is no part of it"
+
+
+@pytest.mark.parametrize(("kind", "version"), FLOWS)
+def test_every_octet_that_is_changed_makes_a_difference(kind: Kind, version: int) -> None:
+    flow = flow_of(kind, version)
+    packet = build(flow, DATA, hop_limit=10)
+    unread = set() if version == 4 else set(range(4))  # traffic class and flow label
+    for place in set(range(len(packet))) - unread:
+        changed = bytearray(packet)
+        changed[place] ^= 0x04
+        read = read_frame(framed(bytes(changed)))
+        is_same = isinstance(read, Packet) and not list(differences(read, flow, hop_limit=10, data=DATA))
+        assert not is_same, f"octet {place}"
+
+
+def test_a_packet_in_fragments_is_whole_again_elsewhere() -> None:
+    packet = build(flow_of("udp", 4), DATA, hop_limit=10)
+    fragments = fragmented(packet, octets=40, identification=77)
+    assert len(fragments) == 2
+    assert {IP(part).id for part in fragments} == {77}
+    (whole,) = defragment([IP(part) for part in fragments])
+    assert (whole[UDP].sport, whole[UDP].dport, bytes(whole[Raw].load)) == (1232, 7, DATA)
+    for part in fragments:
+        assert isinstance(read_frame(framed(part)), Fragment)
+
+
+def test_an_error_message_names_the_packet_that_it_quotes() -> None:
+    flow = flow_of("udp", 6)
+    quoted = IPv6(build(flow, DATA, hop_limit=10))
+    message = IPv6(src="2001:2::1", dst="2001:2::2") / ICMPv6DestUnreach(code=5) / quoted
+    assert read_frame(bytes(Ether() / message)) == IcmpError(name="icmpv6 1/5", quoted=flow)
+    short = IPv6(src="2001:2::1", dst="2001:2::2") / ICMPv6DestUnreach(code=5) / Raw(bytes(quoted)[:44])
+    assert read_frame(bytes(Ether() / short)) == IcmpError(name="icmpv6 1/5", quoted=None)
+
+
+@given(st.binary(max_size=120))
+def test_any_octets_may_arrive(octets: bytes) -> None:
+    for frame in (octets, framed(octets) if octets else b"", bytes(12) + b"\x81\x00\x00\x07" + octets):
+        read_frame(frame)
+
+
+@given(st.sampled_from(FLOWS), st.data())
+def test_damaged_packets_may_arrive(which: tuple[Kind, int], data: st.DataObject) -> None:
+    packet = bytearray(framed(build(flow_of(*which), DATA, hop_limit=10)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        packet[data.draw(st.integers(12, len(packet) - 1))] = data.draw(st.integers(0, 255))
+    read_frame(bytes(packet[: data.draw(st.integers(0, len(packet)))]))
