@@ -119,7 +119,7 @@ class SimulatedTestBed:
 
     def read_host(self) -> HostReading:
         """Read the host that the gateway is simulated on."""
-        thread = ThreadTimes(name="ksoftirqd/0", cpu=0, ran_ns=0, waited_ns=self.gateway.held_up_ns)
+        thread = ThreadTimes(name="ksoftirqd/0", cpu=0, stays=True, ran_ns=0, waited_ns=self.gateway.held_up_ns)
         idle = CpuTimes(idle_ns=time.monotonic_ns(), stolen_ns=0)
         return HostReading(
             at_ns=time.monotonic_ns(),

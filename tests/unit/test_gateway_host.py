@@ -8,8 +8,8 @@ import pytest
 
 from gatemark.campaign.engine_trial import host_facts
 from gatemark.dut.base import CpuTimes, ThreadTimes
-from gatemark.dut.gateway_host import GatewayHost, parse_cpu_times, parse_schedstat
-from gatemark.trial.host import CpuFacts
+from gatemark.dut.gateway_host import GatewayHost, parse_cpu_list, parse_cpu_times, parse_schedstat
+from gatemark.trial.host import CpuFacts, HostFacts
 
 STAT = """cpu  9 9 9 9 9 9 9 9 9 9
 cpu0 1 2 3 1000 2000 4 5 6 50 60
@@ -24,6 +24,7 @@ def thread(folder: Path, name: str, ran_ns: int, waited_ns: int) -> None:
     (folder / "comm").write_text(f"{name}\n")
     (folder / "schedstat").write_text(f"{ran_ns} {waited_ns} 12\n")
     (folder / "children").write_text("")
+    (folder / "status").write_text(f"Name:\t{name}\nCpus_allowed:\t2\nCpus_allowed_list:\t1\nMems_allowed:\t1\n")
 
 
 @pytest.fixture
@@ -57,10 +58,10 @@ def test_the_gateways_threads_are_those_of_its_cpus_and_all_of_its_daemons(proc:
     assert reading is not None
     assert set(reading.cpus) == {1}
     assert reading.threads == {
-        22: ThreadTimes(name="ksoftirqd/1", cpu=1, ran_ns=101, waited_ns=201),
-        70: ThreadTimes(name="tayga", cpu=None, ran_ns=70, waited_ns=700),
-        71: ThreadTimes(name="tayga-worker", cpu=None, ran_ns=71, waited_ns=710),
-        80: ThreadTimes(name="helper", cpu=None, ran_ns=80, waited_ns=800),
+        22: ThreadTimes(name="ksoftirqd/1", cpu=1, stays=True, ran_ns=101, waited_ns=201),
+        70: ThreadTimes(name="tayga", cpu=None, stays=True, ran_ns=70, waited_ns=700),
+        71: ThreadTimes(name="tayga-worker", cpu=None, stays=True, ran_ns=71, waited_ns=710),
+        80: ThreadTimes(name="helper", cpu=None, stays=True, ran_ns=80, waited_ns=800),
     }
     host.close()
     host.close()
@@ -86,6 +87,28 @@ def test_what_all_ran_less_what_the_gateway_ran_is_others(proc: Path, tmp_path: 
     facts = host_facts(before, GatewayHost([1], lambda: [70], queue_frames=500, proc=proc).read())
     assert facts is not None
     assert facts.others_ran_ns == 100 - 30
+
+
+def test_a_thread_that_may_run_elsewhere_counts_as_one_of_another_program(proc: Path) -> None:
+    def facts_of(cpus: str) -> HostFacts:
+        (proc / "80/task/80/status").write_text(f"Cpus_allowed_list:\t{cpus}\n")
+        before = GatewayHost([1], lambda: [70], queue_frames=500, proc=proc).read()
+        assert before is not None
+        after = replace(
+            before,
+            all_ran_ns=1000,
+            threads={number: replace(times, ran_ns=times.ran_ns + 10) for number, times in before.threads.items()},
+        )
+        facts = host_facts(replace(before, all_ran_ns=0), after)
+        assert facts is not None
+        return facts
+
+    assert facts_of("1").others_ran_ns == 1000 - 4 * 10
+    assert facts_of("0-1,3").others_ran_ns == 1000 - 3 * 10
+
+
+def test_a_list_of_cpus() -> None:
+    assert list(parse_cpu_list("0-3,8,10-11")) == [0, 1, 2, 3, 8, 10, 11]
 
 
 def test_a_daemon_that_has_ended_is_left_out(proc: Path) -> None:

@@ -321,11 +321,15 @@ def host_facts(before: HostReading | None, after: HostReading | None) -> HostFac
 
 
 def _others_ran_ns(before: HostReading, after: HostReading) -> int | None:
-    """Return how long other programs ran on the gateway's CPUs, threads that are not in both readings included."""
+    """Return the most that other programs ran on the gateway's CPUs.
+
+    A thread of the gateway that is not in both readings, or that may run elsewhere too, counts as one of another.
+    """
     if before.all_ran_ns is None or after.all_ran_ns is None:
         return None
     both = before.threads.keys() & after.threads.keys()
-    gateway_ns = sum(after.threads[thread].ran_ns - before.threads[thread].ran_ns for thread in both)
+    staying = (thread for thread in both if before.threads[thread].stays and after.threads[thread].stays)
+    gateway_ns = sum(after.threads[thread].ran_ns - before.threads[thread].ran_ns for thread in staying)
     return max(0, after.all_ran_ns - before.all_ran_ns - gateway_ns)
 
 

@@ -72,6 +72,8 @@ class ThreadTimes:
     name: str
     cpu: int | None
     """The CPU to which it is bound; None: any of the gateway's."""
+    stays: bool
+    """Whether it may run on the gateway's CPUs alone."""
     ran_ns: int
     waited_ns: int
     """Ready to run, but something else had its CPU."""

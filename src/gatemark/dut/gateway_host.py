@@ -8,7 +8,8 @@ hypervisor gave it to others (`/proc/stat`, steps of 10 ms in most kernels).
 
 Who had the CPU for which a thread waited is not counted: it may have been soft interrupts on top of the idle thread,
 work of the gateway that is in no thread's time unless the kernel times interrupts (CONFIG_IRQ_TIME_ACCOUNTING). How
-long all threads ran on each CPU, those that have ended too, says the controller `cpuacct` where it is mounted.
+long all threads ran on each CPU, those that have ended too, says the controller `cpuacct` where it is mounted. Less
+what the gateway's threads ran that may run on no other CPU, that is the most that others ran there.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from gatemark.dut.base import CpuTimes, HostReading, ThreadTimes
 PROC = Path("/proc")
 KERNEL_THREAD = re.compile(r"(?:ksoftirqd|backlog_napi)/(?P<cpu>\d+)")
 """Kernel threads that work off what arrives at a CPU; the second one on kernels that are set to it (Linux 6.10)."""
+ALLOWED_CPUS = re.compile(r"^Cpus_allowed_list:\s*(?P<cpus>\S+)", re.MULTILINE)
 IDLE_COLUMNS = (3, 4)
 """Of a line of `/proc/stat`, after the name: idle, and waiting for a disk."""
 STOLEN_COLUMN = 7
@@ -92,7 +94,13 @@ class GatewayHost:
         with contextlib.suppress(OSError):  # it has ended
             ran_ns, waited_ns = parse_schedstat(self._read(folder / "schedstat", before))
             name = self._read(folder / "comm", before).strip()
-            yield int(folder.name), ThreadTimes(name=name, cpu=cpu, ran_ns=ran_ns, waited_ns=waited_ns)
+            stays = cpu is not None or self._stays(folder)
+            yield int(folder.name), ThreadTimes(name=name, cpu=cpu, stays=stays, ran_ns=ran_ns, waited_ns=waited_ns)
+
+    def _stays(self, folder: Path) -> bool:
+        status = (folder / "status").read_text(encoding="ascii", errors="replace")
+        allowed = ALLOWED_CPUS.search(status)
+        return allowed is not None and set(parse_cpu_list(allowed["cpus"])) <= self._cpus
 
     def _all_ran_ns(self, before: dict[Path, int]) -> int | None:
         if self._accounts is None:
@@ -131,6 +139,13 @@ def parse_cpu_times(text: str, step_ns: int) -> Mapping[int, CpuTimes]:
         idle = sum(steps[column] for column in IDLE_COLUMNS)
         times[int(name[3:])] = CpuTimes(idle_ns=idle * step_ns, stolen_ns=steps[STOLEN_COLUMN] * step_ns)
     return times
+
+
+def parse_cpu_list(text: str) -> Iterator[int]:
+    """Yield the CPUs of a list as the kernel writes it, for example `0-3,8`."""
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
 
 
 def parse_schedstat(text: str) -> tuple[int, int]:
