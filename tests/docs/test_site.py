@@ -1,0 +1,66 @@
+"""The documentation as a site: every page is in it, and every link of it leads somewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gatemark
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build it as `make docs` does, elsewhere; a link that leads nowhere ends the build."""
+    folder = tmp_path_factory.mktemp("site")
+    pages, html = folder / "pages", folder / "html"
+    subprocess.run([sys.executable, ROOT / "site/gather.py", pages], check=True)
+    settings = (ROOT / "site/mkdocs.yml").read_text(encoding="utf-8")
+    for name, here, there in (
+        ("docs_dir", "../build/site/pages", pages),
+        ("site_dir", "../build/site/html", html),
+        ("paths", "[../src]", f"[{ROOT / 'src'}]"),
+        ("hooks", "[hooks.py]", f"[{ROOT / 'site/hooks.py'}]"),
+    ):
+        assert f"{name}: {here}" in settings
+        settings = settings.replace(f"{name}: {here}", f"{name}: {there}")
+    (folder / "mkdocs.yml").write_text(settings, encoding="utf-8")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", folder / "mkdocs.yml"]
+    built = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    return html
+
+
+def test_every_document_is_a_page_and_in_the_navigation(site: Path) -> None:
+    start = (site / "docs" / "index.html").read_text(encoding="utf-8")
+    for path in (ROOT / "docs").rglob("*.md"):
+        page = path.relative_to(ROOT / "docs").with_suffix(".html")
+        if path.name != "README.md":
+            assert (site / "docs" / page).exists()
+            assert re.search(rf'class="md-nav__link"[^>]*|href="{re.escape(str(page))}" class="md-nav__link"', start)
+            assert f'href="{page}"' in start
+
+
+def test_every_example_and_schema_is_there(site: Path) -> None:
+    for path in (*(ROOT / "examples").glob("*.toml"), *(ROOT / "examples/papers").rglob("*.toml")):
+        assert (site / path.relative_to(ROOT).parent / f"{path.name}.html").exists(), path
+    for path in (ROOT / "docs/reference").glob("*.schema.json"):
+        assert (site / path.relative_to(ROOT)).read_bytes() == path.read_bytes()
+
+
+def test_the_library_shows_every_public_name(site: Path) -> None:
+    page = (site / "docs/reference/library.html").read_text(encoding="utf-8")
+    for name in gatemark.__all__:
+        assert f'id="{getattr(gatemark, name).__module__}.{name}"' in page
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"<(?:script|link|img)[^>]+(?:src|href)=\"?(?:https?:)?//", text), path
