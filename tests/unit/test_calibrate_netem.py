@@ -24,7 +24,7 @@ from gatemark.dut.steering import CorePlan
 from gatemark.trial.record import TrialRecord
 
 MS = 1_000_000
-TIMER = TimerError(median_ns=40_000, p90_ns=90_000, maximum_ns=2 * MS)
+TIMER = TimerError(median_ns=40_000, p90_ns=90_000)
 CORES = CorePlan(tester=(1,), gateway=(0,))
 NETEM = chosen_checks(["netem"])
 
@@ -60,15 +60,8 @@ def compared(name: str, *trials: ObservedTrial) -> list[bool]:
     (TIMER.p90_ns + 2_100, False),
 ])  # fmt: skip
 def test_a_timer_is_late_and_never_early(off_ns: int, is_passed: bool) -> None:
-    rows = delayed(minimum=5 * MS + 5_000 + off_ns, p50=5 * MS + 5_000 + off_ns, p99_9=5 * MS + 5_000)
+    rows = delayed(minimum=5 * MS + 5_000 + off_ns, p50=5 * MS + 5_000 + off_ns)
     assert rows["median delay"].passed is rows["least delay"].passed is is_passed
-    assert rows["99.9th percentile"].passed
-
-
-def test_the_longest_delays_may_be_as_late_as_the_latest_timer() -> None:
-    latest = 5 * MS + 5_000 + SELF.spread_ns + TIMER.maximum_ns
-    assert delayed(p99_9=latest)["99.9th percentile"].passed
-    assert not delayed(p99_9=latest + 2_000)["99.9th percentile"].passed
 
 
 def test_what_netem_dropped_is_what_the_tester_misses_to_the_frame() -> None:
@@ -114,7 +107,7 @@ def test_the_kernel_is_asked_what_it_dropped_and_how_late_its_timers_are() -> No
     assert netem.netem_drops(cast(NetnsTestBed, kernel)) == 7
     assert "gw-right" in kernel.asked[0]
     late = Kernel(" ".join(map(str, range(0, 100))))
-    assert netem.timer_error(cast(NetnsTestBed, late), MS) == TimerError(median_ns=50, p90_ns=90, maximum_ns=99)
+    assert netem.timer_error(cast(NetnsTestBed, late), MS) == TimerError(median_ns=50, p90_ns=90)
     assert late.asked[0].endswith(f" {netem.SLEEPS} {MS}")
 
 

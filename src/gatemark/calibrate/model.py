@@ -129,7 +129,6 @@ class TimerError:
 
     median_ns: int
     p90_ns: int
-    maximum_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
