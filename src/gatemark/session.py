@@ -105,21 +105,37 @@ def measure(
     stays in the folder, and the test bed and the engine are gone.
     """
     source = _source_of(campaign)
-    loaded, text, file = source.campaign, source.text, source.file
-    folder_path = Path(output) if output is not None else default_folder(loaded.name)
+    folder_path = Path(output) if output is not None else default_folder(source.campaign.name)
     used = equipment or own_equipment()
     with stop_signals(resume_hint=str(folder_path)):
-        bed, complete = prepare(loaded, used)
+        bed, complete = prepare(source.campaign, used)
         folder = ResultFolder.create(folder_path)
         with folder.locked():
-            folder.write_json("campaign.json", {"file": None if file is None else str(file), **_resolved(complete)})
-            folder.write_text("campaign.toml", text)  # makes it the folder of a campaign, which can be resumed
+            _begin(folder, source, complete)
             try:
                 return _measure_in(folder, complete, bed, used, (on_event, on_plan), resumed=False, report=report)
             except (ConfigError, TestBedError):
                 if not folder.has("provenance.json"):  # refused before the ports were open
                     folder.discard()
                 raise
+
+
+def begin(source: CampaignText, folder: Path, *, equipment: Equipment | None = None) -> None:
+    """Make the folder of a campaign of which nothing is measured yet: `resume_campaign` begins.
+
+    Raises GatemarkError.
+    """
+    complete = prepare(source.campaign, equipment or own_equipment())[1]
+    make_plan(complete)
+    created = ResultFolder.create(folder)
+    with created.locked():
+        _begin(created, source, complete)
+
+
+def _begin(folder: ResultFolder, source: CampaignText, complete: Campaign) -> None:
+    file = None if source.file is None else str(source.file)
+    folder.write_json("campaign.json", {"file": file, **_resolved(complete)})
+    folder.write_text("campaign.toml", source.text)  # makes it the folder of a campaign, which can be resumed
 
 
 def _source_of(campaign: str | Path | Campaign | CampaignText) -> CampaignText:

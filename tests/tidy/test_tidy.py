@@ -49,6 +49,7 @@ ARROWS: dict[str, set[str]] = {
     "compare": {
         "bed_kinds", "config", "errors", "report", "results", "series", "stats", "stored", "units",
     },
+    "laboratory": {"campaign", "config", "errors", "results", "series", "session"},
     "selftest": {
         "campaign", "config", "dut", "errors", "procedures.loads", "results.ceiling", "results.this_machine", "search",
         "technology", "tester", "trial",

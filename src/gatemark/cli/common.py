@@ -13,14 +13,14 @@ from typing import Annotated, Any, get_args
 from cyclopts import Parameter
 from pydantic import ValidationError
 
-from gatemark.campaign.columns import load_series, varies
-from gatemark.campaign.file import load_campaign
+from gatemark.campaign.file import CampaignText
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import size_family
 from gatemark.config.tables import Direction, FrameSizesModel
 from gatemark.config.types import BadValueError, read_mix
 from gatemark.errors import ConfigError, GatemarkError, Problem
+from gatemark.laboratory.beds import Bed, on_bed, read_bed
 from gatemark.technology import Family
 from gatemark.trial.cell import Cell
 from gatemark.units import format_ratio
@@ -29,14 +29,28 @@ AsJson = Annotated[bool, Parameter(name="--json", negative="")]
 """Flag of every command: JSON on standard output in place of text."""
 
 
-def one_campaign(file: Path) -> Campaign:
+def named_bed(laboratory: Path | None, name: str | None) -> Bed | None:
+    """Return the test bed that two options name; None if neither is given. Raises ConfigError."""
+    if laboratory is None and name is None:
+        return None
+    if laboratory is None or name is None:
+        raise ConfigError(
+            what="one makes no sense without the other",
+            where="--laboratory, --bed",
+            fix="write --laboratory lab.toml --bed NAME",
+        )
+    return read_bed(laboratory, name)
+
+
+def one_campaign(file: Path, bed: Bed | None = None) -> Campaign:
     """Read the campaign of a file; of one that varies keys the first column, which is told on standard error.
 
     Raises ConfigError with all problems.
     """
-    if not varies(file):
-        return load_campaign(file)
-    columns = load_series(file).columns
+    source = on_bed(file, bed)
+    if isinstance(source, CampaignText):
+        return source.campaign
+    columns = source.columns
     print(f"{file} varies keys: this is about column 1 of {len(columns)}, {columns[0].title}", file=sys.stderr)
     return columns[0].campaign
 

@@ -11,8 +11,9 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from gatemark.cli.common import one_campaign
+from gatemark.cli.common import named_bed, one_campaign
 from gatemark.doctor import Finding, run_checks
+from gatemark.errors import ConfigError
 
 WIDTH_WITHOUT_TERMINAL = 160
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red"}
@@ -22,6 +23,8 @@ def doctor(
     file: Path | None = None,
     /,
     *,
+    laboratory: Path | None = None,
+    bed: str | None = None,
     as_json: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """Check machine, clock, memory, rights, tools and engine; with a campaign also its ports and its gateway path.
@@ -30,10 +33,21 @@ def doctor(
     ----------
     file
         Campaign file (TOML); its test bed is made, a few frames are sent each way, and it is removed again.
+    laboratory
+        File of test beds (TOML), as for `gatemark submit`.
+    bed
+        Test bed of that file that the campaign is checked on; run it on the machine of that test bed.
     as_json
         Print the findings as JSON in place of a table.
     """
-    findings = run_checks(one_campaign(file) if file is not None else None)
+    place = named_bed(laboratory, bed)
+    if place is not None and file is None:
+        raise ConfigError(
+            what="a test bed is checked with a campaign",
+            where="gatemark doctor",
+            fix="gatemark doctor campaign.toml --laboratory lab.toml --bed NAME",
+        )
+    findings = run_checks(one_campaign(file, place) if file is not None else None)
     if as_json:
         json.dump([finding.to_json() for finding in findings], sys.stdout, indent=2)
         print()

@@ -23,6 +23,7 @@ COMMANDS = {
     "plan": "show what a campaign sets, what it runs and how long it takes",
     "trial": "make one trial at one rate",
     "frame": "show the frames of a campaign, decoded",
+    "submit": "make jobs of campaigns, for Slurm or one after the other here",
     "selftest": "find out what the Tester alone can do, its ports joined",
     "calibrate": "measure a gateway whose true values are known",
     "doctor": "check machine, ports and the path through the gateway",

@@ -41,6 +41,7 @@ from gatemark.series.store import SERIES_FILE, SeriesFolder, digest, folder_name
 from gatemark.session import (
     CampaignResult,
     PlanCallback,
+    begin,
     check_owner,
     measure,
     open_result,
@@ -111,6 +112,23 @@ def measure_series(
             under_way.write()
             folder.files.write_text(SERIES_FILE, series.text)  # makes it the folder of a series, which can be resumed
             return under_way.go_on()
+
+
+def begin_series(series: SeriesFile, folder: Path, *, equipment: Equipment | None = None) -> tuple[Path, ...]:
+    """Make the folder of a series of which nothing is measured yet, and that of each column; return those.
+
+    Each column is a campaign that `resume_campaign` begins, at any time and in any order; `rebuild_series` joins what
+    there is. Or `resume_series` measures all of it. Raises GatemarkError.
+    """
+    used = equipment or own_equipment()
+    document = _new_document(series, _checked(series, used))
+    created = SeriesFolder.create(folder)
+    with created.files.locked():
+        for column, described in zip(series.columns, document.columns, strict=True):
+            begin(column.source, created.path / described.folder, equipment=used)
+        created.write(document, {}, {}, None)
+        created.files.write_text(SERIES_FILE, series.text)
+    return tuple(created.path / column.folder for column in document.columns)
 
 
 def resume_series(

@@ -1,0 +1,166 @@
+"""A Slurm cluster of this machine alone: one controller and two nodes, in a network namespace of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+NAMESPACE = f"gm-slurm-{os.getpid()}"
+ADDRESS = "10.9.9.1"
+PROGRAMS = ("slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo")
+CONFIGURATION = """ClusterName=gatemark
+SlurmctldHost={host}({address})
+SlurmUser=root
+AuthType=auth/none
+CredType=cred/none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+MailProg=/bin/true
+ReturnToService=2
+SchedulerParameters=defer,batch_sched_delay=0,sched_interval=1
+JobRequeue=1
+Licenses=bed1:1,bed2:1
+NodeName=beda NodeHostname={host} NodeAddr={address} Port=17001 CPUs=2 State=UNKNOWN
+NodeName=bedb NodeHostname={host} NodeAddr={address} Port=17002 CPUs=2 State=UNKNOWN
+PartitionName=lab Nodes=beda,bedb Default=YES MaxTime=INFINITE OverSubscribe=YES:4 State=UP
+"""
+
+
+def missing_program() -> str | None:
+    """Return a program of Slurm that this machine lacks."""
+    return next((program for program in PROGRAMS if shutil.which(program) is None), None)
+
+
+class Cluster:
+    """Its daemons run in the foreground, as children of this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+        for name in ("state", "spool-beda", "spool-bedb"):
+            (folder / name).mkdir()
+        configuration = CONFIGURATION.format(host=socket.gethostname(), address=ADDRESS, folder=folder)
+        (folder / "slurm.conf").write_text(configuration)
+        first = any(line.split()[2] == "cgroup" for line in Path("/proc/mounts").read_text().splitlines())
+        plugin = (
+            "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n" if first else "CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n"
+        )
+        (folder / "cgroup.conf").write_text(plugin)
+        self.environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf"), "SLURM_TIMEOUT": "5"}
+
+    def __enter__(self) -> Cluster:
+        """Start it, and wait until both nodes are idle."""
+        _run("ip", "netns", "add", NAMESPACE)
+        try:
+            _run("ip", "-n", NAMESPACE, "link", "set", "lo", "up")
+            _run("ip", "-n", NAMESPACE, "address", "add", f"{ADDRESS}/32", "dev", "lo")
+            self._start("slurmctld", "-D", "-c")
+            self.start_node("beda")
+            self.start_node("bedb")
+            self.wait_for(lambda: self.ask("sinfo", "-h", "-N", "-o", "%T").split() == ["idle", "idle"])
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Kill everything that belongs to it."""
+        for name in list(self._daemons):
+            self.kill(name)
+        for pid in subprocess.run(
+            ["ip", "netns", "pids", NAMESPACE], capture_output=True, text=True, check=False
+        ).stdout.split():
+            _kill(int(pid))
+        _run("ip", "netns", "delete", NAMESPACE)
+
+    def start_node(self, name: str) -> None:
+        """Start the daemon of a node."""
+        self._start("slurmd", "-D", "-N", name, name=name)
+
+    def _start(self, *command: str, name: str | None = None) -> None:
+        with (self._folder / f"{name or command[0]}.out").open("ab") as log:
+            self._daemons[name or command[0]] = subprocess.Popen(
+                self.inside(*command), env=self.environment, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def kill(self, name: str) -> None:
+        """Kill a daemon, as if its machine had lost its power: with all that it runs."""
+        daemon = self._daemons.pop(name)
+        for pid in _descendants(daemon.pid):
+            _kill(pid)
+        if name in ("beda", "bedb"):  # a step's daemon leaves the one of the node
+            for pid in self._steps_of(name):
+                _kill(pid)
+        daemon.wait()
+
+    def _steps_of(self, node: str) -> list[int]:
+        """Return the processes of the jobs of a node: each has the node's name in its environment."""
+        wanted = f"SLURMD_NODENAME={node}".encode()
+        pids = subprocess.run(["ip", "netns", "pids", NAMESPACE], capture_output=True, text=True, check=False).stdout
+        return [pid for pid in map(int, pids.split()) if wanted in _environment(pid).split(b"\0")]
+
+    def inside(self, *command: str) -> list[str]:
+        """Return a command that runs in the namespace of the cluster."""
+        return ["ip", "netns", "exec", NAMESPACE, *command]
+
+    def ask(self, *command: str) -> str:
+        """Return what a command of Slurm prints."""
+        done = subprocess.run(
+            self.inside(*command), env=self.environment, capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == 0, f"{command}: {done.stderr}{self.logs()}"
+        return done.stdout
+
+    def wait_for(self, condition: Callable[[], bool], limit_s: float = 60) -> None:
+        """Wait until something is so."""
+        until = time.monotonic() + limit_s
+        while not condition():
+            assert time.monotonic() < until, self.logs()
+            time.sleep(0.2)
+
+    def logs(self) -> str:
+        """Return what the daemons said."""
+        files = sorted((*self._folder.glob("*.log"), *self._folder.glob("*.out")))
+        return "".join(f"\n== {file.name}\n{file.read_text(errors='replace')[-2000:]}" for file in files)
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def _descendants(pid: int) -> list[int]:
+    """Return a process and all that it started, the last ones first."""
+    children: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children += map(int, task.read_text().split())
+        except OSError:
+            continue
+    return [*(started for child in children for started in _descendants(child)), pid]

@@ -1,0 +1,171 @@
+"""Campaigns as jobs of a real Slurm, on two test beds of this machine: in turn, side by side, killed and resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from slurm_cluster import Cluster, missing_program
+
+import gatemark
+from gatemark.series.run import open_series
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: network namespaces are made"),
+    pytest.mark.skipif(missing_program() is not None, reason=f"there is no {missing_program()}: apt install slurm-wlm"),
+]
+
+CAMPAIGN = """repetitions = {repetitions}
+[testbed]
+kind = "loopback"
+[gateway]
+technology = "router44"
+[traffic]
+frame_sizes = {{family = "ipv4", octets = 64}}
+[trial]
+duration = "{duration}"
+settle = "0s"
+learn = "10ms"
+drain = "10ms"
+rest = "10ms"
+[validity]
+lateness_max = "1s"
+[frame_loss]
+rates = [1000, 2000]
+"""
+LABORATORY = """
+[beds.one]
+node = "beda"
+licence = "bed1"
+campaign.testbed = {cores = [0]}
+
+[beds.two]
+node = "bedb"
+licence = "bed2"
+campaign.testbed = {cores = [1]}
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(tmp_path_factory.mktemp("slurm")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Path:
+    path = tmp_path / "lab.toml"
+    path.write_text(LABORATORY)
+    return path
+
+
+def submitted(cluster: Cluster, laboratory: Path, bed: str, *files: Path) -> list[dict[str, Any]]:
+    """Submit files and return the jobs."""
+    command = [sys.executable, "-m", "gatemark.cli.main", "submit", *map(str, files), "--laboratory", str(laboratory)]
+    command += ["--bed", bed, "--output", str(laboratory.parent / f"results-{bed}"), "--json"]
+    done = subprocess.run(
+        cluster.inside(*command), env=cluster.environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    jobs: list[dict[str, Any]] = json.loads(done.stdout)
+    return jobs
+
+
+def written(path: Path, *, repetitions: int = 3, duration: str = "500ms", more: str = "") -> Path:
+    path.write_text(CAMPAIGN.format(repetitions=repetitions, duration=duration) + more)
+    return path
+
+
+def sessions_of(folder: Path) -> list[tuple[str, str]]:
+    provenance = json.loads((folder / "provenance.json").read_text())
+    return [(session["started_at"], session["finished_at"]) for session in provenance["sessions"]]
+
+
+def log_of(job: dict[str, Any]) -> str:
+    return Path(job["log"]).read_text() if Path(job["log"]).exists() else "no log"
+
+
+def states_of(cluster: Cluster, jobs: list[dict[str, Any]]) -> list[str]:
+    said = cluster.ask("scontrol", "show", "job", "--oneliner")
+    words = [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in said.splitlines()]
+    state = {row.get("JobId"): row.get("JobState") for row in words}
+    return [str(state[str(job["number"])]) for job in jobs]
+
+
+def test_six_jobs_never_share_a_test_bed(cluster: Cluster, laboratory: Path, tmp_path: Path) -> None:
+    vary = '\n[[vary]]\n"traffic.frame_sizes.octets" = [64, 512]\n'
+    jobs = {}
+    for bed in ("one", "two"):
+        alone = written(tmp_path / f"alone-{bed}.toml")
+        series = written(tmp_path / f"series-{bed}.toml", more=vary)
+        jobs[bed] = submitted(cluster, laboratory, bed, alone, series)
+    every = [*jobs["one"], *jobs["two"]]
+    assert len(every) == 8, "three measure on each test bed, and one makes the reports"
+    cluster.wait_for(lambda: set(states_of(cluster, every)) == {"COMPLETED"}, limit_s=120)
+    spans = {
+        bed: sorted(span for job in of_bed[:-1] for span in sessions_of(Path(job["folder"])))
+        for bed, of_bed in jobs.items()
+    }
+    for of_bed in spans.values():
+        assert len(of_bed) == 3
+        assert all(before[1] <= after[0] for before, after in pairwise(of_bed)), of_bed
+    assert any(first[0] < second[1] and second[0] < first[1] for first in spans["one"] for second in spans["two"]), (
+        f"both at work: {spans}"
+    )
+    for bed in ("one", "two"):
+        folder = tmp_path / f"results-{bed}"
+        assert open_series(folder / f"series-{bed}").document.status == "complete"
+        assert (folder / f"series-{bed}" / "report.html").exists()
+        assert gatemark.open_result(folder / f"alone-{bed}").document.status == "complete"
+        cores = json.loads((folder / f"alone-{bed}" / "campaign.json").read_text())["testbed"]["cores"]
+        assert cores == [{"one": 0, "two": 1}[bed]]
+
+
+def test_a_job_whose_node_died_goes_on(cluster: Cluster, laboratory: Path, tmp_path: Path) -> None:
+    measuring, last = jobs = submitted(
+        cluster, laboratory, "one", written(tmp_path / "long.toml", repetitions=10, duration="500ms")
+    )
+    journal = Path(measuring["folder"]) / "trials.jsonl"
+    cluster.wait_for(lambda: journal.exists() and journal.read_text().count("\n") >= 4)
+    cluster.kill("beda")
+    before = journal.read_text().splitlines()
+    cluster.ask("scontrol", "update", "nodename=beda", "state=down", "reason=killed")
+    cluster.wait_for(lambda: states_of(cluster, [measuring]) == ["PENDING"])
+    cluster.start_node("beda")
+    cluster.ask("scontrol", "update", "nodename=beda", "state=resume")
+    cluster.ask(
+        "scontrol", "update", f"jobid={measuring['number']}", "starttime=now+5"
+    )  # the killing of its last run is over then
+    cluster.wait_for(lambda: set(states_of(cluster, jobs)) == {"COMPLETED"}, limit_s=120)
+    result = gatemark.open_result(Path(measuring["folder"]))
+    assert result.document.status == "complete"
+    assert result.report_file.exists()
+    assert len(sessions_of(Path(measuring["folder"]))) == 2
+    after = journal.read_text().splitlines()
+    assert after[: len(before) - 1] == before[:-1], "what was measured stays; the last line may have been torn"
+    assert "report" in log_of(last)
+
+
+def test_a_test_bed_that_slurm_does_not_know_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    laboratory = tmp_path / "lab.toml"
+    laboratory.write_text('[beds.third]\nnode = "beda"\n')
+    file = written(tmp_path / "alone.toml")
+    command = [sys.executable, "-m", "gatemark.cli.main", "submit", str(file), "--laboratory", str(laboratory)]
+    done = subprocess.run(
+        cluster.inside(*command, "--bed", "third", "--output", str(tmp_path / "results")),
+        env=cluster.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Slurm has no licence third" in done.stderr
+    assert not (tmp_path / "results").exists()
+    assert cluster.ask("squeue", "-h") == ""
