@@ -102,10 +102,12 @@ def states_of(cluster: Cluster, jobs: list[dict[str, Any]]) -> list[str]:
 def test_six_jobs_never_share_a_test_bed(cluster: Cluster, laboratory: Path, tmp_path: Path) -> None:
     vary = '\n[[vary]]\n"traffic.frame_sizes.octets" = [64, 512]\n'
     jobs = {}
+    cluster.ask("scontrol", "update", "nodename=beda,bedb", "state=drain", "reason=all begin together")
     for bed in ("one", "two"):
         alone = written(tmp_path / f"alone-{bed}.toml")
         series = written(tmp_path / f"series-{bed}.toml", more=vary)
         jobs[bed] = submitted(cluster, laboratory, bed, alone, series)
+    cluster.ask("scontrol", "update", "nodename=beda,bedb", "state=resume")
     every = [*jobs["one"], *jobs["two"]]
     assert len(every) == 8, "three measure on each test bed, and one makes the reports"
     cluster.wait_for(lambda: set(states_of(cluster, every)) == {"COMPLETED"}, limit_s=120)
