@@ -92,11 +92,21 @@ def log_of(job: dict[str, Any]) -> str:
     return Path(job["log"]).read_text() if Path(job["log"]).exists() else "no log"
 
 
+def shown(cluster: Cluster, job: dict[str, Any]) -> dict[str, str]:
+    """Return what Slurm says of a job."""
+    said = cluster.ask("scontrol", "show", "job", str(job["number"]), "--oneliner")
+    return dict(word.split("=", 1) for word in said.split() if "=" in word)
+
+
 def states_of(cluster: Cluster, jobs: list[dict[str, Any]]) -> list[str]:
-    said = cluster.ask("scontrol", "show", "job", "--oneliner")
-    words = [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in said.splitlines()]
-    state = {row.get("JobId"): row.get("JobState") for row in words}
-    return [str(state[str(job["number"])]) for job in jobs]
+    return [shown(cluster, job)["JobState"] for job in jobs]
+
+
+def times_of(cluster: Cluster, jobs: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return when each job of a test bed began and ended."""
+    return sorted(
+        (row["StartTime"], row["EndTime"]) for row in (shown(cluster, job) for job in jobs if job["measures"])
+    )
 
 
 def test_six_jobs_never_share_a_test_bed(cluster: Cluster, laboratory: Path, tmp_path: Path) -> None:
@@ -111,10 +121,7 @@ def test_six_jobs_never_share_a_test_bed(cluster: Cluster, laboratory: Path, tmp
     every = [*jobs["one"], *jobs["two"]]
     assert len(every) == 8, "three measure on each test bed, and one makes the reports"
     cluster.wait_for(lambda: set(states_of(cluster, every)) == {"COMPLETED"}, limit_s=120)
-    spans = {
-        bed: sorted(span for job in of_bed[:-1] for span in sessions_of(Path(job["folder"])))
-        for bed, of_bed in jobs.items()
-    }
+    spans = {bed: times_of(cluster, of_bed) for bed, of_bed in jobs.items()}
     for of_bed in spans.values():
         assert len(of_bed) == 3
         assert all(before[1] <= after[0] for before, after in pairwise(of_bed)), of_bed

@@ -98,4 +98,10 @@ def _tell(job: Job, status: int | None) -> None:
 
 
 def _json(job: Job, number: int | None) -> dict[str, Any]:
-    return {"name": job.name, "folder": str(job.folder), "number": number, "log": str(job.log)}
+    return {
+        "name": job.name,
+        "folder": str(job.folder),
+        "number": number,
+        "log": str(job.log),
+        "measures": job.measures,
+    }
