@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -36,6 +36,7 @@ from gatemark.errors import (
     ResultError,
     TestBedError,
 )
+from gatemark.report.model import TrialRow
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
 from gatemark.results.part import NOT_THE_GATEWAY
@@ -134,7 +135,7 @@ def begin(source: CampaignText, folder: Path, *, equipment: Equipment | None = N
 
 def _begin(folder: ResultFolder, source: CampaignText, complete: Campaign) -> None:
     file = None if source.file is None else str(source.file)
-    folder.write_json("campaign.json", {"file": file, **_resolved(complete)})
+    folder.write_json("campaign.json", {"file": file, **resolved(complete)})
     folder.write_text("campaign.toml", source.text)  # makes it the folder of a campaign, which can be resumed
 
 
@@ -174,7 +175,7 @@ def resume_campaign(
             check_owner(opened)
         _same_recipe(opened, loaded)
         bed, complete = prepare(loaded, used)
-        if stored != _resolved(complete):
+        if stored != resolved(complete):
             raise _changed(opened, "campaign.json is not what follows from campaign.toml and the recipe")
         return _measure_in(opened, complete, bed, used, (on_event, on_plan), resumed=True, report=True)
 
@@ -352,26 +353,42 @@ def _store(folder: ResultFolder, session: _Session, results: list[RunResult], *,
         "provenance.json", record.model_copy(update={"sessions": (*record.sessions[:-1], ended)}).to_text()
     )
     rows = trial_rows(folder)
-    document = build_document(
-        session.campaign,
-        session.gateway,
-        results,
-        (row.validity for row in rows),
-        runs_planned=len(session.plan.runs),
-        host=host_of(session.campaign, ((row.host, row.reasons if row.outcome == "suspect" else ()) for row in rows)),
-        telemetry=telemetry_of(
-            session.campaign,
-            (facts for row in rows for _, facts in row.telemetry),
-            ((row.connections, row.memory) for row in rows if row.connections and row.memory is not None),
-        ),
-        clock=clock_of(record),
-        self_test=self_test_of(folder),
+    document = document_of(
+        folder, session.campaign, session.gateway, record, results, rows, runs_planned=len(session.plan.runs)
     )
     folder.write_text("result.csv", to_csv(document.rows()))
     folder.write_text("result.json", document.to_text())  # says that the campaign is complete, so it comes last
     if report:
         write_report([part_of(folder, rows)], folder.report_file)
     return document
+
+
+def document_of(
+    folder: ResultFolder,
+    campaign: Campaign,
+    gateway: GatewayDescription,
+    record: Provenance,
+    results: Sequence[RunResult],
+    rows: Sequence[TrialRow],
+    *,
+    runs_planned: int,
+) -> ResultDocument:
+    """Return what result.json says of a complete campaign with these results; `rows` are the trials of its journal."""
+    return build_document(
+        campaign,
+        gateway,
+        results,
+        (row.validity for row in rows),
+        runs_planned=runs_planned,
+        host=host_of(campaign, ((row.host, row.reasons if row.outcome == "suspect" else ()) for row in rows)),
+        telemetry=telemetry_of(
+            campaign,
+            (facts for row in rows for _, facts in row.telemetry),
+            ((row.connections, row.memory) for row in rows if row.connections and row.memory is not None),
+        ),
+        clock=clock_of(record),
+        self_test=self_test_of(folder),
+    )
 
 
 def _start_provenance(
@@ -460,7 +477,7 @@ def _keep_samples(folder: ResultFolder, record: TrialRecord) -> None:
         folder.write_samples(record.order.trial_number, text)
 
 
-def _resolved(complete: Campaign) -> dict[str, Any]:
+def resolved(complete: Campaign) -> dict[str, Any]:
     """The campaign as campaign.json holds it; exactly what reading the file gives back."""
     return json.loads(json.dumps(complete.to_document()))  # type: ignore[no-any-return]
 

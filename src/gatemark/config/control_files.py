@@ -35,6 +35,11 @@ def known_commands() -> Mapping[str, Traversable]:
     return {name: files[name] for name in sorted(files)}
 
 
+def commands_text(name: str) -> str:
+    """Return the text of a file of commands, by its name or path. Raises OSError or KeyError if there is none."""
+    return Path(name).read_text(encoding="utf-8") if is_path(name) else known_commands()[name].read_text("utf-8")
+
+
 def is_path(name: str) -> bool:
     """Whether a name is that of a file of the user."""
     return "/" in name or name.endswith(".toml")
@@ -93,16 +98,12 @@ def _with_control(document: Document, control: Document) -> Document:
 
 def _read(name: str, where: str) -> dict[str, Any]:
     try:
-        if is_path(name):
-            text = Path(name).read_text(encoding="utf-8")
-        else:
-            known = known_commands()
-            if name not in known:
-                guess = nearest(name, known)
-                fix = f"did you mean {guess}?" if guess else "write one of these, or the path of a file"
-                raise ConfigError(what=f"{name!r} is none of {', '.join(known)}", where=where, fix=fix)
-            text = known[name].read_text(encoding="utf-8")
-        return tomllib.loads(text)
+        return tomllib.loads(commands_text(name))
+    except KeyError:
+        known = known_commands()
+        guess = nearest(name, known)
+        fix = f"did you mean {guess}?" if guess else "write one of these, or the path of a file"
+        raise ConfigError(what=f"{name!r} is none of {', '.join(known)}", where=where, fix=fix) from None
     except OSError as error:
         what = f"{name} cannot be read: {error.strerror}"
         raise ConfigError(what=what, where=where, fix="name an existing file") from None

@@ -280,9 +280,14 @@ def recipe_from_dict(document: Mapping[str, Any], where: str = "recipe") -> Reci
     return recipe
 
 
+def recipe_text(name_or_path: str | Path) -> str:
+    """Return the text of a recipe. Raises ConfigError if it cannot be read."""
+    return _read(str(name_or_path))[0]
+
+
 def recipe_sha256(name_or_path: str | Path) -> str:
     """Return the digest of a recipe's text, in hexadecimal. Raises ConfigError if it cannot be read."""
-    return hashlib.sha256(_read(str(name_or_path))[0].encode()).hexdigest()
+    return hashlib.sha256(recipe_text(name_or_path).encode()).hexdigest()
 
 
 def substitute(text: str, values: dict[str, str]) -> str:

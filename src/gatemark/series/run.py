@@ -85,7 +85,7 @@ class SeriesResult:
 
 
 def measure_series(
-    file: str | Path,
+    file: str | Path | SeriesFile,
     *,
     output: str | Path | None = None,
     on_event: EventCallback | None = None,
@@ -102,7 +102,8 @@ def measure_series(
     the series goes on; so it does after a gateway collapsed, without the columns that ask it for more. Raises
     GatemarkError if nothing can go on; whatever was measured stays in the folder.
     """
-    series, used = load_series(Path(file)), equipment or own_equipment()
+    series = file if isinstance(file, SeriesFile) else load_series(Path(file))
+    used = equipment or own_equipment()
     complete = _checked(series, used)
     path = Path(output) if output is not None else default_folder(series.name)
     with stop_signals(resume_hint=str(path)):
