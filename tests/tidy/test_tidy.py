@@ -50,6 +50,10 @@ ARROWS: dict[str, set[str]] = {
         "bed_kinds", "config", "errors", "report", "results", "series", "stats", "stored", "units",
     },
     "laboratory": {"campaign", "config", "errors", "results", "series", "session"},
+    "archive": {
+        "campaign", "config", "dut.base", "dut.recipe", "engine.client", "errors", "results", "series", "session",
+        "stored", "tester",
+    },
     "selftest": {
         "campaign", "config", "dut", "errors", "procedures.loads", "results.ceiling", "results.this_machine", "search",
         "technology", "tester", "trial",
@@ -70,7 +74,7 @@ PURE = (
     "config.flows", "config.hosts", "config.merge", "config.sizes", "config.defaults", "config.load_types",
     "config.problems", "config.table", "config.stateful", "config.map_check", "config.map_gateway", "config.map_tables",
     "config.key_value_file", "config.maptperf", "config.siitperf", "config.siitperf_script",
-    "config.complete_stateful", "config.control", "config.keys", "config.vary",
+    "config.complete_stateful", "config.control", "config.keys", "config.vary", "archive.layout",
     "compare.condition", "compare.document", "compare.judge", "compare.page", "compare.report", "compare.setup",
     "campaign.plan", "campaign.deviations", "campaign.estimate", "campaign.facts",
     "results.ceiling", "results.connections", "results.document", "results.outcome", "results.part",

@@ -30,6 +30,7 @@ COMMANDS = {
     "kernel": "build kernels that run as a process, for gateways, and list them",
     "cleanup": "remove what a killed gatemark left on this machine",
     "report": "make the report of a result folder again",
+    "archive": "put a result folder into one file that others verify and measure again",
     "compare": "put results side by side, and say what their difference shows",
     "import": "make a campaign file of the configuration file of another tester",
     "export": "print the MAP rules of a campaign in the syntax of a gateway",

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
+from gatemark.archive.again import measure_again
+from gatemark.archive.read import is_archive
 from gatemark.campaign.columns import varies
 from gatemark.campaign.progress import progress_display
 from gatemark.cli.common import AsJson, print_json
 from gatemark.errors import ConfigError
 from gatemark.report.summary import print_result
-from gatemark.series.run import measure_series, resume_series
+from gatemark.series.run import SeriesResult, measure_series, resume_series
 from gatemark.series.store import is_series
 from gatemark.series.summary import print_series
-from gatemark.session import measure, resume_campaign
+from gatemark.session import CampaignResult, measure, resume_campaign
 from gatemark.stored import sections_of
-
-R = TypeVar("R")
 
 
 def run(
@@ -32,17 +33,19 @@ def run(
     """Measure a campaign and write a result folder with report.html.
 
     A file with [[vary]] is a series: its columns are measured one after the other, and joined in one table and report.
+    What an archive holds is measured again, with its own recipes.
 
     Parameters
     ----------
     file
-        Campaign file (TOML).
+        Campaign file (TOML), or an archive that `gatemark archive` made.
     output
         Folder for the results; by default a new one below results/.
     resume
         Go on with the campaign or series of this result folder; its own copy of the campaign file is used.
     trust_commands
-        Go on with a folder that another user made: its campaign and recipe say which commands run here.
+        Go on with a folder that another user made, or measure an archive: campaign and recipe say which commands run
+        here.
     as_json
         Print the result as JSON in place of tables.
     """
@@ -58,21 +61,32 @@ def run(
             where="gatemark run",
             fix="leave --output out: a resumed campaign stays in its folder",
         )
-    if trust_commands and resume is None:
+    from_archive = file is not None and is_archive(file)
+    if trust_commands and resume is None and not from_archive:
         raise ConfigError(
-            what="--trust-commands is about the folder of --resume",
+            what="--trust-commands is about the folder of --resume, and about archives",
             where="gatemark run",
             fix="leave it out: a campaign file that you name is trusted",
         )
-    arguments = (file, output, resume, trust_commands)
-    if (resume is not None and is_series(resume)) or (file is not None and varies(file)):
-        series = _measured(measure_series, resume_series, *arguments)
+    result: CampaignResult | SeriesResult
+    if from_archive:
+        begin = partial(measure_again, trust_commands=trust_commands)
+        result = _measured(begin, resume_campaign, file, output, None, trust_commands)
+    elif (resume is not None and is_series(resume)) or (file is not None and varies(file)):
+        result = _measured(measure_series, resume_series, file, output, resume, trust_commands)
+    else:
+        result = _measured(measure, resume_campaign, file, output, resume, trust_commands)
+    return _tell(result, as_json=as_json)
+
+
+def _tell(result: CampaignResult | SeriesResult, *, as_json: bool) -> int:
+    """Print a result; return the exit status."""
+    if isinstance(result, SeriesResult):
         if as_json:
-            print_json(series.document.model_dump(mode="json", by_alias=True))
+            print_json(result.document.model_dump(mode="json", by_alias=True))
         else:
-            print_series(series.document, report=str(series.report_file))
-        return 1 if series.has_failed else 0
-    result = _measured(measure, resume_campaign, *arguments)
+            print_series(result.document, report=str(result.report_file))
+        return 1 if result.has_failed else 0
     if as_json:
         print_json(result.document.model_dump(mode="json", by_alias=True))
     else:
@@ -81,13 +95,13 @@ def run(
 
 
 def _measured(
-    begin: Callable[..., R],
-    go_on: Callable[..., R],
+    begin: Callable[..., Any],
+    go_on: Callable[..., Any],
     file: Path | None,
     output: Path | None,
     resume: Path | None,
     trust_commands: bool,
-) -> R:
+) -> Any:
     """Measure a file, or go on with the folder `resume`, and show how far it is."""
     with progress_display() as watcher:
         if resume is not None:

@@ -1,0 +1,109 @@
+"""Measures the campaign of an archive again, into a folder that needs the archive no more."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from gatemark.archive.inputs import is_here, kept_inputs, renamed
+from gatemark.archive.read import Unpacked, unpacked
+from gatemark.archive.recompute import check_inputs
+from gatemark.campaign.columns import series_of_text
+from gatemark.campaign.events import EventCallback
+from gatemark.campaign.file import CampaignText, campaign_from_text
+from gatemark.config.load import document_of_text
+from gatemark.config.vary import VARY
+from gatemark.errors import ConfigError
+from gatemark.results.store import default_folder, writing
+from gatemark.results.toml_text import to_toml
+from gatemark.series.run import SeriesResult, measure_series
+from gatemark.series.store import SERIES_FILE, SeriesFolder, is_series
+from gatemark.session import CampaignResult, PlanCallback, measure
+from gatemark.tester import RESUMED_FROM, Equipment
+
+FOLDER = "inputs"
+"""In a result folder: files of the archive that the campaign names and this gatemark has not."""
+
+
+def measure_again(
+    archive: Path,
+    *,
+    output: str | Path | None = None,
+    trust_commands: bool = False,
+    on_event: EventCallback | None = None,
+    on_plan: PlanCallback | None = None,
+    equipment: Equipment | None = None,
+) -> CampaignResult | SeriesResult:
+    """Measure what an archive measured, on this machine, into a new folder (default: below results/).
+
+    Recipes and commands are those of the archive, whatever this gatemark calls by their names. They run here, so
+    `trust_commands` is asked for. Raises ConfigError if the archive is damaged or would be measured otherwise.
+    """
+    with unpacked(archive) as content:
+        check_inputs(content)
+        series = is_series(content.path)
+        text, source = _campaign_file(content)
+        document = document_of_text(text, path=Path(source or content.path))  # it has a name in any case
+        here = renamed(document, lambda kind, name: str(content.inputs.get((kind, name), name)))
+        _check_trust(to_toml(here), archive, trust_commands=trust_commands)
+        absent = [given for given in kept_inputs(content.folder, content.description.inputs) if not is_here(given)]
+    moved = {(given.facts.kind, given.facts.name): f"{FOLDER}/{given.facts.file}" for given in absent}
+    if moved or "name" not in tomllib.loads(text):
+        text = to_toml(renamed(document, lambda kind, name: moved.get((kind, name), name)))
+    folder = Path(output) if output is not None else default_folder(str(document["name"]))
+    with _with_files(folder, {given.facts.file: given.text for given in absent}):
+        if series:
+            varied = series_of_text(text, folder / SERIES_FILE)
+            return measure_series(varied, output=folder, on_event=on_event, on_plan=on_plan, equipment=equipment)
+        campaign = campaign_from_text(text, folder / "campaign.toml")
+        given = CampaignText(campaign=campaign, text=text, file=None)
+        return measure(given, output=folder, on_event=on_event, on_plan=on_plan, equipment=equipment)
+
+
+def _campaign_file(content: Unpacked) -> tuple[str, str | None]:
+    """Return the text of the campaign file, and the path that it had."""
+    result = content.folder
+    if is_series(content.path):
+        return result.read_text(SERIES_FILE), SeriesFolder(files=result).read().file
+    return result.read_text("campaign.toml"), result.read_json("campaign.json").get("file")
+
+
+def _check_trust(text: str, archive: Path, *, trust_commands: bool) -> None:
+    """Raise ConfigError if commands of the archive would run and nobody said that they may, or if it cannot be read."""
+    if VARY in tomllib.loads(text):
+        campaigns = [column.campaign for column in series_of_text(text, archive).columns]
+    else:
+        campaigns = [campaign_from_text(text, archive)]
+    how = next((bed.commands_run for bed in (campaign.bed for campaign in campaigns) if bed.commands_run), None)
+    if how is not None and not trust_commands:
+        raise ConfigError(
+            what=f"its campaign and recipe say which commands run: {how}",
+            where=str(archive),
+            fix="unpack it with tar and read campaign.toml and archive/inputs; if you trust them, add --trust-commands",
+        )
+
+
+@contextlib.contextmanager
+def _with_files(folder: Path, texts: Mapping[str, str]) -> Iterator[None]:
+    """Write the files that the campaign names into its folder; they go if nothing is measured there."""
+    place = folder / FOLDER
+    if any((folder / name).exists() for name in (*RESUMED_FROM, FOLDER)):
+        fix = "name another folder with --output"
+        raise ConfigError(what="the folder already holds a campaign", where=str(folder), fix=fix)
+    if not texts:
+        yield
+        return
+    try:
+        with writing(folder):
+            place.mkdir(parents=True)
+            for name, text in texts.items():
+                (place / name).write_text(text, encoding="utf-8")
+        yield
+    finally:
+        if not any((folder / name).exists() for name in RESUMED_FROM):
+            shutil.rmtree(place, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                folder.rmdir()

@@ -1,0 +1,164 @@
+"""Computes again what follows from a campaign and its journal, to compare it with what is stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from gatemark.archive.inputs import renamed, sha256
+from gatemark.archive.layout import InputKind
+from gatemark.archive.read import Unpacked
+from gatemark.campaign.events import Event, RunFinished, TrialStarted
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.campaign.journal import Journal
+from gatemark.campaign.plan import make_plan
+from gatemark.campaign.runner import run_campaign
+from gatemark.config.load import document_of_text
+from gatemark.config.model import Campaign
+from gatemark.dut.base import GatewayDescription, SettingMade
+from gatemark.dut.recipe import load_recipe, recipe_sha256
+from gatemark.engine.client import Engine
+from gatemark.errors import ResultError, TestBedError
+from gatemark.results.document import ResultDocument
+from gatemark.results.provenance import Provenance
+from gatemark.results.run import RunResult
+from gatemark.results.store import ResultFolder
+from gatemark.series.store import SeriesFolder, is_series
+from gatemark.session import document_of, resolved
+from gatemark.stored import provenance_of, trial_rows
+
+Inputs = Mapping[tuple[InputKind, str], Path]
+SHOWN_MAX = 5
+"""Differences that are told of one file."""
+
+
+def campaign_folders(result: ResultFolder) -> Iterator[ResultFolder]:
+    """Yield the folders of all campaigns that were begun: one, or those of the columns of a series."""
+    if not is_series(result.path):
+        yield result
+        return
+    series = SeriesFolder(files=result)
+    yield from (
+        folder for column in series.read().columns if (folder := series.column(column.folder)).has("campaign.json")
+    )
+
+
+def campaign_of(folder: ResultFolder, inputs: Inputs) -> Campaign:
+    """Return the completed campaign of a folder, made of its campaign.toml and the files that it names.
+
+    Raises ConfigError if this gatemark cannot read it.
+    """
+    stored = folder.read_json("campaign.json")
+    document = document_of_text(folder.read_text("campaign.toml"), path=Path(stored.get("file") or "campaign.toml"))
+    unpacked = renamed(document, lambda kind, name: str(inputs.get((kind, name), name)))
+    campaign = campaign_from_dict(unpacked, where=str(folder.campaign_file))
+    recipe = campaign.testbed.recipe
+    if recipe is None:
+        campaign.check_complete()
+        return campaign
+    complete = campaign.with_recipe(load_recipe(recipe).facts)
+    complete.check_complete()
+    testbed = complete.testbed.model_copy(update={"recipe": stored.get("testbed", {}).get("recipe")})
+    return complete.model_copy(update={"testbed": testbed}).renamed(source=campaign.source)
+
+
+def input_faults(folder: ResultFolder, inputs: Inputs) -> Iterator[str]:
+    """Say where the campaign, and the files that it names, are not what was measured: a sentence each."""
+    provenance = provenance_of(folder)
+    text = folder.read_text("campaign.toml")
+    if provenance is not None and provenance.campaign_sha256 != sha256(text):
+        yield "campaign.toml is not the one that was measured"
+    campaign = campaign_of(folder, inputs)
+    recipe = _recipe(folder, inputs)
+    if provenance is not None and recipe is not None and provenance.recipe_sha256 != recipe_sha256(recipe):
+        yield f"the recipe {campaign.testbed.recipe} is not the one that was measured"
+    stored, now = folder.read_json("campaign.json"), resolved(campaign)
+    stored.pop("file", None)
+    for document in (stored, now):
+        document.get("gateway", {}).get("control", {}).pop("commands", None)
+    known = [words for words in differences(stored, now) if not words.endswith(_ADDED)]
+    yield from (f"campaign.json is not what follows from campaign.toml: {words}" for words in known[:SHOWN_MAX])
+
+
+def _recipe(folder: ResultFolder, inputs: Inputs) -> Path | None:
+    """Return where the recipe of a campaign lies; None without one."""
+    document = document_of_text(folder.read_text("campaign.toml"), path=folder.campaign_file)
+    name = document.get("testbed", {}).get("recipe")
+    return inputs.get(("recipe", name))
+
+
+def check_inputs(content: Unpacked) -> None:
+    """Raise ResultError if a campaign in an archive would be measured otherwise than it was."""
+    for folder in campaign_folders(content.folder):
+        for fault in input_faults(folder, content.inputs):
+            where = folder.path.relative_to(content.path.parent)
+            raise ResultError(what=fault, where=str(where), fix="undo the change: the archive is to be measured again")
+
+
+class _JournalEndsError(Exception):
+    """The next trial is not in the journal."""
+
+
+def result_of(folder: ResultFolder, campaign: Campaign, record: Provenance) -> ResultDocument:
+    """Return what result.json has to be, by campaign, journal and self-test; no trial is made.
+
+    Raises ResultError if the journal is damaged, of another campaign, or would be judged otherwise.
+    """
+    known = campaign.model_copy(update={"line": campaign.line.model_copy(update={"rate": record.line_bits_per_second})})
+    plan = make_plan(known)
+    results: list[RunResult] = []
+
+    def watch(event: Event) -> None:
+        if isinstance(event, TrialStarted):  # those of the journal do not start
+            raise _JournalEndsError
+        if isinstance(event, RunFinished):
+            results.append(event.result)
+
+    no_engine = cast(Engine, None)
+    try:
+        with Journal(folder.journal_file) as journal:
+            run_campaign(known, plan, no_engine, journal, on_event=watch)
+    except (_JournalEndsError, TestBedError):  # where the campaign was interrupted, or ended
+        pass
+    gateway = gateway_of(folder)
+    return document_of(folder, known, gateway, record, results, trial_rows(folder), runs_planned=len(plan.runs))
+
+
+def gateway_of(folder: ResultFolder) -> GatewayDescription:
+    """Return the description of the gateway at the first session."""
+    stored = folder.read_json("gateway.json")
+    return GatewayDescription(
+        name=stored["name"],
+        version=stored["version"],
+        configuration=stored["configuration"],
+        commands=tuple(stored["commands"]),
+        settings=tuple(SettingMade(**setting) for setting in stored["settings"]),
+    )
+
+
+_ADDED = " is new"
+
+
+def differences(stored: Any, now: Any, path: str = "") -> Iterator[str]:
+    """Yield where two JSON documents differ, in words."""
+    if isinstance(stored, dict) and isinstance(now, dict):
+        for key in {**stored, **now}:
+            at = f"{path}.{key}" if path else key
+            if key not in stored:
+                yield f"{at}{_ADDED}"
+            elif key not in now:
+                yield f"{at} is not there any more"
+            else:
+                yield from differences(stored[key], now[key], at)
+    elif isinstance(stored, list) and isinstance(now, list) and len(stored) == len(now):
+        for number, pair in enumerate(zip(stored, now, strict=True)):
+            yield from differences(*pair, f"{path}[{number}]")
+    elif stored != now:
+        yield f"{path} is {_short(stored)}, not {_short(now)}"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,398 @@
+"""Archives of result folders: the same octets, whole or refused, computed again from the journal, measured again."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import shutil
+import tarfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gatemark.archive import read
+from gatemark.archive.again import measure_again
+from gatemark.archive.inputs import renamed
+from gatemark.archive.layout import is_safe
+from gatemark.archive.verify import Verification, verify_archive
+from gatemark.archive.write import write_archive
+from gatemark.campaign.events import Event, TrialFinished
+from gatemark.campaign.journal import line_of, read_journal
+from gatemark.cli.main import main
+from gatemark.dut.recipe import recipe_text
+from gatemark.engine.simulated import SimulatedDevice
+from gatemark.errors import ConfigError, GatemarkError, Interrupted, ResultError
+from gatemark.results.new_file import new_file
+from gatemark.series.run import SeriesResult, measure_series
+from gatemark.session import CampaignResult, measure, resume_campaign
+from gatemark.simulated import simulated_equipment
+from gatemark.tester import Equipment
+
+ROUTER = """
+# forwarding of one router
+name = "{name}"
+seed = 7
+repetitions = 2
+[testbed]
+kind = "netns"
+recipe = "{recipe}"
+[traffic]
+frame_sizes = {{family = "ipv4", octets = [64]}}
+[trial]
+duration = "1s"
+settle = "0s"
+learn = "0s"
+drain = "0s"
+rest = "0s"
+[throughput]
+maximum = "1M"
+resolution = "1k"
+"""
+NAT = (
+    ROUTER
+    + """
+[connections]
+count = 1000
+rate = "50%"
+[connection_establishment_rate]
+maximum = "400k"
+resolution = "5k"
+"""
+)
+VARY = """
+[[vary]]
+"repetitions" = [1, 2]
+"""
+GATEWAY = SimulatedDevice(capacity_forward=300_000, establishment_rate=200_000, table_size=100_000, noise=0.01)
+
+
+def equipment() -> Equipment:
+    return replace(simulated_equipment(GATEWAY), available_bytes=lambda: 1 << 40)
+
+
+def measured(tmp_path: Path, text: str = ROUTER, recipe: str = "linux-router4") -> CampaignResult:
+    file = tmp_path / "router.toml"
+    file.write_text(text.format(name="router", recipe=recipe), encoding="utf-8")
+    return measure(file, output=tmp_path / "router", equipment=equipment())
+
+
+def outcomes(verification: Verification) -> dict[str, str]:
+    return {finding.what: finding.outcome for finding in verification.findings}
+
+
+def test_the_same_folder_gives_the_same_octets(tmp_path: Path) -> None:
+    folder = measured(tmp_path).folder
+    first = write_archive(folder)
+    assert first.path == tmp_path / "router.tar.gz"
+    for path in folder.iterdir():
+        os.utime(path, (1, 1))
+        path.chmod(0o600)
+    second = write_archive(folder, tmp_path / "again.tar.gz")
+    assert first.path.read_bytes() == second.path.read_bytes()
+    assert first.sha256 == hashlib.sha256(first.path.read_bytes()).hexdigest() == second.sha256
+    assert first.octets == first.path.stat().st_size
+
+
+def test_an_archive_has_all_and_its_checksums_are_those_of_sha256sum(tmp_path: Path) -> None:
+    archive = write_archive(measured(tmp_path).folder)
+    with tarfile.open(archive.path) as tar:
+        contents = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+    names = {name.removeprefix("router/") for name in contents}
+    wanted = {"campaign.toml", "campaign.json", "gateway.json", "provenance.json", "trials.jsonl", "result.json"}
+    wanted |= {"result.csv", "report.html", "engine.log", "SHA256SUMS"}
+    assert names == wanted | {"archive/archive.json", "archive/inputs/recipe-linux-router4.toml"}
+    assert contents["router/archive/inputs/recipe-linux-router4.toml"].decode() == recipe_text("linux-router4")
+    lines = contents.pop("router/SHA256SUMS").decode().splitlines()
+    assert lines == sorted(lines, key=lambda line: line[66:])
+    assert {f"{hashlib.sha256(text).hexdigest()}  {name[7:]}" for name, text in contents.items()} == set(lines)
+
+
+def test_an_unpacked_archive_gives_the_same_archive(tmp_path: Path) -> None:
+    archive = write_archive(measured(tmp_path).folder)
+    shutil.rmtree(tmp_path / "router")
+    shutil.unpack_archive(archive.path, tmp_path)
+    assert write_archive(tmp_path / "router", tmp_path / "b.tar.gz").sha256 == archive.sha256
+
+
+@pytest.mark.parametrize(("text", "recipe"), [(ROUTER, "linux-router4"), (NAT, "nft-nat44")])
+def test_results_follow_from_the_journal(text: str, recipe: str, tmp_path: Path) -> None:
+    archive = write_archive(measured(tmp_path, text, recipe).folder)
+    verification = verify_archive(archive.path)
+    assert outcomes(verification) == {"checksums": "holds", "campaign": "holds", "result": "holds"}
+    assert verification.holds and verification.sha256 == archive.sha256
+    assert "measured by gatemark" in verification.made_by[0] and "SHA-256 simulated" in verification.made_by[0]
+
+
+def test_an_interrupted_campaign_and_a_resumed_one_are_verified(tmp_path: Path) -> None:
+    file, trials = tmp_path / "router.toml", 0
+    file.write_text(ROUTER.format(name="router", recipe="linux-router4"), encoding="utf-8")
+
+    def stop(event: Event) -> None:
+        nonlocal trials
+        trials += isinstance(event, TrialFinished)
+        if trials == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        measure(file, output=tmp_path / "router", equipment=equipment(), on_event=stop)
+    assert verify_archive(write_archive(tmp_path / "router").path).holds
+    resume_campaign(tmp_path / "router", equipment=equipment())
+    assert verify_archive(write_archive(tmp_path / "router", tmp_path / "b.tar.gz").path).holds
+
+
+def test_a_series_is_verified_with_all_its_columns(tmp_path: Path) -> None:
+    file = tmp_path / "router.toml"
+    file.write_text(ROUTER.format(name="router", recipe="linux-router4") + VARY, encoding="utf-8")
+    measure_series(file, output=tmp_path / "series", equipment=equipment())
+    verification = verify_archive(write_archive(tmp_path / "series").path)
+    assert verification.holds and verification.kind == "series"
+    assert [finding.what for finding in verification.findings] == ["checksums", *["campaign", "result"] * 2, "series"]
+    document = json.loads((tmp_path / "series" / "series.json").read_text())
+    document["metrics"][0]["figures"][0]["median"] += 1
+    (tmp_path / "series" / "series.json").write_text(json.dumps(document), encoding="utf-8")
+    altered = verify_archive(write_archive(tmp_path / "series", tmp_path / "b.tar.gz").path)
+    assert outcomes(altered)["series"] == "differs"
+
+
+def better(folder: Path) -> None:
+    document = json.loads((folder / "result.json").read_text())
+    document["runs"][0]["rate_per_direction"]["median"] += 1
+    (folder / "result.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def faster(folder: Path) -> None:
+    journal = folder / "trials.jsonl"
+    records = list(read_journal(journal))
+    direction = replace_lost(records[-1].report.directions[0])
+    report = records[-1].report.model_copy(update={"directions": (direction,)})
+    records[-1] = records[-1].model_copy(update={"report": report})
+    journal.write_bytes(b"".join(line_of(record) for record in records))
+
+
+def replace_lost(direction: object) -> object:
+    counts = direction.foreground.model_copy(update={"lost": direction.foreground.lost + 1})  # type: ignore[attr-defined]
+    return direction.model_copy(update={"foreground": counts})  # type: ignore[attr-defined]
+
+
+def other_row(folder: Path) -> None:
+    text = (folder / "result.csv").read_text(encoding="utf-8")
+    (folder / "result.csv").write_text(text.replace("router", "switch", 1), encoding="utf-8")
+
+
+@pytest.mark.parametrize(("alter", "said"), [(better, "runs[0]."), (other_row, "result.csv"), (faster, "")])
+def test_what_does_not_follow_is_told(alter: Callable[[Path], None], said: str, tmp_path: Path) -> None:
+    folder = measured(tmp_path).folder
+    alter(folder)
+    verification = verify_archive(write_archive(folder).path)
+    (result,) = (finding for finding in verification.findings if finding.what == "result")
+    assert result.outcome in ("differs", "unknown") and said in result.words
+    assert not verification.holds
+    assert main(["archive", "--verify", str(tmp_path / "router.tar.gz")]) == 1
+
+
+def test_another_recipe_than_the_one_measured_is_refused_and_nothing_written(tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text(recipe_text("linux-router4"), encoding="utf-8")
+    folder = measured(tmp_path, recipe="./mine.toml").folder
+    recipe.write_text("# changed\n" + recipe_text("linux-router4"), encoding="utf-8")
+    with pytest.raises(ResultError, match="is not the one that was measured"):
+        write_archive(folder)
+    recipe.unlink()
+    with pytest.raises(ResultError, match="cannot be read"):
+        write_archive(folder)
+    assert not [path for path in tmp_path.iterdir() if "tar.gz" in path.name]
+
+
+def test_a_campaign_with_files_of_its_own_is_measured_again_without_them(tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text("# my own\n" + recipe_text("linux-router4"), encoding="utf-8")
+    first = measured(tmp_path, recipe="./mine.toml")
+    archive = write_archive(first.folder).path
+    recipe.unlink()
+    shutil.rmtree(first.folder)
+    with pytest.raises(ConfigError, match="which commands run"):
+        measure_again(archive, output=tmp_path / "second", equipment=equipment())
+    assert not (tmp_path / "second").exists()
+    second = measure_again(archive, output=tmp_path / "second", trust_commands=True, equipment=equipment())
+    assert isinstance(second, CampaignResult) and second.runs == first.runs
+    archive.unlink()
+    (tmp_path / "second").rename(tmp_path / "moved")
+    assert resume_campaign(tmp_path / "moved", equipment=equipment()).runs == first.runs
+    assert verify_archive(write_archive(tmp_path / "moved").path).holds
+
+
+def test_what_this_gatemark_has_is_not_unpacked(tmp_path: Path) -> None:
+    first = measured(tmp_path)
+    archive = write_archive(first.folder).path
+    second = measure_again(archive, output=tmp_path / "second", trust_commands=True, equipment=equipment())
+    assert (second.folder / "campaign.toml").read_text() == (first.folder / "campaign.toml").read_text()
+    assert not (second.folder / "inputs").exists()
+    with pytest.raises(GatemarkError, match="already holds a campaign"):
+        measure_again(archive, output=tmp_path / "second", trust_commands=True, equipment=equipment())
+
+
+def test_a_series_is_measured_again(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("# my own\n" + recipe_text("linux-router4"), encoding="utf-8")
+    file = tmp_path / "router.toml"
+    vary = '[[vary]]\n"testbed.recipe" = ["linux-router4", "./mine.toml"]\ntitles = ["theirs", "mine"]\n'
+    file.write_text(ROUTER.format(name="router", recipe="linux-router4") + vary, encoding="utf-8")
+    first = measure_series(file, output=tmp_path / "first", equipment=equipment())
+    archive = write_archive(first.folder).path
+    (tmp_path / "mine.toml").unlink()
+    second = measure_again(archive, output=tmp_path / "second", trust_commands=True, equipment=equipment())
+    assert isinstance(second, SeriesResult)
+    assert [column.runs for column in second.columns] == [column.runs for column in first.columns]
+    assert (tmp_path / "second" / "inputs" / "recipe-mine.toml").is_file()
+    assert verify_archive(write_archive(second.folder).path).holds
+
+
+def test_names_of_files_are_found_wherever_a_campaign_has_them() -> None:
+    document = {
+        "name": "a",
+        "testbed": {"recipe": "b"},
+        "gateway": {"control": {"commands": ["c", "d.toml"], "reset": "e"}},
+        "vary": [{"testbed": {"recipe": ["f"]}, "titles": ["g"]}, {"gateway.control.commands": [["h"], "i"]}],
+    }
+    calls = []
+    changed = renamed(document, lambda kind, name: calls.append((kind, name)) or name.upper())  # type: ignore[func-returns-value]
+    assert calls == [("recipe", "b"), *(("commands", name) for name in ("c", "d.toml")), ("recipe", "f"),
+                     ("commands", "h"), ("commands", "i")]  # fmt: skip
+    assert changed["vary"] == [
+        {"testbed": {"recipe": ["F"]}, "titles": ["g"]}, {"gateway.control.commands": [["H"], "I"]},
+    ]  # fmt: skip
+    assert changed["gateway"] == {"control": {"commands": ["C", "D.TOML"], "reset": "e"}}
+
+
+def write_half(target: Path) -> None:
+    with new_file(target, where="--output") as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+
+def test_nothing_is_overwritten_and_what_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+    folder = measured(tmp_path).folder
+    target = tmp_path / "a" / "router.tar.gz"
+    target.parent.mkdir()
+    target.write_text("mine", encoding="utf-8")
+    assert main(["archive", str(folder), "--output", str(target)]) == 2
+    assert target.read_text(encoding="utf-8") == "mine"
+    target.unlink()
+    with pytest.raises(KeyboardInterrupt):
+        write_half(target)
+    assert list(target.parent.iterdir()) == []
+    with pytest.raises(ConfigError, match="inside the folder"):
+        write_archive(folder, folder / "a.tar.gz")
+    with pytest.raises(ResultError, match="holds no campaign"):
+        write_archive(tmp_path)
+    (folder / "link").symlink_to("/etc/passwd")
+    with pytest.raises(ResultError, match="no ordinary file"):
+        write_archive(folder, target)
+    assert list(target.parent.iterdir()) == []
+
+
+def packed(path: Path, *members: tarfile.TarInfo | tuple[str, bytes], more: bytes = b"") -> Path:
+    """Write an archive of any members."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for member in members:
+            if isinstance(member, tarfile.TarInfo):
+                tar.addfile(member)
+            else:
+                facts = tarfile.TarInfo(member[0])
+                facts.size = len(member[1])
+                tar.addfile(facts, io.BytesIO(member[1]))
+    path.write_bytes(gzip.compress(content.getvalue() + more))
+    return path
+
+
+def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member
+
+
+SUMS = ("x/SHA256SUMS", b"")
+DESCRIPTION = ("x/archive/archive.json", b"{}")
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ([("../../x", b"")], "leads out of its folder"),
+        ([("/etc/x", b"")], "leads out of its folder"),
+        ([("x/a\nb", b"")], "leads out of its folder"),
+        ([special("x/a", tarfile.SYMTYPE, "/etc")], "no ordinary file"),
+        ([special("x/a", tarfile.LNKTYPE, "/etc/passwd")], "no ordinary file"),
+        ([special("x/a", tarfile.CHRTYPE)], "no ordinary file"),
+        ([special("x/a", tarfile.DIRTYPE)], "no ordinary file"),
+        ([("x/a", b""), ("x/a", b"")], "holds x/a twice"),
+        ([("x/a", b""), ("x/a/b", b"")], "a file and a folder"),
+        ([("x/a", b"")], "no folder with SHA256SUMS"),
+        ([("x/a", b""), ("y/a", b"")], "no folder with SHA256SUMS"),
+        ([SUMS, DESCRIPTION], "archive/archive.json has no checksum"),
+        ([("x/SHA256SUMS", b"nonsense"), DESCRIPTION], "line 1 of SHA256SUMS is no checksum"),
+        ([("x/SHA256SUMS", f"{'0' * 64}  archive/archive.json\n".encode()), DESCRIPTION], "its checksum differs"),
+        ([("x/SHA256SUMS", f"{hashlib.sha256(b'{}').hexdigest()}  archive/archive.json\n".encode()), DESCRIPTION],
+         "of another format"),
+        ([("x/zeros", bytes(80 << 20))], "far more than an archive of its size"),
+    ],
+)  # fmt: skip
+def test_an_archive_that_is_none_is_refused(
+    members: list[tarfile.TarInfo | tuple[str, bytes]], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archive = packed(tmp_path / "x.tar.gz", *members)
+    for command in (["archive", "--verify"], ["run"]):
+        assert main([*command, str(archive)]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_a_header_of_absurd_size_is_not_read_into_memory(tmp_path: Path) -> None:
+    member = tarfile.TarInfo("x/a")
+    member.type, member.size = tarfile.XHDTYPE, 1 << 40
+    header = member.tobuf(tarfile.GNU_FORMAT)
+    (tmp_path / "x.tar.gz").write_bytes(gzip.compress(header + bytes(1 << 20)))
+    with pytest.raises(ConfigError, match="absurd size"):
+        verify_archive(tmp_path / "x.tar.gz")
+
+
+def test_every_damage_is_noticed(tmp_path: Path) -> None:
+    whole = write_archive(measured(tmp_path).folder).path.read_bytes()
+    damaged = tmp_path / "damaged.tar.gz"
+    for cut in (0, 1, 2, 10, len(whole) // 2, len(whole) - 5, len(whole) - 1):
+        damaged.write_bytes(whole[:cut])
+        with pytest.raises(ConfigError):
+            verify_archive(damaged)
+    for at in (0, 3, 200, len(whole) // 3, len(whole) // 2, len(whole) - 6):
+        damaged.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+        if at == 3:
+            continue  # a flag of gzip, which changes no content
+        with pytest.raises(ConfigError):
+            verify_archive(damaged)
+    damaged.write_bytes(whole + b"more")
+    with pytest.raises(ConfigError):
+        verify_archive(damaged)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        verify_archive(tmp_path / "missing.tar.gz")
+
+
+def test_paths_that_stay_inside() -> None:
+    assert all(map(is_safe, ("a", "a/b.c", "ä/ b", "a/...")))
+    assert not any(map(is_safe, ("", "/a", "a//b", "a/./b", "..", "a/..", "a\x00b", "a\x1b[0m", "a/" * 20 + "b")))
+    assert read.EXPANSION_MAX < 1032  # what deflate can do at most
+
+
+def test_json_of_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = measured(tmp_path).folder
+    assert main(["archive", str(folder), "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)
+    assert set(written) == {"path", "octets", "files", "sha256"}
+    assert main(["archive", "--verify", written["path"], "--json"]) == 0
+    verification = json.loads(capsys.readouterr().out)
+    assert verification["holds"] is True and verification["sha256"] == written["sha256"]
+    assert main(["archive", str(folder), "--verify", written["path"]]) == 2
+    assert "either a result folder or --verify" in capsys.readouterr().err
