@@ -186,13 +186,16 @@ def open_result(folder: str | Path) -> CampaignResult:
     return CampaignResult(folder=opened.path, document=read_document(opened))
 
 
-def rebuild_report(folder: str | Path) -> tuple[list[CampaignResult], Path]:
-    """Make report.html again: of one campaign, or of all in the folders below, as `gatemark demo` leaves them."""
+def rebuild_report(folder: str | Path, *, plots: Path | None = None) -> tuple[list[CampaignResult], Path]:
+    """Make report.html again: of one campaign, or of all in the folders below, as `gatemark demo` leaves them.
+
+    `plots`: folder for the plots of the report as PDF, SVG and CSV.
+    """
     path = Path(folder)
     single = (path / "campaign.toml").exists() or not path.is_dir()
     folders = [ResultFolder.open(path)] if single else ResultFolder.open_below(path)
     parts = [part_of(member) for member in folders]
-    page = write_report(parts, path / "report.html")
+    page = write_report(parts, path / "report.html", plots=plots)
     results = [
         CampaignResult(folder=member.path, document=part.document)
         for member, part in zip(folders, parts, strict=True)

@@ -17,10 +17,12 @@ from gatemark.procedures.registry import PublishedDocument, by_procedure
 from gatemark.report import counters
 from gatemark.report.headline import refusal
 from gatemark.report.model import UNBOUNDED_NS, DirectionRow, ReportPart, TrialRow
-from gatemark.report.page import CampaignReport, Chapter, render
+from gatemark.report.page import CampaignReport, Chapter, plots_of, render
+from gatemark.report.plot_files import plot_files
 from gatemark.report.table import Section
 from gatemark.report.telemetry import sampled_trials
 from gatemark.results.document import RESULT_SCHEMA, ResultDocument
+from gatemark.results.new_file import write_files
 from gatemark.results.provenance import Provenance
 from gatemark.results.store import ResultFolder, samples_name
 from gatemark.results.tester_parts import SELF_TEST_FILE, SelfTestPart, self_test_part
@@ -119,12 +121,14 @@ def report_of(part: ReportPart) -> CampaignReport:
     )
 
 
-def write_report(parts: Sequence[ReportPart], target: Path) -> Path:
-    """Write report.html of one or several campaigns, stateful gateways first."""
+def write_report(parts: Sequence[ReportPart], target: Path, *, plots: Path | None = None) -> Path:
+    """Write report.html of one or several campaigns, stateful gateways first, and its plots as files into a folder."""
     title = parts[0].document.name if len(parts) == 1 else "Gateways compared"
-    ordered = sorted(parts, key=lambda part: not part.is_stateful)
-    page = render([report_of(part) for part in ordered], title=title)
-    return ResultFolder(path=target.parent).write_text(target.name, page)
+    reports = [report_of(part) for part in sorted(parts, key=lambda part: not part.is_stateful)]
+    page = ResultFolder(path=target.parent).write_text(target.name, render(reports, title=title))
+    if plots is not None:
+        write_files(plots, plot_files(plots_of(reports)))
+    return page
 
 
 def trial_row(record: TrialRecord) -> TrialRow:

@@ -18,8 +18,10 @@ from gatemark.stored import sections_of
 FormatName = Literal["words"] | TextFormat
 
 
-def report(folder: Path, /, *, format: FormatName = "words", as_json: AsJson = False) -> int:
+def report(folder: Path, /, *, format: FormatName = "words", plots: Path | None = None, as_json: AsJson = False) -> int:
     """Make report.html of a result folder again and print its tables.
+
+    Example: gatemark report results/NAME --format latex --plots figures
 
     Parameters
     ----------
@@ -27,11 +29,13 @@ def report(folder: Path, /, *, format: FormatName = "words", as_json: AsJson = F
         Folder that `gatemark run` or `gatemark demo` wrote, of one campaign or of a series.
     format
         words, or markdown or latex: the tables alone, for a page or a paper.
+    plots
+        Folder for every plot of the report as PDF and SVG, with the figures that it shows as CSV.
     as_json
         Print the result as JSON in place of tables.
     """
     if is_series(folder):
-        series = rebuild_series(folder)
+        series = rebuild_series(folder, plots=plots)
         if as_json:
             print_json(series.document.model_dump(mode="json", by_alias=True))
         elif format != "words":
@@ -39,7 +43,7 @@ def report(folder: Path, /, *, format: FormatName = "words", as_json: AsJson = F
         else:
             print_series(series.document, report=str(series.report_file))
         return 0
-    results, page = rebuild_report(folder)
+    results, page = rebuild_report(folder, plots=plots)
     if as_json:
         documents = [result.document.model_dump(mode="json", by_alias=True) for result in results]
         print_json(documents[0] if len(documents) == 1 else {"results": documents})

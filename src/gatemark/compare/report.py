@@ -17,7 +17,7 @@ from gatemark.compare.document import (
     SetupDifference,
     SideFigure,
 )
-from gatemark.report.plot_style import INK, QUIET, SERIES, draw_svg, few_ticks
+from gatemark.report.plot_style import INK, QUIET, SERIES, Drawing, few_ticks
 from gatemark.report.plots import place_words
 from gatemark.report.table import Column, Plot, Section, Table, plot
 from gatemark.report.words import (
@@ -280,7 +280,7 @@ def plots(document: ComparisonDocument) -> Iterator[Plot]:
             yield drawn
 
 
-def _intervals_plot(document: ComparisonDocument) -> str | None:
+def _intervals_plot(document: ComparisonDocument) -> Drawing | None:
     rows = [
         (quantity, comparison)
         for quantity in document.quantities
@@ -318,7 +318,7 @@ def _intervals_plot(document: ComparisonDocument) -> str | None:
         axes.grid(visible=True, axis="x")
         axes.set_xlabel(f"figure / that of {document.sides[0].label}")
 
-    return draw_svg("intervals of the ratios", draw, height=1.0 + 0.42 * len(rows))
+    return Drawing(name="intervals of the ratios", draw=draw, height=1.0 + 0.42 * len(rows))
 
 
 def _label(quantity: ComparedQuantity, side: str) -> str:
@@ -327,7 +327,7 @@ def _label(quantity: ComparedQuantity, side: str) -> str:
     return f"{words}\n{named}" if named else words
 
 
-def _values_plot(quantity: ComparedQuantity, words: str) -> str | None:
+def _values_plot(quantity: ComparedQuantity, words: str) -> Drawing | None:
     sides = [
         (figure, [float(value) for value in figure.values if value is not None])
         for figure in quantity.figures
@@ -349,7 +349,7 @@ def _values_plot(quantity: ComparedQuantity, words: str) -> str | None:
         axes.set_ylim(bottom=min(0, *(value / divisor for _, values in sides for value in values)))
         axes.set_ylabel(unit)
 
-    return draw_svg(words, draw, height=2.8)
+    return Drawing(name=words, draw=draw, height=2.8)
 
 
 def _spread(at: int, number: int) -> list[float]:

@@ -84,6 +84,16 @@ def render(reports: Sequence[CampaignReport], *, title: str) -> str:
     )
 
 
+def plots_of(reports: Sequence[CampaignReport]) -> Iterator[Plot]:
+    """Yield the plots of the page, in its order."""
+    if len(reports) > 1:
+        yield from comparison_plots([report.part.document for report in reports])
+    for report in reports:
+        yield from (drawn for chapter in (*_series(report.part), *report.chapters) for drawn in chapter.plots)
+        yield from _lateness(report.part)
+        yield from telemetry_plots(report.part)
+
+
 def fill(template: str, **values: object) -> str:
     """Return a page from one of the package's templates."""
     environment = jinja2.Environment(
@@ -112,10 +122,6 @@ def outcome_mark(trial: TrialRow) -> str:
 
 def _page(report: CampaignReport, number: int) -> Page:
     part, document = report.part, report.part.document
-    lateness = lateness_plot(model.lateness_histogram(part.trials), _edge)
-    drawn = plot(
-        lateness, "Lateness of every burst that the Tester sent, all trials: its own error in keeping the schedule."
-    )
     searched = {run.procedure: run for run in reversed(document.runs) if isinstance(run, RateResult)}
     return Page(
         part=part,
@@ -127,13 +133,22 @@ def _page(report: CampaignReport, number: int) -> Page:
         behaviour=behaviour_section(document),
         phase_one_failures=phase_one_failures(document),
         counters=counter_section(part.trials),
-        lateness_plots=() if drawn is None else (drawn,),
+        lateness_plots=tuple(_lateness(part)),
         booted=tuple(trial for trial in part.trials if trial.boot is not None),
         telemetry=telemetry_section(part),
         telemetry_plots=tuple(telemetry_plots(part)),
         stateful_runs=tuple(run for run in document.runs if run.connections is not None),
         searched_runs=tuple(searched.values())[::-1],
     )
+
+
+def _lateness(part: ReportPart) -> Iterator[Plot]:
+    drawn = plot(
+        lateness_plot(model.lateness_histogram(part.trials), _edge),
+        "Lateness of every burst that the Tester sent, all trials: its own error in keeping the schedule.",
+    )
+    if drawn is not None:
+        yield drawn
 
 
 def _series(part: ReportPart) -> Iterator[Chapter]:

@@ -1,11 +1,15 @@
-"""How plots look: colours, legend, and the SVG element that the page holds. Same input, same text."""
+"""How plots look: colours, legend, and what a plot becomes: an element of the page, a file, rows of figures."""
 
 from __future__ import annotations
 
 import io
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from gatemark.report.plot_data import data_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,28 +70,68 @@ def plain_ticks(axis: Axis) -> None:
     axis.set_major_formatter(lambda value, _position: f"{value:,.10g}")
 
 
-def draw_svg(name: str, draw: Callable[[Axes], None], *, width: float = 7.6, height: float = 3.4) -> str:
-    """Draw on one pair of axes and return an inline SVG element; same input, same text."""
-    import matplotlib  # imported where needed: no other command pays for it
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
+FileFormat = Literal["svg", "pdf"]
 
-    settings: Any = {
-        "svg.fonttype": "none", "svg.hashsalt": name, "font.family": "sans-serif", "font.size": 9.5,
-        "axes.edgecolor": QUIET, "axes.labelcolor": INK, "xtick.color": QUIET, "ytick.color": QUIET,
-        "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.grid.axis": "y",
-        "grid.color": GRID, "axes.axisbelow": True, "axes.linewidth": 0.8,
-    }  # fmt: skip
-    with matplotlib.rc_context(settings):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        canvas: Any = FigureCanvasSVG(figure)
-        axes = figure.add_subplot()
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """One pair of axes, drawn when it is asked for: in a page, in a file, or as the figures that it shows."""
+
+    name: str
+    draw: Callable[[Axes], None]
+    width: float = 7.6
+    """Inches, as the height."""
+    height: float = 3.4
+    x_value: Callable[[float], float] = lambda x: x
+    """What a place on the x axis stands for, where that is not the place itself."""
+
+    @cached_property
+    def svg(self) -> str:
+        """An inline SVG element; same input, same text."""
+        svg = self.file("svg").decode()
+        return _inline(svg, self.name)
+
+    def file(self, form: FileFormat) -> bytes:
+        """Return a whole file; same input, same octets. A PDF has its fonts inside."""
+        import matplotlib  # imported where needed: no other command pays for it
+        from matplotlib.backends.backend_pdf import FigureCanvasPdf
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+        buffer = io.BytesIO()
+        with matplotlib.rc_context(self._settings):
+            figure: Any = self._axes().figure
+            canvas: Any = FigureCanvasSVG(figure) if form == "svg" else FigureCanvasPdf(figure)
+            if form == "svg":  # savefig would draw all of it twice
+                canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
+            else:
+                canvas.print_pdf(buffer, metadata={"CreationDate": None, "Creator": None, "Producer": None})
+        return buffer.getvalue()
+
+    def data(self) -> tuple[tuple[str, ...], ...]:
+        """Return the figures that it shows as rows, the first of which names the columns."""
+        import matplotlib
+
+        with matplotlib.rc_context(self._settings):
+            return data_of(self._axes(), self.x_value)
+
+    @property
+    def _settings(self) -> Any:
+        return {
+            "svg.fonttype": "none", "svg.hashsalt": self.name, "pdf.fonttype": 42, "font.family": "sans-serif",
+            "font.size": 9.5, "axes.edgecolor": QUIET, "axes.labelcolor": INK, "xtick.color": QUIET,
+            "ytick.color": QUIET, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+            "axes.grid.axis": "y", "grid.color": GRID, "axes.axisbelow": True, "axes.linewidth": 0.8,
+        }  # fmt: skip
+
+    def _axes(self) -> Axes:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(self.width, self.height), layout="constrained")
+        axes: Axes = figure.add_subplot()
         plain_ticks(axes.xaxis)
         plain_ticks(axes.yaxis)
-        draw(axes)
-        buffer = io.StringIO()
-        canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})  # savefig would draw all of it twice
-    return _inline(buffer.getvalue(), name)
+        self.draw(axes)
+        return axes
 
 
 def _inline(svg: str, name: str) -> str:

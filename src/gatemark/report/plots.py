@@ -1,4 +1,4 @@
-"""Plots of quantities over any axis, as SVG text. Series differ by marker and line, not by colour alone.
+"""Plots of quantities over any axis. Series differ by marker and line, not by colour alone.
 
 Pure and deterministic: the same rows give the same text.
 """
@@ -16,8 +16,8 @@ from gatemark.report.plot_style import (
     LINES,
     QUIET,
     SERIES,
+    Drawing,
     add_legend,
-    draw_svg,
     few_ticks,
     from_zero_or_log,
     log_counts,
@@ -117,7 +117,7 @@ def plot_against(
     limits: Mapping[int, Number] | None = None,
     ideal: Sequence[Mapping[int, Number]] = (),
     places_min: int = 2,
-) -> str | None:
+) -> Drawing | None:
     """Plot figures against an axis, or one of `AXES`: medians with bars from p1 to p99, one line for each other
     difference.
 
@@ -159,10 +159,10 @@ def plot_against(
         axes.set_ylabel(unit)
         add_legend(axes)
 
-    return draw_svg(name, draw)
+    return Drawing(name=name, draw=draw)
 
 
-def overview_plot(rows: Sequence[Row], *, name: str) -> str | None:
+def overview_plot(rows: Sequence[Row], *, name: str) -> Drawing | None:
     """Compare gateways in one quantity: a bar for each row with its median, and whiskers from p1 to p99.
 
     None with fewer than two bars. A hollow bar is a lower bound: the search ended at its maximum, or something other
@@ -179,7 +179,8 @@ def overview_plot(rows: Sequence[Row], *, name: str) -> str | None:
         for at, row in zip(places, drawn, strict=True):
             value, low, high = _spread(row, divisor)
             known = row.quantity.limited_by == "gateway"
-            axes.barh(at, value, height=0.62, color=BLUE if known else "none", edgecolor=BLUE, linewidth=1.1)
+            axes.barh(at, value, height=0.62, color=BLUE if known else "none", edgecolor=BLUE, linewidth=1.1,
+                      label="measured" if known else "at least")  # fmt: skip
             if row.quantity.is_measured:
                 axes.errorbar(value, at, xerr=[[value - low], [high - value]], color=INK, capsize=3, linewidth=1.0)
             figure = _drawn_value(row.quantity)
@@ -201,10 +202,10 @@ def overview_plot(rows: Sequence[Row], *, name: str) -> str | None:
         axes.grid(visible=True, axis="x")
         axes.set_xlabel(unit)
 
-    return draw_svg(name, draw, height=0.7 + 0.34 * len(drawn))
+    return Drawing(name=name, draw=draw, height=0.7 + 0.34 * len(drawn))
 
 
-def lateness_plot(histogram: Sequence[tuple[int, int]], edge: Callable[[int], str]) -> str | None:
+def lateness_plot(histogram: Sequence[tuple[int, int]], edge: Callable[[int], str]) -> Drawing | None:
     """Bursts by lateness, the Tester's own error in sending on time; counts are on a logarithmic axis."""
     filled = [number for number, (_, bursts) in enumerate(histogram) if bursts]
     if not filled:
@@ -212,16 +213,17 @@ def lateness_plot(histogram: Sequence[tuple[int, int]], edge: Callable[[int], st
     shown = list(histogram[: filled[-1] + 1])
 
     def draw(axes: Axes) -> None:
-        axes.bar(range(len(shown)), [bursts for _, bursts in shown], color=BLUE, width=0.85)
+        names = [f"< {edge(below)}" for below, _ in shown]
+        axes.bar(range(len(shown)), [bursts for _, bursts in shown], color=BLUE, width=0.85, label=names)
         log_counts(axes)
         step = max(1, len(shown) // 12)
         ticks = range(0, len(shown), step)
-        axes.set_xticks(list(ticks), [f"< {edge(shown[number][0])}" for number in ticks])
+        axes.set_xticks(list(ticks), [names[number] for number in ticks])
         axes.tick_params(axis="x", labelrotation=35 if len(ticks) > 8 else 0)
         axes.set_xlabel("lateness of a burst: actual minus planned sending time")
         axes.set_ylabel("bursts")
 
-    return draw_svg("lateness of the Tester", draw, height=2.6)
+    return Drawing(name="lateness of the Tester", draw=draw, height=2.6)
 
 
 def short_count(count: int) -> str:

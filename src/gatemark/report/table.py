@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from gatemark.report.plot_style import Drawing
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
@@ -54,10 +56,15 @@ class Section:
 class Plot:
     """A plot with its caption."""
 
-    svg: Markup
+    drawing: Drawing
     caption: str
 
+    @property
+    def svg(self) -> Markup:
+        """The element that the page holds."""
+        return Markup(self.drawing.svg)
 
-def plot(svg: str | None, caption: str) -> Plot | None:
+
+def plot(drawing: Drawing | None, caption: str) -> Plot | None:
     """Return a plot with its caption; None if there is nothing to draw."""
-    return None if svg is None else Plot(svg=Markup(svg), caption=caption)
+    return None if drawing is None else Plot(drawing=drawing, caption=caption)

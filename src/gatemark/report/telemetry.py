@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gatemark.report.model import ReportPart, TrialRow
-from gatemark.report.plot_style import BLUE, GRID, LINES, SERIES, add_legend, draw_svg
+from gatemark.report.plot_style import BLUE, GRID, LINES, SERIES, Drawing, add_legend
 from gatemark.report.table import Column, Plot, Section, Table, plot
 from gatemark.report.words import DASH, format_count, run_name
 from gatemark.results.document import ResultDocument
@@ -356,18 +356,18 @@ def telemetry_plots(part: ReportPart) -> Iterator[Plot]:
         last, (_, facts) = str(len(trial.telemetry)), trial.telemetry[-1]
         lines = [line for line in part.samples.get(trial.trial_number, ()) if line["number"] == last]
         span = facts.span(_shown_span(facts))
-        svg = None if drawn == PLOTS_MAX else busy_plot(trial, lines, None if span is None else span.busiest_cpu)
+        drawing = None if drawn == PLOTS_MAX else busy_plot(trial, lines, None if span is None else span.busiest_cpu)
         caption = (
             f"Busy share over time in trial {trial.trial_number}. {run_name(runs[trial.run])}. Grey: frames were sent;"
             " each step is the mean between two samples."
         )
-        drawing = plot(svg, caption)
-        if drawing is not None:
+        shown = plot(drawing, caption)
+        if shown is not None:
             drawn += 1
-            yield drawing
+            yield shown
 
 
-def busy_plot(trial: TrialRow, lines: Sequence[Mapping[str, str]], busiest: int | None) -> str | None:
+def busy_plot(trial: TrialRow, lines: Sequence[Mapping[str, str]], busiest: int | None) -> Drawing | None:
     """Draw the busy share of all cores and of the busiest one over time; None if there are too few samples."""
     cores = sorted({name for line in lines for name, value in line.items() if name.startswith("cpu.") and value})
     times = [float(line["at_s"]) for line in lines]
@@ -394,7 +394,7 @@ def busy_plot(trial: TrialRow, lines: Sequence[Mapping[str, str]], busiest: int 
         axes.set_ylabel("busy share, %")
         add_legend(axes)
 
-    return draw_svg("busy share of the gateway's host over time", draw, height=2.6)
+    return Drawing(name="busy share of the gateway's host over time", draw=draw, height=2.6)
 
 
 def _shown_span(facts: TelemetryFacts) -> SpanName:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gatemark.report.model import DirectionRow, TrialRow
-from gatemark.report.plot_style import BLUE, GRID, INK, LINES, QUIET, RUST, SERIES, add_legend, draw_svg
+from gatemark.report.plot_style import BLUE, GRID, INK, LINES, QUIET, RUST, SERIES, Drawing, add_legend
 from gatemark.report.words import format_count
 from gatemark.units import NANOSECONDS_PER_SECOND
 
@@ -24,7 +24,7 @@ OUTCOMES = {
 """Outcome of a trial: marker, colour, fill, words."""
 
 
-def search_plot(trials: Sequence[TrialRow], *, unit: str) -> str | None:
+def search_plot(trials: Sequence[TrialRow], *, unit: str) -> Drawing | None:
     """Load of every trial of one run in the order of the trials; the marker shows how each ended."""
     if not trials:
         return None
@@ -60,10 +60,10 @@ def search_plot(trials: Sequence[TrialRow], *, unit: str) -> str | None:
         axes.set_ylabel(f"load, {unit}")
         add_legend(axes)
 
-    return draw_svg("search path", draw, height=2.9)
+    return Drawing(name="search path", draw=draw, height=2.9)
 
 
-def loss_over_time_plot(trial: TrialRow, fall: tuple[int, int] | None = None) -> str | None:
+def loss_over_time_plot(trial: TrialRow, fall: tuple[int, int] | None = None) -> Drawing | None:
     """Lost frames over the sending time of one trial; None if none was lost.
 
     `fall`: when the load falls (nanoseconds from the start of sending), and to what load (frames/s); it is marked.
@@ -92,7 +92,7 @@ def loss_over_time_plot(trial: TrialRow, fall: tuple[int, int] | None = None) ->
         axes.set_ylabel("frames lost in a hundredth\nof the frames")
         add_legend(axes)
 
-    return draw_svg("frames lost over time", draw, height=2.6)
+    return Drawing(name="frames lost over time", draw=draw, height=2.6)
 
 
 def slice_edges(trial: TrialRow, row: DirectionRow, fall: tuple[int, int] | None) -> list[float]:

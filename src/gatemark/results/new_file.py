@@ -1,10 +1,10 @@
-"""A new file that appears under its name when it is complete, or not at all, and that replaces nothing."""
+"""Files outside of result folders: complete or not there, whatever ends the process that writes them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -50,3 +50,33 @@ def _open(path: Path, stack: contextlib.ExitStack) -> tuple[IO[bytes], str]:
         file = stack.enter_context(hidden.open("x+b"))
         stack.callback(hidden.unlink, missing_ok=True)
         return file, str(hidden)
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, which is made if it is missing; none takes its name before all are on the disk.
+
+    Files of these names are replaced. Raises ResultError if they cannot be written.
+    """
+    hidden = {name: folder / f".{name}.{os.getpid()}.new" for name in files}
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            with hidden[name].open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        for name, path in hidden.items():
+            path.replace(folder / name)
+        sync_folder(folder)
+    except OSError as error:
+        what = f"cannot be written: {error.strerror or error}"
+        fix = "name a folder that you may write to, on a disk with room"
+        raise ResultError(what=what, where=str(folder), fix=fix) from error
+    finally:
+        for path in hidden.values():
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+        if is_new:
+            with contextlib.suppress(OSError):  # it stays if it holds what was written
+                folder.rmdir()

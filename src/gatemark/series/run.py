@@ -24,19 +24,22 @@ from gatemark.errors import (
     ResultError,
     TestBedError,
 )
+from gatemark.report.plot_files import plot_files
 from gatemark.report.table import Plot
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
+from gatemark.results.new_file import write_files
 from gatemark.results.provenance import machine_changes
 from gatemark.results.quantity import Quantity
 from gatemark.results.store import default_folder
+from gatemark.series import report as series_report
 from gatemark.series.degradation import degradation_plots
 from gatemark.series.document import ENDED, Outcome, SeriesColumn, SeriesDocument, VariedKeys
 from gatemark.series.join import expected_results, joined
 from gatemark.series.memory import warning
 from gatemark.series.page import Waiting, render_series
 from gatemark.series.parameters import parameters_of
-from gatemark.series.report import OUTCOMES, plots
+from gatemark.series.report import OUTCOMES
 from gatemark.series.store import SERIES_FILE, SeriesFolder, digest, folder_name
 from gatemark.session import (
     CampaignResult,
@@ -174,21 +177,27 @@ def open_series(folder: str | Path) -> SeriesResult:
     return SeriesResult(folder=opened.path, document=joined(document, opened.results(document), {}))
 
 
-def rebuild_series(folder: str | Path) -> SeriesResult:
-    """Join the columns of a folder again: table, series.json, series.csv and report."""
+def rebuild_series(folder: str | Path, *, plots: Path | None = None) -> SeriesResult:
+    """Join the columns of a folder again: table, series.json, series.csv and report.
+
+    `plots`: folder for the plots of the report as PDF, SVG and CSV.
+    """
     opened = SeriesFolder.open(Path(folder))
     before = opened.read()
     results = opened.results(before)
     document = joined(before, results, {})
     waiting = [_waiting(column) for column in document.columns if column.outcome not in ENDED]
     text = opened.files.read_text(SERIES_FILE)
-    page = render_series(document, results, _drawn(document), waiting=waiting, text=text)
+    drawn = _drawn(document)
+    page = render_series(document, results, drawn, waiting=waiting, text=text)
     opened.write(document, results, {}, page)
+    if plots is not None:
+        write_files(plots, plot_files(drawn))
     return SeriesResult(folder=opened.path, document=document)
 
 
 def _drawn(document: SeriesDocument) -> tuple[Plot, ...]:
-    return (*plots(document), *degradation_plots(document))
+    return (*series_report.plots(document), *degradation_plots(document))
 
 
 def _checked(series: SeriesFile, equipment: Equipment) -> tuple[Campaign, ...]:

@@ -110,6 +110,6 @@ def sentence(part: ReportPart, run: EstablishmentResult) -> str:
 def plots(part: ReportPart, runs: Sequence[EstablishmentResult]) -> Iterator[Plot]:
     """Yield the path of each search."""
     for run in runs:
-        svg = search_plot(part.trials_of(run), unit="connections/s")
-        if (drawn := plot(svg, f"Rate of every trial. {run_name(run)}.")) is not None:
+        drawing = search_plot(part.trials_of(run), unit="connections/s")
+        if (drawn := plot(drawing, f"Rate of every trial. {run_name(run)}.")) is not None:
             yield drawn

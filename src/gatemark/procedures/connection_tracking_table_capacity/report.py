@@ -133,6 +133,6 @@ def overflow_text(run: CapacityResult) -> str:
 def plots(part: ReportPart, runs: Sequence[CapacityResult]) -> Iterator[Plot]:
     """Yield the rates that were tried."""
     for run in runs:
-        svg = search_plot(part.trials_of(run), unit="connections/s")
-        if (drawn := plot(svg, f"Rate of every trial. {run_name(run)}.")) is not None:
+        drawing = search_plot(part.trials_of(run), unit="connections/s")
+        if (drawn := plot(drawing, f"Rate of every trial. {run_name(run)}.")) is not None:
             yield drawn

@@ -9,8 +9,8 @@ from gatemark.procedures.delay.result import DelayPoint, DelayResult, DelaySerie
 from gatemark.report.plot_style import (
     LINES,
     SERIES,
+    Drawing,
     add_legend,
-    draw_svg,
     few_ticks,
     from_zero_or_log,
     log_counts,
@@ -36,16 +36,16 @@ def of_run(run: DelayResult) -> Iterator[Plot]:
         return
     name = run_name(run)
     load = f"{format_count(point.frames_per_second)} frames/s, first repetition"
-    for svg, caption in (
+    for drawing, caption in (
         (delay_histogram_plot(run, point), f"Delays of all frames at {load}. {name}."),
         (ipdv_histogram_plot(run, point), f"Inter packet delay variation at {load}. {name}."),
         (percentile_plot(run), f"Delay by percentile, first repetition of each load. {name}."),
     ):
-        if (drawn := plot(svg, caption)) is not None:
+        if (drawn := plot(drawing, caption)) is not None:
             yield drawn
 
 
-def delay_histogram_plot(run: DelayResult, point: DelayPoint) -> str | None:
+def delay_histogram_plot(run: DelayResult, point: DelayPoint) -> Drawing | None:
     """Delays of all frames of the first repetition, with typical and worst case latency; both axes are logarithmic."""
     shown = [(series, histogram) for series in point.series if (histogram := decoded(series.hdr))]
     if not shown:
@@ -78,10 +78,10 @@ def delay_histogram_plot(run: DelayResult, point: DelayPoint) -> str | None:
         axes.set_ylabel("frames")
         add_legend(axes)
 
-    return draw_svg("histogram of delays", draw)
+    return Drawing(name="histogram of delays", draw=draw)
 
 
-def ipdv_histogram_plot(run: DelayResult, point: DelayPoint) -> str | None:
+def ipdv_histogram_plot(run: DelayResult, point: DelayPoint) -> Drawing | None:
     """Delay variation between successive frames of the first repetition; None if none was measured."""
     shown = [(series, series.ipdv.histogram) for series in point.series if series.ipdv and series.ipdv.histogram]
     if not shown:
@@ -103,10 +103,10 @@ def ipdv_histogram_plot(run: DelayResult, point: DelayPoint) -> str | None:
         axes.set_ylabel("pairs of frames")
         add_legend(axes)
 
-    return draw_svg("histogram of delay variation", draw)
+    return Drawing(name="histogram of delay variation", draw=draw)
 
 
-def percentile_plot(run: DelayResult) -> str | None:
+def percentile_plot(run: DelayResult) -> Drawing | None:
     """Delay against percentile for every load and direction; each step of the axis leaves a tenth of the frames."""
     shown = [(point, s, histogram) for point in run.points for s in point.series if (histogram := decoded(s.hdr))]
     if not shown:
@@ -133,11 +133,11 @@ def percentile_plot(run: DelayResult) -> str | None:
         shortest = min(histogram[0][0] for _, _, histogram in shown)
         longest = max(histogram[-1][0] for _, _, histogram in shown)
         from_zero_or_log(axes, shortest / unit_ns, longest / unit_ns)
-        axes.set_xlabel("percentile of the frames that have a delay")
+        axes.set_xlabel("percentile of the frames that have a delay, %")
         axes.set_ylabel(f"delay, {unit}")
         add_legend(axes)
 
-    return draw_svg("delay by percentile", draw)
+    return Drawing(name="delay by percentile", draw=draw, x_value=lambda place: 100 * (1 - 1 / place))
 
 
 def decoded(hdr: str) -> list[tuple[int, int]]:

@@ -13,6 +13,7 @@ from gatemark.procedures.delay.result import DelayPoint, DelayResult, DelaySerie
 from gatemark.report.event_words import traffic_cells, traffic_columns, way_cell
 from gatemark.report.headline import context_of, not_made
 from gatemark.report.model import ReportPart
+from gatemark.report.plot_style import Drawing
 from gatemark.report.plots import plot_against
 from gatemark.report.self_error import error_cells, error_columns, error_notes
 from gatemark.report.table import Column, Plot, Section, Table, plot
@@ -360,24 +361,24 @@ def plots(part: ReportPart, runs: Sequence[DelayResult]) -> Iterator[Plot]:
     spread = "median of the repetitions, bars from the 1st to the 99th percentile"
     at_first = [row for row in rows if row.place["load_frames_per_second"] == first[row.quantity.run]]
     for what, names in (("Latency", ("typical latency", "worst case latency")), ("Delay variation", ("PDV",))):
-        for caption, svg in (
+        for caption, drawing in (
             (
                 f"{what} against frame size, at the first load of each size: {spread}.",
                 _against_size(at_first, what, names),
             ),
             *((f"{what} against load. {run_name(run)}.", _against_load(rows, run, what, names)) for run in runs),
         ):
-            if (drawn := plot(svg, caption)) is not None:
+            if (drawn := plot(drawing, caption)) is not None:
                 yield drawn
     for run in runs:
         yield from delay_plots.of_run(run)
 
 
-def _against_size(rows: Sequence[Row], what: str, names: Sequence[str]) -> str | None:
+def _against_size(rows: Sequence[Row], what: str, names: Sequence[str]) -> Drawing | None:
     chosen = [row for row in rows if row.quantity.name in names]
     return plot_against(chosen, "frame_size", name=f"{what.lower()} against frame size")
 
 
-def _against_load(rows: Sequence[Row], run: DelayResult, what: str, names: Sequence[str]) -> str | None:
+def _against_load(rows: Sequence[Row], run: DelayResult, what: str, names: Sequence[str]) -> Drawing | None:
     chosen = [row for row in rows if row.quantity.run == run.number and row.quantity.name in names]
     return plot_against(chosen, "load", name=f"{what.lower()} against load")

@@ -106,7 +106,7 @@ def plots(part: ReportPart, runs: Sequence[FrameLossResult]) -> Iterator[Plot]:
     rows = part.document.figures()
     for run in runs:
         rows_of_run = [row for row in rows if row.quantity.run == run.number]
-        svg = plot_against(rows_of_run, "load", name=f"frame loss against load, run {run.number}", places_min=1)
+        drawing = plot_against(rows_of_run, "load", name=f"frame loss against load, run {run.number}", places_min=1)
         lossy = [
             trial for trial in part.valid_trials_of(run) if any(any(row.loss_by_slice) for row in trial.directions)
         ]
@@ -115,7 +115,7 @@ def plots(part: ReportPart, runs: Sequence[FrameLossResult]) -> Iterator[Plot]:
         load = "" if trial is None else f" at {format_count(trial.frames_per_second)} frames/s"
         searched = search_plot(part.trials_of(run), unit="frames/s in one direction")
         for drawn in (
-            plot(svg, f"Frame loss against load. {run_name(run)}."),
+            plot(drawing, f"Frame loss against load. {run_name(run)}."),
             plot(over_time, f"Loss over time in one trial{load}. {run_name(run)}."),
             plot(searched, f"Load of every trial. {run_name(run)}."),
         ):

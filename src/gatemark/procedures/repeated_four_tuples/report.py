@@ -93,6 +93,6 @@ def sentence(part: ReportPart, run: RepeatedFourTuplesResult) -> str:
 def plots(part: ReportPart, runs: Sequence[RepeatedFourTuplesResult]) -> Iterator[Plot]:
     """Yield the path of each search."""
     for run in runs:
-        svg = search_plot(part.trials_of(run), unit="frames/s")
-        if (drawn := plot(svg, f"Rate of every trial. {run_name(run)}.")) is not None:
+        drawing = search_plot(part.trials_of(run), unit="frames/s")
+        if (drawn := plot(drawing, f"Rate of every trial. {run_name(run)}.")) is not None:
             yield drawn

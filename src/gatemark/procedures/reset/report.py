@@ -104,6 +104,6 @@ def plots(part: ReportPart, runs: Sequence[ResetResult]) -> Iterator[Plot]:
     """Yield loss over time in the first valid trial of each run."""
     for run in runs:
         trial = next(iter(part.valid_trials_of(run)), None)
-        svg = None if trial is None else loss_over_time_plot(trial)
-        if (drawn := plot(svg, f"Loss over time in one trial. {run_name(run)}.")) is not None:
+        drawing = None if trial is None else loss_over_time_plot(trial)
+        if (drawn := plot(drawing, f"Loss over time in one trial. {run_name(run)}.")) is not None:
             yield drawn
