@@ -54,6 +54,7 @@ ARROWS: dict[str, set[str]] = {
         "campaign", "config", "dut.base", "dut.recipe", "engine.client", "errors", "results", "series", "session",
         "stored", "tester",
     },
+    "starter": {"campaign", "config", "dut.recipe", "errors", "procedures", "results", "technology", "units"},
     "selftest": {
         "campaign", "config", "dut", "errors", "procedures.loads", "results.ceiling", "results.this_machine", "search",
         "technology", "tester", "trial",

@@ -19,6 +19,7 @@ from gatemark.errors import ConfigError, GatemarkError, Interrupted
 
 COMMANDS = {
     "demo": "measure gateways that this machine has, in network namespaces",
+    "init": "ask five questions and write a campaign file",
     "run": "measure a campaign, or go on with an interrupted one",
     "plan": "show what a campaign sets, what it runs and how long it takes",
     "trial": "make one trial at one rate",

@@ -1,0 +1,63 @@
+"""`gatemark init [FILE]`: five questions, and a campaign file of the answers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from gatemark.cli.common import AsJson, print_json
+from gatemark.errors import ConfigError
+from gatemark.starter.ask import Given, ask_all
+from gatemark.starter.write import first_campaign, write_first
+from gatemark.tester import stop_signals
+
+
+def init(
+    file: Path = Path("campaign.toml"),
+    /,
+    *,
+    technology: str | None = None,
+    place: str | None = None,
+    recipe: str | None = None,
+    ports: tuple[str, str] | None = None,
+    measure: tuple[str, ...] = (),
+    time: str | None = None,
+    as_json: AsJson = False,
+) -> int:
+    """Ask five questions and write a commented campaign file that `gatemark plan` accepts.
+
+    An option answers its question, so with all of them nothing is asked.
+
+    Example: gatemark init campaign.toml --time 10min
+
+    Parameters
+    ----------
+    file
+        Campaign file to write; one that exists is not overwritten.
+    technology
+        What the gateway does: a value of gateway.technology.
+    place
+        namespaces (gatemark makes it), ports (between two ports of this machine), or USER@HOST (the same, by ssh).
+    recipe
+        In namespaces: name or path of the recipe.
+    ports
+        Elsewhere: the Tester's ports, left and right, such as pci:0000:01:00.0 pci:0000:01:00.1.
+    measure
+        Table of what is measured, such as throughput; may be given several times.
+    time
+        How long it may take, such as 10min; rfc: as long as the RFCs say.
+    as_json
+        Print the name and the text of the file as JSON in place of words.
+    """
+    if os.path.lexists(file):
+        raise ConfigError(what="exists, and is not overwritten", where=str(file), fix="name another file, or remove it")
+    given = Given(technology=technology, place=place, recipe=recipe, ports=ports, measure=measure, time=time)
+    with stop_signals(resume_hint=None):
+        answers, most_ns = ask_all(given)
+        text = first_campaign(answers, most_ns, file)
+        write_first(text, file)
+    if as_json:
+        print_json({"file": str(file), "campaign": text})
+    else:
+        print(f"{file} is written. Look at it, then: gatemark plan {file}")
+    return 0
