@@ -20,6 +20,7 @@ from gatemark.campaign.file import load_campaign, schema_text
 from gatemark.campaign.plan import make_plan
 from gatemark.cli.common import with_recipe_of
 from gatemark.cli.main import COMMANDS, function_of, main
+from gatemark.cli.man_page import man_page
 from gatemark.compare.document import ComparisonDocument
 from gatemark.config.model import Campaign
 from gatemark.config.sizes import measured_octets, size_family
@@ -147,6 +148,19 @@ def test_every_command_and_option_is_documented(command: str) -> None:
     )
     options = {key.split()[0] for key in rows_of(text) if key.startswith("--")}
     assert options == set(option_names(command))
+
+
+def test_the_manual_page_is_made_of_the_help_of_the_commands() -> None:
+    """`python -m gatemark.cli.man_page > docs/reference/gatemark.1` makes it again."""
+    page = (REFERENCE / "gatemark.1").read_text(encoding="utf-8")
+    assert page == man_page()
+    for command in COMMANDS:
+        assert f'.SS "gatemark {command}' in page
+        section = page.partition(f'.SS "gatemark {command}')[2].partition("\n.SS")[0]
+        options = re.findall(r"(?m)^\\fB(\\-\\-[^ ]+)\\fR", section)
+        assert [option.replace("\\", "") for option in options] == list(option_names(command))
+    assert not re.search(r"(?m)^['.](?!TH |SH |SS |PP$|TP$|B |I )", page)
+    assert len(page.splitlines()) == page.count("\n")
 
 
 RESULT_KEYS = (REFERENCE / "result-keys.md").read_text(encoding="utf-8")

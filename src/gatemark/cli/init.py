@@ -33,7 +33,7 @@ def init(
     Parameters
     ----------
     file
-        Campaign file to write; one that exists is not overwritten.
+        Campaign file to write, campaign.toml if none is named; one that exists is not overwritten.
     technology
         What the gateway does: a value of gateway.technology.
     place
