@@ -21,16 +21,17 @@ using test::Bytes;
 constexpr std::array<std::string_view, 6> kind_names{"ours", "other_trial", "neighbour", "icmp_error", "fragment", "foreign"};
 Reached reached_kinds{"kind", kind_names};
 /// Those that `verify` gives; `index` to `unknown_connection` and `outside_port_set` are the
-/// receiver's.
+/// receiver's, what follows is of echo messages.
 constexpr bool is_verified(std::size_t fault) {
     const bool is_before = fault < static_cast<std::size_t>(frame::Fault::index);
     const bool is_behind = fault > static_cast<std::size_t>(frame::Fault::unknown_connection);
-    return (is_before || is_behind) && fault != static_cast<std::size_t>(frame::Fault::outside_port_set);
+    return is_before || (is_behind && fault < static_cast<std::size_t>(frame::Fault::outside_port_set));
 }
-constexpr std::size_t receivers_faults =
-    static_cast<std::size_t>(frame::Fault::unknown_connection) - static_cast<std::size_t>(frame::Fault::index) + 2;
+constexpr std::size_t other_faults = static_cast<std::size_t>(frame::Fault::unknown_connection) -
+                                     static_cast<std::size_t>(frame::Fault::index) + 1 + frame::fault_count -
+                                     static_cast<std::size_t>(frame::Fault::outside_port_set);
 constexpr auto verified_faults = [] {
-    std::array<std::string_view, frame::fault_count - receivers_faults> names;
+    std::array<std::string_view, frame::fault_count - other_faults> names;
     std::size_t count = 0;
     for (std::size_t i = 0; i < frame::fault_count; ++i) {
         if (is_verified(i)) {

@@ -37,7 +37,7 @@ enum class Outcome : std::uint8_t {
     icmp_error,
     not_arrived
 };
-Reached reached_faults{"fault", frame::fault_names, scenarios().size()};
+Reached reached_faults{"fault", std::span{frame::fault_names}.first(frame::first_echo_fault), scenarios().size()};
 Reached reached_outcomes{"outcome", outcome_names, scenarios().size()};
 constexpr std::array<std::string_view, 3> table_names{"learned", "changed", "kept"};
 Reached reached_table{"table", table_names};

@@ -12,7 +12,10 @@ namespace {
 
 std::uint8_t byte_at(std::span<const std::byte> frame, std::size_t at) noexcept { return std::to_integer<std::uint8_t>(frame[at]); }
 
-void classify_udp(std::span<const std::byte> frame, std::uint32_t trial_id, Arrival& arrival) noexcept {
+static_assert(net::icmp::header_bytes == net::udp::header_bytes, "one layout serves both");
+
+/// For a UDP datagram or an echo message.
+void classify_data(std::span<const std::byte> frame, std::uint32_t trial_id, Arrival& arrival) noexcept {
     arrival.payload = arrival.udp + net::udp::header_bytes;
     if (arrival.payload + signature::bytes > frame.size()) {
         return;
@@ -43,8 +46,9 @@ void classify_ipv4(std::span<const std::byte> frame, std::uint32_t trial_id, Arr
     arrival.udp = arrival.ip + header;
     const std::uint8_t protocol = byte_at(frame, arrival.ip + net::ipv4::protocol);
     if (protocol == net::protocol_udp) {
-        classify_udp(frame, trial_id, arrival);
+        classify_data(frame, trial_id, arrival);
     } else if (protocol == net::protocol_icmp) {
+        arrival.is_icmp = true;
         arrival.icmp_type = byte_at(frame, arrival.udp);
         arrival.icmp_code = byte_at(frame, arrival.udp + 1);
         // RFC 792: destination unreachable, source quench, redirect, time exceeded, parameter
@@ -80,8 +84,9 @@ void classify_ipv6(std::span<const std::byte> frame, std::uint32_t trial_id, Arr
         arrival.udp += net::ipv6::fragment_header_bytes;
     }
     if (next == net::protocol_udp) {
-        classify_udp(frame, trial_id, arrival);
+        classify_data(frame, trial_id, arrival);
     } else if (next == net::protocol_icmpv6) {
+        arrival.is_icmp = true;
         arrival.icmp_type = byte_at(frame, arrival.udp + net::icmpv6::type);
         arrival.icmp_code = byte_at(frame, arrival.udp + net::icmpv6::code);
         const bool neighbour = arrival.icmp_type >= net::icmpv6::router_solicitation && arrival.icmp_type <= net::icmpv6::redirect;
@@ -143,6 +148,19 @@ void find_misplaced_mark(std::span<const std::byte> frame, std::uint32_t trial_i
 
 Arrival classify(std::span<const std::byte> frame, std::uint32_t trial_id) noexcept {
     Arrival arrival = classify_by_headers(frame, trial_id);
+    if (arrival.kind == ArrivalKind::foreign) {
+        find_misplaced_mark(frame, trial_id, arrival);
+    }
+    return arrival;
+}
+
+Arrival classify_echo(std::span<const std::byte> frame, std::uint32_t trial_id) noexcept {
+    Arrival arrival = classify_by_headers(frame, trial_id);
+    if (arrival.is_icmp && arrival.kind == ArrivalKind::foreign) {
+        classify_data(frame, trial_id, arrival);
+    } else if (arrival.kind == ArrivalKind::ours) {
+        arrival.misplaced = true;  // in a UDP datagram, which no frame of this trial is
+    }
     if (arrival.kind == ArrivalKind::foreign) {
         find_misplaced_mark(frame, trial_id, arrival);
     }

@@ -24,6 +24,7 @@ struct Arrival {
     net::Family family = net::Family::ipv4;
     bool fragmented = false;
     bool misplaced = false;        ///< ours, but no headers of UDP in IP lead to the mark; `ip` and `udp` say nothing
+    bool is_icmp = false;          ///< of its family; `udp` is then where the message begins
     bool asks_or_answers = false;  ///< a neighbour's message that may be about a link-layer address
     std::uint8_t icmp_type = 0, icmp_code = 0;
     std::optional<std::uint16_t> vlan_id;
@@ -33,5 +34,9 @@ struct Arrival {
 
 /// Classifies a frame of arbitrary bytes. `trial_id` is that of the current trial.
 [[nodiscard]] Arrival classify(std::span<const std::byte> frame, std::uint32_t trial_id) noexcept;
+
+/// The same in an echo trial, whose frames are echo messages: the mark is at the beginning of their
+/// data. Whatever else carries it is misplaced.
+[[nodiscard]] Arrival classify_echo(std::span<const std::byte> frame, std::uint32_t trial_id) noexcept;
 
 }  // namespace gatemark::frame

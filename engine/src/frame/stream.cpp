@@ -98,18 +98,17 @@ std::optional<Error> problem_of(const StreamRequest& request, const std::string&
     return std::nullopt;
 }
 
-/// RFC 7915 section 5.1: an IPv4 packet translated from IPv6 has DF = 0 up to 1260 bytes, and DF =
-/// 1 above. RFC 6145 section 5.1: always DF = 1.
-DontFragment set_by_translator(const StreamRequest& request, const Layout& expected) noexcept {
-    return request.dont_fragment_always_set || expected.ip_bytes() > 1260 ? DontFragment::set : DontFragment::clear;
-}
-
 std::size_t bytes_when_translated(std::size_t frame_octets, net::Family from, net::Family to) noexcept {
     constexpr std::size_t longer_by = net::ipv6::header_bytes - net::ipv4::header_bytes;
     return from == to ? frame_octets : to == net::Family::ipv6 ? frame_octets + longer_by : frame_octets - longer_by;
 }
 
 }  // namespace
+
+DontFragment expected_dont_fragment(const StreamRequest& request, net::Family sent, const Layout& expected) noexcept {
+    const bool is_set = sent == expected.family ? request.dont_fragment : request.dont_fragment_always_set || expected.ip_bytes() > 1260;
+    return is_set ? DontFragment::set : DontFragment::clear;
+}
 
 Layout Layout::make(net::Family family, std::size_t frame_octets, bool with_vlan) noexcept {
     Layout layout;
@@ -171,7 +170,7 @@ Result<Stream> Stream::make(const StreamRequest& request, signature::Direction d
         return *error;
     }
     const DontFragment asked = request.dont_fragment ? DontFragment::set : DontFragment::clear;
-    stream.expected_dont_fragment_ = sent_family == expected_family ? asked : set_by_translator(request, stream.expected_.layout);
+    stream.expected_dont_fragment_ = frame::expected_dont_fragment(request, sent_family, stream.expected_.layout);
     build(stream.sent_, sent_link, {request.hop_limit, request.traffic_class, asked}, trial_id, stream.id_);
     build(stream.expected_, {.source = received_link.destination, .destination = received_link.source, .vlan_id = received_link.vlan_id},
           {stream.expected_hop_limit_, request.traffic_class, stream.expected_dont_fragment_}, trial_id, stream.id_);
@@ -254,9 +253,8 @@ void Stream::write_special(std::byte* frame, const FrameValues& values) const no
     if (sent_without_checksum_) {
         store_raw(frame + sent_.layout.udp + net::udp::checksum, std::uint16_t{0});
     }
-    if (source_macs_) {
-        const net::MacAddress mac = source_macs_->at(source_set_.number_of(source_set_.host(values.source_host, 0)));
-        std::copy(mac.begin(), mac.end(), frame + net::ethernet::source);
+    if (const auto mac = host_source_mac(values)) {
+        std::copy(mac->begin(), mac->end(), frame + net::ethernet::source);
     }
     if (sent_destination_macs_) {
         const net::MacAddress mac = expected_destination_mac(values);

@@ -100,6 +100,11 @@ struct FrameTemplate {
 /// What a correct gateway does with the fragmentation fields.
 enum class DontFragment : std::uint8_t { clear, set };
 
+/// What a correct gateway makes of the DF bit of a frame between these families; `expected` is what
+/// it sends. RFC 7915 section 5.1: an IPv4 packet translated from IPv6 has DF = 0 up to 1260 bytes,
+/// and DF = 1 above. RFC 6145 section 5.1: always DF = 1.
+[[nodiscard]] DontFragment expected_dont_fragment(const StreamRequest& request, net::Family sent, const Layout& expected) noexcept;
+
 /// One class of traffic in one direction: frame number j of the class, sent as frame number i of
 /// the direction, is a pure function of (seed, stream, j, i), on the sending side and, as a correct
 /// gateway forwards it, on the receiving side.
@@ -179,6 +184,11 @@ public:
     /// The address that a correct gateway sends the frame to: that of its host, else the port's
     /// own.
     [[nodiscard]] net::MacAddress expected_destination_mac(const FrameValues& values) const noexcept;
+    /// The address that a frame is sent from, if it is that of its host.
+    [[nodiscard]] std::optional<net::MacAddress> host_source_mac(const FrameValues& values) const noexcept {
+        return source_macs_ ? std::optional{source_macs_->at(source_set_.number_of(source_set_.host(values.source_host, 0)))}
+                            : std::nullopt;
+    }
     /// Whether `expected_destination_mac` differs from frame to frame.
     [[nodiscard]] bool has_host_macs() const noexcept { return destination_macs_.has_value(); }
     [[nodiscard]] bool sent_without_checksum() const noexcept { return sent_without_checksum_; }

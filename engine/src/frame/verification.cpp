@@ -1,6 +1,7 @@
 #include "frame/verification.hpp"
 
 #include "frame/gateway_edge.hpp"
+#include "frame/header_checks.hpp"
 #include "net/headers.hpp"
 
 #include <cstring>
@@ -9,46 +10,12 @@ namespace gatemark::frame {
 
 namespace {
 
-std::uint8_t byte_of(const std::byte* at) noexcept { return std::to_integer<std::uint8_t>(*at); }
-
-void verify_link(const std::byte* frame, const std::byte* own_mac, Faults& faults) noexcept {
-    const std::byte* const source = frame + net::ethernet::source;
-    faults.add_if(std::memcmp(frame + net::ethernet::destination, own_mac, net::mac_bytes) != 0, Fault::destination_mac);
-    constexpr net::MacAddress nobody{};
-    faults.add_if((source[0] & net::group_bit) != std::byte{0} || std::memcmp(source, nobody.data(), nobody.size()) == 0 ||
-                      std::memcmp(source, own_mac, net::mac_bytes) == 0,
-                  Fault::source_mac);
-}
-
-/// The same where each host has an address of its own; the port has one beside.
+/// `check_link` where each host has an address of its own; the port has one beside.
 [[gnu::noinline]] void verify_link_of_host(const std::byte* frame, const Stream& stream, const FrameValues& values,
                                            const std::byte* port_mac, Faults& faults) noexcept {
     const net::MacAddress host_mac = stream.expected_destination_mac(values);
-    verify_link(frame, host_mac.data(), faults);
+    check_link(frame, host_mac.data(), faults);
     faults.add_if(std::memcmp(frame + net::ethernet::source, port_mac, net::mac_bytes) == 0, Fault::source_mac);
-}
-
-void verify_ipv4(const std::byte* ip, const Arrival& arrival, const Stream& stream, Faults& faults) noexcept {
-    const Layout& layout = stream.expected().layout;
-    faults.add_if(byte_of(ip + net::ipv4::version) != 0x45, Fault::ipv4_header);
-    faults.add_if(fold(sum_of({ip, arrival.udp - arrival.ip})) != 0xffff, Fault::ipv4_header_checksum);
-    faults.add_if(byte_of(ip + net::ipv4::traffic_class) != stream.traffic_class(), Fault::traffic_class);
-    faults.add_if(load_big_endian<std::uint16_t>(ip + net::ipv4::total_length) != layout.ip_bytes(), Fault::length);
-    faults.add_if(stream.identification_kept() && load_raw<std::uint16_t>(ip + net::ipv4::identification) != 0, Fault::identification);
-    const std::uint16_t fragment = load_big_endian<std::uint16_t>(ip + net::ipv4::fragment);
-    faults.add_if(((fragment & net::ipv4::dont_fragment) != 0) != (stream.expected_dont_fragment() == DontFragment::set),
-                  Fault::dont_fragment);
-    faults.add_if((fragment & 0x8000U) != 0, Fault::ipv4_header);  // the reserved bit
-    faults.add_if(byte_of(ip + net::ipv4::time_to_live) != stream.expected_hop_limit(), Fault::hop_limit);
-}
-
-void verify_ipv6(const std::byte* ip, const Stream& stream, Faults& faults) noexcept {
-    const Layout& layout = stream.expected().layout;
-    const std::uint32_t first_word = load_big_endian<std::uint32_t>(ip);
-    faults.add_if(((first_word >> 20) & 0xffU) != stream.traffic_class(), Fault::traffic_class);
-    faults.add_if((first_word & 0xf'ffffU) != 0, Fault::flow_label);
-    faults.add_if(load_big_endian<std::uint16_t>(ip + net::ipv6::payload_length) != layout.udp_bytes(), Fault::length);
-    faults.add_if(byte_of(ip + net::ipv6::hop_limit) != stream.expected_hop_limit(), Fault::hop_limit);
 }
 
 /// Adds the second reason of wrong addresses and ports of customer edges (RFC 7597 sections 5 and
@@ -111,7 +78,7 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
     if (stream.has_host_macs()) [[unlikely]] {
         verify_link_of_host(frame.data(), stream, values, port_mac, faults);
     } else {
-        verify_link(frame.data(), port_mac, faults);
+        check_link(frame.data(), port_mac, faults);
     }
     if (arrival.misplaced) {
         faults.add(arrival.payload > layout.payload ? Fault::encapsulated : Fault::headers);
@@ -123,11 +90,13 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
     if (arrival.family != layout.family) {
         faults.add(Fault::family);
     } else {
-        if (layout.family == net::Family::ipv4) {
-            verify_ipv4(ip, arrival, stream, faults);
-        } else {
-            verify_ipv6(ip, stream, faults);
-        }
+        check_ip(ip, arrival,
+                 {.layout = layout,
+                  .hop_limit = stream.expected_hop_limit(),
+                  .traffic_class = stream.traffic_class(),
+                  .dont_fragment = stream.expected_dont_fragment(),
+                  .identification_kept = stream.identification_kept()},
+                 faults);
         if (stream.role() != Role::initiator) {
             faults.add_if(!frame_template.source.matches(ip + (layout.source_address() - layout.ip), values.source_host, 0, values.edge()),
                           Fault::source_address);
@@ -147,13 +116,8 @@ Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const St
     const std::size_t udp_bytes = layout.udp_bytes();
     const bool length_fits = load_big_endian<std::uint16_t>(udp + net::udp::length) == udp_bytes;
     faults.add_if(!length_fits, Fault::udp_length);
-    // Frames shorter than the Ethernet minimum arrive padded; any other bytes after the packet are
-    // not ours.
-    constexpr std::size_t padded_bytes = net::ethernet::frame_bytes_min;
     const std::size_t end = arrival.udp + udp_bytes;
-    if (end > frame.size() || (frame.size() > end && frame.size() > padded_bytes)) {
-        faults.add(Fault::length);
-    }
+    faults.add_if(!ends_at(frame, end), Fault::length);
     if (end <= frame.size()) {
         faults.add_if(length_fits && !udp_checksum_is_valid(frame, arrival, udp_bytes, stream), Fault::udp_checksum);
         const std::size_t rest = layout.end - layout.payload - signature::bytes;

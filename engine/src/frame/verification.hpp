@@ -46,8 +46,15 @@ enum class Fault : std::uint8_t {
     interface_identifier,
     outside_rule,
     outside_port_set,
+    icmp_type,
+    identifier,
+    sequence,
+    icmp_checksum,
+    wrong_client,
+    wrong_slot,
 };
-constexpr std::size_t fault_count = 34;
+constexpr std::size_t fault_count = 40;
+constexpr auto first_echo_fault = static_cast<std::size_t>(Fault::icmp_type);  ///< from here on: those that only echo messages have
 constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac",
                                                                 "source_mac",
                                                                 "encapsulated",
@@ -81,7 +88,13 @@ constexpr std::array<std::string_view, fault_count> fault_names{"destination_mac
                                                                 "other_edge_address",
                                                                 "interface_identifier",
                                                                 "outside_rule",
-                                                                "outside_port_set"};
+                                                                "outside_port_set",
+                                                                "icmp_type",
+                                                                "identifier",
+                                                                "sequence",
+                                                                "icmp_checksum",
+                                                                "wrong_client",
+                                                                "wrong_slot"};
 
 /// A set of faults.
 class Faults {
@@ -108,10 +121,11 @@ private:
 [[nodiscard]] Faults verify(std::span<const std::byte> frame, const Arrival& arrival, const Stream& stream,
                             const FrameValues& values) noexcept;
 
-/// Whether the time stamp of a frame with these faults is as the Tester wrote it: the UDP checksum
-/// says so, or nothing is known against it (a frame may be sent without a checksum).
+/// Whether the time stamp of a frame with these faults is as the Tester wrote it: the checksum says
+/// so, or nothing is known against it (a frame may be sent without a checksum).
 [[nodiscard]] constexpr bool time_stamp_is_intact(const Faults& faults) noexcept {
-    return !faults.has(Fault::udp_checksum) && !faults.has(Fault::udp_length) && !faults.has(Fault::length);
+    return !faults.has(Fault::udp_checksum) && !faults.has(Fault::udp_length) && !faults.has(Fault::length) &&
+           !faults.has(Fault::icmp_checksum);
 }
 
 /// Whether a frame is a UDP datagram from a host of the stream to a host of it. Nobody but the

@@ -27,6 +27,11 @@ namespace udp {  // RFC 768
 constexpr std::size_t source_port = 0, destination_port = 2, length = 4, checksum = 6, header_bytes = 8;
 }  // namespace udp
 
+namespace icmp {  // RFC 792; ICMPv6 has the same fields (RFC 4443 sections 4.1 and 4.2)
+constexpr std::size_t type = 0, code = 1, checksum = 2, identifier = 4, sequence = 6, header_bytes = 8;
+constexpr std::uint8_t echo_reply = 0, echo_request = 8;
+}  // namespace icmp
+
 namespace arp {  // RFC 826, for Ethernet and IPv4
 constexpr std::size_t operation = 6, sender_mac = 8, sender_address = 14, target_mac = 18, target_address = 24, bytes = 28;
 constexpr std::uint64_t fixed_part = 0x0001'0800'0604'0000;  // hardware type, protocol type, lengths; the operation follows
@@ -35,6 +40,7 @@ constexpr std::uint16_t request = 1, reply = 2;
 
 namespace icmpv6 {  // RFC 4443, RFC 4861
 constexpr std::size_t type = 0, code = 1, checksum = 2, flags = 4, target = 8, option = 24, neighbor_bytes = 32;
+constexpr std::uint8_t echo_request = 128, echo_reply = 129;
 constexpr std::uint8_t router_solicitation = 133, neighbor_solicitation = 135, neighbor_advertisement = 136, redirect = 137;
 constexpr std::uint8_t source_link_layer_address = 1, target_link_layer_address = 2;
 }  // namespace icmpv6

@@ -140,7 +140,7 @@ TEST(Verification, TheTableKnowsEveryFaultOfAFrame) {
             known += std::string{" "} + corruption.faults;
         }
     }
-    for (const std::string_view name : fault_names) {
+    for (const std::string_view name : std::span{fault_names}.first<first_echo_fault>()) {  // those of echo messages: echo_test
         EXPECT_NE(known.find(name), std::string::npos) << name;
     }
 }

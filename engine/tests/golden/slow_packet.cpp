@@ -47,6 +47,29 @@ Bytes write_udp(const SlowPacket& packet) {
     return udp;
 }
 
+/// The echo message with its checksum: ICMP over the message alone (RFC 792), ICMPv6 over the
+/// pseudo-header of RFC 8200 section 8.1 as well (RFC 4443 section 2.3).
+Bytes write_echo(const SlowPacket& packet) {
+    Bytes message{static_cast<std::byte>(packet.echo->type), static_cast<std::byte>(packet.echo->code), {}, {}};
+    append_16(message, packet.echo->identifier);
+    append_16(message, packet.echo->sequence);
+    append(message, packet.payload);
+    Bytes summed;
+    if (!packet.is_ipv4()) {
+        append(summed, bytes_of(packet.source));
+        append(summed, bytes_of(packet.destination));
+        append_16(summed, static_cast<std::uint16_t>(message.size()));
+        append_16(summed, 58);
+    }
+    append(summed, message);
+    const auto checksum = static_cast<std::uint16_t>(slow_checksum(summed) ^ packet.echo->checksum_xor);
+    message[2] = static_cast<std::byte>(checksum / 256);
+    message[3] = static_cast<std::byte>(checksum % 256);
+    return message;
+}
+
+std::byte protocol_of(const SlowPacket& packet) { return !packet.echo ? std::byte{17} : packet.is_ipv4() ? std::byte{1} : std::byte{58}; }
+
 Bytes write_ipv4(const SlowPacket& packet, const Bytes& udp) {
     const std::size_t header_bytes = 20 + packet.options.size();
     Bytes header;
@@ -57,7 +80,7 @@ Bytes write_ipv4(const SlowPacket& packet, const Bytes& udp) {
     append_16(header, static_cast<std::uint16_t>((packet.reserved_bit ? 0x8000 : 0) + (packet.dont_fragment ? 0x4000 : 0) +
                                                  (packet.more_fragments ? 0x2000 : 0)));
     header.push_back(static_cast<std::byte>(packet.hop_limit));
-    header.push_back(std::byte{17});
+    header.push_back(protocol_of(packet));
     append_16(header, 0);
     append(header, bytes_of(packet.source));
     append(header, bytes_of(packet.destination));
@@ -74,12 +97,13 @@ Bytes write_ipv6(const SlowPacket& packet, const Bytes& udp) {
     append_16(header, static_cast<std::uint16_t>(0x6000 + packet.traffic_class * 16 + packet.flow_label / 65536));
     append_16(header, static_cast<std::uint16_t>(packet.flow_label % 65536));
     append_16(header, packet.wrong_ip_length.value_or(static_cast<std::uint16_t>(payload_bytes)));
-    header.push_back(packet.fragment_header ? std::byte{44} : std::byte{17});
+    header.push_back(packet.fragment_header ? std::byte{44} : protocol_of(packet));
     header.push_back(static_cast<std::byte>(packet.hop_limit));
     append(header, bytes_of(packet.source));
     append(header, bytes_of(packet.destination));
     if (packet.fragment_header) {
-        append(header, from_hex("1100 0000 00001234"));
+        header.push_back(protocol_of(packet));
+        append(header, from_hex("00 0000 00001234"));
     }
     return header;
 }
@@ -94,7 +118,7 @@ Bytes write_packet(const SlowPacket& packet) {
         append_16(frame, *packet.vlan);
     }
     append_16(frame, packet.is_ipv4() ? 0x0800 : 0x86dd);
-    const Bytes udp = write_udp(packet);
+    const Bytes udp = packet.echo ? write_echo(packet) : write_udp(packet);
     append(frame, packet.is_ipv4() ? write_ipv4(packet, udp) : write_ipv6(packet, udp));
     append(frame, udp);
     return frame;
@@ -126,6 +150,14 @@ SlowPacket read_packet(std::span<const std::byte> frame) {
         packet.destination = read_address(net::Family::ipv6, ip, 24);
     }
     const auto udp = ip.subspan(ipv4 ? 20 : 40);
+    if (std::to_integer<unsigned>(ip[ipv4 ? 9 : 6]) == (ipv4 ? 1U : 58U)) {
+        packet.echo = {.type = std::to_integer<std::uint8_t>(udp[0]),
+                       .code = std::to_integer<std::uint8_t>(udp[1]),
+                       .identifier = read_16(udp, 4),
+                       .sequence = read_16(udp, 6)};
+        packet.payload.assign(udp.begin() + 8, udp.end());
+        return packet;
+    }
     packet.source_port = read_16(udp, 0);
     packet.destination_port = read_16(udp, 2);
     packet.payload.assign(udp.begin() + 8, udp.end());
@@ -148,6 +180,11 @@ SlowPacket translated(const SlowPacket& packet, unsigned decrement, const Addres
     result.source_port = packet.source_port;
     result.destination_port = packet.destination_port;
     result.payload = packet.payload;
+    if (packet.echo) {  // RFC 7915 sections 4.2 and 5.2
+        result.echo = packet.echo;
+        const bool is_request = packet.echo->type == (packet.is_ipv4() ? 8 : 128);
+        result.echo->type = result.is_ipv4() ? (is_request ? 8 : 0) : (is_request ? 128 : 129);
+    }
     if (result.is_ipv4()) {
         result.identification = identification;
         result.dont_fragment = 20 + 8 + result.payload.size() > 1260;

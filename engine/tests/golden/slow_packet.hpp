@@ -6,10 +6,16 @@
 #include <functional>
 #include <optional>
 
-/// A UDP packet in a frame as plain values, written and read field by field, and what a correct
-/// gateway makes of it. Independent of the engine: the two share only the address type, so this can
-/// judge the engine's fast code.
+/// A UDP or echo packet in a frame as plain values, written and read field by field, and what a
+/// correct gateway makes of it. Independent of the engine: the two share only the address type, so
+/// this can judge the engine's fast code.
 namespace gatemark::test {
+
+/// An ICMP echo message in the place of the UDP header, of the packet's family.
+struct SlowEcho {
+    std::uint8_t type = 0, code = 0;
+    std::uint16_t identifier = 0, sequence = 0, checksum_xor = 0;
+};
 
 struct SlowPacket {
     net::MacAddress link_destination{}, link_source{};
@@ -26,6 +32,7 @@ struct SlowPacket {
     std::optional<std::uint16_t> wrong_ip_length, wrong_udp_length;  ///< instead of the true ones
     std::uint16_t header_checksum_xor = 0, udp_checksum_xor = 0;     ///< damage
     bool udp_checksum_absent = false;
+    std::optional<SlowEcho> echo;  ///< `payload` is then its data
 
     [[nodiscard]] bool is_ipv4() const { return source.family == net::Family::ipv4; }
 };

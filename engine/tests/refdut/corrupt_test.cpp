@@ -21,7 +21,7 @@ using frame::Role, frame::signature::Direction, frame::signature::TrafficClass;
 using test::Bytes;
 
 constexpr bool is_field(std::string_view name) { return std::ranges::find(field_names, name) != field_names.end(); }
-static_assert(std::ranges::all_of(frame::fault_names, is_field));
+static_assert(std::all_of(frame::fault_names.begin(), frame::fault_names.begin() + frame::first_echo_fault, is_field));
 
 /// What the Tester says of the address or port of a customer edge beside that it is wrong; but not
 /// of the streams here, which know no rules.
@@ -50,7 +50,7 @@ public:
     }
     [[nodiscard]] Fields reported() const {
         Fields reported;
-        for (std::size_t i = 0; i < frame::fault_count; ++i) {
+        for (std::size_t i = 0; i < frame::first_echo_fault; ++i) {
             if (receiver_->counts(direction_, TrafficClass::foreground).faults[i] != 0) {
                 reported.add(field_of(frame::fault_names[i]).value());
             }

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "frame/echo_numbers.hpp"
+#include "frame/stream.hpp"
+#include "net/address_pool.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace gatemark::frame {
+
+/// A frame on one side of the gateway, and what a receiver there must find in its IP header. Of its
+/// layout `udp` is where the ICMP message begins.
+struct EchoFrame {
+    FrameTemplate frame_template;  ///< `udp_sum` is that of the message, with the pseudo-header of ICMPv6
+    std::uint8_t hop_limit = 0, type = 0;
+    DontFragment dont_fragment = DontFragment::clear;
+};
+
+/// The source that a stateful gateway gave to a request.
+struct PublicSource {
+    std::uint64_t address = 0;  ///< its number in the pool
+    std::uint16_t identifier = 0;
+};
+
+/// What a reply takes over from its request.
+struct EchoAnswer {
+    std::uint64_t index = 0;
+    pace::Ticks sent{};     ///< the time stamp of the request
+    pace::Ticks arrived{};  ///< at the Responder
+    PublicSource source{};
+};
+
+/// The echo requests of a trial and their replies: request number i is a pure function of (seed,
+/// stream, i), as the client sends it and as a correct gateway forwards it; a reply is one of its
+/// request and of what a stateful gateway chose. Clients are on the left. The mark is at the
+/// beginning of the data, which a reply takes over.
+class Echo {
+public:
+    /// `request` says what is sent, as for any stream, but has no ports; `pool` holds the public
+    /// addresses of a stateful gateway.
+    [[nodiscard]] static Result<Echo> make(const StreamRequest& request, const EchoShape& shape, std::optional<net::AddressPool> pool,
+                                           std::uint32_t trial_id, const LinkAddresses& left, const LinkAddresses& right,
+                                           const std::string& where);
+
+    [[nodiscard]] const EchoNumbers& numbers() const noexcept { return numbers_; }
+    [[nodiscard]] const Stream& stream() const noexcept { return *stream_; }
+    [[nodiscard]] const HostSet& clients() const noexcept { return clients_; }
+    /// Of the link of the clients.
+    [[nodiscard]] std::optional<std::uint16_t> client_vlan() const noexcept { return client_vlan_; }
+    /// nullptr for a stateless gateway.
+    [[nodiscard]] const net::AddressPool* pool() const noexcept { return pool_ ? &*pool_ : nullptr; }
+    [[nodiscard]] const EchoFrame& sent_request() const noexcept { return sent_request_; }
+    [[nodiscard]] const EchoFrame& expected_request() const noexcept { return expected_request_; }
+    [[nodiscard]] const EchoFrame& sent_reply() const noexcept { return sent_reply_; }
+    [[nodiscard]] const EchoFrame& expected_reply() const noexcept { return expected_reply_; }
+
+    /// The numbers of the hosts at both ends.
+    [[nodiscard]] FrameValues values_of(const EchoPlace& place) const noexcept;
+
+    // Each writes what varies into a buffer that holds the template.
+    void write_request(std::byte* frame, std::uint64_t index, pace::Ticks now) const noexcept;
+    void write_reply(std::byte* frame, const EchoAnswer& answer) const noexcept;
+    /// As a correct gateway forwards it; a stateful one, if it chose this source.
+    void write_expected_request(std::byte* frame, const EchoAnswer& answer) const noexcept;
+    void write_expected_reply(std::byte* frame, std::uint64_t index, pace::Ticks now) const noexcept;
+
+private:
+    Echo() = default;
+    [[nodiscard]] std::uint16_t public_identifier(const EchoPlace& place, const PublicSource& source) const noexcept {
+        return pool_ ? source.identifier : place.identifier();
+    }
+
+    EchoNumbers numbers_;
+    std::optional<Stream> stream_;  ///< of the requests, for the addresses of hosts on the link
+    HostSet clients_;
+    std::optional<std::uint16_t> client_vlan_;
+    Divider values_{1};  ///< how many values the hosts of a network have
+    std::uint16_t first_client_ = 0, first_destination_ = 0;
+    std::optional<net::AddressPool> pool_;
+    EchoFrame sent_request_, expected_request_, sent_reply_, expected_reply_;
+};
+
+}  // namespace gatemark::frame

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "frame/stream.hpp"
+#include "frame/verification.hpp"
+
+#include <cstring>
+
+/// Comparisons that any test frame goes through, whatever is in its packet. For arbitrary bytes
+/// that `classify` found to be headers.
+namespace gatemark::frame {
+
+/// What a correct gateway makes of the IP header, but for the addresses.
+struct ExpectedIp {
+    const Layout& layout;
+    std::uint8_t hop_limit, traffic_class;
+    DontFragment dont_fragment;
+    bool identification_kept;  ///< of IPv4
+};
+
+inline void check_link(const std::byte* frame, const std::byte* own_mac, Faults& faults) noexcept {
+    const std::byte* const source = frame + net::ethernet::source;
+    faults.add_if(std::memcmp(frame + net::ethernet::destination, own_mac, net::mac_bytes) != 0, Fault::destination_mac);
+    constexpr net::MacAddress nobody{};
+    faults.add_if((source[0] & net::group_bit) != std::byte{0} || std::memcmp(source, nobody.data(), nobody.size()) == 0 ||
+                      std::memcmp(source, own_mac, net::mac_bytes) == 0,
+                  Fault::source_mac);
+}
+
+inline void check_ipv4(const std::byte* ip, const Arrival& arrival, const ExpectedIp& expected, Faults& faults) noexcept {
+    const auto byte_of = [&](std::size_t at) { return std::to_integer<std::uint8_t>(ip[at]); };
+    faults.add_if(byte_of(net::ipv4::version) != 0x45, Fault::ipv4_header);
+    faults.add_if(fold(sum_of({ip, arrival.udp - arrival.ip})) != 0xffff, Fault::ipv4_header_checksum);
+    faults.add_if(byte_of(net::ipv4::traffic_class) != expected.traffic_class, Fault::traffic_class);
+    faults.add_if(load_big_endian<std::uint16_t>(ip + net::ipv4::total_length) != expected.layout.ip_bytes(), Fault::length);
+    faults.add_if(expected.identification_kept && load_raw<std::uint16_t>(ip + net::ipv4::identification) != 0, Fault::identification);
+    const std::uint16_t fragment = load_big_endian<std::uint16_t>(ip + net::ipv4::fragment);
+    faults.add_if(((fragment & net::ipv4::dont_fragment) != 0) != (expected.dont_fragment == DontFragment::set), Fault::dont_fragment);
+    faults.add_if((fragment & 0x8000U) != 0, Fault::ipv4_header);  // the reserved bit
+    faults.add_if(byte_of(net::ipv4::time_to_live) != expected.hop_limit, Fault::hop_limit);
+}
+
+inline void check_ipv6(const std::byte* ip, const ExpectedIp& expected, Faults& faults) noexcept {
+    const std::uint32_t first_word = load_big_endian<std::uint32_t>(ip);
+    faults.add_if(((first_word >> 20) & 0xffU) != expected.traffic_class, Fault::traffic_class);
+    faults.add_if((first_word & 0xf'ffffU) != 0, Fault::flow_label);
+    faults.add_if(load_big_endian<std::uint16_t>(ip + net::ipv6::payload_length) != expected.layout.udp_bytes(), Fault::length);
+    faults.add_if(std::to_integer<std::uint8_t>(ip[net::ipv6::hop_limit]) != expected.hop_limit, Fault::hop_limit);
+}
+
+/// Of a header of the expected family.
+inline void check_ip(const std::byte* ip, const Arrival& arrival, const ExpectedIp& expected, Faults& faults) noexcept {
+    if (expected.layout.family == net::Family::ipv4) {
+        check_ipv4(ip, arrival, expected, faults);
+    } else {
+        check_ipv6(ip, expected, faults);
+    }
+}
+
+/// Whether a packet that ends at `end` is all of the frame. Frames shorter than the Ethernet
+/// minimum arrive padded; any other bytes after the packet are not ours.
+[[nodiscard]] inline bool ends_at(std::span<const std::byte> frame, std::size_t end) noexcept {
+    constexpr std::size_t padded_bytes = net::ethernet::frame_bytes_min;
+    return end == frame.size() || (end < frame.size() && frame.size() <= padded_bytes);
+}
+
+}  // namespace gatemark::frame

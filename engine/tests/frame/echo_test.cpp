@@ -1,0 +1,286 @@
+#include "frame/echo.hpp"
+
+#include "frame/echo_verification.hpp"
+#include "frame/echoes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <set>
+
+namespace gatemark::frame {
+namespace {
+
+using test::Bytes, test::Gateway, test::SlowPacket, test::small_shape;
+
+TEST(EchoNumbers, ClientsTakeTurnsAndEachSlotHasADestinationAtATime) {
+    constexpr EchoNumbers numbers{small_shape};
+    const auto text = [&](std::uint64_t index) {
+        const EchoPlace place = numbers.place_of(index);
+        return std::to_string(place.client) + " " + std::to_string(place.slot) + " " + std::to_string(place.destination) + " " +
+               std::to_string(place.round);
+    };
+    EXPECT_EQ(text(0), "0 0 0 0");
+    EXPECT_EQ(text(1), "1 0 0 0");
+    EXPECT_EQ(text(3), "0 1 1 0");
+    EXPECT_EQ(text(6), "0 0 0 1");
+    EXPECT_EQ(text(18), "0 0 2 0");
+    EXPECT_EQ(text(35), "2 1 3 2");
+    EXPECT_EQ(text(36), "0 0 0 0") << "again with the first";
+}
+
+TEST(EchoNumbers, EveryRequestHasAPlaceOfItsOwnAndAWayBack) {
+    for (const EchoShape& shape : {small_shape, EchoShape{.clients = 8, .window = 4, .count = 11, .destinations = 64},
+                                   EchoShape{.clients = 1, .window = 1, .count = 1, .destinations = 5}}) {
+        const EchoNumbers numbers{shape};
+        std::set<std::array<std::uint64_t, 3>> seen;
+        for (std::uint64_t i = 0; i < shape.requests(); ++i) {
+            const EchoPlace place = numbers.place_of(i);
+            EXPECT_LT(place.client, shape.clients);
+            EXPECT_LT(place.destination, shape.destinations);
+            EXPECT_LT(place.round, shape.count);
+            EXPECT_EQ(place.destination % shape.window, place.slot);
+            EXPECT_EQ(numbers.index_of(place.client, place.slot, place.number), i);
+            seen.insert({place.client, place.destination, place.round});
+        }
+        EXPECT_EQ(seen.size(), shape.requests());
+    }
+}
+
+StreamRequest nat64_request() {
+    StreamRequest request = test::echo_request(Gateway::siit64);
+    request.source = test::varying_host("2001:2::", 14, ValueMode::increasing, 2, 254);
+    return request;
+}
+constexpr const char* pool = "198.19.0.1/32";
+
+/// Request 29 of `small_shape` and its reply, worked out by hand: client 2 asks its destination 3
+/// for the second time. Trial 7 of seed 42 has the id fb9c7007.
+constexpr const char* echo_data =
+    "fb9c7007 a0 000000001d 1122334455667788 12131415161718191a1b1c1d1e1f"
+    "202122232425262728292a2b2c2d2e2f3031323334353637";
+constexpr std::uint64_t echo_ticks = 0x1122334455667788;
+
+void expect_golden(const Bytes& frame, const std::string& headers) {
+    Bytes expected = test::from_hex(headers);
+    test::append(expected, test::from_hex(echo_data));
+    EXPECT_EQ(test::to_hex(std::span{frame}.subspan(14)), test::to_hex(expected));
+}
+
+TEST(GoldenEcho, ThroughANat64) {
+    const Echo echo = test::make_echo(nat64_request(), small_shape, pool);
+    const EchoAnswer answer{.index = 29, .sent = {echo_ticks}, .source = {.address = 0, .identifier = 0x8001}};
+    expect_golden(test::sent_request(echo, 29, echo_ticks),
+                  "6000000000403a0a 20010002000000000000000000000004 0064ff9b0000000000000000c613000d 8000cd80 0003 0001");
+    expect_golden(test::expected_request(echo, answer), "4500005400000000 0701 2775 c6130001 c613000d 0800ac24 8001 0001");
+    expect_golden(test::sent_reply(echo, answer), "4500005400000000 0a01 2475 c613000d c6130001 0000b424 8001 0001");
+    expect_golden(test::expected_reply(echo, 29, echo_ticks),
+                  "6000000000403a07 0064ff9b0000000000000000c613000d 20010002000000000000000000000004 8100cc80 0003 0001");
+}
+
+std::string names_of_faults(const Faults& faults) {
+    std::string names;
+    for (std::size_t i = 0; i < fault_count; ++i) {
+        if (faults.has(static_cast<Fault>(i))) {
+            names += std::string{names.empty() ? "" : " "} + std::string{fault_names[i]};
+        }
+    }
+    return names;
+}
+
+/// What verification says of a frame that claims to be number 29.
+std::string faults_of_echo(const Echo& echo, EchoKind kind, const Bytes& frame) {
+    const Arrival arrival = classify_echo(frame, test::trial_id());
+    return arrival.kind == ArrivalKind::ours ? names_of_faults(verify_echo(frame, arrival, echo, kind, echo.numbers().place_of(29)))
+                                             : "not ours";
+}
+
+/// Both messages as they arrive through a gateway that the slow translator plays.
+SlowPacket request_arrived(const Echo& echo, Gateway gateway, std::optional<std::uint16_t> vlan = {}) {
+    return test::forwarded(test::sent_request(echo, 29), gateway, vlan);
+}
+SlowPacket reply_arrived(const Echo& echo, Gateway gateway, std::optional<std::uint16_t> vlan = {}) {
+    const Gateway back = gateway == Gateway::siit64 ? Gateway::siit46 : gateway == Gateway::siit46 ? Gateway::siit64 : gateway;
+    return test::forwarded(test::sent_reply(echo, {.index = 29, .sent = {1000}}), back, vlan);
+}
+
+TEST(Echo, WhatACorrectGatewayMakesOfRequestAndReplyHasNoFault) {
+    for (const Gateway gateway : test::all_gateways) {
+        for (const std::size_t bytes : {84U, 102U, 122U, 1279U, 1298U, 1299U, 1518U}) {
+            for (const auto& vlans : {test::Vlans{}, test::Vlans{.sent = 100, .received = 200}}) {
+                for (const bool dont_fragment : {false, true}) {
+                    StreamRequest request = test::echo_request(gateway, bytes);
+                    request.traffic_class = 0xb8;
+                    request.dont_fragment = dont_fragment;
+                    const Echo echo = test::make_echo(request, small_shape, {}, vlans);
+                    EXPECT_EQ(faults_of_echo(echo, EchoKind::request, test::write_packet(request_arrived(echo, gateway, vlans.received))),
+                              "")
+                        << bytes;
+                    EXPECT_EQ(faults_of_echo(echo, EchoKind::reply, test::write_packet(reply_arrived(echo, gateway, vlans.sent))), "")
+                        << bytes;
+                }
+            }
+        }
+    }
+}
+
+TEST(Echo, ItExpectsWhatTheSlowGatewayMakes) {
+    for (const Gateway gateway : test::all_gateways) {
+        const Echo echo = test::make_echo(test::echo_request(gateway));
+        for (std::uint64_t i = 0; i < small_shape.requests(); ++i) {
+            SlowPacket request = test::forwarded(test::sent_request(echo, i), gateway);
+            request.identification = 0;
+            EXPECT_EQ(test::to_hex(test::expected_request(echo, {.index = i, .sent = {1000}})), test::to_hex(test::write_packet(request)));
+        }
+    }
+}
+
+struct EchoCorruption {
+    const char* name;
+    std::function<void(SlowPacket&)> apply;
+    const char *request, *reply;  ///< faults
+};
+
+const std::vector<EchoCorruption>& echo_corruptions() {
+    static const std::vector<EchoCorruption> list{
+        {"to another host on the link", [](SlowPacket& p) { p.link_destination[5] ^= std::byte{0x40}; }, "destination_mac",
+         "destination_mac"},
+        {"hop limit not decremented", [](SlowPacket& p) { p.hop_limit = 10; }, "hop_limit", "hop_limit"},
+        {"another type", [](SlowPacket& p) { p.echo->type = 200; }, "icmp_type", "icmp_type"},
+        {"a code", [](SlowPacket& p) { p.echo->code = 1; }, "icmp_type", "icmp_type"},
+        {"identifier of nobody", [](SlowPacket& p) { p.echo->identifier = 77; }, "identifier", "identifier"},
+        {"identifier of the other slot", [](SlowPacket& p) { p.echo->identifier = 2; }, "identifier wrong_slot", "identifier wrong_slot"},
+        {"another identifier of the slot", [](SlowPacket& p) { p.echo->identifier = 1; }, "identifier", "identifier"},
+        {"another sequence number", [](SlowPacket& p) { ++p.echo->sequence; }, "sequence", "sequence"},
+        {"checksum", [](SlowPacket& p) { p.echo->checksum_xor = 0x0100; }, "icmp_checksum", "icmp_checksum"},
+        {"data", [](SlowPacket& p) { p.payload[20] ^= std::byte{1}; }, "payload", "payload"},
+        {"shorter", [](SlowPacket& p) { p.payload.pop_back(); }, "length", "length"},
+        {"longer", [](SlowPacket& p) { p.payload.push_back(std::byte{1}); }, "length", "length"},
+        {"traffic class", [](SlowPacket& p) { p.traffic_class = 4; }, "traffic_class", "traffic_class"},
+        {"with a tag", [](SlowPacket& p) { p.vlan = 5; }, "vlan", "vlan"},
+        {"the source is the next host", [](SlowPacket& p) { ++reinterpret_cast<unsigned char&>(p.source.bytes[p.is_ipv4() ? 3 : 15]); },
+         "source_address", "source_address"},
+        {"to a host that nobody is", [](SlowPacket& p) { p.destination.bytes[p.is_ipv4() ? 0 : 1] ^= std::byte{0x10}; },
+         "destination_address", "destination_address"},
+        {"to the client before", [](SlowPacket& p) { --reinterpret_cast<unsigned char&>(p.destination.bytes[p.is_ipv4() ? 3 : 15]); },
+         "destination_address", "destination_address wrong_client"},
+    };
+    return list;
+}
+
+TEST(Echo, EachCorruptionHasItsReasonInBothDirections) {
+    for (const Gateway gateway : test::all_gateways) {
+        const Echo echo = test::make_echo(test::echo_request(gateway));
+        for (const EchoCorruption& corruption : echo_corruptions()) {
+            SlowPacket request = request_arrived(echo, gateway), reply = reply_arrived(echo, gateway);
+            corruption.apply(request);
+            corruption.apply(reply);
+            // What is not there any more shortens the data that is compared as well.
+            const std::string shortened = std::string{corruption.name} == "shorter" ? "length" : corruption.request;
+            EXPECT_EQ(faults_of_echo(echo, EchoKind::request, test::write_packet(request)), shortened) << corruption.name;
+            EXPECT_EQ(faults_of_echo(echo, EchoKind::reply, test::write_packet(reply)), corruption.reply) << corruption.name;
+        }
+    }
+}
+
+TEST(Echo, ARequestOfAStatefulGatewayHasAnySourceOfThePool) {
+    const Echo echo = test::make_echo(nat64_request(), small_shape, "198.19.255.0/24");
+    Bytes frame = test::expected_request(echo, {.index = 29, .sent = {1000}, .source = {.address = 7, .identifier = 500}});
+    const Arrival arrival = classify_echo(frame, test::trial_id());
+    EXPECT_EQ(faults_of_echo(echo, EchoKind::request, frame), "");
+    const auto source = public_source(frame, arrival, echo);
+    ASSERT_TRUE(source);
+    EXPECT_EQ(source->address, 7U);
+    EXPECT_EQ(source->identifier, 500);
+    SlowPacket outside = test::read_packet(frame);
+    outside.source = test::address_of("198.19.254.7");
+    frame = test::write_packet(outside);
+    EXPECT_EQ(faults_of_echo(echo, EchoKind::request, frame), "source_address");
+    EXPECT_FALSE(public_source(frame, classify_echo(frame, test::trial_id()), echo));
+}
+
+TEST(Echo, ARequestThatANat44LeftAloneIsUntranslated) {
+    const Echo echo = test::make_echo(test::echo_request(Gateway::router44), small_shape, pool);
+    EXPECT_EQ(faults_of_echo(echo, EchoKind::request, test::write_packet(request_arrived(echo, Gateway::router44))), "untranslated_source");
+}
+
+TEST(Echo, HostsWithLinkLayerAddressesOfTheirOwn) {
+    const Echo echo = test::make_echo(test::echo_request(Gateway::router66), small_shape, {}, {}, 3);
+    const Bytes sent = test::sent_request(echo, 29);
+    Bytes request = test::expected_request(echo, {.index = 29, .sent = {1000}});
+    const Bytes reply = test::expected_reply(echo, 29), answered = test::sent_reply(echo, {.index = 29});
+    EXPECT_EQ(faults_of_echo(echo, EchoKind::request, request), "");
+    EXPECT_EQ(faults_of_echo(echo, EchoKind::reply, reply), "");
+    EXPECT_EQ(test::to_hex(std::span{sent}.subspan(6, 6)), test::to_hex(std::span{reply}.first(6))) << "the client's own";
+    EXPECT_EQ(test::to_hex(std::span{answered}.subspan(6, 6)), test::to_hex(std::span{request}.first(6)));
+    request[5] ^= std::byte{1};
+    EXPECT_EQ(faults_of_echo(echo, EchoKind::request, request), "destination_mac");
+}
+
+TEST(Echo, InALoopBackTheReplyGoesToTheHostItself) {
+    StreamRequest request = nat64_request();
+    request.as_sent = true;
+    request.hop_limit_decrement = 0;
+    const Echo echo = test::make_echo(request, small_shape, {}, {}, 3);
+    EXPECT_EQ(faults_of_echo(echo, EchoKind::request, test::sent_request(echo, 29)), "");
+    EXPECT_EQ(faults_of_echo(echo, EchoKind::reply, test::sent_reply(echo, {.index = 29, .sent = {1000}})), "");
+}
+
+TEST(Echo, WhatComesBackIsToldFromAMessageOfTheWrongType) {
+    const Echo echo = test::make_echo(test::echo_request(Gateway::router66));
+    const Bytes bounced = test::sent_request(echo, 29);
+    EXPECT_TRUE(came_back(bounced, classify_echo(bounced, test::trial_id()), echo, EchoKind::reply));
+    SlowPacket reply = reply_arrived(echo, Gateway::router66);
+    reply.echo->type = 128;
+    const Bytes wrong_type = test::write_packet(reply);
+    EXPECT_FALSE(came_back(wrong_type, classify_echo(wrong_type, test::trial_id()), echo, EchoKind::reply));
+}
+
+TEST(Echo, AMessageBetweenOurHostsIsOursWhateverItsMark) {
+    const Echo echo = test::make_echo(nat64_request(), small_shape, pool);
+    SlowPacket packet = test::read_packet(test::expected_reply(echo, 29));
+    packet.payload.assign(56, std::byte{});
+    const Bytes frame = test::write_packet(packet);
+    const Arrival arrival = classify_echo(frame, test::trial_id());
+    EXPECT_EQ(arrival.kind, ArrivalKind::foreign);
+    EXPECT_TRUE(goes_between_echo_hosts(frame, arrival, echo, EchoKind::reply));
+    EXPECT_FALSE(goes_between_echo_hosts(frame, arrival, echo, EchoKind::request));
+}
+
+TEST(Echo, ADatagramWithTheMarkIsNoEchoMessage) {
+    const Echo echo = test::make_echo(test::echo_request(Gateway::router44));
+    SlowPacket packet = request_arrived(echo, Gateway::router44);
+    packet.echo.reset();
+    EXPECT_EQ(faults_of_echo(echo, EchoKind::request, test::write_packet(packet)), "headers");
+}
+
+TEST(Echo, AnyBytesAreTaken) {
+    std::mt19937 random{1};
+    for (const Gateway gateway : test::all_gateways) {
+        const Echo echo = test::make_echo(test::echo_request(gateway), small_shape,
+                                          gateway == Gateway::siit64 ? std::optional<std::string>{pool} : std::nullopt);
+        const Bytes whole = test::expected_reply(echo, 29);
+        for (int i = 0; i < 20'000; ++i) {
+            Bytes frame = whole;
+            frame.resize(random() % (whole.size() + 20));
+            for (std::size_t flips = random() % 4; flips != 0 && !frame.empty(); --flips) {
+                frame[random() % std::min<std::size_t>(frame.size(), 60)] = static_cast<std::byte>(random());
+            }
+            frame.shrink_to_fit();
+            const Arrival arrival = classify_echo(frame, test::trial_id());
+            for (const EchoKind kind : {EchoKind::request, EchoKind::reply}) {
+                if (arrival.kind == ArrivalKind::ours) {
+                    (void)verify_echo(frame, arrival, echo, kind, echo.numbers().place_of(random()));
+                    (void)public_source(frame, arrival, echo);
+                    (void)came_back(frame, arrival, echo, kind);
+                } else {
+                    (void)goes_between_echo_hosts(frame, arrival, echo, kind);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace gatemark::frame
