@@ -6,6 +6,7 @@ import time
 from datetime import UTC, datetime
 from fractions import Fraction
 
+from gatemark.campaign.echo_trials import EchoTrials
 from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed
 from gatemark.campaign.events import EventCallback, TrialStarted
 from gatemark.campaign.phases import Judged, StatefulTrials
@@ -14,7 +15,7 @@ from gatemark.engine.client import Engine
 from gatemark.errors import HostBootError, TestBedError
 from gatemark.search.goal import Bounds
 from gatemark.trial.exchange import Exchange
-from gatemark.trial.judgement import Evidence, Rules, judged, suspicion_of, verdict_of_exchange
+from gatemark.trial.judgement import Evidence, Rules, judged, suspicion_of, verdict_of_values
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
@@ -32,6 +33,7 @@ class TrialMaker:
         self.on_event = on_event
         self._trials = EngineTrials(campaign=campaign, engine=engine, testbed=testbed, on_event=on_event)
         self._stateful = StatefulTrials(self._trials)
+        self._echoes = EchoTrials(self._trials, self._stateful)
         self._booted_for: tuple[int, int] | None = None
         """Run and repetition before which the gateway's host was booted the last time."""
 
@@ -55,12 +57,16 @@ class TrialMaker:
         """
         self.on_event(TrialStarted(order=order, bounds=bounds))
         started_at, begin = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
-        fills_table = self.campaign.is_stateful and order.run.cell.mix.has_foreground and order.form.exchange is None
-        self._boot_if_due(order, fills_table=fills_table)
+        sends_udp = order.form.exchange is None and order.form.echo is None
+        fills_table = self.campaign.is_stateful and order.run.cell.mix.has_foreground and sends_udp
+        empties_table = fills_table or (self.campaign.is_stateful and order.form.echo is not None)
+        self._boot_if_due(order, empties_table=empties_table)
         rules = Rules.of(self.campaign.validity, loss_tolerance)
         try:
             if order.form.exchange is not None:
                 trial = self._make_exchange(order, order.form.exchange)
+            elif order.form.echo is not None:
+                trial = self._echoes.make(order, needs_link=needs_link)
             elif fills_table:
                 trial = self._stateful.make(order, loss_tolerance=loss_tolerance, needs_link=needs_link)
             else:
@@ -88,11 +94,12 @@ class TrialMaker:
             reset=trial.observed.reset,
             boot=trial.boot,
             exchange=trial.observed.exchange,
+            collapse=trial.collapse,
         )
         suspicion = suspicion_of(Evidence.of(record), record.verdict, rules, asks_for_pattern=asks_for_pattern)
         return record.model_copy(update={"suspicion": suspicion})
 
-    def _boot_if_due(self, order: TrialOrder, *, fills_table: bool) -> None:
+    def _boot_if_due(self, order: TrialOrder, *, empties_table: bool) -> None:
         """Boot the gateway's host if the campaign wants that before this trial.
 
         The test bed has booted it before the first one. Where each trial begins with a boot and with an empty table,
@@ -101,7 +108,7 @@ class TrialMaker:
         occasion, repetition = self.campaign.boots_before, (order.run.number, order.repetition)
         is_first, is_new = self._booted_for is None, self._booted_for != repetition
         self._booted_for = repetition
-        is_due = (occasion == "repetition" and is_new) or (occasion == "trial" and not fills_table)
+        is_due = (occasion == "repetition" and is_new) or (occasion == "trial" and not empties_table)
         if is_due and not is_first:
             self._trials.boot(order.trial_number)
 
@@ -122,7 +129,7 @@ class TrialMaker:
 
     def _make_exchange(self, order: TrialOrder, exchange: Exchange) -> Judged:
         observed = self._trials.exchange(exchange, order.trial_number)
-        return Judged(observed=observed, verdict=verdict_of_exchange(observed.validity))
+        return Judged(observed=observed, verdict=verdict_of_values(observed.validity))
 
     def _make_one_phase(self, order: TrialOrder, loss_tolerance: Fraction, *, needs_link: bool) -> Judged:
         body = trial_request(

@@ -48,6 +48,8 @@ class Judged:
     """Stateful trials only."""
     boot: BootFacts | None = None
     """As of a record."""
+    collapse: str | None = None
+    """As of a record."""
 
 
 class StatefulTrials:
@@ -81,15 +83,9 @@ class StatefulTrials:
             return trial.make()
         except TestBedError as error:
             testbed = self.trials.testbed
-            if testbed is None or not trial.has_sent or _is_alive(testbed):
+            if testbed is None or not trial.has_sent or is_alive(testbed):
                 raise
-            collapsed = trial.collapsed(error)
-            if self.trials.campaign.boots_after_collapse:
-                boot = self.trials.boot_after(order.trial_number, f"{COLLAPSED}: {error.what}")
-                return replace(collapsed, boot=boot)
-            testbed.restart()
-            reach_gateway(self.trials.engine, self.trials.campaign)  # its link-layer addresses may be new
-            return collapsed
+            return replace(trial.collapsed(error), boot=revive(self.trials, testbed, order.trial_number, error))
 
     def reserve(self, connections: int) -> None:
         """Check that the Tester has memory for this number of connections; memory once reserved is kept."""
@@ -346,7 +342,16 @@ class _Trial:
         )
 
 
-def _is_alive(testbed: GatewayWatch) -> bool:
+def revive(trials: EngineTrials, testbed: GatewayWatch, trial_number: int, error: TestBedError) -> BootFacts | None:
+    """Start a gateway again that stopped working, or boot its host where the campaign wants that."""
+    if trials.campaign.boots_after_collapse:
+        return trials.boot_after(trial_number, f"{COLLAPSED}: {error.what}")
+    testbed.restart()
+    reach_gateway(trials.engine, trials.campaign)  # its link-layer addresses may be new
+    return None
+
+
+def is_alive(testbed: GatewayWatch) -> bool:
     """Whether the gateway works.
 
     Raises OutsideGatewayError if nobody can be asked or the Tester is what broke: no collapse.

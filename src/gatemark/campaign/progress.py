@@ -34,8 +34,9 @@ from gatemark.campaign.events import (
 )
 from gatemark.campaign.plan import Plan
 from gatemark.results.run import RunResult
-from gatemark.search.goal import Bounds, Purpose
+from gatemark.search.goal import Bounds, Measure, Purpose
 from gatemark.trial.cell import Run
+from gatemark.trial.echo import EchoForm
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
@@ -226,11 +227,22 @@ def load_words(order: TrialOrder) -> str:
     step = order.step
     if order.form.exchange is not None:
         return f"{len(order.form.exchange.left) + len(order.form.exchange.right)} packets"
+    if order.form.echo is not None:
+        return _echo_load_words(order.form.echo, step)
     unit = "frames/s" if step.connections is None or step.drawn_frames else "connections/s"
     if step.is_burst:
         frames = frames_in(step.frames_per_second, step.duration_ns)
         return f"burst of {frames:,} frames at {format_rate(step.frames_per_second)} {unit}"
     return f"{format_rate(step.frames_per_second)} {unit} for {format_duration_ns(step.duration_ns)}"
+
+
+def _echo_load_words(echo: EchoForm, step: Measure) -> str:
+    clients = f"{echo.clients} client{'s' if echo.clients > 1 else ''}"
+    if echo.is_closed_loop:
+        return f"{clients}, {echo.requests:,} echo requests, {echo.outstanding_max} at once"
+    return (
+        f"{clients}, {format_rate(step.frames_per_second)} echo requests/s for {format_duration_ns(step.duration_ns)}"
+    )
 
 
 def phase_words(phase: PhaseStarted) -> str:
@@ -256,6 +268,8 @@ def trial_line(event: TrialFinished) -> str:
         outcome, why = f"{len(record.exchange.arrived)} frames arrived", ()
     elif record.order.form.expects_loss:
         outcome, why = "done", event_words(record)
+    elif record.report.echo is not None:
+        outcome, why = "done", echo_words(record.report)
     elif record.verdict is not None and record.verdict.passed:
         outcome, why = "passed", ()
     else:
@@ -276,6 +290,16 @@ def event_words(record: TrialRecord) -> tuple[str, ...]:
     undelivered = sum(counts.undelivered for _, _, counts in record.report.counts())
     lost = f"{undelivered:,} frames not delivered"
     return (lost,) if record.reset is None else (f"reset after {format_duration_ns(record.reset.began_ns)}, {lost}",)
+
+
+def echo_words(report: TrialReport) -> tuple[str, ...]:
+    """How many replies came, and after what time."""
+    facts = report.echo
+    if facts is None:
+        return ()
+    mean_ns = facts.all.mean_ns
+    after = "" if mean_ns is None else f" after {format_duration_ns(mean_ns)} in the mean"
+    return (f"{facts.total('replies'):,} of {facts.total('requests'):,} replies in time{after}",)
 
 
 def delay_words(report: TrialReport) -> str:

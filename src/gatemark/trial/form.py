@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gatemark.errors import ConfigError
+from gatemark.trial.echo import EchoForm
 from gatemark.trial.exchange import Exchange
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
 
@@ -101,6 +102,8 @@ class TrialForm:
     """No burst may be sent later than this after its planned time, where the campaign allows more."""
     exchange: Exchange | None = None
     """Packets that are sent as they are, in place of all else."""
+    echo: EchoForm | None = None
+    """Echo requests and their replies, in place of UDP."""
 
     @property
     def expects_loss(self) -> bool:

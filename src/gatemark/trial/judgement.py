@@ -17,7 +17,7 @@ from gatemark.trial.host import HostFacts
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import BootFacts, ConnectionFacts, PhaseOne, TrialRecord
 from gatemark.trial.report import TrialReport
-from gatemark.trial.suspicion import Suspicion, SuspicionPolicy, suspect
+from gatemark.trial.suspicion import Suspicion, SuspicionPolicy, suspect, suspect_echo
 from gatemark.trial.validity import Validity, ValidityPolicy, judge_exchange, judge_validity
 from gatemark.trial.verdict import Verdict, judge
 
@@ -58,6 +58,8 @@ class Evidence:
     boot: BootFacts | None = None
     """As of a record."""
     exchange: ExchangeFacts | None = None
+    """As of a record."""
+    collapse: str | None = None
     """As of a record."""
 
     @classmethod
@@ -108,10 +110,15 @@ def judged(trial: Evidence, rules: Rules) -> Judgement:
     if facts is not None and facts.collapse is not None:
         reason = f"the gateway collapsed with {trial.order.connections} connections: {facts.collapse}"
         return Validity(valid=True), Verdict(passed=False, reasons=(reason,))
+    if trial.collapse is not None:
+        return Validity(valid=True), verdict_of_collapse(trial.collapse)
     if trial.boot is not None:  # the load may not have been offered
         return Validity(valid=False, reasons=(f"{trial.boot.why}; its host was booted",)), None
     if trial.exchange is not None:
         return _judged_exchange(trial, trial.exchange)
+    if trial.order.form.echo is not None:
+        validity = _validity(trial, rules, trial.order.form)
+        return validity, verdict_of_values(validity)
     if facts is None:
         return _judged_frames(trial, rules)
     if trial.order.step.connections is None:
@@ -126,6 +133,9 @@ def suspicion_of(trial: Evidence, verdict: Verdict | None, rules: Rules, *, asks
     if facts is not None and (facts.collapse is not None or _misses(trial.report, facts.counted_after_phase_one)):
         return None
     policy = SuspicionPolicy(held_up_max_ns=rules.held_up_max_ns, asks_for_pattern=asks_for_pattern)
+    if trial.order.form.echo is not None:
+        is_measured = verdict is not None and trial.collapse is None
+        return suspect_echo(trial.report, trial.host, policy, trial.order.form.echo) if is_measured else None
     return _suspicion(trial.report, trial.host, verdict, rules.loss_tolerance, policy, trial.order.form)
 
 
@@ -181,12 +191,17 @@ def _judged_exchange(trial: Evidence, facts: ExchangeFacts) -> Judgement:
     asked = trial.order.form.exchange
     assert asked is not None, "only a trial that asks for an exchange has one"
     validity = judge_exchange(asked, facts, testbed_drops=trial.testbed_drops, testbed_faults=trial.testbed_faults)
-    return validity, verdict_of_exchange(validity)
+    return validity, verdict_of_values(validity)
 
 
-def verdict_of_exchange(validity: Validity) -> Verdict | None:
-    """Return the verdict of an exchange; what the gateway did is a question of its procedure."""
+def verdict_of_values(validity: Validity) -> Verdict | None:
+    """Return the verdict of a trial that has no goal: what the gateway did is a question of its procedure."""
     return Verdict(passed=True) if validity.valid else None
+
+
+def verdict_of_collapse(how: str) -> Verdict:
+    """Return the verdict of a trial in which the gateway stopped working, where that is a result."""
+    return Verdict(passed=False, reasons=(f"the gateway collapsed: {how}",))
 
 
 def judged_phase_one(order: TrialOrder, attempt: PhaseOne, rules: Rules) -> Judgement:

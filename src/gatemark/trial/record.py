@@ -118,6 +118,9 @@ class TrialRecord(Facts):
     has no report, unless the collapse is what was measured."""
     exchange: ExchangeFacts | None = None
     """What arrived after packets that were sent as they are; such a trial has no report."""
+    collapse: str | None = None
+    """How the gateway stopped working in a trial that is about that, without connections; it was started again, and the
+    trial counts as failed. None if it did not."""
 
     def reports(self) -> Iterator[TrialReport]:
         """Yield every report of the engine in the trial: those of test phase 1, then that of the phase that follows."""

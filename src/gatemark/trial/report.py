@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from gatemark.trial.delay import DelayFacts
+from gatemark.trial.echo import EchoFacts
 from gatemark.trial.facts import Facts
 
 
@@ -219,6 +220,8 @@ class TrialReport(Facts):
     connections: EstablishedConnections | None = None
     """Stateful trials only."""
     kept_frames: tuple[KeptFrame, ...]
+    echo: EchoFacts | None = None
+    """Trials of echo requests only; their directions are the requests and the replies."""
 
     @classmethod
     def none(cls, trial_number: int) -> Self:

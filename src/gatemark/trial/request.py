@@ -190,14 +190,12 @@ def frames_of(campaign: Campaign, trial: Json, count: int) -> Json:
 
 
 def _direction(campaign: Campaign, cell: Cell, way: OneWay, frames_per_second: int) -> Json:
-    sender, receiver = sides_of(way)
     foreground = None
     if cell.mix.has_foreground:
-        families = campaign.foreground_family(sender), campaign.foreground_family(receiver)
         traffic = campaign.direction_traffic(way)
         foreground = {
             **foreground_frames(campaign, cell, way),
-            **_hosts(campaign, way, families),
+            **side_hosts(campaign, way),
             "source_ports": _ports(traffic.source_ports),
             "destination_ports": _ports(traffic.destination_ports),
             **_edges(campaign, way),
@@ -253,6 +251,12 @@ def _frames(campaign: Campaign, cell: Cell, way: OneWay, families: tuple[Family,
         "hop_limit_decrement": decrement,
         "translation": None if families[0] == families[1] else _translation(campaign),
     }
+
+
+def side_hosts(campaign: Campaign, way: OneWay) -> Json:
+    """Return `source` and `destination` of the foreground of one direction."""
+    sender, receiver = sides_of(way)
+    return _hosts(campaign, way, (campaign.foreground_family(sender), campaign.foreground_family(receiver)))
 
 
 def _hosts(campaign: Campaign, way: OneWay, families: tuple[Family, Family]) -> Json:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from gatemark.trial.echo import EchoForm
 from gatemark.trial.facts import Facts
 from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.host import HostFacts
@@ -62,15 +63,42 @@ def suspect(
     return _of_the_pattern(report) if policy.asks_for_pattern else None
 
 
+def suspect_echo(
+    report: TrialReport, host: HostFacts | None, policy: SuspicionPolicy, echo: EchoForm
+) -> Suspicion | None:
+    """Return why what a valid trial of echo requests lost may be the fault of the gateway's host; None if it is not.
+
+    A hold-up excuses what was due while it lasted, and in a closed loop what was under way when it began. Such a trial
+    has no goal that it could miss, so what was lost is all that can be suspect of it.
+    """
+    steady = None if report.echo is None else report.echo.steady
+    if host is None or steady is None or steady.lasted_ns <= 0:
+        return None
+    missing = sum(counts.lost + counts.late for _, _, counts in report.counts())
+    rate = steady.requests * NANOSECONDS_PER_SECOND // steady.lasted_ns
+    allowed_ns = host.fills_ns(rate) if policy.held_up_max_ns is None else policy.held_up_max_ns
+    under_way = echo.outstanding_max if echo.is_closed_loop else 0
+    if not missing or host.held_up_ns <= allowed_ns or missing > frames_in(rate, host.held_up_ns) + 1 + under_way:
+        return None
+    return Suspicion(
+        reason=f"the gateway's CPUs were held up ({_held_up_words(host)}), and no more echo requests were lost or late"
+        " than were due meanwhile"
+    )
+
+
+def _held_up_words(host: HostFacts) -> str:
+    named = ((host.waited_ns, "by other programs"), (host.stolen_ns, "by the hypervisor"))
+    return ", ".join(f"{format_duration_ns(time_ns)} {words}" for time_ns, words in named if time_ns)
+
+
 def _of_the_readings(
     report: TrialReport, host: HostFacts, loss_tolerance: Fraction, form: TrialForm
 ) -> Suspicion | None:
     if not judge(_excused(report, host.held_up_ns, form), loss_tolerance).passed:
         return None
-    named = ((host.waited_ns, "by other programs"), (host.stolen_ns, "by the hypervisor"))
-    parts = ", ".join(f"{format_duration_ns(time_ns)} {words}" for time_ns, words in named if time_ns)
     return Suspicion(
-        reason=f"the gateway's CPUs were held up ({parts}), and no more frames were lost than were due meanwhile"
+        reason=f"the gateway's CPUs were held up ({_held_up_words(host)}), and no more frames were lost"
+        " than were due meanwhile"
     )
 
 

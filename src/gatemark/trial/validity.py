@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gatemark.trial.echo import EchoForm, sums_of
 from gatemark.trial.exchange import Exchange, ExchangeFacts
 from gatemark.trial.facts import Facts
 from gatemark.trial.form import PLAIN, TrialForm, frames_due
@@ -75,7 +76,12 @@ def judge_validity(
         reasons.append("the report names no direction")
     given_up = [direction for direction in report.directions if direction.gave_up]
     for direction in given_up or report.directions:  # one that gives up ends the others, through no fault of theirs
-        reasons += _sending_problems(direction, policy, form)
+        if form.echo is None or _has_schedule(direction, form.echo):
+            reasons += _sending_problems(direction, policy, form)
+        else:
+            reasons += _accounting_problems(direction)
+    if form.echo is not None:
+        reasons += _echo_problems(report, form.echo)
     reasons += _clock_problems(report.clocks)
     if not given_up and report.worker_pause_max_ns > policy.lateness_max_ns:
         reasons.append(
@@ -138,11 +144,7 @@ def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, form: 
         for class_name, counts in direction.classes
         if counts.offered != counts.intended
     ]
-    reasons += [
-        f"{name}: of {counts.offered} {class_name} frames {counts.accounted} are accounted for: a fault of the engine"
-        for class_name, counts in direction.classes
-        if counts.accounted != counts.offered
-    ]
+    reasons += _accounting_problems(direction)
     allowed = sending_ns_max(direction.intended_duration_ns)
     if direction.sending_ns > allowed:
         excess = format_duration_ns(direction.sending_ns - direction.intended_duration_ns)
@@ -151,6 +153,38 @@ def _sending_problems(direction: DirectionResult, policy: ValidityPolicy, form: 
     if is_late:
         reasons.append(f"{name}: {lateness}")
     return reasons
+
+
+def _accounting_problems(direction: DirectionResult) -> Iterator[str]:
+    for class_name, counts in direction.classes:
+        if counts.accounted != counts.offered:
+            yield (
+                f"{direction.direction}: of {counts.offered} {class_name} frames {counts.accounted} are accounted for:"
+                " a fault of the engine"
+            )
+
+
+def _has_schedule(direction: DirectionResult, echo: EchoForm) -> bool:
+    """Whether frames of a direction are due at given times: not in a closed loop, and never replies."""
+    return direction.direction == "forward" and not echo.is_closed_loop
+
+
+def _echo_problems(report: TrialReport, echo: EchoForm) -> Iterator[str]:
+    """Yield what is missing in the report of an echo trial, and where its two accounts of it differ."""
+    facts, counts = report.echo, {direction.direction: direction.foreground for direction in report.directions}
+    if facts is None or counts.keys() != {"forward", "reverse"}:
+        yield "the report says nothing of echo requests: a fault of the engine"
+        return
+    if len(facts.clients) != echo.clients:
+        yield f"the report is of {len(facts.clients)} clients, not of {echo.clients}: a fault of the engine"
+        return
+    asked, answered = counts["forward"], counts["reverse"]
+    if not asked.offered and not any(direction.gave_up for direction in report.directions):
+        yield "no echo request was sent"
+    due = {"requests": asked.offered, "arrived": asked.received, "replies": answered.received, "late": answered.late}
+    for name, total in sums_of(facts).items():
+        if name in due and total != due[name]:
+            yield f"the clients have {total} {name}, the ports {due[name]}: a fault of the engine"
 
 
 def _clock_problems(clocks: ClockFacts) -> list[str]:

@@ -1,0 +1,148 @@
+"""Echo requests of several clients through the gateway, and what came of them. Values only.
+
+The Tester plays the clients on the left and, on the right, the host that answers. A client asks one destination after
+the other, each a few times, from as many slots at once as its window has: the way of a shell script that runs a few
+echo programs beside each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gatemark.trial.delay import Percentile
+from gatemark.trial.facts import Facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EchoForm:
+    """Who asks whom, how often, and when a reply counts as lost."""
+
+    clients: int
+    window: int
+    """Slots of each client: echo programs that work beside each other."""
+    count: int
+    """Requests to each destination; those after the first find the gateway's state."""
+    destinations: int
+    """Of each client, a multiple of its window."""
+    pace_without_reply_ns: int | None
+    """Closed loop: a slot sends its next request when the reply has come, or so long after one without a reply. None:
+    requests are due at the constant rate of the trial."""
+    timeout_ns: int
+    """A reply that comes later than this is late."""
+
+    @property
+    def is_closed_loop(self) -> bool:
+        """Whether the gateway sets the pace of the requests."""
+        return self.pace_without_reply_ns is not None
+
+    @property
+    def requests(self) -> int:
+        """Return how many requests ask every destination of every client `count` times."""
+        return self.clients * self.destinations * self.count
+
+    @property
+    def outstanding_max(self) -> int:
+        """Return how many requests of a closed loop can be under way at once while none is lost."""
+        return self.clients * self.window
+
+    def to_json(self, pool: list[str] | None) -> dict[str, Any]:
+        """Return the key `echo` of a request; `pool` has the public addresses of a stateful gateway."""
+        closed = None if self.pace_without_reply_ns is None else {"pace_without_reply_ns": self.pace_without_reply_ns}
+        return {
+            "clients": self.clients,
+            "window": self.window,
+            "count": self.count,
+            "destinations": self.destinations,
+            "pool": pool,
+            "closed_loop": closed,
+            "timeout_ns": self.timeout_ns,
+        }
+
+
+class RoundTrips(Facts):
+    """Times from just before a request is handed to its port until just after the poll that returns the reply."""
+
+    samples: int
+    """Correct replies in time."""
+    minimum_ns: int | None
+    """Exact, like the mean, the deviation and the maximum; all are null without samples."""
+    mean_ns: int | None
+    deviation_ns: int | None
+    """Standard deviation of all samples."""
+    maximum_ns: int | None
+    percentiles: tuple[Percentile, ...]
+    """Within 0.1 % or 1 ns (RFC 2330 section 11.3)."""
+
+    def percentile_ns(self, per_100000: int) -> int | None:
+        """Return a percentile that the engine reports; None if it does not or if there is no sample."""
+        return next((percentile.ns for percentile in self.percentiles if percentile.per_100000 == per_100000), None)
+
+
+class EchoClient(Facts):
+    """One client. Times are since the start of the trial's schedule."""
+
+    client: int
+    """From 0."""
+    begin_ns: int
+    """When its first request was handed over."""
+    end_ns: int
+    """When its last request was handed over."""
+    requests: int
+    """Handed over."""
+    arrived: int
+    """Correct at the host that answers."""
+    replies: int
+    """Correct and in time."""
+    late: int
+    lost: int
+    """Without any reply."""
+    duplicate: int
+    faulty: int
+    """Requests or replies with a fault, each counted once."""
+    rtt: RoundTrips
+
+
+COUNTS = ("requests", "arrived", "replies", "late", "lost", "duplicate", "faulty")
+"""What is counted of each client."""
+
+
+class EchoSteady(Facts):
+    """The time in which all clients ask: from the first request of the last one to the last one of the first one."""
+
+    begin_ns: int
+    end_ns: int
+    requests: int
+    """Handed over meanwhile."""
+    replies: int
+    """Correct replies in time that arrived meanwhile."""
+
+    @property
+    def lasted_ns(self) -> int:
+        """Return its length."""
+        return self.end_ns - self.begin_ns
+
+
+class EchoFacts(Facts):
+    """What came of a trial of echo requests, beside the counts of requests (forward) and replies (reverse)."""
+
+    steady: EchoSteady | None
+    """Null where one client had ended before another one began."""
+    clients: tuple[EchoClient, ...]
+    all: RoundTrips
+    first: RoundTrips
+    """Of the first request to each destination alone, for which the gateway creates its state."""
+    client_busy_ns: int
+    """Time of the Tester's polls on the clients' side that handled a frame."""
+    responder_busy_ns: int
+    """The same of the host that answers."""
+
+    def total(self, name: str) -> int:
+        """Return a count of all clients together."""
+        return sum(getattr(client, name) for client in self.clients)
+
+
+def sums_of(facts: EchoFacts) -> Mapping[str, int]:
+    """Return the counts of all clients together, by name."""
+    return {name: facts.total(name) for name in COUNTS}

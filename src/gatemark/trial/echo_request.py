@@ -1,0 +1,60 @@
+"""Requests for trials of echo requests, as the engine reads them (`protocol/README.md`). Pure."""
+
+from __future__ import annotations
+
+from gatemark.config.model import Campaign
+from gatemark.config.stateful import initiator_prefixes
+from gatemark.trial.cell import Cell
+from gatemark.trial.form import TrialForm
+from gatemark.trial.request import Json, campaign_waits, direction_json, foreground_frames, side_hosts, trial_body
+
+NO_RATE = 1
+"""Frames/s with which a request is built whose frames are not due at any time."""
+
+
+def echo_request(
+    campaign: Campaign,
+    cell: Cell,
+    *,
+    frames_per_second: int,
+    duration_ns: int,
+    trial_number: int,
+    form: TrialForm,
+) -> Json:
+    """Return the request for one trial; `frames_per_second` is of all clients, and of no meaning in a closed loop.
+
+    The clients are the hosts of the left side in turn, their destinations those of the right side.
+    """
+    echo = form.echo
+    assert echo is not None, "only a trial of echo requests"
+    rate = NO_RATE if echo.is_closed_loop else frames_per_second
+    foreground = {
+        **foreground_frames(campaign, cell, "forward"),
+        **{end: _in_turn(hosts) for end, hosts in side_hosts(campaign, "forward").items()},
+        "source_ports": None,
+        "destination_ports": None,
+    }
+    body = trial_body(
+        campaign,
+        trial_number=trial_number,
+        duration_ns=duration_ns,
+        waits=campaign_waits(campaign),
+        directions=[direction_json(campaign, cell, "forward", rate, foreground)],
+        form=form,
+    )
+    (direction,) = body["directions"]
+    body["directions"] = [{**direction, "frames_per_second": None if echo.is_closed_loop else rate}]
+    return {**body, "echo": echo.to_json(_pool(campaign))}
+
+
+def _in_turn(hosts: Json) -> Json:
+    """Return hosts as numbers from the first one on: which host a client or a destination is must not be drawn."""
+    return hosts if hosts["mode"] == "fixed" else {**hosts, "mode": "increasing"}
+
+
+def _pool(campaign: Campaign) -> list[str] | None:
+    """Return the public addresses of a stateful gateway; None where addresses follow from those of the clients."""
+    if not campaign.is_stateful:
+        return None
+    prefixes = initiator_prefixes(campaign) if campaign.bed.forwards_unchanged else campaign.pool
+    return [str(prefix) for prefix in prefixes]
