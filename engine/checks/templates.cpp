@@ -1,7 +1,10 @@
 #include "io/memory_port.hpp"
+#include "loop/echo_client.hpp"
+#include "loop/echo_responder.hpp"
 #include "loop/neighbor_responder.hpp"
 #include "loop/receiver.hpp"
 #include "loop/sender.hpp"
+#include "loop/timed_task.hpp"
 #include "refdut/gateway.hpp"
 #include "refdut/memory_forwarding_port.hpp"
 #include "refdut/worker.hpp"
@@ -15,6 +18,12 @@ namespace gatemark {
 template class loop::Sender<io::MemoryTransmitQueue, pace::CycleClock, loop::StreamWriter>;
 template class loop::Sender<io::MemoryTransmitQueue, pace::CycleClock, state::ReplyWriter>;
 template class loop::Receiver<io::MemoryReceiveQueue, pace::CycleClock>;
+template class loop::Sender<io::MemoryTransmitQueue, pace::CycleClock, loop::EchoWriter>;
+template class loop::ClosedLoopSender<io::MemoryTransmitQueue, pace::CycleClock>;
+template class loop::ReplySender<io::MemoryTransmitQueue, pace::CycleClock>;
+template class loop::EchoReceiver<io::MemoryReceiveQueue, loop::RequestTaker>;
+template class loop::EchoReceiver<io::MemoryReceiveQueue, loop::ReplyTaker>;
+template class loop::TimedTask<pace::CycleClock>;
 template class loop::NeighborResponder<io::MemoryTransmitQueue>;
 
 template class refdut::Gateway<refdut::MemoryForwardingPort, pace::CycleClock>;

@@ -5,13 +5,11 @@
 #include "frame/verification.hpp"
 #include "io/port.hpp"
 #include "loop/neighbor_mailbox.hpp"
-#include "loop/task.hpp"
+#include "loop/receiving_task.hpp"
 #include "pace/clock.hpp"
 #include "pace/mix.hpp"
 #include "record/arrival_bitmap.hpp"
 #include "record/delay_recorder.hpp"
-#include "record/kept_frames.hpp"
-#include "record/receive_counts.hpp"
 #include "state/connection_keeper.hpp"
 
 #include <array>
@@ -46,18 +44,6 @@ struct ReceiverPlan {
     std::size_t kept_frames_max = 4;
 };
 
-/// Reasons for which frames are kept: every fault, then frames that are not ours.
-enum class KeptReason : std::size_t { icmp_error = frame::fault_count, fragment, foreign, count };
-
-[[nodiscard]] constexpr const char* kept_reason_name(std::size_t reason) noexcept {
-    switch (reason) {
-        case static_cast<std::size_t>(KeptReason::icmp_error): return "icmp_error";
-        case static_cast<std::size_t>(KeptReason::fragment): return "later_fragment";
-        case static_cast<std::size_t>(KeptReason::foreign): return "foreign";
-        default: return frame::fault_names[reason].data();
-    }
-}
-
 /// Classifies every frame of one queue and compares every test frame with what a correct gateway
 /// must have made of it. The time of arrival is the end of the poll that returned the frame, or the
 /// port's hardware time stamp.
@@ -66,7 +52,7 @@ enum class KeptReason : std::size_t { icmp_error = frame::fault_count, fragment,
 /// path, which determines what is wrong. A whole burst is examined before any of its frames is
 /// recorded, so that prefetched entries of the state table have time to arrive from memory.
 template <io::ReceivesFrames Queue, pace::TickClock Clock = pace::CycleClock>
-class Receiver final : public Task {
+class Receiver final : public ReceivingTask {
 public:
     Receiver(const ReceiverPlan& plan, Queue& queue, NeighborMailbox& mailbox, const Clock& clock = {})
         : plan_{plan},
@@ -135,19 +121,19 @@ public:
         return true;
     }
 
-    [[nodiscard]] std::uint64_t received_so_far() const noexcept { return received_so_far_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t received_so_far() const noexcept override { return received_so_far_.load(std::memory_order_relaxed); }
     /// Valid after the worker has left the trial.
     [[nodiscard]] const record::ClassCounts& counts(frame::signature::Direction direction,
-                                                    frame::signature::TrafficClass traffic_class) const noexcept {
+                                                    frame::signature::TrafficClass traffic_class) const noexcept override {
         return counts_[static_cast<std::size_t>(direction)][static_cast<std::size_t>(traffic_class)];
     }
     /// nullptr for a direction whose frames do not arrive here.
-    [[nodiscard]] const record::DelayRecorder* delays(frame::signature::Direction direction) const noexcept {
+    [[nodiscard]] const record::DelayRecorder* delays(frame::signature::Direction direction) const noexcept override {
         const auto& recorder = delays_[static_cast<std::size_t>(direction)];
         return recorder ? &*recorder : nullptr;
     }
-    [[nodiscard]] const record::ForeignCounts& foreign() const noexcept { return foreign_; }
-    [[nodiscard]] const record::KeptFrames& kept() const noexcept { return kept_; }
+    [[nodiscard]] const record::ForeignCounts& foreign() const noexcept override { return foreign_; }
+    [[nodiscard]] const record::KeptFrames& kept() const noexcept override { return kept_; }
 
 private:
     /// Where a frame of one class of one direction is recorded.
@@ -296,7 +282,7 @@ private:
         const frame::Faults faults =
             records.direction->keeper->take(bytes, recognizer.arrival(), recognizer.stream(), recognized.values, {});
         if (!faults.none()) [[unlikely]] {
-            note_faults(*records.counts, faults, bytes);
+            note_faults(*records.counts, kept_, faults, bytes);
         }
         return faults;
     }
@@ -309,9 +295,9 @@ private:
         } else if (record::ClassCounts* const counts = counts_of_damaged_mark(bytes, arrival, now)) {
             frame::Faults faults;
             faults.add(frame::Fault::mark);
-            note_faults(*counts, faults, bytes);
+            note_faults(*counts, kept_, faults, bytes);
         } else {
-            take_other(bytes, arrival);
+            note_other(bytes, arrival, mailbox_, foreign_, kept_);
         }
     }
     /// Of the stream whose frame this is although its mark says that it is from elsewhere or, of a
@@ -357,7 +343,7 @@ private:
         if (has_arrived) {
             faults.add(verify_connection(bytes, arrival, direction, *stream, stream->values(place.number_in_class), faults));
         }
-        note_faults(counts, faults, bytes);
+        note_faults(counts, kept_, faults, bytes);
         if (has_arrived && record(records_of(direction_number, class_number), index, place.number_in_class, faults, sent, now) &&
             stream->zero_checksum_for_ones() && !stream->expects_no_checksum()) {
             counts.zero_checksum += frame::has_zero_checksum(bytes, arrival) ? 1 : 0;
@@ -403,41 +389,6 @@ private:
             faults.add(state::misdelivery(bytes, arrival, stream, values));
         }
         return faults;
-    }
-
-    void note_faults(record::ClassCounts& counts, const frame::Faults& faults, std::span<const std::byte> bytes) noexcept {
-        for (std::size_t i = 0; i < frame::fault_count; ++i) {
-            if (faults.has(static_cast<frame::Fault>(i))) {
-                ++counts.faults[i];
-                kept_.keep(i, bytes);
-            }
-        }
-    }
-
-    void take_other(std::span<const std::byte> bytes, const frame::Arrival& arrival) noexcept {
-        switch (arrival.kind) {
-            case frame::ArrivalKind::neighbour:
-                ++foreign_.neighbour;
-                if (arrival.asks_or_answers) {
-                    mailbox_.put(bytes);
-                }
-                break;
-            case frame::ArrivalKind::other_trial: ++foreign_.other_trial; break;
-            case frame::ArrivalKind::icmp_error:
-                ++foreign_
-                      .icmp[record::ForeignCounts::icmp_slot(arrival.family == net::Family::ipv6, arrival.icmp_type, arrival.icmp_code)];
-                kept_.keep(static_cast<std::size_t>(KeptReason::icmp_error), bytes);
-                break;
-            case frame::ArrivalKind::fragment:
-                ++foreign_.fragment;
-                kept_.keep(static_cast<std::size_t>(KeptReason::fragment), bytes);
-                break;
-            case frame::ArrivalKind::foreign:
-            case frame::ArrivalKind::ours:
-                ++foreign_.foreign;
-                kept_.keep(static_cast<std::size_t>(KeptReason::foreign), bytes);
-                break;
-        }
     }
 
     ReceiverPlan plan_;

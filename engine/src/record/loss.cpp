@@ -162,4 +162,26 @@ LossByClass find_losses(const ArrivalBitmap& arrivals, const pace::Mix& mix, std
     return losses;
 }
 
+LossFacts find_losses_among(const ArrivalBitmap& arrivals, std::uint64_t end, const std::function<bool(std::uint64_t)>& was_offered) {
+    LossFacts losses;
+    LossRecorder recorder{losses, arrivals.frame_count()};
+    end = std::min(end, arrivals.frame_count());
+    for (std::uint64_t first_of_block = 0; first_of_block < end; first_of_block += ArrivalBitmap::block_frames) {
+        if (arrivals.known_full(first_of_block / ArrivalBitmap::block_frames)) {
+            continue;
+        }
+        std::uint64_t first = first_of_block;
+        for (const std::uint64_t word : arrivals.words_of(first_of_block / ArrivalBitmap::block_frames)) {
+            for (std::uint64_t missing = ~word; missing != 0; missing &= missing - 1) {
+                const std::uint64_t index = first + static_cast<std::uint64_t>(std::countr_zero(missing));
+                if (index < end && was_offered(index)) {
+                    recorder.add(index, index, 1);
+                }
+            }
+            first += ArrivalBitmap::word_frames;
+        }
+    }
+    return losses;
+}
+
 }  // namespace gatemark::record

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -30,5 +31,10 @@ struct LossByClass {
 /// was never offered was not lost. A run is a series of consecutive frames of one class that were
 /// all lost.
 [[nodiscard]] LossByClass find_losses(const ArrivalBitmap& arrivals, const pace::Mix& mix, std::span<const std::uint64_t> offered_end);
+
+/// The same for frames of one class below index `end` that were not offered in the order of their
+/// indexes: `was_offered` says which ones were.
+[[nodiscard]] LossFacts find_losses_among(const ArrivalBitmap& arrivals, std::uint64_t end,
+                                          const std::function<bool(std::uint64_t index)>& was_offered);
 
 }  // namespace gatemark::record
