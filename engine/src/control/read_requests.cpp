@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t tags_max = 100'000'000;  // 800 MB of delays
 constexpr std::uint64_t frames_per_second_max = 1'000'000'000;
+constexpr std::uint64_t echo_timeout_max = std::uint64_t{600} * 1'000'000'000;
 constexpr std::uint64_t nanoseconds_max = std::uint64_t{7} * 24 * 3600 * 1'000'000'000;  // a week
 
 std::chrono::nanoseconds read_time(ObjectReader& reader, const std::string& key, std::uint64_t minimum = 0) {
@@ -248,7 +249,19 @@ void read_end(ObjectReader& reader, const std::string& key, frame::HostSet& host
     }
 }
 
-std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std::string& key, Errors& errors) {
+/// Ports, which the frames of an echo trial have none of.
+frame::ValueRange read_ports(ObjectReader& reader, const std::string& key, bool is_echo, Errors& errors) {
+    if (is_echo) {
+        if (reader.optional(key) != nullptr) {
+            reader.problem(key, "is not null, but echo messages have no ports", "send null");
+        }
+        return {};
+    }
+    ObjectReader ports{reader.required(key), reader.path(key), errors};
+    return read_range(ports);
+}
+
+std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std::string& key, bool is_echo, Errors& errors) {
     const Json* const value = parent.optional(key);
     if (value == nullptr) {
         return std::nullopt;
@@ -262,11 +275,8 @@ std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std:
     stream.without_checksum = read_word<bool>(reader, "udp_checksum", {{"computed", false}, {"zero", true}});
     read_end(reader, "source", stream.source, stream.source_edges, errors);
     read_end(reader, "destination", stream.destination, stream.destination_edges, errors);
-    for (auto& [name, range] :
-         {std::pair{"source_ports", &stream.source_ports}, std::pair{"destination_ports", &stream.destination_ports}}) {
-        ObjectReader ports{reader.required(name), reader.path(name), errors};
-        *range = read_range(ports);
-    }
+    stream.source_ports = read_ports(reader, "source_ports", is_echo, errors);
+    stream.destination_ports = read_ports(reader, "destination_ports", is_echo, errors);
     const std::string expect = reader.text("expect");
     if (expect != "gateway" && expect != "as_sent") {
         reader.problem("expect", "is unknown", "send gateway or as_sent");
@@ -286,7 +296,8 @@ std::optional<frame::StreamRequest> read_stream(ObjectReader& parent, const std:
     return stream;
 }
 
-trial::DirectionRequest read_direction(const Json& value, const std::string& where, Errors& errors) {
+trial::DirectionRequest read_direction(const Json& value, const std::string& where, const std::optional<trial::EchoRequest>& echo,
+                                       Errors& errors) {
     ObjectReader reader{value, where, errors};
     trial::DirectionRequest direction;
     const std::string name = reader.text("direction");
@@ -294,7 +305,8 @@ trial::DirectionRequest read_direction(const Json& value, const std::string& whe
         reader.problem("direction", "is unknown", "send forward or reverse");
     }
     direction.direction = name == "reverse" ? trial::Direction::reverse : trial::Direction::forward;
-    direction.frames_per_second = reader.integer("frames_per_second", 1, frames_per_second_max);
+    const bool has_no_rate = echo && echo->pace_without_reply && reader.optional("frames_per_second") == nullptr;
+    direction.frames_per_second = has_no_rate ? 0 : reader.integer("frames_per_second", 1, frames_per_second_max);
     if (const Json* const load_step = reader.optional("step")) {
         ObjectReader step{*load_step, reader.path("step"), errors};
         direction.step = trial::RateStep{.after = read_time(step, "after_ns", 1),
@@ -312,9 +324,45 @@ trial::DirectionRequest read_direction(const Json& value, const std::string& whe
     }
     direction.foreground_m = static_cast<std::uint32_t>(reader.integer("foreground_m", 0, 65536));
     direction.foreground_n = static_cast<std::uint32_t>(reader.integer("foreground_n", 1, 65536));
-    direction.foreground = read_stream(reader, "foreground", errors);
-    direction.background = read_stream(reader, "background", errors);
+    direction.foreground = read_stream(reader, "foreground", echo.has_value(), errors);
+    direction.background = read_stream(reader, "background", echo.has_value(), errors);
     return direction;
+}
+
+std::vector<net::Prefix> read_pool(ObjectReader& reader) {
+    std::vector<net::Prefix> pool;
+    for (const Json& text : reader.list("pool")) {
+        const auto prefix = text.is_string() ? net::parse_prefix(text.get<std::string>()) : std::nullopt;
+        if (prefix) {
+            pool.push_back(*prefix);
+        } else {
+            reader.problem("pool", "holds something that is not a prefix", "send prefixes such as 198.19.0.1/32");
+        }
+    }
+    return pool;
+}
+
+std::optional<trial::EchoRequest> read_echo(ObjectReader& parent, Errors& errors) {
+    const Json* const value = parent.optional("echo");
+    if (value == nullptr) {
+        return std::nullopt;
+    }
+    using Request = trial::EchoRequest;
+    ObjectReader reader{*value, parent.path("echo"), errors};
+    Request request;
+    request.shape = {.clients = reader.integer("clients", 1, Request::clients_max),
+                     .window = reader.integer("window", 1, Request::window_max),
+                     .count = reader.integer("count", 1, Request::count_max),
+                     .destinations = reader.integer("destinations", 1, Request::destinations_max)};
+    if (reader.optional("pool") != nullptr) {
+        request.pool = read_pool(reader);
+    }
+    if (const Json* const closed_loop = reader.optional("closed_loop")) {
+        ObjectReader loop{*closed_loop, reader.path("closed_loop"), errors};
+        request.pace_without_reply = read_time(loop, "pace_without_reply_ns", 1);
+    }
+    request.timeout = std::chrono::nanoseconds{static_cast<std::int64_t>(reader.integer("timeout_ns", 1, echo_timeout_max))};
+    return request;
 }
 
 std::optional<trial::ConnectionsRequest> read_connections(ObjectReader& parent, Errors& errors) {
@@ -330,14 +378,7 @@ std::optional<trial::ConnectionsRequest> read_connections(ObjectReader& parent, 
     request.order = read_order(reader);
     request.send_order = read_choice(reader, "send_order");
     request.read_order = read_choice(reader, "read_order");
-    for (const Json& text : reader.list("pool")) {
-        const auto prefix = text.is_string() ? net::parse_prefix(text.get<std::string>()) : std::nullopt;
-        if (prefix) {
-            request.pool.push_back(*prefix);
-        } else {
-            reader.problem("pool", "holds something that is not a prefix", "send prefixes such as 198.19.0.1/32");
-        }
-    }
+    request.pool = read_pool(reader);
     if (const Json* const edge = reader.optional("edge")) {
         ObjectReader rule{*edge, reader.path("edge"), errors};
         request.edge =
@@ -384,9 +425,11 @@ trial::TrialRequest read_trial_body(ObjectReader& reader, Errors& errors) {
     request.kept_frames_max = reader.integer("kept_frames_max", 0, 1024);
     request.delays = read_delays(reader, errors);
     request.connections = read_connections(reader, errors);
+    request.echo = read_echo(reader, errors);
     std::size_t i = 0;
     for (const Json& direction : reader.list("directions")) {
-        request.directions.push_back(read_direction(direction, reader.path("directions[" + std::to_string(i++) + "]"), errors));
+        request.directions.push_back(
+            read_direction(direction, reader.path("directions[" + std::to_string(i++) + "]"), request.echo, errors));
     }
     return request;
 }

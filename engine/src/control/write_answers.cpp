@@ -107,6 +107,35 @@ Json port_json(const trial::PortReport& report) {
             {"peer_queue_drops", drops.peer_queue_drops}};
 }
 
+Json echo_json(const trial::EchoReport& report, const pace::TickScale& scale) {
+    Json steady, clients = Json::array();
+    if (report.steady) {
+        steady = {{"begin_ns", report.steady->begin.count()},
+                  {"end_ns", report.steady->end.count()},
+                  {"requests", report.steady->requests},
+                  {"replies", report.steady->replies}};
+    }
+    for (const trial::EchoClientReport& client : report.clients) {
+        clients.push_back({{"client", client.client},
+                           {"begin_ns", client.begin.count()},
+                           {"end_ns", client.end.count()},
+                           {"requests", client.requests},
+                           {"arrived", client.arrived},
+                           {"replies", client.replies},
+                           {"late", client.late},
+                           {"lost", client.lost},
+                           {"duplicate", client.duplicate},
+                           {"faulty", client.faulty},
+                           {"rtt", round_trips_json(client.round_trips, scale)}});
+    }
+    return {{"steady", steady},
+            {"clients", clients},
+            {"all", round_trips_json(report.all, scale)},
+            {"first", round_trips_json(report.first, scale)},
+            {"client_busy_ns", report.client_busy.count()},
+            {"responder_busy_ns", report.responder_busy.count()}};
+}
+
 }  // namespace
 
 Json to_json(const Errors& errors) {
@@ -163,6 +192,7 @@ Json to_json(const trial::TrialReport& report, const pace::TickScale& scale) {
             {"cancelled", report.cancelled},
             {"connections",
              report.connections ? Json{{"count", report.connections->count}, {"established", report.connections->established}} : Json{}},
+            {"echo", report.echo ? echo_json(*report.echo, scale) : Json{}},
             {"phases", phases},
             {"clocks", clocks_json(report.clocks)},
             {"worker_pause_max_ns", report.worker_pause_max.count()},

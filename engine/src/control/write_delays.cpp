@@ -67,7 +67,32 @@ Json variation_json(const record::DelayVariation& variation, std::uint64_t offer
     return json;
 }
 
+Json percentiles_json(const record::DelayHistogram& delays, const pace::TickScale& scale) {
+    Json list = Json::array();
+    for (const std::uint64_t percentile : percentiles) {
+        const auto rank = static_cast<std::uint64_t>((static_cast<Wide>(delays.samples()) * percentile + 99'999) / 100'000);
+        list.push_back({{"per_100000", percentile}, {"ns", nanoseconds(delays.of_rank(rank), scale)}});
+    }
+    return list;
+}
+
 }  // namespace
+
+Json round_trips_json(const record::RoundTrips& round_trips, const pace::TickScale& scale) {
+    const std::uint64_t samples = round_trips.samples();
+    Json json{{"samples", samples},      {"minimum_ns", nullptr}, {"mean_ns", nullptr},
+              {"deviation_ns", nullptr}, {"maximum_ns", nullptr}, {"percentiles", Json::array()}};
+    if (samples != 0) {
+        const Wide divisor = static_cast<Wide>(samples) * scale.ticks_per_second();
+        json["minimum_ns"] = nanoseconds(round_trips.histogram().minimum(), scale);
+        json["mean_ns"] = static_cast<std::uint64_t>((round_trips.sum() * 1'000'000'000 + divisor / 2) / divisor);
+        json["deviation_ns"] =
+            static_cast<std::uint64_t>(round_trips.deviation() * 1e9 / static_cast<double>(scale.ticks_per_second()) + 0.5);
+        json["maximum_ns"] = nanoseconds(round_trips.histogram().maximum(), scale);
+        json["percentiles"] = percentiles_json(round_trips.histogram(), scale);
+    }
+    return json;
+}
 
 Json delay_json(const trial::ClassReport& report, bool with_histograms, const pace::TickScale& scale) {
     const record::ClassDelays& delays = report.delays;
@@ -77,10 +102,7 @@ Json delay_json(const trial::ClassReport& report, bool with_histograms, const pa
     if (samples != 0) {
         json["minimum_ns"] = nanoseconds(delays.all.minimum(), scale);
         json["maximum_ns"] = nanoseconds(delays.all.maximum(), scale);
-        for (const std::uint64_t percentile : percentiles) {
-            const auto rank = static_cast<std::uint64_t>((static_cast<Wide>(samples) * percentile + 99'999) / 100'000);
-            json["percentiles"].push_back({{"per_100000", percentile}, {"ns", nanoseconds(delays.all.of_rank(rank), scale)}});
-        }
+        json["percentiles"] = percentiles_json(delays.all, scale);
     }
     if (with_histograms) {
         json["histogram"] = histogram_json(delays.all, scale);

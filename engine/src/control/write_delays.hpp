@@ -10,4 +10,7 @@ namespace gatemark::control {
 /// The `delay` object of one class: what protocol/README.md calls DELAY.
 [[nodiscard]] nlohmann::json delay_json(const trial::ClassReport& report, bool with_histograms, const pace::TickScale& scale);
 
+/// The round-trip times of an echo trial as RTT.
+[[nodiscard]] nlohmann::json round_trips_json(const record::RoundTrips& round_trips, const pace::TickScale& scale);
+
 }  // namespace gatemark::control

@@ -26,8 +26,7 @@ struct PublicSource {
 /// What a reply takes over from its request.
 struct EchoAnswer {
     std::uint64_t index = 0;
-    pace::Ticks sent{};     ///< the time stamp of the request
-    pace::Ticks arrived{};  ///< at the Responder
+    pace::Ticks sent{};  ///< the time stamp of the request
     PublicSource source{};
 };
 

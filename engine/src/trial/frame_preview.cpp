@@ -40,6 +40,29 @@ std::vector<std::byte> frame_in(const frame::FrameTemplate& frame_template, cons
     return frame;
 }
 
+/// Requests alone: a reply is not a function of its number, because a stateful gateway has chosen
+/// where it goes. Its choices are shown as if it used the first address of its pool and kept every
+/// identifier.
+std::vector<PreviewedFrame> preview_requests(std::uint64_t count, const TrialPlan& plan, const pace::TickScale& scale) {
+    const frame::Echo& echo = plan.echo->echo;
+    const DirectionPlan& direction = plan.directions.front();
+    std::vector<PreviewedFrame> frames;
+    for (std::uint64_t index = 0; index < std::min(count, direction.frame_count); ++index) {
+        PreviewedFrame& frame = frames.emplace_back();
+        frame.index = index;
+        if (!plan.echo->pace_without_reply) {
+            const pace::Schedule schedule{direction.load(scale), {}, scale.ticks_per_second(), index};
+            frame.due = std::chrono::nanoseconds{static_cast<std::int64_t>(schedule.begin().due().value)};
+        }
+        frame.sent = echo.sent_request().frame_template.frame;
+        echo.write_request(frame.sent.data(), index, {});
+        frame.expected = echo.expected_request().frame_template.frame;
+        const std::uint16_t identifier = echo.numbers().place_of(index).identifier();
+        echo.write_expected_request(frame.expected.data(), {.index = index, .source = {.address = 0, .identifier = identifier}});
+    }
+    return frames;
+}
+
 }  // namespace
 
 std::variant<std::vector<PreviewedFrame>, Errors> preview_frames(const FramesRequest& request) {
@@ -59,6 +82,9 @@ std::variant<std::vector<PreviewedFrame>, Errors> preview_frames(const FramesReq
     constexpr pace::TickScale nanoseconds{1'000'000'000};
     std::vector<PreviewedFrame> frames;
     const TrialPlan& trial_plan = std::get<TrialPlan>(plan);
+    if (trial_plan.echo) {
+        return preview_requests(request.count, trial_plan, nanoseconds);
+    }
     for (const DirectionPlan& direction : trial_plan.directions) {
         for (std::uint64_t index = 0; index < std::min(request.count, direction.frame_count); ++index) {
             const auto place = direction.mix.place_of(index);

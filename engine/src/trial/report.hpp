@@ -6,6 +6,7 @@
 #include "record/lateness.hpp"
 #include "record/loss.hpp"
 #include "record/receive_counts.hpp"
+#include "record/round_trips.hpp"
 #include "trial/requests.hpp"
 
 #include <array>
@@ -61,11 +62,33 @@ struct EstablishedConnections {
     std::uint64_t count = 0, established = 0;
 };
 
+/// One client of an echo trial. Times are since the start of the schedule.
+struct EchoClientReport {
+    std::uint64_t client = 0;
+    std::chrono::nanoseconds begin{}, end{};                                                              ///< first and last request
+    std::uint64_t requests = 0, arrived = 0, replies = 0, late = 0, lost = 0, duplicate = 0, faulty = 0;  ///< lost: without any reply
+    record::RoundTrips round_trips;
+};
+
+/// The part of an echo trial in which all clients run.
+struct EchoSteadyReport {
+    std::chrono::nanoseconds begin{}, end{};
+    std::uint64_t requests = 0, replies = 0;
+};
+
+struct EchoReport {
+    std::optional<EchoSteadyReport> steady;  ///< absent if one client had ended before another began
+    std::vector<EchoClientReport> clients;
+    record::RoundTrips all, first;  ///< first: of the first request to each destination
+    std::chrono::nanoseconds client_busy{}, responder_busy{};
+};
+
 struct TrialReport {
     std::uint32_t trial_number = 0;
     bool cancelled = false;
     bool with_histograms = false;
     std::optional<EstablishedConnections> connections;
+    std::optional<EchoReport> echo;
     std::vector<PhaseTime> phases;
     ClockTimes clocks;
     std::chrono::nanoseconds worker_pause_max{};  ///< longest time for which a worker did nothing while there was work

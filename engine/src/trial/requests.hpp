@@ -1,5 +1,6 @@
 #pragma once
 
+#include "frame/echo_numbers.hpp"
 #include "frame/stream.hpp"
 #include "pace/schedule.hpp"
 #include "state/connection_keeper.hpp"
@@ -86,7 +87,7 @@ struct RateStep {
 
 struct DirectionRequest {
     Direction direction = Direction::forward;
-    std::uint64_t frames_per_second = 1;
+    std::uint64_t frames_per_second = 1;  ///< 0 in a closed loop
     std::optional<RateStep> step{};
     std::optional<pace::Bursts> bursts{};
     std::optional<pace::FlowStart> flow_start{};
@@ -113,6 +114,16 @@ struct ConnectionsRequest {
     std::optional<EdgeRequest> edge{};  ///< the gateway is this customer edge
 };
 
+/// The frames of a trial are echo requests and their replies: clients on the left, and a Responder
+/// on the right that answers them.
+struct EchoRequest {
+    static constexpr std::uint64_t clients_max = 4096, window_max = 1024, count_max = 65536, destinations_max = std::uint64_t{1} << 24;
+    frame::EchoShape shape;
+    std::optional<std::vector<net::Prefix>> pool{};                ///< public addresses of a stateful gateway
+    std::optional<std::chrono::nanoseconds> pace_without_reply{};  ///< of a closed loop; otherwise requests are due at the rate
+    std::chrono::nanoseconds timeout{};                            ///< replies that take longer are late
+};
+
 /// `count` tagged frames in each direction, spread evenly from `first` on (RFC 8219 section 7.2).
 struct TagsRequest {
     std::chrono::nanoseconds first{};
@@ -135,6 +146,7 @@ struct TrialRequest {
     std::size_t kept_frames_max = 4;
     DelaysRequest delays{};
     std::optional<ConnectionsRequest> connections{};  ///< present for a stateful gateway
+    std::optional<EchoRequest> echo{};
     std::vector<DirectionRequest> directions;
 };
 

@@ -115,6 +115,13 @@ std::optional<Error> check_records(TesterParts& parts, const TrialRequest& reque
     if (plan.connections && plan.connections->phase == state::Phase::establish) {
         bytes += parts.connections.table.growth(plan.connections->identity.count);
     }
+    if (plan.echo) {
+        const frame::EchoShape& shape = plan.echo->echo.numbers().shape();
+        const std::uint64_t histograms = (shape.clients + 1) * parts.side(Side::left).queues.size() + shape.clients + 2;
+        bytes += parts.echo.answered.growth(plan.directions.front().frame_count) +
+                 (plan.echo->echo.pool() == nullptr ? 0 : parts.echo.table.growth(shape.all_destinations())) +
+                 histograms * record::DelayHistogram::bucket_count * sizeof(std::uint64_t);
+    }
     return check_memory(bytes, "the records of the trial", "memory",
                         "free memory or raise that limit; or measure for a shorter time, at a lower rate, with fewer tags or connections");
 }
@@ -131,6 +138,11 @@ std::variant<TrialReport, Errors> Tester::run(const TrialRequest& request, Watch
     }
     if (const auto& connections = std::get<TrialPlan>(plan).connections) {
         if (auto error = prepare(parts_->connections, *connections)) {
+            return Errors{std::move(*error)};
+        }
+    }
+    if (const auto& echo = std::get<TrialPlan>(plan).echo; echo && echo->echo.pool() != nullptr) {
+        if (auto error = parts_->echo.table.reset(echo->echo.numbers().shape().all_destinations())) {
             return Errors{std::move(*error)};
         }
     }

@@ -65,6 +65,12 @@ struct DirectionMemory {
     record::TaggedDelays tags;
 };
 
+/// What is recorded of an echo trial beyond its directions; reused like them.
+struct EchoMemory {
+    record::ArrivalBitmap answered;  ///< requests whose replies the Responder's ports took
+    state::StateTable table;         ///< by client and destination
+};
+
 struct TesterParts {
     TesterParts(io::DpdkEnvironment started, std::uint64_t ticks_per_second) : environment{std::move(started)}, scale{ticks_per_second} {}
 
@@ -79,6 +85,7 @@ struct TesterParts {
     pace::CycleClock clock;
     std::array<std::unique_ptr<TesterSide>, 2> sides;
     ConnectionMemory connections;
+    EchoMemory echo;
     Layout layout;
     std::vector<TaskList> idle_lists;              ///< by worker
     std::array<DirectionMemory, 2> memories;       ///< by Direction

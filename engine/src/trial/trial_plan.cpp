@@ -1,6 +1,7 @@
 #include "trial/trial_plan.hpp"
 
 #include "base/wide.hpp"
+#include "trial/echo_plan.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -10,27 +11,6 @@ namespace gatemark::trial {
 namespace {
 
 using frame::signature::TrafficClass;
-
-/// One bit per frame is kept; a trial that needs more than 8 GiB of bits is a mistake.
-constexpr std::uint64_t frame_count_limit = std::uint64_t{1} << 36;
-
-void check_hosts(const frame::HostSet& hosts, const std::string& where, Errors& errors) {
-    if (hosts.varies() && hosts.offset + 2 > net::address_bytes(hosts.address.family)) {
-        errors.push_back(
-            {"the varying part is outside the address", where + ".offset", "choose an offset of 0 to 2 for IPv4, 0 to 14 for IPv6"});
-    }
-    if (hosts.part.minimum > hosts.part.maximum) {
-        errors.push_back({"minimum is above maximum", where, "swap them"});
-    }
-    if (hosts.many_networks() && hosts.varies() && hosts.network_byte() == hosts.offset && hosts.part.maximum > 0xff) {
-        errors.push_back({"the varying part overlaps the byte of the destination networks", where,
-                          "keep the part within 0 to 255, move its offset, or use one network"});
-    }
-    if (hosts.many_networks() && hosts.varies() && hosts.network_byte() == hosts.offset + 1) {
-        errors.push_back(
-            {"the lower byte of the varying part is that of the destination networks", where, "move the offset, or use one network"});
-    }
-}
 
 void check_ports(const frame::ValueRange& ports, const std::string& where, Errors& errors) {
     if (ports.minimum > ports.maximum) {
@@ -335,6 +315,24 @@ std::optional<record::TagPlaces> plan_tags(const TagsRequest& tags, const Direct
 
 }  // namespace
 
+void check_hosts(const frame::HostSet& hosts, const std::string& where, Errors& errors) {
+    if (hosts.varies() && hosts.offset + 2 > net::address_bytes(hosts.address.family)) {
+        errors.push_back(
+            {"the varying part is outside the address", where + ".offset", "choose an offset of 0 to 2 for IPv4, 0 to 14 for IPv6"});
+    }
+    if (hosts.part.minimum > hosts.part.maximum) {
+        errors.push_back({"minimum is above maximum", where, "swap them"});
+    }
+    if (hosts.many_networks() && hosts.varies() && hosts.network_byte() == hosts.offset && hosts.part.maximum > 0xff) {
+        errors.push_back({"the varying part overlaps the byte of the destination networks", where,
+                          "keep the part within 0 to 255, move its offset, or use one network"});
+    }
+    if (hosts.many_networks() && hosts.varies() && hosts.network_byte() == hosts.offset + 1) {
+        errors.push_back(
+            {"the lower byte of the varying part is that of the destination networks", where, "move the offset, or use one network"});
+    }
+}
+
 enumerate::ConnectionSet ConnectionPlan::set() const noexcept { return {identity.ranges, identity.order, identity.count, identity.seed}; }
 
 std::uint64_t frame_count_of(std::chrono::nanoseconds duration, std::uint64_t frames_per_second) noexcept {
@@ -352,6 +350,9 @@ pace::Load DirectionPlan::load(const pace::TickScale& scale) const noexcept {
 }
 
 std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, const LinkPlan& links) {
+    if (request.echo) {
+        return make_echo_plan(request, links);
+    }
     Errors errors;
     TrialPlan plan;
     plan.trial_id = frame::signature::trial_id_of(request.seed, request.trial_number);

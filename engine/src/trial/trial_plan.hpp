@@ -1,5 +1,6 @@
 #pragma once
 
+#include "frame/echo.hpp"
 #include "frame/gateway_edge.hpp"
 #include "net/address_pool.hpp"
 #include "pace/mix.hpp"
@@ -51,11 +52,20 @@ struct ConnectionPlan {
     [[nodiscard]] enumerate::ConnectionSet set() const noexcept;
 };
 
+/// The echo requests of a trial, checked and computed. They are the forward direction, their
+/// replies the reverse one; neither has streams.
+struct EchoPlan {
+    frame::Echo echo;
+    std::optional<std::chrono::nanoseconds> pace_without_reply;  ///< of a closed loop
+    std::chrono::nanoseconds timeout{};
+};
+
 /// Everything about a trial that can be computed before its first frame. Making a plan is the last
 /// step that may fail.
 struct TrialPlan {
     std::uint32_t trial_id = 0;
     std::optional<ConnectionPlan> connections;
+    std::optional<EchoPlan> echo;
     std::vector<DirectionPlan> directions;  ///< one or two, forward first
 
     [[nodiscard]] const DirectionPlan* direction(Direction wanted) const noexcept {
@@ -76,6 +86,12 @@ struct LinkPlan {
 
 /// Returns all problems at once.
 [[nodiscard]] std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, const LinkPlan& links);
+
+/// One bit per frame is kept; a trial that needs more than 8 GiB of bits is a mistake.
+constexpr std::uint64_t frame_count_limit = std::uint64_t{1} << 36;
+
+/// Adds what is wrong with a set of hosts.
+void check_hosts(const frame::HostSet& hosts, const std::string& where, Errors& errors);
 
 /// The number of frames in `duration` at `frames_per_second`: floor(duration * rate), in 128 bits.
 [[nodiscard]] std::uint64_t frame_count_of(std::chrono::nanoseconds duration, std::uint64_t frames_per_second) noexcept;

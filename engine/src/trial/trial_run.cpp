@@ -53,6 +53,9 @@ TrialRun::TrialRun(TesterParts& parts, const TrialRequest& request, const TrialP
         const ConnectionIdentity& identity = plan.connections->identity;
         keeper_.emplace(plan.connections->phase, parts.connections.table, identity.pool, identity.edge ? &*identity.edge : nullptr);
     }
+    if (plan.echo) {
+        echo_ = std::make_unique<EchoTasks>(parts, request, plan);
+    }
 }
 
 TrialRun::~TrialRun() {
@@ -99,6 +102,9 @@ TrialReport TrialRun::execute() {
     }
     fill_kept_frames();
     fill_connections();
+    if (echo_) {
+        report_.echo = echo_->report(start_);
+    }
     if (!report_.cancelled) {
         pass("rest", request_.waits.rest, rest_begun);
     }
@@ -140,6 +146,12 @@ record::DelayPlan TrialRun::delay_plan(const DirectionPlan& direction) const {
 void TrialRun::make_receivers() {
     const pace::Ticks earliest = parts_.clock.now();
     for (const Side side : {Side::left, Side::right}) {
+        if (echo_) {
+            for (auto& receiver : echo_->make_receivers(side, earliest)) {
+                receivers_.push_back({side, std::move(receiver)});
+            }
+            continue;
+        }
         loop::ReceiverPlan plan{
             .trial_id = plan_.trial_id, .earliest = earliest, .directions = {}, .kept_frames_max = request_.kept_frames_max};
         for (const DirectionPlan& direction : plan_.directions) {
@@ -165,6 +177,12 @@ void TrialRun::make_receivers() {
 void TrialRun::make_senders(pace::Ticks start) {
     start_ = start;
     for (const DirectionPlan& direction : plan_.directions) {
+        if (echo_) {
+            for (auto& sender : echo_->make_senders(direction.direction, start)) {
+                senders_.push_back({direction.direction, std::move(sender)});
+            }
+            continue;
+        }
         auto& queues = parts_.side(sending_side(direction.direction)).queues;
         for (std::size_t queue = 0; queue < queues.size(); ++queue) {
             const loop::SenderPlan plan{
@@ -192,6 +210,9 @@ std::unique_ptr<loop::SendingTask> TrialRun::make_sender(const loop::SenderPlan&
 }
 
 void TrialRun::set_templates() {
+    if (echo_) {
+        echo_->set_templates();
+    }
     for (const DirectionPlan& direction : plan_.directions) {
         for (QueuePair& queue : parts_.side(sending_side(direction.direction)).queues) {
             if (direction.foreground) {
@@ -214,7 +235,7 @@ std::vector<TaskList> TrialRun::task_lists() const {
             if (place.kind == TaskKind::receive) {
                 const auto first = std::find_if(receivers_.begin(), receivers_.end(),
                                                 [&](const PlacedReceiver& receiver) { return receiver.side == place.side; });
-                list.tasks.push_back((first + place.queue)->receiver.get());
+                list.tasks.push_back(polled(place.side, *(first + place.queue)->receiver));
                 continue;
             }
             if (place.queue == 0) {  // before the sender, which may leave no room in the port's ring
@@ -224,7 +245,7 @@ std::vector<TaskList> TrialRun::task_lists() const {
             const auto first =
                 std::find_if(senders_.begin(), senders_.end(), [&](const PlacedSender& sender) { return sender.direction == direction; });
             if (first != senders_.end()) {
-                list.tasks.push_back((first + place.queue)->sender.get());
+                list.tasks.push_back(polled(place.side, *(first + place.queue)->sender));
             }
         }
     }
@@ -356,7 +377,12 @@ void TrialRun::fill_direction(DirectionReport& report, const DirectionPlan& plan
     report.background.intended = plan.intended_background();
     fill_class(report.foreground, plan, TrafficClass::foreground);
     fill_class(report.background, plan, TrafficClass::background);
-    if (!offered_end.empty()) {
+    if (echo_) {
+        report.foreground.loss = echo_->losses(plan.direction);
+        if (plan.direction == Direction::reverse) {  // the requests that arrived decide on the replies
+            report.foreground.intended = report.foreground.offered;
+        }
+    } else if (!offered_end.empty()) {
         auto losses = record::find_losses(parts_.memory(plan.direction).arrivals, plan.mix, offered_end);
         report.foreground.loss = std::move(losses.foreground);
         report.background.loss = std::move(losses.background);

@@ -2,6 +2,7 @@
 
 #include "loop/sender.hpp"
 #include "state/reply_writer.hpp"
+#include "trial/echo_tasks.hpp"
 #include "trial/tester_parts.hpp"
 
 #include <variant>
@@ -28,7 +29,7 @@ private:
     using Receiver = loop::Receiver<io::ReceiveQueue>;
     struct PlacedReceiver {
         Side side;
-        std::unique_ptr<Receiver> receiver;
+        std::unique_ptr<loop::ReceivingTask> receiver;
     };
     struct PlacedSender {
         Direction direction;
@@ -42,6 +43,8 @@ private:
     [[nodiscard]] std::unique_ptr<loop::SendingTask> make_sender(const loop::SenderPlan& plan, io::TransmitQueue& queue);
     void set_templates();
     [[nodiscard]] std::vector<TaskList> task_lists() const;
+    /// What a worker polls for one of these tasks.
+    [[nodiscard]] loop::Task* polled(Side side, loop::Task& task) const { return echo_ ? echo_->timed(side, task) : &task; }
     /// Waits until `time` has passed since `start`, reporting progress; returns false once the
     /// trial is cancelled. Work done since `start` counts towards the wait, which is never shorter
     /// than `time`.
@@ -71,6 +74,7 @@ private:
     Watcher& watcher_;
     TrialReport report_;
     std::optional<state::ConnectionKeeper> keeper_;
+    std::unique_ptr<EchoTasks> echo_;  ///< of an echo trial
     std::vector<PlacedReceiver> receivers_;
     std::vector<PlacedSender> senders_;
     std::vector<TaskList> listening_;  ///< without senders; polled by the workers until the senders are made

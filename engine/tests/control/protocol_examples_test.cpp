@@ -149,6 +149,12 @@ TEST(ProtocolExamples, AnswersHaveTheKeysThatTheEngineWrites) {
         }
     };
     compare(written, example("trial_answer"), "trial_answer");
+    report.echo.emplace().steady.emplace();
+    report.echo->clients.resize(1);
+    for (record::RoundTrips* const times : {&report.echo->all, &report.echo->first, &report.echo->clients[0].round_trips}) {
+        times->add(pace::Ticks{5});
+    }
+    compare(to_json(report, pace::TickScale{1'000'000'000})["echo"], example("trial_echo_answer")["echo"], "trial_echo_answer.echo");
     trial::Progress progress{.phase = "send", .elapsed = {}, .directions = {{}}};
     Json written_progress = to_json(progress);
     written_progress["answer"] = "progress";

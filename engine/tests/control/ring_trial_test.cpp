@@ -122,6 +122,32 @@ protected:
         return request;
     }
 
+    /// Three clients that send 360 echo requests to themselves through the rings.
+    static Json echo(const Json& closed_loop, const Json& frames_per_second) {
+        Json request = trial(1s, "as_sent");
+        request["waits"]["drain_ns"] = 100'000'000;
+        request["echo"] = {{"clients", 3},
+                           {"window", 2},
+                           {"count", 3},
+                           {"destinations", 40},
+                           {"closed_loop", closed_loop},
+                           {"pool", nullptr},
+                           {"timeout_ns", 100'000'000}};
+        Json foreground = stream("2001:2::2", "2001:2:0:8000::2", "as_sent");
+        foreground["frame_octets"] = 122;
+        foreground["source_ports"] = foreground["destination_ports"] = nullptr;
+        for (const auto& [end, last] : {std::pair{"source", 4}, std::pair{"destination", 121}}) {
+            foreground[end].update({{"offset", 14}, {"mode", "increasing"}, {"minimum", 2}, {"maximum", last}});
+        }
+        request["directions"] = {{{"direction", "forward"},
+                                  {"frames_per_second", frames_per_second},
+                                  {"foreground_m", 1},
+                                  {"foreground_n", 1},
+                                  {"foreground", foreground},
+                                  {"background", nullptr}}};
+        return request;
+    }
+
     struct Pipes {
         test::Pipe in, out;
     };
@@ -557,6 +583,72 @@ TEST_F(RingTrial, AQuestionToAGatewayIsEndedByCancel) {
 }
 
 TEST_F(RingTrial, PortsAreOpenedOnce) { EXPECT_EQ(ask({{"request", "open"}, {"id", 7}})["answer"], "error"); }
+
+TEST_F(RingTrial, EchoRequestsOfAClosedLoopAreAllAnswered) {
+    const Json answer = ask(echo({{"pace_without_reply_ns", 10'000'000}}, nullptr));
+    ASSERT_EQ(answer["answer"], "ok") << answer;
+    ASSERT_EQ(answer["directions"].size(), 2U);
+    for (const Json& direction : answer["directions"]) {
+        const Json& counts = direction["foreground"];
+        EXPECT_EQ(counts["intended"], 360) << counts;
+        EXPECT_EQ(counts["offered"], 360);
+        EXPECT_EQ(counts["received"], 360);
+        EXPECT_EQ(counts["lost"], 0);
+        EXPECT_EQ(counts["faults"], Json::object());
+        EXPECT_EQ(counts["delay"]["samples"], 360);
+        EXPECT_EQ(direction["frames_per_second"], 0);
+    }
+    const Json& facts = answer["echo"];
+    ASSERT_EQ(facts["clients"].size(), 3U);
+    for (const Json& client : facts["clients"]) {
+        for (const char* const count : {"requests", "arrived", "replies"}) {
+            EXPECT_EQ(client[count], 120) << client;
+        }
+        EXPECT_EQ(client["rtt"]["samples"], 120);
+        EXPECT_GE(client["rtt"]["mean_ns"], client["rtt"]["minimum_ns"]);
+        EXPECT_GE(client["end_ns"], client["begin_ns"]);
+        for (const char* const count : {"late", "lost", "duplicate", "faulty"}) {
+            EXPECT_EQ(client[count], 0) << client;
+        }
+    }
+    EXPECT_EQ(facts["all"]["samples"], 360);
+    EXPECT_EQ(facts["first"]["samples"], 120);
+    EXPECT_EQ(facts["all"]["maximum_ns"], answer["directions"][1]["foreground"]["delay"]["maximum_ns"]);
+    EXPECT_GT(facts["steady"]["requests"], 0);
+    EXPECT_GT(facts["client_busy_ns"], 0);
+    EXPECT_GT(facts["responder_busy_ns"], 0);
+}
+
+TEST_F(RingTrial, EchoRequestsAtAConstantRateBeginAgainAfterTheLast) {
+    const Json answer = ask(echo(nullptr, 500));
+    ASSERT_EQ(answer["answer"], "ok") << answer;
+    EXPECT_EQ(answer["directions"][0]["foreground"]["received"], 500);
+    EXPECT_EQ(answer["directions"][1]["foreground"]["received"], 500);
+    EXPECT_EQ(answer["echo"]["clients"][0]["requests"], 167);
+    EXPECT_EQ(answer["echo"]["clients"][2]["requests"], 166);
+    EXPECT_EQ(answer["echo"]["clients"][1]["begin_ns"], 1'999'999) << "when it was due, on a clock of whole ticks";
+    EXPECT_EQ(answer["echo"]["first"]["samples"], 120 + 7 * 6 + 6)
+        << "of 360 requests and the first 140 of them again, seven times 18 and 14";
+    EXPECT_EQ(answer["echo"]["steady"]["requests"], 498);
+}
+
+TEST_F(RingTrial, AnEchoTrialIsCheckedBeforeItBegins) {
+    Json request = echo(nullptr, nullptr);
+    request["echo"]["destinations"] = 41;
+    request["directions"][0]["foreground"]["source_ports"] = {{"mode", "fixed"}, {"minimum", 0}, {"maximum", 0}};
+    Json answer = ask(request);
+    EXPECT_EQ(answer["answer"], "error");
+    EXPECT_EQ(answer["errors"].size(), 2U) << answer;
+    request = echo({{"pace_without_reply_ns", 1}}, nullptr);
+    request["echo"]["destinations"] = 42;
+    request["delays"] = {{"timeout_ns", 5}, {"tags", nullptr}, {"variation", false}, {"histogram", false}};
+    answer = ask(request);
+    EXPECT_EQ(answer["answer"], "error");
+    EXPECT_EQ(answer["errors"][0]["where"], "delays") << answer;
+    request["delays"] = nullptr;
+    answer = ask(request);
+    EXPECT_EQ(answer["errors"][0]["where"], "directions[0].foreground.destination") << "126 destinations, 120 addresses";
+}
 
 }  // namespace
 }  // namespace gatemark::control

@@ -82,6 +82,23 @@ TEST(WriteAnswers, DelaysAreInNanosecondsAndAbsentOnesAreNull) {
                   "histogram":[],"tags":null,"variation":null})"));
 }
 
+TEST(WriteAnswers, RoundTripsHaveAnExactMeanAndDeviation) {
+    trial::TrialReport report;
+    record::RoundTrips& all = report.echo.emplace().all;
+    for (const std::uint64_t time : {2'000'000'000'004U, 2'000'000'000'008U, 2'000'000'000'000U, 2'000'000'000'012U}) {
+        all.add(pace::Ticks{time});
+    }
+    const Json written = to_json(report, pace::TickScale{2'000'000'000})["echo"];
+    EXPECT_EQ(written["all"]["samples"], 4);
+    EXPECT_EQ(written["all"]["minimum_ns"], 1'000'000'000'000);
+    EXPECT_EQ(written["all"]["mean_ns"], 1'000'000'000'003);
+    EXPECT_EQ(written["all"]["deviation_ns"], 2) << "of 0, 2, 4 and 6 ns: the square root of 5";
+    EXPECT_EQ(written["all"]["maximum_ns"], 1'000'000'000'006);
+    EXPECT_EQ(written["first"], Json::parse(R"({"samples":0,"minimum_ns":null,"mean_ns":null,"deviation_ns":null,"maximum_ns":null,
+        "percentiles":[]})"));
+    EXPECT_EQ(written["steady"], Json{});
+}
+
 TEST(WriteAnswers, EveryFaultHasItsOwnName) {
     trial::TrialReport report;
     report.directions.resize(1);

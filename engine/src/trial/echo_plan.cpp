@@ -1,0 +1,146 @@
+#include "trial/echo_plan.hpp"
+
+#include <algorithm>
+
+namespace gatemark::trial {
+
+namespace {
+
+const std::string where_direction = "directions[0]", where_stream = where_direction + ".foreground";
+
+void check_shape(const frame::EchoShape& shape, Errors& errors) {
+    if (shape.destinations % shape.window != 0) {
+        errors.push_back(
+            {std::to_string(shape.destinations) + " destinations cannot be shared out to a window of " + std::to_string(shape.window),
+             "echo.destinations", "choose a multiple of the window"});
+    }
+    if (shape.requests() > frame_count_limit) {
+        errors.push_back({"the trial would have " + std::to_string(shape.requests()) + " requests", "echo",
+                          "choose fewer clients, destinations or requests to each, 2^36 in all"});
+    }
+}
+
+/// Hosts that are numbered, and enough of them.
+void check_ends(const frame::StreamRequest& stream, const frame::EchoShape& shape, Errors& errors) {
+    const std::string source = where_stream + ".source", destination = where_stream + ".destination";
+    if (stream.source_edges || stream.destination_edges) {
+        errors.push_back({"customer edges send no echo requests", where_stream, "give hosts at both ends"});
+        return;
+    }
+    check_hosts(stream.source, source, errors);
+    check_hosts(stream.destination, destination, errors);
+    for (const auto& [hosts, where] : {std::pair{&stream.source, &source}, std::pair{&stream.destination, &destination}}) {
+        if (hosts->part.mode != frame::ValueMode::fixed && hosts->part.mode != frame::ValueMode::increasing) {
+            errors.push_back({"hosts of an echo trial are numbered", *where + ".mode", "send increasing or fixed"});
+        }
+    }
+    if (shape.clients > stream.source.part.count()) {
+        errors.push_back(
+            {std::to_string(shape.clients) + " clients need as many addresses; there are " + std::to_string(stream.source.part.count()),
+             source, "widen minimum to maximum, or have fewer clients"});
+    }
+    const std::uint64_t hosts = std::uint64_t{stream.destination.part.count()} * stream.destination.networks;
+    if (shape.all_destinations() > hosts) {
+        errors.push_back(
+            {std::to_string(shape.all_destinations()) + " destinations need as many addresses; there are " + std::to_string(hosts),
+             destination, "widen minimum to maximum, or use more networks"});
+    }
+}
+
+void check_stream(const frame::StreamRequest& stream, const frame::EchoShape& shape, Errors& errors) {
+    check_ends(stream, shape, errors);
+    if (stream.without_checksum) {
+        errors.push_back({"an echo message has a checksum", where_stream + ".udp_checksum", "send computed"});
+    }
+    if (!stream.as_sent && stream.source_family() != stream.destination_family() && !stream.mapping) {
+        errors.push_back({"source and destination are of different families, but there is no translation", where_stream + ".translation",
+                          "give a prefix or explicit address mappings"});
+    }
+}
+
+/// What else a request may have is not for a trial of this kind.
+void check_rest(const TrialRequest& request, Errors& errors) {
+    if (request.connections) {
+        errors.push_back({"an echo trial has no connections: it learns what a stateful gateway does", "connections", "send null"});
+    }
+    if (request.delays.timeout || request.delays.tags || request.delays.variation) {
+        errors.push_back({"round-trip times have no tags and no variation, and their timeout is that of `echo`", "delays", "send null"});
+    }
+    if (request.directions.size() != 1 || request.directions[0].direction != Direction::forward) {
+        errors.push_back({"echo requests go forward, and their replies are not asked for", "directions", "send forward alone"});
+        return;
+    }
+    const DirectionRequest& direction = request.directions[0];
+    if (!direction.foreground || direction.background || direction.foreground_m != 1 || direction.foreground_n != 1) {
+        errors.push_back({"an echo trial has foreground only", where_direction, "give the foreground, with 1 for m and n"});
+    }
+    if (direction.step || direction.bursts || direction.flow_start) {
+        errors.push_back({"echo requests have a constant rate or a closed loop", where_direction, "leave out step, bursts and flow_start"});
+    }
+    if (request.echo->pace_without_reply.has_value() != (direction.frames_per_second == 0)) {
+        errors.push_back({"a closed loop has no rate, and requests have one otherwise", where_direction + ".frames_per_second",
+                          "send null with closed_loop, or a rate without it"});
+    }
+    if (request.waits.drain < request.echo->timeout) {
+        errors.push_back(
+            {"the wait for the last replies is shorter than the timeout of a reply", "waits.drain_ns", "make it at least echo.timeout_ns"});
+    }
+}
+
+std::optional<net::AddressPool> plan_pool(const EchoRequest& request, const frame::StreamRequest& stream, Errors& errors) {
+    if (!request.pool) {
+        return std::nullopt;
+    }
+    auto pool = net::AddressPool::make(*request.pool, "echo.pool");
+    if (const Error* error = error_of(pool)) {
+        errors.push_back(*error);
+        return std::nullopt;
+    }
+    const net::Family outside = stream.as_sent ? stream.source_family() : stream.destination_family();
+    if (std::get<net::AddressPool>(pool).family() != outside) {
+        errors.push_back({"the pool is not of the Responder's family", "echo.pool", "give the gateway's public addresses"});
+    }
+    return std::get<net::AddressPool>(std::move(pool));
+}
+
+}  // namespace
+
+std::variant<TrialPlan, Errors> make_echo_plan(const TrialRequest& request, const LinkPlan& links) {
+    const EchoRequest& wanted = *request.echo;
+    Errors errors;
+    check_shape(wanted.shape, errors);
+    check_rest(request, errors);
+    if (!errors.empty()) {
+        return errors;
+    }
+    const DirectionRequest& direction = request.directions[0];
+    const frame::StreamRequest& stream = *direction.foreground;
+    check_stream(stream, wanted.shape, errors);
+    std::optional<net::AddressPool> pool = plan_pool(wanted, stream, errors);
+    const bool is_closed_loop = wanted.pace_without_reply.has_value();
+    const std::uint64_t frame_count =
+        is_closed_loop ? wanted.shape.requests() : frame_count_of(request.duration, direction.frames_per_second);
+    if (frame_count == 0 || frame_count > frame_count_limit) {
+        errors.push_back({"the trial would have " + std::to_string(frame_count) + " requests", where_direction,
+                          "choose a duration and rate of 1 to 2^36 requests"});
+    }
+    if (!errors.empty()) {
+        return errors;
+    }
+    TrialPlan plan;
+    plan.trial_id = frame::signature::trial_id_of(request.seed, request.trial_number);
+    auto echo = frame::Echo::make(stream, wanted.shape, std::move(pool), plan.trial_id, links.sides[0], links.sides[1], where_stream);
+    if (const Error* error = error_of(echo)) {
+        return Errors{*error};
+    }
+    plan.echo = EchoPlan{std::get<frame::Echo>(std::move(echo)), wanted.pace_without_reply, wanted.timeout};
+    for (const Direction each : {Direction::forward, Direction::reverse}) {
+        DirectionPlan& direction_plan = plan.directions.emplace_back();
+        direction_plan.direction = each;
+        direction_plan.frames_per_second = each == Direction::forward ? direction.frames_per_second : 0;
+        direction_plan.frame_count = frame_count;
+    }
+    return plan;
+}
+
+}  // namespace gatemark::trial
