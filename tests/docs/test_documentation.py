@@ -89,6 +89,7 @@ SECTIONS = {
     "MapModel": "`[map]`",
     "MapDomainModel": "`[[map.domains]]`",
     "VaryModel": "`[[vary]]`",
+    "GracefulModel": "`[overload.graceful]`",
     **{row.table.__name__: f"`[{row.table.key}]`" for row in PROCEDURES.values()},
 }
 """Table of the campaign file: heading of its section in campaign-file.md."""
@@ -255,7 +256,7 @@ def test_every_section_of_the_result_keys_is_known() -> None:
 def test_every_column_of_the_tidy_table_is_documented() -> None:
     section = sections_of(RESULT_KEYS)["result.csv"]
     columns, quantities = section.split("The quantities;")
-    assert list(rows_of(columns)) == [*COLUMNS, "case", "domain", "judgement", "burst_frames", "cores"]
+    assert list(rows_of(columns)) == [*COLUMNS, "case", "domain", "judgement", "burst_frames", "clients", "cores"]
     assert set(rows_of(quantities)) == set(PROCEDURES)
 
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from html.parser import HTMLParser
 from typing import Any
 
+import overload_columns
 import pytest
 from stateful_documents import (
     Words,
@@ -440,6 +441,7 @@ class TestEachKindOfResult:
     def test_every_procedure_is_here(self) -> None:
         runs = (*all_kinds().runs, loss_run(), delay_run(), burst_run(), recovery_run(1), reset_run("recovered"))
         runs = (*runs, bursty_run(), repeated_run(4_000_000, (2_371_094,), (2_528_332,)), conformity_run())
+        runs = (*runs, overload_columns.result([overload_columns.point(column) for column in overload_columns.TAYGA]))
         assert {result.procedure for result in runs} == set(PROCEDURES)
 
 

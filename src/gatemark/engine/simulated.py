@@ -18,6 +18,7 @@ from typing import Any
 from gatemark.engine.client import PROTOCOL_VERSION, JsonObject, ProgressCallback
 from gatemark.engine.simulated_delays import ClassDelays, tagged
 from gatemark.engine.simulated_device import SimulatedDevice
+from gatemark.engine.simulated_echo import echo_trial
 from gatemark.engine.simulated_state import Gaps, SimulatedGateway, distinct
 from gatemark.errors import EngineError, Interrupted
 from gatemark.units import frames_before, frames_in
@@ -100,13 +101,20 @@ class SimulatedEngine:
         self._cancelled = False
         self._held_up_ns = self._hold_up(_trial_of(body))
         self.gateway.held_up_ns += self._held_up_ns
-        directions = self._directions(body, None)
+        echo = None
+        if body.get("echo") is not None:
+            self.gateway.answer(body["echo"]["clients"])
+            echo = echo_trial(self.device, body)
+            directions: list[JsonObject] = echo.pop("directions")
+        else:
+            directions = self._directions(body, None)
         if on_progress is not None:
             resets = self.gateway.resets
             on_progress(self._progress(body, directions))
             if self.gateway.resets > resets:
                 directions = self._directions(body, int(body["duration_ns"]) // 2)
         return {
+            **(echo or {"echo": None}),
             "answer": "ok",
             "id": 4,
             "trial_number": number,
@@ -381,7 +389,7 @@ class SimulatedEngine:
         return tuple(delay_ns + spread for delay_ns in self.device.delays_ns)
 
     def _port_facts(self, body: Mapping[str, Any]) -> JsonObject:
-        load = max(int(direction["frames_per_second"]) for direction in body["directions"])
+        load = max(int(direction["frames_per_second"] or 0) for direction in body["directions"])
         drops = dict.fromkeys(OWN_DROPS, 0)
         if self.device.tester_fault == "drops" and self._tester_fails(load, _trial_of(body)):
             drops["socket_drops"] = 17

@@ -69,6 +69,9 @@ class SimulatedDevice:
     reset_ns: int = 0
     """How long nothing is forwarded after a reset."""
 
+    collapses_at_clients: int | None = None
+    """With so many clients of echo requests or more the gateway stops working until it is restarted."""
+
     establishment_rate: int | None = None
     """Most connections that a stateful gateway establishes per second; above it, exactly this many. None: no limit."""
     table_size: int | None = None

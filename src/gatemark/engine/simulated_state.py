@@ -179,6 +179,11 @@ class SimulatedGateway:
             return Gaps(total=offered, tail=min(tail, offered - self._oldest), head=min(self._oldest, offered))
         return Gaps(total=offered, tail=max(tail, offered * self._oldest // self._count))
 
+    def answer(self, clients: int) -> None:
+        """Take echo requests of so many clients, which may be too many."""
+        if self.device.collapses_at_clients is not None and clients >= self.device.collapses_at_clients:
+            self._alive = False
+
     def check(self) -> None:
         """Raise TestBedError if the gateway collapsed."""
         if not self._alive:

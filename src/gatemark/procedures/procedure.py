@@ -107,9 +107,9 @@ class Procedure:
 
     name: str
     """In results, journal and messages."""
-    standard: Literal["RFC 2544", "RFC 9693", "RFC 7599"]
-    """RFC that it follows. Compliance may be claimed with RFC 2544 alone: RFC 9693 is informational, and RFC 7599 is
-    about gateways, not about measuring them."""
+    standard: Literal["RFC 2544", "RFC 9693", "RFC 7599", "RFC 8219"]
+    """RFC that it follows. Compliance may be claimed with RFC 2544 alone: RFC 9693 and RFC 8219 are informational, and
+    RFC 7599 is about gateways, not about measuring them."""
     table: type[ProcedureTable]
     is_wanted: Callable[[Any], bool] = is_in_file
     """Whether a table asks for it: two procedures may have one table."""

@@ -45,6 +45,10 @@ from gatemark.procedures.frame_loss import report as frame_loss_report
 from gatemark.procedures.frame_loss import run as frame_loss
 from gatemark.procedures.frame_loss.result import FrameLossResult
 from gatemark.procedures.frame_loss.table import FrameLossTable
+from gatemark.procedures.overload import report as overload_report
+from gatemark.procedures.overload import run as overload
+from gatemark.procedures.overload.result import OverloadResult
+from gatemark.procedures.overload.table import OverloadTable
 from gatemark.procedures.procedure import Procedure, smallest_size
 from gatemark.procedures.repeated_four_tuples import report as repeated_report
 from gatemark.procedures.repeated_four_tuples import run as repeated
@@ -142,6 +146,15 @@ _ROWS = (
         run=bursty_traffic,
         result=BurstyTrafficResult,
         report=bursty_traffic_report,
+    ),
+    Procedure(
+        name="overload",
+        standard="RFC 8219",
+        table=OverloadTable,
+        cells=overload.echo_cell,
+        run=overload,
+        result=OverloadResult,
+        report=overload_report,
     ),
     Procedure(
         name="system_recovery",

@@ -1,0 +1,424 @@
+"""The section of the report about echo requests of more and more clients. Pure.
+
+The table has one column for each number of clients. Its first rows are those that such experiments print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+
+from gatemark.procedures.overload.result import (
+    BUSY_SHARE_MAX,
+    OUTSTANDING_EXCESS,
+    OWN_SHARE_MAX,
+    GracefulCheck,
+    HostFigure,
+    OverloadPoint,
+    OverloadResult,
+    rtt_words,
+)
+from gatemark.report.headline import not_made
+from gatemark.report.model import ReportPart
+from gatemark.report.plots import axis_of, plot_against
+from gatemark.report.self_error import HOW_TO_MEASURE
+from gatemark.report.table import Column, Plot, Section, Table, plot
+from gatemark.report.words import (
+    DASH,
+    format_count,
+    format_in,
+    format_percent,
+    format_share,
+    format_sizes,
+    format_time,
+    name_sizes,
+    technology_words,
+    unit_of_times,
+)
+from gatemark.results.document import ResultDocument
+from gatemark.results.part import Figure
+from gatemark.results.quantity import Row
+from gatemark.stats.summary import Number
+from gatemark.units import format_duration_ns
+
+TITLE = "Overload by echo requests"
+COLUMNS_MAX = 8
+CLIENTS_SHOWN_MAX = 16
+"""More clients than this have no table of their own: `result.json` has all of them."""
+KILOBYTES_PER_MEGABYTE = 1024
+
+Words = Callable[[Number], str]
+RowText = tuple[str, ...]
+
+
+def section(document: ResultDocument, runs: Sequence[OverloadResult]) -> Section:
+    """Return the tables of all runs, the judgement, and what stands against the figures."""
+    tables = [table for run in runs if run.refused is None for table in _tables(run)]
+    notes = [note for run in runs if run.refused is None for note in (*judgement_words(run), *_notes(document, run))]
+    return Section(
+        title=TITLE,
+        lead=tuple(dict.fromkeys(meaning(run) for run in runs)),
+        tables=tuple(tables),
+        notes=(*dict.fromkeys(notes), *not_made(runs)),
+    )
+
+
+def meaning(run: OverloadResult) -> str:
+    """Say what was sent, and what counts as what."""
+    pace = f" or {format_duration_ns(run.pace_without_reply_ns)} without one" if run.pace_without_reply_ns else ""
+    how = (
+        f"has {run.window} requests under way, each slot sending its next one on the reply to the last{pace}"
+        if run.mode == "closed_loop"
+        else "sends its part of a constant rate"
+    )
+    return (
+        f"Each client {how}, {run.count} to each of {format_count(run.destinations)} destinations with an identifier of"
+        f" its own; frames of {format_sizes(run)} octets (IPv4 / IPv6). A round trip is from just before the request is"
+        " handed to its port until just after the poll that returns the reply; the first request to a destination, for"
+        " which the gateway makes its state, is in all figures but where it stands apart. Loss is what had no correct"
+        f" reply within {format_duration_ns(run.timeout_ns)}. Packets/s are of the time in which all clients ask,"
+        " and of requests or replies alone. Shown are medians of the repetitions, with 1st and 99th percentile."
+    )
+
+
+def _tables(run: OverloadResult) -> Iterator[Table]:
+    unit, unit_ns = unit_of_times(
+        value for point in run.points for figure in point.rtt_ns.values() for value in figure.values
+    )
+    for at in range(0, len(run.points), COLUMNS_MAX):
+        points = run.points[at : at + COLUMNS_MAX]
+        rows = [*_paper_rows(points, unit, unit_ns), *_other_rows(run, points)]
+        yield Table(
+            title=f"{TITLE}, {'closed loop' if run.mode == 'closed_loop' else 'constant rate'}",
+            columns=(Column(heading="", numeric=False), *(Column(heading=_heading(point)) for point in points)),
+            rows=tuple(rows),
+        )
+    shown = [point for point in run.points if 1 < point.clients <= CLIENTS_SHOWN_MAX and point.repetitions]
+    if shown:
+        yield _client_table(shown, unit, unit_ns)
+
+
+def _heading(point: OverloadPoint) -> str:
+    words = f"{point.clients} client{'s' if point.clients > 1 else ''}"
+    if point.frames_per_second is not None:
+        words += f"\n{format_count(point.frames_per_second)}/s"
+    return words
+
+
+def _paper_rows(points: Sequence[OverloadPoint], unit: str, unit_ns: int) -> Iterator[RowText]:
+    """Yield the rows that such experiments print, in their order."""
+
+    def times(key: str) -> RowText:
+        return _row(f"{rtt_words(key)}, {unit}", points, lambda point: point.rtt_ns[key], _in(unit_ns))
+
+    def first_times(key: str) -> RowText:
+        label = f"first of each destination, {rtt_words(key)}, {unit}"
+        return _row(label, points, lambda point: point.first_rtt_ns[key], _in(unit_ns))
+
+    if any(point.is_collapsed for point in points):
+        cells = ("collapsed" if point.is_collapsed else "works" for point in points)
+        yield ("gateway", *cells)
+    yield _row("echo loss", points, lambda point: point.loss_percent, _percent)
+    yield ("Round-trip time",)
+    yield from (times(key) for key in ("mean", "deviation", "maximum"))
+    yield from _host_rows(points)
+    yield ("Traffic",)
+    yield _row("requests, packets/s", points, lambda point: point.requests_per_second, _count)
+    yield _row("replies, packets/s", points, lambda point: point.replies_per_second, _count)
+    yield ("Round-trip time, all of it",)
+    yield from (times(key) for key in ("minimum", "p50", "p99", "p99.9"))
+    yield from (first_times(key) for key in ("mean", "p99.9"))
+
+
+def _host_rows(points: Sequence[OverloadPoint]) -> Iterator[RowText]:
+    """Yield what the gateway's host did: CPU with its deviation, memory above the baseline."""
+    series = dict.fromkeys(sampled.series for point in points for sampled in point.host)
+    rows = [row for name in series if not name.startswith(("cpu.", "interrupts.")) for row in _rows_of(points, name)]
+    if rows:
+        yield ("Gateway's host",)
+        yield from rows
+
+
+def _rows_of(points: Sequence[OverloadPoint], series: str) -> Iterator[RowText]:
+    first = next(figure for point in points if (figure := _host_figure(point, series)) is not None)
+    if first.unit.startswith("%"):
+        yield _host_row(f"{first.name}, {first.unit}", points, series, lambda figure: figure.values, _short)
+        yield _host_row(f"{first.name}, standard deviation", points, series, lambda figure: figure.deviation, _short)
+    elif first.above_baseline is not None:
+        label = f"{first.name}, in use above baseline, MB"
+        yield _host_row(label, points, series, lambda figure: figure.above_baseline, _megabytes)
+    else:
+        yield _host_row(f"{first.name}, most", points, series, lambda figure: figure.values, _count)
+
+
+def _host_figure(point: OverloadPoint, series: str) -> HostFigure | None:
+    return next((figure for figure in point.host if figure.series == series), None)
+
+
+def _host_row(
+    label: str,
+    points: Sequence[OverloadPoint],
+    series: str,
+    choose: Callable[[HostFigure], Figure | None],
+    words: Words,
+) -> RowText:
+    cells = []
+    for point in points:
+        sampled = _host_figure(point, series)
+        figure = None if sampled is None else choose(sampled)
+        cells.append(DASH if figure is None else _cell(figure, words))
+    return (label, *cells)
+
+
+def _other_rows(run: OverloadResult, points: Sequence[OverloadPoint]) -> Iterator[RowText]:
+    """Yield counts, the Tester's own part, the consistency of packets/s and round trips, and Xpd."""
+    yield ("Packets of all repetitions",)
+    names = ("requests", "arrived", "replies", "late", "lost", "duplicate", "faulty")
+    words = {"arrived": "arrived at the host that answers", "replies": "correct replies in time"}
+    for name in names:
+        yield (words.get(name, name), *(format_count(sum(getattr(point.counts, name))) for point in points))
+    yield ("Consistency",)
+    yield _row("under way: replies/s x mean round trip", points, lambda point: point.outstanding, _short)
+    if run.mode == "closed_loop":
+        yield ("slots", *(format_count(point.clients * run.window) for point in points))
+    yield _row("Tester's share of a round trip, %", points, lambda point: point.tester_share_percent, _short)
+    yield _row("Tester busy, % of a core", points, lambda point: point.tester_busy_percent, _short)
+    quantities = dict.fromkeys(entry.quantity for entry in run.degradations)
+    if quantities and run.mode == "closed_loop":
+        yield ("Xpd against one client, %",)
+        for quantity in quantities:
+            by_clients = {entry.clients: entry.percent for entry in run.degradations if entry.quantity == quantity}
+            values = (by_clients.get(point.clients) for point in points)
+            yield (quantity, *(DASH if value is None else f"{value:,.2f}" for value in values))
+
+
+def _client_table(points: Sequence[OverloadPoint], unit: str, unit_ns: int) -> Table:
+    """Return the clients one by one: a client that gets less than the others is seen here."""
+    headings = ("requests", "correct replies\nin time", "late", "lost", "duplicate", "faulty")
+    names = ("requests", "replies", "late", "lost", "duplicate", "faulty")
+    rows: list[RowText] = []
+    for point in points:
+        for client in point.clients_apart:
+            counts = (format_count(sum(getattr(client, name))) for name in names)
+            times = (_cell(client.rtt_ns[key], _in(unit_ns)).split("\n")[0] for key in ("mean", "p99.9"))
+            rows.append((_heading(point).replace("\n", ", "), str(client.client + 1), *counts, *times))
+    return Table(
+        title="Clients one by one, all repetitions",
+        columns=(
+            Column(heading="column", numeric=False),
+            Column(heading="client"),
+            *(Column(heading=heading) for heading in headings),
+            Column(heading=f"round trip,\nmean, {unit}"),
+            Column(heading=f"99.9 %,\n{unit}"),
+        ),
+        rows=tuple(rows),
+        names=2,
+    )
+
+
+def _row(
+    label: str, points: Sequence[OverloadPoint], choose: Callable[[OverloadPoint], Figure], words: Words
+) -> RowText:
+    return (label, *(_cell(choose(point), words) for point in points))
+
+
+def _cell(figure: Figure, words: Words) -> str:
+    """Return the median, and below it the spread of several repetitions."""
+    summary = figure.summary
+    if summary is None:
+        return "not known" if any(value is not None for value in figure.values) else DASH
+    if summary.count == 1 or summary.p1 == summary.p99:
+        return words(summary.median)
+    return f"{words(summary.median)}\n{words(summary.p1)} {DASH} {words(summary.p99)}"
+
+
+def _in(unit_ns: int) -> Words:
+    return lambda value: format_in(value, unit_ns)
+
+
+def _count(value: Number) -> str:
+    return format_count(round(value))
+
+
+def _percent(value: Number) -> str:
+    return format_percent(float(value))
+
+
+def _short(value: Number) -> str:
+    return f"{value:,.1f}" if abs(value) >= 10 or not value else f"{value:.2f}"
+
+
+def _megabytes(kilobytes: Number) -> str:
+    return f"{kilobytes / KILOBYTES_PER_MEGABYTE:,.1f}".replace("-", "\u2212")
+
+
+def judgement_words(run: OverloadResult) -> Iterator[str]:
+    """Say whether the gateway degrades gracefully, by which rules, and with every figure that decides it."""
+    judgement, rules = run.judgement, run.rules
+    if judgement.graceful is None:
+        yield f"Degradation is not judged: {judgement.reason}."
+        return
+    rule = (
+        "Graceful means: the gateway works after the run; with more clients than saturate it, replies/s are at least"
+        f" {format_share(rules.rate)} of the most that it reaches, and the mean round-trip time is at most"
+        f" {format_share(rules.rtt)} of one that grows like the number of clients; with every number of clients at most"
+        f" {format_share(rules.loss)} of the requests have no correct reply in time. The fewest clients with that share"
+        " of the most replies/s saturate it."
+    )
+    yield f"{verdict_words(run)} {rule}"
+
+
+def verdict_words(run: OverloadResult) -> str:
+    """Return the judgement alone, with the figures of what failed, or of what decided."""
+    judgement = run.judgement
+    if judgement.graceful is None:
+        return f"Degradation is not judged: {judgement.reason}."
+    failed = [check for check in judgement.checks if not check.holds]
+    if failed:
+        return f"Degradation is not graceful: {'; '.join(_check_words(check) for check in failed)}."
+    deciding = [check for check in judgement.checks if check.rule != "loss"]
+    most = max((check for check in judgement.checks if check.rule == "loss"), key=lambda check: check.value or 0)
+    figures = [_check_words(check) for check in (*deciding, most)]
+    largest = max(point.clients for point in run.points)
+    if judgement.saturated_at == largest:
+        figures.insert(0, f"fewer than {largest} clients do not saturate the gateway, so nothing is beyond saturation")
+    return f"Degradation is graceful: {'; '.join(figures)}."
+
+
+def _check_words(check: GracefulCheck) -> str:
+    many = f"with {check.clients} client{'s' if check.clients > 1 else ''}"
+    if check.rule == "health" or check.value is None or check.limit is None:
+        return f"{many} the gateway collapsed"
+    if check.rule == "rate":
+        return (
+            f"{many} {format_count(round(check.value))} replies/s, at least {format_count(round(check.limit))} are due"
+        )
+    if check.rule == "rtt":
+        times = format_time(round(check.value)), format_time(round(check.limit))
+        return f"{many} a mean round trip of {times[0]}, at most {times[1]} are allowed"
+    return f"{many} {format_percent(float(check.value))} lost, at most {format_percent(float(check.limit))} are allowed"
+
+
+def _notes(document: ResultDocument, run: OverloadResult) -> Iterator[str]:
+    yield from _collapse_notes(run)
+    yield from _tester_notes(run)
+    yield own_round_trip(document, run)
+    yield from _consistency_notes(run)
+    faults: dict[str, int] = {}
+    for point in run.points:
+        for name, count in point.faults.items():
+            faults[name] = faults.get(name, 0) + count
+    if faults:
+        named = ", ".join(f"{name.replace('_', ' ')} {format_count(count)}" for name, count in faults.items())
+        yield f"Faults of all columns, of which a packet may have several: {named}."
+    if run.shared_destinations:
+        yield "There are fewer hosts than destinations of all clients, so some clients asked the same hosts."
+    if not any(point.host for point in run.points):
+        yield "The gateway's host was not sampled: nothing is known of its CPU and memory."
+
+
+def _collapse_notes(run: OverloadResult) -> Iterator[str]:
+    for point in run.points:
+        for how in dict.fromkeys(point.collapses):
+            times = sum(collapse == how for collapse in point.collapses)
+            yield (
+                f"With {_heading(point).replace(chr(10), ' at ')} the gateway collapsed in {times} of"
+                f" {times + point.repetitions + point.tester_limited} repetitions: {how}. It was started again for the"
+                " next column."
+            )
+
+
+def _tester_notes(run: OverloadResult) -> Iterator[str]:
+    for point in run.points:
+        column = _heading(point).replace("\n", " at ")
+        if point.tester_limited:
+            yield f"With {column}, {point.tester_limited} repetitions have no valid trial: figures are of the others."
+        if point.is_of_tester:
+            yield (
+                f"With {column} the Tester, not the gateway, was the limit: its own work took more than"
+                f" {OWN_SHARE_MAX} % of a round trip, or more than {BUSY_SHARE_MAX} % of a core."
+            )
+
+
+def own_round_trip(document: ResultDocument, run: OverloadResult) -> str:
+    """Say what of a round trip is the Tester's own: both ways through its ports alone, where that was measured."""
+    test, sizes = document.self_test, run.frame_sizes.model_dump()
+    rates = [point.requests_per_second.summary for point in run.points]
+    highest = max((round(rate.median) for rate in rates if rate is not None), default=0)
+    ways = () if test is None else (test.latency_at(sizes, way, highest) for way in ("forward", "reverse"))
+    medians = [way.p50_ns for way in ways if way is not None and way.p50_ns is not None]
+    if test is None or len(medians) < 2:
+        return f"The Tester's own round trip is not known: {HOW_TO_MEASURE}."
+    return (
+        f"The Tester's own round trip is about {format_time(sum(medians))}: the medians of both ways through its ports"
+        f" alone in its self-test ({test.measured_at[:10]}, {test.port_kind} ports). It is part of every round trip"
+        " here, and is not subtracted."
+    )
+
+
+def _consistency_notes(run: OverloadResult) -> Iterator[str]:
+    """Compare requests under way with the slots of a closed loop (Little's law)."""
+    if run.mode != "closed_loop":
+        return
+    beyond = []
+    for point in run.points:
+        slots = point.clients * run.window
+        most = max((Fraction(value) for value in point.outstanding.values if value is not None), default=Fraction(0))
+        if most > (1 + OUTSTANDING_EXCESS) * slots:
+            beyond.append((point, float(most), slots))
+    for point, value, slots in beyond:
+        missing = sum(point.counts.lost) + sum(point.counts.late)
+        why = (
+            f"{format_count(missing)} requests were lost or late, and a slot goes on after"
+            f" {format_duration_ns(run.pace_without_reply_ns or 0)} without a reply, so it may have several under way"
+            if missing
+            else "none was lost or late, so these figures contradict each other: do not rely on them"
+        )
+        yield f"With {_heading(point)} replies/s x mean round trip is {value:,.1f}, more than the {slots} slots: {why}."
+    if not beyond and any(point.outstanding.summary for point in run.points):
+        yield (
+            "Replies/s x mean round trip is never more than the slots of the clients, as it must be: no more requests"
+            " can be under way in a closed loop."
+        )
+
+
+def sentence(part: ReportPart, run: OverloadResult) -> str:
+    """Describe one run in a sentence that can stand alone."""
+    gateway = technology_words(part.document.gateway)
+    known = [
+        f"{format_count(round(point.replies_per_second.summary.median))}"
+        if point.replies_per_second.summary is not None
+        else ("collapsed" if point.is_collapsed else "not known")
+        for point in run.points
+    ]
+    clients = ", ".join(_heading(point).replace("\n", " at ") for point in run.points)
+    return (
+        f"Echo requests through the gateway ({gateway}), {name_sizes(run)} frames,"
+        f" {run.mode.replace('_', ' ')}, {clients}: {', '.join(known)} replies/s. {verdict_words(run)}"
+    )
+
+
+PLOTS = (
+    (("echo replies", "echo requests"), "Packets/s", "Requests and correct replies in time"),
+    (("round-trip time mean", "round-trip time 99.9 %"), "Round-trip time", "Round-trip time, mean and 99.9 %"),
+    (("echo loss",), "Echo loss", "Requests without a correct reply in time, in per cent"),
+    (("busy share, mean of the cores under echo requests",), "CPU", "Busy share of the gateway's cores, in per cent"),
+)
+"""Quantities, name and caption of each plot."""
+
+
+def plots(part: ReportPart, runs: Sequence[OverloadResult]) -> Iterator[Plot]:
+    """Yield packets/s, round-trip time, loss and CPU against the number of clients, or the rate."""
+    document = part.document
+    for run in runs:
+        if run.refused is not None:
+            continue
+        rows = [Row(campaign=document.name, gateway=document.gateway.name, quantity=q) for q in run.own_quantities()]
+        clients = sorted({point.clients for point in run.points})
+        axis = axis_of("clients", "number of clients", clients) if run.mode == "closed_loop" else "load"
+        for names, name, caption in PLOTS:
+            drawn = [row for row in rows if row.quantity.name in names]
+            against = "number of clients" if run.mode == "closed_loop" else "rate of requests"
+            svg = plot_against(drawn, axis, name=f"{name} against the {against}, run {run.number}")
+            if (result := plot(svg, f"{caption}, against the {against}: medians, bars from p1 to p99.")) is not None:
+                yield result

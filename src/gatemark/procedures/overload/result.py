@@ -1,0 +1,335 @@
+"""The published result of echo requests of more and more clients. Times are nanoseconds.
+
+A figure has one value for each valid repetition in which the gateway did not collapse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import computed_field
+
+from gatemark.results.part import Figure, LimitedBy, Part, Ratio
+from gatemark.results.quantity import Better, Quantity
+from gatemark.results.run import RunResult
+from gatemark.stats.percentiles import percent_words
+from gatemark.stats.series import degradation_percent
+from gatemark.stats.summary import Number
+
+OWN_SHARE_MAX = 10
+"""Per cent of a round trip that may be the Tester's own work; more, and the Tester is the limit."""
+BUSY_SHARE_MAX = 90
+"""Per cent of the time for which the Tester may be busy with echo packets; more, and the Tester is the limit."""
+OUTSTANDING_EXCESS = Fraction(2, 100)
+"""By how much requests under way may seem to be more than there are slots: both figures are of slightly other times."""
+
+RTT_FIGURES = ("minimum", "mean", "p50", "deviation", "p99", "p99.9", "maximum")
+"""Keys of the figures of round-trip times."""
+
+
+class EchoCounts(Part):
+    """Echo requests and what became of them; a tuple has one number for each repetition."""
+
+    requests: tuple[int, ...]
+    """Handed to the port."""
+    arrived: tuple[int, ...]
+    """Correct at the host that answers."""
+    replies: tuple[int, ...]
+    """Correct and in time at the client that asked."""
+    late: tuple[int, ...]
+    """Correct replies after the timeout."""
+    lost: tuple[int, ...]
+    """Requests without any reply."""
+    duplicate: tuple[int, ...]
+    """Packets that arrived more than once."""
+    faulty: tuple[int, ...]
+    """Requests or replies with a fault, each counted once."""
+
+
+class EchoClientPart(EchoCounts):
+    """One client."""
+
+    client: int
+    """From 0."""
+    rtt_ns: dict[str, Figure]
+    """Round-trip times, as of all clients."""
+
+
+class HostFigure(Part):
+    """One thing that was sampled at the gateway's host, in the trials of one number of clients."""
+
+    series: str
+    """As the files of the samples call it."""
+    name: str
+    """In words."""
+    unit: str
+    values: Figure
+    """While requests were sent: the mean; of memory that is available the least, of memory of a process and of
+    connections the most."""
+    deviation: Figure
+    """Standard deviation of the samples of each trial; null with fewer than two."""
+    above_baseline: Figure | None
+    """Memory alone: how much more was in use than in the mean before the first request."""
+
+
+class OverloadPoint(Part):
+    """One number of clients: a column of the table."""
+
+    clients: int
+    frames_per_second: int | None
+    """Rate of the requests of all clients; null in a closed loop."""
+    repetitions: int
+    """Valid ones in which the gateway did not collapse."""
+    tester_limited: int
+    """Repetitions without a valid trial."""
+    collapses: tuple[str, ...]
+    """How the gateway stopped working, once for each repetition in which it did."""
+    counts: EchoCounts
+    faults: dict[str, int]
+    """Faults of all repetitions by reason, those of requests and of replies apart: one packet may have several."""
+    loss_percent: Figure
+    """Requests without a correct reply in time."""
+    requests_per_second: Figure
+    """Handed over while all clients asked."""
+    replies_per_second: Figure
+    """Correct and in time while all clients asked."""
+    rtt_ns: dict[str, Figure]
+    """Round-trip times of all clients: exact, but percentiles within 0.1 %."""
+    first_rtt_ns: dict[str, Figure]
+    """Those of the first request to each destination alone, for which the gateway makes its state."""
+    clients_apart: tuple[EchoClientPart, ...]
+    outstanding: Figure
+    """Replies/s times the mean round-trip time: how many requests were under way (Little's law)."""
+    tester_share_percent: Figure
+    """The Tester's own work on a request and its reply, as a share of the mean round-trip time."""
+    tester_busy_percent: Figure
+    """Time for which clients and the host that answers worked on echo packets together, as a share of one core."""
+    host: tuple[HostFigure, ...]
+    """Empty where the gateway's host was not sampled."""
+
+    @property
+    def is_collapsed(self) -> bool:
+        """Whether the gateway stopped working in any repetition."""
+        return bool(self.collapses)
+
+    @property
+    def limited_by(self) -> LimitedBy:
+        """What limited the figures: the Tester, if it may have been too slow in any repetition."""
+        return "tester" if self.tester_limited or self.is_of_tester else "gateway"
+
+    @computed_field
+    @property
+    def is_of_tester(self) -> bool:
+        """Whether the Tester's own work took so much of the time that the Tester was the limit."""
+        shares = ((self.tester_share_percent, OWN_SHARE_MAX), (self.tester_busy_percent, BUSY_SHARE_MAX))
+        return any(value is not None and value > most for figure, most in shares for value in figure.values)
+
+    def median(self, figure: Figure) -> Number | None:
+        """Return the median of a figure; None if it is not known, or if the Tester was the limit."""
+        return None if figure.summary is None or self.limited_by != "gateway" else figure.summary.median
+
+
+class GracefulRules(Part):
+    """The rules by which degradation is judged."""
+
+    rate: Ratio
+    rtt: Ratio
+    loss: Ratio
+
+
+class GracefulCheck(Part):
+    """One rule with one number of clients."""
+
+    rule: Literal["rate", "rtt", "loss", "health"]
+    clients: int
+    value: Number | None
+    """Replies/s, nanoseconds or per cent; null for the health of the gateway."""
+    limit: Number | None
+    """Least replies/s, longest round-trip time, most loss."""
+    holds: bool
+
+
+class Judgement(Part):
+    """Whether the gateway degrades gracefully, with every figure that decides it."""
+
+    graceful: bool | None
+    """Null if it cannot be said."""
+    reason: str | None
+    """Why it cannot be said."""
+    saturated_at: int | None
+    """Fewest clients that saturate the gateway."""
+    checks: tuple[GracefulCheck, ...]
+
+
+class EchoDegradation(Part):
+    """How much worse a figure is than with one client: Xpd (RFC 8219 section 10.2.1)."""
+
+    clients: int
+    quantity: str
+    percent: float
+
+
+class OverloadResult(RunResult):
+    """What more and more clients do to the gateway."""
+
+    procedure: Literal["overload"] = "overload"
+    mode: Literal["closed_loop", "constant_rate"]
+    window: int
+    """Slots of each client."""
+    count: int
+    """Requests to each destination."""
+    destinations: int
+    """Of each client."""
+    shared_destinations: bool
+    """Whether there are fewer hosts than destinations of all clients, so that some clients ask the same ones."""
+    data_octets: int
+    pace_without_reply_ns: int | None
+    """Null at a constant rate."""
+    timeout_ns: int
+    duration_ns: int
+    """Longest sending time of a trial."""
+    rules: GracefulRules
+    points: tuple[OverloadPoint, ...]
+    """In the order of the campaign file; at constant rates all rates of one number of clients together."""
+
+    @computed_field
+    @property
+    def judgement(self) -> Judgement:
+        """Whether the gateway degrades gracefully."""
+        return judged(self)
+
+    @computed_field
+    @property
+    def degradations(self) -> tuple[EchoDegradation, ...]:
+        """Xpd of packets/s and of round-trip times, against one client with the same rate."""
+        return tuple(_degradations(self.points))
+
+    def own_quantities(self) -> Iterator[Quantity]:
+        """Return the highest rate of replies first, then the figures of every number of clients."""
+        best = max(self.points, key=lambda point: point.median(point.replies_per_second) or 0, default=None)
+        if best is not None:
+            yield self.quantity(
+                "most replies",
+                "packets/s",
+                values=best.replies_per_second.values,
+                summary=best.replies_per_second.summary,
+                better="higher",
+                limited_by=best.limited_by,
+                is_headline=True,
+            )
+        for point in self.points:
+            yield from self._of(point)
+
+    def _of(self, point: OverloadPoint) -> Iterator[Quantity]:
+        where = {"clients": point.clients, "load_frames_per_second": point.frames_per_second}
+        for name, unit, better, figure in figures_of(point):
+            yield self.quantity(
+                name,
+                unit,
+                values=figure.values,
+                summary=figure.summary,
+                where=where,
+                better=better,
+                limited_by=point.limited_by,
+            )
+
+
+def figures_of(point: OverloadPoint) -> Iterator[tuple[str, str, Better | None, Figure]]:
+    """Yield name, unit, which way is better, and values of each figure of a number of clients."""
+    yield "echo loss", "%", "lower", point.loss_percent
+    yield "echo requests", "packets/s", None, point.requests_per_second
+    yield "echo replies", "packets/s", "higher", point.replies_per_second
+    for kind, figures in (("round-trip time", point.rtt_ns), ("first round-trip time", point.first_rtt_ns)):
+        for key, figure in figures.items():
+            yield f"{kind} {rtt_words(key)}", "ns", "lower", figure
+    yield "requests under way", "packets", None, point.outstanding
+    for sampled in point.host:
+        better: Better | None = "lower" if sampled.unit.startswith("%") else None
+        yield f"{sampled.name} under echo requests", sampled.unit, better, sampled.values
+        if sampled.above_baseline is not None:
+            yield f"{sampled.name}, more in use than before", sampled.unit, "lower", sampled.above_baseline
+
+
+def rtt_words(key: str) -> str:
+    """Return a key of `RTT_FIGURES` in words."""
+    return {"deviation": "standard deviation", "p50": "median"}.get(key, percent_words(key))
+
+
+def judged(result: OverloadResult) -> Judgement:
+    """Judge the degradation in a closed loop, from the medians of the repetitions."""
+    why = _why_not(result)
+    points = sorted(result.points, key=lambda point: point.clients)
+    health = [
+        GracefulCheck(rule="health", clients=point.clients, value=None, limit=None, holds=False)
+        for point in points
+        if point.is_collapsed
+    ]
+    if result.mode == "closed_loop" and health:
+        return Judgement(graceful=False, reason=None, saturated_at=None, checks=tuple(health))
+    if why is not None:
+        return Judgement(graceful=None, reason=why, saturated_at=None, checks=())
+    rates = {point.clients: Fraction(point.median(point.replies_per_second) or 0) for point in points}
+    round_trips = {point.clients: Fraction(point.median(point.rtt_ns["mean"]) or 0) for point in points}
+    least = result.rules.rate * max(rates.values())
+    saturated = next(clients for clients, rate in rates.items() if rate >= least)
+    checks = [
+        GracefulCheck(
+            rule="loss",
+            clients=point.clients,
+            value=point.median(point.loss_percent),
+            limit=float(100 * result.rules.loss),
+            holds=Fraction(point.median(point.loss_percent) or 0) <= 100 * result.rules.loss,
+        )
+        for point in points
+    ]
+    for clients in (clients for clients in rates if clients > saturated):
+        longest = result.rules.rtt * Fraction(clients, saturated) * round_trips[saturated]
+        checks += [
+            _check("rate", clients, rates[clients], least, holds=rates[clients] >= least),
+            _check("rtt", clients, round_trips[clients], longest, holds=round_trips[clients] <= longest),
+        ]
+    graceful = all(check.holds for check in checks)
+    return Judgement(graceful=graceful, reason=None, saturated_at=saturated, checks=tuple(checks))
+
+
+def _check(
+    rule: Literal["rate", "rtt"], clients: int, value: Fraction, limit: Fraction, *, holds: bool
+) -> GracefulCheck:
+    return GracefulCheck(rule=rule, clients=clients, value=float(value), limit=float(limit), holds=holds)
+
+
+def _why_not(result: OverloadResult) -> str | None:
+    """Say why degradation cannot be judged; None if it can."""
+    if result.mode != "closed_loop":
+        return "at constant rates the load does not follow the gateway: only a closed loop is judged"
+    if len(result.points) < 2:
+        return "one number of clients shows no degradation"
+    for point in result.points:
+        known = (point.replies_per_second, point.rtt_ns["mean"], point.loss_percent)
+        if point.limited_by != "gateway":
+            return f"with {point.clients} clients the Tester was the limit"
+        if any(point.median(figure) is None for figure in known):
+            return f"with {point.clients} clients a figure is not known"
+    if not any(point.median(point.replies_per_second) for point in result.points):
+        return "no reply came"
+    return None
+
+
+def _degradations(points: tuple[OverloadPoint, ...]) -> Iterator[EchoDegradation]:
+    single = {point.frames_per_second: point for point in points if point.clients == 1}
+    for point in points:
+        before = single.get(point.frames_per_second)
+        if before is None or point.clients == 1:
+            continue
+        pairs = (
+            ("echo replies", before.replies_per_second, point.replies_per_second, True),
+            ("round-trip time mean", before.rtt_ns["mean"], point.rtt_ns["mean"], False),
+            ("round-trip time 99.9 %", before.rtt_ns["p99.9"], point.rtt_ns["p99.9"], False),
+        )
+        for name, first, later, is_higher_better in pairs:
+            x1, xn = before.median(first), point.median(later)
+            if x1 and xn is not None:
+                percent = degradation_percent(Fraction(x1), Fraction(xn), higher_is_better=is_higher_better)
+                yield EchoDegradation(clients=point.clients, quantity=name, percent=float(percent))

@@ -1,0 +1,289 @@
+"""Overload by echo requests: in each repetition one trial with each number of clients, and each rate if there are any.
+
+What is lost is a value. A gateway that stops working is named, and started again for the next number of clients.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from gatemark.config.model import Campaign
+from gatemark.config.types import Mix
+from gatemark.procedures.measured import Measured
+from gatemark.procedures.overload.result import (
+    RTT_FIGURES,
+    EchoClientPart,
+    EchoCounts,
+    GracefulRules,
+    HostFigure,
+    OverloadPoint,
+    OverloadResult,
+)
+from gatemark.procedures.overload.table import DESTINATIONS, OverloadTable, host_count
+from gatemark.procedures.procedure import RunTrials
+from gatemark.procedures.work import ASSUMED_RATE_MAX, LeastAndMost, Work
+from gatemark.results.document import Deviation
+from gatemark.results.part import Figure
+from gatemark.search.goal import Measure
+from gatemark.stats.percentiles import DELAY_PERCENTILES
+from gatemark.stats.summary import Summary, number
+from gatemark.trial.cell import Cell, Run
+from gatemark.trial.echo import COUNTS, EchoFacts, EchoForm, RoundTrips
+from gatemark.trial.form import TrialForm
+from gatemark.trial.record import TrialRecord
+from gatemark.trial.telemetry import AVAILABLE, Level, TelemetryFacts, unit_of, words_of
+from gatemark.units import NANOSECONDS_PER_SECOND, frames_in
+
+Value = Fraction | int | float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What one column is measured with."""
+
+    clients: int
+    frames_per_second: int | None
+    """Of the requests of all clients; None in a closed loop."""
+
+
+def measure(trials: RunTrials) -> OverloadResult:
+    """Measure every number of clients in each repetition."""
+    campaign = trials.campaign
+    table = campaign.table(OverloadTable)
+    loads = loads_of(table)
+    columns: list[list[Measured]] = [[] for _ in loads]
+    for repetition in trials.repetitions():
+        for load, column in zip(loads, columns, strict=True):
+            step = Measure(
+                frames_per_second=load.frames_per_second or 0,
+                duration_ns=table.sending_ns,
+                purpose="load",
+                may_collapse=True,
+            )
+            column.append(trials.steps(repetition, form=form_of(campaign, load))(step))
+    points = tuple(point_of(load, column) for load, column in zip(loads, columns, strict=True))
+    destinations = table.destinations_of(campaign)
+    return OverloadResult(
+        **{**trials.facts(), "connections": None, "zero_checksum": None},  # ICMP has neither ports nor such checksums
+        limited_by="tester" if any(point.limited_by == "tester" for point in points) else "gateway",
+        mode=table.mode,
+        window=table.window,
+        count=table.count,
+        destinations=destinations,
+        shared_destinations=table.most_clients * destinations > host_count(campaign, "right"),
+        data_octets=table.data_octets,
+        pace_without_reply_ns=table.pace_without_reply_ns if table.is_closed_loop else None,
+        timeout_ns=table.timeout_ns,
+        duration_ns=table.sending_ns,
+        rules=GracefulRules(rate=table.graceful.rate, rtt=table.graceful.rtt, loss=table.graceful.loss),
+        points=points,
+    )
+
+
+def loads_of(table: OverloadTable) -> tuple[Load, ...]:
+    """Return the columns of a table in order."""
+    return tuple(
+        Load(clients=clients, frames_per_second=rate) for clients in table.clients for rate in (table.rates or (None,))
+    )
+
+
+def form_of(campaign: Campaign, load: Load) -> TrialForm:
+    """Return what the trials of a column do."""
+    table = campaign.table(OverloadTable)
+    echo = EchoForm(
+        clients=load.clients,
+        window=table.window,
+        count=table.count,
+        destinations=table.destinations_of(campaign),
+        pace_without_reply_ns=table.pace_without_reply_ns if table.is_closed_loop else None,
+        timeout_ns=table.timeout_ns,
+    )
+    return TrialForm(echo=echo, drain_ns=max(campaign.trial.drain_ns, table.timeout_ns))
+
+
+def point_of(load: Load, column: Sequence[Measured]) -> OverloadPoint:
+    """Return what the repetitions of a column found."""
+    records = [trial.valid for trial in column if trial.valid is not None]
+    answered = [(record, facts) for record in records if (facts := record.report.echo) is not None]
+    every = [facts for _, facts in answered]
+    return OverloadPoint(
+        clients=load.clients,
+        frames_per_second=load.frames_per_second,
+        repetitions=len(answered),
+        tester_limited=len(column) - len(records),
+        collapses=tuple(record.collapse for record in records if record.collapse is not None),
+        counts=EchoCounts(**{name: tuple(facts.total(name) for facts in every) for name in COUNTS}),
+        faults=dict(sorted(sum((_faults(record) for record, _ in answered), Counter[str]()).items())),
+        loss_percent=figure([_loss_percent(facts) for facts in every]),
+        requests_per_second=figure([_per_second(facts, "requests") for facts in every]),
+        replies_per_second=figure([_per_second(facts, "replies") for facts in every]),
+        rtt_ns=_round_trips([facts.all for facts in every]),
+        first_rtt_ns=_round_trips([facts.first for facts in every]),
+        clients_apart=tuple(_client(every, number) for number in range(load.clients if every else 0)),
+        outstanding=figure([_outstanding(facts) for facts in every]),
+        tester_share_percent=figure([_tester_share(facts) for facts in every]),
+        tester_busy_percent=figure([_tester_busy(facts) for facts in every]),
+        host=tuple(_host([record.telemetry for record, _ in answered])),
+    )
+
+
+def figure(values: Sequence[Value]) -> Figure:
+    """Return a figure of exact values, rounded once."""
+    known = [Fraction(value) for value in values if value is not None]
+    complete = bool(known) and len(known) == len(values)
+    return Figure(
+        values=tuple(None if value is None else number(Fraction(value)) for value in values),
+        summary=Summary.of(known) if complete else None,
+    )
+
+
+def _faults(record: TrialRecord) -> Counter[str]:
+    words = {"forward": "requests", "reverse": "replies"}
+    return Counter(
+        {
+            f"{words[direction.direction]}: {reason}": count
+            for direction in record.report.directions
+            for reason, count in direction.foreground.faults.items()
+            if count
+        }
+    )
+
+
+def _loss_percent(facts: EchoFacts) -> Fraction | None:
+    requests = facts.total("requests")
+    return Fraction(100 * (requests - facts.total("replies")), requests) if requests else None
+
+
+def _per_second(facts: EchoFacts, name: str) -> Fraction | None:
+    """Return a rate of the steady part; None if there is none."""
+    if facts.steady is None or facts.steady.lasted_ns <= 0:
+        return None
+    return Fraction(getattr(facts.steady, name) * NANOSECONDS_PER_SECOND, facts.steady.lasted_ns)
+
+
+def _outstanding(facts: EchoFacts) -> Fraction | None:
+    rate, mean_ns = _per_second(facts, "replies"), facts.all.mean_ns
+    return None if rate is None or mean_ns is None else rate * mean_ns / NANOSECONDS_PER_SECOND
+
+
+def _tester_share(facts: EchoFacts) -> Fraction | None:
+    requests, mean_ns = facts.total("requests"), facts.all.mean_ns
+    if not requests or not mean_ns:
+        return None
+    return Fraction(100 * (facts.client_busy_ns + facts.responder_busy_ns), requests * mean_ns)
+
+
+def _tester_busy(facts: EchoFacts) -> Fraction | None:
+    """Return for what share of the time both sides together worked, as if they shared a core."""
+    asked = [client for client in facts.clients if client.requests]
+    if not asked:
+        return None
+    lasted_ns = max(client.end_ns for client in asked) - min(client.begin_ns for client in asked)
+    busy_ns = facts.client_busy_ns + facts.responder_busy_ns
+    return Fraction(100 * busy_ns, lasted_ns) if lasted_ns > 0 else None
+
+
+def _client(every: Sequence[EchoFacts], client: int) -> EchoClientPart:
+    parts = [facts.clients[client] for facts in every]
+    return EchoClientPart(
+        client=client,
+        rtt_ns=_round_trips([part.rtt for part in parts]),
+        **{name: tuple(getattr(part, name) for part in parts) for name in COUNTS},
+    )
+
+
+def _round_trips(trips: Sequence[RoundTrips]) -> dict[str, Figure]:
+    return {key: Figure.of([_rtt_ns(trip, key) for trip in trips]) for key in RTT_FIGURES}
+
+
+def _rtt_ns(trip: RoundTrips, key: str) -> int | None:
+    if key in DELAY_PERCENTILES:
+        return trip.percentile_ns(DELAY_PERCENTILES[key])
+    exact = {"minimum": trip.minimum_ns, "mean": trip.mean_ns, "deviation": trip.deviation_ns}
+    return exact.get(key, trip.maximum_ns)
+
+
+def _host(sampled: Sequence[TelemetryFacts | None]) -> Iterator[HostFigure]:
+    """Yield what was sampled at the gateway's host while requests were sent."""
+    spans = [None if facts is None else facts.span("sending") for facts in sampled]
+    series = dict.fromkeys(name for span in spans if span is not None for name in span.levels)
+    for name in series:
+        levels = [None if span is None else span.levels.get(name) for span in spans]
+        baselines = [None if facts is None else facts.level("before", name) for facts in sampled]
+        is_memory = unit_of(name) == "kB"
+        yield HostFigure(
+            series=name,
+            name=words_of(name),
+            unit=unit_of(name),
+            values=figure([None if level is None else _value(name, level) for level in levels]),
+            deviation=figure([None if level is None else level.sd for level in levels]),
+            above_baseline=figure([_more(name, *pair) for pair in zip(baselines, levels, strict=True)])
+            if is_memory
+            else None,
+        )
+
+
+def _value(series: str, level: Level) -> float:
+    if series == AVAILABLE:
+        return level.minimum
+    return level.maximum if unit_of(series) in ("kB", "connections") else level.mean
+
+
+def _more(series: str, before: Level | None, sending: Level | None) -> float | None:
+    """Return how much more memory was in use than before; None if either is not known."""
+    if before is None or sending is None:
+        return None
+    change = _value(series, sending) - before.mean
+    return -change if series == AVAILABLE else change
+
+
+def echo_cell(campaign: Campaign, cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    """Return one cell: requests go from left to right, and have a size of their own."""
+    sizes = campaign.table(OverloadTable).frame_sizes(campaign)
+    return (replace(cells[0], direction="forward", mix=Mix(1, 1), frame_sizes=sizes, connections=None),)
+
+
+def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
+    """Return the work of all repetitions; a closed loop ends when every request was sent."""
+    del run, line_maximum
+    table = campaign.table(OverloadTable)
+    least, most = Work(), Work()
+    for load in loads_of(table):
+        form = form_of(campaign, load)
+        assert form.echo is not None, "every trial has echo requests"
+        waits_ns = campaign.trial.waits_ns - campaign.trial.drain_ns + (form.drain_ns or 0)
+        longest = Work(1, waits_ns + table.sending_ns)
+        quick_ns = form.echo.requests * NANOSECONDS_PER_SECOND // ASSUMED_RATE_MAX
+        least += Work(1, waits_ns + min(quick_ns, table.sending_ns)) if table.is_closed_loop else longest
+        most += longest
+    return least * campaign.repetitions, most * campaign.repetitions
+
+
+def deviations(campaign: Campaign) -> Iterator[Deviation]:
+    """Say that this is no procedure of an RFC, and what is left open by the table."""
+    table = campaign.table(OverloadTable)
+    yield Deviation(
+        sentence="Echo requests in a closed loop are no procedure of RFC 8219, whose section 10 asks for flows of the"
+        " benchmark itself; Xpd is computed as there, with clients in place of flows."
+        if table.is_closed_loop
+        else "Echo requests are no procedure of RFC 8219, whose section 10 asks for flows of the benchmark itself."
+    )
+    destinations = table.destinations_of(campaign)
+    if table.destinations is None and destinations < DESTINATIONS:
+        yield Deviation(
+            sentence=f"Each client asks {destinations} destinations, not {DESTINATIONS}: there are no more hosts on the"
+            " right for the most clients, or no more entries in the gateway's table."
+        )
+    for load in loads_of(table):
+        echo = form_of(campaign, load).echo
+        if echo is None or load.frames_per_second is None:
+            continue
+        if frames_in(load.frames_per_second, table.sending_ns) > echo.requests:
+            yield Deviation(
+                sentence=f"At {load.frames_per_second} requests/s of {load.clients} clients destinations are asked"
+                " again after the last one, and then find state that the gateway made before."
+            )
+            return

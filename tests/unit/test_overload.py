@@ -1,0 +1,498 @@
+"""Overload by echo requests: checks before anything is sent, figures, judgement, and what the report says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import echo_facts
+import overload_columns
+import pytest
+import simulated_campaigns
+from echo_facts import client
+from hypothesis import given
+from hypothesis import strategies as st
+from overload_columns import PF, TAYGA, Column, figure, point
+from tests.trial_facts import changed, record_of
+
+from gatemark.campaign.events import Event, TrialFinished
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.campaign.plan import make_plan
+from gatemark.config.model import Campaign
+from gatemark.engine.simulated import SimulatedDevice
+from gatemark.errors import ConfigError
+from gatemark.procedures.measured import Measured
+from gatemark.procedures.overload.report import (
+    _consistency_notes,
+    _tables,
+    _tester_notes,
+    judgement_words,
+    own_round_trip,
+    verdict_words,
+)
+from gatemark.procedures.overload.result import OverloadResult
+from gatemark.procedures.overload.run import Load, deviations, form_of, loads_of, point_of, work
+from gatemark.procedures.overload.table import DESTINATIONS, OverloadTable
+from gatemark.results.part import Figure
+from gatemark.search.goal import Observation, Outcome
+from gatemark.trial.telemetry import Level, SpanFacts, TelemetryFacts
+
+SECOND = 10**9
+
+
+def campaign(
+    overload: dict[str, Any] | None = None, *, technology: str = "nat64", hosts: str = "2-513", **tables: Any
+) -> Campaign:
+    gateway: dict[str, Any] = {"technology": technology}
+    if technology == "nat64":
+        gateway |= {
+            "prefix": "2001:2:0:6400::/96",
+            "pool": ["198.19.0.1"],
+            "control": {"clear_state": "conntrack -F"},
+        }
+    left_hosts = {"mode": "increasing", "range": "2-9"}
+    left = {
+        "port": "af_packet:left",
+        "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1", "hosts": {"offset": 2, **left_hosts}},
+        "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1", "hosts": {"offset": 14, **left_hosts}},
+    }
+    right_hosts = {"offset": 2, "mode": "increasing", "range": hosts}
+    right: dict[str, Any] = {
+        "port": "af_packet:right",
+        "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1", "hosts": right_hosts},
+        "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1", "hosts": {**right_hosts, "offset": 14}},
+    }
+    gateway |= tables.pop("gateway", {})
+    left, right = left | tables.pop("left", {}), right | tables.pop("right", {})
+    return campaign_from_dict(
+        {
+            "repetitions": 2,
+            "gateway": gateway,
+            "testbed": {"kind": "ports"},
+            "left": left,
+            "right": right,
+            "trial": {"settle": "0s", "learn": "0s", "drain": "0s", "rest": "0s"},
+            "overload": overload or {},
+            **tables,
+        }
+    )
+
+
+def table_of(wanted: Campaign) -> OverloadTable:
+    return wanted.table(OverloadTable)
+
+
+class TestTable:
+    def test_destinations_follow_from_the_hosts_and_the_most_clients(self) -> None:
+        assert table_of(wanted := campaign()).destinations_of(wanted) == 64
+        assert table_of(wanted := campaign({"clients": 3, "window": 5})).destinations_of(wanted) == 170
+        many = campaign({"clients": [1, 2]}, hosts="2-65535")
+        assert table_of(many).destinations_of(many) == DESTINATIONS
+
+    def test_destinations_follow_from_the_size_of_the_table(self) -> None:
+        wanted = campaign(gateway={"table": {"size": 100}})
+        assert table_of(wanted).destinations_of(wanted) == 12
+
+    def test_a_campaign_is_planned_as_one_run_of_its_own_frames(self) -> None:
+        (run,) = make_plan(campaign()).runs
+        sizes = run.cell.frame_sizes
+        assert (run.cell.direction, sizes.ipv4, sizes.ipv6, run.cell.connections) == ("forward", 102, 122, None)
+        (run,) = make_plan(campaign({"data": 1000}, technology="router44")).runs
+        assert (run.cell.frame_sizes.ipv4, run.cell.frame_sizes.ipv6) == (1046, None)
+
+    def test_what_has_no_effect_is_not_written(self) -> None:
+        wanted = campaign({"mode": "constant_rate", "rates": ["1k"]})
+        document = wanted.to_document()["overload"]
+        assert ("pace_without_reply" in document, document["rates"]) == (False, [1000])
+        assert campaign_from_dict(wanted.to_document()) == wanted
+        assert "rates" not in campaign().to_document()["overload"]
+
+    @pytest.mark.parametrize(
+        ("overload", "tables", "where", "words"),
+        [
+            ({"clients": [1, 1]}, {}, "overload.clients", "lists a number twice"),
+            ({"rates": [1000]}, {}, "overload.rates", "has no effect in a closed loop"),
+            ({"mode": "constant_rate"}, {}, "overload.rates", "is missing"),
+            (
+                {"mode": "constant_rate", "rates": [1000], "pace_without_reply": "1ms"},
+                {},
+                "overload.pace_without_reply",
+                "waits for no reply",
+            ),
+            ({"destinations": 10}, {}, "overload.destinations", "cannot share evenly"),
+            ({"clients": 9}, {}, "left.ipv6.hosts", "9 clients need as many hosts, the left side has 8"),
+            ({}, {"hosts": "2-9"}, "right.ipv4.hosts", "the right side has 8 hosts, fewer than the 32 destinations"),
+            ({"destinations": 516}, {}, "right.ipv4.hosts", "the right side has 512 hosts, fewer than the 516"),
+            ({"data": 1460}, {}, "overload.data", "packets of 1508 octets on the left side, more than its MTU of 1500"),
+            (
+                {"destinations": 64},
+                {"gateway": {"table": {"size": 500}}},
+                "overload.destinations",
+                "makes 512 entries in the gateway's table with 8 clients, gateway.table.size is 500",
+            ),
+            (
+                {"destinations": 10_000},
+                {"hosts": "2-65535", "gateway": {"mapping": "endpoint_independent"}},
+                "overload.destinations",
+                "needs 80000 identifiers of the pool, which has 65536",
+            ),
+            (
+                {"mode": "constant_rate", "rates": [1], "clients": 8},
+                {},
+                "overload.rates",
+                "an identifier is used each 32s, and the gateway forgets it after 30s",
+            ),
+            (
+                {"mode": "constant_rate", "rates": [100], "clients": 8, "duration": "120s"},
+                {},
+                "overload.rates",
+                "an identifier is used again 56.32s later, and the gateway forgets it after 30s",
+            ),
+            (
+                {},
+                {"gateway": {"inside": "right"}, "technology": "nat46"},
+                "gateway.inside",
+                "the clients of echo requests are on the left",
+            ),
+        ],
+    )
+    def test_what_cannot_be_measured_is_said_at_once(
+        self, overload: dict[str, Any], tables: dict[str, Any], where: str, words: str
+    ) -> None:
+        with pytest.raises(ConfigError) as caught:
+            campaign(overload, **tables)
+        (told,) = [problem for problem in caught.value.problems if problem.where.endswith(where)]
+        assert words in told.what
+
+    def test_neighbours_that_a_gateway_would_forget_are_told(self) -> None:
+        control = {"commands": "linux", "host": "root@gateway"}
+        with pytest.raises(ConfigError) as caught:
+            campaign(technology="router44", gateway={"settings": {"neighbours": 256}, "control": control})
+        (told,) = [problem for problem in caught.value.problems if "neighbours" in problem.where]
+        assert told.what == "is 256, fewer than the 512 on-link hosts that are asked on the right side"
+
+    def test_customer_edges_are_refused_in_one_sentence(self) -> None:
+        domain = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16, "dmr": "2001:db8:ffff::/64"}
+        with pytest.raises(ConfigError) as caught:
+            campaign(technology="map_t_br", map={"domains": [domain]})
+        (told,) = [problem for problem in caught.value.problems if problem.where.endswith("gateway.technology")]
+        assert told.what == "is map_t_br: identifiers of echo requests by MAP rules are not sent yet"
+
+    @pytest.mark.parametrize("technology", ["router44", "router66", "nat44", "nat66", "siit64"])
+    def test_every_other_technology_is_measured(self, technology: str) -> None:
+        gateway: dict[str, Any] = {}
+        if technology.startswith("nat"):
+            pool = "198.19.128.0" if technology == "nat44" else "2001:2:0:8000::ffff:1"
+            gateway = {"pool": [pool], "control": {"clear_state": "conntrack -F"}}
+        if technology == "siit64":
+            eam = [{"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}]
+            gateway = {"prefix": "2001:2:0:6400::/96", "eam": eam}
+        (run,) = make_plan(campaign(technology=technology, gateway=gateway)).runs
+        assert run.procedure == "overload"
+
+    def test_every_rate_is_measured_with_every_number_of_clients(self) -> None:
+        table = table_of(campaign({"mode": "constant_rate", "rates": ["1k", "2k"], "clients": [2, 4]}))
+        assert loads_of(table) == tuple(
+            Load(clients=clients, frames_per_second=rate) for clients in (2, 4) for rate in (1000, 2000)
+        )
+
+    def test_a_trial_waits_for_late_replies(self) -> None:
+        form = form_of(campaign({"timeout": "3s"}), Load(clients=2, frames_per_second=None))
+        assert (form.drain_ns, form.echo and form.echo.destinations) == (3 * SECOND, 64)
+
+    def test_the_work_lies_between_a_fast_gateway_and_the_duration(self) -> None:
+        wanted = campaign({"duration": "10s", "clients": [1, 2]})
+        (run,) = make_plan(wanted).runs
+        least, most = work(wanted, run, None)
+        assert (least.trials, most.trials) == (4, 4)
+        assert (most.ns, least.ns) == (4 * 11 * SECOND, 4 * SECOND + 2 * (281_600 + 563_200))
+
+    def test_deviations_say_how_many_destinations_there_are(self) -> None:
+        sentences = [deviation.sentence for deviation in deviations(campaign())]
+        assert sentences[1].startswith("Each client asks 64 destinations, not 16384")
+        wanted = campaign({"mode": "constant_rate", "rates": [10_000], "duration": "1s", "destinations": 64})
+        assert "are asked again after the last one" in [deviation.sentence for deviation in deviations(wanted)][-1]
+
+
+def measured(
+    path: Path, device: SimulatedDevice, wanted: Campaign | None = None, events: list[Event] | None = None
+) -> OverloadResult:
+    (result,) = simulated_campaigns.measure(path / "journal.jsonl", device, wanted or campaign(), events=events)
+    assert isinstance(result, OverloadResult)
+    return result
+
+
+class TestClosedLoop:
+    def test_delay_sets_the_pace_until_the_capacity_does(self, tmp_path: Path) -> None:
+        """A loop of W slots a client with a delay of 1 ms: min(8000, clients x 4 / 1 ms) packets/s."""
+        result = measured(tmp_path, SimulatedDevice(capacity_forward=8000, delays_ns=(1_000_000,)))
+        assert [point.median(point.replies_per_second) for point in result.points] == [4000, 8000, 8000, 8000]
+        assert [point.median(point.rtt_ns["mean"]) for point in result.points] == [10**6, 10**6, 2 * 10**6, 4 * 10**6]
+        assert [point.counts.requests for point in result.points] == [(704 * n, 704 * n) for n in (1, 2, 4, 8)]
+        assert result.judgement.graceful and result.judgement.saturated_at == 2
+        assert [entry.percent for entry in result.degradations if entry.clients == 8] == [-100, 300, 300]
+        assert (result.limited_by, result.destinations, result.shared_destinations) == ("gateway", 64, False)
+
+    def test_loss_is_measured_and_never_repeated(self, tmp_path: Path) -> None:
+        events: list[Event] = []
+        result = measured(tmp_path, SimulatedDevice(capacity_forward=8000, loss_ratio=0.125), events=events)
+        assert {value for point in result.points for value in point.loss_percent.values} == {12.5}
+        assert sum(isinstance(event, TrialFinished) for event in events) == 8
+        assert result.judgement.graceful is False
+
+    def test_a_collapse_has_its_column_and_the_next_one_is_measured(self, tmp_path: Path) -> None:
+        wanted = campaign({"clients": [1, 4, 2]})
+        result = measured(tmp_path, SimulatedDevice(capacity_forward=8000, collapses_at_clients=4), wanted)
+        works, collapsed, later = result.points
+        assert (works.repetitions, collapsed.repetitions, later.repetitions) == (2, 0, 2)
+        assert collapsed.collapses == ("the gateway does not answer",) * 2
+        assert collapsed.loss_percent == Figure(values=(), summary=None)
+        assert result.judgement.graceful is False
+        assert [(check.rule, check.clients) for check in result.judgement.checks] == [("health", 4)]
+        assert verdict_words(result) == "Degradation is not graceful: with 4 clients the gateway collapsed."
+
+    def test_a_campaign_that_was_stopped_goes_on(self, tmp_path: Path) -> None:
+        device = SimulatedDevice(capacity_forward=8000, collapses_at_clients=8)
+        whole = measured(tmp_path, device)
+        journal = tmp_path / "journal.jsonl"
+        lines = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+        journal.write_text("".join(lines[:5]), encoding="utf-8")
+        assert measured(tmp_path, device) == whole
+
+    def test_the_table_is_cleared_before_each_trial(self, tmp_path: Path) -> None:
+        events: list[Event] = []
+        measured(tmp_path, SimulatedDevice(capacity_forward=8000), events=events)
+        assert sum(type(event).__name__ == "TableClearing" for event in events) == 8
+
+
+class TestConstantRate:
+    def test_what_is_beyond_the_capacity_is_lost(self, tmp_path: Path) -> None:
+        wanted = campaign(
+            {"mode": "constant_rate", "rates": [1000, 4000], "clients": [2], "duration": "2s", "state_timeout": "60s"}
+        )
+        result = measured(tmp_path, SimulatedDevice(capacity_forward=3000), wanted)
+        assert [point.frames_per_second for point in result.points] == [1000, 4000]
+        assert [point.median(point.loss_percent) for point in result.points] == [0, 25]
+        assert [point.median(point.requests_per_second) for point in result.points] == [1000, 4000]
+        assert result.judgement.graceful is None
+        assert "only a closed loop is judged" in str(result.judgement.reason)
+        losses = [quantity for quantity in result.own_quantities() if quantity.name == "echo loss"]
+        assert [quantity.coordinates["load_frames_per_second"] for quantity in losses] == [1000, 4000]
+
+
+def trial(*clients: Any, **changes: Any) -> Measured:
+    report = echo_facts.report(*clients)
+    observation = Observation(frames_per_second=0, duration_ns=SECOND, outcome=Outcome.PASSED)
+    return Measured(observation=observation, record=changed(record_of(report), **changes))
+
+
+LOAD = Load(clients=2, frames_per_second=None)
+
+
+class TestPoint:
+    @given(st.lists(st.tuples(st.integers(1, 10**6), st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=2))
+    def test_every_request_is_one_of_reply_late_lost_and_loss_is_all_but_replies(
+        self, drawn: list[tuple[int, float, float]]
+    ) -> None:
+        clients = []
+        for number, (requests, lost_share, late_share) in enumerate(drawn):
+            lost = int(requests * lost_share)
+            late = int((requests - lost) * late_share)
+            clients.append(client(number, requests=requests, lost=lost, late=late))
+        counts = (column := point_of(LOAD, [trial(*clients)])).counts
+        assert counts.requests[0] == counts.replies[0] + counts.late[0] + counts.lost[0] + counts.faulty[0]
+        (loss,) = column.loss_percent.values
+        assert loss == pytest.approx(100 * (counts.late[0] + counts.lost[0]) / counts.requests[0])
+
+    @given(requests=st.integers(1, 10**6), mean_ns=st.integers(1, 10**9))
+    def test_requests_under_way_are_those_of_littles_law(self, requests: int, mean_ns: int) -> None:
+        report = echo_facts.report(client(0, requests=requests), client(1, requests=requests), mean_ns=mean_ns)
+        assert report.echo is not None
+        observation = Observation(frames_per_second=0, duration_ns=SECOND, outcome=Outcome.PASSED)
+        found_point = point_of(LOAD, [Measured(observation=observation, record=record_of(report))])
+        assert found_point.outstanding.values[0] == pytest.approx(2 * requests * mean_ns / 10**9)
+        assert found_point.tester_share_percent.values[0] == pytest.approx(100 * 2000 / mean_ns)
+
+    def test_a_repetition_of_the_tester_is_counted_and_has_no_figure(self) -> None:
+        report = echo_facts.report(client(0), client(1))
+        invalid = record_of(report, validity={"valid": False, "reasons": ("late",)}, verdict=None)
+        observation = Observation(frames_per_second=0, duration_ns=SECOND, outcome=Outcome.TESTER_LIMITED)
+        found_point = point_of(
+            LOAD, [Measured(observation=observation, record=invalid), trial(client(0), client(1, mean_ns=3 * 10**6))]
+        )
+        assert (found_point.repetitions, found_point.tester_limited, found_point.limited_by) == (1, 1, "tester")
+        assert found_point.median(found_point.loss_percent) is None
+        assert found_point.clients_apart[1].rtt_ns["mean"].values == (3 * 10**6,)
+
+    def test_without_a_time_in_which_all_ask_there_are_no_packets_per_second(self) -> None:
+        report = echo_facts.report(client(0), client(1))
+        assert report.echo is not None
+        record = record_of(changed(report, echo=changed(report.echo, steady=None)))
+        observation = Observation(frames_per_second=0, duration_ns=SECOND, outcome=Outcome.PASSED)
+        found_point = point_of(LOAD, [Measured(observation=observation, record=record)])
+        assert (found_point.replies_per_second.summary, found_point.outstanding.summary) == (None, None)
+        assert found_point.rtt_ns["p99.9"].values == (1_099_900,)
+
+    def test_faults_of_requests_and_replies_stay_apart(self) -> None:
+        report = echo_facts.report(client(0), client(1))
+        forward, reverse = report.directions
+        forward = changed(forward, foreground=changed(forward.foreground, faults={"identifier": 2, "sequence": 0}))
+        reverse = changed(reverse, foreground=changed(reverse.foreground, faults={"wrong_client": 3}))
+        found_point = point_of(
+            LOAD, [trial(client(0), client(1), report=changed(report, directions=(forward, reverse)))]
+        )
+        assert found_point.faults == {"replies: wrong_client": 3, "requests: identifier": 2}
+
+    def test_memory_is_counted_from_the_mean_before_the_first_request(self) -> None:
+        def level(mean: float, low: float, high: float) -> Level:
+            return Level(samples=3, mean=mean, sd=1.5, minimum=low, maximum=high)
+
+        def span(name: Any, **levels: Level) -> SpanFacts:
+            return SpanFacts(span=name, covered_ns=1, intervals=1, error_ns=0, busiest_cpu=0, levels=levels)
+
+        process = "process.tayga.memory"
+        before = span("before", memory_available=level(5000, 4990, 5010), **{process: level(100, 99, 101)})
+        sending = span(
+            "sending",
+            busy=level(70, 60, 80),
+            memory_available=level(4000, 3900, 4100),
+            **{process: level(120, 110, 130)},
+        )
+        found_point = point_of(LOAD, [trial(client(0), client(1), telemetry=TelemetryFacts(spans=(before, sending)))])
+        host = {sampled.series: sampled for sampled in found_point.host}
+        assert (host["busy"].values.values, host["busy"].deviation.values) == ((70,), (1.5,))
+        assert host["busy"].above_baseline is None
+        of_memory = (host["memory_available"], host[process])
+        assert [sampled.values.values for sampled in of_memory] == [(3900,), (130,)]
+        assert [sampled.above_baseline and sampled.above_baseline.values for sampled in of_memory] == [(1100,), (30,)]
+
+
+def run_of(*columns: Column, **given_fields: Any) -> OverloadResult:
+    return overload_columns.result([point(column) for column in columns], **given_fields)
+
+
+class TestJudgement:
+    def test_the_first_experiment_found_tayga_graceful(self) -> None:
+        judgement = run_of(*TAYGA).judgement
+        assert (judgement.graceful, judgement.saturated_at) == (True, 2)
+        limits = {(check.rule, check.clients): check.limit for check in judgement.checks}
+        assert limits["rate", 8] == pytest.approx(0.9 * 7085)
+        assert limits["rtt", 8] == pytest.approx(1.25 * 4 * 957_000)
+        assert sum(check.rule == "loss" for check in judgement.checks) == 4
+
+    def test_pf_was_not_saturated_before_the_most_clients(self) -> None:
+        result = run_of(*PF)
+        assert (result.judgement.graceful, result.judgement.saturated_at) == (True, 8)
+        assert "fewer than 8 clients do not saturate the gateway" in verdict_words(result)
+
+    @pytest.mark.parametrize(
+        ("last", "rule", "words"),
+        [
+            (Column(8, 6000, 4_406_000), "rate", "with 8 clients 6,000 replies/s, at least 6,376 are due"),
+            (
+                Column(8, 6890, 5_000_000),
+                "rtt",
+                "with 8 clients a mean round trip of 5 ms, at most 4.79 ms are allowed",
+            ),
+            (
+                Column(8, 6890, 4_406_000, 0.2),
+                "loss",
+                "with 8 clients 0.20 % lost, at most 0.10 % are allowed",
+            ),
+        ],
+    )
+    def test_what_fails_is_named_with_its_figures(self, last: Column, rule: str, words: str) -> None:
+        result = run_of(*TAYGA[:3], last)
+        assert [check.rule for check in result.judgement.checks if not check.holds] == [rule]
+        assert verdict_words(result) == f"Degradation is not graceful: {words}."
+
+    def test_the_rules_are_printed_with_the_judgement(self) -> None:
+        (words,) = judgement_words(run_of(*TAYGA))
+        assert words.startswith("Degradation is graceful: with 4 clients 7,085 replies/s, at least 6,376 are due;")
+        assert "at least 90 % of the most that it reaches" in words
+        assert "at most 125 % of one that grows like the number of clients" in words
+
+    def test_a_figure_that_the_tester_limited_is_not_judged(self) -> None:
+        limited = point(TAYGA[3], tester_share_percent=figure(11.0))
+        result = overload_columns.result([*(point(column) for column in TAYGA[:3]), limited])
+        assert (limited.is_of_tester, limited.limited_by) == (True, "tester")
+        assert (result.judgement.graceful, result.judgement.reason) == (None, "with 8 clients the Tester was the limit")
+        assert all(entry.clients != 8 for entry in result.degradations)
+        (note,) = _tester_notes(result)
+        assert note.startswith("With 8 clients the Tester, not the gateway, was the limit")
+
+    def test_one_number_of_clients_is_no_degradation(self) -> None:
+        assert run_of(TAYGA[0]).judgement.reason == "one number of clients shows no degradation"
+
+    def test_xpd_is_that_of_the_flows(self) -> None:
+        percents = {(entry.clients, entry.quantity): entry.percent for entry in run_of(*TAYGA).degradations}
+        assert percents[8, "echo replies"] == pytest.approx((5721 - 6890) / 5721 * 100)
+        assert percents[8, "round-trip time mean"] == pytest.approx((4406 - 447) / 447 * 100)
+
+    @given(st.lists(st.integers(1, 64), min_size=2, max_size=6, unique=True), st.integers(1, 64))
+    def test_a_gateway_with_delay_and_capacity_alone_is_always_graceful(
+        self, clients: list[int], saturating: int
+    ) -> None:
+        """Round trips of such a gateway grow exactly like the clients, and its packets/s never fall."""
+        columns = [
+            Column(number, min(number, saturating) * 4000, 1_000_000 * max(1.0, number / saturating))
+            for number in clients
+        ]
+        assert run_of(*columns).judgement.graceful
+
+    def test_a_result_is_read_as_it_was_written(self) -> None:
+        result = run_of(*TAYGA)
+        text = result.model_dump_json(by_alias=True)
+        assert OverloadResult.model_validate_json(text) == result
+        assert json.loads(text)["judgement"]["graceful"] is True
+
+
+class TestQuantities:
+    def test_the_most_replies_come_first(self) -> None:
+        first, *others = run_of(*TAYGA).own_quantities()
+        assert (first.name, first.unit, first.median, first.is_headline) == ("most replies", "packets/s", 7085, True)
+        assert not any(quantity.is_headline for quantity in others)
+        assert {quantity.coordinates["clients"] for quantity in others} == {1, 2, 4, 8}
+
+    def test_memory_and_cpu_are_quantities_of_each_number_of_clients(self) -> None:
+        rows = {(q.name, q.coordinates.get("clients")): q for q in run_of(*TAYGA).own_quantities()}
+        assert rows["busy share, mean of the cores under echo requests", 4].median == 50
+        assert rows["memory available, more in use than before", 4].median == 2048
+
+
+class TestReport:
+    def test_the_table_has_a_column_for_each_number_of_clients(self) -> None:
+        table, clients = _tables(run_of(*TAYGA))
+        assert [column.heading for column in table.columns] == ["", "1 client", "2 clients", "4 clients", "8 clients"]
+        rows = {row[0]: row[1:] for row in table.rows if len(row) > 1}
+        assert rows["echo loss"] == ("0.01 %", "0.01 %", "0.03 %", "0.03 %")
+        assert rows["mean, ms"] == ("0.4470", "0.9570", "1.986", "4.406")
+        assert rows["requests, packets/s"] == ("5,721", "6,614", "7,085", "6,890")
+        assert rows["memory available, in use above baseline, MB"] == ("2.0",) * 4
+        assert rows["busy share, mean of the cores, standard deviation"] == ("3.00",) * 4
+        assert rows["slots"] == ("4", "8", "16", "32")
+        assert len(clients.rows) == 2 + 4 + 8
+
+    def test_a_collapsed_column_stays_in_the_table(self) -> None:
+        collapsed = point(TAYGA[3], collapses=("tayga ended",), loss_percent=Figure(values=(), summary=None))
+        table = next(_tables(overload_columns.result([point(TAYGA[0]), collapsed])))
+        assert table.rows[0] == ("gateway", "works", "collapsed")
+        assert table.rows[1] == ("echo loss", "0.01 %", "\u2013")
+
+    def test_figures_that_contradict_each_other_are_named(self) -> None:
+        (fine,) = _consistency_notes(run_of(*TAYGA))
+        assert fine.startswith("Replies/s x mean round trip is never more than the slots")
+        (wrong,) = _consistency_notes(run_of(Column(1, 5000, 1_000_000)))
+        assert wrong.startswith("With 1 client replies/s x mean round trip is 5.0, more than the 4 slots: 200 requests")
+        clean = point(Column(1, 5000, 1_000_000))
+        clean = clean.model_copy(update={"counts": clean.counts.model_copy(update={"lost": (0,), "late": (0,)})})
+        (contradiction,) = _consistency_notes(overload_columns.result([clean]))
+        assert contradiction.endswith("these figures contradict each other: do not rely on them.")
+
+    def test_the_testers_own_round_trip_is_unknown_without_a_self_test(self) -> None:
+        class Document:
+            self_test = None
+
+        words = own_round_trip(Document(), run_of(*TAYGA))  # type: ignore[arg-type]
+        assert words == "The Tester's own round trip is not known: `gatemark selftest` before the campaign measures it."
