@@ -165,6 +165,19 @@ class TestTable:
         (told,) = [problem for problem in caught.value.problems if problem.where.endswith(where)]
         assert words in told.what
 
+    def test_a_table_with_fewer_entries_holds_them_up_to_some_rate_if_it_is_known_when_it_forgets(self) -> None:
+        gateway = {"table": {"size": 400}}
+        wanted = campaign({"destinations": 64, "state_timeout": "20s"}, gateway=gateway)
+        assert table_of(wanted).fitting_rate(wanted, 8) == 400 * 11 // 20
+        assert table_of(wanted).fitting_rate(wanted, 4) is None
+        sentence = [deviation.sentence for deviation in deviations(wanted)][-1]
+        assert sentence.startswith("The gateway's table has 400 entries, 512 are made with 8 clients")
+        rates = {"mode": "constant_rate", "rates": [200, 300], "duration": "1s", "destinations": 64}
+        with pytest.raises(ConfigError) as caught:
+            campaign({**rates, "state_timeout": "20s"}, gateway=gateway)
+        (told,) = caught.value.problems
+        assert told.what.startswith("is above 220 requests/s")
+
     def test_neighbours_that_a_gateway_would_forget_are_told(self) -> None:
         control = {"commands": "linux", "host": "root@gateway"}
         with pytest.raises(ConfigError) as caught:

@@ -312,6 +312,26 @@ def test_the_capacity_comes_back(tmp_path: Path) -> None:
         assert 0 <= table["r0"][1] - float(rate or 0) <= 100_000
 
 
+@pytest.mark.parametrize("name", ["table-01-tayga", "table-02-pf"])
+def test_the_packets_of_an_overload_come_back(name: str, tmp_path: Path) -> None:
+    """A gateway of this capacity gives a closed loop exactly that, if its own delay leaves the slots waiting."""
+    file = only(name)
+    (table,) = published(file)["overloads"]
+    small = in_small(file, tmp_path)
+    for clients, rate, mean_us in zip(table["clients"], table["packets_per_second"], table["rtt_mean_us"], strict=True):
+        assert rate * mean_us / 1e6 <= 4 * clients  # no more requests are under way than the clients have slots
+        folder = tmp_path / str(clients)
+        folder.mkdir()
+        document = tomllib.loads(small.read_text(encoding="utf-8"))
+        document["overload"]["clients"] = [clients]
+        alone = folder / file.name
+        alone.write_text("".join(f"{key} = {toml_value(value)}\n" for key, value in document.items()))
+        device = SimulatedDevice(capacity_forward=rate, delays_ns=(1000,))
+        medians = {quantity.name: quantity.median for quantity in quantities_of(alone, device, folder)}
+        assert medians["echo requests"] == pytest.approx(rate, rel=1e-3)
+        assert medians["round-trip time mean"] == pytest.approx(4 * clients * 10**9 / rate, rel=1e-3)
+
+
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
 @pytest.mark.parametrize("name", ["table-09-10-jool-delays", "table-05-06-jool-delays"])
 def test_the_delays_come_back(name: str, direction: str, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from gatemark.trial.echo import COUNTS, EchoFacts, EchoForm, RoundTrips
 from gatemark.trial.form import TrialForm
 from gatemark.trial.record import TrialRecord
 from gatemark.trial.telemetry import AVAILABLE, Level, TelemetryFacts, unit_of, words_of
-from gatemark.units import NANOSECONDS_PER_SECOND, frames_in
+from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
 
 Value = Fraction | int | float | None
 
@@ -276,6 +276,13 @@ def deviations(campaign: Campaign) -> Iterator[Deviation]:
         yield Deviation(
             sentence=f"Each client asks {destinations} destinations, not {DESTINATIONS}: there are no more hosts on the"
             " right for the most clients, or no more entries in the gateway's table."
+        )
+    fitting = table.fitting_rate(campaign, table.most_clients)
+    if fitting is not None:
+        yield Deviation(
+            sentence=f"The gateway's table has {campaign.gateway.table.size} entries,"
+            f" {table.most_clients * destinations} are made with {table.most_clients} clients: it holds them only up to"
+            f" {fitting} requests/s, if it forgets each after {format_duration_ns(table.state_timeout_ns)}."
         )
     for load in loads_of(table):
         echo = form_of(campaign, load).echo

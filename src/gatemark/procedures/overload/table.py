@@ -184,9 +184,21 @@ class OverloadTable(ProcedureTable):
             return self.destinations
         most = min(DESTINATIONS, host_count(campaign, "right") // self.most_clients)
         size = campaign.gateway.table.size if campaign.is_stateful else None
-        if size is not None:
+        if size is not None and not self.knows_state_timeout:
             most = min(most, size // self.most_clients)
         return most // self.window * self.window
+
+    @property
+    def knows_state_timeout(self) -> bool:
+        """Whether the file says when the gateway forgets an identifier, so that not all need room at once."""
+        return "state_timeout_ns" in self.model_fields_set
+
+    def fitting_rate(self, campaign: Campaign, clients: int) -> int | None:
+        """Return up to how many requests/s the gateway's table holds all of its entries; None if it always does."""
+        size = campaign.gateway.table.size if campaign.is_stateful else None
+        if size is None or clients * self.destinations_of(campaign) <= size:
+            return None
+        return size * self.count * NANOSECONDS_PER_SECOND // self.state_timeout_ns
 
     def problems(self, campaign: Campaign) -> Iterator[Problem]:
         """Check that no key is without effect and nothing is listed twice."""
@@ -269,11 +281,18 @@ class OverloadTable(ProcedureTable):
         """Each client has an identifier for each of its destinations, and the gateway an entry for each of these."""
         destinations, key = self.destinations_of(campaign), f"{self.key}.destinations"
         entries, size = self.most_clients * destinations, campaign.gateway.table.size
-        if size is not None and entries > size:
+        fitting = self.fitting_rate(campaign, self.most_clients)
+        if self.knows_state_timeout and fitting is not None and any(rate > fitting for rate in self.rates):
+            what = (
+                f"is above {fitting} requests/s, with which {size} entries of gateway.table.size live for state_timeout"
+            )
+            yield problem(campaign, f"{self.key}.rates", what, "write lower rates, or fewer destinations")
+        elif size is not None and entries > size and not self.knows_state_timeout:
             what = (
                 f"makes {entries} entries in the gateway's table with {self.most_clients} clients, gateway.table.size"
             )
-            yield problem(campaign, key, f"{what} is {size}", f"write at most {size // self.most_clients}")
+            fix = f"write at most {size // self.most_clients}, or the state_timeout with which the gateway makes room"
+            yield problem(campaign, key, f"{what} is {size}", fix)
         pool = sum(prefix.num_addresses for prefix in distinct(campaign.pool)) * IDENTIFIERS
         needed = self.most_clients * min(destinations, IDENTIFIERS)
         if campaign.bed.has_gateway and campaign.gateway.mapping == "endpoint_independent" and needed > pool > 0:
