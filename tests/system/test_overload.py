@@ -1,0 +1,268 @@
+"""Overload by echo requests, through gateways whose truth is known and through real ones.
+
+A closed loop obeys one law: as many requests are answered in a second as the gateway's capacity lets through, or as
+there are slots for one round trip, whichever is less. The reference gateway has both in its file; what the Tester adds
+to a round trip is measured on the same links without any delay.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from machine import missing
+
+from gatemark.calibrate.base import campaign_of, gateway_of
+from gatemark.calibrate.links import Links, ReferenceTestBed, open_links
+from gatemark.calibrate.model import Check
+from gatemark.campaign.file import campaign_from_dict
+from gatemark.dut.steering import CorePlan, plan_cores, usable_cpus
+from gatemark.procedures.overload.result import OverloadPoint, OverloadResult
+from gatemark.refdut.document import Delay, Flow, Selector
+from gatemark.refdut.process import RefDut, find_refdut
+from gatemark.results.toml_text import to_toml
+from gatemark.session import measure
+from gatemark.tester import Equipment
+
+MISSING = missing("ip", "nft", "tayga", "conntrack", root=True)
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
+
+SECOND = 10**9
+CAPACITY, DELAY_NS, WINDOW = 4000, 5_000_000, 4
+CLIENTS = (1, 2, 4, 8)
+WITHIN = 0.02
+HOSTS = {"offset": 2, "mode": "increasing"}
+TIMES = {"settle": "0s", "learn": "100ms", "drain": "100ms", "rest": "100ms"}
+PATIENT = {"retries": 20, "lateness_max": "5ms"}
+
+
+@pytest.fixture(scope="module")
+def links() -> Iterator[tuple[Links, CorePlan]]:
+    cores = plan_cores(usable_cpus())
+    with open_links("memif", cores) as both:
+        yield both, cores
+
+
+def through_reference(
+    links: tuple[Links, CorePlan],
+    folder: Path,
+    overload: Mapping[str, Any],
+    *,
+    forward: Flow | None = None,
+    reverse: Flow | None = None,
+) -> OverloadResult:
+    """Measure the reference gateway, a router, with these flows."""
+    both, cores = links
+    check = Check(
+        procedure="overload",
+        name="overload",
+        truth="",
+        technology="router44",
+        forward=forward or Flow(),
+        reverse=reverse or Flow(),
+        tables={"trial": TIMES, "overload": dict(overload)},
+        compare=lambda _: (),
+        lateness_max="5ms",
+    )
+    configuration = gateway_of(check, both.ports, str(both.folder / "control.sock"), cores.gateway[0])
+    ask = f"{find_refdut()} ask {configuration.control}"
+    document = campaign_of(check, both.ports, ask=ask, cores=(), configuration=configuration)
+    for side in ("left", "right"):
+        document[side]["ipv4"]["hosts"] = {**HOSTS, "range": "2-9" if side == "left" else "2-4097"}
+    with RefDut(configuration, both.folder, netns=both.gateway_namespace) as gateway:
+        equipment = Equipment(open_testbed=lambda campaign: ReferenceTestBed(campaign, both, gateway))
+        return only(measure(campaign_from_dict(document), output=folder / "result", equipment=equipment).runs)
+
+
+def only(runs: Any) -> OverloadResult:
+    (result,) = runs
+    assert isinstance(result, OverloadResult)
+    assert result.refused is None
+    return result
+
+
+def value(point: OverloadPoint, name: str) -> float:
+    """The one value of a figure of one repetition."""
+    figure = point.rtt_ns[name] if name in point.rtt_ns else getattr(point, name)
+    (known,) = figure.values
+    assert known is not None, (point.clients, name)
+    return float(known)
+
+
+def test_a_closed_loop_obeys_delay_and_capacity(links: tuple[Links, CorePlan], tmp_path: Path) -> None:
+    """min(C, clients x W / (d + own round trip)) packets/s, within 2 %; to d belongs the service of a packet."""
+    for name in ("own", "law"):
+        (tmp_path / name).mkdir()
+    alone = through_reference(links, tmp_path / "own", {"clients": 1, "window": 1, "destinations": 500})
+    added_ns = value(alone.points[0], "mean")
+    result = through_reference(
+        links,
+        tmp_path / "law",
+        {"clients": list(CLIENTS), "window": WINDOW, "destinations": 128},
+        forward=Flow(capacity=CAPACITY, queue=1000, delay=Delay(kind="fixed", values_ns=(DELAY_NS,))),
+    )
+    round_trip_ns = DELAY_NS + SECOND / CAPACITY + added_ns
+    for point in result.points:
+        slots = point.clients * WINDOW
+        law = min(CAPACITY, slots * SECOND / round_trip_ns)
+        assert value(point, "replies_per_second") == pytest.approx(law, rel=WITHIN), point.clients
+        assert value(point, "mean") == pytest.approx(slots * SECOND / law, rel=WITHIN), point.clients
+        assert value(point, "outstanding") <= slots * (1 + WITHIN)
+        assert point.counts.requests == point.counts.replies == (point.clients * 128 * 11,)
+        assert not point.is_of_tester
+
+
+@pytest.mark.parametrize("every", [4, 11])
+def test_every_kth_reply_that_is_dropped_is_lost(links: tuple[Links, CorePlan], tmp_path: Path, every: int) -> None:
+    """Loss is exactly 1/k; the slots go on after the pace without a reply."""
+    overload = {"clients": 2, "destinations": 40, "pace_without_reply": "1ms", "timeout": "200ms"}
+    result = through_reference(links, tmp_path, overload, reverse=Flow(loss=(Selector(every=every),)))
+    (point,) = result.points
+    requests = 2 * 40 * 11
+    assert (point.counts.requests, point.counts.arrived) == ((requests,), (requests,))
+    assert (point.counts.lost, point.counts.late, point.counts.faulty) == ((requests // every,), (0,), (0,))
+    assert value(point, "loss_percent") == 100 / every
+    assert point.faults == {}
+
+
+def test_requests_that_are_dropped_are_lost_as_well(links: tuple[Links, CorePlan], tmp_path: Path) -> None:
+    overload = {"clients": 1, "destinations": 40, "pace_without_reply": "1ms", "timeout": "200ms"}
+    (point,) = through_reference(links, tmp_path, overload, forward=Flow(loss=(Selector(every=8),))).points
+    assert (point.counts.requests, point.counts.arrived, point.counts.lost) == ((440,), (385,), (55,))
+
+
+def test_replies_after_the_timeout_are_late(links: tuple[Links, CorePlan], tmp_path: Path) -> None:
+    overload = {"clients": 1, "window": 1, "destinations": 5, "timeout": "5ms", "pace_without_reply": "50ms"}
+    slow = Flow(delay=Delay(kind="fixed", values_ns=(10_000_000,)))
+    (point,) = through_reference(links, tmp_path, overload, reverse=slow).points
+    assert (point.counts.requests, point.counts.late, point.counts.lost) == ((55,), (55,), (0,))
+    assert value(point, "loss_percent") == 100
+
+
+def test_a_constant_rate_is_offered_whatever_comes_back(links: tuple[Links, CorePlan], tmp_path: Path) -> None:
+    """At twice the capacity half of the requests are lost, but for those that the queue holds."""
+    queue, rate, seconds = 10, 2 * CAPACITY, 2
+    overload = {
+        "mode": "constant_rate",
+        "rates": [rate],
+        "clients": 8,
+        "destinations": 512,
+        "duration": f"{seconds}s",
+    }
+    flow = Flow(capacity=CAPACITY, queue=queue)
+    (point,) = through_reference(links, tmp_path, overload, forward=flow).points
+    assert point.counts.requests == (rate * seconds,)
+    assert point.counts.replies[0] == pytest.approx(CAPACITY * seconds, abs=queue + 0.01 * CAPACITY * seconds)
+
+
+def recipe(folder: Path, base: str, *, rules: str = "", start: str | None = None) -> Path:
+    """Write a built-in recipe with nftables rules of its own, or with another program that is the gateway."""
+    text = (resources.files("gatemark.dut") / "recipes" / f"{base}.toml").read_text(encoding="utf-8")
+    document = tomllib.loads(text)
+    files, commands = document.setdefault("files", {}), document["commands"]
+    if rules:
+        files["planted.nft"] = rules
+        commands["setup"] = [*commands.get("setup", []), "nft -f {dir}/planted.nft"]
+    if start is not None:
+        files["start.sh"] = start
+        commands["start"] = ["sh {dir}/start.sh"]
+    path = folder / "gateway.toml"
+    path.write_text(to_toml(document), encoding="utf-8")
+    return path
+
+
+def through_recipe(
+    folder: Path, name: str | Path, overload: Mapping[str, Any], family: str = "ipv6", **tables: Any
+) -> tuple[OverloadResult, Path]:
+    """Measure a gateway in namespaces; its 512 destinations are its neighbours."""
+    clients = {
+        "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1", "hosts": {**HOSTS, "range": "2-9"}},
+        "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1", "hosts": {**HOSTS, "offset": 14, "range": "2-9"}},
+    }
+    right = {"address": "198.19.0.2", "gateway": "198.19.0.1", "hosts": {**HOSTS, "range": "2-513"}}
+    document = {
+        "repetitions": 1,
+        "testbed": {"kind": "netns", "recipe": str(name)},
+        "left": {"mtu": 1500, family: clients[family]},
+        "right": {"mtu": 1500, "ipv4": right},
+        "trial": TIMES,
+        "validity": PATIENT,
+        "overload": dict(overload),
+        **tables,
+    }
+    result = measure(campaign_from_dict(document), output=folder / "result")
+    return only(result.runs), result.folder
+
+
+def test_a_reply_to_another_client_is_a_fault_of_its_own(tmp_path: Path) -> None:
+    """Every eighth reply to the first client is sent to the second one."""
+    rules = """table ip planted {
+    chain mixed_up {
+        type filter hook forward priority 0; policy accept;
+        icmp type echo-reply ip daddr 198.18.0.2 numgen inc mod 8 0 ip daddr set 198.18.0.3
+    }
+}"""
+    overload = {"clients": 2, "destinations": 40, "pace_without_reply": "1ms", "timeout": "200ms"}
+    result, _ = through_recipe(tmp_path, recipe(tmp_path, "linux-router4", rules=rules), overload, "ipv4")
+    (point,) = result.points
+    assert point.counts.requests == (880,)
+    assert point.counts.faulty == (55,)
+    assert point.faults["replies: wrong_client"] == 55
+    assert [client.faulty for client in point.clients_apart] == [(55,), (0,)]
+
+
+@pytest.mark.parametrize("name", ["tayga-nat64", "nft-nat44", "tayga-siit64", "linux-router4"])
+def test_real_gateways_answer_every_request(tmp_path: Path, name: str) -> None:
+    family = "ipv4" if name in ("nft-nat44", "linux-router4") else "ipv6"
+    result, _ = through_recipe(tmp_path, name, {"clients": [1, 4], "destinations": 64}, family)
+    for point in result.points:
+        requests = point.clients * 64 * 11
+        assert (point.counts.requests, point.counts.replies) == ((requests,), (requests,))
+        assert point.faults == {}
+        assert value(point, "minimum") > 0
+
+
+def test_the_paper_with_tayga_and_masquerade(tmp_path: Path) -> None:
+    """1, 2, 4 and 8 clients: table, plots, CPU of the gateway's process, memory above the baseline."""
+    result, folder = through_recipe(
+        tmp_path,
+        "tayga-nat64",
+        {"clients": list(CLIENTS), "destinations": 64, "count": 200},
+        gateway={"telemetry": {"interval": "100ms", "processes": ["tayga"]}},
+        trial={**TIMES, "settle": "500ms", "learn": "500ms"},
+    )
+    for point in result.points:
+        assert sum(point.counts.lost) + sum(point.counts.late) <= sum(point.counts.requests) // 100
+        assert value(point, "outstanding") <= point.clients * WINDOW * (1 + WITHIN)
+    host = [{sampled.series: sampled for sampled in point.host} for point in result.points]
+    for sampled in host[1:]:  # one client may be done before two samples are taken
+        busy, memory = sampled["process.tayga.cpu"], sampled["process.tayga.memory"]
+        assert busy.values.values[0] is not None and busy.values.values[0] > 1
+        assert memory.above_baseline is not None and memory.above_baseline.values[0] is not None
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.count("against the number of clients") >= 3
+    assert result.judgement.reason is None or "Tester" in result.judgement.reason
+
+
+def test_a_gateway_that_is_killed_is_named_and_the_next_column_measured(tmp_path: Path) -> None:
+    """The program that is the gateway is killed as soon as its table has more than 200 entries."""
+    start = """tayga --config {dir}/tayga.conf --nodetach &
+gateway=$!
+while sleep 0.02; do
+    if test "$(conntrack -C)" -gt 200; then
+        kill -KILL $gateway
+        exit 137
+    fi
+done"""
+    gateway = recipe(tmp_path, "tayga-nat64", start=start)
+    overload = {"clients": [1, 8, 2], "destinations": 64, "count": 100, "timeout": "200ms", "duration": "5s"}
+    result, _ = through_recipe(tmp_path, gateway, overload)
+    works, killed, later = result.points
+    assert (works.repetitions, killed.repetitions, later.repetitions) == (1, 0, 1)
+    assert len(killed.collapses) == 1
+    assert result.judgement.graceful is False
+    assert [(check.rule, check.clients) for check in result.judgement.checks] == [("health", 8)]
