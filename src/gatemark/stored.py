@@ -154,9 +154,9 @@ def trial_row(record: TrialRecord) -> TrialRow:
         run=order.run.number,
         repetition=order.repetition + 1,
         attempt=order.attempt + 1,
-        purpose=order.step.purpose,
+        purpose=_purpose(record),
         frames_per_second=order.step.frames_per_second,
-        duration_ns=order.step.duration_ns,
+        duration_ns=_sending_ns(record),
         outcome=outcome,
         validity=record.validity,
         reasons=record.reasons,
@@ -174,6 +174,22 @@ def trial_row(record: TrialRecord) -> TrialRow:
         connections=None if facts is None else order.connections,
         phase_one_attempts=0 if facts is None else len(facts.phase_one),
     )
+
+
+def _purpose(record: TrialRecord) -> str:
+    """Why it was made; of echo requests for how many clients."""
+    echo = record.order.form.echo
+    if echo is None:
+        return record.order.step.purpose
+    return f"{echo.clients} client{'s' if echo.clients > 1 else ''}"
+
+
+def _sending_ns(record: TrialRecord) -> int:
+    """How long frames were to be sent; in a closed loop, which may end before that, how long they were."""
+    echo, ways = record.order.form.echo, record.report.directions
+    if echo is None or not echo.is_closed_loop or not ways:
+        return record.order.step.duration_ns
+    return max(way.sending_ns for way in ways)
 
 
 def _phase(record: TrialRecord) -> str:

@@ -21,6 +21,8 @@ from gatemark.trial.connection_request import (
     validation_request,
 )
 from gatemark.trial.delay import DelayFacts, Percentile, TagFacts, VariationFacts
+from gatemark.trial.echo import EchoClient, EchoFacts, EchoForm, EchoSteady, RoundTrips
+from gatemark.trial.echo_request import echo_request
 from gatemark.trial.facts import Facts
 from gatemark.trial.form import Tags, TrialForm
 from gatemark.trial.report import (
@@ -90,7 +92,7 @@ def test_every_kind_has_an_example(direction: str) -> None:
     assert {special.get(kind, f"{kind}_{direction}") for kind in kinds} <= stems
 
 
-@pytest.mark.parametrize("name", ["trial", "trial_establish"])
+@pytest.mark.parametrize("name", ["trial", "trial_establish", "trial_echo"])
 def test_the_report_of_a_trial_is_read_and_written_exactly(name: str) -> None:
     answer = read(PROTOCOL / "examples" / f"{name}_answer.json")
     facts = {key: value for key, value in answer.items() if key not in ("answer", "id")}
@@ -127,6 +129,10 @@ def properties(*path: str) -> set[str]:
         (EstablishedConnections, ("trial", "connections")),
         (KeptFrame, ("trial", "kept_frames")),
         (TrialReport, ("trial",)),
+        (EchoFacts, ("echo",)),
+        (EchoSteady, ("echo", "steady")),
+        (EchoClient, ("echo", "clients")),
+        (RoundTrips, ("round_trips",)),
     ],
 )
 def test_every_counter_of_the_engine_is_a_field(kind: type[Facts], path: tuple[str, ...]) -> None:
@@ -165,6 +171,22 @@ def test_what_the_package_asks_is_valid(technology: str, mix: str) -> None:
         bodies.append(frames_request(campaign, cell, count=3))
     for body in bodies:
         REQUESTS.validate({**body, "id": 1})
+
+
+@pytest.mark.parametrize("technology", ["router44", "router66", "siit64"])
+@pytest.mark.parametrize("pace_ns", [10_000_000, None])
+def test_what_the_package_asks_for_echo_requests_is_valid(technology: str, pace_ns: int | None) -> None:
+    campaign = campaign_of(technology, "1/1")
+    form = TrialForm(
+        echo=EchoForm(
+            clients=8, window=4, count=11, destinations=2048, pace_without_reply_ns=pace_ns, timeout_ns=10**9
+        ),
+        drain_ns=10**9,
+    )
+    body = echo_request(
+        campaign, cells_of(campaign)[0], frames_per_second=1000, duration_ns=10**9, trial_number=1, form=form
+    )
+    REQUESTS.validate({**body, "id": 1})
 
 
 def stateful(technology: TechnologyName, **tables: Any) -> Campaign:

@@ -430,10 +430,24 @@ class TestJudgement:
         limited = point(TAYGA[3], tester_share_percent=figure(11.0))
         result = overload_columns.result([*(point(column) for column in TAYGA[:3]), limited])
         assert (limited.is_of_tester, limited.limited_by) == (True, "tester")
-        assert (result.judgement.graceful, result.judgement.reason) == (None, "with 8 clients the Tester was the limit")
+        assert (result.judgement.graceful, result.judgement.reason) == (
+            None,
+            "with 8 clients, the most, the Tester was the limit",
+        )
         assert all(entry.clients != 8 for entry in result.degradations)
         (note,) = _tester_notes(result)
         assert note.startswith("With 8 clients the Tester, not the gateway, was the limit")
+
+    def test_few_clients_with_which_the_tester_was_the_limit_are_left_out_and_named(self) -> None:
+        """What came with them was reached at least, so it counts for the most replies; their round trips do not."""
+        limited = point(TAYGA[0], tester_share_percent=figure(11.0))
+        result = overload_columns.result([limited, *(point(column) for column in TAYGA[1:])])
+        assert (result.judgement.graceful, result.judgement.left_out) == (True, (1,))
+        assert verdict_words(result).endswith("left out: 1 client, where the Tester was the limit.")
+        fast = point(Column(1, 9000, 447_000), tester_share_percent=figure(11.0))
+        result = overload_columns.result([fast, *(point(column) for column in TAYGA[1:])])
+        assert result.judgement.graceful is None
+        assert "the most replies came with a number of clients" in str(result.judgement.reason)
 
     def test_one_number_of_clients_is_no_degradation(self) -> None:
         assert run_of(TAYGA[0]).judgement.reason == "one number of clients shows no degradation"

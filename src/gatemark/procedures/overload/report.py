@@ -279,6 +279,11 @@ def verdict_words(run: OverloadResult) -> str:
     deciding = [check for check in judgement.checks if check.rule != "loss"]
     most = max((check for check in judgement.checks if check.rule == "loss"), key=lambda check: check.value or 0)
     figures = [_check_words(check) for check in (*deciding, most)]
+    if judgement.left_out:
+        named = ", ".join(map(str, judgement.left_out))
+        figures.append(
+            f"left out: {named} client{'s' if judgement.left_out != (1,) else ''}, where the Tester was the limit"
+        )
     largest = max(point.clients for point in run.points)
     if judgement.saturated_at == largest:
         figures.insert(0, f"fewer than {largest} clients do not saturate the gateway, so nothing is beyond saturation")

@@ -160,6 +160,8 @@ class Judgement(Part):
     """Why it cannot be said."""
     saturated_at: int | None
     """Fewest clients that saturate the gateway."""
+    left_out: tuple[int, ...] = ()
+    """Numbers of clients with which the Tester was the limit: their replies/s count as reached, and nothing else."""
     checks: tuple[GracefulCheck, ...]
 
 
@@ -259,7 +261,6 @@ def rtt_words(key: str) -> str:
 
 def judged(result: OverloadResult) -> Judgement:
     """Judge the degradation in a closed loop, from the medians of the repetitions."""
-    why = _why_not(result)
     points = sorted(result.points, key=lambda point: point.clients)
     health = [
         GracefulCheck(rule="health", clients=point.clients, value=None, limit=None, holds=False)
@@ -268,34 +269,42 @@ def judged(result: OverloadResult) -> Judgement:
     ]
     if result.mode == "closed_loop" and health:
         return Judgement(graceful=False, reason=None, saturated_at=None, checks=tuple(health))
+    why = _why_not(result)
     if why is not None:
         return Judgement(graceful=None, reason=why, saturated_at=None, checks=())
-    rates = {point.clients: Fraction(point.median(point.replies_per_second) or 0) for point in points}
-    round_trips = {point.clients: Fraction(point.median(point.rtt_ns["mean"]) or 0) for point in points}
-    least = result.rules.rate * max(rates.values())
-    saturated = next(clients for clients, rate in rates.items() if rate >= least)
-    checks = [
-        GracefulCheck(
-            rule="loss",
-            clients=point.clients,
-            value=point.median(point.loss_percent),
-            limit=float(100 * result.rules.loss),
-            holds=Fraction(point.median(point.loss_percent) or 0) <= 100 * result.rules.loss,
-        )
-        for point in points
-    ]
+    known = [point for point in points if point.limited_by == "gateway"]
+    rates = {point.clients: _exact(point.replies_per_second) for point in known}
+    round_trips = {point.clients: _exact(point.rtt_ns["mean"]) for point in known}
+    most = max(_exact(point.replies_per_second) for point in points)
+    least, most_loss = result.rules.rate * most, 100 * result.rules.loss
+    saturated = next((clients for clients, rate in rates.items() if rate >= least), None)
+    if saturated is None:
+        reason = "the most replies came with a number of clients with which the Tester was the limit"
+        return Judgement(graceful=None, reason=reason, saturated_at=None, checks=())
+    losses = {point.clients: _exact(point.loss_percent) for point in known}
+    checks = [_check("loss", clients, loss, most_loss, holds=loss <= most_loss) for clients, loss in losses.items()]
     for clients in (clients for clients in rates if clients > saturated):
         longest = result.rules.rtt * Fraction(clients, saturated) * round_trips[saturated]
         checks += [
             _check("rate", clients, rates[clients], least, holds=rates[clients] >= least),
             _check("rtt", clients, round_trips[clients], longest, holds=round_trips[clients] <= longest),
         ]
-    graceful = all(check.holds for check in checks)
-    return Judgement(graceful=graceful, reason=None, saturated_at=saturated, checks=tuple(checks))
+    return Judgement(
+        graceful=all(check.holds for check in checks),
+        reason=None,
+        saturated_at=saturated,
+        left_out=tuple(point.clients for point in points if point not in known),
+        checks=tuple(checks),
+    )
+
+
+def _exact(figure: Figure) -> Fraction:
+    """Return the median of a figure; 0 if it has none."""
+    return Fraction(0) if figure.summary is None else Fraction(figure.summary.median)
 
 
 def _check(
-    rule: Literal["rate", "rtt"], clients: int, value: Fraction, limit: Fraction, *, holds: bool
+    rule: Literal["rate", "rtt", "loss"], clients: int, value: Fraction, limit: Fraction, *, holds: bool
 ) -> GracefulCheck:
     return GracefulCheck(rule=rule, clients=clients, value=float(value), limit=float(limit), holds=holds)
 
@@ -308,11 +317,16 @@ def _why_not(result: OverloadResult) -> str | None:
         return "one number of clients shows no degradation"
     for point in result.points:
         known = (point.replies_per_second, point.rtt_ns["mean"], point.loss_percent)
-        if point.limited_by != "gateway":
-            return f"with {point.clients} clients the Tester was the limit"
-        if any(point.median(figure) is None for figure in known):
+        if point.limited_by == "gateway" and any(figure.summary is None for figure in known):
             return f"with {point.clients} clients a figure is not known"
-    if not any(point.median(point.replies_per_second) for point in result.points):
+    last = max(result.points, key=lambda point: point.clients)
+    if last.limited_by != "gateway":
+        return f"with {last.clients} clients, the most, the Tester was the limit"
+    if sum(point.limited_by == "gateway" for point in result.points) < 2:
+        return (
+            f"the Tester was the limit but for {last.clients} clients, and one number of clients shows no degradation"
+        )
+    if not any(_exact(point.replies_per_second) for point in result.points):
         return "no reply came"
     return None
 
