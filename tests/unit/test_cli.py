@@ -191,6 +191,27 @@ def test_frames_are_decoded_and_their_checksums_verified() -> None:
     assert "wrong udp_checksum" in in_words(decode(broken))
 
 
+@pytest.mark.parametrize("vlan", [False, True])
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_echo_requests_are_decoded_and_their_checksums_verified(family: str, *, vlan: bool) -> None:
+    from scapy.layers.inet import ICMP, IP
+    from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6
+    from scapy.layers.l2 import Dot1Q, Ether
+
+    ethernet = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+    link = ethernet / Dot1Q(vlan=5) if vlan else ethernet
+    upper = {
+        "ipv4": IP(src="198.18.0.2", dst="198.19.0.2") / ICMP(type=8, id=7, seq=3),
+        "ipv6": IPv6(src="2001:2::2", dst="2001:2:0:8000::2") / ICMPv6EchoRequest(id=7, seq=3),
+    }
+    octets = bytes(link / upper[family] / bytes(range(56))).hex()
+    fields = decode(octets)
+    names = ("family", "identifier", "sequence", "icmp_type", "icmp_checksum_correct")
+    assert [fields[name] for name in names] == [family, 7, 3, 8 if family == "ipv4" else 128, True]
+    assert "echo request, identifier 7, sequence 3, checksums correct" in in_words(fields)
+    assert "wrong icmp_checksum" in in_words(decode(octets[:-2] + "00"))
+
+
 def with_field(octets: str, at: int, value: str) -> str:
     """A frame with other octets at an offset."""
     return octets[: 2 * at] + value + octets[2 * at + len(value) :]

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import ipaddress
+import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import dpkt
 
+from gatemark.campaign.plan import procedures_of
 from gatemark.cli.common import AsJson, cell_json, cell_text, narrowed, one_campaign, print_json, with_recipe_of
+from gatemark.config.model import Campaign
 from gatemark.config.tables import OneWay
 from gatemark.engine.process import start_engine
 from gatemark.errors import ConfigError, ResultError
 from gatemark.packets import sums_to_zero
+from gatemark.trial.cell import Cell
 from gatemark.trial.connection_request import frames_requests
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns
 
 COUNT_MAX = 100_000
 FCS_OCTETS = 4
+IPV6_OCTETS = 40
 
 
 def frame(
@@ -35,7 +40,8 @@ def frame(
     """Show the first frames of a campaign, as sent and as expected behind the gateway. Nothing is sent.
 
     For a stateful gateway: the Initiator's frames of test phase 1, and the Responder's of test phase 2 as if the
-    gateway kept every port and took the first address of its pool.
+    gateway kept every port and took the first address of its pool. Of a campaign that sends nothing but echo requests
+    these are shown.
 
     Example: gatemark frame campaign.toml --count 8 --pcap frames.pcap
 
@@ -62,7 +68,7 @@ def frame(
     campaign = with_recipe_of(narrow)
     with start_engine(log=None) as engine:
         frames: list[dict[str, Any]] = []
-        for body in frames_requests(campaign, cell, count=count):
+        for body in _requests(campaign, cell, count):
             frames.extend({**item, "test_phase": _test_phase(body)} for item in engine.frames(body)["frames"])
     if pcap is not None:
         write_pcap(pcap, frames)
@@ -89,9 +95,20 @@ def frame(
     return 0
 
 
+def _requests(campaign: Campaign, cell: Cell, count: int) -> Sequence[dict[str, Any]]:
+    """Return the requests that show the frames of a campaign: UDP, unless all of its procedures have others."""
+    procedures = procedures_of(campaign)
+    shown = [
+        procedure.frames(campaign, procedure.cells(campaign, (cell,))[0], count)
+        for procedure in procedures
+        if procedure.frames is not None
+    ]
+    return shown if procedures and len(shown) == len(procedures) else frames_requests(campaign, cell, count=count)
+
+
 def _test_phase(body: Mapping[str, Any]) -> int | None:
     """Return the phase of a stateful test that the frames of a request belong to (RFC 9693 section 4.1)."""
-    connections = body["trial"]["connections"]
+    connections = body["trial"].get("connections")
     return None if connections is None else 1 if connections["phase"] == "establish" else 2
 
 
@@ -144,7 +161,28 @@ def decode(octets: str, *, without_checksum: bool = False) -> dict[str, Any]:
             "udp_checksum": udp.sum,
             "udp_checksum_correct": (udp.sum != 0) == is_due and (not is_due or sums_to_zero(pseudo + bytes(udp))),
         }
+    elif isinstance(udp, dpkt.icmp.ICMP | dpkt.icmp6.ICMP6):
+        begin = 14 + 4 * len(getattr(ethernet, "vlan_tags", ()))
+        fields |= _echo_fields(data[begin:], packet)
     return fields
+
+
+def _echo_fields(octets: bytes, packet: dpkt.ip.IP | dpkt.ip6.IP6) -> dict[str, Any]:
+    """Return the fields of an echo message, from the IP header on; only ICMPv6 sums a pseudo-header (RFC 4443)."""
+    if isinstance(packet, dpkt.ip.IP):
+        message, pseudo = octets[packet.hl * 4 : packet.len], b""
+    else:
+        message = octets[IPV6_OCTETS : IPV6_OCTETS + packet.plen]
+        pseudo = packet.src + packet.dst + struct.pack("!II", packet.plen, dpkt.ip.IP_PROTO_ICMP6)
+    icmp_type, code, checksum, identifier, sequence = struct.unpack_from("!BBHHH", message)
+    return {
+        "icmp_type": icmp_type,
+        "icmp_code": code,
+        "identifier": identifier,
+        "sequence": sequence,
+        "icmp_checksum": checksum,
+        "icmp_checksum_correct": sums_to_zero(pseudo + message),
+    }
 
 
 def in_words(fields: dict[str, Any]) -> str:
@@ -163,7 +201,13 @@ def in_words(fields: dict[str, Any]) -> str:
         parts.append(f"VLAN {fields['vlan']}")
     if "source_port" in fields:
         parts.append(f"UDP {fields['source_port']} > {fields['destination_port']}")
-    wrong = [key for key in ("header_checksum", "udp_checksum") if fields.get(f"{key}_correct") is False]
+    if "identifier" in fields:
+        echo = {8: "echo request", 128: "echo request", 0: "echo reply", 129: "echo reply"}
+        kind = echo.get(fields["icmp_type"], f"ICMP type {fields['icmp_type']}")
+        parts.append(f"{kind}, identifier {fields['identifier']}, sequence {fields['sequence']}")
+    wrong = [
+        key for key in ("header_checksum", "udp_checksum", "icmp_checksum") if fields.get(f"{key}_correct") is False
+    ]
     has_none = fields.get("udp_checksum") == 0
     if has_none:
         parts.append("UDP checksum none (0)")

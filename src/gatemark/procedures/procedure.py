@@ -118,6 +118,8 @@ class Procedure:
     run: ProcedureRun
     result: type[RunResult]
     report: ProcedureReport
+    frames: Callable[[Campaign, Cell, int], dict[str, Any]] | None = None
+    """Returns the request that shows its first frames, so many of them; None: they are UDP frames of its cells."""
 
     @property
     def words(self) -> str:

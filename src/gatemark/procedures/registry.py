@@ -155,6 +155,7 @@ _ROWS = (
         run=overload,
         result=OverloadResult,
         report=overload_report,
+        frames=overload.shown_frames,
     ),
     Procedure(
         name="system_recovery",

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from gatemark.config.model import Campaign
 from gatemark.config.types import Mix
@@ -32,12 +33,17 @@ from gatemark.stats.percentiles import DELAY_PERCENTILES
 from gatemark.stats.summary import Summary, number
 from gatemark.trial.cell import Cell, Run
 from gatemark.trial.echo import COUNTS, EchoFacts, EchoForm, RoundTrips
+from gatemark.trial.echo_request import echo_request
 from gatemark.trial.form import TrialForm
 from gatemark.trial.record import TrialRecord
+from gatemark.trial.request import frames_of
 from gatemark.trial.telemetry import AVAILABLE, Level, TelemetryFacts, unit_of, words_of
 from gatemark.units import NANOSECONDS_PER_SECOND, format_duration_ns, frames_in
 
 Value = Fraction | int | float | None
+
+SHOWN_PER_SECOND = 1000
+"""Requests per second of frames that are only shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +250,19 @@ def echo_cell(campaign: Campaign, cells: Sequence[Cell]) -> tuple[Cell, ...]:
     """Return one cell: requests go from left to right, and have a size of their own."""
     sizes = campaign.table(OverloadTable).frame_sizes(campaign)
     return (replace(cells[0], direction="forward", mix=Mix(1, 1), frame_sizes=sizes, connections=None),)
+
+
+def shown_frames(campaign: Campaign, cell: Cell, count: int) -> dict[str, Any]:
+    """Return the request that shows the first requests of the most clients, as if they were due at a constant rate."""
+    table = campaign.table(OverloadTable)
+    form = form_of(campaign, Load(clients=table.most_clients, frames_per_second=None))
+    assert form.echo is not None, "every trial has echo requests"
+    form = replace(form, echo=replace(form.echo, pace_without_reply_ns=None))
+    duration_ns = count * NANOSECONDS_PER_SECOND // SHOWN_PER_SECOND
+    body = echo_request(
+        campaign, cell, frames_per_second=SHOWN_PER_SECOND, duration_ns=duration_ns, trial_number=1, form=form
+    )
+    return frames_of(campaign, body, count)
 
 
 def work(campaign: Campaign, run: Run, line_maximum: int | None) -> LeastAndMost:
