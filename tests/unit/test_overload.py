@@ -18,10 +18,12 @@ from tests.trial_facts import changed, record_of
 
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.campaign.journal import Journal
 from gatemark.campaign.plan import make_plan
+from gatemark.campaign.runner import run_campaign
 from gatemark.config.model import Campaign
-from gatemark.engine.simulated import SimulatedDevice
-from gatemark.errors import ConfigError
+from gatemark.engine.simulated import SimulatedDevice, SimulatedEngine, SimulatedGateway
+from gatemark.errors import ConfigError, TestBedError
 from gatemark.procedures.measured import Measured
 from gatemark.procedures.overload.report import (
     _consistency_notes,
@@ -279,6 +281,46 @@ class TestClosedLoop:
         assert sum(type(event).__name__ == "TableClearing" for event in events) == 8
 
 
+class Reluctant(SimulatedGateway):
+    """Stops working again after its first restart, until its state is cleared and it is started once more."""
+
+    def restart(self) -> None:
+        super().restart()
+        self._alive = self.restarts > 1
+
+    def clear_state(self) -> None:
+        self.cleared += 1
+
+    def count_connections(self) -> int:
+        return 0
+
+
+class Dead(Reluctant):
+    """Never works again."""
+
+    def restart(self) -> None:
+        super().restart()
+        self._alive = False
+
+
+class TestAfterACollapse:
+    def measured(self, folder: Path, gateway: SimulatedGateway) -> OverloadResult:
+        wanted = campaign({"clients": [8, 1]})
+        engine = SimulatedEngine(gateway.device, gateway=gateway)
+        with Journal(folder / "journal.jsonl") as journal:
+            (result,) = run_campaign(wanted, make_plan(wanted), engine, journal, testbed=gateway)
+        assert isinstance(result, OverloadResult)
+        return result
+
+    def test_a_gateway_that_falls_over_its_own_state_is_started_without_it(self, tmp_path: Path) -> None:
+        result = self.measured(tmp_path, Reluctant(SimulatedDevice(capacity_forward=8000, collapses_at_clients=8)))
+        assert [(point.repetitions, len(point.collapses)) for point in result.points] == [(0, 2), (2, 0)]
+
+    def test_one_that_does_not_work_again_is_an_error_and_no_collapse_of_the_next_column(self, tmp_path: Path) -> None:
+        with pytest.raises(TestBedError, match="does not answer"):
+            self.measured(tmp_path, Dead(SimulatedDevice(capacity_forward=8000, collapses_at_clients=8)))
+
+
 class TestConstantRate:
     def test_what_is_beyond_the_capacity_is_lost(self, tmp_path: Path) -> None:
         wanted = campaign(
@@ -515,7 +557,10 @@ class TestReport:
         clean = point(Column(1, 5000, 1_000_000))
         clean = clean.model_copy(update={"counts": clean.counts.model_copy(update={"lost": (0,), "late": (0,)})})
         (contradiction,) = _consistency_notes(overload_columns.result([clean]))
-        assert contradiction.endswith("these figures contradict each other: do not rely on them.")
+        assert contradiction.endswith("so these figures contradict each other.")
+        slow = clean.model_copy(update={"rtt_ns": {**clean.rtt_ns, "maximum": figure(12_000_000)}})
+        (explained,) = _consistency_notes(overload_columns.result([slow]))
+        assert "the longest round trip took 12 ms; a slot goes on after 10ms without a reply" in explained
 
     def test_the_testers_own_round_trip_is_unknown_without_a_self_test(self) -> None:
         class Document:

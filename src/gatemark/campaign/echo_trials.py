@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from gatemark.campaign.engine_trial import EngineTrials, Observed
+from gatemark.campaign.engine_trial import EngineTrials, GatewayWatch, Observed
 from gatemark.campaign.phases import Judged, StatefulTrials, is_alive, revive
+from gatemark.campaign.reach import reach_gateway
 from gatemark.errors import TestBedError
 from gatemark.trial.echo_request import echo_request
 from gatemark.trial.judgement import verdict_of_collapse, verdict_of_values
 from gatemark.trial.order import TrialOrder
+from gatemark.trial.record import BootFacts
 from gatemark.trial.report import TrialReport
 from gatemark.trial.validity import Validity
 
@@ -22,11 +24,14 @@ class EchoTrials:
     def make(self, order: TrialOrder, *, needs_link: bool) -> Judged:
         """Make one trial; what was lost is no failure, but a gateway that stops working while it is asked is one.
 
-        Raises TestBedError if the table cannot be cleared, or if the test bed broke otherwise.
+        Raises TestBedError if the table cannot be cleared, if the gateway does not work before the first request or
+        cannot be started again, or if the test bed broke otherwise.
         """
         campaign, testbed = self._trials.campaign, self._trials.testbed
         if campaign.is_stateful:
             self._stateful.empty_table(order.trial_number)
+        if testbed is not None:
+            testbed.check()
         body = echo_request(
             campaign,
             order.run.cell,
@@ -44,7 +49,21 @@ class EchoTrials:
             return Judged(
                 observed=Observed(report=TrialReport.none(order.trial_number), validity=Validity(valid=True)),
                 verdict=verdict_of_collapse(what),
-                boot=revive(self._trials, testbed, order.trial_number, error),
+                boot=self._revived(testbed, order.trial_number, error),
                 collapse=what,
             )
         return Judged(observed=observed, verdict=verdict_of_values(observed.validity))
+
+    def _revived(self, testbed: GatewayWatch, trial_number: int, error: TestBedError) -> BootFacts | None:
+        """Start the gateway again and see that it works, so that the next trial does not inherit a collapse.
+
+        What ended it may be the state that it still finds, so it is started once more without that.
+        """
+        boot = revive(self._trials, testbed, trial_number, error)
+        if self._trials.campaign.is_stateful:
+            self._stateful.empty_table(trial_number)
+        if not is_alive(testbed):
+            testbed.restart()
+            reach_gateway(self._trials.engine, self._trials.campaign)
+        testbed.check()
+        return boot

@@ -371,14 +371,17 @@ def _consistency_notes(run: OverloadResult) -> Iterator[str]:
         most = max((Fraction(value) for value in point.outstanding.values if value is not None), default=Fraction(0))
         if most > (1 + OUTSTANDING_EXCESS) * slots:
             beyond.append((point, float(most), slots))
+    pace_ns = run.pace_without_reply_ns or 0
     for point, value, slots in beyond:
         missing = sum(point.counts.lost) + sum(point.counts.late)
-        why = (
-            f"{format_count(missing)} requests were lost or late, and a slot goes on after"
-            f" {format_duration_ns(run.pace_without_reply_ns or 0)} without a reply, so it may have several under way"
-            if missing
-            else "none was lost or late, so these figures contradict each other: do not rely on them"
-        )
+        longest_ns = max((ns for ns in point.rtt_ns["maximum"].values if ns is not None), default=0)
+        why = "no reply took so long that a slot went on without it, so these figures contradict each other"
+        if missing or longest_ns > pace_ns:
+            why = (
+                f"{format_count(missing)} requests were lost or late, and the longest round trip took"
+                f" {format_time(round(longest_ns))}; a slot goes on after {format_duration_ns(pace_ns)} without a"
+                " reply, so it may have several under way"
+            )
         yield f"With {_heading(point)} replies/s x mean round trip is {value:,.1f}, more than the {slots} slots: {why}."
     if not beyond and any(point.outstanding.summary for point in run.points):
         yield (
