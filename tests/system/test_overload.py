@@ -22,7 +22,7 @@ from gatemark.calibrate.model import Check
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut.steering import CorePlan, plan_cores, usable_cpus
 from gatemark.procedures.overload.result import OverloadPoint, OverloadResult
-from gatemark.refdut.document import Delay, Flow, Selector
+from gatemark.refdut.document import Delay, Flow
 from gatemark.refdut.process import RefDut, find_refdut
 from gatemark.results.toml_text import to_toml
 from gatemark.session import measure

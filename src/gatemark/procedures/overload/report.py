@@ -337,7 +337,8 @@ def _tester_notes(run: OverloadResult) -> Iterator[str]:
     for point in run.points:
         column = _heading(point).replace("\n", " at ")
         if point.tester_limited:
-            yield f"With {column}, {point.tester_limited} repetitions have no valid trial: figures are of the others."
+            have = "repetition has" if point.tester_limited == 1 else "repetitions have"
+            yield f"With {column}, {point.tester_limited} {have} no valid trial: figures are of the others."
         if point.is_of_tester:
             yield (
                 f"With {column} the Tester, not the gateway, was the limit: its own work took more than"
