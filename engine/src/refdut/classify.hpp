@@ -11,8 +11,9 @@
 
 namespace gatemark::refdut {
 
-/// Whether a frame is a test frame: UDP over IPv4 or IPv6 whose destination is neither the gateway
-/// itself (the addresses of a NAT's pool are its users') nor multicast, broadcast or link-local.
+/// Whether a frame is a test frame: UDP or an echo message over IPv4 or IPv6 whose destination is
+/// neither the gateway itself (the addresses of a NAT's pool are its users') nor multicast,
+/// broadcast or link-local.
 /// Reads only a few bytes; the translator checks whether the frame is valid.
 class TestFrames {
 public:
@@ -30,18 +31,27 @@ public:
         }
         if (type == type_ipv4 && packet.bytes >= ip + ipv4_bytes) {
             const std::byte* const to = packet.at(ip + ipv4_at::destination);
-            return packet.at(ip)[ipv4_at::protocol] == std::byte{protocol_udp} && to[0] < std::byte{224} &&
-                   !is_gateway(to, net::Family::ipv4);
+            const std::size_t header = std::size_t{4} * (std::to_integer<std::size_t>(packet.at(ip)[0]) & 0x0fU);
+            return (packet.at(ip)[ipv4_at::protocol] == std::byte{protocol_udp} ||
+                    is_echo(packet, packet.at(ip)[ipv4_at::protocol], ip + header, net::Family::ipv4)) &&
+                   to[0] < std::byte{224} && !is_gateway(to, net::Family::ipv4);
         }
         if (type == type_ipv6 && packet.bytes >= ip + ipv6_bytes) {
             const std::byte* const to = packet.at(ip + ipv6_at::destination);
             const bool local = to[0] == std::byte{0xff} || (to[0] == std::byte{0xfe} && (to[1] & std::byte{0xc0}) == std::byte{0x80});
-            return packet.at(ip)[ipv6_at::next_header] == std::byte{protocol_udp} && !local && !is_gateway(to, net::Family::ipv6);
+            return (packet.at(ip)[ipv6_at::next_header] == std::byte{protocol_udp} ||
+                    is_echo(packet, packet.at(ip)[ipv6_at::next_header], ip + ipv6_bytes, net::Family::ipv6)) &&
+                   !local && !is_gateway(to, net::Family::ipv6);
         }
         return false;
     }
 
 private:
+    [[nodiscard]] static bool is_echo(const Packet& packet, std::byte protocol, std::size_t at, net::Family family) noexcept {
+        return protocol == std::byte{family == net::Family::ipv4 ? protocol_icmp : protocol_icmpv6} && at < packet.bytes &&
+               (*packet.at(at) == std::byte{type_of(EchoMessage::request, family)} ||
+                *packet.at(at) == std::byte{type_of(EchoMessage::reply, family)});
+    }
     [[nodiscard]] bool is_gateway(const std::byte* address, net::Family family) const noexcept {
         for (const net::Address& assigned : assigned_) {
             if (assigned.family == family && std::memcmp(assigned.bytes.data(), address, net::address_bytes(family)) == 0) {

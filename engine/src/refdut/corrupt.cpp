@@ -540,6 +540,52 @@ Fields corrupt_owner(Packet& packet, const View& view, const Notes& notes, const
     return fields;
 }
 
+/// Changes a word of an echo message. The checksum is corrected.
+void write_word(Packet& packet, const View& view, std::size_t at, std::uint16_t word) noexcept {
+    std::byte* const field = packet.at(view.upper + at);
+    std::byte* const checksum = packet.at(view.upper + icmp_at::checksum);
+    OnesSum change;
+    change.take_away(load_big_endian<std::uint16_t>(field));
+    change.add(word);
+    store_big_endian(field, word);
+    store_big_endian(checksum, updated(load_big_endian<std::uint16_t>(checksum), change));
+}
+
+Fields corrupt_echo(Field field, Packet& packet, const View& view) noexcept {
+    const auto word_at = [&](std::size_t at) { return load_big_endian<std::uint16_t>(packet.at(view.upper + at)); };
+    const bool is_reply = view.echo == EchoMessage::reply;
+    const std::uint16_t identifier = word_at(icmp_at::identifier);
+    switch (field) {
+        case Field::icmp_type: write_word(packet, view, icmp_at::type, 0xc800); return {field};
+        case Field::sequence: write_word(packet, view, icmp_at::sequence, word_at(icmp_at::sequence) ^ 1); return {field};
+        case Field::icmp_checksum:
+            store_big_endian(packet.at(view.upper + icmp_at::checksum), static_cast<std::uint16_t>(word_at(icmp_at::checksum) ^ 0x0100));
+            return {field};
+        case Field::identifier:
+            if (!is_reply || identifier == 0xffff) {
+                return {};
+            }
+            write_word(packet, view, icmp_at::identifier, 0xffff);
+            return {field};
+        case Field::wrong_slot:
+            if (!is_reply) {
+                return {};
+            }
+            write_word(packet, view, icmp_at::identifier, identifier ^ 1);
+            return {field, Field::identifier};
+        case Field::wrong_client: {
+            if (!is_reply) {
+                return {};
+            }
+            Endpoints to = endpoints_of(packet, view);
+            to.destination[view.address_bytes() - 1] ^= std::byte{1};
+            write_endpoints(packet, view, to);
+            return {field, Field::destination_address};
+        }
+        default: return {};
+    }
+}
+
 }  // namespace
 
 std::optional<Field> field_of(std::string_view name) noexcept {
@@ -549,7 +595,13 @@ std::optional<Field> field_of(std::string_view name) noexcept {
 
 Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table) noexcept {
     View view;
-    if (notes.treatment == Treatment::untranslated || read_headers(packet, view) != Drop::none || !view.udp) {
+    if (notes.treatment == Treatment::untranslated || read_headers(packet, view) != Drop::none) {
+        return {};
+    }
+    if (view.echo != EchoMessage::none) {
+        return corrupt_echo(field, packet, view);
+    }
+    if (!view.udp) {
         return {};
     }
     Editor editor{packet, view};
@@ -590,6 +642,12 @@ Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table)
         case Field::untranslated_source:
         case Field::mapping_changed: return table == nullptr ? Fields{} : corrupt_outward(field, packet, view, notes, *table);
         case Field::wrong_owner: return table == nullptr ? Fields{} : corrupt_owner(packet, view, notes, *table);
+        case Field::icmp_type:
+        case Field::identifier:
+        case Field::sequence:
+        case Field::icmp_checksum:
+        case Field::wrong_client:
+        case Field::wrong_slot: return {};
     }
     return {};
 }

@@ -51,8 +51,14 @@ enum class Field : std::uint8_t {
     embedding_suffix,
     outside_rule,
     outside_port_set,
+    icmp_type,
+    identifier,
+    sequence,
+    icmp_checksum,
+    wrong_client,
+    wrong_slot,
 };
-constexpr std::size_t field_count = 36;
+constexpr std::size_t field_count = 42;
 constexpr std::array<std::string_view, field_count> field_names{"destination_mac",
                                                                 "source_mac",
                                                                 "encapsulated",
@@ -88,7 +94,13 @@ constexpr std::array<std::string_view, field_count> field_names{"destination_mac
                                                                 "interface_identifier",
                                                                 "embedding_suffix",
                                                                 "outside_rule",
-                                                                "outside_port_set"};
+                                                                "outside_port_set",
+                                                                "icmp_type",
+                                                                "identifier",
+                                                                "sequence",
+                                                                "icmp_checksum",
+                                                                "wrong_client",
+                                                                "wrong_slot"};
 
 [[nodiscard]] std::optional<Field> field_of(std::string_view name) noexcept;
 
@@ -110,12 +122,12 @@ private:
     std::uint64_t bits_ = 0;
 };
 
-/// Damages one field of a UDP frame right after `Translator::translate` has made it (`notes` are of
-/// that call), before the next frame is translated, and after VLAN tag and Ethernet addresses of
-/// the outgoing side have been set. All checksums over the field are corrected, unless the checksum
-/// is the field. Returns the reasons that the Tester must count: the field, and those that
-/// inevitably come with it. Returns none, and changes nothing, if this frame has no such field.
-/// `table` is that of the translator (NAT modes).
+/// Damages one field of a UDP frame or an echo message right after `Translator::translate` has made
+/// it (`notes` are of that call), before the next frame is translated, and after VLAN tag and
+/// Ethernet addresses of the outgoing side have been set. All checksums over the field are
+/// corrected, unless the checksum is the field. Returns the reasons that the Tester must count: the
+/// field, and those that inevitably come with it. Returns none, and changes nothing, if this frame
+/// has no such field. `table` is that of the translator (NAT modes).
 ///
 /// - `destination_mac` is that of another host or broadcast in turn; `source_mac` is the Tester's,
 ///   zero or a group's in turn.
@@ -149,6 +161,10 @@ private:
 /// - Through a border relay, `source_port` of a customer and `destination_port` to one is another
 ///   port of the same customer; `source_address` of a customer and `destination_address` to one
 ///   come with `outside_rule`.
+/// - Echo messages have the fields from `icmp_type` on, and no others. `identifier` is 0xffff in
+///   place of the right one, `wrong_slot` that of the next or the previous destination, with
+///   `identifier`; both and `wrong_client` are for replies. `wrong_client` is the client whose
+///   address differs in the last bit, with `destination_address`.
 ///
 /// These have no such field: frames that are not a complete UDP datagram, and those that a full
 /// table lets pass untranslated (all fields); `ipv4_header`, `ipv4_header_checksum`,

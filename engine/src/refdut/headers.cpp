@@ -38,6 +38,18 @@ void read_udp(const Packet& packet, View& view) noexcept {
     view.udp = length >= udp_bytes && view.upper + length <= view.end();
 }
 
+void read_echo(const Packet& packet, View& view) noexcept {
+    const std::uint8_t protocol = view.family == net::Family::ipv4 ? protocol_icmp : protocol_icmpv6;
+    if (view.protocol != protocol || view.fragment || view.upper + icmp_bytes > view.end() || byte(packet, view.upper + 1) != 0) {
+        return;
+    }
+    for (const EchoMessage message : {EchoMessage::request, EchoMessage::reply}) {
+        if (byte(packet, view.upper) == type_of(message, view.family)) {
+            view.echo = message;
+        }
+    }
+}
+
 Drop read_ipv4(const Packet& packet, View& view) noexcept {
     if (view.ip + ipv4_bytes > packet.bytes) {
         return Drop::truncated;
@@ -61,6 +73,7 @@ Drop read_ipv4(const Packet& packet, View& view) noexcept {
     view.fragment = (flags & (flag_more_fragments | fragment_offset_bits)) != 0;
     view.source_route = header > ipv4_bytes && has_source_route(packet, view.ip + ipv4_bytes, view.upper);
     read_udp(packet, view);
+    read_echo(packet, view);
     return Drop::none;
 }
 
@@ -99,6 +112,7 @@ Drop read_ipv6(const Packet& packet, View& view) noexcept {
     const Drop drop = skip_extension_headers(packet, view);
     if (drop == Drop::none) {
         read_udp(packet, view);
+        read_echo(packet, view);
     }
     return drop;
 }

@@ -13,7 +13,7 @@ namespace gatemark::refdut {
 constexpr std::size_t mac_bytes = 6, ethernet_bytes = 14, vlan_bytes = 4, ethernet_type_at = 12;
 constexpr std::size_t frame_bytes_min = 60;  ///< without FCS
 constexpr std::uint16_t type_ipv4 = 0x0800, type_arp = 0x0806, type_vlan = 0x8100, type_ipv6 = 0x86dd;
-constexpr std::uint8_t protocol_udp = 17, protocol_fragment = 44, protocol_icmpv6 = 58;
+constexpr std::uint8_t protocol_icmp = 1, protocol_udp = 17, protocol_fragment = 44, protocol_icmpv6 = 58;
 
 namespace ipv4_at {
 constexpr std::size_t traffic_class = 1, total_length = 2, identification = 4, flags = 6, time_to_live = 8, protocol = 9, checksum = 10,
@@ -32,6 +32,18 @@ constexpr std::size_t source = 0, destination = 2, length = 4, checksum = 6;
 }
 constexpr std::size_t udp_bytes = 8;
 
+namespace icmp_at {  // RFC 792, RFC 4443: both families alike
+constexpr std::size_t type = 0, checksum = 2, identifier = 4, sequence = 6;
+}
+constexpr std::size_t icmp_bytes = 8;
+
+/// A whole echo message (RFC 792; RFC 4443 sections 4.1 and 4.2).
+enum class EchoMessage : std::uint8_t { none, request, reply };
+/// The type of an echo message in this family.
+[[nodiscard]] constexpr std::uint8_t type_of(EchoMessage message, net::Family family) noexcept {
+    return family == net::Family::ipv4 ? (message == EchoMessage::request ? 8 : 0) : (message == EchoMessage::request ? 128 : 129);
+}
+
 /// The offsets of the parts of a frame. All lie within the frame.
 struct View {
     net::Family family = net::Family::ipv4;
@@ -42,6 +54,7 @@ struct View {
     bool fragment = false;      ///< any fragment, also the first
     bool source_route = false;  ///< an unexpired source route, or routing header with segments left
     bool udp = false;           ///< a whole UDP datagram: header present, its length fits
+    EchoMessage echo = EchoMessage::none;
 
     [[nodiscard]] std::size_t end() const noexcept { return ip + ip_bytes; }
     [[nodiscard]] std::size_t source() const noexcept { return ip + (family == net::Family::ipv4 ? ipv4_at::source : ipv6_at::source); }

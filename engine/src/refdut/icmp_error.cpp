@@ -10,8 +10,7 @@ namespace gatemark::refdut {
 
 namespace {
 
-constexpr std::size_t icmp_bytes = 8;
-constexpr std::uint8_t protocol_icmp = 1, error_hop_limit = 64;
+constexpr std::uint8_t error_hop_limit = 64;
 constexpr std::uint16_t prohibited_ipv4 = 3 << 8 | 13, unreachable_ipv6 = 1 << 8 | 3, source_policy_ipv6 = 1 << 8 | 5;
 
 std::size_t write_ipv4(const Packet& refused, const View& view, const net::Address& source, std::byte* ip) noexcept {

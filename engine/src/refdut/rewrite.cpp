@@ -41,6 +41,41 @@ void write_udp(Packet& packet, const View& view, net::Family to_family, const En
     }
 }
 
+/// Writes the new identifier, and the type of the other family, and updates the checksum. Only that
+/// of ICMPv6 covers a pseudo-header (RFC 4443 section 2.3, RFC 7915 sections 4.2 and 5.2).
+void write_echo(Packet& packet, const View& view, net::Family to_family, const Endpoints& to) noexcept {
+    std::byte* const message = packet.at(view.upper);
+    const std::size_t length = view.end() - view.upper;
+    OnesSum change;
+    if (view.family == net::Family::ipv6) {
+        change.take_away(packet.at(view.source()), 32);
+        change.take_away(static_cast<std::uint32_t>(length));
+        change.take_away(std::uint32_t{protocol_icmpv6});
+    }
+    if (to_family == net::Family::ipv6) {
+        change.add(to.source.data(), 16);
+        change.add(to.destination.data(), 16);
+        change.add(static_cast<std::uint32_t>(length));
+        change.add(std::uint32_t{protocol_icmpv6});
+    }
+    change.take_away(load_big_endian<std::uint16_t>(message + icmp_at::type));
+    change.take_away(load_big_endian<std::uint16_t>(message + icmp_at::identifier));
+    message[icmp_at::type] = std::byte{type_of(view.echo, to_family)};
+    store_big_endian(message + icmp_at::identifier, view.echo == EchoMessage::request ? to.source_port : to.destination_port);
+    change.add(load_big_endian<std::uint16_t>(message + icmp_at::type));
+    change.add(load_big_endian<std::uint16_t>(message + icmp_at::identifier));
+    std::byte* const checksum = message + icmp_at::checksum;
+    store_big_endian(checksum, updated(load_big_endian<std::uint16_t>(checksum), change));
+}
+
+void write_upper(Packet& packet, const View& view, net::Family to_family, const Endpoints& to) noexcept {
+    view.echo == EchoMessage::none ? write_udp(packet, view, to_family, to) : write_echo(packet, view, to_family, to);
+}
+
+std::byte protocol_of(const View& view, net::Family family) noexcept {
+    return std::byte{view.echo == EchoMessage::none ? protocol_udp : family == net::Family::ipv4 ? protocol_icmp : protocol_icmpv6};
+}
+
 void cut_padding(Packet& packet, const View& view) noexcept {
     packet.tailroom += packet.bytes - view.end();
     packet.bytes = view.end();
@@ -64,6 +99,14 @@ AddressBytes address_at(const Packet& packet, std::size_t offset, net::Family fa
 }
 
 Endpoints endpoints_of(const Packet& packet, const View& view) noexcept {
+    if (view.echo != EchoMessage::none) {
+        const auto identifier = load_big_endian<std::uint16_t>(packet.at(view.upper + icmp_at::identifier));
+        const bool is_request = view.echo == EchoMessage::request;
+        return {.source = address_at(packet, view.source(), view.family),
+                .destination = address_at(packet, view.destination(), view.family),
+                .source_port = is_request ? identifier : std::uint16_t{0},
+                .destination_port = is_request ? std::uint16_t{0} : identifier};
+    }
     return {.source = address_at(packet, view.source(), view.family),
             .destination = address_at(packet, view.destination(), view.family),
             .source_port = load_big_endian<std::uint16_t>(packet.at(view.upper + udp_at::source)),
@@ -91,7 +134,7 @@ void lower_hop_limit(Packet& packet, const View& view, std::uint8_t by) noexcept
 }
 
 void write_endpoints(Packet& packet, const View& view, const Endpoints& to) noexcept {
-    write_udp(packet, view, view.family, to);
+    write_upper(packet, view, view.family, to);
     const std::size_t bytes = view.address_bytes();
     if (view.family == net::Family::ipv4) {
         std::byte* const checksum = packet.at(view.ip + ipv4_at::checksum);
@@ -113,7 +156,7 @@ bool has_room_for_ipv6(const Packet& packet, const View& view) noexcept {
 void make_ipv6(Packet& packet, const View& view, const Endpoints& to, std::uint8_t hop_limit) noexcept {
     const auto traffic_class = std::to_integer<std::uint32_t>(*packet.at(view.ip + ipv4_at::traffic_class));
     const std::size_t header = view.upper - view.ip;
-    write_udp(packet, view, net::Family::ipv6, to);
+    write_upper(packet, view, net::Family::ipv6, to);
     cut_padding(packet, view);
     if (header > ipv6_bytes) {
         close_gap(packet, view.ip, header - ipv6_bytes);
@@ -124,7 +167,7 @@ void make_ipv6(Packet& packet, const View& view, const Endpoints& to, std::uint8
     store_big_endian(ip - 2, type_ipv6);
     store_big_endian(ip, std::uint32_t{6} << 28 | traffic_class << 20);
     store_big_endian(ip + ipv6_at::payload_length, static_cast<std::uint16_t>(view.end() - view.upper));
-    ip[ipv6_at::next_header] = static_cast<std::byte>(protocol_udp);
+    ip[ipv6_at::next_header] = protocol_of(view, net::Family::ipv6);
     ip[ipv6_at::hop_limit] = static_cast<std::byte>(hop_limit);
     std::memcpy(ip + ipv6_at::source, to.source.data(), 16);
     std::memcpy(ip + ipv6_at::destination, to.destination.data(), 16);
@@ -132,7 +175,7 @@ void make_ipv6(Packet& packet, const View& view, const Endpoints& to, std::uint8
 
 void make_ipv4(Packet& packet, const View& view, const Endpoints& to, const Ipv4Fields& fields) noexcept {
     const auto traffic_class = static_cast<std::uint8_t>(load_big_endian<std::uint32_t>(packet.at(view.ip)) >> 20);
-    write_udp(packet, view, net::Family::ipv4, to);
+    write_upper(packet, view, net::Family::ipv4, to);
     cut_padding(packet, view);
     close_gap(packet, view.ip, view.upper - view.ip - ipv4_bytes);
     std::byte* const ip = packet.at(view.ip);
@@ -143,7 +186,7 @@ void make_ipv4(Packet& packet, const View& view, const Endpoints& to, const Ipv4
     store_big_endian(ip + ipv4_at::identification, fields.identification);
     store_big_endian(ip + ipv4_at::flags, fields.dont_fragment ? flag_dont_fragment : std::uint16_t{0});
     ip[ipv4_at::time_to_live] = static_cast<std::byte>(fields.hop_limit);
-    ip[ipv4_at::protocol] = static_cast<std::byte>(protocol_udp);
+    ip[ipv4_at::protocol] = protocol_of(view, net::Family::ipv4);
     store_big_endian(ip + ipv4_at::checksum, std::uint16_t{0});
     std::memcpy(ip + ipv4_at::source, to.source.data(), 4);
     std::memcpy(ip + ipv4_at::destination, to.destination.data(), 4);

@@ -10,7 +10,9 @@ namespace gatemark::refdut {
 
 using AddressBytes = std::array<std::byte, 16>;  ///< as in net::Address: IPv4 takes the first four
 
-/// The new addresses and ports of a UDP packet.
+/// The new addresses and ports of a UDP packet. Of an echo message the identifier is a port (RFC
+/// 6146 section 3.5.3): the source's in a request, the destination's in a reply, and the other one
+/// is 0.
 struct Endpoints {
     AddressBytes source{}, destination{};
     std::uint16_t source_port = 0, destination_port = 0;
@@ -22,8 +24,8 @@ struct Endpoints {
 
 /// Lowers TTL or hop limit, which must be larger than `by`.
 void lower_hop_limit(Packet& packet, const View& view, std::uint8_t by) noexcept;
-/// Writes addresses and ports of a UDP packet that keeps its family. A UDP checksum of zero (none)
-/// stays zero (RFC 3022 section 4.1).
+/// Writes addresses and ports of a UDP packet or echo message that keeps its family. A UDP checksum
+/// of zero (none) stays zero (RFC 3022 section 4.1).
 void write_endpoints(Packet& packet, const View& view, const Endpoints& to) noexcept;
 
 /// Whether the buffer has room for the packet as IPv6.
@@ -38,7 +40,8 @@ struct Ipv4Fields {
     std::uint16_t identification = 0;
     bool dont_fragment = false;
 };
-/// Turns a UDP packet in IPv6 into IPv4 (RFC 7915 section 5.1), padded to the Ethernet minimum.
+/// Turns a UDP packet or echo message in IPv6 into IPv4 (RFC 7915 section 5.1), padded to the
+/// Ethernet minimum.
 void make_ipv4(Packet& packet, const View& view, const Endpoints& to, const Ipv4Fields& fields) noexcept;
 
 }  // namespace gatemark::refdut

@@ -109,6 +109,7 @@ Drop Translator::translate(Side from, Packet& packet, std::uint64_t now_ns, Note
         return drop;
     }
     notes.udp = view.udp;
+    notes.echo = view.echo;
     const std::byte* const destination = packet.at(view.destination());
     if (stays_on_link(destination, view.family) || stays_on_link(packet.at(view.source()), view.family)) {
         return Drop::not_for_us;
@@ -145,7 +146,9 @@ Drop Translator::translate(Side from, Packet& packet, std::uint64_t now_ns, Note
 NatTable::Clue Translator::clue_of(Side from, const Packet& packet) const noexcept {
     View view;
     const bool from_inside = from == config_.inside;
-    if (read_headers(packet, view) != Drop::none || !view.udp || view.family != (from_inside ? inside_family_ : outside_family_)) {
+    const EchoMessage passing = from_inside ? EchoMessage::request : EchoMessage::reply;
+    if (read_headers(packet, view) != Drop::none || (!view.udp && view.echo != passing) ||
+        view.family != (from_inside ? inside_family_ : outside_family_)) {
         return {};
     }
     const Endpoints endpoints = endpoints_of(packet, view);
@@ -176,11 +179,12 @@ bool Translator::is_own(const Packet& packet, const View& view) const noexcept {
 }
 
 bool Translator::can_cross(const Packet& packet, const View& view) const noexcept {
-    if (!view.udp || view.source_route) {
+    const bool is_echo = view.echo != EchoMessage::none && config_.mode != Mode::map_t_br && config_.mode != Mode::map_t_ce;
+    if ((!view.udp && !is_echo) || view.source_route) {
         return false;
     }
     if (view.family == net::Family::ipv6) {
-        return has_udp_checksum(packet, view);  // UDP over IPv6 must have a checksum (RFC 8200 section 8.1)
+        return is_echo || has_udp_checksum(packet, view);  // UDP over IPv6 must have a checksum (RFC 8200 section 8.1)
     }
     const bool may_be_fragmented = (load_big_endian<std::uint16_t>(packet.at(view.ip + ipv4_at::flags)) & flag_dont_fragment) == 0;
     const bool would_be_fragmented = may_be_fragmented && ipv6_bytes + view.end() - view.upper > config_.lowest_ipv6_mtu;
@@ -263,7 +267,7 @@ Drop Translator::translate_outward(Packet& packet, const View& view, std::uint64
         }
         destination = *outside;
     }
-    if (!view.udp || view.source_route || (crosses && !can_cross(packet, view))) {
+    if ((!view.udp && view.echo != EchoMessage::request) || view.source_route || (crosses && !can_cross(packet, view))) {
         return Drop::unsupported;
     }
     Endpoints to = endpoints_of(packet, view);
@@ -286,7 +290,7 @@ Drop Translator::translate_outward(Packet& packet, const View& view, std::uint64
 
 Drop Translator::translate_inward(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept {
     const bool crosses = inside_family_ != outside_family_;
-    if (!view.udp || view.source_route || (crosses && !can_cross(packet, view))) {
+    if ((!view.udp && view.echo != EchoMessage::reply) || view.source_route || (crosses && !can_cross(packet, view))) {
         return Drop::unsupported;
     }
     Endpoints to = endpoints_of(packet, view);

@@ -79,6 +79,7 @@ struct MapNotes {
 
 struct Notes {
     Treatment treatment = Treatment::routed;
+    EchoMessage echo = EchoMessage::none;
     bool udp = false;             ///< a complete UDP datagram (no fragment); also set for frames that are dropped after that is known
     bool new_connection = false;  ///< this frame established it
     bool error_wanted = false;    ///< dropped unchanged, and its sender must be told (icmp_error.hpp)
@@ -89,8 +90,9 @@ struct Notes {
 };
 
 /// Forwards frames as a router, a stateless translator (RFC 7915, 6052, 7757), a NAT (RFC 3022,
-/// 6146, 4787), or a border relay or customer edge of MAP-T (RFC 7599). Only UDP, except for the
-/// router and for native IPv6 through a translator, where any protocol passes. No byte outside the
+/// 6146, 4787), or a border relay or customer edge of MAP-T (RFC 7599). Only UDP and
+/// echo messages (no echo in MAP-T), except for the router and for native IPv6 through a
+/// translator, where any protocol passes. No byte outside the
 /// packet is read or written, whatever its length fields say.
 class Translator {
 public:
