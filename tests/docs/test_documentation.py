@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
@@ -352,11 +351,6 @@ def test_the_check_in_the_documentation_is_the_one_of_the_examples(capsys: pytes
     page = (ROOT / "docs" / "how-to" / "keep-a-gateway-fast.md").read_text(encoding="utf-8")
     assert f"```sh\n{CHECK.read_text(encoding='utf-8')}```\n" in page
     assert main(["plan", str(CHECK.with_name("nat.toml"))]) == 0, capsys.readouterr().err
-
-
-def test_what_is_cited_is_this_version() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_there_are_examples() -> None:
