@@ -69,6 +69,12 @@ def problems(changes: dict[str, Any]) -> list[str]:
     return [f"{problem.where.removeprefix('campaign: ')}: {problem.what}" for problem in error.value.problems]
 
 
+def test_the_file_that_a_result_folder_keeps_is_the_same_campaign() -> None:
+    complete = campaign()
+    assert campaign_from_dict(complete.to_document()).to_document() == complete.to_document()
+    assert "order" in complete.to_document()["map"], "a completed campaign has its defaults"
+
+
 def test_its_address_and_its_ports_follow_from_rule_and_prefix() -> None:
     edge = campaign().gateway_edge
     assert edge is not None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network
 
+from pydantic import BaseModel
+
 from gatemark.config.hosts import HostSet, Pattern, first_non_global
 from gatemark.config.map_tables import MapDomainModel, MapModel
 from gatemark.config.model import Campaign
@@ -89,14 +91,20 @@ def _gateway_edge(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     yield from _addresses_of_gateway(campaign, table)
 
 
+def _stated(table: BaseModel) -> set[str]:
+    """Return the keys that have another value than their default, as a completed campaign has all of them."""
+    fields = type(table).model_fields
+    return {key for key in table.model_fields_set if getattr(table, key) != fields[key].get_default()}
+
+
 def _meaningless_of_gateway(campaign: Campaign, table: MapModel) -> Iterator[Problem]:
     """What only the Tester's own customer edges have, and public addresses beside the MAP address."""
     name = campaign.technology.name
-    for key in sorted(table.model_fields_set - {"domains", "end_user_prefix"}):
+    for key in sorted(_stated(table) - {"domains", "end_user_prefix"}):
         what = f"makes no sense for {name}: the gateway is the only customer edge"
         yield problem(campaign, f"map.{key}", what, "leave the key out")
     for index, domain in enumerate(table.domains):
-        for key in sorted({"weight", "exclude"} & domain.model_fields_set):
+        for key in sorted({"weight", "exclude"} & _stated(domain)):
             what = f"makes no sense for {name}: the gateway is the only customer edge"
             yield problem(campaign, f"map.domains[{index}].{key}", what, "leave the key out")
     if campaign.gateway.pool:
