@@ -380,6 +380,13 @@ def test_every_damage_is_noticed(tmp_path: Path) -> None:
         verify_archive(tmp_path / "missing.tar.gz")
 
 
+def test_a_folder_for_temporary_files_that_is_full_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = write_archive(measured(tmp_path).folder).path
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    with pytest.raises(ResultError, match="cannot be unpacked"):
+        verify_archive(archive)
+
+
 def test_paths_that_stay_inside() -> None:
     assert all(map(is_safe, ("a", "a/b.c", "ä/ b", "a/...")))
     assert not any(map(is_safe, ("", "/a", "a//b", "a/./b", "..", "a/..", "a\x00b", "a\x1b[0m", "a/" * 20 + "b")))

@@ -26,7 +26,7 @@ from gatemark.archive.layout import (
     is_safe,
     read_checksums,
 )
-from gatemark.errors import ConfigError, Problem
+from gatemark.errors import ConfigError, Problem, ResultError
 from gatemark.results.store import ResultFolder
 
 EXPANSION_MAX = 200
@@ -74,14 +74,20 @@ def is_archive(path: Path) -> bool:
 @contextlib.contextmanager
 def unpacked(archive: Path) -> Iterator[Unpacked]:
     """Unpack an archive into a folder that is removed on leaving. Raises ConfigError if anything is wrong with it."""
-    try:
-        with archive.open("rb") as file, tempfile.TemporaryDirectory(prefix="gatemark-") as place:
-            yield unpack(file, archive, Path(place))
-    except OSError as error:
-        if error.filename not in (archive, str(archive)):
-            raise
-        fix = "name a file that gatemark archive wrote"
-        raise ConfigError(what=f"cannot be read: {error.strerror}", where=str(archive), fix=fix) from None
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(archive.open("rb"))
+        except OSError as error:
+            fix = "name a file that gatemark archive wrote"
+            raise ConfigError(what=f"cannot be read: {error.strerror}", where=str(archive), fix=fix) from None
+        try:
+            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="gatemark-"))
+            content = unpack(file, archive, Path(place))
+        except OSError as error:
+            what = f"cannot be unpacked: {error.strerror or error}"
+            fix = "make room in the folder for temporary files, or name another one in TMPDIR"
+            raise ResultError(what=what, where=str(archive), fix=fix) from error
+        yield content
 
 
 def unpack(file: IO[bytes], archive: Path, place: Path) -> Unpacked:

@@ -12,6 +12,7 @@
     DIR/bad-frames/       frames that came back wrong, one pcap per trial, side and reason
     DIR/telemetry/        samples of the gateway's host, one CSV per trial
     DIR/engine.log        what the engine wrote for people
+    DIR/inputs/           recipes and commands of the archive that was measured again, if it was one
 """
 
 from __future__ import annotations
