@@ -165,6 +165,12 @@ def better(folder: Path) -> None:
     (folder / "result.json").write_text(json.dumps(document), encoding="utf-8")
 
 
+def older(folder: Path) -> None:
+    document = json.loads((folder / "result.json").read_text())
+    del document["runs"][0]["rate_per_direction"]["dispersion_percent"]
+    (folder / "result.json").write_text(json.dumps(document), encoding="utf-8")
+
+
 def faster(folder: Path) -> None:
     journal = folder / "trials.jsonl"
     records = list(read_journal(journal))
@@ -184,7 +190,10 @@ def other_row(folder: Path) -> None:
     (folder / "result.csv").write_text(text.replace("router", "switch", 1), encoding="utf-8")
 
 
-@pytest.mark.parametrize(("alter", "said"), [(better, "runs[0]."), (other_row, "result.csv"), (faster, "")])
+@pytest.mark.parametrize(
+    ("alter", "said"),
+    [(better, "runs[0]."), (older, "did not compute all of it"), (other_row, "result.csv"), (faster, "")],
+)
 def test_what_does_not_follow_is_told(alter: Callable[[Path], None], said: str, tmp_path: Path) -> None:
     folder = measured(tmp_path).folder
     alter(folder)

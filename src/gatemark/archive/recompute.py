@@ -78,7 +78,7 @@ def input_faults(folder: ResultFolder, inputs: Inputs) -> Iterator[str]:
     stored.pop("file", None)
     for document in (stored, now):
         document.get("gateway", {}).get("control", {}).pop("commands", None)
-    known = [words for words in differences(stored, now) if not words.endswith(_ADDED)]
+    known = [words for words in differences(stored, now) if not words.endswith(ADDED)]
     yield from (f"campaign.json is not what follows from campaign.toml: {words}" for words in known[:SHOWN_MAX])
 
 
@@ -138,7 +138,8 @@ def gateway_of(folder: ResultFolder) -> GatewayDescription:
     )
 
 
-_ADDED = " is new"
+ADDED = " is new"
+"""End of what is told of a key that only the second document has."""
 
 
 def differences(stored: Any, now: Any, path: str = "") -> Iterator[str]:
@@ -147,7 +148,7 @@ def differences(stored: Any, now: Any, path: str = "") -> Iterator[str]:
         for key in {**stored, **now}:
             at = f"{path}.{key}" if path else key
             if key not in stored:
-                yield f"{at}{_ADDED}"
+                yield f"{at}{ADDED}"
             elif key not in now:
                 yield f"{at} is not there any more"
             else:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from gatemark.archive.layout import CHECKSUMS
 from gatemark.archive.read import Unpacked, unpacked
 from gatemark.archive.recompute import (
+    ADDED,
     SHOWN_MAX,
     Inputs,
     campaign_folders,
@@ -101,10 +101,14 @@ def _of_campaign(folder: ResultFolder, content: Unpacked) -> Iterator[Finding]:
 def _found(what: str, where: str, faults_of: Callable[[], Iterator[str]], words: str) -> Finding:
     """Return what is wrong with something, or these words if nothing is."""
     try:
-        faults = list(islice(faults_of(), SHOWN_MAX))
+        known = sorted(faults_of(), key=lambda fault: fault.endswith(ADDED))
+        faults = known[:SHOWN_MAX]
     except GatemarkError as error:
         told = "; ".join(f"{problem.where}: {problem.what}" for problem in error.problems)
         return Finding(what=what, where=where, outcome="unknown", words=f"cannot be computed again: {told}")
+    if faults and all(fault.endswith(ADDED) for fault in faults):
+        words = f"is of a gatemark that did not compute all of it: {'; '.join(faults)}"
+        return Finding(what=what, where=where, outcome="unknown", words=words)
     if faults:
         return Finding(what=what, where=where, outcome="differs", words="; ".join(faults))
     return Finding(what=what, where=where, outcome="holds", words=words)
