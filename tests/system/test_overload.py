@@ -36,6 +36,8 @@ CAPACITY, DELAY_NS, WINDOW = 4000, 5_000_000, 4
 CLIENTS = (1, 2, 4, 8)
 WITHIN = 0.02
 PACE_NS = 10_000_000
+UNKEPT_NS = 500_000
+"""A trial in which the reference gateway did not look at its ports for longer, or sent a packet later, is repeated."""
 HOSTS = {"offset": 2, "mode": "increasing"}
 TIMES = {"settle": "0s", "learn": "100ms", "drain": "100ms", "rest": "100ms"}
 PATIENT = {"retries": 20, "lateness_max": "5ms"}
@@ -75,7 +77,11 @@ def through_reference(
     for side in ("left", "right"):
         document[side]["ipv4"]["hosts"] = {**HOSTS, "range": "2-9" if side == "left" else "2-4097"}
     with RefDut(configuration, both.folder, netns=both.gateway_namespace) as gateway:
-        equipment = Equipment(open_testbed=lambda campaign: ReferenceTestBed(campaign, both, gateway))
+        equipment = Equipment(
+            open_testbed=lambda campaign: ReferenceTestBed(
+                campaign, both, gateway, poll_gap_max_ns=UNKEPT_NS, late_departure_max_ns=UNKEPT_NS
+            )
+        )
         return only(measure(campaign_from_dict(document), output=folder / "result", equipment=equipment).runs)
 
 
