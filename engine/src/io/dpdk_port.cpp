@@ -8,6 +8,7 @@
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <rte_mempool.h>
 #include <rte_ring.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <bit>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 namespace gatemark::io {
@@ -23,13 +25,22 @@ namespace {
 /// The AF_XDP driver keeps this many buffers in the fill and completion rings of a queue.
 constexpr unsigned af_xdp_spare_frames = 3 * 2048;
 
-/// The pool of one queue. The ring of a packet socket is the kernel's own memory.
-unsigned receive_pool_frames(PortKind kind, unsigned ring_frames) {
+/// Rings of buffers that a receive queue of a card has at most.
+constexpr unsigned card_rings_max = 2;
+
+/// The pool of one queue, of which the driver fills so many rings. The ring of a packet socket is
+/// the kernel's own memory.
+unsigned receive_pool_frames(PortKind kind, unsigned ring_frames, unsigned rings) {
     switch (kind) {
         case PortKind::af_packet: return pool_spare_frames;
         case PortKind::af_xdp: return 2 * ring_frames + af_xdp_spare_frames + pool_spare_frames;
-        default: return ring_frames + pool_spare_frames;
+        default: return rings * ring_frames + pool_spare_frames;
     }
+}
+
+/// vmxnet3 fills a second ring, for the rest of long frames, with as many buffers as the first.
+unsigned rings_of(const rte_eth_dev_info& information) {
+    return std::string_view{information.driver_name} == "net_vmxnet3" ? card_rings_max : 1;
 }
 
 /// Hash functions for spreading frames over receive queues.
@@ -123,7 +134,8 @@ private:
     }
 
     rte_mempool* make_receive_pool(unsigned queue, unsigned ring_frames) {
-        const unsigned frames = receive_pool_frames(port_.options_.name.kind, ring_frames) + port_.options_.extra_frames;
+        const unsigned frames =
+            receive_pool_frames(port_.options_.name.kind, ring_frames, rings_of(information_)) + port_.options_.extra_frames;
         const std::string name = "receive " + std::to_string(port_.port_id_) + "." + std::to_string(queue);
         return rte_pktmbuf_pool_create(name.c_str(), frames, pool_cache_frames, 0,
                                        static_cast<std::uint16_t>(receive_data_room(port_.options_)), pool_socket(port_.socket()));
@@ -155,9 +167,26 @@ private:
         return std::nullopt;
     }
 
+    /// A driver that keeps more buffers than we know of would have none to receive frames into, and
+    /// not all of them count that: each frame would look as if the gateway had lost it.
+    std::optional<Error> check_pools() {
+        for (const rte_mempool* pool : port_.pools_) {
+            if (rte_mempool_avail_count(pool) < pool_spare_frames / 2) {
+                return Error{.what = "the driver keeps more receive buffers than its rings hold: of " + std::to_string(pool->size) + " " +
+                                     std::to_string(rte_mempool_in_use_count(pool)) + " are with it",
+                             .where = where_of(port_.options_),
+                             .fix = "choose fewer ring_frames"};
+            }
+        }
+        return std::nullopt;
+    }
+
     std::optional<Error> start_device() {
         if (const int status = rte_eth_dev_start(port_.port_id_); status != 0) {
             return failed("starting", status, "read the engine's messages");
+        }
+        if (auto error = check_pools()) {
+            return error;
         }
         rte_eth_promiscuous_enable(
             port_.port_id_);  // emulated hosts have arbitrary addresses; drivers without a filter refuse, which is fine
@@ -436,7 +465,8 @@ std::size_t memory_needed_mib(const std::vector<PortOptions>& ports, const SendP
     std::size_t bytes = base;
     for (const PortOptions& port : ports) {
         const std::size_t ring = std::bit_ceil(port.ring_frames);
-        const std::size_t receive = (receive_pool_frames(port.name.kind, static_cast<unsigned>(ring)) + port.extra_frames) *
+        const unsigned rings = port.name.kind == PortKind::pci ? card_rings_max : 1;
+        const std::size_t receive = (receive_pool_frames(port.name.kind, static_cast<unsigned>(ring), rings) + port.extra_frames) *
                                     (receive_data_room(port) + buffer_overhead);
         const std::size_t held = port.name.kind == PortKind::af_packet ? 0 : ring;
         const std::size_t buffers = pools.largest * (frame_bytes_max(port.mtu) + overhead) + pools.small * (pools.small_bytes + overhead);
