@@ -133,6 +133,8 @@ class TestValidity:
                 "a worker was held up for 1ms while frames waited for it, 1ms is allowed",
             ),
             (lambda: with_right_port(link_up=False), "right port: the link was down"),
+            (lambda: with_right_port(link_losses=1), "right port: the link went down once during the trial"),
+            (lambda: with_right_port(link_losses=2), "right port: the link went down 2 times during the trial"),
             (lambda: with_right_port(own_drops={"rx_missed": 3}), "right port: 3 frames were lost"),
             (lambda: with_right_port(own_drops={"neighbour_overflow": 7}), "right port: 7 frames were lost"),
             (lambda: with_right_port(own_drops={"neighbour_unanswered": 1}), "(neighbour_unanswered)"),

@@ -36,6 +36,8 @@ struct DirectionReport {
 
 struct PortReport {
     bool link_up = false;
+    /// How often the link was seen to go down while frames were sent or awaited.
+    std::uint64_t link_losses = 0;
     record::ForeignCounts foreign;
     io::OwnDrops own_drops;
     loop::NeighborDrops neighbor_drops;

@@ -77,8 +77,11 @@ TrialReport TrialRun::execute() {
     if (!report_.cancelled && pass("learn", request_.waits.learn, SteadyClock::now())) {
         std::array<io::OwnDrops, 2> before{parts_.sides[0]->drops.read(), parts_.sides[1]->drops.read()};
         const pace::ClockReading begin = pace::read_clocks();
+        next_link_look_ = SteadyClock::now();
         send();
         pass("drain", request_.waits.drain, SteadyClock::now());
+        look_at_links();
+        next_link_look_.reset();
         report_.clocks = times_since(begin, parts_.scale);
         for (const Side side : {Side::left, Side::right}) {
             const auto i = static_cast<std::size_t>(side);
@@ -273,6 +276,7 @@ bool TrialRun::pass(const char* phase, std::chrono::nanoseconds time, SteadyCloc
         report_.cancelled =
             !watcher_.wait(std::min<std::chrono::nanoseconds>(rest, std::max<std::chrono::nanoseconds>(next_progress - now, 1ms)));
         follow_clocks();
+        look_at_links();
         if (SteadyClock::now() >= next_progress) {
             watcher_.report(progress(phase, SteadyClock::now() - start));
             next_progress += request_.progress;
@@ -316,6 +320,20 @@ void TrialRun::follow_clocks() {
     }
 }
 
+void TrialRun::look_at_links() {
+    const auto now = SteadyClock::now();
+    if (!next_link_look_ || now < *next_link_look_) {
+        return;
+    }
+    next_link_look_ = now + long_look_interval;
+    for (const Side side : {Side::left, Side::right}) {
+        const auto i = static_cast<std::size_t>(side);
+        const bool up = parts_.side(side).port.facts().link_up;
+        report_.ports[i].link_losses += links_up_[i] && !up ? 1 : 0;
+        links_up_[i] = up;
+    }
+}
+
 bool TrialRun::all_sent() const {
     return std::all_of(senders_.begin(), senders_.end(), [](const PlacedSender& sender) { return sender.sender->finished(); });
 }
@@ -338,6 +356,7 @@ void TrialRun::send() {
     while (!all_sent() && !one_gave_up() && !report_.cancelled) {
         report_.cancelled = !watcher_.wait(until_next_look(request_.duration + start_delay - (SteadyClock::now() - begun)));
         follow_clocks();
+        look_at_links();
         if (SteadyClock::now() >= next_progress) {
             watcher_.report(progress("send", SteadyClock::now() - begun));
             next_progress += request_.progress;

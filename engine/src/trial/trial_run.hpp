@@ -5,6 +5,9 @@
 #include "trial/echo_tasks.hpp"
 #include "trial/tester_parts.hpp"
 
+#include <array>
+#include <chrono>
+#include <optional>
 #include <variant>
 
 namespace gatemark::trial {
@@ -55,6 +58,9 @@ private:
     [[nodiscard]] std::chrono::nanoseconds until_next_look(std::chrono::nanoseconds left) const;
     /// Follows the clocks of ports that stamp frames.
     void follow_clocks();
+    /// Counts each time that a port is seen to have lost its link. Asks the drivers from time to
+    /// time, because that may take them a while.
+    void look_at_links();
     void send();
     [[nodiscard]] Progress progress(const char* phase, std::chrono::nanoseconds elapsed) const;
     [[nodiscard]] bool all_sent() const;
@@ -73,6 +79,9 @@ private:
     const TrialPlan& plan_;
     Watcher& watcher_;
     TrialReport report_;
+    std::array<bool, 2> links_up_{true, true};
+    /// No link is asked for outside of the time in which frames are sent or awaited.
+    std::optional<std::chrono::steady_clock::time_point> next_link_look_;
     std::optional<state::ConnectionKeeper> keeper_;
     std::unique_ptr<EchoTasks> echo_;  ///< of an echo trial
     std::vector<PlacedReceiver> receivers_;

@@ -395,6 +395,7 @@ class SimulatedEngine:
             drops["socket_drops"] = 17
         return {
             "link_up": self._link_up,
+            "link_losses": 0 if self._link_up else 1,
             "foreign": {"other_trial": 0, "neighbour": 2, "icmp": {}, "fragment": 0, "foreign": 0},
             "own_drops": drops,
             "peer_queue_drops": 0,

@@ -62,6 +62,7 @@ SHOWN_ELSEWHERE: Mapping[str, str] = {
     "direction.lateness_max_ns": "table of trials",
     "direction.lateness_histogram": "plot of lateness",
     "port.link_up": "reasons of invalid trials",
+    "port.link_losses": "reasons of invalid trials",
     "delay.samples": "tables of delays",
     "delay.percentiles": "tables of delays",
     "delay.minimum_ns": "tables of delays",

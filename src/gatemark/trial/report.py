@@ -152,6 +152,8 @@ class PortFacts(Facts):
     """What one of the Tester's ports saw during a trial."""
 
     link_up: bool
+    link_losses: int
+    """How often the link was seen to go down while frames were sent or awaited."""
     foreign: Foreign
     own_drops: Mapping[str, int]
     """Frames lost on the Tester's side of the wire, by place."""

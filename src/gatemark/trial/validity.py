@@ -89,7 +89,7 @@ def judge_validity(
             f" {format_duration_ns(policy.lateness_max_ns)} is allowed"
         )
     for side, port in report.ports.items():
-        reasons += _port_problems(side, port, _arrivals(report, side))
+        reasons += _port_problems(side, port, _arrivals(report, side), may_lose_link=form.reset_after_ns is not None)
     reasons += _testbed_problems(testbed_drops or {}, testbed_faults)
     return Validity(valid=not reasons, reasons=tuple(reasons))
 
@@ -199,10 +199,14 @@ def _clock_problems(clocks: ClockFacts) -> list[str]:
     ]
 
 
-def _port_problems(side: str, port: PortFacts, arrivals: int) -> list[str]:
+def _port_problems(side: str, port: PortFacts, arrivals: int, *, may_lose_link: bool) -> list[str]:
+    """Say what was wrong at a port; a gateway that is reset during the trial may take its link along."""
     reasons = []
     if not port.link_up:
         reasons.append(f"{side} port: the link was down")
+    elif port.link_losses and not may_lose_link:
+        times = "once" if port.link_losses == 1 else f"{port.link_losses} times"
+        reasons.append(f"{side} port: the link went down {times} during the trial and came up again")
     reasons += [
         f"{side} port: {count} frames were lost on the Tester's side ({place})"
         for place, count in port.own_drops.items()
