@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -117,6 +118,15 @@ int make_transparent_heap(std::size_t memory_mib) {
     return rte_malloc_heap_get_socket(name);
 }
 
+/// Whether the device reads and writes memory at addresses that only huge pages give it: it does
+/// where the kernel's driver does nothing but hand it to a program. Cards that keep their driver
+/// register any memory with it.
+bool needs_huge_pages(const std::string& pci_address) {
+    std::error_code ignored;
+    const auto driver = std::filesystem::read_symlink("/sys/bus/pci/devices/" + pci_address + "/driver", ignored).filename();
+    return driver == "vfio-pci" || driver == "uio_pci_generic" || driver == "igb_uio";
+}
+
 std::vector<std::string> arguments(const EnvironmentOptions& options, bool huge_pages, const cpu_set_t& allowed) {
     std::vector<std::string> list{"gatemark-engine", "--no-telemetry", "--log-level=warning", "--lcores", "0@(" + cpu_list(allowed) + ")"};
     // Nothing shared and no files, so any number of engines can run side by side. DPDK refuses
@@ -174,6 +184,16 @@ Result<DpdkEnvironment> DpdkEnvironment::start(const EnvironmentOptions& options
     CPU_ZERO(&allowed);
     pthread_getaffinity_np(pthread_self(), sizeof(allowed), &allowed);
     const bool huge_pages = options.huge_pages_allowed && free_huge_pages_mib() >= options.memory_mib && may_map_huge_page();
+    if (const auto card = std::ranges::find_if(options.pci_addresses, needs_huge_pages);
+        !huge_pages && card != options.pci_addresses.end()) {
+        return Error{
+            .what = "the card " + *card + " needs " + std::to_string(options.memory_mib) + " MiB of huge pages; " +
+                    (options.huge_pages_allowed ? std::to_string(free_huge_pages_mib()) + " MiB are free" : "they are not allowed"),
+            .where = where,
+            .fix = options.huge_pages_allowed
+                       ? "sysctl vm.nr_hugepages=" + std::to_string(options.memory_mib / 2 + 1) + ", or choose fewer ring_frames"
+                       : "allow them: leave testbed.huge_pages out"};
+    }
     raise_locked_memory_limit();
     // DPDK's default log stream copies each message to syslog; this one writes to standard error
     // only.
