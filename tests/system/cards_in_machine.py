@@ -127,11 +127,14 @@ def cables() -> Document:
 
 
 def several_queues() -> Document:
-    """Return what cards do on as many queues as are chosen for them; their workers have two for each port."""
+    """Return what cards do on as many queues as are chosen for them; there are workers for two of each port.
+
+    All frames fit into their rings: QEMU's own RSS holds some back for good where a ring is full, and counts none.
+    """
     document = campaign_document()
     document["testbed"]["cores"] = [0, 1, 2, 3]
     with opened(document) as tester:
-        return {"opened": tester.opened, "trial": trial(tester), "fast": trial(tester, 3_000)}
+        return {"opened": tester.opened, "trial": trial(tester, 500)}
 
 
 def starve() -> Document:

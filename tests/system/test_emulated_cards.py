@@ -18,8 +18,8 @@ from machine import missing
 ROOT = Path(__file__).parents[2]
 MACHINE = ROOT / "scripts" / "emulated-machine"
 DRIVERS = {"e1000": "net_e1000_em", "e1000e": "net_e1000_em", "virtio": "net_virtio", "vmxnet3": "net_vmxnet3"}
-COUNTS_MISSES = ("e1000",)
-"""Cards that say how many frames found their ring full. For the others QEMU waits, and nothing is lost."""
+COUNTS_MISSES = ("e1000", "vmxnet3")
+"""Cards that say how many frames found their ring full."""
 SHORT = "e1000"
 """The kind that stands for the others where no long test is wanted."""
 IN_MACHINE = [str(ROOT / ".venv" / "bin" / "python"), "tests/system/cards_in_machine.py"]
@@ -129,7 +129,6 @@ def test_a_card_with_queues_that_share_its_frames(tmp_path: Path, endures: bool)
     (facts,) = looked_at("virtio", tmp_path, "several queues", queues=2)
     assert facts["opened"]["queues"] == {"left": 2, "right": 2}
     assert_all_arrived(facts["trial"])
-    assert_all_arrived(facts["fast"])
 
 
 CAMPAIGN = """
