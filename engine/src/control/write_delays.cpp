@@ -3,6 +3,7 @@
 #include "base/wide.hpp"
 
 #include <array>
+#include <cmath>
 
 namespace gatemark::control {
 
@@ -87,7 +88,7 @@ Json round_trips_json(const record::RoundTrips& round_trips, const pace::TickSca
         json["minimum_ns"] = nanoseconds(round_trips.histogram().minimum(), scale);
         json["mean_ns"] = static_cast<std::uint64_t>((round_trips.sum() * 1'000'000'000 + divisor / 2) / divisor);
         json["deviation_ns"] =
-            static_cast<std::uint64_t>(round_trips.deviation() * 1e9 / static_cast<double>(scale.ticks_per_second()) + 0.5);
+            static_cast<std::uint64_t>(std::llround(round_trips.deviation() * 1e9 / static_cast<double>(scale.ticks_per_second())));
         json["maximum_ns"] = nanoseconds(round_trips.histogram().maximum(), scale);
         json["percentiles"] = percentiles_json(round_trips.histogram(), scale);
     }
