@@ -20,8 +20,6 @@ MACHINE = ROOT / "scripts" / "emulated-machine"
 DRIVERS = {"e1000": "net_e1000_em", "e1000e": "net_e1000_em", "virtio": "net_virtio", "vmxnet3": "net_vmxnet3"}
 COUNTS_MISSES = ("e1000", "vmxnet3")
 """Cards that say how many frames found their ring full."""
-SHORT = "e1000"
-"""The kind that stands for the others where no long test is wanted."""
 IN_MACHINE = [str(ROOT / ".venv" / "bin" / "python"), "tests/system/cards_in_machine.py"]
 
 Document = dict[str, Any]
@@ -40,7 +38,9 @@ def why_not() -> str:
 
 
 @pytest.fixture(autouse=True)
-def needs_a_machine() -> None:
+def needs_a_machine(endures: bool) -> None:
+    if not endures:
+        pytest.skip("an emulated machine takes minutes, and 120 MB of packages once; make endure")
     if why_not():
         pytest.skip(why_not())
 
@@ -82,10 +82,8 @@ def assert_says(facts: Document, words: str) -> None:
 
 @pytest.mark.endure
 @pytest.mark.parametrize("kind", DRIVERS)
-def test_frames_cross_and_a_pulled_cable_is_named(kind: str, tmp_path: Path, endures: bool) -> None:
+def test_frames_cross_and_a_pulled_cable_is_named(kind: str, tmp_path: Path) -> None:
     """No frame is lost on the wire; those lost without a link are never the gateway's."""
-    if not endures and kind != SHORT:
-        pytest.skip(f"{SHORT} stands for it; make endure")
     (facts,) = looked_at(kind, tmp_path, "one queue")
     for side in ("left", "right"):
         assert facts["opened"][side]["driver"] == DRIVERS[kind]
@@ -105,9 +103,7 @@ def test_frames_cross_and_a_pulled_cable_is_named(kind: str, tmp_path: Path, end
 
 @pytest.mark.endure
 @pytest.mark.parametrize("kind", DRIVERS)
-def test_frames_that_a_slow_receiver_misses_are_the_testers(kind: str, tmp_path: Path, endures: bool) -> None:
-    if not endures:
-        pytest.skip("takes minutes for all kinds; make endure")
+def test_frames_that_a_slow_receiver_misses_are_the_testers(kind: str, tmp_path: Path) -> None:
     facts, unready = looked_at(kind, tmp_path, "starved", "no huge pages")
     lost = losses(facts["trial"])["forward"]
     missed = facts["trial"]["report"]["ports"]["right"]["own_drops"]["rx_missed"]
@@ -122,10 +118,8 @@ def test_frames_that_a_slow_receiver_misses_are_the_testers(kind: str, tmp_path:
 
 
 @pytest.mark.endure
-def test_a_card_with_queues_that_share_its_frames(tmp_path: Path, endures: bool) -> None:
+def test_a_card_with_queues_that_share_its_frames(tmp_path: Path) -> None:
     """The card spreads what arrives over its queues (RSS), so there is one for each worker."""
-    if not endures:
-        pytest.skip("one queue stands for it; make endure")
     (facts,) = looked_at("virtio", tmp_path, "several queues", queues=2)
     assert facts["opened"]["queues"] == {"left": 2, "right": 2}
     assert_all_arrived(facts["trial"])
@@ -163,9 +157,7 @@ rates = ["500"]
 
 @pytest.mark.endure
 @pytest.mark.parametrize("kind", DRIVERS)
-def test_the_commands_work_on_cards(kind: str, tmp_path: Path, endures: bool) -> None:
-    if not endures:
-        pytest.skip("takes minutes; make endure")
+def test_the_commands_work_on_cards(kind: str, tmp_path: Path) -> None:
     (tmp_path / "cards.toml").write_text(CAMPAIGN)
     commands = f"""
         set -e
