@@ -1,3 +1,4 @@
+#include "base/checksum.hpp"
 #include "fuzz/frames.hpp"
 #include "fuzz/holds.hpp"
 #include "fuzz/reached.hpp"
@@ -112,6 +113,41 @@ constexpr Addresses map_addresses4{"198.18.0.2", "198.19.0.2", "198.19.1.0", "19
 constexpr Addresses map_addresses6{"2001:2:100:8e2:0:c613:2:e2", "64:ff9b::c612:2", "2001:2:100:8e3:0:c613:2:e3",
                                    "2001:2:200:0:0:c613:100:0",  "64:ff9b::c613:2", "64:ff9b:1:c612:0:200::"};
 
+/// Writes a type into a frame with an echo message, and the checksum that is then right.
+void write_echo_type(Bytes& frame, const View& view, EchoMessage message) {
+    std::byte* const icmp = frame.data() + view.upper;
+    icmp[icmp_at::type] = std::byte{type_of(message, view.family)};
+    icmp[icmp_at::type + 1] = std::byte{0};
+    store_raw(icmp + icmp_at::checksum, std::uint16_t{0});
+    const std::size_t bytes = view.end() - view.upper;
+    Sum sum = sum_of({icmp, bytes});
+    if (view.family == net::Family::ipv6) {
+        sum += sum_of({frame.data() + view.source(), 2 * view.address_bytes()}) + sum_of_byte(protocol_icmpv6, 1) +
+               sum_of_byte(static_cast<std::uint8_t>(bytes >> 8), 0) + sum_of_byte(static_cast<std::uint8_t>(bytes), 1);
+    }
+    store_raw(icmp + icmp_at::checksum, header_checksum(sum));
+}
+
+/// The frame with an echo message where it has a UDP datagram; any other stays as it is.
+Bytes with_echo(Bytes frame, EchoMessage message) {
+    Buffer buffer{frame, 0, 0};
+    View view;
+    if (read_headers(buffer.packet, view) != Drop::none || !view.udp || view.fragment) {
+        return frame;
+    }
+    if (view.family == net::Family::ipv4) {
+        frame[view.ip + ipv4_at::protocol] = std::byte{protocol_icmp};
+        store_raw(frame.data() + view.ip + ipv4_at::checksum, std::uint16_t{0});
+        store_raw(frame.data() + view.ip + ipv4_at::checksum, header_checksum(sum_of({frame.data() + view.ip, view.upper - view.ip})));
+    } else if (view.upper == view.ip + ipv6_bytes) {
+        frame[view.ip + ipv6_at::next_header] = std::byte{protocol_icmpv6};
+    } else {
+        return frame;
+    }
+    write_echo_type(frame, view, message);
+    return frame;
+}
+
 Bytes some_frame(Script& script, bool map) {
     if (script.one_in(8)) {
         return raw_frame(script, raw_bytes_max);
@@ -131,6 +167,9 @@ Bytes some_frame(Script& script, bool map) {
     packet.udp_checksum_absent = (flags & 4U) != 0;
     packet.dont_fragment = ipv4 && (flags & 8U) != 0;
     packet.hop_limit = (flags & 0x30U) == 0x30U ? static_cast<std::uint8_t>(flags >> 6) : std::uint8_t{64};
+    if ((flags & 0xb0U) == 0x90U) {
+        return with_echo(test::write_packet(packet), (flags & 0x40U) != 0 ? EchoMessage::request : EchoMessage::reply);
+    }
     return test::write_packet(packet);
 }
 
@@ -140,7 +179,7 @@ Bytes reply_to(const Bytes& frame) {
     Bytes reply = frame;
     Buffer buffer{frame, 0, 0};
     View view;
-    if (read_headers(buffer.packet, view) != Drop::none || !view.udp) {
+    if (read_headers(buffer.packet, view) != Drop::none || (!view.udp && view.echo == EchoMessage::none)) {
         return reply;
     }
     const auto exchange = [&](std::size_t a, std::size_t b, std::size_t bytes) {
@@ -148,7 +187,11 @@ Bytes reply_to(const Bytes& frame) {
                          reply.begin() + static_cast<std::ptrdiff_t>(b));
     };
     exchange(view.source(), view.destination(), view.address_bytes());
-    exchange(view.upper + udp_at::source, view.upper + udp_at::destination, 2);
+    if (view.udp) {
+        exchange(view.upper + udp_at::source, view.upper + udp_at::destination, 2);
+    } else {
+        write_echo_type(reply, view, EchoMessage::reply);
+    }
     return reply;
 }
 
