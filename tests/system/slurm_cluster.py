@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 NAMESPACE = f"gm-slurm-{os.getpid()}"
 ADDRESS = "10.9.9.1"
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo")
@@ -54,7 +56,9 @@ class Cluster:
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         for name in ("state", "spool-beda", "spool-bedb"):
             (folder / name).mkdir()
-        configuration = CONFIGURATION.format(host=socket.gethostname(), address=ADDRESS, folder=folder)
+        configuration = CONFIGURATION.format(
+            host=socket.gethostname().partition(".")[0], address=ADDRESS, folder=folder
+        )
         (folder / "slurm.conf").write_text(configuration)
         first = any(line.split()[2] == "cgroup" for line in Path("/proc/mounts").read_text().splitlines())
         plugin = (
@@ -72,7 +76,7 @@ class Cluster:
             self._start("slurmctld", "-D", "-c")
             self.start_node("beda")
             self.start_node("bedb")
-            self.wait_for(lambda: self.ask("sinfo", "-h", "-N", "-o", "%T").split() == ["idle", "idle"])
+            self.wait_for(self._is_up)
         except BaseException:
             self.__exit__()
             raise
@@ -87,6 +91,17 @@ class Cluster:
         ).stdout.split():
             _kill(int(pid))
         _run("ip", "netns", "delete", NAMESPACE)
+
+    def _is_up(self) -> bool:
+        """Whether both nodes are idle; a machine on which a daemon of Slurm cannot run is told."""
+        for name, daemon in self._daemons.items():
+            if daemon.poll() is not None:
+                pytest.skip(f"{name} of Slurm does not run on this machine: {self._last_error(name)}")
+        return self.ask("sinfo", "-h", "-N", "-o", "%T").split() == ["idle", "idle"]
+
+    def _last_error(self, name: str) -> str:
+        lines = (self._folder / f"{name}.out").read_text(errors="replace").splitlines()
+        return next((line for line in reversed(lines) if "error" in line), "it says nothing")
 
     def start_node(self, name: str) -> None:
         """Start the daemon of a node."""
