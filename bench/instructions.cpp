@@ -77,8 +77,8 @@ void count_sender(const char* name, const frame::Stream& stream, Foreground fore
 }
 
 void count_receiver(const char* name, const frame::Stream& stream, ReceiverParts& parts) {
-    const StoredFrames frames = received_frames(stream, 2 * frames_counted, {CountingClock::written});
-    StoredQueue queue{frames, parts.arrivals};
+    StoredFrames frames{stream, 2 * frames_counted, {CountingClock::written}};
+    StoredQueue queue{frames, parts.arrivals, 1};
     const auto receiver = std::make_unique<loop::Receiver<StoredQueue, CountingClock>>(parts.plan, queue, parts.mailbox);
     count(name, [&] {
         for (std::uint64_t i = 0; i < frames_counted; i += burst_frames) {

@@ -18,6 +18,36 @@ void send(benchmark::State& state, const frame::Stream& stream, Queue& queue, Fo
     counter.add(sender->counts().offered_foreground);
 }
 
+/// Stands still but when it is moved on; each reading costs what one of the CPU's counter costs.
+struct SteppingClock {
+    [[nodiscard]] pace::Ticks now() const noexcept {
+        benchmark::DoNotOptimize(pace::CycleClock{}.now());
+        return {ticks};
+    }
+    std::uint64_t ticks = 0;
+};
+
+/// One frame at a time, as at every rate that a worker keeps up with easily.
+template <class Queue>
+void send_one_by_one(benchmark::State& state, const frame::Stream& stream, Queue& queue) {
+    constexpr std::uint64_t ticks_per_frame = 1000;
+    SteppingClock clock;
+    loop::SenderPlan plan = flat_out(stream);
+    plan.schedule = pace::Schedule{{.frames_per_second = 1'000'000}, {}, 1'000'000 * ticks_per_frame};
+    const auto sender = std::make_unique<loop::Sender<Queue, SteppingClock>>(plan, queue, clock);
+    std::uint64_t polls = 0;
+    TickCounter counter{state};
+    for (auto unused : state) {
+        sender->poll();
+        clock.ticks += ticks_per_frame;
+        ++polls;
+    }
+    counter.add(polls);
+    if (sender->counts().offered_foreground != polls) {
+        state.SkipWithError("a burst was not of one frame");
+    }
+}
+
 template <class Receiver>
 void expect_received(benchmark::State& state, const Receiver& receiver, std::uint64_t frame_count) {
     std::uint64_t received = 0;
@@ -36,6 +66,11 @@ void receive(benchmark::State& state, Queue& queue, ReceiverParts& parts) {
     std::uint64_t polls = 0;
     TickCounter counter{state};
     for (auto unused : state) {
+        if constexpr (requires { queue.restart(); }) {
+            if (queue.at_end()) [[unlikely]] {
+                counter.leave_out([&] { queue.restart(); });
+            }
+        }
         receiver->poll();
         ++polls;
     }

@@ -11,30 +11,46 @@
 /// receivers.
 namespace gatemark::bench {
 
-/// Frames of one stream in memory, received again and again, each time as if for the first time.
+/// Frames of one stream in memory. Once all of them are received, `restart` makes them the next
+/// ones of the stream, so that each is received for the first time.
 class StoredQueue {
 public:
-    using Buffer = const std::vector<std::byte>*;
+    using Buffer = std::span<const std::byte>;
 
-    StoredQueue(const StoredFrames& frames, record::ArrivalBitmap& arrivals) : frames_{frames}, arrivals_{arrivals} {}
+    /// The trial has `rounds` times as many frames as are stored.
+    StoredQueue(StoredFrames& frames, record::ArrivalBitmap& arrivals, std::uint64_t rounds)
+        : frames_{frames}, arrivals_{arrivals}, rounds_{rounds} {
+        for (std::size_t i = 0; i < frames.size(); ++i) {
+            buffers_.push_back({frames.at(i), frames.frame_bytes()});
+        }
+    }
+    [[nodiscard]] bool at_end() const noexcept { return next_ == buffers_.size(); }
+    void restart() {
+        round_ = (round_ + 1) % rounds_;
+        if (round_ == 0) {
+            arrivals_.reset(arrivals_.frame_count(), record::Receivers::one);
+        }
+        if (rounds_ > 1) {
+            frames_.write_from(round_ * frames_.size());
+        }
+        next_ = 0;
+    }
+
     std::size_t receive(std::span<Buffer> burst) noexcept {
-        if (next_ == frames_.size()) {
-            arrivals_.reset(frames_.size(), record::Receivers::one);
-            next_ = 0;
-        }
-        const std::size_t count = std::min(burst.size(), frames_.size() - next_);
-        for (Buffer& buffer : burst.first(count)) {
-            buffer = &frames_[next_++];
-        }
+        const std::size_t count = std::min(burst.size(), buffers_.size() - next_);
+        std::copy_n(&buffers_[next_], count, burst.begin());
+        next_ += count;
         return count;
     }
-    static std::span<const std::byte> bytes(Buffer buffer) noexcept { return *buffer; }
+    static std::span<const std::byte> bytes(Buffer buffer) noexcept { return buffer; }
     static pace::Ticks arrival(Buffer /*buffer*/, pace::Ticks polled) noexcept { return polled; }
     void release(std::span<Buffer> /*burst*/) noexcept {}
 
 private:
-    const StoredFrames& frames_;
+    StoredFrames& frames_;
     record::ArrivalBitmap& arrivals_;
+    std::uint64_t rounds_, round_ = 0;
+    std::vector<Buffer> buffers_;  ///< in the order of their frames
     std::size_t next_ = 0;
 };
 
@@ -100,7 +116,7 @@ struct ReceiverParts {
     record::ArrivalBitmap arrivals;
     record::DelayWindow window;
     record::TaggedDelays tags;
-    net::AddressPool pool = public_pool();
+    const net::AddressPool& pool = public_pool();
     std::unique_ptr<state::ConnectionKeeper> keeper;
 };
 

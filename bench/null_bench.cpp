@@ -19,6 +19,12 @@ void send_on_null(benchmark::State& state, net::Family family, Varying varying, 
     send_to_port(state, stream, loop::StreamWriter{&stream});
 }
 
+void send_one_by_one_on_null(benchmark::State& state, net::Family family) {
+    const frame::Stream stream = stream_for(family, Varying::ports_and_hosts);
+    io::TransmitQueue queue{null_port(), 0, pools_for(null_port(), stream.sent().frame)};
+    send_one_by_one(state, stream, queue);
+}
+
 /// 65,536 customer edges in turn, and what is sent to them.
 void send_map_t_on_null(benchmark::State& state, frame::signature::Direction direction) {
     const frame::Stream stream = map_t_stream(direction);
@@ -32,18 +38,17 @@ void initiate_on_null(benchmark::State& state, Choice choice) {
 }
 
 /// The Responder, in the orders of reading that RFC 9693 section 4.10 names.
-void respond_on_null(benchmark::State& state, Choice order) {
+void respond_on_null(benchmark::State& state, Choice order, net::Family family = net::Family::ipv4) {
     const auto count = static_cast<std::uint64_t>(state.range(0));
-    const frame::Stream stream = connection_stream(frame::Role::responder, count, order);
-    const net::AddressPool pool = public_pool();
-    send_to_port(state, stream, state::ReplyWriter{stream, full_table(count), pool});
+    const frame::Stream stream = connection_stream(frame::Role::responder, count, order, family);
+    send_to_port(state, stream, state::ReplyWriter{stream, full_table(count), public_pool(family)});
 }
 
 /// A port whose receive buffers all hold a frame of the stream, so that a driver that delivers them
 /// as they are delivers a trial's frames.
 class EndlessQueue : public io::ReceiveQueue {
 public:
-    explicit EndlessQueue(const frame::Stream& stream) : io::ReceiveQueue{endless_port(), 0} {
+    explicit EndlessQueue(const frame::Stream& stream) : io::ReceiveQueue{endless_port(stream.expected().frame.size()), 0} {
         std::vector<rte_mbuf*> all;
         std::array<rte_mbuf*, burst_frames> some{};
         while (const std::size_t got = io::ReceiveQueue::receive(some)) {
@@ -71,8 +76,8 @@ private:
     std::uint64_t frame_count_ = 0;
 };
 
-void receive_on_null(benchmark::State& state) {
-    const frame::Stream stream = stream_for(net::Family::ipv4, Varying::ports_and_hosts);
+void receive_on_null(benchmark::State& state, net::Family family) {
+    const frame::Stream stream = stream_for(family, Varying::ports_and_hosts);
     EndlessQueue queue{stream};
     ReceiverParts parts{stream, queue.frame_count()};
     queue.arrive_in(parts.arrivals);
@@ -105,17 +110,24 @@ BENCHMARK_CAPTURE(send_on_null, ipv4_fixed, net::Family::ipv4, Varying::nothing)
 BENCHMARK_CAPTURE(send_on_null, ipv4_ports, net::Family::ipv4, Varying::ports);
 BENCHMARK_CAPTURE(send_on_null, ipv4_hosts, net::Family::ipv4, Varying::hosts);
 BENCHMARK_CAPTURE(send_on_null, ipv4_both, net::Family::ipv4, Varying::ports_and_hosts);
+BENCHMARK_CAPTURE(send_on_null, ipv6_fixed, net::Family::ipv6, Varying::nothing);
+BENCHMARK_CAPTURE(send_on_null, ipv6_ports, net::Family::ipv6, Varying::ports);
+BENCHMARK_CAPTURE(send_on_null, ipv6_hosts, net::Family::ipv6, Varying::hosts);
 BENCHMARK_CAPTURE(send_on_null, ipv6_both, net::Family::ipv6, Varying::ports_and_hosts);
 BENCHMARK_CAPTURE(send_on_null, ipv4_both_1518, net::Family::ipv4, Varying::ports_and_hosts, 1518);
+BENCHMARK_CAPTURE(send_one_by_one_on_null, ipv4, net::Family::ipv4);
+BENCHMARK_CAPTURE(send_one_by_one_on_null, ipv6, net::Family::ipv6);
 BENCHMARK_CAPTURE(send_map_t_on_null, 6to4, frame::signature::Direction::forward);
 BENCHMARK_CAPTURE(send_map_t_on_null, 4to6, frame::signature::Direction::reverse);
-BENCHMARK_CAPTURE(initiate_on_null, phase_1, Choice::increasing)->Arg(4 * million)->Arg(400 * million);
+BENCHMARK_CAPTURE(initiate_on_null, phase_1, Choice::increasing)->Arg(4 * million)->Arg(40 * million)->Arg(400 * million);
 BENCHMARK_CAPTURE(initiate_on_null, phase_2, Choice::pseudorandom)->Arg(400 * million);
 BENCHMARK_CAPTURE(respond_on_null, fixed, Choice::fixed)->Arg(4 * million);
 BENCHMARK_CAPTURE(respond_on_null, increasing, Choice::increasing)->Arg(4'000)->Arg(4 * million)->Arg(40 * million);
 BENCHMARK_CAPTURE(respond_on_null, decreasing, Choice::decreasing)->Arg(4'000)->Arg(4 * million)->Arg(40 * million);
-BENCHMARK_CAPTURE(respond_on_null, pseudorandom, Choice::pseudorandom)->Arg(4'000)->Arg(4 * million)->Arg(40 * million);
-BENCHMARK(receive_on_null);
+BENCHMARK_CAPTURE(respond_on_null, pseudorandom, Choice::pseudorandom)->Arg(4'000)->Arg(4 * million)->Arg(40 * million)->Arg(200 * million);
+BENCHMARK_CAPTURE(respond_on_null, ipv6_pseudorandom, Choice::pseudorandom, net::Family::ipv6)->Arg(4 * million)->Arg(200 * million);
+BENCHMARK_CAPTURE(receive_on_null, ipv4, net::Family::ipv4);
+BENCHMARK_CAPTURE(receive_on_null, ipv6, net::Family::ipv6);
 BENCHMARK(send_and_receive_on_null);
 
 }  // namespace

@@ -23,10 +23,14 @@ inline io::DpdkPort& null_port() {
     return port;
 }
 
-/// Hands out its own buffers, as they are, as received frames of 60 bytes.
-inline io::DpdkPort& endless_port() {
-    static auto port = std::get<io::DpdkPort>(io::open_port(port_options("right", "vdev:net_null_endless,size=60")));
-    return port;
+/// Hands out its own buffers, as they are, as received frames of so many bytes.
+inline io::DpdkPort& endless_port(std::size_t frame_bytes) {
+    static std::map<std::size_t, io::DpdkPort> ports;
+    if (const auto port = ports.find(frame_bytes); port != ports.end()) {
+        return port->second;
+    }
+    const std::string size = std::to_string(frame_bytes), name = "vdev:net_null_endless" + size + ",size=" + size;
+    return ports.emplace(frame_bytes, std::get<io::DpdkPort>(io::open_port(port_options("right", name.c_str())))).first->second;
 }
 
 inline std::pair<io::DpdkPort, io::DpdkPort>& ring_ports() {

@@ -1,5 +1,7 @@
 #include "loops.hpp"
 
+#include <functional>
+
 /// The whole receiver on frames in memory: what it costs apart from its port.
 namespace gatemark::bench {
 
@@ -12,50 +14,57 @@ struct NearClock {
     [[nodiscard]] pace::Ticks now() const noexcept { return {written + (pace::CycleClock{}.now().value & 0x1ffff)}; }
 };
 
-constexpr std::size_t frames_stored = 4096;
+constexpr std::size_t frames_in_cache = 4096;
 constexpr std::uint64_t million = 1'000'000;
 
-void receive_stored(benchmark::State& state, const frame::Stream& stream, ReceiverParts& parts) {
-    const StoredFrames frames = received_frames(stream, frames_stored, {NearClock::written});
-    StoredQueue queue{frames, parts.arrivals};
+/// Every frame is a new one of the trial; its buffer is in no cache unless `count` are few.
+void receive_stored(
+    benchmark::State& state, const frame::Stream& stream, std::size_t count,
+    const std::function<void(ReceiverParts&)>& prepare = [](ReceiverParts&) {}) {
+    constexpr std::uint64_t rounds = 16;
+    StoredFrames frames{stream, count, {NearClock::written}};
+    ReceiverParts parts{stream, rounds * count};
+    prepare(parts);
+    StoredQueue queue{frames, parts.arrivals, rounds};
     receive<NearClock>(state, queue, parts);
 }
 
-enum class Delays : std::uint8_t { all, tags_and_variation };
+enum class Place : std::uint8_t { memory, cache };
 
-void receive_in_memory(benchmark::State& state, net::Family family, std::size_t frame_octets, Delays delays) {
+void receive_plain(benchmark::State& state, net::Family family, std::size_t frame_octets, Place place) {
     const frame::Stream stream = stream_for(family, Varying::ports_and_hosts, frame_octets);
-    ReceiverParts parts{stream, frames_stored};
-    if (delays == Delays::tags_and_variation) {
-        parts.record_tags_and_variation();
-    }
-    receive_stored(state, stream, parts);
+    receive_stored(state, stream, place == Place::cache ? frames_in_cache : StoredFrames::beyond_caches(stream));
 }
 
-/// The Initiator's frames as they leave a NAT44, with connections drawn from 40 million.
+void receive_tags_and_variation(benchmark::State& state) {
+    const frame::Stream stream = stream_for(net::Family::ipv4, Varying::ports_and_hosts);
+    receive_stored(state, stream, StoredFrames::beyond_caches(stream), [](ReceiverParts& parts) { parts.record_tags_and_variation(); });
+}
+
+/// The Initiator's frames as they leave a NAT44: connections in turn, or drawn from all of them.
 void receive_connections(benchmark::State& state, state::Phase phase) {
-    constexpr std::uint64_t connections = 40 * million;
+    const auto connections = static_cast<std::uint64_t>(state.range(0));
     const frame::Stream stream = connection_stream(frame::Role::initiator, connections,
                                                    phase == state::Phase::establish ? Choice::increasing : Choice::pseudorandom);
-    ReceiverParts parts{stream, frames_stored};
-    parts.keep_connections(phase, connections);
-    receive_stored(state, stream, parts);
+    receive_stored(state, stream, StoredFrames::beyond_caches(stream),
+                   [&](ReceiverParts& parts) { parts.keep_connections(phase, connections); });
 }
 
 /// What a border relay delivers of 65,536 customer edges.
 void receive_map_t(benchmark::State& state, frame::signature::Direction direction) {
     const frame::Stream stream = map_t_stream(direction);
-    ReceiverParts parts{stream, frames_stored};
-    receive_stored(state, stream, parts);
+    receive_stored(state, stream, StoredFrames::beyond_caches(stream));
 }
 
-BENCHMARK_CAPTURE(receive_in_memory, ipv4, net::Family::ipv4, 64, Delays::all);
-BENCHMARK_CAPTURE(receive_in_memory, ipv6, net::Family::ipv6, 84, Delays::all);
-BENCHMARK_CAPTURE(receive_in_memory, ipv4_1518, net::Family::ipv4, 1518, Delays::all);
-BENCHMARK_CAPTURE(receive_in_memory, ipv6_1518, net::Family::ipv6, 1518, Delays::all);
-BENCHMARK_CAPTURE(receive_in_memory, ipv4_tags_and_variation, net::Family::ipv4, 64, Delays::tags_and_variation);
-BENCHMARK_CAPTURE(receive_connections, phase_1, state::Phase::establish);
-BENCHMARK_CAPTURE(receive_connections, phase_2, state::Phase::use);
+BENCHMARK_CAPTURE(receive_plain, in_memory / ipv4, net::Family::ipv4, 64, Place::memory)->Name("receive_in_memory/ipv4");
+BENCHMARK_CAPTURE(receive_plain, in_memory / ipv6, net::Family::ipv6, 84, Place::memory)->Name("receive_in_memory/ipv6");
+BENCHMARK_CAPTURE(receive_plain, in_memory / ipv4_1518, net::Family::ipv4, 1518, Place::memory)->Name("receive_in_memory/ipv4_1518");
+BENCHMARK_CAPTURE(receive_plain, in_memory / ipv6_1518, net::Family::ipv6, 1518, Place::memory)->Name("receive_in_memory/ipv6_1518");
+BENCHMARK(receive_tags_and_variation)->Name("receive_in_memory/ipv4_tags_and_variation");
+BENCHMARK_CAPTURE(receive_plain, in_cache / ipv4, net::Family::ipv4, 64, Place::cache)->Name("receive_in_cache/ipv4");
+BENCHMARK_CAPTURE(receive_plain, in_cache / ipv6, net::Family::ipv6, 84, Place::cache)->Name("receive_in_cache/ipv6");
+BENCHMARK_CAPTURE(receive_connections, phase_1, state::Phase::establish)->Arg(40 * million)->Arg(200 * million);
+BENCHMARK_CAPTURE(receive_connections, phase_2, state::Phase::use)->Arg(40 * million)->Arg(200 * million);
 BENCHMARK_CAPTURE(receive_map_t, 6to4, frame::signature::Direction::forward);
 BENCHMARK_CAPTURE(receive_map_t, 4to6, frame::signature::Direction::reverse);
 

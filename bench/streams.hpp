@@ -1,9 +1,14 @@
 #pragma once
 
+#include "base/paged_memory.hpp"
+#include "enumerate/permutation.hpp"
 #include "frame/stream.hpp"
 #include "net/address_pool.hpp"
 #include "state/state_table.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <new>
@@ -83,9 +88,9 @@ inline enumerate::TupleRanges ranges_for(std::uint64_t count) {
 
 using Choice = enumerate::ConnectionChoice::Mode;
 
-/// The Initiator's or the Responder's frames through a stateful NAT44.
-inline frame::Stream connection_stream(frame::Role role, std::uint64_t count, Choice choice) {
-    frame::StreamRequest request = stream_request(net::Family::ipv4, Varying::nothing, 64);
+/// The Initiator's or the Responder's frames through a stateful NAT44 or NAT66.
+inline frame::Stream connection_stream(frame::Role role, std::uint64_t count, Choice choice, net::Family family = net::Family::ipv4) {
+    frame::StreamRequest request = stream_request(family, Varying::nothing, smallest_frame(family));
     request.as_sent = false;
     request.hop_limit_decrement = 1;
     request.connections =
@@ -94,8 +99,12 @@ inline frame::Stream connection_stream(frame::Role role, std::uint64_t count, Ch
 }
 
 /// The public addresses of that NAT.
-inline net::AddressPool public_pool() {
-    return std::get<net::AddressPool>(net::AddressPool::make({net::parse_prefix("192.0.2.0/24").value()}, "bench"));
+inline const net::AddressPool& public_pool(net::Family family = net::Family::ipv4) {
+    static const auto pool_of = [](const char* prefix) {
+        return std::get<net::AddressPool>(net::AddressPool::make({net::parse_prefix(prefix).value()}, "bench"));
+    };
+    static const net::AddressPool ipv4 = pool_of("192.0.2.0/24"), ipv6 = pool_of("2001:db8::/120");
+    return family == net::Family::ipv4 ? ipv4 : ipv6;
 }
 
 /// The public endpoint of a connection.
@@ -152,14 +161,45 @@ inline frame::Stream map_t_stream(frame::signature::Direction direction) {
     return make_stream(request, direction);
 }
 
-using StoredFrames = std::vector<std::vector<std::byte>>;
-
-inline StoredFrames received_frames(const frame::Stream& stream, std::size_t count, pace::Ticks sent) {
-    StoredFrames frames(count, stream.expected().frame);
-    for (std::uint64_t number = 0; auto& bytes : frames) {
-        write_as_received(stream, bytes.data(), number++, sent);
+/// Frames of one stream as they arrive. Their buffers are in no order, so that the CPU cannot guess
+/// where the next one is: so are a port's after a while.
+class StoredFrames {
+public:
+    StoredFrames(const frame::Stream& stream, std::size_t count, pace::Ticks sent)
+        : stream_{stream}, sent_{sent}, order_{count, 1}, distance_{distance_of(stream)}, memory_{count * distance_} {
+        for (std::size_t i = 0; i < count; ++i) {
+            std::ranges::copy(stream.expected().frame, memory_.data() + i * distance_);
+        }
+        write_from(0);
     }
-    return frames;
-}
+    /// As many as are together twice as large as the largest cache, in whole bursts.
+    [[nodiscard]] static std::size_t beyond_caches(const frame::Stream& stream) {
+        constexpr long line = 64, unknown = 32L << 20;
+        const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+        const auto lines = static_cast<std::size_t>((stream.expected().frame.size() + line - 1) / line);
+        return static_cast<std::size_t>(2 * (cache > 0 ? cache : unknown) / line) / lines / burst_frames * burst_frames;
+    }
+
+    /// Makes them frames `first`, `first` + 1 and so on of the stream.
+    void write_from(std::uint64_t first) {
+        for (std::size_t i = 0; i < size(); ++i) {
+            write_as_received(stream_, memory_.data() + order_.at(i) * distance_, first + i, sent_);
+        }
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(order_.count()); }
+    /// Where frame `i` of them is.
+    [[nodiscard]] const std::byte* at(std::size_t i) const noexcept { return memory_.data() + order_.at(i) * distance_; }
+    [[nodiscard]] std::size_t frame_bytes() const noexcept { return stream_.expected().frame.size(); }
+
+private:
+    /// A multiple of 256 bytes.
+    [[nodiscard]] static std::size_t distance_of(const frame::Stream& stream) { return (stream.expected().frame.size() | 0xff) + 1; }
+
+    const frame::Stream& stream_;
+    pace::Ticks sent_;
+    enumerate::Permutation order_;
+    std::size_t distance_;
+    PagedMemory<std::byte> memory_;
+};
 
 }  // namespace gatemark::bench

@@ -42,6 +42,15 @@ public:
     }
     void restart() { start_ = pace::CycleClock{}.now(); }
     void add(std::uint64_t frames) { frames_ += frames; }
+    /// Does `work` without counting it.
+    template <class Work>
+    void leave_out(Work&& work) {
+        state_.PauseTiming();
+        const pace::Ticks before = pace::CycleClock{}.now();
+        work();
+        start_.value += pace::CycleClock{}.now().value - before.value;
+        state_.ResumeTiming();
+    }
 
 private:
     benchmark::State& state_;
