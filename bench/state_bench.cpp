@@ -27,20 +27,18 @@ void write_reply(benchmark::State& state) {
     const auto count = static_cast<std::uint64_t>(state.range(0));
     const frame::Stream stream = connection_stream(frame::Role::responder, count, Choice::pseudorandom);
     const net::AddressPool pool = public_pool();
-    const state::ReplyWriter writer{stream, full_table(count), pool};
+    state::ReplyWriter writer{stream, full_table(count), pool};
     std::vector<std::byte> bytes = stream.sent().frame;
+    frame::BurstFrames frames{.count = burst_frames};
+    frames.frames.fill(bytes.data());
     TickCounter counter{state};
     std::uint64_t j = 0;
-    std::array<std::uint64_t, burst_frames> numbers{}, tuples{};
     for (auto unused : state) {
-        for (std::size_t i = 0; i < burst_frames; ++i) {
-            numbers[i] = j + i;
-        }
-        writer.prepare(numbers, tuples);
         for (std::size_t i = 0; i < burst_frames; ++i, ++j) {
-            writer.write(bytes.data(), numbers[i], tuples[i], j, {j});
-            benchmark::ClobberMemory();
+            frames.numbers[i] = frames.indexes[i] = j;
         }
+        writer.write(frames, {j});
+        benchmark::ClobberMemory();
         counter.add(burst_frames);
     }
 }

@@ -1,17 +1,10 @@
 #include "enumerate/permutation.hpp"
 
+#include "base/for_each_cpu.hpp"
+
 #include <algorithm>
 
 namespace gatemark::enumerate {
-
-// One source for every CPU: the compiler makes a version for each of these architecture levels, and
-// the program chooses the best one when it starts (gatemark-bench, permute). Sanitizers are not
-// initialised yet when that choice is made, so they get a single version.
-#if defined(__x86_64__) && !defined(GATEMARK_SANITIZED)
-#define GATEMARK_FOR_EACH_CPU [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
-#else
-#define GATEMARK_FOR_EACH_CPU
-#endif
 
 GATEMARK_FOR_EACH_CPU
 void Permutation::mix(Halves& halves) const noexcept {

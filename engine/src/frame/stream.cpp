@@ -317,8 +317,7 @@ FrameValues Stream::values_of_edge_in_turn(std::uint64_t j, Edge edge) const noe
     return values;
 }
 
-void Stream::write_by_rule(std::byte* frame, std::uint64_t j, std::uint64_t tuple, std::uint64_t index, pace::Ticks now) const noexcept {
-    const FrameValues values = values_of_edge(j, {tuple});
+Sum Stream::write_addresses_by_rule(std::byte* frame, const FrameValues& values) const noexcept {
     const CustomerEdges& edges = edges_->edges();
     const Layout& layout = sent_.layout;
     std::byte* const source = frame + layout.source_address();
@@ -326,10 +325,8 @@ void Stream::write_by_rule(std::byte* frame, std::uint64_t j, std::uint64_t tupl
     const Sum edge = layout.family == net::Family::ipv6
                          ? write_map_address(comes_from_edges_ ? source : destination, edges.address_of(values.edge()))
                          : write_shared_address(comes_from_edges_ ? source : destination, edges.ipv4_of(values.edge()));
-    const Sum outside = comes_from_edges_
-                            ? sent_.destination.write_outside(destination, values.destination_host, values.network, values.edge())
-                            : sent_.source.write(source, values.source_host, 0, values.edge());
-    complete_frame(sent_, frame, edge + outside, values.source_port, values.destination_port, id_, index, now);
+    return edge + (comes_from_edges_ ? sent_.destination.write_outside(destination, values.destination_host, values.network, values.edge())
+                                     : sent_.source.write(source, values.source_host, 0, values.edge()));
 }
 
 }  // namespace gatemark::frame

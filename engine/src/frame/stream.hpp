@@ -139,9 +139,9 @@ public:
     /// Writes to `tuples` what the rule needs for the frames with these numbers in their class.
     void prepare_by_rule(std::span<const std::uint64_t> numbers, std::span<std::uint64_t> tuples) const noexcept;
     [[nodiscard]] FrameValues values_by_rule(std::uint64_t j, std::uint64_t tuple) const noexcept { return values_of_edge(j, {tuple}); }
-    /// Writes what varies into a buffer that holds the template of what is sent, as `write_frame`
-    /// does.
-    void write_by_rule(std::byte* frame, std::uint64_t j, std::uint64_t tuple, std::uint64_t index, pace::Ticks now) const noexcept;
+    /// Writes both addresses into a buffer that holds the template of what is sent, and returns
+    /// their share of the checksums.
+    Sum write_addresses_by_rule(std::byte* frame, const FrameValues& values) const noexcept;
 
     [[nodiscard]] Role role() const noexcept { return role_; }
     /// The connection of frame number j; stateful gateways only.
@@ -287,15 +287,19 @@ inline void complete_frame(const FrameTemplate& frame_template, std::byte* frame
     store_raw(frame + layout.udp + net::udp::checksum, udp_checksum(frame_template.udp_sum + addresses + ports + mark));
 }
 
+/// Writes what varies in the addresses and returns its share of the checksums.
+inline Sum write_addresses(const FrameTemplate& frame_template, std::byte* frame, const FrameValues& values) noexcept {
+    return frame_template.source.write(frame + frame_template.layout.source_address(), values.source_host, 0, values.edge()) +
+           frame_template.destination.write(frame + frame_template.layout.destination_address(), values.destination_host, values.network,
+                                            values.edge());
+}
+
 /// Writes what varies into a buffer that holds `frame_template.frame`: addresses, ports, index,
 /// timestamp and both checksums; nothing else is touched.
 inline void write_frame(const FrameTemplate& frame_template, std::byte* frame, const FrameValues& values, std::uint8_t stream,
                         std::uint64_t index, pace::Ticks now) noexcept {
-    const Sum addresses =
-        frame_template.source.write(frame + frame_template.layout.source_address(), values.source_host, 0, values.edge()) +
-        frame_template.destination.write(frame + frame_template.layout.destination_address(), values.destination_host, values.network,
-                                         values.edge());
-    complete_frame(frame_template, frame, addresses, values.source_port, values.destination_port, stream, index, now);
+    complete_frame(frame_template, frame, write_addresses(frame_template, frame, values), values.source_port, values.destination_port,
+                   stream, index, now);
 }
 
 }  // namespace gatemark::frame

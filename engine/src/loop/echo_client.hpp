@@ -15,9 +15,10 @@ namespace gatemark::loop {
 class EchoWriter {
 public:
     explicit EchoWriter(const frame::Echo& echo) noexcept : echo_{&echo} {}
-    static void prepare(std::span<std::uint64_t> /*numbers*/, std::span<std::uint64_t> /*tuples*/) noexcept {}
-    void write(std::byte* bytes, std::uint64_t /*number*/, std::uint64_t /*tuple*/, std::uint64_t index, pace::Ticks now) const noexcept {
-        echo_->write_request(bytes, index, now);
+    void write(const frame::BurstFrames& frames, pace::Ticks now) const noexcept {
+        for (std::size_t k = 0; k < frames.count; ++k) {
+            echo_->write_request(frames.frames[k], frames.indexes[k], now);
+        }
     }
 
 private:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "frame/burst.hpp"
 #include "frame/stream.hpp"
 #include "io/port.hpp"
 #include "loop/task.hpp"
@@ -8,12 +9,18 @@
 #include "pace/schedule.hpp"
 #include "record/lateness.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <concepts>
+#include <optional>
+#include <span>
+#include <utility>
 
 namespace gatemark::loop {
+
+static_assert(burst_frames_max == frame::BurstFrames::frames_max);
 
 /// Facts about one sender after its trial.
 struct SendCounts {
@@ -56,42 +63,59 @@ protected:
     std::atomic<bool> finished_{false};
 };
 
-/// Writes the foreground of a sender whose frames depend on their number alone.
+/// Writes the frames of a sender whose frames depend on their number alone.
 class StreamWriter {
 public:
-    explicit StreamWriter(const frame::Stream* stream) noexcept : stream_{stream} {}
+    explicit StreamWriter(const frame::Stream& stream) noexcept : stream_{&stream}, burst_{stream, stream.sent()} {}
 
-    /// Called before the frames of a burst are written. For an Initiator, replaces each frame's
-    /// number with its connection, and writes the number of the connection's four-tuple to
-    /// `tuples`; for a stream with a rule, writes there what the rule needs.
-    void prepare(std::span<std::uint64_t> numbers, std::span<std::uint64_t> tuples) const noexcept {
-        if (stream_->role() != frame::Role::initiator) {
-            if (stream_->has_rule()) {
-                stream_->prepare_by_rule(numbers, tuples);
+    /// Of a stream of connections, replaces each number with the connection.
+    void write(frame::BurstFrames& frames, pace::Ticks now) noexcept {
+        if (stream_->draws() && burst_.words_suffice()) {
+            burst_.draw(frames, fields_);
+        } else if (stream_->role() == frame::Role::initiator) {
+            take_connections(frames);
+        } else if (stream_->has_rule()) {
+            take_by_rule(frames);
+        } else {
+            for (std::size_t k = 0; k < frames.count; ++k) {
+                take(frames, k, stream_->values(frames.numbers[k]));
             }
-            return;
         }
-        for (std::size_t i = 0; i < numbers.size(); ++i) {
-            numbers[i] = tuples[i] = stream_->connection_of(numbers[i]);
-        }
-        stream_->connections().put_tuples(tuples);
-    }
-    void write(std::byte* bytes, std::uint64_t number, std::uint64_t tuple, std::uint64_t index, pace::Ticks now) const noexcept {
-        if (!stream_->draws() && stream_->has_rule()) {
-            stream_->write_by_rule(bytes, number, tuple, index, now);
-            return;
-        }
-        // Stream::values calls a function unless all values are drawn; this also inlines those of
-        // an Initiator (bench/instructions.py, send_phase_1).
-        const bool initiates = stream_->role() == frame::Role::initiator;
-        const frame::FrameValues values = stream_->draws() ? stream_->drawn_values(number)
-                                          : initiates      ? stream_->values_of(number, stream_->connections().space().tuple(tuple))
-                                                           : stream_->other_values(number);
-        frame::write_frame(stream_->sent(), bytes, values, stream_->id(), index, now);
+        fields_.times.fill(swap_bytes(now.value));
+        burst_.complete(frames, fields_);
+        burst_.store(frames, fields_);
     }
 
 private:
+    void take(const frame::BurstFrames& frames, std::size_t k, const frame::FrameValues& values) noexcept {
+        burst_.take(k, values, fields_);
+        if (!burst_.words_suffice()) [[unlikely]] {
+            fields_.addresses[k] = fold(frame::write_addresses(stream_->sent(), frames.frames[k], values));
+        }
+    }
+    /// The four-tuples of a whole burst at once.
+    void take_connections(frame::BurstFrames& frames) noexcept {
+        for (std::size_t k = 0; k < frames.count; ++k) {
+            frames.numbers[k] = tuples_[k] = stream_->connection_of(frames.numbers[k]);
+        }
+        stream_->connections().put_tuples(std::span{tuples_}.first(frames.count));
+        for (std::size_t k = 0; k < frames.count; ++k) {
+            take(frames, k, stream_->values_of(frames.numbers[k], stream_->connections().space().tuple(tuples_[k])));
+        }
+    }
+    void take_by_rule(const frame::BurstFrames& frames) noexcept {
+        stream_->prepare_by_rule(std::span{frames.numbers}.first(frames.count), std::span{tuples_}.first(frames.count));
+        for (std::size_t k = 0; k < frames.count; ++k) {
+            const frame::FrameValues values = stream_->values_by_rule(frames.numbers[k], tuples_[k]);
+            burst_.take(k, values, fields_);
+            fields_.addresses[k] = fold(stream_->write_addresses_by_rule(frames.frames[k], values));
+        }
+    }
+
     const frame::Stream* stream_;
+    frame::Burst burst_;
+    frame::BurstFields fields_;
+    frame::BurstNumbers tuples_{};
 };
 
 /// Offers the frames of one direction; each poll offers those that are due. That is one frame at
@@ -101,21 +125,24 @@ private:
 template <io::TransmitsFrames Queue, pace::TickClock Clock, class Foreground = StreamWriter>
 class Sender final : public SendingTask {
 public:
-    Sender(const SenderPlan& plan, Queue& queue, const Clock& clock, Foreground foreground)
+    /// `foreground` writes the frames of that class, if the mix has any.
+    Sender(const SenderPlan& plan, Queue& queue, const Clock& clock, std::optional<Foreground> foreground)
         : plan_{plan},
           queue_{queue},
           clock_{clock},
-          foreground_{foreground},
-          background_{plan.background},
+          foreground_writer_{std::move(foreground)},
           position_{plan.schedule.begin()},
           next_{plan.first},
-          is_special_{(plan.foreground != nullptr && plan.foreground->is_special()) ||
-                      (plan.background != nullptr && plan.background->is_special())} {
+          left_{plan.first < plan.frame_count ? (plan.frame_count - plan.first - 1) / plan.stride + 1 : 0} {
         counts_.offered_end = plan.first;
+        if (plan.background != nullptr) {
+            background_writer_.emplace(*plan.background);
+        }
     }
     /// For a writer that needs nothing but the stream.
-    template <std::constructible_from<const frame::Stream*> Writer = Foreground>
-    Sender(const SenderPlan& plan, Queue& queue, const Clock& clock) : Sender{plan, queue, clock, Writer{plan.foreground}} {}
+    template <std::constructible_from<const frame::Stream&> Writer = Foreground>
+    Sender(const SenderPlan& plan, Queue& queue, const Clock& clock)
+        : Sender{plan, queue, clock, plan.foreground != nullptr ? std::optional<Foreground>{Writer{*plan.foreground}} : std::nullopt} {}
 
     bool poll() noexcept override {
         if (finished_.load(std::memory_order_relaxed)) {
@@ -138,84 +165,97 @@ private:
     /// Acquires a buffer for each frame that is due and writes what varies; returns false if no
     /// frame is due or buffers are short.
     bool prepare(pace::Ticks now) noexcept {
-        if (next_ >= plan_.frame_count) {
+        if (left_ == 0) {
             stop();
             return false;
         }
-        std::size_t due = 0, foreground = 0;
         pace::Schedule::Position position = position_;
-        for (; due < burst_frames_max && next_ + due * plan_.stride < plan_.frame_count && position.due() <= now; ++due) {
-            due_[due] = position.due();
-            places_[due] = plan_.mix.place_of(next_ + due * plan_.stride);
-            foreground += places_[due].foreground ? 1 : 0;
-            plan_.schedule.advance(position);
-        }
+        const std::size_t room = std::min<std::uint64_t>(left_, burst_frames_max);
+        const std::size_t due = plan_.schedule.take_due(position, now, std::span{due_}.first(room));
         if (due == 0) {
             return false;
         }
-        if (!take_buffers(foreground, due - foreground)) {
+        if (!(plan_.mix.numbers_are_indexes() ? take(due) : take_mixed(due))) {
             give_up_if_hopeless({now.value - due_[0].value});
             return false;
         }
         position_ = position;
-        write(due, foreground, now);
+        if (foreground_.count != 0) {
+            foreground_writer_->write(foreground_, now);
+        }
+        if (background_.count != 0) {
+            background_writer_->write(background_, now);
+        }
+        write_special(plan_.foreground, foreground_);
+        write_special(plan_.background, background_);
+        next_ += due * plan_.stride;
+        left_ -= due;
+        ready_ = due;
+        sent_ = 0;
         return true;
     }
 
-    /// All or nothing: if buffers are short, all the frames stay due.
-    bool take_buffers(std::size_t foreground, std::size_t background) noexcept {
-        const auto foreground_span = std::span{taken_}.first(foreground);
-        const auto background_span = std::span{taken_}.subspan(foreground, background);
-        const std::size_t got_foreground = foreground == 0 ? 0 : queue_.acquire(plan_.foreground_slot, foreground_span);
-        const std::size_t got_background = background == 0 ? 0 : queue_.acquire(plan_.background_slot, background_span);
-        if (got_foreground == foreground && got_background == background) {
+    /// Takes buffers for so many frames of the foreground. All or nothing: if buffers are short,
+    /// all the frames stay due.
+    bool take(std::size_t due) noexcept {
+        const auto buffers = std::span{buffers_}.first(due);
+        if (!acquire(plan_.foreground_slot, buffers)) {
+            return false;
+        }
+        for (std::size_t k = 0; k < due; ++k) {
+            foreground_.numbers[k] = foreground_.indexes[k] = next_ + k * plan_.stride;
+        }
+        for (std::size_t k = 0; k < due; ++k) {
+            foreground_.frames[k] = Queue::bytes(buffers[k]);
+        }
+        foreground_.count = due;
+        foreground_mask_ = ~std::uint32_t{0};
+        return true;
+    }
+    /// The same for frames of both classes, or whose numbers in the class differ from their
+    /// indexes.
+    [[gnu::noinline]] bool take_mixed(std::size_t due) noexcept {
+        foreground_.count = background_.count = 0;
+        foreground_mask_ = 0;
+        for (std::size_t k = 0; k < due; ++k) {
+            const std::uint64_t index = next_ + k * plan_.stride;
+            const auto place = plan_.mix.place_of(index);
+            frame::BurstFrames& of_class = place.foreground ? foreground_ : background_;
+            of_class.indexes[of_class.count] = index;
+            of_class.numbers[of_class.count++] = place.number_in_class;
+            foreground_mask_ |= static_cast<std::uint32_t>(place.foreground) << k;
+        }
+        const auto foreground = std::span{taken_}.first(foreground_.count);
+        const auto background = std::span{taken_}.subspan(foreground_.count, background_.count);
+        if (!acquire(plan_.foreground_slot, foreground)) {
+            return false;
+        }
+        if (!acquire(plan_.background_slot, background)) {
+            queue_.release(foreground);
+            return false;
+        }
+        std::size_t next_foreground = 0, next_background = 0;
+        for (std::size_t k = 0; k < due; ++k) {
+            const bool is_foreground = (foreground_mask_ >> k & 1U) != 0;
+            buffers_[k] = is_foreground ? foreground[next_foreground] : background[next_background];
+            (is_foreground ? foreground_.frames[next_foreground++] : background_.frames[next_background++]) = Queue::bytes(buffers_[k]);
+        }
+        return true;
+    }
+    bool acquire(std::size_t slot, std::span<typename Queue::Buffer> wanted) noexcept {
+        const std::size_t got = wanted.empty() ? 0 : queue_.acquire(slot, wanted);
+        if (got == wanted.size()) {
             return true;
         }
-        queue_.release(foreground_span.first(got_foreground));
-        queue_.release(background_span.first(got_background));
+        queue_.release(wanted.first(got));
         ++counts_.refused;
         return false;
     }
 
-    void write(std::size_t due, std::size_t foreground_count, pace::Ticks now) noexcept {
-        std::size_t next_foreground = 0, next_background = foreground_count;
-        foreground_mask_ = 0;
-        for (std::size_t k = 0; k < due; ++k) {
-            numbers_[next_foreground] = places_[k].number_in_class;
-            next_foreground += places_[k].foreground ? 1 : 0;
-        }
-        if (foreground_count != 0) {
-            foreground_.prepare(std::span{numbers_}.first(foreground_count), std::span{tuples_}.first(foreground_count));
-        }
-        next_foreground = 0;
-        for (std::size_t k = 0; k < due; ++k) {
-            const auto& place = places_[k];
-            buffers_[k] = taken_[place.foreground ? next_foreground : next_background++];
-            foreground_mask_ |= static_cast<std::uint32_t>(place.foreground) << k;
-            const std::uint64_t index = next_ + k * plan_.stride;
-            if (place.foreground) {
-                foreground_.write(Queue::bytes(buffers_[k]), numbers_[next_foreground], tuples_[next_foreground], index, now);
-                ++next_foreground;
-            } else {
-                background_.write(Queue::bytes(buffers_[k]), place.number_in_class, 0, index, now);
-            }
-        }
-        if (is_special_) [[unlikely]] {
-            write_special(due);
-        }
-        next_ += due * plan_.stride;
-        ready_ = due;
-        sent_ = 0;
-    }
-
-    /// Once a burst and out of line, so that the usual frame pays nothing for it.
-    [[gnu::noinline]] void write_special(std::size_t due) noexcept {
-        for (std::size_t k = 0, next_foreground = 0; k < due; ++k) {
-            const auto& place = places_[k];
-            const frame::Stream& stream = place.foreground ? *plan_.foreground : *plan_.background;
-            const std::uint64_t number = place.foreground ? numbers_[next_foreground++] : place.number_in_class;
-            if (stream.is_special()) {
-                stream.write_special(Queue::bytes(buffers_[k]), stream.values_of_prepared(number));
+    static void write_special(const frame::Stream* stream, const frame::BurstFrames& frames) noexcept {
+        if (stream != nullptr && stream->is_special()) [[unlikely]] {
+            for (std::size_t k = 0; k < frames.count; ++k) {
+                stream->write_special(frames.frames[k], stream->values_of_prepared(frames.numbers[k]));
             }
         }
     }
@@ -240,7 +280,7 @@ private:
         if (sent_ != ready_) {
             ++counts_.refused;
         }
-        if (sent_ == ready_ && next_ >= plan_.frame_count) {
+        if (sent_ == ready_ && left_ == 0) {
             stop();
         } else {
             give_up_if_hopeless(lateness);
@@ -258,17 +298,16 @@ private:
     SenderPlan plan_;
     Queue& queue_;
     const Clock& clock_;
-    Foreground foreground_;
-    StreamWriter background_;
+    std::optional<Foreground> foreground_writer_;
+    std::optional<StreamWriter> background_writer_;
     pace::Schedule::Position position_;  ///< of frame `next_`
     std::uint64_t next_;
-    bool is_special_;  ///< of a stream whose frames need a second step
+    std::uint64_t left_;  ///< frames of this sender, from `next_` on
     std::size_t ready_ = 0, sent_ = 0;
     std::uint32_t foreground_mask_ = 0;
+    frame::BurstFrames foreground_, background_;
     std::array<typename Queue::Buffer, burst_frames_max> taken_{}, buffers_{};
     std::array<pace::Ticks, burst_frames_max> due_{};
-    std::array<pace::Mix::Place, burst_frames_max> places_{};
-    std::array<std::uint64_t, burst_frames_max> numbers_{}, tuples_{};  ///< of the foreground, as prepared by its writer
 };
 
 }  // namespace gatemark::loop

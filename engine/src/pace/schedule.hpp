@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 
 namespace gatemark::pace {
 
@@ -75,6 +76,17 @@ public:
             position.carried_ -= position.rate_;
             ++position.due_.value;
         }
+    }
+
+    /// Moves `position` past the frames that are due at `now`, but no more than `due` has room for;
+    /// writes there when they were due, and returns how many they are.
+    constexpr std::size_t take_due(Position& position, Ticks now, std::span<Ticks> due) const noexcept {
+        std::size_t count = 0;
+        for (; count < due.size() && position.due_ <= now; ++count) {
+            due[count] = position.due_;
+            advance(position);
+        }
+        return count;
     }
 
 private:

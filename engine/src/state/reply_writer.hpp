@@ -1,6 +1,6 @@
 #pragma once
 
-#include "frame/stream.hpp"
+#include "frame/burst.hpp"
 #include "net/address_pool.hpp"
 #include "state/state_table.hpp"
 
@@ -12,31 +12,43 @@ class ReplyWriter {
 public:
     /// The table must be full: phase 2 never starts otherwise.
     ReplyWriter(const frame::Stream& stream, const StateTable& table, const net::AddressPool& pool) noexcept
-        : stream_{&stream}, table_{&table}, pool_{&pool} {}
+        : stream_{&stream}, table_{&table}, pool_{&pool}, burst_{stream, stream.sent()} {}
 
-    /// Replaces each frame's number with its connection, and writes the number of the connection's
-    /// four-tuple to `tuples`. Entries are scattered over gigabytes, so those of a whole burst are
-    /// prefetched before the first one is needed.
-    void prepare(std::span<std::uint64_t> numbers, std::span<std::uint64_t> tuples) const noexcept {
-        for (std::size_t i = 0; i < numbers.size(); ++i) {
-            numbers[i] = tuples[i] = stream_->connection_of(numbers[i]);
-            table_->prefetch(numbers[i]);
+    /// Replaces each number with the connection. Entries are scattered over gigabytes, so those of
+    /// a whole burst are prefetched before the first one is needed.
+    void write(frame::BurstFrames& frames, pace::Ticks now) noexcept {
+        for (std::size_t k = 0; k < frames.count; ++k) {
+            frames.numbers[k] = tuples_[k] = stream_->connection_of(frames.numbers[k]);
+            table_->prefetch(frames.numbers[k]);
         }
-        stream_->connections().put_tuples(tuples);
-    }
-    void write(std::byte* bytes, std::uint64_t connection, std::uint64_t tuple, std::uint64_t index, pace::Ticks now) const noexcept {
-        const frame::FrameValues values = stream_->values_of(connection, stream_->connections().space().tuple(tuple));
-        const Endpoint endpoint = table_->read(connection).value_or(Endpoint{});
-        const frame::FrameTemplate& frame_template = stream_->sent();
-        const Sum addresses = frame_template.source.write(bytes + frame_template.layout.source_address(), values.source_host, 0) +
-                              pool_->write(bytes + frame_template.layout.destination_address(), endpoint.address);
-        frame::complete_frame(frame_template, bytes, addresses, values.source_port, endpoint.port, stream_->id(), index, now);
+        stream_->connections().put_tuples(std::span{tuples_}.first(frames.count));
+        for (std::size_t k = 0; k < frames.count; ++k) {
+            take(k, frames.frames[k], stream_->values_of(frames.numbers[k], stream_->connections().space().tuple(tuples_[k])));
+        }
+        fields_.times.fill(swap_bytes(now.value));
+        burst_.complete(frames, fields_);
+        burst_.store(frames, fields_);
     }
 
 private:
+    void take(std::size_t k, std::byte* frame, frame::FrameValues values) noexcept {
+        const Endpoint endpoint = table_->read(values.connection).value_or(Endpoint{});
+        const frame::FrameTemplate& sent = stream_->sent();
+        values.destination_port = endpoint.port;
+        burst_.take(k, values, fields_);
+        Sum addresses = pool_->write(frame + sent.layout.destination_address(), endpoint.address);
+        if (!burst_.words_suffice()) [[unlikely]] {
+            addresses += sent.source.write(frame + sent.layout.source_address(), values.source_host, 0);
+        }
+        fields_.addresses[k] = fold(addresses);
+    }
+
     const frame::Stream* stream_;
     const StateTable* table_;
     const net::AddressPool* pool_;
+    frame::Burst burst_;
+    frame::BurstFields fields_;
+    frame::BurstNumbers tuples_{};
 };
 
 }  // namespace gatemark::state

@@ -269,10 +269,8 @@ TEST_P(RefdutCorruptNat, EachFieldOfARespondersFrameIsFoundUnderItsName) {
                             field != Field::untranslated_source && field != Field::mapping_changed;
         for (std::uint64_t k = 0; k < connection_count; k += 19) {
             Bytes sent = download.sent().frame;
-            const state::ReplyWriter writer{download, state_, pool_};
-            std::uint64_t connection = k, tuple = 0;
-            writer.prepare({&connection, 1}, {&tuple, 1});
-            writer.write(sent.data(), connection, tuple, k, {k});
+            frame::BurstFrames one{.count = 1, .numbers = {k}, .indexes = {k}, .frames = {sent.data()}};
+            state::ReplyWriter{download, state_, pool_}.write(one, {k});
             const Fields announced = pass(gateway, field, sent);
             if (field == Field::wrong_owner) {
                 ASSERT_TRUE(announced.has(Field::wrong_owner) &&

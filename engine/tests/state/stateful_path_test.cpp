@@ -192,12 +192,10 @@ protected:
     }
     [[nodiscard]] Bytes reply(const frame::Stream& download, std::uint64_t number) const {
         Bytes bytes = download.sent().frame;
-        const ReplyWriter writer{download, table_, pool_};
-        std::uint64_t connection = number, tuple = 0;
-        writer.prepare({&connection, 1}, {&tuple, 1});
-        writer.write(bytes.data(), connection, tuple, number, {number});
+        frame::BurstFrames frames{.count = 1, .numbers = {number}, .indexes = {number}, .frames = {bytes.data()}};
+        ReplyWriter{download, table_, pool_}.write(frames, {number});
         if (download.is_special()) {
-            download.write_special(bytes.data(), download.values_of_prepared(connection));
+            download.write_special(bytes.data(), download.values_of_prepared(frames.numbers[0]));
         }
         return bytes;
     }
