@@ -133,7 +133,10 @@ class Rounds:
                     before = after
 
     def _measure_partner(self, name: str, testpmd: Testpmd) -> float:
-        cycles = self.context["ticks_per_second"] / testpmd.frames_per_second(self.partner_seconds)
+        rate = 0.0
+        while rate == 0.0:  # another program may have had the CPU all the time
+            rate = testpmd.frames_per_second(self.partner_seconds)
+        cycles = float(self.context["ticks_per_second"] / rate)
         self.partner_cycles.setdefault(name, []).append(cycles)
         return cycles
 

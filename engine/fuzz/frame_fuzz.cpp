@@ -99,14 +99,7 @@ void recognize(std::span<const std::byte> frame, const Scenario& scenario, const
     }
     const auto place = scenario.mix.place_of(recognizer.index(frame.data()));
     const frame::FrameValues values = recognizer.stream().values(place.number_in_class);
-    if (recognizer.stream().has_rule()) {
-        std::uint64_t tuple = 0;
-        recognizer.stream().prepare_by_rule({&place.number_in_class, 1}, {&tuple, 1});
-        holds(recognizer.matches_by_rule(frame.data(), place.number_in_class, tuple) == recognizer.matches_values(frame.data(), values),
-              "a rule recognizes what its values recognize");
-    }
-    if (recognizer.matches_values(frame.data(), values) &&
-        (!recognizer.stream().has_host_macs() || recognizer.matches_host_mac(frame.data(), values))) {
+    if (test::recognizes(recognizer, frame, place.number_in_class)) {
         const frame::Arrival arrival = frame::classify(frame, test::trial_id());
         holds(arrival.kind == frame::ArrivalKind::ours && arrival.payload == recognizer.arrival().payload, "a recognized frame is ours");
         holds(frame::verify(frame, arrival, recognizer.stream(), values).none(), "a recognized frame has no fault");

@@ -426,8 +426,8 @@ void expect_agreement(std::span<const std::byte> frame, const Scenario& scenario
     const std::uint64_t index = recognizer.index(frame.data());
     const auto place = scenario.mix.place_of(index);
     const frame::FrameValues values = stream.values(place.number_in_class);
-    if (index >= frame_count || place.foreground != ((stream.id() & 1U) == 0) || !recognizer.matches_values(frame.data(), values) ||
-        (stream.has_host_macs() && !recognizer.matches_host_mac(frame.data(), values))) {
+    if (index >= frame_count || place.foreground != ((stream.id() & 1U) == 0) ||
+        !test::recognizes(recognizer, frame, place.number_in_class)) {
         return;
     }
     const frame::Arrival arrival = frame::classify(frame, test::trial_id());

@@ -4,6 +4,7 @@
 #include "base/random.hpp"
 
 #include <cstdint>
+#include <span>
 
 namespace gatemark::enumerate {
 
@@ -25,6 +26,19 @@ public:
             case Mode::pseudorandom: break;
         }
         return scale_wide_to(words_.at(j), count_.divisor());
+    }
+
+    /// Replaces the numbers of frames with their connections, as `at` does for one frame.
+    void put_at(std::span<std::uint64_t> numbers) const noexcept {
+        if (mode_ == Mode::pseudorandom) {
+            for (std::uint64_t& number : numbers) {
+                number = scale_wide_to(words_.at(number), count_.divisor());
+            }
+        } else {
+            for (std::uint64_t& number : numbers) {
+                number = at(number);
+            }
+        }
     }
 
 private:

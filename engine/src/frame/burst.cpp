@@ -35,20 +35,20 @@ Burst::Burst(const Stream& stream, const FrameTemplate& side) noexcept
       udp_sum_{fold(side.udp_sum)} {}
 
 GATEMARK_FOR_EACH_CPU
-void Burst::draw(const BurstFrames& frames, BurstFields& __restrict fields) const noexcept {
-    for (std::size_t k = 0; k < in_lanes(frames.count); ++k) {
-        take(k, stream_->drawn_values(frames.numbers[k]), fields);
+void Burst::draw(const BurstNumbers& numbers, std::size_t count, BurstFields& __restrict fields) const noexcept {
+    for (std::size_t k = 0; k < in_lanes(count); ++k) {
+        take(k, stream_->drawn_values(numbers[k]), fields);
     }
 }
 
 GATEMARK_FOR_EACH_CPU
-void Burst::complete(const BurstFrames& frames, BurstFields& __restrict fields) const noexcept {
+void Burst::complete(const BurstNumbers& indexes, std::size_t count, BurstFields& __restrict fields) const noexcept {
     const std::uint64_t id = std::uint64_t{stream_->id()} << 56;
     const std::uint32_t header_sum = header_sum_, udp_sum = udp_sum_;
-    for (std::size_t k = 0; k < in_lanes(frames.count); ++k) {
-        fields.marks[k] = swap_bytes(id | frames.indexes[k] << 16);
+    for (std::size_t k = 0; k < in_lanes(count); ++k) {
+        fields.marks[k] = swap_bytes(id | indexes[k] << 16);
     }
-    for (std::size_t k = 0; k < in_lanes(frames.count); ++k) {
+    for (std::size_t k = 0; k < in_lanes(count); ++k) {
         const std::uint64_t halves = sum_of_words(fields.marks[k]) + sum_of_words(fields.times[k]);
         const auto mark = static_cast<std::uint32_t>(halves) + static_cast<std::uint32_t>(halves >> 32);
         const std::uint32_t addresses = sum_of_words(fields.words[k]) + fields.addresses[k];

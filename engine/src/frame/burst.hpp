@@ -8,24 +8,25 @@
 
 namespace gatemark::frame {
 
-/// The frames of one class in a burst.
-struct BurstFrames {
+/// The frames of one class in a burst, in buffers of `Byte`: to be written, or received.
+template <class Byte>
+struct BurstOf {
     static constexpr std::size_t frames_max = 32;
-    template <class T>
-    using OfEach = std::array<T, frames_max>;
 
     std::size_t count = 0;
-    alignas(64) OfEach<std::uint64_t> numbers{};  ///< in the class
-    alignas(64) OfEach<std::uint64_t> indexes{};  ///< in the direction
-    OfEach<std::byte*> frames{};                  ///< buffers that hold the template
+    alignas(64) std::array<std::uint64_t, frames_max> numbers{};  ///< in the class
+    alignas(64) std::array<std::uint64_t, frames_max> indexes{};  ///< in the direction
+    std::array<Byte*, frames_max> frames{};                       ///< if to be written, they hold the template
 };
-using BurstNumbers = BurstFrames::OfEach<std::uint64_t>;
+using BurstFrames = BurstOf<std::byte>;
+using ReceivedFrames = BurstOf<const std::byte>;
+using BurstNumbers = std::array<std::uint64_t, BurstFrames::frames_max>;
 
 /// What varies in these frames on one side of the gateway: an array for each field, so that vector
 /// instructions work on several frames at once. Everything is in the byte order of memory.
 struct BurstFields {
     template <class T>
-    using OfEach = BurstFrames::OfEach<T>;
+    using OfEach = std::array<T, BurstFrames::frames_max>;
 
     alignas(64) OfEach<std::uint32_t> ports{};            ///< source, destination
     alignas(64) OfEach<std::uint32_t> words{};            ///< of addresses that vary in one word: source, destination
@@ -45,14 +46,14 @@ public:
     Burst(const Stream& stream, const FrameTemplate& side) noexcept;
 
     /// Takes the values of frames of a stream that `draws`.
-    void draw(const BurstFrames& frames, BurstFields& fields) const noexcept;
+    void draw(const BurstNumbers& numbers, std::size_t count, BurstFields& fields) const noexcept;
     /// Takes the values of frame `k` of the burst.
     void take(std::size_t k, const FrameValues& values, BurstFields& fields) const noexcept {
         fields.ports[k] = swap_bytes(static_cast<std::uint32_t>(values.source_port) << 16 | values.destination_port);
         fields.words[k] = swap_bytes(static_cast<std::uint32_t>(values.source_host) << 16 | values.destination_host) & varying_words_;
     }
     /// Marks and checksums from everything else.
-    void complete(const BurstFrames& frames, BurstFields& fields) const noexcept;
+    void complete(const BurstNumbers& indexes, std::size_t count, BurstFields& fields) const noexcept;
     /// Writes everything but addresses that do not vary in one word.
     void store(const BurstFrames& frames, const BurstFields& fields) const noexcept;
 

@@ -1,5 +1,6 @@
 #include "frame/recognizer.hpp"
 
+#include "base/for_each_cpu.hpp"
 #include "frame/edge_address.hpp"
 
 #include <algorithm>
@@ -50,7 +51,9 @@ std::vector<std::byte> mask_of(const Stream& stream, std::size_t head_bytes) {
     return mask;
 }
 
-bool varies_in_one_word(const AddressField& field) { return field.only_word().has_value() || !field.varies(); }
+/// A register of the CPUs that have AVX2; others take two. No function passes one: with and without
+/// AVX2 it would do so in different registers.
+using Vector = std::uint64_t __attribute__((vector_size(32)));
 
 }  // namespace
 
@@ -62,46 +65,196 @@ Recognizer::Recognizer(const Stream& stream)
                .ip = stream.expected().layout.ip,
                .udp = stream.expected().layout.udp,
                .payload = stream.expected().layout.payload},
+      burst_{stream, stream.expected()},
       is_ipv4_{arrival_.family == net::Family::ipv4},
-      hosts_are_words_{stream.role() != Role::initiator && varies_in_one_word(stream.expected().source) &&
-                       varies_in_one_word(stream.expected().destination)},
       udp_{arrival_.udp},
-      header_sum_{stream.expected().header_sum},
-      udp_sum_{stream.expected().udp_sum},
       source_{stream.expected().layout.source_address()},
       destination_{stream.expected().layout.destination_address()},
-      source_word_{source_ + stream.expected().source.only_word().value_or(0)},
-      destination_word_{destination_ + stream.expected().destination.only_word().value_or(0)},
-      host_mask_{(stream.expected().source.only_word() ? 0x0000'ffffU : 0U) |
-                 (stream.expected().destination.only_word() ? 0xffff'0000U : 0U)},
       bytes_{stream.expected().layout.end},
       head_bytes_{arrival_.payload + signature::bytes},
       rest_bytes_{bytes_ - head_bytes_},
       rest_{stream.expected().frame.data() + head_bytes_},
-      last_block_{head_bytes_ - sizeof(Block)},
       block_count_{(head_bytes_ + sizeof(Block) - 1) / sizeof(Block)},
+      last_block_{head_bytes_ - sizeof(Block)},
       own_mac_{load_mac(stream.expected().frame.data() + net::ethernet::destination)},
-      source_is_chosen_{stream.role() == Role::initiator} {
+      source_is_chosen_{stream.role() == Role::initiator},
+      header_checksum_{arrival_.ip + net::ipv4::checksum},
+      header_checksum_mask_{is_ipv4_ ? 0xffffU : 0U},
+      udp_checksum_mask_{stream.expects_no_checksum() ? 0U : 0xffffU} {
     const std::vector<std::byte> mask = mask_of(stream, head_bytes_);
     std::vector<std::byte> head(stream.expected().frame.begin(),
                                 stream.expected().frame.begin() + static_cast<std::ptrdiff_t>(head_bytes_));
     head[net::ethernet::source] &= ~net::group_bit;
     for (std::size_t i = 0; i < block_count_; ++i) {
-        const std::size_t at = i == 3 ? last_block_ : (i < 3 ? i : i - 1) * sizeof(Block);
+        const std::size_t at = i + 1 < block_count_ ? i * sizeof(Block) : last_block_;
         mask_[i] = load(mask.data() + at);
         template_[i] = load(head.data() + at);
     }
+}
+
+GATEMARK_FOR_EACH_CPU
+std::uint32_t Recognizer::match_templates(std::span<const std::span<const std::byte>> frames) const noexcept {
+    Vector first, first_mask, last, last_mask;
+    std::memcpy(&first, &template_.front(), sizeof first);
+    std::memcpy(&first_mask, &mask_.front(), sizeof first);
+    std::memcpy(&last, &template_[block_count_ - 1], sizeof first);
+    std::memcpy(&last_mask, &mask_[block_count_ - 1], sizeof first);
+    std::uint32_t matches = 0;
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+        const std::byte* const frame = frames[i].data();
+        if (frames[i].size() != bytes_) [[unlikely]] {
+            continue;
+        }
+        Vector bytes, last_bytes;
+        std::memcpy(&bytes, frame, sizeof bytes);
+        std::memcpy(&last_bytes, frame + last_block_, sizeof bytes);
+        Vector differences = ((bytes ^ first) & first_mask) | ((last_bytes ^ last) & last_mask);
+        for (std::size_t block = 1; block + 1 < block_count_; ++block) {  // IPv6, or a VLAN tag
+            Vector expected, mask;
+            std::memcpy(&bytes, frame + block * sizeof bytes, sizeof bytes);
+            std::memcpy(&expected, &template_[block], sizeof expected);
+            std::memcpy(&mask, &mask_[block], sizeof mask);
+            differences |= (bytes ^ expected) & mask;
+        }
+        const std::uint64_t source_mac = load_mac(frame + net::ethernet::source);
+        const bool is_same = (differences[0] | differences[1] | differences[2] | differences[3]) == 0 && source_mac != 0 &&
+                             source_mac != own_mac_ && (rest_bytes_ == 0 || std::memcmp(frame + head_bytes_, rest_, rest_bytes_) == 0);
+        matches |= std::uint32_t{is_same} << i;
+    }
+    return matches;
+}
+
+bool Recognizer::matches_template(std::span<const std::byte> frame) const noexcept { return match_templates({&frame, 1}) != 0; }
+
+std::uint32_t Recognizer::find_wrong(MatchedFrames& matched) const noexcept {
+    std::uint32_t wrong = take_values(matched);
+    take_from_frames(matched);
+    burst_.complete(matched.indexes, matched.count, matched.fields);
+    wrong |= compare(matched);
+    if (stream_->has_host_macs()) [[unlikely]] {
+        wrong |= compare_host_macs(matched);
+    }
+    return wrong;
+}
+
+std::uint32_t Recognizer::take_values(MatchedFrames& matched) const noexcept {
+    if (stream_->draws() && burst_.words_suffice()) {
+        burst_.draw(matched.numbers, matched.count, matched.fields);
+        return 0;
+    }
+    if (stream_->role() != Role::stateless) {
+        return take_connections(matched);
+    }
+    if (stream_->has_rule()) {
+        return take_by_rule(matched);
+    }
+    std::uint32_t wrong = 0;
+    for (std::size_t k = 0; k < matched.count; ++k) {
+        wrong |= take(matched, k, stream_->values(matched.numbers[k]));
+    }
+    return wrong;
+}
+
+std::uint32_t Recognizer::take_connections(MatchedFrames& matched) const noexcept {
+    std::uint32_t wrong = 0;
+    BurstNumbers connections = matched.numbers;
+    stream_->put_connections(std::span{connections}.first(matched.count));
+    matched.tuples = connections;
+    stream_->connections().put_tuples(std::span{matched.tuples}.first(matched.count));
+    for (std::size_t k = 0; k < matched.count; ++k) {
+        matched.values[k] = stream_->values_of(connections[k], stream_->connections().space().tuple(matched.tuples[k]));
+        wrong |= take(matched, k, matched.values[k]);
+    }
+    return wrong;
+}
+
+std::uint32_t Recognizer::take_by_rule(MatchedFrames& matched) const noexcept {
+    std::uint32_t wrong = 0;
+    stream_->prepare_by_rule(std::span{matched.numbers}.first(matched.count), std::span{matched.tuples}.first(matched.count));
+    for (std::size_t k = 0; k < matched.count; ++k) {
+        const FrameValues values = stream_->values_by_rule(matched.numbers[k], matched.tuples[k]);
+        burst_.take(k, values, matched.fields);
+        wrong |= std::uint32_t{!compare_addresses_by_rule(matched, k, values)} << k;
+    }
+    return wrong;
+}
+
+std::uint32_t Recognizer::take(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept {
+    burst_.take(k, values, matched.fields);
+    return burst_.words_suffice() ? 0 : std::uint32_t{!compare_addresses(matched, k, values)} << k;
+}
+
+void Recognizer::take_from_frames(MatchedFrames& matched) const noexcept {
+    BurstFields& fields = matched.fields;
+    for (std::size_t k = 0; k < matched.count; ++k) {
+        fields.times[k] = load_raw<std::uint64_t>(payload_of(matched.frames[k]) + signature::timestamp_offset);
+    }
+    if (is_ipv4_ && !stream_->identification_kept()) {
+        for (std::size_t k = 0; k < matched.count; ++k) {
+            fields.identifications[k] = load_raw<std::uint16_t>(matched.frames[k] + arrival_.ip + net::ipv4::identification);
+        }
+    }
     if (source_is_chosen_) {
-        port_mask_ = swap_bytes(std::uint32_t{0x0000'ffff});
+        for (std::size_t k = 0; k < matched.count; ++k) {
+            const std::byte* const frame = matched.frames[k];
+            fields.ports[k] = (fields.ports[k] & 0xffff'0000) | load_raw<std::uint16_t>(frame + udp_ + net::udp::source_port);
+            const std::uint32_t others = burst_.words_suffice() ? 0 : fields.addresses[k];
+            fields.addresses[k] =
+                others + fold(is_ipv4_ ? load_raw<std::uint32_t>(frame + source_) : sum_of(std::span{frame + source_, 16}));
+        }
     }
 }
 
-bool Recognizer::matches_by_rule(const std::byte* frame, std::uint64_t j, std::uint64_t tuple) const noexcept {
-    const FrameValues values = stream_->values_by_rule(j, tuple);
+std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
+    const BurstFields& fields = matched.fields;
+    const std::size_t source_word = burst_.source_word(), destination_word = burst_.destination_word();
+    const std::uint32_t varying_words = burst_.varying_words();
+    std::uint32_t wrong = 0;
+    for (std::size_t k = 0; k < matched.count; ++k) {
+        const std::byte* const frame = matched.frames[k];
+        const std::uint32_t words = load_raw<std::uint16_t>(frame + source_word) |
+                                    static_cast<std::uint32_t>(load_raw<std::uint16_t>(frame + destination_word)) << 16;
+        const std::uint32_t differences =
+            (load_raw<std::uint32_t>(frame + udp_) ^ fields.ports[k]) | ((words & varying_words) ^ fields.words[k]) |
+            ((load_raw<std::uint16_t>(frame + header_checksum_) ^ fields.header_checksums[k]) & header_checksum_mask_) |
+            ((load_raw<std::uint16_t>(frame + udp_ + net::udp::checksum) ^ fields.udp_checksums[k]) & udp_checksum_mask_);
+        wrong |= std::uint32_t{differences != 0} << k;
+    }
+    return wrong;
+}
+
+std::uint32_t Recognizer::compare_host_macs(MatchedFrames& matched) const noexcept {
+    std::uint32_t wrong = 0;
+    for (std::size_t k = 0; k < matched.count; ++k) {
+        if (stream_->role() == Role::stateless) {
+            matched.values[k] = stream_->values(matched.numbers[k]);
+        }
+        const net::MacAddress mac = stream_->expected_destination_mac(matched.values[k]);
+        const std::byte* const frame = matched.frames[k];
+        const bool is_right = std::memcmp(frame + net::ethernet::destination, mac.data(), mac.size()) == 0 &&
+                              std::memcmp(frame + net::ethernet::source, mac.data(), mac.size()) != 0;
+        wrong |= std::uint32_t{!is_right} << k;
+    }
+    return wrong;
+}
+
+bool Recognizer::compare_addresses(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept {
+    const FrameTemplate& expected = stream_->expected();
+    const std::byte* const frame = matched.frames[k];
+    bool same = true;
+    const Sum source = source_is_chosen_ ? 0 : expected.source.compare(frame + source_, values.source_host, 0, values.edge(), same);
+    const Sum destination =
+        expected.destination.compare(frame + destination_, values.destination_host, values.network, values.edge(), same);
+    matched.fields.addresses[k] = fold(source + destination);
+    return same;
+}
+
+bool Recognizer::compare_addresses_by_rule(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept {
     const FrameTemplate& frame_template = stream_->expected();
     const bool from_edge = stream_->comes_from_edges();
     const CustomerEdges& edges = stream_->edges()->edges();
     alignas(16) std::array<std::byte, 16> expected;
+    const std::byte* const frame = matched.frames[k];
     const std::byte* const edge = frame + (from_edge ? source_ : destination_);
     bool same = true;
     Sum addresses = 0;
@@ -116,7 +269,8 @@ bool Recognizer::matches_by_rule(const std::byte* frame, std::uint64_t j, std::u
     addresses +=
         from_edge ? frame_template.destination.compare(frame + destination_, values.destination_host, values.network, values.edge(), same)
                   : frame_template.source.compare(frame + source_, values.source_host, 0, values.edge(), same);
-    return matches_ports_and_checksums(frame, values, addresses, same ? 0 : 1);
+    matched.fields.addresses[k] = fold(addresses);
+    return same;
 }
 
 }  // namespace gatemark::frame

@@ -146,6 +146,8 @@ public:
     [[nodiscard]] Role role() const noexcept { return role_; }
     /// The connection of frame number j; stateful gateways only.
     [[nodiscard]] std::uint64_t connection_of(std::uint64_t j) const noexcept { return choice_.at(j); }
+    /// Replaces the numbers of frames with their connections.
+    void put_connections(std::span<std::uint64_t> numbers) const noexcept { choice_.put_at(numbers); }
     [[nodiscard]] FrameValues values_of(std::uint64_t connection) const noexcept {
         return values_of(connection, set_.tuple_of(connection));
     }

@@ -12,8 +12,10 @@
 #include "record/delay_recorder.hpp"
 #include "state/connection_keeper.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <optional>
 #include <vector>
 
@@ -70,10 +72,7 @@ public:
                 if (direction.streams[class_number] != nullptr) {
                     arriving_.push_back({.recognizer = frame::Recognizer{*direction.streams[class_number]},
                                          .records = records_of(i, class_number),
-                                         .has_connections = direction.streams[class_number]->role() != frame::Role::stateless,
-                                         .has_rule = direction.streams[class_number]->has_rule(),
-                                         .learns = direction.streams[class_number]->role() == frame::Role::initiator,
-                                         .has_host_macs = direction.streams[class_number]->has_host_macs()});
+                                         .learns = direction.streams[class_number]->role() == frame::Role::initiator});
                 }
             }
         }
@@ -91,30 +90,11 @@ public:
         const auto burst = std::span{buffers_}.first(count);
         for (std::size_t i = 0; i < count; ++i) {
             frames_[i] = Queue::bytes(buffers_[i]);
-            __builtin_prefetch(frames_[i].data());
+            prefetch(frames_[i].data());
         }
-        const std::span<const ArrivingStream> arriving{arriving_};
-        for (std::size_t i = 0; i < count; ++i) {
-            recognized_[i].stream = recognize(arriving, frames_[i], recognized_[i]);
-        }
-        for (const ArrivingStream& arriving_stream : arriving) {
-            if (arriving_stream.has_connections) {
-                compare_four_tuples(arriving_stream, count);
-            }
-            if (arriving_stream.has_rule) [[unlikely]] {
-                compare_by_rule(arriving_stream, count);
-            }
-            if (arriving_stream.has_host_macs) [[unlikely]] {
-                compare_host_macs(arriving_stream, count);
-            }
-        }
-        for (std::size_t i = 0; i < count; ++i) {
-            const pace::Ticks arrived = queue_.arrival(buffers_[i], now);
-            if (recognized_[i].stream != nullptr) [[likely]] {
-                take_recognized(frames_[i], recognized_[i], arrived);
-            } else {
-                take(frames_[i], arrived);
-            }
+        recognize(count);
+        if (recognized_[0].stream == nullptr || !take_run(*recognized_[0].stream, burst, now)) [[unlikely]] {
+            take_one_by_one(burst, now);
         }
         queue_.release(burst);
         received_so_far_.store(received_, std::memory_order_relaxed);
@@ -157,130 +137,162 @@ private:
     struct ArrivingStream {
         frame::Recognizer recognizer;
         Records records;
-        bool has_connections;  ///< of a stateful gateway
-        bool has_rule;         ///< for addresses and ports that belong together
-        bool learns;           ///< of an Initiator: the state table learns from its frames
-        bool has_host_macs;    ///< the hosts that its frames go to have link-layer addresses of their own
+        bool learns;                                      ///< of an Initiator: the state table learns from its frames
+        frame::MatchedFrames matched{};                   ///< of this burst
+        std::array<std::uint8_t, burst_frames_max> at{};  ///< where each of them is in the burst
+        bool all_correct = true;
     };
     /// A frame that is correct as far as can be told without the state table.
     struct RecognizedFrame {
-        const ArrivingStream* stream = nullptr;  ///< nullptr: not recognized
-        std::uint64_t index = 0, number_in_class = 0;
-        frame::FrameValues values{};  ///< of an Initiator's frame only
+        ArrivingStream* stream = nullptr;  ///< nullptr: not recognized
+        std::size_t place = 0;             ///< among the frames that match its template
     };
 
-    /// Returns the stream that the frame is a correct frame of, or nullptr.
-    [[gnu::always_inline]] static const ArrivingStream* recognize(std::span<const ArrivingStream> arriving,
-                                                                  std::span<const std::byte> bytes, RecognizedFrame& recognized) noexcept {
-        for (const ArrivingStream& arriving_stream : arriving) {
-            if (arriving_stream.recognizer.matches_template(bytes)) {
-                return is_recognized(arriving_stream, bytes.data(), recognized) ? &arriving_stream : nullptr;
+    /// The headers and the mark of most frames are in two lines of the cache.
+    static void prefetch(const std::byte* frame) noexcept {
+        __builtin_prefetch(frame);
+        __builtin_prefetch(frame + 64);
+    }
+
+    /// Finds the stream of each frame of the burst that is a correct frame of one.
+    void recognize(std::size_t count) noexcept {
+        auto left = static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
+        for (ArrivingStream& arriving_stream : arriving_) {
+            arriving_stream.matched.count = 0;
+            if (left == 0) {
+                continue;
             }
+            const std::uint32_t matches = arriving_stream.recognizer.match_templates(std::span{frames_}.first(count)) & left;
+            left &= ~matches;
+            for (std::uint32_t rest = matches; rest != 0; rest &= rest - 1) {
+                take_matching(arriving_stream, static_cast<std::size_t>(std::countr_zero(rest)));
+            }
+            compare(arriving_stream);
         }
-        return nullptr;
-    }
-    [[gnu::always_inline]] static bool is_recognized(const ArrivingStream& arriving_stream, const std::byte* bytes,
-                                                     RecognizedFrame& recognized) noexcept {
-        recognized.index = arriving_stream.recognizer.index(bytes);
-        recognized.number_in_class = recognized.index;
-        if (recognized.index >= arriving_stream.records.direction->frame_count ||
-            (arriving_stream.records.numbers_differ && !is_of_class(arriving_stream.records, recognized))) {
-            return false;
+        for (; left != 0; left &= left - 1) {
+            recognized_[static_cast<std::size_t>(std::countr_zero(left))] = {};
         }
-        const frame::Stream& stream = arriving_stream.recognizer.stream();
-        return stream.draws() ? arriving_stream.recognizer.matches_values(bytes, stream.drawn_values(recognized.number_in_class))
-                              : arriving_stream.has_connections || arriving_stream.has_rule ||
-                                    matches_other_values(arriving_stream, bytes, recognized.number_in_class);
     }
-    static bool is_of_class(const Records& records, RecognizedFrame& recognized) noexcept {
-        const auto place = records.direction->mix.place_of(recognized.index);
-        recognized.number_in_class = place.number_in_class;
+    /// Frame `i` of the burst matches the template of a stream; it may still have no index of it.
+    void take_matching(ArrivingStream& arriving_stream, std::size_t i) noexcept {
+        const Records& records = arriving_stream.records;
+        const std::uint64_t index = arriving_stream.recognizer.index(frames_[i].data());
+        std::uint64_t number = index;
+        if (index >= records.direction->frame_count || (records.numbers_differ && !is_of_class(records, index, number))) {
+            recognized_[i] = {};
+            return;
+        }
+        frame::MatchedFrames& matched = arriving_stream.matched;
+        const std::size_t place = matched.count++;
+        matched.numbers[place] = number;
+        matched.indexes[place] = index;
+        matched.frames[place] = frames_[i].data();
+        arriving_stream.at[place] = static_cast<std::uint8_t>(i);
+        recognized_[i] = {&arriving_stream, place};
+    }
+    static bool is_of_class(const Records& records, std::uint64_t index, std::uint64_t& number) noexcept {
+        const auto place = records.direction->mix.place_of(index);
+        number = place.number_in_class;
         return place.foreground == (records.class_number == 0);
     }
 
-    /// Out of line, to keep the register pressure of the usual case low.
-    [[gnu::noinline]] static bool matches_other_values(const ArrivingStream& arriving_stream, const std::byte* bytes,
-                                                       std::uint64_t number) noexcept {
-        return arriving_stream.recognizer.matches_values(bytes, arriving_stream.recognizer.stream().other_values(number));
-    }
-
-    /// The part that `recognize` leaves out for frames of connections: the four-tuples of a whole
-    /// burst are computed together, which is faster.
-    [[gnu::noinline]] void compare_four_tuples(const ArrivingStream& arriving_stream, std::size_t count) noexcept {
-        const frame::Stream& stream = arriving_stream.recognizer.stream();
-        std::size_t tuple_count = 0;
-        for (RecognizedFrame& recognized : std::span{recognized_}.first(count)) {
-            if (recognized.stream == &arriving_stream) {
-                recognized.values.connection = stream.connection_of(recognized.number_in_class);
-                tuples_[tuple_count++] = recognized.values.connection;
-            }
+    /// Compares what varies, for all the frames of a stream at once.
+    void compare(ArrivingStream& arriving_stream) noexcept {
+        frame::MatchedFrames& matched = arriving_stream.matched;
+        if (matched.count == 0) {
+            return;
         }
-        stream.connections().put_tuples(std::span{tuples_}.first(tuple_count));
-        tuple_count = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            RecognizedFrame& recognized = recognized_[i];
-            if (recognized.stream != &arriving_stream) {
-                continue;
-            }
-            recognized.values = stream.values_of(recognized.values.connection, stream.connections().space().tuple(tuples_[tuple_count++]));
-            if (!arriving_stream.recognizer.matches_values(frames_[i].data(), recognized.values)) {
-                recognized.stream = nullptr;
-            } else if (arriving_stream.learns) {
-                arriving_stream.records.direction->keeper->prefetch(recognized.values.connection);
+        std::uint32_t wrong = arriving_stream.recognizer.find_wrong(matched);
+        arriving_stream.all_correct = wrong == 0;
+        for (; wrong != 0; wrong &= wrong - 1) {
+            recognized_[arriving_stream.at[static_cast<std::size_t>(std::countr_zero(wrong))]].stream = nullptr;
+        }
+        if (arriving_stream.learns) {
+            for (std::size_t k = 0; k < matched.count; ++k) {
+                arriving_stream.records.direction->keeper->prefetch(matched.values[k].connection);
             }
         }
     }
 
-    /// The part that `recognize` leaves out for streams with a rule, for a whole burst as well.
-    [[gnu::noinline]] void compare_by_rule(const ArrivingStream& arriving_stream, std::size_t count) noexcept {
-        const frame::Stream& stream = arriving_stream.recognizer.stream();
-        std::size_t prepared = 0;
-        for (const RecognizedFrame& recognized : std::span{recognized_}.first(count)) {
-            if (recognized.stream == &arriving_stream) {
-                numbers_[prepared++] = recognized.number_in_class;
+    /// Takes a burst of correct frames of one stream that follow each other without a gap, as nearly
+    /// all bursts are: they are marked and counted together. Returns false, and has done nothing, if
+    /// this is another one.
+    [[nodiscard]] bool take_run(ArrivingStream& arriving_stream, std::span<typename Queue::Buffer> burst, pace::Ticks now) noexcept {
+        const Records& records = arriving_stream.records;
+        const frame::MatchedFrames& matched = arriving_stream.matched;
+        const std::size_t count = burst.size();
+        const std::uint64_t first = matched.indexes[0];
+        record::ClassCounts& counts = *records.counts;
+        if (matched.count != count || !arriving_stream.all_correct || records.direction->senders.divisor() != 1 ||
+            first < counts.highest_index[0] || !follow_each_other(matched)) {
+            return false;
+        }
+        for (std::size_t k = 0; k < count; ++k) {
+            sent_[k] = {swap_bytes(matched.fields.times[k])};
+        }
+        if (std::ranges::any_of(std::span{sent_}.first(count), [&](pace::Ticks sent) { return sent < plan_.earliest; })) {
+            return false;
+        }
+        std::uint32_t faulty = 0;
+        if (arriving_stream.learns) {
+            for (std::size_t k = 0; k < count; ++k) {
+                faulty |= std::uint32_t{!learn(frames_[k], arriving_stream, matched.values[k]).none()} << k;
             }
         }
-        stream.prepare_by_rule(std::span{numbers_}.first(prepared), std::span{tuples_}.first(prepared));
-        prepared = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            RecognizedFrame& recognized = recognized_[i];
-            if (recognized.stream == &arriving_stream) {
-                if (!arriving_stream.recognizer.matches_by_rule(frames_[i].data(), recognized.number_in_class, tuples_[prepared++])) {
-                    recognized.stream = nullptr;
-                }
+        const std::uint32_t is_new = records.arrivals->mark_run(first, count);
+        if (faulty == 0 && static_cast<std::size_t>(std::popcount(is_new)) == count) [[likely]] {
+            counts.highest_index[0] = first + count - 1;
+            for (std::size_t k = 0; k < count; ++k) {
+                arrived_[k] = queue_.arrival(burst[k], now);
             }
+            const std::size_t in_time = records.delays->note_run(first, matched.numbers, std::span{sent_}.first(count), arrived_);
+            counts.received += in_time;
+            counts.late += count - in_time;
+            received_ += in_time;
+            return true;
         }
+        for (std::size_t k = 0; k < count; ++k) {
+            (void)record_marked(records, first + k, matched.numbers[k], (is_new >> k & 1U) != 0, (faulty >> k & 1U) != 0, sent_[k],
+                                queue_.arrival(burst[k], now));
+        }
+        return true;
+    }
+    [[nodiscard]] static bool follow_each_other(const frame::MatchedFrames& matched) noexcept {
+        std::uint64_t differences = 0;
+        for (std::size_t k = 0; k < matched.count; ++k) {
+            differences |= matched.indexes[k] ^ (matched.indexes[0] + k);
+        }
+        return differences == 0;
     }
 
-    /// The part that `recognize` leaves out where each host has a link-layer address of its own.
-    [[gnu::noinline]] void compare_host_macs(const ArrivingStream& arriving_stream, std::size_t count) noexcept {
-        const frame::Stream& stream = arriving_stream.recognizer.stream();
-        for (std::size_t i = 0; i < count; ++i) {
-            RecognizedFrame& recognized = recognized_[i];
-            if (recognized.stream != &arriving_stream) {
-                continue;
-            }
-            const frame::FrameValues values =
-                arriving_stream.has_connections ? recognized.values : stream.values(recognized.number_in_class);
-            if (!arriving_stream.recognizer.matches_host_mac(frames_[i].data(), values)) {
-                recognized.stream = nullptr;
+    [[gnu::noinline]] void take_one_by_one(std::span<typename Queue::Buffer> burst, pace::Ticks now) noexcept {
+        for (std::size_t i = 0; i < burst.size(); ++i) {
+            const pace::Ticks arrived = queue_.arrival(burst[i], now);
+            if (recognized_[i].stream != nullptr) [[likely]] {
+                take_recognized(frames_[i], recognized_[i], arrived);
+            } else {
+                take(frames_[i], arrived);
             }
         }
     }
 
     void take_recognized(std::span<const std::byte> bytes, const RecognizedFrame& recognized, pace::Ticks now) noexcept {
-        const pace::Ticks sent{recognized.stream->recognizer.timestamp(bytes.data())};
+        const ArrivingStream& arriving_stream = *recognized.stream;
+        const frame::MatchedFrames& matched = arriving_stream.matched;
+        const pace::Ticks sent{swap_bytes(matched.fields.times[recognized.place])};
         if (sent < plan_.earliest) [[unlikely]] {
             ++foreign_.other_trial;
             return;
         }
-        const frame::Faults faults = recognized.stream->learns ? learn(bytes, recognized) : frame::Faults{};
-        (void)record(recognized.stream->records, recognized.index, recognized.number_in_class, faults, sent, now);
-    }
-    [[nodiscard]] frame::Faults learn(std::span<const std::byte> bytes, const RecognizedFrame& recognized) noexcept {
-        const auto& [recognizer, records, has_connections, has_rule, learns, has_host_macs] = *recognized.stream;
         const frame::Faults faults =
-            records.direction->keeper->take(bytes, recognizer.arrival(), recognizer.stream(), recognized.values, {});
+            arriving_stream.learns ? learn(bytes, arriving_stream, matched.values[recognized.place]) : frame::Faults{};
+        (void)record(arriving_stream.records, matched.indexes[recognized.place], matched.numbers[recognized.place], faults, sent, now);
+    }
+    [[nodiscard]] frame::Faults learn(std::span<const std::byte> bytes, const ArrivingStream& arriving_stream,
+                                      const frame::FrameValues& values) noexcept {
+        const frame::Recognizer& recognizer = arriving_stream.recognizer;
+        const Records& records = arriving_stream.records;
+        const frame::Faults faults = records.direction->keeper->take(bytes, recognizer.arrival(), recognizer.stream(), values, {});
         if (!faults.none()) [[unlikely]] {
             note_faults(*records.counts, kept_, faults, bytes);
         }
@@ -351,17 +363,20 @@ private:
     }
 
     /// Records a verified frame that arrived where it should; returns whether it counts as
-    /// received. Inlined, like the comparison of values, because calls are expensive here
-    /// (bench/instructions.py, receive_ipv4).
-    [[gnu::always_inline]] bool record(const Records& records, std::uint64_t index, std::uint64_t number_in_class,
-                                       const frame::Faults& faults, pace::Ticks sent, pace::Ticks now) noexcept {
+    /// received.
+    bool record(const Records& records, std::uint64_t index, std::uint64_t number_in_class, const frame::Faults& faults, pace::Ticks sent,
+                pace::Ticks now) noexcept {
+        return record_marked(records, index, number_in_class, records.arrivals->mark(index), !faults.none(), sent, now);
+    }
+    bool record_marked(const Records& records, std::uint64_t index, std::uint64_t number_in_class, bool is_new, bool is_faulty,
+                       pace::Ticks sent, pace::Ticks now) noexcept {
         record::ClassCounts& counts = *records.counts;
-        if (!records.arrivals->mark(index)) {
+        if (!is_new) {
             ++counts.duplicate;
             return false;
         }
         counts.note_order(index, records.direction->sender_of(index));
-        if (!faults.none()) {
+        if (is_faulty) {
             ++counts.faulty;
             return false;
         }
@@ -399,7 +414,7 @@ private:
     std::array<typename Queue::Buffer, burst_frames_max> buffers_{};
     std::array<std::span<const std::byte>, burst_frames_max> frames_{};
     std::array<RecognizedFrame, burst_frames_max> recognized_{};
-    std::array<std::uint64_t, burst_frames_max> numbers_{}, tuples_{};
+    std::array<pace::Ticks, burst_frames_max> sent_{}, arrived_{};  ///< of a run
     std::array<std::array<record::ClassCounts, 2>, 2> counts_{};
     std::array<std::optional<record::DelayRecorder>, 2> delays_;  ///< by direction
     record::ForeignCounts foreign_;

@@ -71,7 +71,7 @@ public:
     /// Of a stream of connections, replaces each number with the connection.
     void write(frame::BurstFrames& frames, pace::Ticks now) noexcept {
         if (stream_->draws() && burst_.words_suffice()) {
-            burst_.draw(frames, fields_);
+            burst_.draw(frames.numbers, frames.count, fields_);
         } else if (stream_->role() == frame::Role::initiator) {
             take_connections(frames);
         } else if (stream_->has_rule()) {
@@ -82,7 +82,7 @@ public:
             }
         }
         fields_.times.fill(swap_bytes(now.value));
-        burst_.complete(frames, fields_);
+        burst_.complete(frames.indexes, frames.count, fields_);
         burst_.store(frames, fields_);
     }
 
@@ -95,9 +95,8 @@ private:
     }
     /// The four-tuples of a whole burst at once.
     void take_connections(frame::BurstFrames& frames) noexcept {
-        for (std::size_t k = 0; k < frames.count; ++k) {
-            frames.numbers[k] = tuples_[k] = stream_->connection_of(frames.numbers[k]);
-        }
+        stream_->put_connections(std::span{frames.numbers}.first(frames.count));
+        tuples_ = frames.numbers;
         stream_->connections().put_tuples(std::span{tuples_}.first(frames.count));
         for (std::size_t k = 0; k < frames.count; ++k) {
             take(frames, k, stream_->values_of(frames.numbers[k], stream_->connections().space().tuple(tuples_[k])));

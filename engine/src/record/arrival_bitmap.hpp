@@ -59,6 +59,20 @@ public:
         return is_new;
     }
 
+    /// The same for frames `first` to `first` + `count` - 1, at most 32; returns a bit for each that
+    /// was new.
+    [[nodiscard]] std::uint32_t mark_run(std::uint64_t first, std::size_t count) noexcept {
+        const std::uint64_t run = (std::uint64_t{1} << count) - 1;
+        const unsigned shift = first % word_frames;
+        const std::uint64_t before = mark_bits(first, run << shift) >> shift;
+        if (shift + count <= word_frames) {
+            return static_cast<std::uint32_t>(run & ~before);
+        }
+        const unsigned in_first = word_frames - shift;
+        const std::uint64_t after = mark_bits(first + in_first, run >> in_first) << in_first;
+        return static_cast<std::uint32_t>(run & ~(before | after));
+    }
+
     // Valid after the receivers have left the trial.
     [[nodiscard]] bool arrived(std::uint64_t index) const noexcept {
         return (words_of(index / block_frames)[static_cast<std::size_t>(index / word_frames % block_words)] >> (index % word_frames) &
@@ -83,6 +97,17 @@ private:
 
     [[nodiscard]] static std::uint64_t blocks_of(std::uint64_t frame_count) noexcept {
         return (frame_count + block_frames - 1) / block_frames;
+    }
+
+    /// Sets bits of the word of a frame and returns those that were set before.
+    std::uint64_t mark_bits(std::uint64_t index, std::uint64_t bits) noexcept {
+        std::uint64_t& word = word_of(index);
+        if (receivers_ == Receivers::many) {
+            return std::atomic_ref{word}.fetch_or(bits, std::memory_order_relaxed) & bits;  // as in mark_shared
+        }
+        const std::uint64_t before = word & bits;
+        word |= bits;
+        return before;
     }
 
     /// Out of line, so that the path of a single receiver needs fewer registers.

@@ -17,28 +17,36 @@ public:
     /// Replaces each number with the connection. Entries are scattered over gigabytes, so those of
     /// a whole burst are prefetched before the first one is needed.
     void write(frame::BurstFrames& frames, pace::Ticks now) noexcept {
+        stream_->put_connections(std::span{frames.numbers}.first(frames.count));
         for (std::size_t k = 0; k < frames.count; ++k) {
-            frames.numbers[k] = tuples_[k] = stream_->connection_of(frames.numbers[k]);
+            tuples_[k] = frames.numbers[k];
             table_->prefetch(frames.numbers[k]);
         }
         stream_->connections().put_tuples(std::span{tuples_}.first(frames.count));
+        const enumerate::TupleSpace& space = stream_->connections().space();
         for (std::size_t k = 0; k < frames.count; ++k) {
-            take(k, frames.frames[k], stream_->values_of(frames.numbers[k], stream_->connections().space().tuple(tuples_[k])));
+            take(k, frames.frames[k], frames.numbers[k], space.tuple(tuples_[k]));
         }
         fields_.times.fill(swap_bytes(now.value));
-        burst_.complete(frames, fields_);
+        burst_.complete(frames.indexes, frames.count, fields_);
         burst_.store(frames, fields_);
     }
 
 private:
-    void take(std::size_t k, std::byte* frame, frame::FrameValues values) noexcept {
-        const Endpoint endpoint = table_->read(values.connection).value_or(Endpoint{});
+    /// The four-tuple is the Initiator's, so its destination is the source here.
+    void take(std::size_t k, std::byte* frame, std::uint64_t connection, const enumerate::Tuple& tuple) noexcept {
+        const Endpoint endpoint = table_->read(connection).value_or(Endpoint{});
         const frame::FrameTemplate& sent = stream_->sent();
-        values.destination_port = endpoint.port;
-        burst_.take(k, values, fields_);
+        burst_.take(k,
+                    {.source_port = tuple.destination_port,
+                     .destination_port = endpoint.port,
+                     .source_host = tuple.destination_host,
+                     .destination_host = 0,
+                     .network = 0},
+                    fields_);
         Sum addresses = pool_->write(frame + sent.layout.destination_address(), endpoint.address);
         if (!burst_.words_suffice()) [[unlikely]] {
-            addresses += sent.source.write(frame + sent.layout.source_address(), values.source_host, 0);
+            addresses += sent.source.write(frame + sent.layout.source_address(), tuple.destination_host, 0);
         }
         fields_.addresses[k] = fold(addresses);
     }

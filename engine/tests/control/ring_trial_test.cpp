@@ -185,12 +185,13 @@ TEST_F(RingTrial, BothClocksAreReportedSoAMachineThatSleptShows) {
     const Json awake = ask(trial(200ms, "as_sent"));
     ASSERT_TRUE(awake.contains("clocks")) << awake;
     EXPECT_GE(awake["clocks"]["monotonic_raw_ns"], 300 * millisecond) << "200 ms of sending, 100 ms for residual frames";
-    EXPECT_LT(std::abs(ahead(awake)), millisecond / 10) << awake["clocks"];
+    constexpr std::int64_t held_up = 5 * millisecond;  // between the readings of two clocks, on a busy machine
+    EXPECT_LT(std::abs(ahead(awake)), held_up) << awake["clocks"];
     client_->write(trial(200ms, "as_sent").dump());
     std::this_thread::sleep_for(100ms);
     test::set_raw_clock_back(50ms);
     const Json slept = answer();
-    EXPECT_NEAR(static_cast<double>(ahead(slept)), 50 * millisecond, millisecond / 10.0) << slept["clocks"];
+    EXPECT_NEAR(static_cast<double>(ahead(slept)), 50 * millisecond, static_cast<double>(held_up)) << slept["clocks"];
     EXPECT_FALSE(slept["directions"][0]["gave_up"]) << "nothing else in the report tells it";
 }
 

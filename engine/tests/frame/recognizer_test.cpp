@@ -14,11 +14,7 @@ using test::Gateway, test::Bytes, test::SlowPacket;
 
 constexpr std::uint64_t number = 5, sent_as = 50;
 
-bool recognized(const Stream& stream, const Bytes& frame) {
-    const Recognizer recognizer{stream};
-    return recognizer.matches_template(frame) && recognizer.matches_values(frame.data(), stream.values(number)) &&
-           (!stream.has_host_macs() || recognizer.matches_host_mac(frame.data(), stream.values(number)));
-}
+bool recognized(const Stream& stream, const Bytes& frame) { return test::recognizes(Recognizer{stream}, frame, number); }
 
 /// The oracle: field by field.
 bool passes_verification(const Stream& stream, const Bytes& frame) {

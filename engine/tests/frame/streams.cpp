@@ -126,6 +126,18 @@ Bytes sent_frame(const frame::Stream& stream, std::uint64_t number_in_class, std
     return frame_in(stream.sent(), stream, number_in_class, index);
 }
 
+bool recognizes(const frame::Recognizer& recognizer, std::span<const std::byte> frame, std::uint64_t number_in_class) {
+    if (!recognizer.matches_template(frame)) {
+        return false;
+    }
+    frame::MatchedFrames matched;
+    matched.count = 1;
+    matched.numbers[0] = number_in_class;
+    matched.indexes[0] = recognizer.index(frame.data());
+    matched.frames[0] = frame.data();
+    return recognizer.find_wrong(matched) == 0;
+}
+
 SlowPacket forwarded(std::span<const std::byte> sent, Gateway gateway, std::optional<std::uint16_t> received_vlan) {
     const SlowPacket packet = read_packet(sent);
     SlowPacket result = gateway == Gateway::router44 || gateway == Gateway::router66

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "frame/customer_edges.hpp"
+#include "frame/recognizer.hpp"
 #include "frame/stream.hpp"
 #include "golden/slow_packet.hpp"
 
@@ -55,6 +56,9 @@ struct Vlans {
 [[nodiscard]] Bytes frame_in(const frame::FrameTemplate& frame_template, const frame::Stream& stream, std::uint64_t number_in_class,
                              std::uint64_t index, std::uint64_t ticks = 0x0123456789abcdef);
 [[nodiscard]] Bytes sent_frame(const frame::Stream& stream, std::uint64_t number_in_class, std::uint64_t index);
+
+/// Whether the recognizer takes a frame for the correct one with this number in its class.
+[[nodiscard]] bool recognizes(const frame::Recognizer& recognizer, std::span<const std::byte> frame, std::uint64_t number_in_class);
 
 /// What a correct gateway makes of `sent`, by the slow translator. The identification of translated
 /// IPv4 packets is 0xbeef.

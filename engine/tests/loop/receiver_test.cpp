@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <random>
 
 namespace gatemark::loop {
 namespace {
@@ -376,6 +377,88 @@ TEST_F(ReceiverTest, RouterAdvertisementsAndListenerReportsAreNoLetters) {
     receive(report);
     EXPECT_EQ(receiver_->foreign().neighbour, 2U);
     EXPECT_EQ(mailbox_.size() + mailbox_.overflow(), 0U);
+}
+
+/// One class, one sender: bursts of frames in a row are recorded together.
+class RunsTest : public testing::Test {
+protected:
+    static constexpr std::uint64_t frame_count = 6000;
+    using MemoryReceiver = Receiver<io::MemoryReceiveQueue, SharedClock>;
+
+    struct End {
+        explicit End(const frame::Stream& stream, const std::uint64_t& now) {
+            arrivals.reset(frame_count, record::Receivers::one);
+            ReceiverPlan plan{.trial_id = test::trial_id(), .earliest = {1000}, .directions = {}};
+            plan.directions[0] = {.active = true,
+                                  .arrives_here = true,
+                                  .frame_count = frame_count,
+                                  .streams = {&stream, nullptr},
+                                  .arrivals = &arrivals,
+                                  .delays = {.timeout = {500}}};
+            receiver = std::make_unique<MemoryReceiver>(plan, queue, mailbox, SharedClock{&now});
+        }
+        record::ArrivalBitmap arrivals;
+        io::MemoryWire wire;
+        io::MemoryReceiveQueue queue{wire};
+        NeighborMailbox mailbox;
+        std::unique_ptr<MemoryReceiver> receiver;
+    };
+
+    Bytes frame(std::uint64_t index, std::uint64_t sent) const {
+        return test::write_packet(test::forwarded(test::frame_in(stream_.sent(), stream_, index, index, sent), Gateway::router44));
+    }
+
+    frame::Stream stream_ = test::make_stream(test::request_for(Gateway::router44));
+    std::uint64_t now_ = 10'000;
+};
+
+TEST_F(RunsTest, ABurstIsRecordedAsItsFramesOneByOne) {
+    End together{stream_, now_}, apart{stream_, now_};
+    std::mt19937 random{7};
+    std::uint64_t next = 0;
+    while (next + 100 < frame_count) {
+        std::vector<Bytes> burst;
+        const std::size_t length = 1 + random() % 32;
+        for (std::size_t k = 0; k < length; ++k) {
+            burst.push_back(frame(next++, now_ - random() % 400));
+        }
+        switch (random() % 8) {                                                            // most bursts are in order
+            case 0: burst[random() % length] = frame(random() % next, now_ - 100); break;  // another one, mostly a duplicate
+            case 1: std::swap(burst.front(), burst.back()); break;                         // reordered
+            case 2: burst[random() % length] = frame(next - 1, now_ - 501); break;         // late
+            case 3: burst[random() % length][40] ^= std::byte{1}; break;                   // its checksum is wrong
+            case 4: burst[random() % length] = frame(next - 1, 999); break;                // of before the trial
+            case 5: burst[random() % length] = frame(next - 1, now_ + 5); break;           // two clocks disagree
+            case 6: next -= random() % 5; break;                                           // duplicates in the next burst
+            default: break;
+        }
+        for (const Bytes& bytes : burst) {
+            apart.wire.frames.push_back(bytes);
+            while (apart.receiver->poll()) {}
+            together.wire.frames.push_back(bytes);
+        }
+        while (together.receiver->poll()) {}
+        now_ += 1000;
+    }
+    const auto& runs = together.receiver->counts(Direction::forward, TrafficClass::foreground);
+    const auto& single = apart.receiver->counts(Direction::forward, TrafficClass::foreground);
+    EXPECT_GT(runs.received, frame_count / 2);
+    for (const auto member :
+         {&record::ClassCounts::received, &record::ClassCounts::late, &record::ClassCounts::faulty, &record::ClassCounts::duplicate,
+          &record::ClassCounts::reordered, &record::ClassCounts::reordering_extent_max}) {
+        EXPECT_EQ(runs.*member, single.*member);
+        EXPECT_GT(runs.*member, 0U);
+    }
+    EXPECT_EQ(runs.faults, single.faults);
+    EXPECT_EQ(together.receiver->foreign().other_trial, apart.receiver->foreign().other_trial);
+    const auto& delays = together.receiver->delays(Direction::forward)->delays(0);
+    const auto& single_delays = apart.receiver->delays(Direction::forward)->delays(0);
+    EXPECT_EQ(delays.negative, single_delays.negative);
+    EXPECT_EQ(delays.all.samples(), single_delays.all.samples());
+    EXPECT_EQ(delays.all.of_rank(delays.all.samples() / 3), single_delays.all.of_rank(delays.all.samples() / 3));
+    for (std::uint64_t i = 0; i < frame_count; ++i) {
+        ASSERT_EQ(together.arrivals.arrived(i), apart.arrivals.arrived(i)) << i;
+    }
 }
 
 TEST(NeighborMailbox, IsBoundedAndCountsWhatItDrops) {

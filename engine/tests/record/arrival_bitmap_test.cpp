@@ -29,6 +29,31 @@ TEST_P(ArrivalBitmapOf, SaysOnceThatAFrameIsNew) {
     EXPECT_EQ(bitmap.frame_count(), 64U);
 }
 
+TEST_P(ArrivalBitmapOf, MarksARunAsItsFramesOneByOne) {
+    constexpr std::uint64_t frames = 2 * ArrivalBitmap::block_frames;
+    ArrivalBitmap runs, single;
+    for (std::uint64_t first = ArrivalBitmap::block_frames - 70; first < ArrivalBitmap::block_frames + 70; ++first) {
+        for (std::size_t count = 1; count <= 32; ++count) {
+            runs.reset(frames, GetParam());
+            single.reset(frames, GetParam());
+            for (const std::uint64_t before : {first - 1, first + count / 3, first + count - 1, first + count}) {
+                if (before % 3 != 0) {
+                    runs.mark(before);
+                    single.mark(before);
+                }
+            }
+            std::uint32_t is_new = 0;
+            for (std::size_t i = 0; i < count; ++i) {
+                is_new |= std::uint32_t{single.mark(first + i)} << i;
+            }
+            ASSERT_EQ(runs.mark_run(first, count), is_new) << first << " " << count;
+            for (std::uint64_t i = first - 2; i < first + 40; ++i) {
+                ASSERT_EQ(runs.arrived(i), single.arrived(i)) << i;
+            }
+        }
+    }
+}
+
 /// Frames of the previous trial must not be taken for frames of this one, whether this one has
 /// frames there or not.
 TEST_P(ArrivalBitmapOf, ATrialBeginsWithoutAnyFrameOfTheTrialsBefore) {
