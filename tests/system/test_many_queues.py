@@ -60,6 +60,13 @@ def assert_whole(report: TrialReport, classes: int) -> None:
         assert (counts.faulty, counts.duplicate, counts.reordered, counts.late) == (0, 0, 0, 0), counts
 
 
+def assert_queues_add_up(report: TrialReport, queues: int) -> None:
+    """Each port says how many of the right frames each of its queues had."""
+    by_queue = [port.received_by_queue for port in report.ports.values()]
+    assert {len(received) for received in by_queue} == {queues}
+    assert sum(map(sum, by_queue)) == sum(counts.received for _, _, counts in report.counts())
+
+
 def report_of(engine: EngineClient, body: dict[str, Any]) -> tuple[TrialReport, dict[str, Any]]:
     answer = engine.trial({**body, "give_up_lateness_ns": NO_GIVING_UP_NS})
     return read_report(answer), answer
@@ -124,6 +131,7 @@ def test_every_layout_is_exact(queues: int, workers: int, endures: bool) -> None
             )
             report, answer = report_of(engine, body)
             assert_whole(report, 4 if direction == "bidirectional" else 2)
+            assert_queues_add_up(report, queues)
             assert_every_delay(answer)
         for inside, order in roles_of(queues, workers, all_of_them=endures):
             through = stateful(queues, inside, order)

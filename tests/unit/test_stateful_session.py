@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.trial_facts import blank, record_of
 
 from gatemark import preflight
 from gatemark.campaign.events import Event, PhaseStarted
@@ -24,6 +25,7 @@ from gatemark.session import measure, open_result, single_trial
 from gatemark.simulated import SimulatedTestBed, simulated_equipment
 from gatemark.tester import Equipment
 from gatemark.trial.record import TrialRecord
+from gatemark.trial.report import PortFacts, TrialReport
 
 NatCampaign = Callable[..., Campaign]
 DEVICE = SimulatedDevice(capacity_forward=500_000, establishment_rate=20_000, noise=0.01)
@@ -150,6 +152,12 @@ class TestSingleTrial:
         assert gateway[1].startswith(
             "gateway: 1000 of 1000 endpoints with several destinations have one public endpoint"
         )
+
+    def test_queues_are_told_where_a_port_has_several(self) -> None:
+        queues = {"left": (3, 1), "right": (4,)}
+        ports = {side: blank(PortFacts, received_by_queue=received) for side, received in queues.items()}
+        words = in_words(record_of(blank(TrialReport, ports=ports))).splitlines()
+        assert [line for line in words if "by queue" in line] == ["left port: received by queue: 3, 1"]
 
     def test_phase_1_that_fails_is_told_with_every_attempt(self, nat_campaign: NatCampaign) -> None:
         device = SimulatedDevice(capacity_forward=500_000, drops_every_nth_connection=2, counts_connections=False)

@@ -89,6 +89,7 @@ Json port_json(const trial::PortReport& report) {
     const io::OwnDrops& drops = report.own_drops;
     return {{"link_up", report.link_up},
             {"link_losses", report.link_losses},
+            {"received_by_queue", report.received_by_queue},
             {"foreign",
              {{"other_trial", report.foreign.other_trial},
               {"neighbour", report.foreign.neighbour},

@@ -38,6 +38,8 @@ struct PortReport {
     bool link_up = false;
     /// How often the link was seen to go down while frames were sent or awaited.
     std::uint64_t link_losses = 0;
+    /// Correct frames by the queue on which they arrived.
+    std::vector<std::uint64_t> received_by_queue;
     record::ForeignCounts foreign;
     io::OwnDrops own_drops;
     loop::NeighborDrops neighbor_drops;

@@ -444,6 +444,7 @@ void TrialRun::fill_port(PortReport& report, Side side) const {
     report.link_up = tester_side.port.facts().link_up;
     for (const PlacedReceiver& receiver : receivers_) {
         if (receiver.side == side) {
+            report.received_by_queue.push_back(receiver.receiver->received_so_far());
             report.foreign.add(receiver.receiver->foreign());
         }
     }

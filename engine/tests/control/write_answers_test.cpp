@@ -28,6 +28,7 @@ TEST(WriteAnswers, FactsOfATrialKeepTheirNames) {
     report.ports[1].foreign.icmp[record::ForeignCounts::icmp_slot(true, 1, 3)] = 17;
     report.ports[1].foreign.icmp[record::ForeignCounts::icmp_slot(false, 3, 13)] = 2;
     report.ports[0].own_drops.peer_queue_drops = 8;
+    report.ports[0].received_by_queue = {3, 0};
     report.kept_frames = {{trial::Side::right, "hop_limit", {std::byte{0x02}, std::byte{0xff}}}};
     report.clocks = {.cycle_counter = 7ns, .monotonic_raw = 8ns};
     report.worker_pause_max = 9ns;
@@ -46,6 +47,7 @@ TEST(WriteAnswers, FactsOfATrialKeepTheirNames) {
     EXPECT_EQ(written["background"]["intended"], 0);
     EXPECT_EQ(json["ports"]["right"]["foreign"]["icmp"], Json::parse(R"({"icmpv6 1/3":17,"icmpv4 3/13":2})"));
     EXPECT_EQ(json["ports"]["left"]["peer_queue_drops"], 8);
+    EXPECT_EQ(json["ports"]["left"]["received_by_queue"], Json::parse("[3,0]"));
     EXPECT_EQ(json["kept_frames"], Json::parse(R"([{"side":"right","reason":"hop_limit","octets":"02ff"}])"));
 }
 

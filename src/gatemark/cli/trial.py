@@ -153,6 +153,9 @@ def _report_words(report: TrialReport) -> list[str]:
             lines.append(f"  UDP checksum 0x0000 in place of 0xffff: {counts.zero_checksum}")
     for result in report.directions:
         lines.append(f"{result.direction} sender: at most {format_duration_ns(result.lateness_max_ns)} late")
+    for side, port in report.ports.items():
+        if len(port.received_by_queue) > 1:
+            lines.append(f"{side} port: received by queue: {', '.join(map(str, port.received_by_queue))}")
     return lines
 
 

@@ -123,7 +123,7 @@ class SimulatedEngine:
             "clocks": dict.fromkeys(("cycle_counter_ns", "monotonic_raw_ns"), _clocked_ns(body)),
             "worker_pause_max_ns": 20_000,
             "directions": directions,
-            "ports": {side: self._port_facts(body) for side in ("left", "right")},
+            "ports": {side: self._port_facts(body, side, directions) for side in ("left", "right")},
             "connections": {"count": self._count, "established": self._established}
             if body.get("connections") is not None
             else None,
@@ -388,7 +388,8 @@ class SimulatedEngine:
         spread = random.Random(f"{body['seed']}/{body['trial_number']}/delays").randint(0, self.device.delay_spread_ns)
         return tuple(delay_ns + spread for delay_ns in self.device.delays_ns)
 
-    def _port_facts(self, body: Mapping[str, Any]) -> JsonObject:
+    def _port_facts(self, body: Mapping[str, Any], side: str, directions: Sequence[JsonObject]) -> JsonObject:
+        arriving = {"left": "reverse", "right": "forward"}[side]
         load = max(int(direction["frames_per_second"] or 0) for direction in body["directions"])
         drops = dict.fromkeys(OWN_DROPS, 0)
         if self.device.tester_fault == "drops" and self._tester_fails(load, _trial_of(body)):
@@ -396,6 +397,14 @@ class SimulatedEngine:
         return {
             "link_up": self._link_up,
             "link_losses": 0 if self._link_up else 1,
+            "received_by_queue": [
+                sum(
+                    direction[of_class]["received"]
+                    for direction in directions
+                    if direction["direction"] == arriving
+                    for of_class in ("foreground", "background")
+                )
+            ],
             "foreign": {"other_trial": 0, "neighbour": 2, "icmp": {}, "fragment": 0, "foreign": 0},
             "own_drops": drops,
             "peer_queue_drops": 0,

@@ -79,6 +79,7 @@ JOURNAL_ONLY: Mapping[str, str] = {
     "loss.first_runs": "for a closer look at one trial",
     "direction.intended_duration_ns": "follows from the campaign",
     "direction.sending_ns": "judged for validity",
+    "port.received_by_queue": "for a closer look at one trial",
     "clocks.cycle_counter_ns": "judged for validity",
     "clocks.monotonic_raw_ns": "judged for validity",
 }

@@ -154,6 +154,8 @@ class PortFacts(Facts):
     link_up: bool
     link_losses: int
     """How often the link was seen to go down while frames were sent or awaited."""
+    received_by_queue: tuple[int, ...] = ()
+    """Correct frames by the queue on which they arrived; empty in journals of before protocol 11."""
     foreign: Foreign
     own_drops: Mapping[str, int]
     """Frames lost on the Tester's side of the wire, by place."""
