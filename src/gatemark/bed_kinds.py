@@ -52,7 +52,7 @@ class BedKind:
     default_port: str | None = None
     """Port of a side for which the campaign file names none; None: the file must name it."""
     no_line_rate: str | None = None
-    """Why its medium never has a line rate; None: it may have one."""
+    """Why its medium never has a line rate; None: its ports decide."""
     needs_rights: bool = True
     """Whether it cannot be used by an ordinary user."""
     programs: tuple[str, ...] = ()
@@ -104,7 +104,6 @@ _ROWS = (
         words="loop-back",
         has_gateway=False,
         default_port="ring",
-        no_line_rate="a loop-back in memory has no line rate",
         needs_rights=False,
     ),
 )

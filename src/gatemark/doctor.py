@@ -227,7 +227,7 @@ def check_rights(campaign: Campaign | None) -> Iterator[Finding]:
     lacking = [name for name, bit in _CAPABILITIES.items() if not mask >> bit & 1]
     root = os.geteuid() == 0
     if campaign is not None and not campaign.bed.needs_rights:
-        yield Finding(check="rights", status="ok", observed=f"{campaign.bed.words} needs none")
+        yield Finding(check="rights", status="ok", observed=f"{campaign.bed.words} itself needs none")
         return
     good = root and not lacking
     without = bed_kinds_where(lambda kind: not kind.needs_rights)
@@ -309,9 +309,11 @@ def check_engine(campaign: Campaign | None) -> Iterator[Finding]:
 
 def check_ports(campaign: Campaign | None) -> Iterator[Finding]:
     """Ports of the campaign: there, up, not the way to the rest of the world, no offloads, MTU large enough."""
-    if campaign is None or not campaign.bed.must_name_ports:
+    if campaign is None or campaign.bed.makes_ports:
         return
     sides = dict(zip(("left", "right"), _sides(campaign), strict=True))
+    if not campaign.bed.must_name_ports and not any(side is not None and side.port for side in sides.values()):
+        return
     ports = {f"{name}.port": side.port for name, side in sides.items() if side is not None and side.port is not None}
     problems = port_problems(ports)
     for name, side in sides.items():

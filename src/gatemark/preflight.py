@@ -139,13 +139,31 @@ def judge_path(campaign: Campaign, report: TrialReport) -> Iterator[Finding]:
             observed += f"; {', '.join(said)}"
         if icmp:
             observed += f"; ICMP seen: {'; '.join(icmp.values())}"
-        yield Finding(check=check, status="failed", observed=observed, remedy=_remedy(campaign, direction, faults))
+        yield Finding(
+            check=check,
+            status="failed",
+            observed=observed,
+            remedy=_remedy_here(report) or _remedy(campaign, direction, faults),
+        )
+
+
+def _remedy_here(report: TrialReport) -> str:
+    """Return what went wrong on the Tester's side of the wire; empty if nothing did."""
+    for side, port in report.ports.items():
+        if port.link_losses or not port.link_up:
+            return f"the link of the {side} port went down: check the cable and the other end"
+        if drops := {place: count for place, count in port.own_drops.items() if count}:
+            kinds = ", ".join(f"{place} {count}" for place, count in drops.items())
+            return f"frames were lost on the Tester's side of the {side} port ({kinds}), not by the gateway"
+    return ""
 
 
 def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, int]) -> str:
     """Choose the likeliest reason."""
     if direction.offered == 0:
         return "the Tester could not send: check the link and the port"
+    if not campaign.bed.has_gateway:
+        return "nothing but a cable may be between the ports: check that it joins these two"
     if "untranslated_source" in faults:
         return "the gateway forwards without translation: check its NAT rule and the interface that it is bound to"
     if "outside_port_set" in faults:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from typing import Any
 
 import pytest
 from tests.trial_facts import blank
@@ -11,21 +12,21 @@ from gatemark.config.model import Campaign
 from gatemark.trial.report import Counts, DirectionResult, Foreign, PortFacts, TrialReport
 
 
-def campaign(prefix: str = "2001:2:0:6400::/96") -> Campaign:
+def campaign(prefix: str = "2001:2:0:6400::/96", kind: str = "ports", port: str | None = None) -> Campaign:
     document = {
         "gateway": {
             "technology": "siit64",
             "prefix": prefix,
             "eam": [{"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}],
         },
-        "testbed": {"kind": "loopback"},
-        "left": {"ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
-        "right": {"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
+        "testbed": {"kind": kind},
+        "left": {"port": port, "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"}},
+        "right": {"port": port, "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"}},
     }
     return Campaign.model_validate_json(json.dumps(document))
 
 
-def report(counts: Counts, icmp: dict[str, int] | None = None) -> TrialReport:
+def report(counts: Counts, icmp: dict[str, int] | None = None, **right: Any) -> TrialReport:
     direction = blank(
         DirectionResult,
         direction="forward",
@@ -38,7 +39,7 @@ def report(counts: Counts, icmp: dict[str, int] | None = None) -> TrialReport:
     )
     ports = {
         "left": blank(PortFacts, link_up=True, foreign=blank(Foreign, icmp=icmp or {})),
-        "right": blank(PortFacts, link_up=True),
+        "right": blank(PortFacts, **{"link_up": True, **right}),
     }
     return blank(TrialReport, directions=(direction,), ports=ports)
 
@@ -86,6 +87,33 @@ def test_broken_path_names_the_reason(counts: Counts, icmp: dict[str, int], pref
     assert finding.status == "failed"
     assert finding.remedy
     assert said in finding.observed + finding.remedy
+
+
+ALL_LOST = blank(Counts, intended=10, offered=10, lost=10)
+
+
+@pytest.mark.parametrize(
+    ("right", "said"),
+    [
+        ({"own_drops": {"rx_missed": 9, "tx_errors": 0}}, "Tester's side of the right port (rx_missed 9)"),
+        ({"link_losses": 1}, "the link of the right port went down"),
+        ({"link_up": False}, "the link of the right port went down"),
+    ],
+)
+def test_frames_lost_here_are_not_the_gateways(right: dict[str, Any], said: str) -> None:
+    (finding,) = preflight.judge_path(campaign(), report(ALL_LOST, **right))
+    assert (finding.status, said in finding.remedy) == ("failed", True), finding
+
+
+def test_a_loop_back_has_a_cable_and_no_gateway() -> None:
+    (finding,) = preflight.judge_path(campaign(kind="loopback"), report(ALL_LOST))
+    assert finding.remedy == "nothing but a cable may be between the ports: check that it joins these two"
+
+
+def test_ports_that_a_loop_back_names_are_looked_at() -> None:
+    assert not list(doctor.check_ports(campaign(kind="loopback")))
+    missing = [row for row in doctor.check_ports(campaign(kind="loopback", port="af_packet:gm-none")) if row.remedy]
+    assert [row.check for row in missing] == ["port left", "port right"]
 
 
 def test_findings_are_frozen() -> None:

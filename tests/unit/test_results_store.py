@@ -102,5 +102,6 @@ def test_a_line_rate_is_believed_of_network_cards_only(tmp_path: Path) -> None:
     assert rate("ports", "af_packet:eth0", "af_packet:veth0") is None
     assert rate("netns", "af_packet:eth0", "af_packet:eth0") is None
     assert rate("loopback", "ring", "ring") is None
+    assert rate("loopback", "pci:0000:01:00.0", "pci:0000:01:00.1") == 10**10, "two cards and a cable"
     assert rate("ports", "memif:/a", "memif:/b") is None
     assert rate("netns", "af_packet:veth0", "af_packet:veth0", stated=10**9) == 10**9
