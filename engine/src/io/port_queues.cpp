@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <string_view>
 
 namespace gatemark::io {
 
@@ -53,6 +54,7 @@ PortOffer with_driver_limits(const PortName& name, PortOffer offer) {
     offer.queues_max = std::min<unsigned>({information.max_rx_queues, information.max_tx_queues, port_queues_max});
     offer.spreads = offer.queues_max > 1 && (information.flow_type_rss_offloads & RTE_ETH_RSS_UDP) != 0;
     offer.remark = offer.spreads ? "" : "the driver does not spread frames by address and port (RSS): one unless more are requested";
+    offer.counts_misses = information.driver_name != std::string_view{"net_virtio"};
     return offer;
 }
 

@@ -20,6 +20,9 @@ struct PortOffer {
     int numa_node = -1;
     /// Why there is one queue by default, or what is still unknown.
     std::string remark;
+    /// Whether the driver counts frames that find its ring full. Where it does not, a frame that we
+    /// were too slow for looks like one that the gateway lost.
+    bool counts_misses = true;
 };
 
 /// The maximum number of queues of a port.

@@ -177,6 +177,11 @@ std::variant<Layout, Errors> decide_layout(const LayoutRequest& request, const s
     for (const Side side : {Side::left, Side::right}) {
         const QueueChoice& choice = choices[static_cast<std::size_t>(side)];
         layout.why.push_back(std::string{name_of(side)} + " port: " + counted(choice.queues, "queue") + ", " + choice.why);
+        if (!offers[static_cast<std::size_t>(side)].counts_misses) {
+            layout.why.push_back(
+                std::string{name_of(side)} +
+                " port: the driver does not count frames that find its ring full: they look as if the gateway had lost them");
+        }
     }
     if (layout.queues[0] > 1 || layout.queues[1] > 1) {
         layout.why.emplace_back(

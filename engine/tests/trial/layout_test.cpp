@@ -192,6 +192,10 @@ TEST(DecideLayout, SaysWhyAndWhatItCosts) {
     EXPECT_TRUE(has(why_of(asking(chosen, cpus(6)), {single, single}, machine_of(8)), "only 4 workers of 6 have a task"));
     EXPECT_TRUE(has(why_of(asking(chosen), {single, single}, machine_of(8, 1, 1, {3})), "only isolated CPUs are used"));
     EXPECT_TRUE(has(why_of(asking(chosen), {on_node(single, 0), on_node(single, 1)}, machine_of(8, 2)), "NUMA nodes 0 and 1"));
+    const io::PortOffer silent{.remark = {}, .counts_misses = false};
+    const std::string uncounted = why_of(asking(chosen), {single, silent}, machine_of(8));
+    EXPECT_TRUE(has(uncounted, "right port: the driver does not count frames that find its ring full")) << uncounted;
+    EXPECT_FALSE(has(uncounted, "left port: the driver")) << uncounted;
 }
 
 TEST(DecideLayout, RefusesCpusThatCannotBeUsed) {
