@@ -18,7 +18,7 @@ import pytest
 from beds import faults, lost_nothing_itself, netns_campaign, netns_document, open_bed
 from machine import missing
 from scapy.layers.inet import ICMP, IP, UDP, IPOption
-from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop
+from scapy.layers.inet6 import ICMPv6TimeExceeded, IPv6, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from stateful_beds import ONE_SIZE, stateful_campaign
@@ -36,8 +36,10 @@ from gatemark.dut.recipe import load_recipe
 from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.errors import TestBedError
 from gatemark.kernels.store import newest_kernel
+from gatemark.procedures.connection_establishment_rate.result import EstablishmentResult
 from gatemark.procedures.connection_tear_down_rate.result import TearDownResult
 from gatemark.procedures.connection_tracking_table_capacity.result import CapacityResult
+from gatemark.procedures.delay.result import DelayResult
 from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.trial.record import TrialRecord
 
@@ -239,10 +241,10 @@ ZERO_IN_IPV6, ZERO_IN_IPV4 = (number.to_bytes(2, "big") + b"g" * 16 for number i
 
 
 def from_ipv6(
-    octets: int = 18, *, load: bytes | None = None, extension: Packet | None = None, **header: int
+    octets: int = 18, *, load: bytes | None = None, extension: Packet | None = None, **header: object
 ) -> tuple[str, Packet]:
     link = Ether(src=MAC_ADDRESSES["gm", "left"], dst=MAC_ADDRESSES["gw", "left"])
-    packet = IPv6(src=HOST, dst=AS_IPV6, **{"hlim": 10, **header})
+    packet = IPv6(**{"src": HOST, "dst": AS_IPV6, "hlim": 10, **header})
     above = UDP(sport=5000, dport=6000) / Raw(load or b"g" * octets)
     return "left", link / packet / above if extension is None else link / packet / extension / above
 
@@ -312,6 +314,28 @@ def test_jool_fragments_what_may_be_and_drops_what_has_no_checksum(jool: NetnsTe
         assert (other, error[ICMP].code) == ("right", said)
 
 
+def test_jool_keeps_the_answer_to_its_own_question(jool: NetnsTestBed) -> None:
+    """The EAM table of the recipe has the gateway's own address, from which Linux asks for the receiver of an error.
+
+    Jool takes that answer, so the error leaves only to a neighbour that is known already, as the Tester is.
+    """
+    interface = f"dev $(ip -6 route get {HOST} | sed 's/.* dev \\([^ ]*\\) .*/\\1/')"
+    in_guest(jool, "sh", "-c", f"ip -6 neigh flush {interface}")
+    arrived, asked = exchange(jool, [from_ipv6(hlim=1)])
+    assert (arrived, ["left", HOST] in asked) == ([], True)
+    mac = MAC_ADDRESSES["gm", "left"]
+    assert in_guest(jool, "sh", "-c", f"ip -6 neigh replace {HOST} lladdr {mac} nud stale {interface}").returncode == 0
+    ((other, error),), _ = exchange(jool, [from_ipv6(hlim=1)])
+    assert (other, error[IPv6].src) == ("left", "2001:2::1")
+    assert error.haslayer(ICMPv6TimeExceeded)
+
+
+def test_a_router_tells_that_the_hop_limit_ran_out() -> None:
+    with new_bed("linux-router6") as bed:
+        ((other, error),), _ = exchange(bed, [from_ipv6(hlim=1, dst="2001:2:0:8000::2")])
+        assert other == "left" and error.haslayer(ICMPv6TimeExceeded)
+
+
 def test_jool_amends_a_checksum_that_is_not_there() -> None:
     settings = {"settings": {"amend_udp_checksum_zero": "true"}}
     traffic = {"direction": ["forward"], "frame_sizes": {"family": "ipv4", "octets": [128]}, "udp_checksum": "zero"}
@@ -329,6 +353,42 @@ def test_jool_counts_the_connections_that_the_tester_makes(inside: str, tmp_path
     assert behaviour["public_addresses"] == 1
     for name in ("gateway.json", "result.json", "report.html"):
         assert "kernel has no jool" in (result.folder / name).read_text(encoding="utf-8")
+
+
+def test_rates_and_delays_of_jool_are_measured(tmp_path: Path) -> None:
+    """Establishment rate, then throughput and delays in phase 2; tear-down and capacity have tests of their own."""
+    campaign = stateful_campaign(
+        "jool-nat64",
+        repetitions=1,
+        frame_loss=None,
+        connections={"count": COUNT, "rate": "50%", "timeout": "200ms", "gap": "100ms"},
+        connection_establishment_rate={"maximum": "8k", "minimum": "1k", "resolution": "1k"},
+        throughput={"maximum": "4k", "minimum": "1k", "resolution": "1k"},
+        delay={"load": 1000, "duration": "1s", "first_tag": "200ms", "tags": 100},
+    )
+    result, records = measured(campaign, tmp_path / "result")
+    establishment, throughput, delay = result.runs
+    assert isinstance(establishment, EstablishmentResult) and establishment.rate is not None
+    assert isinstance(throughput, ThroughputResult) and throughput.lower_bounds[0] >= 1000
+    assert isinstance(delay, DelayResult)
+    assert [series.negative for series in delay.points[0].series] == [(0,), (0,)]
+    assert not [counts.faults for record in records for _, _, counts in record.report.counts() if counts.faulty]
+
+
+@pytest.mark.parametrize(
+    ("hook", "rule"),
+    [("prerouting", "meta l4proto udp ip6 dscp set 9"), ("postrouting", "meta l4proto udp ip dscp set 9")],
+)
+def test_faults_before_and_behind_stateful_jool_are_named(hook: str, rule: str) -> None:
+    connections = {"count": 500, "rate": "2k", "timeout": "200ms", "gap": "100ms", "retries": 0}
+    with open_bed(stateful_campaign("jool-nat64", connections=connections)) as bed:
+        chain = f"type filter hook {hook} priority -500; {rule};"
+        with bed.table(f"table inet planted {{\n  chain planted {{ {chain} }}\n}}\n"):
+            record = bed.trial(frames_per_second=2000)
+        assert record.connections is not None
+        (direction,) = record.connections.phase_one[-1].report.directions
+        assert set(faults(direction.foreground)) == {"traffic_class"}
+        assert direction.foreground.faulty == direction.foreground.offered == 500
 
 
 def test_jool_takes_every_address_of_its_pool(tmp_path: Path) -> None:
