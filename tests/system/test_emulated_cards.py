@@ -9,6 +9,7 @@ import functools
 import json
 import subprocess
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ DRIVERS = {"e1000": "net_e1000_em", "e1000e": "net_e1000_em", "virtio": "net_vir
 COUNTS_MISSES = ("e1000", "vmxnet3")
 """Cards that say how many frames found their ring full."""
 IN_MACHINE = [str(ROOT / ".venv" / "bin" / "python"), "tests/system/cards_in_machine.py"]
+
+LINE_RATES = {"e1000": 10**9, "vmxnet3": 10**10}
+"""As the emulated cards report them, bit/s."""
 
 Document = dict[str, Any]
 
@@ -46,18 +50,18 @@ def needs_a_machine(endures: bool) -> None:
 
 
 def in_machine(
-    kind: str, out: Path, *command: str, queues: int = 1, seconds: int = 280
+    kind: str, out: Path, *command: str, options: Sequence[str] = (), seconds: int = 280
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a machine with two cards of a kind."""
     return subprocess.run(
-        [MACHINE, "--cards", kind, "--queues", str(queues), "--seconds", str(seconds), "--out", out, "--", *command],
+        [MACHINE, "--cards", kind, *options, "--seconds", str(seconds), "--out", out, "--", *command],
         capture_output=True, text=True, timeout=seconds + 60, cwd=ROOT, check=False,
     )  # fmt: skip
 
 
-def looked_at(kind: str, out: Path, *looks: str, queues: int = 1) -> list[Document]:
+def looked_at(kind: str, out: Path, *looks: str, options: Sequence[str] = ()) -> list[Document]:
     """Return what was found of each thing that is looked at."""
-    done = in_machine(kind, out, *IN_MACHINE, *looks, queues=queues, seconds=280 * len(looks))
+    done = in_machine(kind, out, *IN_MACHINE, *looks, options=options, seconds=280 * len(looks))
     assert done.returncode == 0, done.stdout + done.stderr
     return [json.loads((out / f"{look}.json").read_text()) for look in looks]
 
@@ -67,6 +71,10 @@ def losses(trial: Document) -> dict[str, int]:
     counts = {direction["direction"]: direction["foreground"] for direction in trial["report"]["directions"]}
     assert all(count["offered"] == count["intended"] > 0 for count in counts.values())
     assert all(count["duplicate"] == count["faulty"] == count["late"] == 0 for count in counts.values())
+    by_queue = received_by_queue(trial)
+    assert {"forward": sum(by_queue["right"]), "reverse": sum(by_queue["left"])} == {
+        "forward": 0, "reverse": 0, **{direction: count["received"] for direction, count in counts.items()}
+    }  # fmt: skip
     return {direction: count["lost"] for direction, count in counts.items()}
 
 
@@ -106,6 +114,8 @@ def test_frames_cross_and_a_pulled_cable_is_named(kind: str, tmp_path: Path) -> 
 def test_frames_that_a_slow_receiver_misses_are_the_testers(kind: str, tmp_path: Path) -> None:
     facts, unready = looked_at(kind, tmp_path, "starved", "no huge pages")
     lost = losses(facts["trial"])["forward"]
+    uncounted = "the driver does not count frames that find its ring full: they look as if the gateway had lost them"
+    assert (f"right port: {uncounted}" in facts["why"]) == (kind == "virtio")
     missed = facts["trial"]["report"]["ports"]["right"]["own_drops"]["rx_missed"]
     assert lost == missed
     assert (missed > 0) == (kind in COUNTS_MISSES)
@@ -120,9 +130,52 @@ def test_frames_that_a_slow_receiver_misses_are_the_testers(kind: str, tmp_path:
 @pytest.mark.endure
 def test_a_card_with_queues_that_share_its_frames(tmp_path: Path) -> None:
     """The card spreads what arrives over its queues (RSS), so there is one for each worker."""
-    (facts,) = looked_at("virtio", tmp_path, "several queues", queues=2)
+    (facts,) = looked_at("virtio", tmp_path, "several queues", options=["--queues", "2"])
     assert facts["opened"]["queues"] == {"left": 2, "right": 2}
     assert_all_arrived(facts["trial"])
+    for by_queue in received_by_queue(facts["trial"]).values():
+        assert min(by_queue) > sum(by_queue) / 4, "a thousand pairs of ports"
+
+
+def received_by_queue(trial: Document) -> dict[str, list[int]]:
+    """Return the frames that each queue of each port received."""
+    return {side: port["received_by_queue"] for side, port in trial["report"]["ports"].items()}
+
+
+@pytest.mark.endure
+@pytest.mark.parametrize(("kind", "options"), [("vmxnet3", []), ("virtio", ["--queues", "2", "--no-rss"])])
+def test_a_card_that_spreads_nothing_gets_one_queue(kind: str, options: list[str], tmp_path: Path) -> None:
+    """Its driver has more, but frames would arrive on one of them, or nobody knows where."""
+    (facts,) = looked_at(kind, tmp_path, "several queues", options=options)
+    assert facts["opened"]["queues"] == {"left": 1, "right": 1}
+    reason = "1 queue, the driver does not spread frames by address and port (RSS): one unless more are requested"
+    assert [f"{side} port: {reason}" in facts["opened"]["why"] for side in ("left", "right")] == [True, True]
+    assert_all_arrived(facts["trial"])
+
+
+@pytest.mark.endure
+def test_queues_that_get_no_frames_do_no_harm(tmp_path: Path) -> None:
+    """QEMU's vmxnet3 gives all frames to its first queue."""
+    (facts,) = looked_at("vmxnet3", tmp_path, "two queues")
+    assert facts["opened"]["queues"] == {"left": 2, "right": 2}
+    assert_all_arrived(facts["trial"])
+    assert [received[1] for received in received_by_queue(facts["trial"]).values()] == [0, 0]
+
+
+@pytest.mark.endure
+def test_more_queues_than_the_card_has_are_refused(tmp_path: Path) -> None:
+    (facts,) = looked_at("e1000e", tmp_path, "two queues")
+    assert_says(facts, "2 queues requested, but the driver has 1")
+
+
+@pytest.mark.endure
+@pytest.mark.parametrize("kind", ["e1000e", "virtio"])
+def test_cards_behind_an_iommu(kind: str, tmp_path: Path) -> None:
+    """As vfio hands them over."""
+    (facts,) = looked_at(kind, tmp_path, "one queue", options=["--driver", "vfio-pci"])
+    assert facts["opened"]["left"]["driver"] == DRIVERS[kind]
+    assert_all_arrived(facts["trial"])
+    assert_says(facts["pulled"], "left port: the link went down and did not come back")
 
 
 CAMPAIGN = """
@@ -153,26 +206,52 @@ lateness_max = "5s"
 [frame_loss]
 rates = ["500"]
 """
+STATEFUL = (
+    CAMPAIGN.replace("router44", "nat44").replace("hop_limit_decrement = 0\n", "")
+    + """
+[connections]
+count = [200]
+rate = "200"
+timeout = "1s"
+gap = "100ms"
+"""
+)
+"""With so few connections a self-test does not take hours on processors that are programs."""
 
 
 @pytest.mark.endure
 @pytest.mark.parametrize("kind", DRIVERS)
 def test_the_commands_work_on_cards(kind: str, tmp_path: Path) -> None:
+    """A user's way: doctor, campaigns without and with connections, the self-test."""
     (tmp_path / "cards.toml").write_text(CAMPAIGN)
+    (tmp_path / "stateful.toml").write_text(STATEFUL)
     commands = f"""
         set -e
+        export XDG_STATE_HOME=/root/state
         gatemark={ROOT}/.venv/bin/gatemark
-        cp "$OUT/cards.toml" /root/cards.toml
+        cp "$OUT"/*.toml /root
         $gatemark doctor /root/cards.toml --json > "$OUT/doctor"
-        $gatemark run /root/cards.toml --output /root/result --json > "$OUT/run" || [ $? = 1 ]
-        cp /root/result/trials.jsonl "$OUT"
-        XDG_STATE_HOME=/root/state $gatemark selftest --quick --json /root/cards.toml > "$OUT/selftest" || [ $? = 1 ]
+        for name in cards stateful; do
+            $gatemark run /root/$name.toml --output /root/$name --json > "$OUT/$name.run"
+            cp /root/$name/trials.jsonl "$OUT/$name.trials"
+            cp /root/$name/provenance.json "$OUT/$name.provenance"
+        done
+        $gatemark selftest --quick --json /root/stateful.toml > "$OUT/selftest"
     """
     done = in_machine(kind, tmp_path, "bash", "-c", textwrap.dedent(commands), seconds=3600)
     assert done.returncode == 0, done.stdout + done.stderr
-    findings = {row["check"]: row["status"] for row in json.loads((tmp_path / "doctor").read_text())["checks"]}
-    assert findings["gateway path, forward"] == findings["gateway path, reverse"] == "ok"
-    trials = [json.loads(line)["record"] for line in (tmp_path / "trials.jsonl").read_text().splitlines()[1:]]
-    assert trials and all(set(losses(trial).values()) == {0} for trial in trials)
+    findings = {row["check"]: row["status"] for row in json.loads((tmp_path / "doctor").read_text())}
+    names = ("port left", "port right", "gateway path, forward", "gateway path, reverse")
+    assert [findings[name] for name in names] == ["ok"] * 4
+    for name in ("cards", "stateful"):
+        provenance = json.loads((tmp_path / f"{name}.provenance").read_text())
+        assert provenance["sessions"][0]["left"]["driver"] == DRIVERS[kind]
+        assert provenance["line_bits_per_second"] == LINE_RATES.get(kind, provenance["line_bits_per_second"])
+        trials = [json.loads(line) for line in (tmp_path / f"{name}.trials").read_text().splitlines()]
+        valid = [trial for trial in trials if trial["verdict"] is not None]
+        assert len(valid) == 2 and all(trial["verdict"]["passed"] for trial in valid)
+        assert all(set(losses(trial).values()) == {0} for trial in valid)
     selftest = json.loads((tmp_path / "selftest").read_text())
-    assert selftest["port_kind"] == "pci" and selftest["entries"]
+    assert selftest["port_kind"] == "pci"
+    assert all(entry["frames_per_second"] > 0 for entry in selftest["entries"])
+    assert all(delay["negative"] == 0 < delay["samples"] for delay in selftest["self_latency"])
