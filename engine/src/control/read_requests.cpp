@@ -342,6 +342,16 @@ std::vector<net::Prefix> read_pool(ObjectReader& reader) {
     return pool;
 }
 
+/// The customer edge that the gateway is.
+std::optional<trial::EdgeRequest> read_gateway_edge(ObjectReader& parent, Errors& errors) {
+    const Json* const edge = parent.optional("edge");
+    if (edge == nullptr) {
+        return std::nullopt;
+    }
+    ObjectReader rule{*edge, parent.path("edge"), errors};
+    return trial::EdgeRequest{.rule = read_rule(rule), .ea = rule.integer("ea", 0, (std::uint64_t{1} << net::MapDomain::ea_bits_max) - 1)};
+}
+
 std::optional<trial::EchoRequest> read_echo(ObjectReader& parent, Errors& errors) {
     const Json* const value = parent.optional("echo");
     if (value == nullptr) {
@@ -357,6 +367,7 @@ std::optional<trial::EchoRequest> read_echo(ObjectReader& parent, Errors& errors
     if (reader.optional("pool") != nullptr) {
         request.pool = read_pool(reader);
     }
+    request.edge = read_gateway_edge(reader, errors);
     if (const Json* const closed_loop = reader.optional("closed_loop")) {
         ObjectReader loop{*closed_loop, reader.path("closed_loop"), errors};
         request.pace_without_reply = read_time(loop, "pace_without_reply_ns", 1);
@@ -379,11 +390,7 @@ std::optional<trial::ConnectionsRequest> read_connections(ObjectReader& parent, 
     request.send_order = read_choice(reader, "send_order");
     request.read_order = read_choice(reader, "read_order");
     request.pool = read_pool(reader);
-    if (const Json* const edge = reader.optional("edge")) {
-        ObjectReader rule{*edge, reader.path("edge"), errors};
-        request.edge =
-            trial::EdgeRequest{.rule = read_rule(rule), .ea = rule.integer("ea", 0, (std::uint64_t{1} << net::MapDomain::ea_bits_max) - 1)};
-    }
+    request.edge = read_gateway_edge(reader, errors);
     return request;
 }
 

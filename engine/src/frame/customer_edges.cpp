@@ -304,6 +304,14 @@ void EdgeTraffic::put_edges(std::span<std::uint64_t> numbers) const noexcept {
     }
 }
 
+std::optional<std::uint64_t> EdgeTraffic::place_of_port(Edge edge, std::uint16_t port) const noexcept {
+    const Ports& ports = ports_[edge.domain()];
+    const std::uint32_t above = std::uint32_t{port} - ports.first;  // wraps below the first port
+    const std::uint32_t i = ports.range_bits == 16 ? above : (above >> ports.range_shift) << ports.range_bits | (port & ports.mask);
+    const bool is_one = port >= ports.first && i < ports.count.divisor() && place_in(ports, edge, i) == port;
+    return is_one ? std::optional<std::uint64_t>{i} : std::nullopt;
+}
+
 EdgeTraffic::Ports EdgeTraffic::ports_of(const net::MapDomain& map, const ValueRange& range) {
     const bool restricted = map.restricts_ports();
     const std::uint32_t count = restricted ? map.ports() : range.count();

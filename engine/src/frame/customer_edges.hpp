@@ -6,6 +6,7 @@
 #include "frame/value_sequence.hpp"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -152,11 +153,17 @@ public:
     /// The port of an edge in frame number j, which has these uniform bits.
     [[nodiscard]] std::uint16_t port_of(std::uint64_t j, Edge edge, std::uint32_t uniform) const noexcept {
         const Ports& ports = ports_[edge.domain()];
-        const std::uint32_t i = counts_ ? place_of_visit(j, ports) : scale_to(uniform, ports.drawn_count);
-        const std::uint32_t psid = edges_->domain_of(edge).map.psid_of(edge.ea());
-        return static_cast<std::uint16_t>(ports.first + ((i >> ports.range_bits) << ports.range_shift) + (psid << ports.psid_shift) +
-                                          (i & ports.mask));
+        return place_in(ports, edge, counts_ ? place_of_visit(j, ports) : scale_to(uniform, ports.drawn_count));
     }
+    /// How many ports an edge has.
+    [[nodiscard]] std::uint64_t port_count(Edge edge) const noexcept { return ports_[edge.domain()].count.divisor(); }
+    /// The i-th port of an edge in ascending order, and again the first one after the last one.
+    [[nodiscard]] std::uint16_t port_at(Edge edge, std::uint64_t i) const noexcept {
+        const Ports& ports = ports_[edge.domain()];
+        return place_in(ports, edge, static_cast<std::uint32_t>(ports.count.remainder(i)));
+    }
+    /// Which of an edge's ports this is; none if it is not the edge's.
+    [[nodiscard]] std::optional<std::uint64_t> place_of_port(Edge edge, std::uint16_t port) const noexcept;
 
 private:
     /// The i-th port of an edge, as a sum of what follows from i and from the PSID.
@@ -167,6 +174,11 @@ private:
         Divider count{1};
     };
     [[nodiscard]] static Ports ports_of(const net::MapDomain& map, const ValueRange& range);
+    [[nodiscard]] std::uint16_t place_in(const Ports& ports, Edge edge, std::uint32_t i) const noexcept {
+        const std::uint32_t psid = edges_->domain_of(edge).map.psid_of(edge.ea());
+        return static_cast<std::uint16_t>(ports.first + ((i >> ports.range_bits) << ports.range_shift) + (psid << ports.psid_shift) +
+                                          (i & ports.mask));
+    }
     /// Frame number j is the v-th one of its edge; edges take their ports in turn.
     [[nodiscard]] std::uint32_t place_of_visit(std::uint64_t j, const Ports& ports) const noexcept {
         const std::uint64_t i = ports.count.remainder(count_.divide(j).quotient);

@@ -70,21 +70,25 @@ void complete(const FrameTemplate& frame_template, std::byte* frame, Sum address
 }
 
 Sum write_client(const AddressField& field, std::byte* at, const FrameValues& values) noexcept {
-    return field.write(at, values.source_host, 0);
+    return field.write(at, values.source_host, 0, values.edge());
 }
 Sum write_destination(const AddressField& field, std::byte* at, const FrameValues& values) noexcept {
-    return field.write(at, values.destination_host, values.network);
+    return field.write(at, values.destination_host, values.network, values.edge());
 }
 
 }  // namespace
 
-Result<Echo> Echo::make(const StreamRequest& request, const EchoShape& shape, std::optional<net::AddressPool> pool, std::uint32_t trial_id,
-                        const LinkAddresses& left, const LinkAddresses& right, const std::string& where) {
+Result<Echo> Echo::make(const StreamRequest& request, const EchoShape& shape, std::optional<PublicSide> outside, std::uint64_t seed,
+                        std::uint32_t trial_id, const LinkAddresses& left, const LinkAddresses& right, const std::string& where) {
     StreamRequest whole = request;
-    if (pool) {  // the gateway chooses the source; of the connections nothing else is used
+    if (outside) {  // the gateway chooses the source; of the connections nothing else is used
         whole.connections = ConnectionTraffic{.role = Role::initiator, .set = {{}, enumerate::Order::increasing, 1, 0}};
     }
-    auto stream = Stream::make(whole, signature::Direction::forward, signature::TrafficClass::foreground, 0, trial_id, left, right, where);
+    if (whole.source_edges) {
+        whole.source_ports = {.mode = ValueMode::increasing, .minimum = 0, .maximum = 0xffff};  // an edge's own address has all identifiers
+    }
+    auto stream =
+        Stream::make(whole, signature::Direction::forward, signature::TrafficClass::foreground, seed, trial_id, left, right, where);
     if (const Error* error = error_of(stream)) {
         return *error;
     }
@@ -92,11 +96,14 @@ Result<Echo> Echo::make(const StreamRequest& request, const EchoShape& shape, st
     echo.numbers_ = EchoNumbers{shape};
     echo.stream_ = std::get<Stream>(std::move(stream));
     echo.clients_ = request.source;
+    for (std::uint64_t client = 0; echo.edges() != nullptr && client < shape.clients; ++client) {
+        echo.client_edges_.push_back(echo.edges()->edges().edge_of(client).number);
+    }
     echo.client_vlan_ = left.vlan_id;
     echo.first_client_ = request.source.part.minimum;
     echo.first_destination_ = request.destination.part.minimum;
     echo.values_ = Divider{request.destination.part.count()};
-    echo.pool_ = std::move(pool);
+    echo.outside_ = std::move(outside);
     const FrameTemplate &sent = echo.stream_->sent(), &expected = echo.stream_->expected();
     const DontFragment asked = request.dont_fragment ? DontFragment::set : DontFragment::clear;
     const std::uint8_t arriving = echo.stream_->expected_hop_limit();
@@ -114,7 +121,8 @@ FrameValues Echo::values_of(const EchoPlace& place) const noexcept {
             .destination_port = 0,
             .source_host = static_cast<std::uint16_t>(first_client_ + place.client),
             .destination_host = static_cast<std::uint16_t>(first_destination_ + host.remainder),
-            .network = static_cast<std::uint8_t>(host.quotient)};
+            .network = static_cast<std::uint8_t>(host.quotient),
+            .connection = client_edges_.empty() ? 0 : client_edges_[static_cast<std::size_t>(place.client)]};
 }
 
 void Echo::write_request(std::byte* frame, std::uint64_t index, pace::Ticks now) const noexcept {
@@ -123,7 +131,7 @@ void Echo::write_request(std::byte* frame, std::uint64_t index, pace::Ticks now)
     const FrameValues values = values_of(place);
     const Sum addresses = write_client(sent.source, frame + sent.layout.source_address(), values) +
                           write_destination(sent.destination, frame + sent.layout.destination_address(), values);
-    complete(sent, frame, addresses, place.identifier(), place.sequence(), stream_->id(), index, now);
+    complete(sent, frame, addresses, identifier_of(place, values), place.sequence(), stream_->id(), index, now);
     if (stream_->is_special()) [[unlikely]] {
         stream_->write_special(frame, values);
     }
@@ -134,9 +142,9 @@ void Echo::write_expected_request(std::byte* frame, const EchoAnswer& answer) co
     const EchoPlace place = numbers_.place_of(answer.index);
     const FrameValues values = values_of(place);
     std::byte* const source = frame + expected.layout.source_address();
-    const Sum addresses = (pool_ ? pool_->write(source, answer.source.address) : write_client(expected.source, source, values)) +
+    const Sum addresses = (outside_ ? outside_->pool.write(source, answer.source.address) : write_client(expected.source, source, values)) +
                           write_destination(expected.destination, frame + expected.layout.destination_address(), values);
-    complete(expected, frame, addresses, public_identifier(place, answer.source), place.sequence(), stream_->id(), answer.index,
+    complete(expected, frame, addresses, public_identifier(place, values, answer.source), place.sequence(), stream_->id(), answer.index,
              answer.sent);
     if (stream_->has_host_macs()) {
         write_mac(frame + net::ethernet::destination, stream_->expected_destination_mac(values));
@@ -148,9 +156,11 @@ void Echo::write_reply(std::byte* frame, const EchoAnswer& answer) const noexcep
     const EchoPlace place = numbers_.place_of(answer.index);
     const FrameValues values = values_of(place);
     std::byte* const destination = frame + sent.layout.destination_address();
-    const Sum addresses = write_destination(sent.source, frame + sent.layout.source_address(), values) +
-                          (pool_ ? pool_->write(destination, answer.source.address) : write_client(sent.destination, destination, values));
-    complete(sent, frame, addresses, public_identifier(place, answer.source), place.sequence(), stream_->id(), answer.index, answer.sent);
+    const Sum addresses =
+        write_destination(sent.source, frame + sent.layout.source_address(), values) +
+        (outside_ ? outside_->pool.write(destination, answer.source.address) : write_client(sent.destination, destination, values));
+    complete(sent, frame, addresses, public_identifier(place, values, answer.source), place.sequence(), stream_->id(), answer.index,
+             answer.sent);
     if (stream_->has_host_macs()) [[unlikely]] {
         write_mac(frame + net::ethernet::source, stream_->expected_destination_mac(values));
     }
@@ -167,7 +177,7 @@ void Echo::write_expected_reply(std::byte* frame, std::uint64_t index, pace::Tic
     const FrameValues values = values_of(place);
     const Sum addresses = write_destination(expected.source, frame + expected.layout.source_address(), values) +
                           write_client(expected.destination, frame + expected.layout.destination_address(), values);
-    complete(expected, frame, addresses, place.identifier(), place.sequence(), stream_->id(), index, now);
+    complete(expected, frame, addresses, identifier_of(place, values), place.sequence(), stream_->id(), index, now);
     if (const auto mac = stream_->host_source_mac(values)) {
         write_mac(frame + net::ethernet::destination, *mac);
     }

@@ -25,7 +25,7 @@ struct EchoPlace {
     std::uint64_t destination;   ///< of the client
     std::uint64_t round;         ///< among the requests to the destination
 
-    /// A new identifier for each destination, as if an echo program were started for each.
+    /// Of a host; those of a customer edge are the ports of its set.
     [[nodiscard]] constexpr std::uint16_t identifier() const noexcept { return static_cast<std::uint16_t>(destination); }
     [[nodiscard]] constexpr std::uint16_t sequence() const noexcept { return static_cast<std::uint16_t>(round); }
 };

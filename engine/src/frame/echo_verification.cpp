@@ -1,5 +1,6 @@
 #include "frame/echo_verification.hpp"
 
+#include "frame/gateway_edge.hpp"
 #include "frame/header_checks.hpp"
 
 #include <algorithm>
@@ -31,8 +32,12 @@ void check_link_of(std::span<const std::byte> frame, const Echo& echo, EchoKind 
     faults.add_if(host_mac && std::memcmp(frame.data() + net::ethernet::source, port_mac, net::mac_bytes) == 0, Fault::source_mac);
 }
 
-/// Whether the address at `field` is that of another client, in the clients' own family.
+/// Whether the address at `field` is that of another client, in the clients' own family; it is not
+/// that of the client itself.
 bool is_other_client(const std::byte* field, const Echo& echo, const EchoPlace& place) noexcept {
+    if (const EdgeTraffic* const edges = echo.edges()) {
+        return edges->edges().contains(net::load_wide(field));
+    }
     const HostSet& clients = echo.clients();
     net::Address address{.family = clients.address.family, .bytes = {}};
     std::copy_n(field, net::address_bytes(address.family), address.bytes.begin());
@@ -42,10 +47,34 @@ bool is_other_client(const std::byte* field, const Echo& echo, const EchoPlace& 
 }
 
 /// Whether an identifier is one that another slot of the client has: nearby, because identifiers
-/// come again after 65,536 destinations.
-bool is_of_other_slot(std::uint16_t identifier, const EchoShape& shape, const EchoPlace& place) noexcept {
-    const std::uint64_t destination = (place.destination & ~std::uint64_t{0xffff}) | identifier;
-    return destination < shape.destinations && destination % shape.window != place.slot;
+/// come again after 65,536 destinations, or when all ports of a set have been used.
+bool is_of_other_slot(std::uint16_t identifier, const Echo& echo, const EchoPlace& place, const FrameValues& values) noexcept {
+    const EchoShape& shape = echo.numbers().shape();
+    const EdgeTraffic* const edges = echo.edges();
+    const std::optional<std::uint64_t> number =
+        edges == nullptr ? std::optional<std::uint64_t>{identifier} : edges->place_of_port(values.edge(), identifier);
+    const std::uint64_t identifiers = edges == nullptr ? 0x1'0000 : edges->port_count(values.edge());
+    const std::uint64_t destination = place.destination - place.destination % identifiers + number.value_or(0);
+    return number && destination < shape.destinations && destination % shape.window != place.slot;
+}
+
+/// Whether an identifier belongs to the port set of another customer edge.
+bool is_of_other_edge(std::uint16_t identifier, const Echo& echo, const FrameValues& values) noexcept {
+    if (echo.edges() == nullptr) {
+        return false;
+    }
+    const net::MapDomain& map = echo.edges()->edges().domain_of(values.edge()).map;
+    const auto psid = map.restricts_ports() ? map.psid_of_port(identifier) : std::nullopt;
+    return psid && *psid != map.psid_of(values.edge().ea());
+}
+
+/// Adds the second reason of a wrong address at `field`, which should be a customer edge's (RFC
+/// 7597 sections 5 and 6).
+void note_edge_address(const std::byte* field, net::Family family, const Echo& echo, const FrameValues& values, Fault wrong,
+                       Faults& faults) noexcept {
+    if (faults.has(wrong) && echo.edges() != nullptr) {
+        faults.add(fault_of_edge_address(field, family, echo.edges()->edges().domain_of(values.edge()).map, values.edge().ea(), wrong));
+    }
 }
 
 void check_addresses(std::span<const std::byte> frame, const Arrival& arrival, const Echo& echo, EchoKind kind, const EchoPlace& place,
@@ -53,35 +82,48 @@ void check_addresses(std::span<const std::byte> frame, const Arrival& arrival, c
     const FrameTemplate& expected = expected_of(echo, kind).frame_template;
     const std::byte *const source = frame.data() + source_in(arrival), *const destination = frame.data() + destination_in(arrival);
     if (kind == EchoKind::reply) {
-        faults.add_if(!expected.source.matches(source, values.destination_host, values.network), Fault::source_address);
-        if (!expected.destination.matches(destination, values.source_host, 0)) {
+        faults.add_if(!expected.source.matches(source, values.destination_host, values.network, values.edge()), Fault::source_address);
+        if (!expected.destination.matches(destination, values.source_host, 0, values.edge())) {
             faults.add(Fault::destination_address);
             faults.add_if(is_other_client(destination, echo, place), Fault::wrong_client);
         }
+        note_edge_address(destination, arrival.family, echo, values, Fault::destination_address, faults);
         return;
     }
-    faults.add_if(!expected.destination.matches(destination, values.destination_host, values.network), Fault::destination_address);
+    faults.add_if(!expected.destination.matches(destination, values.destination_host, values.network, values.edge()),
+                  Fault::destination_address);
     if (echo.pool() == nullptr) {
-        faults.add_if(!expected.source.matches(source, values.source_host, 0), Fault::source_address);
+        faults.add_if(!expected.source.matches(source, values.source_host, 0, values.edge()), Fault::source_address);
+        note_edge_address(source, arrival.family, echo, values, Fault::source_address, faults);
         return;
     }
     const FrameTemplate& sent = echo.sent_request().frame_template;
     if (!echo.stream().as_sent() && sent.layout.family == arrival.family && sent.source.matches(source, values.source_host, 0)) {
         faults.add(Fault::untranslated_source);
     } else {
-        faults.add_if(!echo.pool()->number_of(source), Fault::source_address);
+        const bool is_public = echo.pool()->number_of(source).has_value();
+        faults.add_if(!is_public, Fault::source_address);
+        if (const GatewayEdge* const edge = echo.gateway_edge(); edge != nullptr && !is_public) {
+            faults.add(edge->fault_of_address(source));
+        }
     }
 }
 
 void check_message(std::span<const std::byte> frame, const Arrival& arrival, const Echo& echo, EchoKind kind, const EchoPlace& place,
-                   Faults& faults) noexcept {
+                   const FrameValues& values, Faults& faults) noexcept {
     const EchoFrame& expected = expected_of(echo, kind);
     const std::byte* const message = frame.data() + arrival.udp;
     faults.add_if(arrival.icmp_type != expected.type || arrival.icmp_code != 0, Fault::icmp_type);
     const auto identifier = load_big_endian<std::uint16_t>(message + net::icmp::identifier);
-    if (identifier != place.identifier() && (kind == EchoKind::reply || echo.pool() == nullptr)) {
+    if (identifier != echo.identifier_of(place, values) && (kind == EchoKind::reply || echo.pool() == nullptr)) {
         faults.add(Fault::identifier);
-        faults.add_if(is_of_other_slot(identifier, echo.numbers().shape(), place), Fault::wrong_slot);
+        faults.add_if(is_of_other_slot(identifier, echo, place, values), Fault::wrong_slot);
+        faults.add_if(is_of_other_edge(identifier, echo, values), Fault::other_edge_port);
+    }
+    const GatewayEdge* const edge = kind == EchoKind::request ? echo.gateway_edge() : nullptr;
+    if (edge != nullptr && !edge->has_identifier(identifier)) {
+        faults.add(Fault::identifier);
+        faults.add(Fault::outside_port_set);
     }
     faults.add_if(load_big_endian<std::uint16_t>(message + net::icmp::sequence) != place.sequence(), Fault::sequence);
     const FrameTemplate& frame_template = expected.frame_template;
@@ -130,7 +172,7 @@ Faults verify_echo(std::span<const std::byte> frame, const Arrival& arrival, con
                  faults);
         check_addresses(frame, arrival, echo, kind, place, values, faults);
     }
-    check_message(frame, arrival, echo, kind, place, faults);
+    check_message(frame, arrival, echo, kind, place, values, faults);
     return faults;
 }
 

@@ -25,6 +25,10 @@ public:
     [[nodiscard]] bool has_port(std::uint16_t port) const noexcept {
         return port != 0 && (!map_.restricts_ports() || map_.psid_of_port(port) == map_.psid_of(ea_));
     }
+    /// Those of echo messages are ports of its set (RFC 7599 section 9), but 0 is one as well.
+    [[nodiscard]] bool has_identifier(std::uint16_t identifier) const noexcept {
+        return !map_.restricts_ports() || map_.psid_of_port(identifier) == map_.psid_of(ea_);
+    }
     /// What became of the edge's MAP address if another one is at `field`.
     [[nodiscard]] Fault fault_of_address(const std::byte* field) const noexcept {
         return fault_of_edge_address(field, net::Family::ipv6, map_, ea_, Fault::source_address);

@@ -551,7 +551,24 @@ void write_word(Packet& packet, const View& view, std::size_t at, std::uint16_t 
     store_big_endian(checksum, updated(load_big_endian<std::uint16_t>(checksum), change));
 }
 
-Fields corrupt_echo(Field field, Packet& packet, const View& view) noexcept {
+/// Damages the address or the identifier of a customer, which is what a port is to a datagram.
+Fields corrupt_edge_of_echo(Field field, const Notes& notes, Packet& packet, const View& view) noexcept {
+    Editor editor{packet, view};
+    const Fields fields = corrupt_edge(field, notes, editor, 0);
+    return fields.has(Field::source_port) || fields.has(Field::destination_port) ? Fields{field, Field::identifier} : fields;
+}
+
+/// What a wrong identifier becomes, so that it is surely no client's: behind a border relay one of
+/// nobody's port, if there is one.
+std::optional<std::uint16_t> identifier_of_nobody(const MapNotes& map) noexcept {
+    if (map.rule == nullptr) {
+        return 0xffff;
+    }
+    return map.rule->ports_of(map.customer).is_anybodys(0) ? std::nullopt : std::optional<std::uint16_t>{0};
+}
+
+Fields corrupt_echo(Field field, Packet& packet, const View& view, const Notes& notes) noexcept {
+    const MapNotes& map = notes.map;
     const auto word_at = [&](std::size_t at) { return load_big_endian<std::uint16_t>(packet.at(view.upper + at)); };
     const bool is_reply = view.echo == EchoMessage::reply;
     const std::uint16_t identifier = word_at(icmp_at::identifier);
@@ -562,26 +579,31 @@ Fields corrupt_echo(Field field, Packet& packet, const View& view) noexcept {
             store_big_endian(packet.at(view.upper + icmp_at::checksum), static_cast<std::uint16_t>(word_at(icmp_at::checksum) ^ 0x0100));
             return {field};
         case Field::identifier:
-            if (!is_reply || identifier == 0xffff) {
-                return {};
+            if (const auto another = identifier_of_nobody(map); is_reply && another && *another != identifier) {
+                write_word(packet, view, icmp_at::identifier, *another);
+                return {field};
             }
-            write_word(packet, view, icmp_at::identifier, 0xffff);
-            return {field};
+            return {};
         case Field::wrong_slot:
-            if (!is_reply) {
+            if (!is_reply || (map.rule != nullptr && !map.rule->has_port(map.customer, identifier ^ 1))) {
                 return {};
             }
             write_word(packet, view, icmp_at::identifier, identifier ^ 1);
             return {field, Field::identifier};
         case Field::wrong_client: {
-            if (!is_reply) {
-                return {};
+            if (!is_reply || map.rule != nullptr) {
+                return {};  // customers behind a border relay: `other_edge_address`
             }
             Endpoints to = endpoints_of(packet, view);
             to.destination[view.address_bytes() - 1] ^= std::byte{1};
             write_endpoints(packet, view, to);
             return {field, Field::destination_address};
         }
+        case Field::other_edge_port:
+        case Field::other_edge_address:
+        case Field::interface_identifier:
+        case Field::outside_rule:
+        case Field::outside_port_set: return corrupt_edge_of_echo(field, notes, packet, view);
         default: return {};
     }
 }
@@ -599,7 +621,7 @@ Fields corrupt(Field field, Packet& packet, const Notes& notes, NatTable* table)
         return {};
     }
     if (view.echo != EchoMessage::none) {
-        return corrupt_echo(field, packet, view);
+        return corrupt_echo(field, packet, view, notes);
     }
     if (!view.udp) {
         return {};

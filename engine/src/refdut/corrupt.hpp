@@ -161,10 +161,12 @@ private:
 /// - Through a border relay, `source_port` of a customer and `destination_port` to one is another
 ///   port of the same customer; `source_address` of a customer and `destination_address` to one
 ///   come with `outside_rule`.
-/// - Echo messages have the fields from `icmp_type` on, and no others. `identifier` is 0xffff in
-///   place of the right one, `wrong_slot` that of the next or the previous destination, with
-///   `identifier`; both and `wrong_client` are for replies. `wrong_client` is the client whose
-///   address differs in the last bit, with `destination_address`.
+/// - Echo messages have the fields from `icmp_type` on, and those of MAP but `embedding_suffix`,
+///   with `identifier` in the place of a port. `identifier` is 0xffff in place of the right one,
+///   behind a border relay 0, if nobody has it; `wrong_slot` that of the next or the previous
+///   destination, with `identifier`; both and `wrong_client` are for replies. `wrong_client` is the
+///   client whose address differs in the last bit, with `destination_address`; there is none behind
+///   a border relay.
 ///
 /// These have no such field: frames that are not a complete UDP datagram, and those that a full
 /// table lets pass untranslated (all fields); `ipv4_header`, `ipv4_header_checksum`,

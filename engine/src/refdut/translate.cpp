@@ -179,7 +179,7 @@ bool Translator::is_own(const Packet& packet, const View& view) const noexcept {
 }
 
 bool Translator::can_cross(const Packet& packet, const View& view) const noexcept {
-    const bool is_echo = view.echo != EchoMessage::none && config_.mode != Mode::map_t_br && config_.mode != Mode::map_t_ce;
+    const bool is_echo = view.echo != EchoMessage::none;
     if ((!view.udp && !is_echo) || view.source_route) {
         return false;
     }

@@ -90,10 +90,9 @@ struct Notes {
 };
 
 /// Forwards frames as a router, a stateless translator (RFC 7915, 6052, 7757), a NAT (RFC 3022,
-/// 6146, 4787), or a border relay or customer edge of MAP-T (RFC 7599). Only UDP and
-/// echo messages (no echo in MAP-T), except for the router and for native IPv6 through a
-/// translator, where any protocol passes. No byte outside the
-/// packet is read or written, whatever its length fields say.
+/// 6146, 4787), or a border relay or customer edge of MAP-T (RFC 7599). Only UDP and echo messages,
+/// except for the router and for native IPv6 through a translator, where any protocol passes. No
+/// byte outside the packet is read or written, whatever its length fields say.
 class Translator {
 public:
     /// `config` has passed `check`; `table` is not nullptr in NAT modes, and outlives the
@@ -140,7 +139,7 @@ private:
     [[nodiscard]] Drop leave_edge(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
     [[nodiscard]] Drop enter_edge(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept;
     /// The IPv4 address that the source of a packet to the customer stands for.
-    [[nodiscard]] Drop source_at_edge(const Endpoints& from, AddressBytes& ipv4, Notes& notes) const noexcept;
+    [[nodiscard]] Drop source_at_edge(const View& view, const Endpoints& from, AddressBytes& ipv4, Notes& notes) const noexcept;
     /// Finds or establishes the connection of a frame from inside, for the notes; or the frame is
     /// dropped, or stays untranslated.
     [[nodiscard]] Drop connect(const NatEndpoint& inside, const NatEndpoint& remote, std::uint64_t now_ns, Notes& notes) noexcept;

@@ -5,6 +5,15 @@ namespace gatemark::refdut {
 
 namespace {
 
+/// The port by which a customer is known: of an echo message the identifier, in requests and
+/// replies of either side (RFC 7599 section 9).
+std::uint16_t port_of_source(const View& view, const Endpoints& ends) noexcept {
+    return view.echo == EchoMessage::reply ? ends.destination_port : ends.source_port;
+}
+std::uint16_t port_of_destination(const View& view, const Endpoints& ends) noexcept {
+    return view.echo == EchoMessage::request ? ends.source_port : ends.destination_port;
+}
+
 /// The address that the customer who has the port has inside the domain; `notes` say whose it is.
 Drop find_customer(const MapDomains& rules, const AddressBytes& ipv4, std::uint16_t port, MapNotes& notes) noexcept {
     notes.rule = rules.of_endpoint(ipv4, port);
@@ -18,12 +27,12 @@ Drop find_customer(const MapDomains& rules, const AddressBytes& ipv4, std::uint1
 
 /// Whether an IPv6 source is the MAP address of the customer whose prefix it has, and the port one
 /// of the customer's (RFC 7597 section 8.1). If only the port is wrong, the sender must be told.
-Drop check_source(const MapRule& rule, const Endpoints& from, MapCustomer& customer, bool& error_wanted) noexcept {
-    customer = rule.customer_of(from.source);
-    if (rule.address_of(customer) != from.source) {
+Drop check_source(const MapRule& rule, const AddressBytes& source, std::uint16_t port, MapCustomer& customer, bool& error_wanted) noexcept {
+    customer = rule.customer_of(source);
+    if (rule.address_of(customer) != source) {
         return Drop::not_map_address;
     }
-    error_wanted = !rule.has_port(customer, from.source_port);
+    error_wanted = !rule.has_port(customer, port);
     return error_wanted ? Drop::outside_port_set : Drop::none;
 }
 
@@ -54,7 +63,7 @@ Drop Translator::relay_to_ipv4(Packet& packet, const View& view, Notes& notes) n
     }
     Endpoints to = endpoints_of(packet, view);
     MapCustomer customer;
-    if (const Drop drop = check_source(*rule, to, customer, notes.error_wanted); drop != Drop::none) {
+    if (const Drop drop = check_source(*rule, to.source, port_of_source(view, to), customer, notes.error_wanted); drop != Drop::none) {
         return drop;
     }
     to.source = customer.ipv4;
@@ -78,7 +87,7 @@ Drop Translator::relay_to_ipv6(Packet& packet, const View& view, Notes& notes) n
     }
     Endpoints to = endpoints_of(packet, view);
     MapNotes map{.rule = nullptr, .customer = {}, .is_source = false, .embedded = true};
-    if (const Drop drop = find_customer(rules_, to.destination, to.destination_port, map); drop != Drop::none) {
+    if (const Drop drop = find_customer(rules_, to.destination, port_of_destination(view, to), map); drop != Drop::none) {
         return drop;
     }
     to.source = map.rule->embedded(to.source);
@@ -92,7 +101,7 @@ Drop Translator::relay_to_ipv6(Packet& packet, const View& view, Notes& notes) n
 
 Drop Translator::hairpin(Packet& packet, const View& view, Endpoints to, Notes& notes) noexcept {
     MapNotes map{.rule = nullptr, .customer = {}, .is_source = false, .embedded = true};
-    if (const Drop drop = find_customer(rules_, to.destination, to.destination_port, map); drop != Drop::none) {
+    if (const Drop drop = find_customer(rules_, to.destination, port_of_destination(view, to), map); drop != Drop::none) {
         return drop;
     }
     cross(packet, view, to);
@@ -118,7 +127,7 @@ Drop Translator::pass_edge(Side from, Packet& packet, const View& view, std::uin
 }
 
 Drop Translator::leave_edge(Packet& packet, const View& view, std::uint64_t now_ns, Notes& notes) noexcept {
-    if (!can_cross(packet, view)) {
+    if (!can_cross(packet, view) || view.echo == EchoMessage::reply) {
         return Drop::unsupported;
     }
     Endpoints to = endpoints_of(packet, view);
@@ -126,7 +135,7 @@ Drop Translator::leave_edge(Packet& packet, const View& view, std::uint64_t now_
     const bool to_customer = rules_.of_ipv4(to.destination) != nullptr;
     if (to_customer) {
         MapNotes other;
-        if (const Drop drop = find_customer(rules_, to.destination, to.destination_port, other); drop != Drop::none) {
+        if (const Drop drop = find_customer(rules_, to.destination, port_of_destination(view, to), other); drop != Drop::none) {
             return drop;
         }
         destination = other.rule->address_of(other.customer);
@@ -148,7 +157,7 @@ Drop Translator::leave_edge(Packet& packet, const View& view, std::uint64_t now_
     return Drop::none;
 }
 
-Drop Translator::source_at_edge(const Endpoints& from, AddressBytes& ipv4, Notes& notes) const noexcept {
+Drop Translator::source_at_edge(const View& view, const Endpoints& from, AddressBytes& ipv4, Notes& notes) const noexcept {
     if (const auto outside = edge_->rule.extracted(from.source)) {
         ipv4 = *outside;
         return Drop::none;
@@ -158,7 +167,7 @@ Drop Translator::source_at_edge(const Endpoints& from, AddressBytes& ipv4, Notes
         return Drop::no_rule;
     }
     MapCustomer customer;
-    const Drop drop = check_source(*rule, from, customer, notes.error_wanted);
+    const Drop drop = check_source(*rule, from.source, port_of_source(view, from), customer, notes.error_wanted);
     ipv4 = customer.ipv4;
     return drop;
 }
@@ -168,12 +177,12 @@ Drop Translator::enter_edge(Packet& packet, const View& view, std::uint64_t now_
     if (destination != edge_->address) {
         return edge_->is_beside(destination) ? Drop::not_map_address : route(packet, view);
     }
-    if (!can_cross(packet, view)) {
+    if (!can_cross(packet, view) || view.echo == EchoMessage::request) {
         return Drop::unsupported;
     }
     Endpoints to = endpoints_of(packet, view);
     AddressBytes remote;
-    if (const Drop drop = source_at_edge(to, remote, notes); drop != Drop::none) {
+    if (const Drop drop = source_at_edge(view, to, remote, notes); drop != Drop::none) {
         return drop;
     }
     if (!edge_->rule.has_port(edge_->customer, to.destination_port)) {

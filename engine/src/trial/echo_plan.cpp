@@ -20,25 +20,44 @@ void check_shape(const frame::EchoShape& shape, Errors& errors) {
     }
 }
 
-/// Hosts that are numbered, and enough of them.
-void check_ends(const frame::StreamRequest& stream, const frame::EchoShape& shape, Errors& errors) {
-    const std::string source = where_stream + ".source", destination = where_stream + ".destination";
-    if (stream.source_edges || stream.destination_edges) {
-        errors.push_back({"customer edges send no echo requests", where_stream, "give hosts at both ends"});
+/// Hosts of an echo trial are numbered, none is drawn.
+void check_numbered(const frame::HostSet& hosts, const std::string& where, Errors& errors) {
+    check_hosts(hosts, where, errors);
+    if (hosts.part.mode != frame::ValueMode::fixed && hosts.part.mode != frame::ValueMode::increasing) {
+        errors.push_back({"hosts of an echo trial are numbered", where + ".mode", "send increasing or fixed"});
+    }
+}
+
+/// Each client is a host or a customer edge of its own.
+void check_clients(const TrialRequest& request, const frame::StreamRequest& stream, const frame::EchoShape& shape, Errors& errors) {
+    const std::string source = where_stream + ".source";
+    if (stream.source_edges) {
+        check_edges(stream, request.seed, frame::signature::TrafficClass::foreground, where_stream, errors);
+        if (stream.source_edges->count != shape.clients || stream.source_edges->choice != frame::EdgeChoice::cycle) {
+            errors.push_back({"each client is a customer edge", source + ".edges", "send as many as clients, and choice cycle"});
+        }
+        if (request.echo->pool) {
+            errors.push_back({"a border relay has no state and chooses no address", "echo.pool", "send null"});
+        }
         return;
     }
-    check_hosts(stream.source, source, errors);
-    check_hosts(stream.destination, destination, errors);
-    for (const auto& [hosts, where] : {std::pair{&stream.source, &source}, std::pair{&stream.destination, &destination}}) {
-        if (hosts->part.mode != frame::ValueMode::fixed && hosts->part.mode != frame::ValueMode::increasing) {
-            errors.push_back({"hosts of an echo trial are numbered", *where + ".mode", "send increasing or fixed"});
-        }
-    }
+    check_numbered(stream.source, source, errors);
     if (shape.clients > stream.source.part.count()) {
         errors.push_back(
             {std::to_string(shape.clients) + " clients need as many addresses; there are " + std::to_string(stream.source.part.count()),
              source, "widen minimum to maximum, or have fewer clients"});
     }
+}
+
+/// Enough hosts at both ends, each with its number.
+void check_ends(const TrialRequest& request, const frame::StreamRequest& stream, const frame::EchoShape& shape, Errors& errors) {
+    const std::string destination = where_stream + ".destination";
+    if (stream.destination_edges) {
+        errors.push_back({"customer edges answer no echo requests", destination, "give hosts there"});
+        return;
+    }
+    check_clients(request, stream, shape, errors);
+    check_numbered(stream.destination, destination, errors);
     const std::uint64_t hosts = std::uint64_t{stream.destination.part.count()} * stream.destination.networks;
     if (shape.all_destinations() > hosts) {
         errors.push_back(
@@ -47,12 +66,12 @@ void check_ends(const frame::StreamRequest& stream, const frame::EchoShape& shap
     }
 }
 
-void check_stream(const frame::StreamRequest& stream, const frame::EchoShape& shape, Errors& errors) {
-    check_ends(stream, shape, errors);
+void check_stream(const TrialRequest& request, const frame::StreamRequest& stream, const frame::EchoShape& shape, Errors& errors) {
+    check_ends(request, stream, shape, errors);
     if (stream.without_checksum) {
         errors.push_back({"an echo message has a checksum", where_stream + ".udp_checksum", "send computed"});
     }
-    if (!stream.as_sent && stream.source_family() != stream.destination_family() && !stream.mapping) {
+    if (!stream.as_sent && !stream.source_edges && stream.source_family() != stream.destination_family() && !stream.mapping) {
         errors.push_back({"source and destination are of different families, but there is no translation", where_stream + ".translation",
                           "give a prefix or explicit address mappings"});
     }
@@ -87,8 +106,11 @@ void check_rest(const TrialRequest& request, Errors& errors) {
     }
 }
 
-std::optional<net::AddressPool> plan_pool(const EchoRequest& request, const frame::StreamRequest& stream, Errors& errors) {
+std::optional<frame::PublicSide> plan_outside(const EchoRequest& request, const frame::StreamRequest& stream, Errors& errors) {
     if (!request.pool) {
+        if (request.edge) {
+            errors.push_back({"a customer edge has a public address", "echo.pool", "give its MAP address"});
+        }
         return std::nullopt;
     }
     auto pool = net::AddressPool::make(*request.pool, "echo.pool");
@@ -100,7 +122,7 @@ std::optional<net::AddressPool> plan_pool(const EchoRequest& request, const fram
     if (std::get<net::AddressPool>(pool).family() != outside) {
         errors.push_back({"the pool is not of the Responder's family", "echo.pool", "give the gateway's public addresses"});
     }
-    return std::get<net::AddressPool>(std::move(pool));
+    return frame::PublicSide{std::get<net::AddressPool>(std::move(pool)), plan_edge(request.edge, *request.pool, &stream, "echo", errors)};
 }
 
 }  // namespace
@@ -115,8 +137,8 @@ std::variant<TrialPlan, Errors> make_echo_plan(const TrialRequest& request, cons
     }
     const DirectionRequest& direction = request.directions[0];
     const frame::StreamRequest& stream = *direction.foreground;
-    check_stream(stream, wanted.shape, errors);
-    std::optional<net::AddressPool> pool = plan_pool(wanted, stream, errors);
+    check_stream(request, stream, wanted.shape, errors);
+    std::optional<frame::PublicSide> outside = plan_outside(wanted, stream, errors);
     const bool is_closed_loop = wanted.pace_without_reply.has_value();
     const std::uint64_t frame_count =
         is_closed_loop ? wanted.shape.requests() : frame_count_of(request.duration, direction.frames_per_second);
@@ -129,7 +151,8 @@ std::variant<TrialPlan, Errors> make_echo_plan(const TrialRequest& request, cons
     }
     TrialPlan plan;
     plan.trial_id = frame::signature::trial_id_of(request.seed, request.trial_number);
-    auto echo = frame::Echo::make(stream, wanted.shape, std::move(pool), plan.trial_id, links.sides[0], links.sides[1], where_stream);
+    auto echo = frame::Echo::make(stream, wanted.shape, std::move(outside), request.seed, plan.trial_id, links.sides[0], links.sides[1],
+                                  where_stream);
     if (const Error* error = error_of(echo)) {
         return Errors{*error};
     }

@@ -57,7 +57,8 @@ std::vector<PreviewedFrame> preview_requests(std::uint64_t count, const TrialPla
         frame.sent = echo.sent_request().frame_template.frame;
         echo.write_request(frame.sent.data(), index, {});
         frame.expected = echo.expected_request().frame_template.frame;
-        const std::uint16_t identifier = echo.numbers().place_of(index).identifier();
+        const frame::EchoPlace place = echo.numbers().place_of(index);
+        const std::uint16_t identifier = echo.identifier_of(place, echo.values_of(place));
         echo.write_expected_request(frame.expected.data(), {.index = index, .source = {.address = 0, .identifier = identifier}});
     }
     return frames;

@@ -120,6 +120,7 @@ struct EchoRequest {
     static constexpr std::uint64_t clients_max = 4096, window_max = 1024, count_max = 65536, destinations_max = std::uint64_t{1} << 24;
     frame::EchoShape shape;
     std::optional<std::vector<net::Prefix>> pool{};                ///< public addresses of a stateful gateway
+    std::optional<EdgeRequest> edge{};                             ///< the gateway is this customer edge
     std::optional<std::chrono::nanoseconds> pace_without_reply{};  ///< of a closed loop; otherwise requests are due at the rate
     std::chrono::nanoseconds timeout{};                            ///< replies that take longer are late
 };

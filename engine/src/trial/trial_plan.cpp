@@ -44,37 +44,6 @@ bool may_be_in(const frame::HostSet& hosts, const net::Prefix& prefix) {
     return false;
 }
 
-/// What only a stream of customer edges can have wrong.
-void check_edges(const frame::StreamRequest& request, std::uint64_t seed, TrafficClass traffic_class, const std::string& where,
-                 Errors& errors) {
-    const frame::EdgesRequest* const wanted = request.edges();
-    if (wanted == nullptr) {
-        return;
-    }
-    const std::string end = where + (request.source_edges ? ".source" : ".destination");
-    const std::string other = where + (request.source_edges ? ".destination" : ".source");
-    auto edges = frame::CustomerEdges::make(*wanted, seed, end + ".edges");
-    if (auto* problems = std::get_if<Errors>(&edges)) {
-        std::move(problems->begin(), problems->end(), std::back_inserter(errors));
-    }
-    if (traffic_class == TrafficClass::background) {
-        errors.push_back({"background is native IPv6 traffic", end, "give hosts (RFC 8219 section 5.3)"});
-    }
-    if (request.mapping && !request.mapping->is_empty()) {
-        errors.push_back(
-            {"customer edges are mapped by the rules of their domains", where + ".translation.prefix", "send prefix null and no eam"});
-    }
-    const frame::HostSet& hosts = request.source_edges ? request.destination : request.source;
-    const auto inside = std::ranges::find_if(wanted->domains, [&](const frame::EdgeDomain& domain) {
-        return hosts.address.family == net::Family::ipv4 && may_be_in(hosts, domain.rule.ipv4);
-    });
-    if (inside != wanted->domains.end()) {
-        errors.push_back({"hosts outside have addresses of the rule with IPv4 prefix " + net::to_text(inside->rule.ipv4.address) + "/" +
-                              std::to_string(inside->rule.ipv4.length),
-                          other, "choose addresses that no rule has"});
-    }
-}
-
 /// The range of one digit of a four-tuple.
 enumerate::TupleRange tuple_range(const frame::ValueRange& range) { return {.minimum = range.minimum, .count = range.count()}; }
 
@@ -86,29 +55,6 @@ bool is_mirror_image(const frame::StreamRequest& a, const frame::StreamRequest& 
     };
     return a.source == b.destination && a.destination == b.source && same_ports(a.source_ports, b.destination_ports) &&
            same_ports(a.destination_ports, b.source_ports);
-}
-
-/// The customer edge that the gateway is, if it is one. Its only public address is its MAP address,
-/// which the pool must hold as well: who asks has computed it too.
-std::optional<frame::GatewayEdge> plan_edge(const ConnectionsRequest& request, const frame::StreamRequest* initiator, Errors& errors) {
-    if (!request.edge) {
-        return std::nullopt;
-    }
-    const std::string where = "connections.edge";
-    auto edge = frame::GatewayEdge::make(request.edge->rule, request.edge->ea, where);
-    if (auto* problems = std::get_if<Errors>(&edge)) {
-        std::move(problems->begin(), problems->end(), std::back_inserter(errors));
-        return std::nullopt;
-    }
-    const net::Address address = net::ipv6_of(std::get<frame::GatewayEdge>(edge).address());
-    if (request.pool.size() != 1 || request.pool[0].address != address || request.pool[0].length != 128) {
-        errors.push_back({"the pool is not the MAP address of the edge, " + net::to_text(address), "connections.pool",
-                          "send this address alone, with 128 bits"});
-    }
-    if (initiator != nullptr && (initiator->as_sent || initiator->source_family() != net::Family::ipv4)) {
-        errors.push_back({"a customer edge has IPv4 clients, and a loop-back has no gateway", where, "send null"});
-    }
-    return std::get<frame::GatewayEdge>(std::move(edge));
 }
 
 /// Checks the connections and numbers them; the hosts and ports of the streams have been checked
@@ -143,7 +89,7 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
     if (const Error* error = error_of(pool)) {
         errors.push_back(*error);
     }
-    std::optional<frame::GatewayEdge> edge = plan_edge(request, initiator, errors);
+    std::optional<frame::GatewayEdge> edge = plan_edge(request.edge, request.pool, initiator, "connections", errors);
     if (errors.size() != before) {
         return std::nullopt;
     }
@@ -314,6 +260,57 @@ std::optional<record::TagPlaces> plan_tags(const TagsRequest& tags, const Direct
 }
 
 }  // namespace
+
+void check_edges(const frame::StreamRequest& request, std::uint64_t seed, TrafficClass traffic_class, const std::string& where,
+                 Errors& errors) {
+    const frame::EdgesRequest* const wanted = request.edges();
+    if (wanted == nullptr) {
+        return;
+    }
+    const std::string end = where + (request.source_edges ? ".source" : ".destination");
+    const std::string other = where + (request.source_edges ? ".destination" : ".source");
+    auto edges = frame::CustomerEdges::make(*wanted, seed, end + ".edges");
+    if (auto* problems = std::get_if<Errors>(&edges)) {
+        std::move(problems->begin(), problems->end(), std::back_inserter(errors));
+    }
+    if (traffic_class == TrafficClass::background) {
+        errors.push_back({"background is native IPv6 traffic", end, "give hosts (RFC 8219 section 5.3)"});
+    }
+    if (request.mapping && !request.mapping->is_empty()) {
+        errors.push_back(
+            {"customer edges are mapped by the rules of their domains", where + ".translation.prefix", "send prefix null and no eam"});
+    }
+    const frame::HostSet& hosts = request.source_edges ? request.destination : request.source;
+    const auto inside = std::ranges::find_if(wanted->domains, [&](const frame::EdgeDomain& domain) {
+        return hosts.address.family == net::Family::ipv4 && may_be_in(hosts, domain.rule.ipv4);
+    });
+    if (inside != wanted->domains.end()) {
+        errors.push_back({"hosts outside have addresses of the rule with IPv4 prefix " + net::to_text(inside->rule.ipv4.address) + "/" +
+                              std::to_string(inside->rule.ipv4.length),
+                          other, "choose addresses that no rule has"});
+    }
+}
+
+std::optional<frame::GatewayEdge> plan_edge(const std::optional<EdgeRequest>& request, const std::vector<net::Prefix>& pool,
+                                            const frame::StreamRequest* initiator, const std::string& where, Errors& errors) {
+    if (!request) {
+        return std::nullopt;
+    }
+    auto edge = frame::GatewayEdge::make(request->rule, request->ea, where + ".edge");
+    if (auto* problems = std::get_if<Errors>(&edge)) {
+        std::move(problems->begin(), problems->end(), std::back_inserter(errors));
+        return std::nullopt;
+    }
+    const net::Address address = net::ipv6_of(std::get<frame::GatewayEdge>(edge).address());
+    if (pool.size() != 1 || pool[0].address != address || pool[0].length != 128) {
+        errors.push_back({"the pool is not the MAP address of the edge, " + net::to_text(address), where + ".pool",
+                          "send this address alone, with 128 bits"});
+    }
+    if (initiator != nullptr && (initiator->as_sent || initiator->source_family() != net::Family::ipv4)) {
+        errors.push_back({"a customer edge has IPv4 clients, and a loop-back has no gateway", where + ".edge", "send null"});
+    }
+    return std::get<frame::GatewayEdge>(std::move(edge));
+}
 
 void check_hosts(const frame::HostSet& hosts, const std::string& where, Errors& errors) {
     if (hosts.varies() && hosts.offset + 2 > net::address_bytes(hosts.address.family)) {

@@ -90,6 +90,15 @@ struct LinkPlan {
 /// One bit per frame is kept; a trial that needs more than 8 GiB of bits is a mistake.
 constexpr std::uint64_t frame_count_limit = std::uint64_t{1} << 36;
 
+/// Adds what only a stream of customer edges can have wrong; nothing for any other.
+void check_edges(const frame::StreamRequest& request, std::uint64_t seed, frame::signature::TrafficClass traffic_class,
+                 const std::string& where, Errors& errors);
+
+/// The customer edge that the gateway is, if it is one. Its only public address is its MAP address,
+/// which the pool must hold as well: who asks has computed it too. `where` has the keys of both.
+[[nodiscard]] std::optional<frame::GatewayEdge> plan_edge(const std::optional<EdgeRequest>& request, const std::vector<net::Prefix>& pool,
+                                                          const frame::StreamRequest* initiator, const std::string& where, Errors& errors);
+
 /// Adds what is wrong with a set of hosts.
 void check_hosts(const frame::HostSet& hosts, const std::string& where, Errors& errors);
 

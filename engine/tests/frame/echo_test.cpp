@@ -2,17 +2,19 @@
 
 #include "frame/echo_verification.hpp"
 #include "frame/echoes.hpp"
+#include "golden/slow_border_relay.hpp"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <random>
 #include <set>
+#include <sstream>
 
 namespace gatemark::frame {
 namespace {
 
-using test::Bytes, test::Gateway, test::SlowPacket, test::small_shape;
+using test::edge_domain, test::Bytes, test::Gateway, test::SlowPacket, test::small_shape;
 
 TEST(EchoNumbers, ClientsTakeTurnsAndEachSlotHasADestinationAtATime) {
     constexpr EchoNumbers numbers{small_shape};
@@ -280,6 +282,157 @@ TEST(Echo, AnyBytesAreTaken) {
             }
         }
     }
+}
+
+/// Rules of every form, one of which has 15 ports for each customer edge.
+EdgesRequest map_edges(std::uint64_t count) {
+    EdgesRequest request{
+        .domains = {edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6), edge_domain("2001:db8:8000::/50", "198.51.100.0/24", 8, 0),
+                    edge_domain("2001:db8:ce::/51", "198.18.0.0/24", 20, 0), edge_domain("2001:db8:1300::/50", "203.0.113.78/32", 12, 4)},
+        .count = count};
+    const std::array<const char*, 4> prefixes{"2001:dba::/32", "2001:dbb:ff00::/40", "2001:dbb:3::/64", "64:ff9b::/96"};
+    for (std::size_t i = 0; i < prefixes.size(); ++i) {
+        request.domains[i].rule.dmr = net::parse_prefix(prefixes[i]).value();
+    }
+    return request;
+}
+test::SlowBorderRelay relay_of(const EdgesRequest& edges) {
+    std::vector<test::SlowRule> rules;
+    for (const EdgeDomain& domain : edges.domains) {
+        rules.push_back({.ipv6 = domain.rule.ipv6,
+                         .ipv4 = domain.rule.ipv4,
+                         .ea_bits = domain.rule.ea_bits,
+                         .psid_offset = domain.rule.psid_offset,
+                         .dmr = domain.rule.dmr});
+    }
+    return test::SlowBorderRelay{std::move(rules)};
+}
+constexpr EchoShape map_shape{.clients = 8, .window = 4, .count = 2, .destinations = 40};
+
+/// The relay drops what is not of an edge's set, so that each identifier that passes is one of it.
+TEST(EchoOfEdges, ARelayFindsEveryCustomerEdgeByTheIdentifier) {
+    for (const std::size_t bytes : {122U, 1298U, 1518U}) {
+        const EdgesRequest edges = map_edges(map_shape.clients);
+        const Echo echo = test::make_echo(test::echo_request_of(edges, bytes), map_shape);
+        const test::SlowBorderRelay relay = relay_of(edges);
+        for (std::uint64_t i = 0; i < map_shape.requests(); ++i) {
+            const EchoPlace place = echo.numbers().place_of(i);
+            auto request = relay.forwarded(test::read_packet(test::sent_request(echo, i)), 1);
+            auto reply = relay.forwarded(test::read_packet(test::sent_reply(echo, {.index = i, .sent = {1000}})), 1);
+            ASSERT_TRUE(request && reply) << i;
+            request->identification = 0;
+            const Bytes there = test::write_packet(*request), back = test::write_packet(*reply);
+            EXPECT_EQ(test::to_hex(there), test::to_hex(test::expected_request(echo, {.index = i, .sent = {1000}})));
+            EXPECT_EQ(test::to_hex(back), test::to_hex(test::expected_reply(echo, i)));
+            for (const auto& [kind, frame] : {std::pair{EchoKind::request, &there}, std::pair{EchoKind::reply, &back}}) {
+                EXPECT_TRUE(verify_echo(*frame, classify_echo(*frame, test::trial_id()), echo, kind, place).none()) << i;
+            }
+        }
+    }
+}
+
+TEST(EchoOfEdges, DestinationsTakeTheIdentifiersOfTheSetInTurn) {
+    const Echo echo = test::make_echo(test::echo_request_of(map_edges(map_shape.clients)), map_shape);
+    for (std::uint64_t client = 0; client < map_shape.clients; ++client) {
+        std::vector<std::uint16_t> identifiers;
+        for (std::uint64_t destination = 0; destination < map_shape.destinations; ++destination) {
+            const EchoPlace place{.client = client, .slot = 0, .number = 0, .destination = destination, .round = 0};
+            identifiers.push_back(echo.identifier_of(place, echo.values_of(place)));
+        }
+        const Edge edge = echo.values_of({.client = client, .slot = 0, .number = 0, .destination = 0, .round = 0}).edge();
+        const net::MapDomain& map = echo.edges()->edges().domain_of(edge).map;
+        const std::uint64_t ports = echo.edges()->port_count(edge);
+        EXPECT_EQ(ports, map.restricts_ports() ? map.ports() : 65536U);
+        EXPECT_EQ(std::set(identifiers.begin(), identifiers.end()).size(), std::min(ports, map_shape.destinations));
+        EXPECT_EQ(identifiers.front(), map.restricts_ports() ? map.port(map.psid_of(edge.ea()), 0) : 0);
+        if (ports < map_shape.destinations) {
+            EXPECT_EQ(identifiers[static_cast<std::size_t>(ports)], identifiers.front()) << "again from the first";
+        }
+    }
+}
+
+/// Client 1 of two edges that share an address: 4 ranges of 1024 ports each.
+TEST(EchoOfEdges, EachCorruptionHasItsReason) {
+    const EdgesRequest edges{
+        .domains = {edge_domain("2001:db8::/40", "192.0.2.0/30", 6, 2)}, .count = 3, .order = enumerate::Order::increasing};
+    const Echo echo = test::make_echo(test::echo_request_of(edges));
+    const test::SlowBorderRelay relay = relay_of(edges);
+    const struct {
+        const char* name;
+        std::function<void(SlowPacket&)> apply;
+        const char *request, *reply;
+    } corruptions[]{
+        {"none", [](SlowPacket&) {}, "", ""},
+        {"identifier of nobody", [](SlowPacket& p) { p.echo->identifier = 77; }, "identifier", "identifier"},
+        {"identifier of the edge above", [](SlowPacket& p) { p.echo->identifier = static_cast<std::uint16_t>(p.echo->identifier + 1024); },
+         "identifier other_edge_port", "identifier other_edge_port"},
+        {"identifier of the other slot", [](SlowPacket& p) { --p.echo->identifier; }, "identifier wrong_slot", "identifier wrong_slot"},
+        {"a later identifier of the set", [](SlowPacket& p) { p.echo->identifier = static_cast<std::uint16_t>(p.echo->identifier + 100); },
+         "identifier", "identifier"},
+        {"last octet of the edge's address",
+         [](SlowPacket& p) { (p.is_ipv4() ? p.source : p.destination).bytes[p.is_ipv4() ? 3 : 15] ^= std::byte{1}; },
+         "source_address other_edge_address", "destination_address interface_identifier"},
+        {"nobody's address", [](SlowPacket& p) { (p.is_ipv4() ? p.source : p.destination).bytes[0] = std::byte{1}; },
+         "source_address outside_rule", "destination_address outside_rule"},
+        {"the address of the client before",
+         [&](SlowPacket& p) {
+             if (!p.is_ipv4()) {
+                 p.destination = net::ipv6_of(echo.edges()->edges().address_of(echo.edges()->edges().edge_of(1)));
+             }
+         },
+         "", "destination_address wrong_client other_edge_address"},
+    };
+    for (const auto& corruption : corruptions) {
+        auto request = relay.forwarded(test::read_packet(test::sent_request(echo, 29)), 1);
+        auto reply = relay.forwarded(test::read_packet(test::sent_reply(echo, {.index = 29, .sent = {1000}})), 1);
+        ASSERT_TRUE(request && reply);
+        corruption.apply(*request);
+        corruption.apply(*reply);
+        const auto is_same = [&](const char* text, const std::string& found) {
+            std::set<std::string> expected, names;
+            std::istringstream of_text{text}, of_found{found};
+            for (std::string word; of_text >> word;) {
+                expected.insert(word);
+            }
+            for (std::string word; of_found >> word;) {
+                names.insert(word);
+            }
+            EXPECT_EQ(names, expected) << corruption.name;
+        };
+        is_same(corruption.request, faults_of_echo(echo, EchoKind::request, test::write_packet(*request)));
+        is_same(corruption.reply, faults_of_echo(echo, EchoKind::reply, test::write_packet(*reply)));
+    }
+}
+
+TEST(EchoOfEdges, InLoopBackNothingChanges) {
+    StreamRequest request = test::echo_request_of(map_edges(map_shape.clients));
+    request.as_sent = true;
+    request.hop_limit_decrement = 0;
+    const Echo echo = test::make_echo(request, map_shape);
+    for (std::uint64_t i = 0; i < map_shape.requests(); ++i) {
+        EXPECT_EQ(test::to_hex(test::sent_request(echo, i)), test::to_hex(test::expected_request(echo, {.index = i, .sent = {1000}})));
+        EXPECT_EQ(test::to_hex(test::sent_reply(echo, {.index = i, .sent = {1000}})), test::to_hex(test::expected_reply(echo, i)));
+    }
+}
+
+/// 2001:db8:12:3400:0:c000:212:34, PSID 0x34: 63 ranges of 4 ports, the first of them 1232-1235.
+TEST(Echo, ACustomerEdgeHasItsMapAddressAndTheIdentifiersOfItsSet) {
+    const auto edge = GatewayEdge::make(edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6).rule, 0x1234, "edge");
+    const Echo echo = test::make_echo(test::echo_request(Gateway::siit46), small_shape, "2001:db8:12:3400:0:c000:212:34/128", {}, {},
+                                      std::get<GatewayEdge>(edge));
+    const auto faults = [&](std::uint16_t identifier, const char* source = nullptr) {
+        SlowPacket packet = test::read_packet(
+            test::expected_request(echo, {.index = 29, .sent = {1000}, .source = {.address = 0, .identifier = identifier}}));
+        packet.source = source == nullptr ? packet.source : test::address_of(source);
+        return faults_of_echo(echo, EchoKind::request, test::write_packet(packet));
+    };
+    EXPECT_EQ(faults(1232), "");
+    EXPECT_EQ(faults(64723), "");
+    EXPECT_EQ(faults(1236), "outside_port_set identifier") << "of the edge above";
+    EXPECT_EQ(faults(208), "outside_port_set identifier") << "nobody's";
+    EXPECT_EQ(faults(1232, "2001:db8:12:3500:0:c000:212:35"), "source_address other_edge_address");
+    EXPECT_EQ(faults(1232, "2001:db8:12:3400:0:c000:212:35"), "source_address interface_identifier");
+    EXPECT_EQ(faults(1232, "2001:dba::1"), "source_address outside_rule");
 }
 
 }  // namespace

@@ -21,19 +21,28 @@ frame::StreamRequest echo_request(Gateway gateway, std::size_t frame_octets) {
     return request;
 }
 
+frame::StreamRequest echo_request_of(const frame::EdgesRequest& edges, std::size_t frame_octets) {
+    frame::StreamRequest request = edges_request(edges, frame::signature::Direction::forward);
+    request.frame_octets = frame_octets;
+    request.destination.part = {frame::ValueMode::increasing, 2, 65535};
+    request.source_ports = request.destination_ports = {};
+    return request;
+}
+
 frame::Echo make_echo(const frame::StreamRequest& request, const frame::EchoShape& shape, const std::optional<std::string>& pool,
-                      const Vlans& vlans, const std::optional<std::uint64_t>& host_macs_seed) {
+                      const Vlans& vlans, const std::optional<std::uint64_t>& host_macs_seed,
+                      const std::optional<frame::GatewayEdge>& edge) {
     frame::LinkAddresses left{.source = sending_mac, .destination = receiving_mac, .vlan_id = vlans.sent};
     frame::LinkAddresses right{.source = receiving_mac, .destination = sending_mac, .vlan_id = vlans.received};
     if (host_macs_seed) {
         left.host_macs = sending_macs(*host_macs_seed);
         right.host_macs = receiving_macs(*host_macs_seed);
     }
-    std::optional<net::AddressPool> addresses;
+    std::optional<frame::PublicSide> outside;
     if (pool) {
-        addresses = std::get<net::AddressPool>(net::AddressPool::make({*net::parse_prefix(*pool)}, "pool"));
+        outside = {std::get<net::AddressPool>(net::AddressPool::make({*net::parse_prefix(*pool)}, "pool")), edge};
     }
-    auto echo = frame::Echo::make(request, shape, addresses, trial_id(), left, right, "stream");
+    auto echo = frame::Echo::make(request, shape, outside, seed, trial_id(), left, right, "stream");
     if (const Error* error = error_of(echo)) {
         throw std::invalid_argument{error->what};
     }

@@ -77,6 +77,10 @@ SlowEdge edge_of(const SlowRule& rule, const std::string& ea) {
     return {address_from(whole), address_from(ipv4)};
 }
 
+/// An echo message has its identifier in the place of the customer edge's port (RFC 7599 section
+/// 9).
+std::uint16_t port_of(const SlowPacket& packet, std::uint16_t port) { return packet.echo ? packet.echo->identifier : port; }
+
 }  // namespace
 
 std::optional<SlowPacket> SlowBorderRelay::forwarded(const SlowPacket& packet, unsigned decrement) const {
@@ -96,7 +100,7 @@ std::optional<SlowPacket> SlowBorderRelay::to_ipv4(const SlowPacket& packet, uns
     const std::string ea = bits_of(packet.source).substr(longest->ipv6.length, longest->ea_bits);
     const SlowEdge edge = edge_of(*longest, ea);
     const auto outside = extracted(longest->dmr, packet.destination);
-    if (edge.ipv6 != packet.source || !has_port(*longest, psid_of(*longest, ea), packet.source_port) || !outside) {
+    if (edge.ipv6 != packet.source || !has_port(*longest, psid_of(*longest, ea), port_of(packet, packet.source_port)) || !outside) {
         return std::nullopt;
     }
     return translated(
@@ -105,6 +109,7 @@ std::optional<SlowPacket> SlowBorderRelay::to_ipv4(const SlowPacket& packet, uns
 
 std::optional<SlowPacket> SlowBorderRelay::to_ipv6(const SlowPacket& packet, unsigned decrement) const {
     const SlowRule* longest = nullptr;
+    const std::uint16_t port = port_of(packet, packet.destination_port);
     std::string ea_of_longest;
     for (const SlowRule& rule : rules_) {
         if (!rule.ipv4.contains(packet.destination) || (longest != nullptr && rule.ipv4.length < longest->ipv4.length)) {
@@ -112,8 +117,8 @@ std::optional<SlowPacket> SlowBorderRelay::to_ipv6(const SlowPacket& packet, uns
         }
         const unsigned shared = rule.ipv4.length + rule.ea_bits > 32 ? rule.ipv4.length + rule.ea_bits - 32 : 0;
         const std::string suffix = bits_of(packet.destination).substr(rule.ipv4.length, rule.ea_bits - shared);
-        const std::string ea = suffix + bits_of(packet.destination_port).substr(rule.psid_offset, shared);
-        if (has_port(rule, psid_of(rule, ea), packet.destination_port)) {
+        const std::string ea = suffix + bits_of(port).substr(rule.psid_offset, shared);
+        if (has_port(rule, psid_of(rule, ea), port)) {
             longest = &rule;
             ea_of_longest = ea;
         }

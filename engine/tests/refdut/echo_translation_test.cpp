@@ -2,9 +2,16 @@
 #include "frame/echoes.hpp"
 #include "refdut/classify.hpp"
 #include "refdut/corrupt.hpp"
+#include "refdut/map_vectors.hpp"
 #include "refdut/packets.hpp"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <tuple>
 
 /// Echo messages through the reference gateway, judged by the Tester's own verification.
 namespace gatemark::refdut {
@@ -20,33 +27,52 @@ struct EchoCase {
     const char* pool;  ///< nullptr for a stateless gateway
 };
 constexpr EchoCase echo_cases[]{
-    {"router, IPv4", Mode::router, test::Gateway::router44, nullptr},   {"router, IPv6", Mode::router, test::Gateway::router66, nullptr},
-    {"SIIT from IPv6", Mode::siit, test::Gateway::siit64, nullptr},     {"SIIT from IPv4", Mode::siit, test::Gateway::siit46, nullptr},
-    {"NAT44", Mode::nat44, test::Gateway::router44, "198.19.255.0/30"}, {"NAT64", Mode::nat64, test::Gateway::siit64, "198.19.255.0/30"},
+    {"router, IPv4", Mode::router, test::Gateway::router44, nullptr}, {"router, IPv6", Mode::router, test::Gateway::router66, nullptr},
+    {"SIIT from IPv6", Mode::siit, test::Gateway::siit64, nullptr},   {"SIIT from IPv4", Mode::siit, test::Gateway::siit46, nullptr},
+    {"MAP-T relay", Mode::map_t_br, test::Gateway::siit64, nullptr},  {"NAT44", Mode::nat44, test::Gateway::router44, "198.19.255.0/30"},
+    {"NAT64", Mode::nat64, test::Gateway::siit64, "198.19.255.0/30"},
 };
+
+constexpr const EchoCase customer_edge{"MAP-T customer edge", Mode::map_t_ce, test::Gateway::siit46, "2001:db8:12:3400:0:c000:212:34/128"};
+constexpr const EchoCase& nat64 = echo_cases[std::size(echo_cases) - 1];
 
 /// The Tester's messages and a gateway between them.
 class EchoThroughGateway {
 public:
     explicit EchoThroughGateway(const EchoCase& echo_case) {
-        frame::StreamRequest request = test::echo_request(echo_case.like);
+        frame::StreamRequest request = echo_case.mode == Mode::map_t_br ? of_edges() : test::echo_request(echo_case.like);
         TranslationConfig config;
         config.mode = echo_case.mode;
         config.hop_limit_decrement = request.hop_limit_decrement;
-        if (request.mapping) {
+        std::optional<frame::GatewayEdge> edge;
+        if (echo_case.mode == Mode::map_t_ce) {
+            config.domains = {rule_of("2001:db8::/40", "192.0.2.0/24", 16, 6)};
+            config.end_user_prefix = prefix_of("2001:db8:12:3400::/56");
+            edge = std::get<frame::GatewayEdge>(
+                frame::GatewayEdge::make(test::edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6).rule, 0x1234, "edge"));
+            table_ = std::make_unique<NatTable>(public_endpoints(config), NatLimits{.capacity = 100});
+        } else if (echo_case.mode == Mode::map_t_br) {
+            config.domains = {rule_of("2001:db8::/40", "192.0.2.0/30", 6, 2, "2001:db8:ffff::/64")};
+        } else if (request.mapping) {
             config.pref64 = prefix_of("64:ff9b::/96");
         }
         if (echo_case.mode == Mode::nat64) {
             request.source = test::varying_host("2001:2::", 14, frame::ValueMode::increasing, 2, 254);
         }
-        if (echo_case.pool != nullptr) {
+        if (echo_case.pool != nullptr && !edge) {
             config.pool = pool_of({echo_case.pool});
             table_ = std::make_unique<NatTable>(config.pool, NatLimits{.capacity = 100});
         }
         EXPECT_EQ(check(config), Errors{});
         echo.emplace(test::make_echo(request, test::small_shape,
-                                     echo_case.pool == nullptr ? std::nullopt : std::optional<std::string>{echo_case.pool}));
+                                     echo_case.pool == nullptr ? std::nullopt : std::optional<std::string>{echo_case.pool}, {}, {}, edge));
         translator_ = std::make_unique<Translator>(std::move(config), table_.get());
+    }
+
+    /// Three customer edges that share an address.
+    static frame::StreamRequest of_edges() {
+        return test::echo_request_of(
+            {.domains = {test::edge_domain("2001:db8::/40", "192.0.2.0/30", 6, 2)}, .count = 3, .order = enumerate::Order::increasing});
     }
 
     /// As it comes out on the other side, damaged if the test wants; empty if it was dropped.
@@ -110,6 +136,11 @@ private:
     std::unique_ptr<Translator> translator_;
 };
 
+std::multiset<std::string> sorted(const std::string& text) {
+    std::istringstream words{text};
+    return {std::istream_iterator<std::string>{words}, {}};
+}
+
 TEST(RefdutEcho, EveryRequestAndReplyIsAsTheTesterExpects) {
     for (const EchoCase& echo_case : echo_cases) {
         EchoThroughGateway gateway{echo_case};
@@ -121,6 +152,9 @@ TEST(RefdutEcho, EveryRequestAndReplyIsAsTheTesterExpects) {
 
 TEST(RefdutEcho, EachDamageIsFoundUnderItsName) {
     for (const EchoCase& echo_case : echo_cases) {
+        if (echo_case.mode == Mode::map_t_br) {
+            continue;  // clients are customer edges, below
+        }
         for (const auto& [field, faults] :
              {std::pair{Field::icmp_type, "request: icmp_type"}, std::pair{Field::sequence, "request: sequence"},
               std::pair{Field::icmp_checksum, "request: icmp_checksum"}, std::pair{Field::identifier, ""},
@@ -139,15 +173,65 @@ TEST(RefdutEcho, EachDamageIsFoundUnderItsName) {
     }
 }
 
+TEST(RefdutEcho, DamageOfCustomerEdgesIsFoundUnderItsName) {
+    const EchoCase& relay = *std::ranges::find(echo_cases, Mode::map_t_br, &EchoCase::mode);
+    for (const auto& [field, request, reply] :
+         {std::tuple{Field::other_edge_port, "request: identifier other_edge_port", " identifier other_edge_port"},
+          std::tuple{Field::other_edge_address, "request: source_address other_edge_address",
+                     " destination_address other_edge_address wrong_client"},
+          std::tuple{Field::outside_rule, "request: source_address outside_rule", " destination_address outside_rule"},
+          std::tuple{Field::interface_identifier, "", " destination_address interface_identifier"},
+          std::tuple{Field::outside_port_set, "", ""}, std::tuple{Field::wrong_client, "", ""},
+          std::tuple{Field::identifier, "", " identifier"}, std::tuple{Field::wrong_slot, "", " identifier wrong_slot"}}) {
+        EchoThroughGateway there{relay}, back{relay};
+        EXPECT_EQ(sorted(there.exchange(0, field)), sorted(request));
+        EXPECT_EQ(sorted(back.exchange(0, std::nullopt, field)), sorted(reply));
+        EXPECT_EQ(back.announced.none(), std::string{reply}.empty());
+    }
+}
+
+TEST(RefdutEcho, ARelayDropsAnIdentifierOfAnotherEdge) {
+    EchoThroughGateway gateway{*std::ranges::find(echo_cases, Mode::map_t_br, &EchoCase::mode)};
+    test::SlowPacket packet = test::read_packet(test::sent_request(*gateway.echo, 0));
+    packet.echo->identifier = static_cast<std::uint16_t>(packet.echo->identifier + 1024);
+    EXPECT_TRUE(gateway.pass(Side::left, test::write_packet(packet)).empty());
+    EXPECT_EQ(gateway.drop, Drop::outside_port_set);
+    packet = test::read_packet(test::sent_reply(*gateway.echo, {.index = 0}));
+    packet.echo->identifier = 77;
+    EXPECT_TRUE(gateway.pass(Side::right, test::write_packet(packet)).empty());
+    EXPECT_EQ(gateway.drop, Drop::outside_port_set) << "nobody's";
+}
+
+TEST(RefdutEcho, ACustomerEdgeMapsIdentifiersToItsPortSet) {
+    EchoThroughGateway gateway{customer_edge};
+    for (std::uint64_t i = 0; i < test::small_shape.requests(); ++i) {
+        EXPECT_EQ(gateway.exchange(i), "") << i;
+    }
+    for (const auto& [field, request] :
+         {std::pair{Field::outside_port_set, "request: identifier outside_port_set"},
+          std::pair{Field::other_edge_address, "request: source_address other_edge_address"},
+          std::pair{Field::interface_identifier, "request: source_address interface_identifier"},
+          std::pair{Field::outside_rule, "request: source_address outside_rule"}, std::pair{Field::other_edge_port, ""}}) {
+        EXPECT_EQ(sorted(gateway.exchange(0, field)), sorted(request));
+    }
+    test::SlowPacket packet =
+        test::read_packet(test::sent_reply(*gateway.echo, {.index = 0, .source = {.address = 0, .identifier = 1236}}));
+    EXPECT_TRUE(gateway.pass(Side::right, test::write_packet(packet)).empty());
+    EXPECT_EQ(gateway.drop, Drop::outside_port_set);
+    packet.echo->type = 128;
+    EXPECT_TRUE(gateway.pass(Side::right, test::write_packet(packet)).empty());
+    EXPECT_EQ(gateway.drop, Drop::unsupported) << "a request from outside";
+}
+
 TEST(RefdutEcho, AReplyThatNobodyAskedForHasNoState) {
-    EchoThroughGateway gateway{echo_cases[5]};
+    EchoThroughGateway gateway{nat64};
     EXPECT_TRUE(
         gateway.pass(Side::right, test::sent_reply(*gateway.echo, {.index = 0, .source = {.address = 1, .identifier = 2000}})).empty());
     EXPECT_EQ(gateway.drop, Drop::no_state);
 }
 
 TEST(RefdutEcho, ARequestFromOutsideIsNotTranslated) {
-    EchoThroughGateway gateway{echo_cases[5]};
+    EchoThroughGateway gateway{nat64};
     test::SlowPacket packet =
         test::read_packet(test::sent_reply(*gateway.echo, {.index = 0, .source = {.address = 1, .identifier = 2000}}));
     packet.echo->type = 8;
@@ -156,7 +240,7 @@ TEST(RefdutEcho, ARequestFromOutsideIsNotTranslated) {
 }
 
 TEST(RefdutEcho, ADamagedChecksumStaysDamaged) {
-    EchoThroughGateway gateway{echo_cases[5]};
+    EchoThroughGateway gateway{nat64};
     Bytes request = test::sent_request(*gateway.echo, 0);
     request.back() ^= std::byte{1};
     const Bytes arrived = gateway.pass(Side::left, request);

@@ -39,6 +39,48 @@ std::vector<std::string> problems(const std::function<void(TrialRequest&)>& chan
     return list;
 }
 
+TEST(EchoPlan, CustomerEdgesAreClients) {
+    const auto with_edges = [](
+                                std::uint64_t count, const std::function<void(TrialRequest&)>& change = [](TrialRequest&) {}) {
+        return problems([&](TrialRequest& r) {
+            const frame::EdgesRequest edges{.domains = {test::edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6)}, .count = count};
+            r.directions[0].foreground = test::echo_request_of(edges);
+            change(r);
+        });
+    };
+    using List = std::vector<std::string>;
+    const std::string source = "directions[0].foreground.source";
+    EXPECT_EQ(with_edges(3), List{});
+    EXPECT_EQ(with_edges(4), List{source + ".edges"});
+    EXPECT_EQ(with_edges(3, [](TrialRequest& r) { r.directions[0].foreground->source_edges->choice = frame::EdgeChoice::pseudorandom; }),
+              List{source + ".edges"});
+    EXPECT_FALSE(with_edges(3, [](TrialRequest& r) { r.directions[0].foreground->source_edges->domains[0].rule.ea_bits = 80; }).empty());
+    EXPECT_EQ(with_edges(3, [](TrialRequest& r) { r.echo->pool.emplace(1, *net::parse_prefix("198.19.255.0/24")); }), List{"echo.pool"});
+    EXPECT_EQ(
+        with_edges(
+            3, [](TrialRequest& r) { std::swap(r.directions[0].foreground->source_edges, r.directions[0].foreground->destination_edges); }),
+        List{"directions[0].foreground.destination"});
+}
+
+TEST(EchoPlan, ACustomerEdgeIsAStatefulGateway) {
+    const auto with_edge = [](const char* pool, std::uint64_t ea, Gateway gateway = Gateway::siit46) {
+        return problems([&](TrialRequest& r) {
+            r.directions[0].foreground = test::echo_request(gateway);
+            r.echo->edge = EdgeRequest{.rule = test::edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6).rule, .ea = ea};
+            if (pool != nullptr) {
+                r.echo->pool.emplace(1, *net::parse_prefix(pool));
+            }
+        });
+    };
+    using List = std::vector<std::string>;
+    constexpr const char* address = "2001:db8:12:3400:0:c000:212:34/128";
+    EXPECT_EQ(with_edge(address, 0x1234), List{});
+    EXPECT_EQ(with_edge(address, 0x1235), List{"echo.pool"});
+    EXPECT_EQ(with_edge(nullptr, 0x1234), List{"echo.pool"});
+    EXPECT_EQ(with_edge(address, 0x12345), List{"echo.edge.ea"});
+    EXPECT_EQ(with_edge(address, 0x1234, Gateway::router66), List{"echo.edge"});
+}
+
 TEST(EchoPlan, HasTwoDirectionsWithOneFrameForEachRequest) {
     const auto plan = make_trial_plan(echo_trial(), {});
     ASSERT_TRUE(std::holds_alternative<TrialPlan>(plan));
