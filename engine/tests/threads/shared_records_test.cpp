@@ -1,3 +1,4 @@
+#include "loop/echo_hand_over.hpp"
 #include "loop/neighbor_mailbox.hpp"
 #include "record/arrival_bitmap.hpp"
 #include "state/state_table.hpp"
@@ -111,6 +112,81 @@ TEST(SharedRecords, LettersArriveWholeAndInOrder) {
     });
     EXPECT_EQ(wrong, 0U);
     EXPECT_EQ(taken + mailbox.overflow(), letters);
+}
+
+TEST(SharedRecords, RequestsWaitForTheirAnswersWholeAndInOrder) {
+    constexpr std::uint64_t requests = 20 * loop::AnswerQueue::capacity;
+    loop::AnswerQueue queue;
+    std::uint64_t taken = 0, wrong = 0;
+    at_once(2, [&](std::size_t number) {
+        if (number == 0) {  // the receiver
+            for (std::uint64_t i = 0; i < requests;) {
+                for (std::size_t room = std::min<std::size_t>(queue.room(), 32); room != 0 && i < requests; --room, ++i) {
+                    queue.put({.index = i, .sent = {~i}, .source = {.address = i << 8, .identifier = static_cast<std::uint16_t>(i)}});
+                }
+            }
+            return;
+        }
+        while (taken < requests) {  // the sender, which drops what its port took
+            const std::size_t count = std::min<std::size_t>(queue.size(), 32);
+            for (std::size_t i = 0; i < count; ++i) {
+                const frame::EchoAnswer& answer = queue.at(i);
+                const std::uint64_t index = taken + i;
+                wrong += answer.index == index && answer.sent.value == ~index && answer.source.address == index << 8 &&
+                                 answer.source.identifier == static_cast<std::uint16_t>(index)
+                             ? 0
+                             : 1;
+            }
+            queue.drop(count);
+            taken += count;
+        }
+    });
+    EXPECT_EQ(taken, requests);
+    EXPECT_EQ(wrong, 0U);
+}
+
+/// Two receivers post replies of the same slots; the sender must see the last one of each, and
+/// never one that is older than before.
+TEST(SharedRecords, NoReplyOfASlotIsForgotten) {
+    constexpr std::uint64_t slots = 5000, numbers = 60;
+    loop::ReplyBoard board{slots};
+    std::vector<std::uint64_t> seen(slots);
+    std::uint64_t older = 0, complete = 0;
+    at_once(3, [&](std::size_t number) {
+        if (number < 2) {
+            for (std::uint64_t reply = number; reply < numbers; reply += 2) {
+                for (std::uint64_t slot = 0; slot < slots; ++slot) {
+                    board.post(slot, reply);
+                }
+            }
+            return;
+        }
+        while (complete < slots) {
+            board.collect([&](std::size_t slot, std::uint64_t replied) {
+                older += replied < seen[slot] ? 1 : 0;
+                complete += replied == numbers && seen[slot] != numbers ? 1 : 0;
+                seen[slot] = replied;
+            });
+        }
+    });
+    EXPECT_EQ(older, 0U);
+    EXPECT_EQ(complete, slots);
+}
+
+TEST(SharedRecords, TheSteadyPartIsFromTheLastBeginningToTheFirstEnd) {
+    constexpr std::uint64_t clients = 300;
+    for (int trial = 0; trial < 50; ++trial) {
+        loop::SteadyPart steady{clients};
+        at_once(3, [&](std::size_t sender) {
+            for (std::uint64_t client = sender; client < clients; client += 3) {
+                steady.client_begins({100});
+                steady.client_ends({1000 + client});
+            }
+        });
+        EXPECT_TRUE(steady.exists());
+        EXPECT_EQ(steady.begin().value, 100U);
+        EXPECT_EQ(steady.end().value, 1000U);
+    }
 }
 
 }  // namespace
