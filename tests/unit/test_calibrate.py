@@ -214,30 +214,35 @@ def test_what_the_gateway_says_about_itself_decides_whether_it_kept_its_truth() 
 
 
 class AdmittingGateway:
-    """Says of itself what it is told to say."""
+    """Says of itself what it is told to say: the longest of the hold-ups since its counts were reset."""
 
     def __init__(self, *gaps_ns: int) -> None:
         self.gaps_ns = list(gaps_ns)
+        self.worst_ns = 0
 
     def counts(self) -> dict[str, Any]:
-        return {"own": {"poll_gap_max_ns": self.gaps_ns.pop(0), "late_departure_max_ns": 10**9}}
+        self.worst_ns = max(self.worst_ns, self.gaps_ns.pop(0))
+        return {"own": {"poll_gap_max_ns": self.worst_ns, "late_departure_max_ns": 10**9}}
+
+    def reset_counts(self) -> None:
+        self.worst_ns = 0
 
 
-def test_what_the_gateway_admits_beyond_the_limit_spoils_a_trial_once(tmp_path: Path) -> None:
+def test_what_the_gateway_admits_beyond_the_limit_spoils_each_trial_that_it_met(tmp_path: Path) -> None:
+    """Nobody resets the counts of a campaign between its trials; a later hold-up may be shorter than one before."""
     document = campaign_of(throughput_check(), PORTS, ask="ask", cores=(1,),
                            configuration=gateway_of(throughput_check(), PORTS, "/t/c", 0))  # fmt: skip
     links = Links(ports=PORTS, folder=tmp_path)
-    gateway: Any = AdmittingGateway(5_000_000, 6_000_000, 6_000_000, 7_000_000)
+    gateway: Any = AdmittingGateway(5_000_000, 9_000_000, 1_000_000, 7_000_000, 7_000_000, 6_000_000, 2_000_000)
     noted: list[int] = []
     bed = ReferenceTestBed(campaign_from_dict(document, where="t"), links, gateway, poll_gap_max_ns=5_000_000,
                            note=lambda counts: noted.append(counts["own"]["poll_gap_max_ns"]))  # fmt: skip
     assert bed.own_drops() == {}
     assert bed.own_faults() == ()
     (fault,) = bed.own_faults()
-    assert fault == "the reference gateway did not look at its ports for 6ms, 5ms is allowed"
-    assert bed.own_faults() == ()
-    assert len(bed.own_faults()) == 1
-    assert noted == [5_000_000, 6_000_000, 6_000_000, 7_000_000], "what it does after a trial is asked of nobody"
+    assert fault == "the reference gateway did not look at its ports for 9ms, 5ms is allowed"
+    assert [len(bed.own_faults()) for _ in range(5)] == [0, 1, 1, 1, 0]
+    assert noted == [5_000_000, 9_000_000, 1_000_000, 7_000_000, 7_000_000, 6_000_000, 2_000_000]
 
 
 def test_a_damage_that_met_no_frame_proves_nothing() -> None:
