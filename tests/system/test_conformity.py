@@ -29,7 +29,7 @@ OF_THE_RELAY = {
     "foreign_source_address": ("conforms", 0),
     "nobodys_port": ("reported", 0),
     "nobodys_address": ("reported", 0),
-    "echo_from_outside": ("differs", 0),  # its maps have no identifiers
+    "echo_from_outside": ("conforms", 3),
     "echo_from_inside": ("conforms", 3),
     "hairpin": ("conforms", 3),
     "fragments": ("differs", 0),

@@ -101,6 +101,24 @@ table ip mapt {
             203.0.113.18 . 49360-49363 : 10.0.0.2
         }
     }
+    set echo_ids {
+        typeof ip saddr . icmp id
+        flags interval
+        elements = {
+            10.0.0.2 . 16592-16595,
+            10.0.0.2 . 32976-32979,
+            10.0.0.2 . 49360-49363
+        }
+    }
+    map private_by_id {
+        typeof ip daddr . icmp id : ip daddr
+        flags interval
+        elements = {
+            203.0.113.18 . 16592-16595 : 10.0.0.2,
+            203.0.113.18 . 32976-32979 : 10.0.0.2,
+            203.0.113.18 . 49360-49363 : 10.0.0.2
+        }
+    }
     set shared {
         type ipv4_addr
         elements = {
@@ -111,12 +129,19 @@ table ip mapt {
         type filter hook prerouting priority raw; policy accept;
         iifname != "mapt" ip daddr 10.0.0.0/24 drop
         iifname "mapt" ip saddr 10.0.0.0/24 meta l4proto { tcp, udp } ip saddr . th sport != @port_sets drop
+        iifname "mapt" ip saddr 10.0.0.0/24 icmp type { echo-request, echo-reply } ip saddr . icmp id != @echo_ids drop
         iifname "mapt" ip saddr set ip saddr map @shared_of
         meta l4proto { tcp, udp } ip daddr set ip daddr . th dport map @private_of
+        icmp type { echo-request, echo-reply } ip daddr set ip daddr . icmp id map @private_by_id
         ip daddr @shared drop
     }
 }
 """
+
+
+def test_a_relay_that_gets_no_echo_messages_has_its_sets_once() -> None:
+    rule = replace(SINGLE, psid_offset=2, psid_bits=12)
+    assert "icmp" not in border_relay([rule], 1, private=PRIVATE, echo=False).nftables
 
 
 def test_a_border_relay_of_tayga_and_nftables() -> None:

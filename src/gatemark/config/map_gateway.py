@@ -16,13 +16,15 @@ from gatemark.map_domains.tayga import (
 from gatemark.technology import Technology
 
 
-def made_gateway(technology: Technology, table: MapModel, gateway: MapGatewayModel) -> GatewayFiles:
+def made_gateway(technology: Technology, table: MapModel, gateway: MapGatewayModel, *, echo: bool) -> GatewayFiles:
     """Return a border relay for the customer edges of the table, or the customer edge that it names.
+
+    With `echo` a border relay knows the identifiers of echo messages.
 
     Raises ConfigError if no such gateway can be made of them.
     """
     if not technology.is_edge:
-        return border_relay(table.whole_rules, table.edge_count, order=table.order, private=gateway.private)
+        return border_relay(table.whole_rules, table.edge_count, order=table.order, private=gateway.private, echo=echo)
     edge = table.gateway_edge
     assert edge is not None, "check_complete was not called"
     return customer_edge(edge, ipv4=gateway.private.network_address + 1)

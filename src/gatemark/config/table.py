@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from pydantic import BaseModel, ConfigDict
 
 from gatemark.errors import Problem
+from gatemark.technology import Family
 from gatemark.units import LineShare
 
 if TYPE_CHECKING:
@@ -30,6 +31,16 @@ class PassRule:
     """Highest ratio of frames not delivered in each direction and class."""
     frame_timeout_ns: int | None = None
     """A frame that takes longer is not delivered; None: no limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EchoAsked:
+    """Echo requests of the Tester to itself, without a gateway, which a procedure needs to know its own part."""
+
+    family: Family
+    frame_octets: int
+    shapes: tuple[tuple[int, int], ...]
+    """Numbers of clients, and slots of each."""
 
 
 class ProcedureTable(Table):
@@ -58,6 +69,8 @@ class ProcedureTable(Table):
     """Through a stateful gateway: whether its trials begin with test phase 1, at a rate known before."""
     measures_delays: ClassVar[bool] = False
     """Whether it measures delays, of which the Tester's own path has a part."""
+    sends_echo: ClassVar[bool] = False
+    """Whether it sends echo messages, whose identifiers a MAP-T border relay must then know."""
     lets_flows_start_apart: ClassVar[bool] = False
     """Whether its trials have a constant load, which network flows may join one after another."""
     needs_line_rate: ClassVar[bool] = False
@@ -76,6 +89,11 @@ class ProcedureTable(Table):
     @property
     def highest_rate(self) -> int | LineShare | None:
         """Return the highest rate of connections that it tries; None if it is found, or if it tries none."""
+        return None
+
+    def asked_echo(self, campaign: Campaign) -> EchoAsked | None:
+        """Return the echo requests whose way through the Tester alone it is reported with; None if it sends none."""
+        del campaign
         return None
 
     @property

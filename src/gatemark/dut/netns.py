@@ -54,12 +54,14 @@ class NetnsTestBed:
         telemetry: TelemetryModel | None = None,
         start_seconds_max: float | None = None,
         edges: MapModel | None = None,
+        echo: bool = False,
         kernel: ChosenKernel = HOST_KERNEL,
     ) -> None:
         """`start_seconds_max`: how long it may take from its start until its health commands succeed, if not as the
         recipe says.
 
-        `edges`: customer edges in place of those of the recipe; `kernel`: the one of the gateway.
+        `edges`: customer edges in place of those of the recipe; `echo`: whether a border relay must know identifiers of
+        echo messages; `kernel`: the one of the gateway.
         """
         self._recipe = recipe
         self._settings = GatewaySettings(table=recipe.table, named={}) if settings is None else settings
@@ -67,6 +69,7 @@ class NetnsTestBed:
         self._start_seconds_max = limit_s if start_seconds_max is None else start_seconds_max
         self._sides = sides
         self._edges = recipe.map if edges is None else edges
+        self._echo = echo
         self._cores = cores
         self._port_kind = port_kind
         self._name = naming.new_name()
@@ -385,7 +388,7 @@ class NetnsTestBed:
 
     @cached_property
     def _map_variables(self) -> dict[str, str]:
-        return self._recipe.map_variables(self._edges)
+        return self._recipe.map_variables(self._edges, echo=self._echo)
 
     def _neutral(self, text: str) -> str:
         """Replace names that differ from run to run, so that two descriptions of one gateway are the same text."""

@@ -54,6 +54,7 @@ def _open_netns(campaign: Campaign) -> TestBed:
         start_seconds_max=None if control is None else control.limits.seconds("start"),
         telemetry=campaign.telemetry,
         edges=complete.map,
+        echo=any(table.sends_echo for table in campaign.tables),
         kernel=choose_kernel(campaign.testbed.kernel, recipe),
     )
 

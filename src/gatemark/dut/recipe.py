@@ -226,14 +226,15 @@ class Recipe(_Strict):
         }
         return {name: value for name, value in facts.items() if value is not None}
 
-    def map_variables(self, table: MapModel | None) -> dict[str, str]:
+    def map_variables(self, table: MapModel | None, *, echo: bool = False) -> dict[str, str]:
         """Return what MAP_VARIABLES stand for; nothing for a gateway that is not made of the rules.
 
-        Raises ConfigError if no such gateway can be made of them.
+        With `echo` a border relay knows the identifiers of echo messages. Raises ConfigError if no such gateway can be
+        made of them.
         """
         if self.map_gateway is None or table is None:
             return {}
-        files = made_gateway(TECHNOLOGIES[self.technology], table, self.map_gateway)
+        files = made_gateway(TECHNOLOGIES[self.technology], table, self.map_gateway, echo=echo)
         return dict(zip(MAP_VARIABLES, (files.tayga, files.nftables, "\n".join(files.routes)), strict=True))
 
     def mirrored(self) -> Self:

@@ -48,13 +48,16 @@ def border_relay(
     private: IPv4Network = PRIVATE,
     tunnel: str = TUNNEL,
     ipv6: IPv6Address | None = None,
+    echo: bool = True,
 ) -> GatewayFiles:
     """Return a border relay for the first `edges` customer edges.
 
     In pseudorandom order, where only the engine knows which of a domain are emulated, it knows all of that domain.
     `private` has the addresses behind which tayga sees them, the first of which is its own; `ipv6` is its own IPv6
-    address, which it otherwise takes from its prefix. What comes from a port outside of the sender's port set is
-    dropped, and what goes to nobody's port as well. Raises ConfigError if such a gateway cannot be made.
+    address, which it otherwise takes from its prefix. With `echo` it knows identifiers of echo messages as ports (RFC
+    7599 section 9), for which nftables needs as much time and memory again. What comes from a port outside of the
+    sender's port set is dropped, and what goes to nobody's port as well. Raises ConfigError if such a gateway cannot be
+    made.
     """
     problems = list(border_relay_problems(domains, edges, order, private))
     if problems:
@@ -69,7 +72,7 @@ def border_relay(
     routed = [*((private,) if shared else ()), *unshared]
     return GatewayFiles(
         tayga=_tayga_text(addresses[0], ipv6, dmr, [*maps, *by_private], tunnel),
-        nftables=_relay_rules(by_private, private, tunnel) if shared else "",
+        nftables=_relay_rules(by_private, private, tunnel, echo=echo) if shared else "",
         routes=(
             *(f"ip route add {network} dev {tunnel}" for network in routed),
             f"ip -6 route add {dmr} dev {tunnel}",
@@ -185,12 +188,13 @@ def _tayga_text(
     return "\n".join(lines) + "\n"
 
 
-def _relay_rules(edges: Sequence[tuple[IPv4Address, Edge]], private: IPv4Network, tunnel: str) -> str:
+def _relay_rules(edges: Sequence[tuple[IPv4Address, Edge]], private: IPv4Network, tunnel: str, *, echo: bool) -> str:
     ranges = [(ipv4, edge, first, last) for ipv4, edge in edges for first, last in edge.ports.ranges()]
     shared = sorted({edge.ipv4 for _, edge in edges})
     port_sets = [f"{ipv4} . {_span(first, last)}" for ipv4, _, first, last in ranges]
     shared_of = [f"{ipv4} : {edge.ipv4}" for ipv4, edge in edges]
     private_of = [f"{edge.ipv4} . {_span(first, last)} : {ipv4}" for ipv4, edge, first, last in ranges]
+    identifiers, check, find = _echo_rules(port_sets, private_of, private, tunnel) if echo else ("", "", "")
     return f"""\
 table ip mapt {{
     set port_sets {{
@@ -207,7 +211,7 @@ table ip mapt {{
         flags interval
 {_elements(private_of)}
     }}
-    set shared {{
+{identifiers}    set shared {{
         type ipv4_addr
 {_elements(map(str, shared))}
     }}
@@ -215,12 +219,39 @@ table ip mapt {{
         type filter hook prerouting priority raw; policy accept;
         iifname != "{tunnel}" ip daddr {private} drop
         iifname "{tunnel}" ip saddr {private} meta l4proto {{ tcp, udp }} ip saddr . th sport != @port_sets drop
-        iifname "{tunnel}" ip saddr set ip saddr map @shared_of
+{check}        iifname "{tunnel}" ip saddr set ip saddr map @shared_of
         meta l4proto {{ tcp, udp }} ip daddr set ip daddr . th dport map @private_of
-        ip daddr @shared drop
+{find}        ip daddr @shared drop
     }}
 }}
 """
+
+
+def _echo_rules(
+    port_sets: Sequence[str], private_of: Sequence[str], private: IPv4Network, tunnel: str
+) -> tuple[str, str, str]:
+    """Return the sets of identifiers, the rule that drops foreign ones, and the one that finds the customer edge.
+
+    The sets have the ports once more: nftables compares no identifier with elements that are ports.
+    """
+    messages = "icmp type { echo-request, echo-reply }"
+    sets = f"""\
+    set echo_ids {{
+        typeof ip saddr . icmp id
+        flags interval
+{_elements(port_sets)}
+    }}
+    map private_by_id {{
+        typeof ip daddr . icmp id : ip daddr
+        flags interval
+{_elements(private_of)}
+    }}
+"""
+    return (
+        sets,
+        f'        iifname "{tunnel}" ip saddr {private} {messages} ip saddr . icmp id != @echo_ids drop\n',
+        f"        {messages} ip daddr set ip daddr . icmp id map @private_by_id\n",
+    )
 
 
 def _edge_rules(edge: Edge, tunnel: str) -> str:

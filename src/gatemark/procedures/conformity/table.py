@@ -26,6 +26,7 @@ class ConformityTable(ProcedureTable):
     key = "conformity"
     purpose = "see whether the gateway drops and delivers what it has to"
     begins_with_full_table = False
+    sends_echo = True
 
     cases: Annotated[tuple[CaseName, ...], AsList] = Field(
         (), description="which cases; default: all that the rules have"
