@@ -1,10 +1,11 @@
-"""The gateway path before the first trial: one short trial at a low rate, and what its outcome says in words."""
+"""The gateway path before the first trial: a short trial at a low rate, and what its outcome says in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from gatemark.doctor import Finding, completed, failed
@@ -14,7 +15,9 @@ from gatemark.errors import GatemarkError
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
     from gatemark.config.tables import Direction
-    from gatemark.trial.cell import Cell
+    from gatemark.tester import Tester
+    from gatemark.trial.cell import Cell, Run
+    from gatemark.trial.echo import EchoForm
     from gatemark.trial.record import TrialRecord
     from gatemark.trial.report import DirectionResult, TrialReport
 
@@ -25,6 +28,16 @@ CONNECTIONS = 10
 """Most connections that are established through a stateful gateway, at the low rate of the frames."""
 BENCHMARKING_NETWORK = IPv4Network("198.18.0.0/15")
 """RFC 2544 appendix C.2.2; not global (RFC 6890), so the well-known prefix must not represent it."""
+
+DESTINATIONS = 10
+"""Most hosts that are asked by echo requests."""
+FRAME_CHECKS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {way: (f"gateway path, {way}", "frames") for way in ("forward", "reverse")}
+)
+ECHO_CHECKS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {"forward": ("gateway path, echo requests", "echo requests"), "reverse": ("gateway path, echo replies", "replies")}
+)
+"""What is checked in each direction."""
 
 ICMP_MEANINGS = {
     "icmpv4 3/0": "no route to the network",
@@ -47,42 +60,73 @@ ICMP_MEANINGS = {
 def check_gateway_path(campaign: Campaign) -> list[Finding]:
     """Send a few frames each way of each cell's first size through the gateway and say what became of them.
 
-    Of a border relay also whether it follows its rules.
+    Echo requests where the campaign measures with them. Of a border relay also whether it follows its rules.
     """
     from gatemark.campaign.plan import make_plan
-    from gatemark.campaign.runner import run_single_trial
     from gatemark.map_preflight import map_findings
     from gatemark.tester import Equipment, open_tester, prepare, stop_signals
 
     try:
         complete = completed(campaign)
-        plan = make_plan(complete)
         quick = campaign.model_copy(
             update={"trial": campaign.trial.model_copy(update={"drain_ns": DRAIN_NS, "rest_ns": 0, "settle_ns": 0})}
         )
-        if not plan.runs:
+        framed, echoed = first_cells(complete, make_plan(complete).runs)
+        if framed is None and echoed is None:
             return [Finding(check="gateway path", status="warning", observed="the campaign measures nothing")]
-        cell = plan.runs[0].cell
-        if complete.is_stateful and cell.mix.has_foreground:
-            quick, cell = with_few_connections(quick, cell)
-        equipment = Equipment()
+        if framed is not None and complete.is_stateful and framed.mix.has_foreground:
+            quick, framed = with_few_connections(quick, framed)
+        equipment, findings = Equipment(), []
         with stop_signals(resume_hint=None):
             bed, ready = prepare(quick, equipment)
             with open_tester(ready, bed, equipment) as tester:
-                record = run_single_trial(
-                    tester.campaign,
-                    cell,
-                    tester.engine,
-                    frames_per_second=FRAMES_PER_SECOND,
-                    duration_ns=DURATION_NS,
-                    connections_per_second=FRAMES_PER_SECOND,
-                    testbed=tester.testbed,
-                )
+                if framed is not None:
+                    record = _trial(tester, framed)
+                    findings += [*(() if record.connections is None else judge_connections(record))]
+                    findings += judge_path(campaign, record.report)
+                if echoed is not None:
+                    record = _trial(tester, echoed, few_requests(tester.campaign))
+                    findings += judge_path(campaign, record.report, ECHO_CHECKS)
                 rules = list(map_findings(tester.campaign, tester.engine.exchange))
     except GatemarkError as error:
         return failed("gateway path", error)
-    path = judge_path(campaign, record.report)
-    return [*(() if record.connections is None else judge_connections(record)), *path, *rules]
+    return [*findings, *rules]
+
+
+def first_cells(campaign: Campaign, runs: Sequence[Run]) -> tuple[Cell | None, Cell | None]:
+    """Return the first cell that is measured with frames, and the first with echo requests; None without any."""
+    from gatemark.procedures.registry import PROCEDURES
+
+    echo = {table.key for table in campaign.tables if table.asked_echo(campaign) is not None}
+    framed = (run.cell for run in runs if PROCEDURES[run.procedure].table.key not in echo)
+    echoed = (run.cell for run in runs if PROCEDURES[run.procedure].table.key in echo)
+    return next(framed, None), next(echoed, None)
+
+
+def few_requests(campaign: Campaign) -> EchoForm:
+    """Return echo requests of one client, one to each of a few hosts."""
+    from gatemark.config.stateful import host_count
+    from gatemark.trial.echo import EchoForm
+
+    destinations = min(DESTINATIONS, host_count(campaign, "right"))
+    return EchoForm(
+        clients=1, window=1, count=1, destinations=destinations, pace_without_reply_ns=None, timeout_ns=DRAIN_NS
+    )
+
+
+def _trial(tester: Tester, cell: Cell, echo: EchoForm | None = None) -> TrialRecord:
+    from gatemark.campaign.runner import run_single_trial
+
+    return run_single_trial(
+        tester.campaign,
+        cell,
+        tester.engine,
+        frames_per_second=FRAMES_PER_SECOND,
+        duration_ns=DURATION_NS,
+        connections_per_second=FRAMES_PER_SECOND,
+        testbed=tester.testbed,
+        echo=echo,
+    )
 
 
 def with_few_connections(campaign: Campaign, cell: Cell) -> tuple[Campaign, Cell]:
@@ -118,23 +162,23 @@ def judge_connections(record: TrialRecord) -> Iterator[Finding]:
     )
 
 
-def judge_path(campaign: Campaign, report: TrialReport) -> Iterator[Finding]:
-    """Say for each direction whether frames arrived as expected; pure."""
+def judge_path(
+    campaign: Campaign, report: TrialReport, checks: Mapping[str, tuple[str, str]] = FRAME_CHECKS
+) -> Iterator[Finding]:
+    """Say for each direction whether what was sent arrived as expected; `checks`: its name and what it is. Pure."""
     icmp = {
         message: f"{count} x {message}: {ICMP_MEANINGS.get(message, 'an error of the gateway')}"
         for port in report.ports.values()
         for message, count in port.foreign.icmp.items()
     }
     for direction in report.directions:
-        check = f"gateway path, {direction.direction}"
+        check, what = checks[direction.direction]
+        observed = f"{direction.received} of {direction.offered} {what} right"
         if direction.received == direction.offered > 0:
-            yield Finding(
-                check=check, status="ok", observed=f"{direction.received} of {direction.offered} frames right"
-            )
+            yield Finding(check=check, status="ok", observed=observed)
             continue
         faults = {reason: n for _, counts in direction.classes for reason, n in counts.faults.items() if n}
         said = [f"{count} x wrong {reason.replace('_', ' ')}" for reason, count in faults.items()]
-        observed = f"{direction.received} of {direction.offered} frames right"
         if said:
             observed += f"; {', '.join(said)}"
         if icmp:
@@ -143,7 +187,7 @@ def judge_path(campaign: Campaign, report: TrialReport) -> Iterator[Finding]:
             check=check,
             status="failed",
             observed=observed,
-            remedy=_remedy_here(report) or _remedy(campaign, direction, faults),
+            remedy=_remedy_here(report) or _remedy(campaign, direction, faults, what),
         )
 
 
@@ -158,8 +202,10 @@ def _remedy_here(report: TrialReport) -> str:
     return ""
 
 
-def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, int]) -> str:
+def _remedy(campaign: Campaign, direction: DirectionResult, faults: dict[str, int], what: str) -> str:
     """Choose the likeliest reason."""
+    if direction.offered == 0 and what == ECHO_CHECKS["reverse"][1]:
+        return "a reply needs a request: see what became of those"
     if direction.offered == 0:
         return "the Tester could not send: check the link and the port"
     if not campaign.bed.has_gateway:

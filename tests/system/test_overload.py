@@ -20,12 +20,15 @@ from gatemark.calibrate.base import campaign_of, gateway_of
 from gatemark.calibrate.links import Links, ReferenceTestBed, open_links
 from gatemark.calibrate.model import Check
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.config.model import Campaign
 from gatemark.dut.steering import CorePlan, plan_cores, usable_cpus
+from gatemark.preflight import check_gateway_path
 from gatemark.procedures.overload.result import OverloadPoint, OverloadResult
-from gatemark.refdut.document import Delay, Flow
+from gatemark.refdut.document import Delay, Flow, Selector
 from gatemark.refdut.process import RefDut, find_refdut
 from gatemark.results.toml_text import to_toml
 from gatemark.session import measure
+from gatemark.technology import TechnologyName
 from gatemark.tester import Equipment
 
 MISSING = missing("ip", "nft", "tayga", "conntrack", root=True)
@@ -57,14 +60,15 @@ def through_reference(
     *,
     forward: Flow | None = None,
     reverse: Flow | None = None,
+    technology: TechnologyName = "router44",
 ) -> OverloadResult:
-    """Measure the reference gateway, a router, with these flows."""
+    """Measure the reference gateway, a router unless said otherwise, with these flows."""
     both, cores = links
     check = Check(
         procedure="overload",
         name="overload",
         truth="",
-        technology="router44",
+        technology=technology,
         forward=forward or Flow(),
         reverse=reverse or Flow(),
         tables={"trial": TIMES, "overload": dict(overload)},
@@ -75,7 +79,8 @@ def through_reference(
     ask = f"{find_refdut()} ask {configuration.control}"
     document = campaign_of(check, both.ports, ask=ask, cores=(), configuration=configuration)
     for side in ("left", "right"):
-        document[side]["ipv4"]["hosts"] = {**HOSTS, "range": "2-9" if side == "left" else "2-4097"}
+        if "ipv4" in document[side]:
+            document[side]["ipv4"]["hosts"] = {**HOSTS, "range": "2-9" if side == "left" else "2-4097"}
     with RefDut(configuration, both.folder, netns=both.gateway_namespace) as gateway:
         equipment = Equipment(
             open_testbed=lambda campaign: ReferenceTestBed(
@@ -147,6 +152,27 @@ def test_a_constant_rate_is_offered_whatever_comes_back(links: tuple[Links, Core
     assert point.counts.replies[0] == pytest.approx(CAPACITY * seconds, abs=queue + 0.01 * CAPACITY * seconds)
 
 
+def test_a_border_relay_finds_customer_edges_by_the_identifiers_of_their_sets(
+    links: tuple[Links, CorePlan], tmp_path: Path
+) -> None:
+    overload = {"clients": [1, 8], "destinations": 512}
+    (tmp_path / "right").mkdir()
+    result = through_reference(links, tmp_path / "right", overload, technology="map_t_br")
+    for point in result.points:
+        requests = point.clients * 512 * 11
+        assert point.counts.requests == point.counts.replies == (requests,)
+        assert point.faults == {}
+    (tmp_path / "wrong").mkdir()
+    wrong = Flow(corrupt=(("other_edge_port", Selector(every=4)),))
+    result = through_reference(
+        links, tmp_path / "wrong", {**overload, "clients": 2}, reverse=wrong, technology="map_t_br"
+    )
+    (point,) = result.points
+    requests = 2 * 512 * 11
+    assert (point.counts.requests, point.counts.faulty) == ((requests,), (requests // 4,))
+    assert point.faults == {"replies: identifier": requests // 4, "replies: other_edge_port": requests // 4}
+
+
 def recipe(folder: Path, base: str, *, rules: str = "", start: str | None = None) -> Path:
     """Write a built-in recipe with nftables rules of its own, or with another program that is the gateway."""
     text = (resources.files("gatemark.dut") / "recipes" / f"{base}.toml").read_text(encoding="utf-8")
@@ -163,10 +189,8 @@ def recipe(folder: Path, base: str, *, rules: str = "", start: str | None = None
     return path
 
 
-def through_recipe(
-    folder: Path, name: str | Path, overload: Mapping[str, Any], family: str = "ipv6", **tables: Any
-) -> tuple[OverloadResult, Path]:
-    """Measure a gateway in namespaces; its 512 destinations are its neighbours."""
+def overload_campaign(name: str | Path, overload: Mapping[str, Any], family: str = "ipv4", **tables: Any) -> Campaign:
+    """A gateway in namespaces; its 512 destinations are its neighbours."""
     clients = {
         "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1", "hosts": {**HOSTS, "range": "2-9"}},
         "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1", "hosts": {**HOSTS, "offset": 14, "range": "2-9"}},
@@ -182,7 +206,14 @@ def through_recipe(
         "overload": dict(overload),
         **tables,
     }
-    result = measure(campaign_from_dict(document), output=folder / "result")
+    return campaign_from_dict(document)
+
+
+def through_recipe(
+    folder: Path, name: str | Path, overload: Mapping[str, Any], family: str = "ipv6", **tables: Any
+) -> tuple[OverloadResult, Path]:
+    """Measure that gateway."""
+    result = measure(overload_campaign(name, overload, family, **tables), output=folder / "result")
     return only(result.runs), result.folder
 
 
@@ -276,3 +307,92 @@ done"""
     assert len(killed.collapses) == 1
     assert result.judgement.graceful is False
     assert [(check.rule, check.clients) for check in result.judgement.checks] == [("health", 8)]
+
+
+def through_map_t(folder: Path, name: str | Path, sides: Mapping[str, Any], clients: list[int]) -> OverloadResult:
+    """Measure a MAP-T gateway in namespaces with 64 destinations for each client."""
+    document = {
+        "repetitions": 1,
+        "testbed": {"kind": "netns", "recipe": str(name)},
+        **sides,
+        "trial": TIMES,
+        "validity": PATIENT,
+        "overload": {"clients": clients, "destinations": 64, "pace_without_reply": "5ms", "timeout": "200ms"},
+    }
+    return only(measure(campaign_from_dict(document), output=folder / "result").runs)
+
+
+RELAYED = {"right": {"ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1", "hosts": {**HOSTS, "range": "2-513"}}}}
+
+
+def test_a_real_border_relay_answers_every_request(tmp_path: Path) -> None:
+    result = through_map_t(tmp_path, "tayga-mapt-br", RELAYED, [1, 8])
+    for point in result.points:
+        requests = point.clients * 64 * 11
+        assert (point.counts.requests, point.counts.replies) == ((requests,), (requests,))
+        assert point.faults == {}
+
+
+def test_a_relay_that_changes_an_identifier_is_found(tmp_path: Path) -> None:
+    """Every fourth request leaves with the identifier of nobody's port."""
+    rules = """table ip planted {
+    chain mixed_up {
+        type filter hook forward priority 0; policy accept;
+        icmp type echo-request numgen inc mod 4 0 icmp id set 77
+    }
+}"""
+    (point,) = through_map_t(tmp_path, recipe(tmp_path, "tayga-mapt-br", rules=rules), RELAYED, [2]).points
+    requests = 2 * 64 * 11
+    assert (point.counts.requests, point.counts.faulty) == ((requests,), (requests // 4,))
+    assert point.faults == {"requests: identifier": requests // 4}
+
+
+def test_a_real_customer_edge_keeps_to_the_identifiers_of_its_set(tmp_path: Path) -> None:
+    sides = {
+        "left": {"ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1", "hosts": {**HOSTS, "range": "2-9"}}},
+        "right": {
+            "address_mode": "nexthop",
+            "ipv6": {
+                "address": "2001:2:0:6400::c613:2",
+                "router": "2001:2:0:8000::2",
+                "gateway": "2001:2:0:8000::1",
+                "hosts": {**HOSTS, "offset": 14, "range": "2-513"},
+            },
+        },
+    }
+    result = through_map_t(tmp_path, "tayga-mapt-ce", sides, [1, 4])
+    for point in result.points:
+        requests = point.clients * 64 * 11
+        assert (point.counts.requests, point.counts.replies) == ((requests,), (requests,))
+        assert point.faults == {}
+
+
+def test_the_tester_alone_is_measured_before(tmp_path: Path) -> None:
+    """Its loops of the campaign's own columns are kept with the result, and stand beside the gateway's figures."""
+    result, folder = through_recipe(
+        tmp_path, "linux-router4", {"clients": [1, 8], "destinations": 64, "count": 100}, "ipv4"
+    )
+    for point in result.points:
+        assert point.tester_loop is not None, point.clients
+        assert point.tester_loop.replies_per_second > 1000
+        assert point.tester_loop.rtt_ns is not None and point.tester_loop.rtt_ns < value(point, "mean")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Tester alone, replies/s" in page and "it must reach 4 times the replies/s" in page
+
+
+@pytest.mark.parametrize("faulty", [False, True])
+def test_doctor_asks_where_the_campaign_does(tmp_path: Path, faulty: bool) -> None:
+    rules = """table ip planted {
+    chain closed {
+        type filter hook forward priority 0; policy accept;
+        icmp type echo-reply drop
+    }
+}"""
+    name = recipe(tmp_path, "linux-router4", rules=rules) if faulty else "linux-router4"
+    findings = {finding.check: finding for finding in check_gateway_path(overload_campaign(name, {"clients": 2}))}
+    assert list(findings) == ["gateway path, echo requests", "gateway path, echo replies"]
+    requests, replies = findings.values()
+    assert (requests.status, requests.observed) == ("ok", "10 of 10 echo requests right")
+    assert (replies.status, replies.observed) == (
+        ("failed", "0 of 10 replies right") if faulty else ("ok", "10 of 10 replies right")
+    )

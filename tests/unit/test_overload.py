@@ -33,14 +33,17 @@ from gatemark.procedures.overload.report import (
     own_round_trip,
     verdict_words,
 )
-from gatemark.procedures.overload.result import OverloadResult
+from gatemark.procedures.overload.result import OverloadResult, OwnLoop
 from gatemark.procedures.overload.run import Load, deviations, form_of, loads_of, point_of, work
 from gatemark.procedures.overload.table import DESTINATIONS, OverloadTable
 from gatemark.results.part import Figure
+from gatemark.results.tester_parts import EchoLoopPart, SelfTestPart
 from gatemark.search.goal import Observation, Outcome
+from gatemark.trial.echo_request import echo_request
 from gatemark.trial.telemetry import Level, SpanFacts, TelemetryFacts
 
 SECOND = 10**9
+DOMAIN = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16, "dmr": "2001:db8:ffff::/64"}
 
 
 def campaign(
@@ -187,12 +190,61 @@ class TestTable:
         (told,) = [problem for problem in caught.value.problems if "neighbours" in problem.where]
         assert told.what == "is 256, fewer than the 512 on-link hosts that are asked on the right side"
 
-    def test_customer_edges_are_refused_in_one_sentence(self) -> None:
-        domain = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16, "dmr": "2001:db8:ffff::/64"}
+    def test_the_first_customer_edges_are_the_clients_of_a_border_relay(self) -> None:
+        wanted = campaign({"clients": [3]}, technology="map_t_br", map={"domains": [DOMAIN], "choice": "pseudorandom"})
+        (run,) = make_plan(wanted).runs
+        body = echo_request(
+            wanted,
+            run.cell,
+            frames_per_second=0,
+            duration_ns=SECOND,
+            trial_number=1,
+            form=form_of(wanted, Load(clients=3, frames_per_second=None)),
+        )
+        stream = body["directions"][0]["foreground"]
+        edges = stream["source"]["edges"]
+        assert (edges["count"], edges["choice"], edges["domains"][0]["ea_bits"]) == (3, "cycle", 16)
+        assert stream["source_ports"] is None
+        assert stream["destination"]["address"] == "198.19.0.2"
+        assert (body["echo"]["pool"], "edge" in body["echo"]) == (None, False)
+
+    def test_a_border_relay_needs_a_customer_edge_for_each_client(self) -> None:
         with pytest.raises(ConfigError) as caught:
-            campaign(technology="map_t_br", map={"domains": [domain]})
-        (told,) = [problem for problem in caught.value.problems if problem.where.endswith("gateway.technology")]
-        assert told.what == "is map_t_br: identifiers of echo requests by MAP rules are not sent yet"
+            campaign({"clients": 9}, technology="map_t_br", map={"domains": [DOMAIN], "edges": 8})
+        (told,) = [problem for problem in caught.value.problems if problem.where.endswith("map.edges")]
+        assert told.what == "9 clients need as many customer edges, there are 8"
+
+    def customer_edge(self, overload: dict[str, Any], mapping: str = "endpoint_dependent") -> Campaign:
+        return campaign(
+            overload,
+            technology="map_t_ce",
+            gateway={"control": {"clear_state": "conntrack -F"}, "mapping": mapping},
+            map={"domains": [DOMAIN], "end_user_prefix": "2001:db8:12:3400::/56"},
+            right={
+                "address_mode": "nexthop",
+                "ipv4": {"address": "198.19.0.2", "router": "198.19.0.3", "gateway": "198.19.0.1"},
+                "ipv6": {
+                    "address": "2001:db8:ffff:0:c6:1300:200::",
+                    "router": "2001:2:0:8000::2",
+                    "gateway": "2001:2:0:8000::1",
+                    "hosts": {"offset": 11, "mode": "increasing", "range": "2-513"},
+                },
+            },
+        )
+
+    def test_a_customer_edge_may_use_the_identifiers_of_its_set(self) -> None:
+        wanted = self.customer_edge({"clients": [2]})
+        (run,) = make_plan(wanted).runs
+        form = form_of(wanted, Load(clients=2, frames_per_second=None))
+        echo = echo_request(wanted, run.cell, frames_per_second=0, duration_ns=SECOND, trial_number=1, form=form)[
+            "echo"
+        ]
+        assert echo["pool"] == ["2001:db8:12:3400:0:c000:212:34/128"]
+        assert (echo["edge"]["ea"], echo["edge"]["psid_offset"]) == (0x1234, 6)
+        with pytest.raises(ConfigError) as caught:
+            self.customer_edge({"clients": [8], "destinations": 64}, "endpoint_independent")
+        (told,) = [problem for problem in caught.value.problems if problem.where.endswith("overload.destinations")]
+        assert told.what == "needs 512 identifiers of the pool, which has 252"
 
     @pytest.mark.parametrize("technology", ["router44", "router66", "nat44", "nat66", "siit64"])
     def test_every_other_technology_is_measured(self, technology: str) -> None:
@@ -563,8 +615,63 @@ class TestReport:
         assert "the longest round trip took 12 ms; a slot goes on after 10ms without a reply" in explained
 
     def test_the_testers_own_round_trip_is_unknown_without_a_self_test(self) -> None:
-        class Document:
-            self_test = None
+        assert "are not known: `gatemark selftest` with the campaign file" in own_round_trip(run_of(*TAYGA))
 
-        words = own_round_trip(Document(), run_of(*TAYGA))  # type: ignore[arg-type]
-        assert words == "The Tester's own round trip is not known: `gatemark selftest` before the campaign measures it."
+
+def loop(clients: int, per_second: int, rate: int | None = None, mean_ns: int = 20_000, **given: Any) -> EchoLoopPart:
+    fields: dict[str, Any] = {"family": "ipv6", "frame_octets": 122, "window": 4, "samples": 1000}
+    times = dict.fromkeys(("minimum_ns", "mean_ns", "p50_ns", "p999_ns", "maximum_ns"), mean_ns)
+    return EchoLoopPart(
+        clients=clients, replies_per_second=per_second, frames_per_second=rate, **(fields | times | given)
+    )
+
+
+def self_test(*loops: EchoLoopPart) -> SelfTestPart:
+    return SelfTestPart(
+        machine="m",
+        port_kind="netns-af_packet",
+        measured_at="2026-11-24T00:00:00Z",
+        lateness_max_ns=1,
+        entries=(),
+        self_latency=(),
+        echo_loops=loops,
+    )
+
+
+class TestTesterAlone:
+    """The Tester's clients ask its own host that answers; with one client tayga makes 5,721 replies/s."""
+
+    def test_a_column_is_the_testers_below_four_times_its_rate(self) -> None:
+        for per_second, is_of_tester in ((4 * 5721, False), (4 * 5721 - 1, True)):
+            run = run_of(*TAYGA).beside(self_test(loop(1, per_second), loop(2, 10**6), loop(4, 10**6), loop(8, 10**6)))
+            assert [point.is_of_tester for point in run.points] == [is_of_tester, False, False, False]
+            assert run.limited_by == ("tester" if is_of_tester else "gateway")
+            words = [note for note in _tester_notes(run) if "22,883 replies/s, less than 4 times that" in note]
+            assert len(words) == is_of_tester
+        assert run.judgement.left_out == (1,)
+
+    def test_a_column_has_its_own_loop_and_the_nearest_higher_rate(self) -> None:
+        timed = [loop(8, 1000 * rate, 1000 * rate, 10_000 + rate) for rate in (1, 6, 100)]
+        other = loop(1, 77, frame_octets=84), loop(1, 78, window=8), loop(1, 79, family="ipv4")
+        run = run_of(*TAYGA).beside(self_test(*timed, *other, loop(1, 10**5), loop(8, 2 * 10**5)))
+        loops = [point.tester_loop for point in run.points]
+        assert loops[1:3] == [None, None]
+        assert loops[0] == OwnLoop(replies_per_second=10**5, rtt_ns=10_006, rtt_frames_per_second=6000)
+        assert loops[3] == OwnLoop(replies_per_second=2 * 10**5, rtt_ns=10_100, rtt_frames_per_second=100_000)
+        rows = {row[0]: row[1:] for table in _tables(run) for row in table.rows}
+        assert rows["Tester alone, replies/s"] == ("100,000", "\u2013", "\u2013", "200,000")
+        assert rows["Tester alone, round trip, mean, \u00b5s"][0] == "10.01\nat 6,000/s"
+        assert own_round_trip(run).startswith("Tester alone: its clients ask its own host")
+
+    def test_at_a_constant_rate_the_fastest_loop_counts(self) -> None:
+        column = point(Column(2, 1000, 10_000), frames_per_second=1000)
+        run = overload_columns.result([column], mode="constant_rate")
+        run = run.beside(self_test(loop(1, 10**6), loop(8, 5000, window=64)))
+        assert run.points[0].tester_loop == OwnLoop(replies_per_second=5000, rtt_ns=None, rtt_frames_per_second=None)
+
+    def test_the_campaign_says_which_loops_it_needs(self) -> None:
+        asked = table_of(wanted := campaign({"clients": [1, 8]})).asked_echo(wanted)
+        assert (asked.family, asked.frame_octets, asked.shapes) == ("ipv6", 122, ((1, 4), (8, 4)))
+        rates = campaign({"mode": "constant_rate", "rates": ["1k"], "clients": [2, 4]}, technology="router44")
+        asked = table_of(rates).asked_echo(rates)
+        assert (asked.family, asked.frame_octets, asked.shapes) == ("ipv4", 102, ((4, 64),))

@@ -22,6 +22,7 @@ from gatemark.procedures.registry import PROCEDURES
 from gatemark.results.run import RunResult
 from gatemark.search.goal import Measure, bounds_of
 from gatemark.trial.cell import Cell, Run
+from gatemark.trial.echo import EchoForm
 from gatemark.trial.form import TrialForm
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
@@ -80,10 +81,12 @@ def run_single_trial(
     connections_per_second: int | None = None,
     testbed: GatewayWatch | None = None,
     on_event: EventCallback | None = None,
+    echo: EchoForm | None = None,
 ) -> TrialRecord:
     """Make one trial without a journal; it passes by the rule of the campaign, if a table has one.
 
-    A stateful one begins with test phase 1, at `connections_per_second` or as `connections.rate` says.
+    A stateful one begins with test phase 1, at `connections_per_second` or as `connections.rate` says; one of `echo`
+    requests needs none.
     """
     if cell.connections is not None and connections_per_second is None:
         connections_per_second = phase_one_rate(campaign, cell, Earlier(), phase_two_ns=duration_ns)
@@ -96,7 +99,9 @@ def run_single_trial(
         attempt=0,
         step=Measure(frames_per_second=frames_per_second, duration_ns=duration_ns, purpose="single"),
         connections_per_second=connections_per_second,
-        form=TrialForm(timeout_ns=rule.frame_timeout_ns, flow_start=flow_start_of(campaign, cell)),
+        form=TrialForm(timeout_ns=rule.frame_timeout_ns, flow_start=flow_start_of(campaign, cell))
+        if echo is None
+        else TrialForm(echo=echo, drain_ns=echo.timeout_ns),
     )
     record = maker.make(order, loss_tolerance=rule.loss_tolerance, bounds=bounds_of(()), needs_link=True)
     maker.on_event(TrialFinished(record=record, bounds=bounds_of(()), replayed=False))

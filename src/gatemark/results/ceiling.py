@@ -59,6 +59,8 @@ def bounded(run: RunResult, self_test: SelfTestPart | None, technology: Technolo
 
     A rate that another limit holds already is no figure of the gateway.
     """
+    if self_test is not None:
+        run = run.beside(self_test)
     if not isinstance(run, RateResult) or run.limited_by != "gateway":
         return run
     ceiling = ceiling_of(self_test, run, run.unit, technology)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import computed_field
 
@@ -12,6 +12,7 @@ from gatemark.results.connections import Connections
 from gatemark.results.part import LimitedBy, OneWay, Part
 from gatemark.results.quantity import Better, Coordinate, Quantity, summarised
 from gatemark.results.telemetry import HostLevel
+from gatemark.results.tester_parts import SelfTestPart
 from gatemark.stats.summary import Number, Summary
 from gatemark.units import theoretical_maximum
 
@@ -93,6 +94,11 @@ class RunResult(Part):
     def lowest_tester_limit(self) -> int | None:
         """Lowest load that the Tester could not offer validly; None if there was none."""
         return None
+
+    def beside(self, self_test: SelfTestPart) -> Self:
+        """Return the run with what the self-test says about its figures beyond the highest rate."""
+        del self_test
+        return self
 
     def own_quantities(self) -> Iterable[Quantity]:
         """Return the figures of the run; none if it was refused."""

@@ -54,6 +54,24 @@ class SelfLatencyPart(Part):
     maximum_ns: int | None
 
 
+class EchoLoopPart(Part):
+    """Echo requests of the Tester's own clients to its own host that answers, without a gateway. Times: nanoseconds."""
+
+    family: Literal["ipv4", "ipv6"]
+    frame_octets: int
+    clients: int
+    window: int
+    frames_per_second: int | None
+    """Rate of all requests; null in a closed loop, which is as fast as the Tester."""
+    replies_per_second: int
+    samples: int
+    minimum_ns: int | None
+    mean_ns: int | None
+    p50_ns: int | None
+    p999_ns: int | None
+    maximum_ns: int | None
+
+
 class SelfTestPart(Part):
     """The self-test of the Tester that applied when the campaign was measured."""
 
@@ -64,6 +82,11 @@ class SelfTestPart(Part):
     """A trial of the self-test in which a burst was sent later than this did not count."""
     entries: tuple[CeilingPart, ...]
     self_latency: tuple[SelfLatencyPart, ...]
+    echo_loops: tuple[EchoLoopPart, ...] = ()
+
+    def echo_loops_of(self, family: str, frame_octets: int) -> tuple[EchoLoopPart, ...]:
+        """Return the echo requests to itself of one size."""
+        return tuple(loop for loop in self.echo_loops if (loop.family, loop.frame_octets) == (family, frame_octets))
 
     def ceiling(
         self,
@@ -140,6 +163,7 @@ def self_test_part(data: dict[str, Any]) -> SelfTestPart:
             for entry in data["entries"]
         ),
         self_latency=tuple(SelfLatencyPart(**_own(SelfLatencyPart, delays)) for delays in data["self_latency"]),
+        echo_loops=tuple(EchoLoopPart(**_own(EchoLoopPart, loop)) for loop in data.get("echo_loops", ())),
     )
 
 

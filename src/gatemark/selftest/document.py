@@ -64,6 +64,26 @@ class SelfLatency(_Part):
     """How late the Tester sent a burst at most."""
 
 
+class EchoLoop(_Part):
+    """Echo requests of the Tester's own clients to its own host that answers, without a gateway. Times: nanoseconds."""
+
+    family: Literal["ipv4", "ipv6"]
+    frame_octets: int
+    clients: int
+    window: int
+    frames_per_second: int | None
+    """Rate of all requests; null in a closed loop, which is as fast as the Tester."""
+    replies_per_second: int
+    samples: int
+    """Correct replies in time."""
+    requests: int
+    minimum_ns: int | None
+    mean_ns: int | None
+    p50_ns: int | None
+    p999_ns: int | None
+    maximum_ns: int | None
+
+
 class Clock(_Part):
     """The Tester's clock."""
 
@@ -94,6 +114,8 @@ class SelfTest(_Part):
     """A trial with a burst sent later than this did not count."""
     entries: tuple[Entry, ...]
     self_latency: tuple[SelfLatency, ...]
+    echo_loops: tuple[EchoLoop, ...] = ()
+    """Those that a campaign of echo requests needs; a self-test without such a campaign has none."""
     clock: Clock
 
     def to_text(self) -> str:

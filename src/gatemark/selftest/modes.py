@@ -23,6 +23,8 @@ IPv6 background; what is sent to a translator, IPv6 one way and IPv4 the other; 
 """
 STATEFUL_MODES = ("stateful_ports", "stateful_hosts", "stateful_both")
 """Connections enumerated over ports, over hosts, or over both (RFC 9693 section 4.1)."""
+ECHO_MODE = "echo"
+"""Echo requests: no mode of the search, for a closed loop finds its rate itself."""
 _RANDOM_BOTH = ("random_both", *BOTH_FAMILIES_MODES)
 TRANSLATED_HOSTS = {"ipv4": "198.18.0.0/16", "ipv6": "2001:2::/112"}
 """Gives the IPv6 hosts an IPv4 representation (RFC 7757)."""
@@ -34,6 +36,7 @@ CONNECTIONS = 100_000
 SIZES: dict[Family, tuple[int, ...]] = {"ipv4": (64, 256, 512, 1024, 1518), "ipv6": (84, 256, 512, 1024, 1518)}
 QUICK_SIZES: dict[Family, tuple[int, ...]] = {"ipv4": (64, 1518), "ipv6": (84, 1518)}
 WAITS = {"settle": "0s", "learn": "0s", "drain": "50ms", "rest": "0s"}
+HOSTS_MAX = 60_000
 HOST_OFFSET: dict[Family, int] = {"ipv4": 2, "ipv6": 14}
 HOSTS = {"ipv4": ("198.18.0.2", "198.19.0.2"), "ipv6": ("2001:2::2", "2001:2:0:8000::2")}
 
@@ -198,8 +201,8 @@ def _hosts(case: Case, side: str) -> int:
     """Return how many hosts a side emulates; 0 for one that never changes."""
     if case.mode == EDGES_MODE and side == "left":
         return 0
-    if case.mode in ("random_hosts", *_RANDOM_BOTH):
-        return 60_000
+    if case.mode in ("random_hosts", ECHO_MODE, *_RANDOM_BOTH):
+        return HOSTS_MAX
     count = case.connections or 0
     if case.mode == "stateful_hosts":  # as near to a square as whole tens allow
         right = min(10_000, max(10, count // 10_000))

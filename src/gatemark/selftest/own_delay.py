@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign
+from gatemark.config.table import EchoAsked
 from gatemark.errors import GatemarkError, Interrupted
-from gatemark.selftest.document import SelfTest, load_self_test, self_test_kind
+from gatemark.selftest.document import EchoLoop, SelfTest, load_self_test, self_test_kind
 from gatemark.selftest.modes import Case
-from gatemark.selftest.run import Effort, Step, open_self_tester, subject_of
+from gatemark.selftest.run import Effort, Step, echo_asked, open_self_tester, subject_of
 from gatemark.technology import Family
 
 RATES = (1_000, 10_000, 50_000)
@@ -21,15 +22,14 @@ _measured_here: dict[str, SelfTest] = {}
 def self_test_for(campaign: Campaign) -> SelfTest | None:
     """Return the self-test to be reported with a campaign; None if there is none, and none is needed or possible.
 
-    A campaign that measures delays needs those of the Tester's own path for its own frame sizes. Where no stored
-    self-test has them, and the kind of port can be joined to itself without moving a cable, they are measured now,
-    which takes a second for each size. A self-test that fails does not stop the campaign.
+    A campaign that measures delays needs those of the Tester's own path for its own frame sizes; one of echo requests
+    needs round trips from its own clients to its own host that answers. Where no stored self-test has them, and the
+    kind of port can be joined to itself without moving a cable, they are measured now, which takes a second for each
+    size or number of clients. A self-test that fails does not stop the campaign.
     """
     kind = self_test_kind(campaign)
     stored = _measured_here.get(kind) or load_self_test(kind)
-    if not any(table.measures_delays for table in campaign.tables) or (
-        stored is not None and not _missing(campaign, stored)
-    ):
+    if not _missing(campaign, stored) and _missing_echo(campaign, stored) is None:
         return stored
     try:
         document = _measured(campaign, stored)
@@ -47,17 +47,39 @@ def _measured(campaign: Campaign, stored: SelfTest | None) -> SelfTest | None:
     if subject.cable:
         return stored
     effort = Effort(trial_ns=TRIAL_NS)
-    sizes = _missing(campaign, stored)
-    first = Case(family=sizes[0][0], frame_octets=sizes[0][1], direction="bidirectional", mode="fixed")
+    sizes, echo = _missing(campaign, stored), _missing_echo(campaign, stored)
+    family, octets = (echo.family, echo.frame_octets) if echo is not None else sizes[0]
+    first = Case(family=family, frame_octets=octets, direction="bidirectional", mode="fixed")
     with open_self_tester(subject, first, effort, _say_nothing) as tester:
         latencies = [latency for family, octets in sizes for latency in tester.delays(family, octets, RATES)]
-        if stored is not None:
-            return stored.model_copy(update={"self_latency": (*stored.self_latency, *latencies)})
-        return tester.document((), latencies, quick=True)
+        loops: list[EchoLoop] = [] if echo is None else list(tester.echo_loops(echo))
+        if stored is None:
+            return tester.document((), latencies, loops, quick=True)
+        return stored.model_copy(
+            update={
+                "self_latency": (*stored.self_latency, *latencies),
+                "echo_loops": (*stored.echo_loops, *loops),
+            }
+        )
+
+
+def _missing_echo(campaign: Campaign, stored: SelfTest | None) -> EchoAsked | None:
+    """Return the echo requests of the Tester to itself that a campaign needs; None if it has all that it needs."""
+    asked = echo_asked(campaign)
+    if asked is None:
+        return None
+    known = {
+        (loop.clients, loop.window)
+        for loop in (() if stored is None else stored.echo_loops)
+        if (loop.family, loop.frame_octets) == (asked.family, asked.frame_octets)
+    }
+    return asked if set(asked.shapes) - known else None
 
 
 def _missing(campaign: Campaign, stored: SelfTest | None) -> list[tuple[Family, int]]:
-    """Return the frame sizes of a campaign, by family, of which no self-latency is known."""
+    """Return the frame sizes of a campaign, by family, of which self-latency is needed and not known."""
+    if not any(table.measures_delays for table in campaign.tables):
+        return []
     known = {(latency.family, latency.frame_octets) for latency in stored.self_latency} if stored is not None else set()
     needed: dict[tuple[Family, int], None] = {}
     for cell in cells_of(campaign):

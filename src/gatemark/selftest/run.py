@@ -15,6 +15,7 @@ from gatemark.campaign.plan import cells_of
 from gatemark.campaign.trials import Patience
 from gatemark.config.defaults import LATENESS_MAX_NS
 from gatemark.config.model import Campaign
+from gatemark.config.table import EchoAsked
 from gatemark.config.tables import HostMacs, UdpChecksum
 from gatemark.dut.base import TestBed
 from gatemark.dut.steering import plan_cores, usable_cpus
@@ -26,6 +27,7 @@ from gatemark.search.goal import Measure, bounds_of, sending_ns
 from gatemark.selftest.document import (
     SELF_TEST_FORMAT,
     Clock,
+    EchoLoop,
     Entry,
     SelfLatency,
     SelfTest,
@@ -33,18 +35,36 @@ from gatemark.selftest.document import (
     self_test_kind,
     this_machine,
 )
-from gatemark.selftest.modes import CONNECTIONS, QUICK_SIZES, SIZES, Case, Direction, campaign_of, cases
+from gatemark.selftest.modes import (
+    CONNECTIONS,
+    ECHO_MODE,
+    QUICK_SIZES,
+    SIZES,
+    Case,
+    Direction,
+    campaign_of,
+    cases,
+)
 from gatemark.selftest.search import Reached, Tried, find_rate
 from gatemark.technology import Family
 from gatemark.tester import Equipment, Tester, open_tester, prepare
 from gatemark.trial.cell import Run
 from gatemark.trial.delay import DelayFacts
+from gatemark.trial.echo import EchoForm
+from gatemark.trial.form import PLAIN, TrialForm
 from gatemark.trial.order import TrialOrder
 from gatemark.trial.record import TrialRecord
 
 RATE_MAX = 200_000_000
 """Above the rate of any port."""
 FIRST_RATE = 100_000
+ECHO_PERCENT = (1, 5, 25)
+"""Rates of the Tester's own round trip, of what its closed loop reaches: where a gateway may be measured with it, and
+below."""
+ECHO_COUNT = 65_536
+"""Requests to each destination: so many that a trial does not end before its time."""
+ECHO_PACE_NS = 10_000_000
+ECHO_TIMEOUT_NS = 50_000_000
 LATENCY_PERCENT = (1, 10, 50, 90)
 """Loads of the self-latency, of the throughput found in both directions at once with fixed ports and hosts."""
 
@@ -87,6 +107,8 @@ class Subject:
     """Of both sides."""
     domains: int = 1
     """Of customer edges."""
+    echo: EchoAsked | None = None
+    """What a campaign of echo requests needs to know; None for any other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,16 +185,23 @@ class _Frames(TypedDict):
     udp_checksum: UdpChecksum
     host_macs: HostMacs
     domains: int
+    echo: EchoAsked | None
 
 
 def _frames(campaign: Campaign | None) -> _Frames:
     if campaign is None:
-        return {"udp_checksum": "computed", "host_macs": "fixed", "domains": 1}
+        return {"udp_checksum": "computed", "host_macs": "fixed", "domains": 1, "echo": None}
     return {
         "udp_checksum": "zero" if campaign.sends_without_checksum else "computed",
         "host_macs": "random" if campaign.has_random_macs else "fixed",
         "domains": max(campaign.map_domain_count, 1),
+        "echo": echo_asked(campaign),
     }
+
+
+def echo_asked(campaign: Campaign) -> EchoAsked | None:
+    """Return the echo requests of the Tester to itself that a campaign is reported with; None for most campaigns."""
+    return next((asked for table in campaign.tables if (asked := table.asked_echo(campaign)) is not None), None)
 
 
 def _connections(campaign: Campaign | None) -> tuple[int, ...]:
@@ -197,7 +226,7 @@ class SelfTester:
         entries: list[Entry] = []
         sized = [(case.family, case.frame_octets) for case in planned if case.connections is None]
         delayed = list(dict.fromkeys(sized))
-        count = len(planned) + len(delayed)
+        count = len(planned) + len(delayed) + (self._subject.echo is not None)
         for number, case in enumerate(planned, start=1):
             self._say(number, count, case.words)
             entries.append(self._entry(case))
@@ -205,9 +234,15 @@ class SelfTester:
         for number, (family, octets) in enumerate(delayed, start=len(planned) + 1):
             self._say(number, count, f"self-latency, {family}, {octets} octets")
             latencies += self._latencies(family, octets, entries)
-        return self.document(entries, latencies, quick=quick)
+        loops: list[EchoLoop] = []
+        if self._subject.echo is not None:
+            self._say(count, count, "echo requests")
+            loops += self.echo_loops(self._subject.echo)
+        return self.document(entries, latencies, loops, quick=quick)
 
-    def document(self, entries: Sequence[Entry], latencies: Sequence[SelfLatency], *, quick: bool) -> SelfTest:
+    def document(
+        self, entries: Sequence[Entry], latencies: Sequence[SelfLatency], loops: Sequence[EchoLoop] = (), *, quick: bool
+    ) -> SelfTest:
         """Return what was found, with what was tested."""
         hello = self._tester.hello
         return SelfTest(
@@ -223,6 +258,7 @@ class SelfTester:
             lateness_max_ns=self._subject.lateness_max_ns,
             entries=tuple(entries),
             self_latency=tuple(latencies),
+            echo_loops=tuple(loops),
             clock=Clock.model_validate(hello["clock"]),
         )
 
@@ -277,10 +313,60 @@ class SelfTester:
             for way in record.report.directions:
                 yield _latency(case, rate, way.direction, way.foreground.delay, way.lateness_max_ns)
 
+    def echo_loops(self, asked: EchoAsked) -> Iterator[EchoLoop]:
+        """Let the Tester's clients ask its own host that answers: each shape as fast as it goes, the last at rates.
+
+        A trial that is not valid is left out.
+        """
+        case = Case(family=asked.family, frame_octets=asked.frame_octets, direction="forward", mode=ECHO_MODE)
+        most = 0
+        for clients, window in asked.shapes:
+            loop = self._echo_loop(case, clients, window, None)
+            if loop is not None:
+                most = max(most, loop.replies_per_second)
+                yield loop
+        clients, window = max(asked.shapes, key=lambda shape: shape[0] * shape[1])
+        for percent in ECHO_PERCENT if most else ():
+            if (loop := self._echo_loop(case, clients, window, max(1, most * percent // 100))) is not None:
+                yield loop
+
+    def _echo_loop(self, case: Case, clients: int, window: int, rate: int | None) -> EchoLoop | None:
+        echo = EchoForm(
+            clients=clients,
+            window=window,
+            count=ECHO_COUNT,
+            destinations=window,
+            pace_without_reply_ns=ECHO_PACE_NS if rate is None else None,
+            timeout_ns=ECHO_TIMEOUT_NS,
+        )
+        form = TrialForm(echo=echo, drain_ns=ECHO_TIMEOUT_NS)
+        record = self._trial(self._campaign(case), case, rate or 0, self._effort.trial_ns, form)
+        facts = record.report.echo
+        per_second = None if facts is None or facts.steady is None else facts.steady.replies_per_second
+        if not record.validity.valid or facts is None or per_second is None:
+            return None
+        return EchoLoop(
+            family=case.family,
+            frame_octets=case.frame_octets,
+            clients=clients,
+            window=window,
+            frames_per_second=rate,
+            replies_per_second=per_second,
+            samples=facts.all.samples,
+            requests=facts.total("requests"),
+            minimum_ns=facts.all.minimum_ns,
+            mean_ns=facts.all.mean_ns,
+            p50_ns=facts.all.percentile_ns(50_000),
+            p999_ns=facts.all.percentile_ns(99_900),
+            maximum_ns=facts.all.maximum_ns,
+        )
+
     def _campaign(self, case: Case) -> Campaign:
         return loop_back_campaign(case, self._subject, self._effort)
 
-    def _trial(self, campaign: Campaign, case: Case, rate: int, duration_ns: int) -> TrialRecord:
+    def _trial(
+        self, campaign: Campaign, case: Case, rate: int, duration_ns: int, form: TrialForm = PLAIN
+    ) -> TrialRecord:
         """Make one trial; an invalid one is repeated as in a campaign."""
         cell = cells_of(campaign)[0]
         run = Run(number=1, procedure="self-test", cell=cell)
@@ -300,6 +386,7 @@ class SelfTester:
                 step=Measure(
                     frames_per_second=rate, duration_ns=duration_ns, purpose="search", connections=case.connections
                 ),
+                form=form,
             )
             record = maker.make(order, loss_tolerance=Fraction(0), bounds=bounds_of(()), needs_link=True)
             if record.validity.valid:

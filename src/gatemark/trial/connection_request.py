@@ -22,8 +22,8 @@ from gatemark.trial.request import (
     foreground_frames,
     frames_of,
     frames_request,
+    gateway_edge_json,
     hosts_json,
-    rule_json,
     trial_body,
     ways_of,
 )
@@ -159,7 +159,6 @@ def _second_waits(campaign: Campaign) -> Json:
 def _connections(campaign: Campaign, phase: Phase, connections: int) -> Json:
     model = campaign.connections_model
     pool = initiator_prefixes(campaign) if campaign.bed.forwards_unchanged else campaign.pool
-    edge, table = campaign.gateway_edge, campaign.map
     return {
         "phase": phase,
         "initiator": campaign.inside,
@@ -168,7 +167,7 @@ def _connections(campaign: Campaign, phase: Phase, connections: int) -> Json:
         "send_order": model.send_order,
         "read_order": model.read_order,
         "pool": [str(prefix) for prefix in pool],
-        **({} if edge is None or table is None else {"edge": {**rule_json(table.domains[0]), "ea": edge.ea}}),
+        **gateway_edge_json(campaign),
     }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from gatemark.trial.delay import Percentile
 from gatemark.trial.facts import Facts
+from gatemark.units import NANOSECONDS_PER_SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +123,11 @@ class EchoSteady(Facts):
     def lasted_ns(self) -> int:
         """Return its length."""
         return self.end_ns - self.begin_ns
+
+    @property
+    def replies_per_second(self) -> int | None:
+        """Return the rate of replies, rounded down; None if it has no length."""
+        return self.replies * NANOSECONDS_PER_SECOND // self.lasted_ns if self.lasted_ns > 0 else None
 
 
 class EchoFacts(Facts):

@@ -6,7 +6,16 @@ from gatemark.config.model import Campaign
 from gatemark.config.stateful import initiator_prefixes
 from gatemark.trial.cell import Cell
 from gatemark.trial.form import TrialForm
-from gatemark.trial.request import Json, campaign_waits, direction_json, foreground_frames, side_hosts, trial_body
+from gatemark.trial.request import (
+    Json,
+    campaign_waits,
+    direction_json,
+    edges_json,
+    foreground_frames,
+    gateway_edge_json,
+    side_hosts,
+    trial_body,
+)
 
 NO_RATE = 1
 """Frames/s with which a request is built whose frames are not due at any time."""
@@ -23,7 +32,8 @@ def echo_request(
 ) -> Json:
     """Return the request for one trial; `frames_per_second` is of all clients, and of no meaning in a closed loop.
 
-    The clients are the hosts of the left side in turn, their destinations those of the right side.
+    The clients are the hosts of the left side in turn, or the first customer edges; their destinations are the hosts of
+    the right side.
     """
     echo = form.echo
     assert echo is not None, "only a trial of echo requests"
@@ -31,6 +41,7 @@ def echo_request(
     foreground = {
         **foreground_frames(campaign, cell, "forward"),
         **{end: _in_turn(hosts) for end, hosts in side_hosts(campaign, "forward").items()},
+        **_clients(campaign, echo.clients),
         "source_ports": None,
         "destination_ports": None,
     }
@@ -44,12 +55,20 @@ def echo_request(
     )
     (direction,) = body["directions"]
     body["directions"] = [{**direction, "frames_per_second": None if echo.is_closed_loop else rate}]
-    return {**body, "echo": echo.to_json(_pool(campaign))}
+    return {**body, "echo": {**echo.to_json(_pool(campaign)), **gateway_edge_json(campaign)}}
 
 
 def _in_turn(hosts: Json) -> Json:
     """Return hosts as numbers from the first one on: which host a client or a destination is must not be drawn."""
     return hosts if hosts["mode"] == "fixed" else {**hosts, "mode": "increasing"}
+
+
+def _clients(campaign: Campaign, clients: int) -> Json:
+    """Return the source of requests where clients are customer edges; nothing where they are hosts."""
+    table = campaign.emulated_edges
+    if table is None:
+        return {}
+    return {"source": {"edges": {**edges_json(table)["edges"], "count": clients, "choice": "cycle"}}}
 
 
 def _pool(campaign: Campaign) -> list[str] | None:

@@ -314,6 +314,12 @@ def rule_json(domain: MapDomainModel) -> Json:
     }
 
 
+def gateway_edge_json(campaign: Campaign) -> Json:
+    """Return the key of the customer edge that the gateway is; nothing if it is none."""
+    edge, table = campaign.gateway_edge, campaign.map
+    return {} if edge is None or table is None else {"edge": {**rule_json(table.domains[0]), "ea": edge.ea}}
+
+
 def hosts_json(model: Ipv4Model | Ipv6Model, *, networks: int) -> Json:
     """Return a set of hosts as the engine reads it."""
     hosts = model.hosts

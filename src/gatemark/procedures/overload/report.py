@@ -10,18 +10,19 @@ from fractions import Fraction
 
 from gatemark.procedures.overload.result import (
     BUSY_SHARE_MAX,
+    LOOP_FACTOR,
     OUTSTANDING_EXCESS,
     OWN_SHARE_MAX,
     GracefulCheck,
     HostFigure,
     OverloadPoint,
     OverloadResult,
+    OwnLoop,
     rtt_words,
 )
 from gatemark.report.headline import not_made
 from gatemark.report.model import ReportPart
 from gatemark.report.plots import axis_of, plot_against
-from gatemark.report.self_error import HOW_TO_MEASURE
 from gatemark.report.table import Column, Plot, Section, Table, plot
 from gatemark.report.words import (
     DASH,
@@ -54,7 +55,7 @@ RowText = tuple[str, ...]
 def section(document: ResultDocument, runs: Sequence[OverloadResult]) -> Section:
     """Return the tables of all runs, the judgement, and what stands against the figures."""
     tables = [table for run in runs if run.refused is None for table in _tables(run)]
-    notes = [note for run in runs if run.refused is None for note in (*judgement_words(run), *_notes(document, run))]
+    notes = [note for run in runs if run.refused is None for note in (*judgement_words(run), *_notes(run))]
     return Section(
         title=TITLE,
         lead=tuple(dict.fromkeys(meaning(run) for run in runs)),
@@ -183,6 +184,17 @@ def _other_rows(run: OverloadResult, points: Sequence[OverloadPoint]) -> Iterato
         yield ("slots", *(format_count(point.clients * run.window) for point in points))
     yield _row("Tester's share of a round trip, %", points, lambda point: point.tester_share_percent, _short)
     yield _row("Tester busy, % of a core", points, lambda point: point.tester_busy_percent, _short)
+    if loops := [point.tester_loop for point in points if point.tester_loop is not None]:
+        times = [loop.rtt_ns for loop in loops if loop.rtt_ns is not None]
+        unit, unit_ns = unit_of_times(times)
+        yield (
+            "Tester alone, replies/s",
+            *(_of_loop(point, lambda loop: format_count(loop.replies_per_second)) for point in points),
+        )
+        yield (
+            f"Tester alone, round trip, mean, {unit}",
+            *(_of_loop(point, lambda loop: _rtt_of_loop(loop, unit_ns)) for point in points),
+        )
     quantities = dict.fromkeys(entry.quantity for entry in run.degradations)
     if quantities and run.mode == "closed_loop":
         yield ("Xpd against one client, %",)
@@ -190,6 +202,16 @@ def _other_rows(run: OverloadResult, points: Sequence[OverloadPoint]) -> Iterato
             by_clients = {entry.clients: entry.percent for entry in run.degradations if entry.quantity == quantity}
             values = (by_clients.get(point.clients) for point in points)
             yield (quantity, *(DASH if value is None else f"{value:,.2f}" for value in values))
+
+
+def _of_loop(point: OverloadPoint, words: Callable[[OwnLoop], str]) -> str:
+    return DASH if point.tester_loop is None else words(point.tester_loop)
+
+
+def _rtt_of_loop(loop: OwnLoop, unit_ns: int) -> str:
+    if loop.rtt_ns is None or loop.rtt_frames_per_second is None:
+        return DASH
+    return f"{format_in(loop.rtt_ns, unit_ns)}\nat {format_count(loop.rtt_frames_per_second)}/s"
 
 
 def _client_table(points: Sequence[OverloadPoint], unit: str, unit_ns: int) -> Table:
@@ -304,10 +326,10 @@ def _check_words(check: GracefulCheck) -> str:
     return f"{many} {format_percent(float(check.value))} lost, at most {format_percent(float(check.limit))} are allowed"
 
 
-def _notes(document: ResultDocument, run: OverloadResult) -> Iterator[str]:
+def _notes(run: OverloadResult) -> Iterator[str]:
     yield from _collapse_notes(run)
     yield from _tester_notes(run)
-    yield own_round_trip(document, run)
+    yield own_round_trip(run)
     yield from _consistency_notes(run)
     faults: dict[str, int] = {}
     for point in run.points:
@@ -339,26 +361,31 @@ def _tester_notes(run: OverloadResult) -> Iterator[str]:
         if point.tester_limited:
             have = "repetition has" if point.tester_limited == 1 else "repetitions have"
             yield f"With {column}, {point.tester_limited} {have} no valid trial: figures are of the others."
-        if point.is_of_tester:
+        if point.is_busy:
             yield (
                 f"With {column} the Tester, not the gateway, was the limit: its own work took more than"
                 f" {OWN_SHARE_MAX} % of a round trip, or more than {BUSY_SHARE_MAX} % of a core."
             )
+        if point.is_near_loop and point.tester_loop is not None:
+            yield (
+                f"With {column} the Tester may have been the limit: without a gateway it reaches"
+                f" {format_count(point.tester_loop.replies_per_second)} replies/s, less than {LOOP_FACTOR} times that."
+            )
 
 
-def own_round_trip(document: ResultDocument, run: OverloadResult) -> str:
-    """Say what of a round trip is the Tester's own: both ways through its ports alone, where that was measured."""
-    test, sizes = document.self_test, run.frame_sizes.model_dump()
-    rates = [point.requests_per_second.summary for point in run.points]
-    highest = max((round(rate.median) for rate in rates if rate is not None), default=0)
-    ways = () if test is None else (test.latency_at(sizes, way, highest) for way in ("forward", "reverse"))
-    medians = [way.p50_ns for way in ways if way is not None and way.p50_ns is not None]
-    if test is None or len(medians) < 2:
-        return f"The Tester's own round trip is not known: {HOW_TO_MEASURE}."
+def own_round_trip(run: OverloadResult) -> str:
+    """Say what of a round trip is the Tester's own, and the rule that it must be far faster than the gateway."""
+    known = [point.tester_loop for point in run.points if point.tester_loop is not None]
+    if not known:
+        return (
+            "What the Tester reaches by itself, and its own round trip, are not known: `gatemark selftest` with the"
+            " campaign file measures them."
+        )
     return (
-        f"The Tester's own round trip is about {format_time(sum(medians))}: the medians of both ways through its ports"
-        f" alone in its self-test ({test.measured_at[:10]}, {test.port_kind} ports). It is part of every round trip"
-        " here, and is not subtracted."
+        "Tester alone: its clients ask its own host that answers, without a gateway, in its self-test; round trips at"
+        " the lowest rate there that is not below the gateway's. They are part of every round trip here, and are not"
+        f" subtracted. With as many slots it must reach {LOOP_FACTOR} times the replies/s of the gateway; where it does"
+        " not, the Tester counts as the limit."
     )
 
 

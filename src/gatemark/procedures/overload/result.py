@@ -5,15 +5,16 @@ A figure has one value for each valid repetition in which the gateway did not co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import computed_field
 
 from gatemark.results.part import Figure, LimitedBy, Part, Ratio
 from gatemark.results.quantity import Better, Quantity
 from gatemark.results.run import RunResult
+from gatemark.results.tester_parts import EchoLoopPart, SelfTestPart
 from gatemark.stats.percentiles import percent_words
 from gatemark.stats.series import degradation_percent
 from gatemark.stats.summary import Number
@@ -24,6 +25,9 @@ BUSY_SHARE_MAX = 90
 """Per cent of the time for which the Tester may be busy with echo packets; more, and the Tester is the limit."""
 OUTSTANDING_EXCESS = Fraction(2, 100)
 """By how much requests under way may seem to be more than there are slots: both figures are of slightly other times."""
+
+LOOP_FACTOR = 4
+"""How many times as fast as the gateway the Tester's clients and its host that answers must be by themselves."""
 
 RTT_FIGURES = ("minimum", "mean", "p50", "deviation", "p99", "p99.9", "maximum")
 """Keys of the figures of round-trip times."""
@@ -74,6 +78,17 @@ class HostFigure(Part):
     """Memory alone: how much more was in use than in the mean before the first request."""
 
 
+class OwnLoop(Part):
+    """What the Tester reaches by itself: its clients ask its own host that answers, with no gateway between them."""
+
+    replies_per_second: int
+    """In a closed loop with as many clients and slots; for a constant rate, with as many slots as there can be."""
+    rtt_ns: int | None
+    """Mean round trip at `rtt_frames_per_second`; null if it was not measured."""
+    rtt_frames_per_second: int | None
+    """The lowest rate of the self-test that is not below the one of the gateway, else its highest."""
+
+
 class OverloadPoint(Part):
     """One number of clients: a column of the table."""
 
@@ -108,6 +123,8 @@ class OverloadPoint(Part):
     """Time for which clients and the host that answers worked on echo packets together, as a share of one core."""
     host: tuple[HostFigure, ...]
     """Empty where the gateway's host was not sampled."""
+    tester_loop: OwnLoop | None = None
+    """Null if there was no self-test with as many clients."""
 
     @property
     def is_collapsed(self) -> bool:
@@ -122,9 +139,22 @@ class OverloadPoint(Part):
     @computed_field
     @property
     def is_of_tester(self) -> bool:
-        """Whether the Tester's own work took so much of the time that the Tester was the limit."""
+        """Whether the Tester was the limit: by the time that its own work took, or by what it reaches by itself."""
+        return self.is_busy or self.is_near_loop
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether its work took too large a share of a round trip or of a core in any repetition."""
         shares = ((self.tester_share_percent, OWN_SHARE_MAX), (self.tester_busy_percent, BUSY_SHARE_MAX))
         return any(value is not None and value > most for figure, most in shares for value in figure.values)
+
+    @property
+    def is_near_loop(self) -> bool:
+        """Whether the Tester by itself is less than four times as fast as what was measured in any repetition."""
+        rates = [Fraction(value) for value in self.replies_per_second.values if value is not None]
+        return (
+            self.tester_loop is not None and LOOP_FACTOR * max(rates, default=0) > self.tester_loop.replies_per_second
+        )
 
     def median(self, figure: Figure) -> Number | None:
         """Return the median of a figure; None if it is not known, or if the Tester was the limit."""
@@ -208,6 +238,16 @@ class OverloadResult(RunResult):
         """Xpd of packets/s and of round-trip times, against one client with the same rate."""
         return tuple(_degradations(self.points))
 
+    def beside(self, self_test: SelfTestPart) -> Self:
+        """Return the run with what the Tester reaches by itself; a column that is too near to that is the Tester's."""
+        sizes = self.frame_sizes.model_dump().items()
+        loops = [loop for family, size in sizes if size is not None for loop in self_test.echo_loops_of(family, size)]
+        points = tuple(
+            point.model_copy(update={"tester_loop": _tester_loop(point, loops, self.window)}) for point in self.points
+        )
+        is_of_tester = any(point.limited_by == "tester" for point in points)
+        return self.model_copy(update={"points": points, "limited_by": "tester" if is_of_tester else self.limited_by})
+
     def own_quantities(self) -> Iterator[Quantity]:
         """Return the highest rate of replies first, then the figures of every number of clients."""
         best = max(self.points, key=lambda point: point.median(point.replies_per_second) or 0, default=None)
@@ -236,6 +276,30 @@ class OverloadResult(RunResult):
                 better=better,
                 limited_by=point.limited_by,
             )
+
+
+def _tester_loop(point: OverloadPoint, loops: Sequence[EchoLoopPart], window: int) -> OwnLoop | None:
+    """Return what the self-test says about a column; None if it says nothing."""
+    closed = [loop for loop in loops if loop.frames_per_second is None and loop.clients >= point.clients]
+    if point.frames_per_second is None:
+        closed = [loop for loop in closed if (loop.clients, loop.window) == (point.clients, window)]
+    if not closed:
+        return None
+    rate = max(
+        (Fraction(value) for value in point.requests_per_second.values if value is not None), default=Fraction(0)
+    )
+    timed = [loop for loop in loops if loop.frames_per_second is not None and loop.samples]
+    near = min(timed, key=lambda loop: _beyond(loop.frames_per_second or 0, rate), default=None)
+    return OwnLoop(
+        replies_per_second=max(loop.replies_per_second for loop in closed),
+        rtt_ns=None if near is None else near.mean_ns,
+        rtt_frames_per_second=None if near is None else near.frames_per_second,
+    )
+
+
+def _beyond(value: int, least: Fraction) -> tuple[bool, Fraction]:
+    """Order values: those not below `least` first, nearest first; then those below, the largest first."""
+    return value < least, abs(value - least)
 
 
 def figures_of(point: OverloadPoint) -> Iterator[tuple[str, str, Better | None, Figure]]:

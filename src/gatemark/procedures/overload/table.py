@@ -16,7 +16,7 @@ from gatemark.config.model import Campaign
 from gatemark.config.problems import problem
 from gatemark.config.sizes import FrameSizes, mtu_of
 from gatemark.config.stateful import distinct
-from gatemark.config.table import ProcedureTable, Table
+from gatemark.config.table import EchoAsked, ProcedureTable, Table
 from gatemark.config.types import (
     RATIO_PATTERN,
     AsList,
@@ -55,6 +55,8 @@ DURATION_NS = 600 * defaults.SECOND_NS
 STATE_TIMEOUT_NS = 30 * defaults.SECOND_NS
 """Linux forgets a query after this time without packets; RFC 6146 section 4 has 60 s."""
 RTT_FACTOR_MAX = 100
+LOOP_SLOTS_MAX = 60_000
+"""The self-test has so many hosts."""
 FEW_CONNECTIONS = 10
 NEIGHBOURS = "neighbours"
 """The setting of a Linux gateway that says how many neighbours it keeps."""
@@ -98,6 +100,7 @@ class OverloadTable(ProcedureTable):
     key = "overload"
     purpose = "drive the gateway into overload by echo requests"
     begins_with_full_table = False
+    sends_echo = True
 
     clients: Annotated[tuple[Annotated[int, Field(strict=True, ge=1, le=CLIENTS_MAX)], ...], AsList] = Field(
         (1, 2, 4, 8), min_length=1, description="numbers of clients, a column of the results for each"
@@ -221,10 +224,6 @@ class OverloadTable(ProcedureTable):
 
     def complete_problems(self, campaign: Campaign) -> Iterator[Problem]:
         """Check everything that can be known before the first request is sent."""
-        if campaign.technology.has_rules:
-            what = f"is {campaign.technology.name}: identifiers of echo requests by MAP rules are not sent yet"
-            yield problem(campaign, "gateway.technology", what, f"leave the table [{self.key}] out")
-            return
         if campaign.is_stateful and campaign.inside != "left":
             what = "is right, but the clients of echo requests are on the left"
             yield problem(campaign, "gateway.inside", what, 'write inside = "left" and swap the ports')
@@ -249,9 +248,12 @@ class OverloadTable(ProcedureTable):
 
     def _host_problems(self, campaign: Campaign) -> Iterator[Problem]:
         """Each client needs a host of its own, and its destinations as well."""
-        left, right = (host_count(campaign, name) for name in SIDES)
+        right, edges = host_count(campaign, "right"), campaign.emulated_edges
         family = campaign.foreground_family("left")
-        if left < self.most_clients:
+        if edges is not None and edges.edge_count < self.most_clients:
+            what = f"{self.most_clients} clients need as many customer edges, there are {edges.edge_count}"
+            yield problem(campaign, "map.edges", what, "write more or fewer clients, or give the rules more EA bits")
+        elif edges is None and (left := host_count(campaign, "left")) < self.most_clients:
             example = f'{{offset = {2 if family == "ipv4" else 14}, mode = "increasing", range = "2-{left_end(self)}"}}'
             what = f"{self.most_clients} clients need as many hosts, the left side has {left}"
             yield problem(campaign, f"left.{family}.hosts", what, f"write for example hosts = {example}")
@@ -268,11 +270,12 @@ class OverloadTable(ProcedureTable):
 
     def _neighbour_problems(self, campaign: Campaign) -> Iterator[Problem]:
         """A gateway that forgets neighbours looks for them again and again, and loses what is for them meanwhile."""
-        kept = campaign.gateway.settings.get(NEIGHBOURS)
-        for name, used in (("left", self.most_clients), ("right", self.most_clients * self.destinations_of(campaign))):
-            hosts = min(used, host_count(campaign, "left" if name == "left" else "right"))
-            side = campaign.left if name == "left" else campaign.right
-            if isinstance(kept, int) and side is not None and side.address_mode == "onlink" and hosts > kept:
+        kept, edges = campaign.gateway.settings.get(NEIGHBOURS), campaign.emulated_edges
+        asking = self.most_clients if edges is None or edges.onlink else 1
+        asked = min(self.most_clients * self.destinations_of(campaign), host_count(campaign, "right"))
+        for name, side, hosts in (("left", campaign.left, asking), ("right", campaign.right, asked)):
+            is_onlink = side is not None and side.address_mode == "onlink"
+            if isinstance(kept, int) and is_onlink and hosts > kept:
                 what = f"is {kept}, fewer than the {hosts} on-link hosts that are asked on the {name} side"
                 fix = f'write {2 * hosts}, or set {name}.address_mode = "nexthop"'
                 yield problem(campaign, f"gateway.settings.{NEIGHBOURS}", what, fix)
@@ -293,11 +296,20 @@ class OverloadTable(ProcedureTable):
             )
             fix = f"write at most {size // self.most_clients}, or the state_timeout with which the gateway makes room"
             yield problem(campaign, key, f"{what} is {size}", fix)
-        pool = sum(prefix.num_addresses for prefix in distinct(campaign.pool)) * IDENTIFIERS
+        edge = campaign.gateway_edge
+        identifiers = IDENTIFIERS if edge is None else edge.ports.count
+        pool = sum(prefix.num_addresses for prefix in distinct(campaign.pool)) * identifiers
         needed = self.most_clients * min(destinations, IDENTIFIERS)
         if campaign.bed.has_gateway and campaign.gateway.mapping == "endpoint_independent" and needed > pool > 0:
             what = f"needs {needed} identifiers of the pool, which has {pool}"
-            yield problem(campaign, key, what, "write fewer, or give the gateway more public addresses")
+            yield problem(
+                campaign,
+                key,
+                what,
+                "write fewer, or give the gateway more public addresses"
+                if edge is None
+                else "write fewer, or another rule",
+            )
         yield from self._timeout_problems(campaign, destinations)
 
     def _timeout_problems(self, campaign: Campaign, destinations: int) -> Iterator[Problem]:
@@ -319,6 +331,20 @@ class OverloadTable(ProcedureTable):
                 fix = "write a higher rate, another duration, or the state_timeout that the gateway really has"
                 yield problem(campaign, key, f"{what} {format_duration_ns(self.state_timeout_ns)}", fix)
                 return
+
+    def asked_echo(self, campaign: Campaign) -> EchoAsked:
+        """Return the closed loops that the Tester must be far faster in than the gateway: those of the columns.
+
+        At a constant rate there are no slots that could limit it, so it has as many as there can be.
+        """
+        family = campaign.technology.families[0]
+        slots = self.window if self.is_closed_loop else WINDOW_MAX
+        clients = self.clients if self.is_closed_loop else (self.most_clients,)
+        return EchoAsked(
+            family=family,
+            frame_octets=self.frame_sizes(campaign).of(family),
+            shapes=tuple((number, slots) for number in clients if number * slots <= LOOP_SLOTS_MAX),
+        )
 
     def frame_sizes(self, campaign: Campaign) -> FrameSizes:
         """Return the sizes of a request on both sides."""
