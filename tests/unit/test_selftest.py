@@ -10,6 +10,7 @@ from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
 from gatemark.cli.main import main
 from gatemark.config.stateful import tuple_space
+from gatemark.config.table import EchoAsked
 from gatemark.dut.wire import WireTestBed
 from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ConfigError
@@ -25,7 +26,8 @@ from gatemark.selftest.document import (
     store_self_test,
 )
 from gatemark.selftest.modes import BOTH_FAMILIES_MODES, STATEFUL_MODES, STATELESS_MODES, Case, campaign_of, cases
-from gatemark.selftest.run import Effort, Step, Subject, run_self_test, subject_of
+from gatemark.selftest.own_delay import _missing_echo
+from gatemark.selftest.run import Effort, Step, Subject, open_self_tester, run_self_test, subject_of
 from gatemark.selftest.search import RATE_MIN, Tried, find_rate
 from gatemark.simulated import simulated_equipment
 from gatemark.trial.request import trial_request
@@ -176,10 +178,45 @@ def test_all_combinations_are_planned() -> None:
     assert len(set(modes)) == len(modes)
 
 
+def test_echo_requests_to_itself_are_as_fast_as_the_slots_or_the_tester() -> None:
+    device = SimulatedDevice(capacity_forward=400_000, capacity_reverse=400_000, delays_ns=(20_000, 20_000))
+    asked = EchoAsked(family="ipv6", frame_octets=122, shapes=((1, 4), (8, 4)))
+    subject = Subject(port_kind="ring", ports=PORTS, echo=asked)
+    case = Case(family="ipv6", frame_octets=122, direction="forward", mode="fixed")
+    with open_self_tester(subject, case, EFFORT, lambda _: None, simulated_equipment(device)) as tester:
+        loops = list(tester.echo_loops(asked))
+    assert [(loop.clients, loop.window, loop.frames_per_second) for loop in loops] == [
+        (1, 4, None),
+        (8, 4, None),
+        (8, 4, 4_000),
+        (8, 4, 20_000),
+        (8, 4, 100_000),
+    ]
+    assert [loop.replies_per_second for loop in loops] == [200_000, 400_000, 4_000, 20_000, 100_000]
+    assert [loop.mean_ns for loop in loops] == [20_000, 80_000, 20_000, 20_000, 20_000]
+    assert {loop.family for loop in loops} == {"ipv6"}
+
+
+def test_a_campaign_of_echo_requests_asks_for_its_own_columns(state_folder: Path) -> None:
+    side = {
+        "port": "ring",
+        "ipv4": {"address": "198.18.0.2", "hosts": {"offset": 2, "mode": "increasing", "range": "2-99"}},
+    }
+    campaign = campaign_from_dict(
+        {"testbed": {"kind": "loopback"}, "gateway": {"technology": "router44"}, "left": side,
+         "right": {"port": "ring", "ipv4": {**side["ipv4"], "address": "198.19.0.2"}},
+         "overload": {"clients": [1, 2]}}
+    )  # fmt: skip
+    subject = subject_of(campaign)
+    assert subject.echo == EchoAsked(family="ipv4", frame_octets=102, shapes=((1, 4), (2, 4)))
+    assert _missing_echo(campaign, None) == subject.echo
+
+
 def test_a_whole_self_test_is_kept_and_found_again(state_folder: Path) -> None:
     steps: list[Step] = []
     device = SimulatedDevice(capacity_forward=400_000, capacity_reverse=300_000, establishment_rate=50_000)
-    subject = Subject(port_kind="ring", ports=PORTS, connections=(1_000,))
+    asked = EchoAsked(family="ipv4", frame_octets=102, shapes=((2, 4),))
+    subject = Subject(port_kind="ring", ports=PORTS, connections=(1_000,), echo=asked)
     count = run_self_test(subject, effort=EFFORT, quick=True, tell=steps.append, equipment=simulated_equipment(device))
     assert len(count.entries) == 2 * 2 * 4 * 2 + 2 * 3 * 2 + 2 * 3
     for entry in count.entries:
@@ -189,6 +226,7 @@ def test_a_whole_self_test_is_kept_and_found_again(state_folder: Path) -> None:
         assert truth * 0.97 <= entry.frames_per_second <= truth, entry
         assert entry.limited
     assert {entry.frame_octets for entry in count.self_latency} == {64, 84, 1518}
+    assert [loop.clients for loop in count.echo_loops] == [2] * 4
     assert {entry.direction for entry in count.self_latency} == {"forward", "reverse"}
     assert [step.number for step in steps] == list(range(1, steps[-1].count + 1))
     assert steps[0].left_s is None

@@ -100,6 +100,8 @@ def _print(document: SelfTest, path: Path) -> None:
     out = Console(width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL, highlight=False)
     out.print(_rates(document))
     out.print(_delays(document))
+    if document.echo_loops:
+        out.print(_echo_loops(document))
     clock = document.clock
     print(f"{document.machine}; ports {document.port_kind}")
     print(f"clock: resolution {clock.resolution_ps / 1000:.3f} ns, {clock.read_ps / 1000:.1f} ns a reading\n{path}")
@@ -134,4 +136,18 @@ def _delays(document: SelfTest) -> Table:
         table.add_row(
             entry.family, str(entry.frame_octets), format_rate(entry.frames_per_second), entry.direction, *texts
         )
+    return table
+
+
+def _echo_loops(document: SelfTest) -> Table:
+    title = "\nEcho requests of its clients to its own host that answers"
+    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    for heading in ("family", "octets", "clients", "slots", "requests/s", "replies/s", "mean", "99.9 %", "longest"):
+        table.add_column(heading, justify="left" if heading == "family" else "right")
+    for loop in document.echo_loops:
+        rate = "on reply" if loop.frames_per_second is None else format_rate(loop.frames_per_second)
+        values = (loop.mean_ns, loop.p999_ns, loop.maximum_ns)
+        texts = ["-" if value is None else f"{value / 1000:,.2f} us" for value in values]
+        counts = (str(loop.frame_octets), str(loop.clients), str(loop.clients * loop.window), rate)
+        table.add_row(loop.family, *counts, format_rate(loop.replies_per_second), *texts)
     return table
