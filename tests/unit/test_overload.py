@@ -660,7 +660,7 @@ class TestTesterAlone:
         assert loops[3] == OwnLoop(replies_per_second=2 * 10**5, rtt_ns=10_100, rtt_frames_per_second=100_000)
         rows = {row[0]: row[1:] for table in _tables(run) for row in table.rows}
         assert rows["Tester alone, replies/s"] == ("100,000", "\u2013", "\u2013", "200,000")
-        assert rows["Tester alone, round trip, mean, \u00b5s"][0] == "10.01\nat 6,000/s"
+        assert rows["Tester alone, round trip, median, \u00b5s"][0] == "10.01\nat 6,000/s"
         assert own_round_trip(run).startswith("Tester alone: its clients ask its own host")
 
     def test_at_a_constant_rate_the_fastest_loop_counts(self) -> None:

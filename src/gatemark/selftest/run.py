@@ -63,6 +63,8 @@ ECHO_PERCENT = (1, 5, 25)
 below."""
 ECHO_COUNT = 65_536
 """Requests to each destination: so many that a trial does not end before its time."""
+ECHO_ATTEMPTS = 3
+"""Trials of each closed loop."""
 ECHO_PACE_NS = 10_000_000
 ECHO_TIMEOUT_NS = 50_000_000
 LATENCY_PERCENT = (1, 10, 50, 90)
@@ -316,15 +318,18 @@ class SelfTester:
     def echo_loops(self, asked: EchoAsked) -> Iterator[EchoLoop]:
         """Let the Tester's clients ask its own host that answers: each shape as fast as it goes, the last at rates.
 
-        A trial that is not valid is left out.
+        Of a shape the fastest of a few trials counts: in the others somebody took the CPU. A trial that is not valid is
+        left out.
         """
         case = Case(family=asked.family, frame_octets=asked.frame_octets, direction="forward", mode=ECHO_MODE)
         most = 0
         for clients, window in asked.shapes:
-            loop = self._echo_loop(case, clients, window, None)
-            if loop is not None:
-                most = max(most, loop.replies_per_second)
-                yield loop
+            loops = [self._echo_loop(case, clients, window, None) for _ in range(ECHO_ATTEMPTS)]
+            known = [loop for loop in loops if loop is not None]
+            if known:
+                fastest = max(known, key=lambda loop: loop.replies_per_second)
+                most = max(most, fastest.replies_per_second)
+                yield fastest
         clients, window = max(asked.shapes, key=lambda shape: shape[0] * shape[1])
         for percent in ECHO_PERCENT if most else ():
             if (loop := self._echo_loop(case, clients, window, max(1, most * percent // 100))) is not None:

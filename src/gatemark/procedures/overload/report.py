@@ -192,7 +192,7 @@ def _other_rows(run: OverloadResult, points: Sequence[OverloadPoint]) -> Iterato
             *(_of_loop(point, lambda loop: format_count(loop.replies_per_second)) for point in points),
         )
         yield (
-            f"Tester alone, round trip, mean, {unit}",
+            f"Tester alone, round trip, median, {unit}",
             *(_of_loop(point, lambda loop: _rtt_of_loop(loop, unit_ns)) for point in points),
         )
     quantities = dict.fromkeys(entry.quantity for entry in run.degradations)
@@ -382,10 +382,10 @@ def own_round_trip(run: OverloadResult) -> str:
             " campaign file measures them."
         )
     return (
-        "Tester alone: its clients ask its own host that answers, without a gateway, in its self-test; round trips at"
-        " the lowest rate there that is not below the gateway's. They are part of every round trip here, and are not"
-        f" subtracted. With as many slots it must reach {LOOP_FACTOR} times the replies/s of the gateway; where it does"
-        " not, the Tester counts as the limit."
+        "Tester alone: its clients ask its own host that answers, without a gateway, in its self-test; median round"
+        " trips at the lowest rate there that is not below the gateway's. They are part of every round trip here, and"
+        f" are not subtracted. With as many slots it must reach {LOOP_FACTOR} times the replies/s of the gateway; where"
+        " it does not, the Tester counts as the limit."
     )
 
 

@@ -84,7 +84,8 @@ class OwnLoop(Part):
     replies_per_second: int
     """In a closed loop with as many clients and slots; for a constant rate, with as many slots as there can be."""
     rtt_ns: int | None
-    """Mean round trip at `rtt_frames_per_second`; null if it was not measured."""
+    """Median round trip at `rtt_frames_per_second`, which nobody changes who takes the CPU for a moment. Null if it was
+    not measured."""
     rtt_frames_per_second: int | None
     """The lowest rate of the self-test that is not below the one of the gateway, else its highest."""
 
@@ -292,7 +293,7 @@ def _tester_loop(point: OverloadPoint, loops: Sequence[EchoLoopPart], window: in
     near = min(timed, key=lambda loop: _beyond(loop.frames_per_second or 0, rate), default=None)
     return OwnLoop(
         replies_per_second=max(loop.replies_per_second for loop in closed),
-        rtt_ns=None if near is None else near.mean_ns,
+        rtt_ns=None if near is None else near.p50_ns,
         rtt_frames_per_second=None if near is None else near.frames_per_second,
     )
 
