@@ -235,6 +235,29 @@ def test_a_campaign_with_files_of_its_own_is_measured_again_without_them(tmp_pat
     assert verify_archive(write_archive(tmp_path / "moved").path).holds
 
 
+def test_plan_shows_what_an_archive_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "mine.toml"
+    more = recipe_text("linux-router4").replace('"uname -sr"', '"uname -sr", "echo of the archive"')
+    recipe.write_text(more, encoding="utf-8")
+    archive = write_archive(measured(tmp_path, recipe="./mine.toml").folder).path
+    recipe.unlink()
+    assert main(["plan", str(archive)]) == 0
+    planned = capsys.readouterr().out
+    assert "echo of the archive" in planned and "repetitions = 2" in planned
+    assert main(["run", str(archive)]) == 2
+    assert f"gatemark plan {archive}" in "".join(capsys.readouterr().err.split("\n"))
+
+
+def test_plan_shows_the_columns_of_an_archived_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "router.toml"
+    file.write_text(ROUTER.format(name="router", recipe="linux-router4") + VARY, encoding="utf-8")
+    archive = write_archive(measure_series(file, output=tmp_path / "s", equipment=equipment()).folder).path
+    assert main(["plan", str(archive), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["columns"]) == 2
+    assert main(["plan", str(archive), "--column", "2"]) == 0
+    assert "repetitions = 2" in capsys.readouterr().out
+
+
 def test_what_this_gatemark_has_is_not_unpacked(tmp_path: Path) -> None:
     first = measured(tmp_path)
     archive = write_archive(first.folder).path
@@ -258,6 +281,41 @@ def test_a_series_is_measured_again(tmp_path: Path) -> None:
     assert [column.runs for column in second.columns] == [column.runs for column in first.columns]
     assert (tmp_path / "second" / "inputs" / "recipe-mine.toml").is_file()
     assert verify_archive(write_archive(second.folder).path).holds
+
+
+def test_a_folder_of_several_campaigns_is_verified_with_all_of_them(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text(recipe_text("linux-router4"), encoding="utf-8")
+    for name, text, used in (("a", ROUTER, "./mine.toml"), ("b", NAT, "nft-nat44"), ("c", ROUTER, "./mine.toml")):
+        file = tmp_path / f"{name}.toml"
+        file.write_text(text.format(name=name, recipe=used), encoding="utf-8")
+        measure(file, output=folder / name, equipment=equipment(), report=False)
+    archive = write_archive(folder).path
+    verification = verify_archive(archive)
+    assert (verification.kind, verification.holds) == ("folder", True)
+    assert [finding.where for finding in verification.findings if finding.what == "result"] == [
+        "demo/a",
+        "demo/b",
+        "demo/c",
+    ]
+    with pytest.raises(ConfigError, match="several campaigns: a, b, c"):
+        measure_again(archive, output=tmp_path / "again", trust_commands=True, equipment=equipment())
+    journal = folder / "b" / "trials.jsonl"
+    journal.write_text("".join(journal.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
+    altered = verify_archive(write_archive(folder, tmp_path / "altered.tar.gz").path)
+    assert [finding.where for finding in altered.findings if finding.outcome == "differs"] == ["demo/b"]
+
+
+def test_campaigns_that_mean_different_files_by_one_name_are_not_one_archive(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        place = tmp_path / name
+        place.mkdir()
+        (place / "mine.toml").write_text(recipe_text("linux-router4") + f"# {name}\n", encoding="utf-8")
+        (place / "file.toml").write_text(ROUTER.format(name=name, recipe="./mine.toml"), encoding="utf-8")
+        measure(place / "file.toml", output=tmp_path / "both" / name, equipment=equipment(), report=False)
+    with pytest.raises(ResultError, match=r"two files \./mine\.toml that differ"):
+        write_archive(tmp_path / "both")
 
 
 def test_names_of_files_are_found_wherever_a_campaign_has_them() -> None:
@@ -296,8 +354,9 @@ def test_nothing_is_overwritten_and_what_is_interrupted_leaves_nothing(tmp_path:
     assert list(target.parent.iterdir()) == []
     with pytest.raises(ConfigError, match="inside the folder"):
         write_archive(folder, folder / "a.tar.gz")
+    (tmp_path / "empty").mkdir()
     with pytest.raises(ResultError, match="holds no campaign"):
-        write_archive(tmp_path)
+        write_archive(tmp_path / "empty")
     (folder / "link").symlink_to("/etc/passwd")
     with pytest.raises(ResultError, match="no ordinary file"):
         write_archive(folder, target)

@@ -7,10 +7,11 @@ import shutil
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from gatemark.archive.inputs import is_here, kept_inputs, renamed
 from gatemark.archive.read import Unpacked, unpacked
-from gatemark.archive.recompute import check_inputs
+from gatemark.archive.recompute import campaign_folders, check_inputs
 from gatemark.campaign.columns import series_of_text
 from gatemark.campaign.events import EventCallback
 from gatemark.campaign.file import CampaignText, campaign_from_text
@@ -43,11 +44,8 @@ def measure_again(
     `trust_commands` is asked for. Raises ConfigError if the archive is damaged or would be measured otherwise.
     """
     with unpacked(archive) as content:
-        check_inputs(content)
         series = is_series(content.path)
-        text, source = _campaign_file(content)
-        document = document_of_text(text, path=Path(source or content.path))  # it has a name in any case
-        here = renamed(document, lambda kind, name: str(content.inputs.get((kind, name), name)))
+        text, document, here = _checked(content)
         _check_trust(to_toml(here), archive, trust_commands=trust_commands)
         absent = [given for given in kept_inputs(content.folder, content.description.inputs) if not is_here(given)]
     moved = {(given.facts.kind, given.facts.name): f"{FOLDER}/{given.facts.file}" for given in absent}
@@ -61,6 +59,39 @@ def measure_again(
         campaign = campaign_from_text(text, folder / "campaign.toml")
         given = CampaignText(campaign=campaign, text=text, file=None)
         return measure(given, output=folder, on_event=on_event, on_plan=on_plan, equipment=equipment)
+
+
+@contextlib.contextmanager
+def campaign_in(archive: Path) -> Iterator[Path]:
+    """Yield the campaign file of an archive, which names the files in the archive, as long as it is unpacked.
+
+    Raises ConfigError if the archive is damaged or would be measured otherwise.
+    """
+    with unpacked(archive) as content:
+        _, _, here = _checked(content)
+        file = content.path / "campaign-unpacked.toml"
+        file.write_text(to_toml(here), encoding="utf-8")
+        yield file
+
+
+def _checked(content: Unpacked) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return a campaign file as text and document, and the document that names the files where they are unpacked."""
+    _check_one(content)
+    check_inputs(content)
+    text, source = _campaign_file(content)
+    document = document_of_text(text, path=Path(source or content.path))  # it has a name in any case
+    return text, document, renamed(document, lambda kind, name: str(content.inputs.get((kind, name), name)))
+
+
+def _check_one(content: Unpacked) -> None:
+    """Raise ConfigError if an archive holds several campaigns that are no series."""
+    if content.description.kind == "folder":
+        below = ", ".join(sorted(folder.path.name for folder in campaign_folders(content.folder)))
+        raise ConfigError(
+            what=f"it holds several campaigns: {below}",
+            where=str(content.archive),
+            fix="unpack it with tar, and measure the campaign.toml of each that you want",
+        )
 
 
 def _campaign_file(content: Unpacked) -> tuple[str, str | None]:
@@ -82,7 +113,7 @@ def _check_trust(text: str, archive: Path, *, trust_commands: bool) -> None:
         raise ConfigError(
             what=f"its campaign and recipe say which commands run: {how}",
             where=str(archive),
-            fix="unpack it with tar and read campaign.toml and archive/inputs; if you trust them, add --trust-commands",
+            fix=f"read them: gatemark plan {archive}; if you trust them, add --trust-commands",
         )
 
 

@@ -56,10 +56,10 @@ def _renamed_columns(table: Any, rename: Rename, path: str = "") -> Any:
     return [renamed(value, rename, path) for value in table] if isinstance(table, list) else table
 
 
-def inputs_of(document: Mapping[str, Any], folder: Path) -> tuple[InputText, ...]:
+def inputs_of(document: Mapping[str, Any], folder: Path, taken: set[str]) -> tuple[InputText, ...]:
     """Return the files that the document of a campaign file in `folder` names, each once, in its order.
 
-    Raises ResultError if one cannot be read.
+    In the archive they get names that are not `taken` yet. Raises ResultError if one cannot be read.
     """
     texts: dict[tuple[InputKind, str], str] = {}
 
@@ -69,7 +69,6 @@ def inputs_of(document: Mapping[str, Any], folder: Path) -> tuple[InputText, ...
         return name
 
     renamed(document, take)
-    taken: set[str] = set()
     return tuple(_input(kind, name, text, taken) for (kind, name), text in texts.items())
 
 

@@ -44,7 +44,8 @@ class Description(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: Literal[1]
-    kind: Literal["campaign", "series"]
+    kind: Literal["campaign", "series", "folder"]
+    """``folder``: result folders below it, as demo and calibration leave them."""
     gatemark: str
     """Version that made the archive."""
     inputs: tuple[Input, ...]

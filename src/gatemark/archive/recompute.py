@@ -35,14 +35,16 @@ SHOWN_MAX = 5
 
 
 def campaign_folders(result: ResultFolder) -> Iterator[ResultFolder]:
-    """Yield the folders of all campaigns that were begun: one, or those of the columns of a series."""
-    if not is_series(result.path):
+    """Yield the folders of all campaigns that were begun: one, those of the columns of a series, or those below it."""
+    if is_series(result.path):
+        series = SeriesFolder(files=result)
+        yield from (
+            folder for column in series.read().columns if (folder := series.column(column.folder)).has("campaign.json")
+        )
+    elif result.campaign_file.exists():
         yield result
-        return
-    series = SeriesFolder(files=result)
-    yield from (
-        folder for column in series.read().columns if (folder := series.column(column.folder)).has("campaign.json")
-    )
+    else:
+        yield from (ResultFolder(path=path.parent) for path in sorted(result.path.glob("*/campaign.json")))
 
 
 def campaign_of(folder: ResultFolder, inputs: Inputs) -> Campaign:

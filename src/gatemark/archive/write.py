@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Literal
 
 from gatemark.archive.inputs import InputText, inputs_of, kept_inputs
 from gatemark.archive.layout import (
@@ -23,11 +23,12 @@ from gatemark.archive.layout import (
     OWN_FOLDER,
     SUFFIX,
     Description,
+    InputKind,
     checksums_text,
     is_safe,
 )
 from gatemark.archive.read import unpack
-from gatemark.archive.recompute import check_inputs
+from gatemark.archive.recompute import campaign_folders, check_inputs
 from gatemark.config.load import document_of_text
 from gatemark.errors import ConfigError, ResultError
 from gatemark.results.new_file import new_file
@@ -58,7 +59,7 @@ def write_archive(folder: Path, output: Path | None = None) -> Archive:
     nothing.
     """
     folder = folder.resolve()
-    result = ResultFolder(path=folder) if is_series(folder) else ResultFolder.open(folder)
+    result = ResultFolder(path=folder)
     _check_measured(result)
     target = folder.with_name(f"{file_name(folder.name)}{SUFFIX}") if output is None else output.absolute()
     if target.is_relative_to(folder):
@@ -77,15 +78,32 @@ def write_archive(folder: Path, output: Path | None = None) -> Archive:
 
 
 def _check_measured(result: ResultFolder) -> None:
-    name = "series.json" if is_series(result.path) else "result.json"
-    if not result.has(name):
+    """Raise ResultError if it is no folder of results, or of some that are only begun."""
+    if _kind(result) == "folder" and not any(folder.has("result.json") for folder in campaign_folders(result)):
+        ResultFolder.open(result.path)  # says what is missing
+    name = {"series": "series.json", "campaign": "result.json"}.get(_kind(result))
+    if name is not None and not result.has(name):
         what = f"nothing is measured yet: it holds no {name}"
         raise ResultError(what=what, where=str(result.path), fix=f"gatemark run --resume {result.path}")
 
 
+def _kind(result: ResultFolder) -> Literal["campaign", "series", "folder"]:
+    if is_series(result.path):
+        return "series"
+    return "campaign" if result.campaign_file.exists() else "folder"
+
+
 @contextlib.contextmanager
 def _not_written_to(result: ResultFolder) -> Iterator[None]:
-    """Hold the folder for reading: a campaign that is under way in it is refused."""
+    """Hold a folder for reading, and those below it: a campaign that is under way in one is refused."""
+    with contextlib.ExitStack() as held:
+        for folder in {folder.path: folder for folder in (result, *campaign_folders(result))}.values():
+            held.enter_context(_held(folder))
+        yield
+
+
+@contextlib.contextmanager
+def _held(result: ResultFolder) -> Iterator[None]:
     try:
         lock = (result.path / ".lock").open("rb")
     except FileNotFoundError:  # a copy of a folder
@@ -105,18 +123,32 @@ def _description(result: ResultFolder) -> tuple[Description, tuple[InputText, ..
     if result.has(DESCRIPTION):  # it was unpacked from an archive
         description = Description.model_validate_json(result.read_text(DESCRIPTION))
         return description, kept_inputs(result, description.inputs)
-    if is_series(result.path):
-        file, source = SERIES_FILE, Path(SeriesFolder(files=result).read().file)
-    else:
-        file, source = "campaign.toml", Path(result.read_json("campaign.json").get("file") or result.campaign_file)
-    inputs = inputs_of(document_of_text(result.read_text(file), path=source), source.parent)
+    inputs: dict[tuple[InputKind, str], InputText] = {}
+    taken: set[str] = set()
+    for document, place in _campaign_files(result):
+        for given in inputs_of(document, place, taken):
+            known = inputs.setdefault((given.facts.kind, given.facts.name), given)
+            if known.text != given.text:
+                what = f"its campaigns name two files {given.facts.name} that differ"
+                raise ResultError(what=what, where=str(result.path), fix="archive each of the folders in it")
     description = Description(
         format=FORMAT,
-        kind="series" if is_series(result.path) else "campaign",
+        kind=_kind(result),
         gatemark=gatemark_version(),
-        inputs=tuple(given.facts for given in inputs),
+        inputs=tuple(given.facts for given in inputs.values()),
     )
-    return description, inputs
+    return description, tuple(inputs.values())
+
+
+def _campaign_files(result: ResultFolder) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Yield the document of each campaign file, and the folder that its paths start at."""
+    if is_series(result.path):
+        source = Path(SeriesFolder(files=result).read().file)
+        yield document_of_text(result.read_text(SERIES_FILE), path=source), source.parent
+        return
+    for folder in campaign_folders(result):
+        source = Path(folder.read_json("campaign.json").get("file") or folder.campaign_file)
+        yield document_of_text(folder.read_text("campaign.toml"), path=source), source.parent
 
 
 def _members(result: ResultFolder) -> Iterator[tuple[str, Path]]:

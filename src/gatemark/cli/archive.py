@@ -26,7 +26,7 @@ def archive(
     Parameters
     ----------
     folder
-        Folder that `gatemark run` wrote, of one campaign or of a series.
+        Folder that `gatemark run` wrote, of one campaign or of a series; or one with several of them, as of a demo.
     output
         File to write; one that exists is not overwritten. Default: the name of the folder with .tar.gz, beside it.
     verify

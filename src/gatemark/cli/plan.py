@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from gatemark.archive.again import campaign_in
+from gatemark.archive.read import is_archive
 from gatemark.bed_kinds import BOOT_WORDS
 from gatemark.campaign.columns import Column, SeriesFile, load_series, of_each, varies
 from gatemark.campaign.deviations import deviations
@@ -44,12 +46,15 @@ def plan(file: Path, /, *, column: int | None = None, as_json: AsJson = False) -
     Parameters
     ----------
     file
-        Campaign file (TOML).
+        Campaign file (TOML), or an archive that `gatemark archive` made.
     column
         Of a file with [[vary]]: show this column as any other campaign, counted from 1.
     as_json
         Print JSON in place of text.
     """
+    if is_archive(file):
+        with campaign_in(file) as unpacked:
+            return plan(unpacked, column=column, as_json=as_json)
     if not varies(file):
         if column is not None:
             raise ConfigError(what="the file has no [[vary]]", where="--column", fix="leave --column out")
