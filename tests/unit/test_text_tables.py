@@ -52,9 +52,9 @@ def test_latex() -> None:
 \toprule
 gateway & \makecell[r]{median \\ spread} \\
 \midrule
-a|b\_c & \textbf{1,000} \\
+a\textbar{}b\_c & \textbf{1,000} \\
 \multicolumn{2}{l}{\emph{several}} \\
-\makecell[l]{\textasciitilde{}x \\ of <y>} & \makecell[r]{$\ge$ 2 \\ 1 -- 3} \\
+\makecell[l]{\textasciitilde{}x \\ of \textless{}y\textgreater{}} & \makecell[r]{$\ge$ 2 \\ 1 -- 3} \\
 \bottomrule
 \end{tabular}
 \par\smallskip\footnotesize 100 \% of \{it\}.

@@ -11,7 +11,8 @@ TextFormat = Literal["markdown", "latex"]
 
 _LATEX_CHARACTERS = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\u2013": "--", "\u2212": "$-$", "≥": r"$\ge$",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", "[": "{[}", "\u2013": "--", "\u2212": "$-$", "≥": r"$\ge$", "±": r"$\pm$",
     "µ": r"\textmu{}", "\u03b1": r"$\alpha$", "\u00d7": r"$\times$", "·": r"$\cdot$", "∞": r"$\infty$",
 }  # fmt: skip
 
