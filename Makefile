@@ -5,7 +5,7 @@ BUILD  := build/release
 PYTHON := .venv/bin/python
 SHELL  := /bin/bash
 
-.PHONY: demo test endure quick setup build check format docs wheel bench fuzz clean help
+.PHONY: demo test endure quick setup build check format docs wheel deb bench fuzz clean help
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -43,6 +43,9 @@ docs: setup ## build/site/html: every document, the library and the examples as 
 
 wheel: setup ## dist/gatemark-*.whl with the engine inside, for machines without compiler and DPDK
 	@scripts/wheel
+
+deb: setup ## dist/gatemark_*.deb: the wheel with its Python environment, for the release of Debian that it is made on
+	@scripts/deb
 
 bench: build ## cycles per frame beside DPDK's own testpmd, pacing; with ARGS="--quick" below a minute
 	@.venv/bin/python -m bench.run $(ARGS)
