@@ -5,7 +5,7 @@ BUILD  := build/release
 PYTHON := .venv/bin/python
 SHELL  := /bin/bash
 
-.PHONY: demo test endure quick setup build check format docs wheel deb bench fuzz clean help
+.PHONY: demo test endure quick setup build check format docs gallery wheel deb bench fuzz clean help
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -34,12 +34,15 @@ check: ## the checks alone, on what is built
 
 format: setup ## rewrite C++ and Python in the project's form
 	scripts/sources cpp | xargs -r clang-format -i
-	.venv/bin/ruff format src tests bench site && .venv/bin/ruff check --fix src tests bench site site
+	.venv/bin/ruff format src tests bench site gallery && .venv/bin/ruff check --fix src tests bench site gallery
 
 docs: setup ## build/site/html: every document, the library and the examples as a site with search
 	@.venv/bin/python site/gather.py build/site/pages
 	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet --config-file site/mkdocs.yml
 	@echo "build/site/html/index.html; with search: python3 -m http.server --directory build/site/html"
+
+gallery: build ## measure every recipe of this machine for gallery/, as root; ARGS="NAME ..." some of them, ARGS=--page none
+	@.venv/bin/python gallery/make.py $(ARGS)
 
 wheel: setup ## dist/gatemark-*.whl with the engine inside, for machines without compiler and DPDK
 	@scripts/wheel

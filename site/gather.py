@@ -1,7 +1,8 @@
 """Gathers the pages of the site from the checkout, so that every relative link of a document works there too.
 
 Documents are copied. A file that one links to becomes a page that shows it, a folder a page that lists it; both are
-followed in turn. The API reference is made of the names that `import gatemark` publishes.
+followed in turn. A link to an archive of the gallery leads to the report in it. The API reference is made of the names
+that `import gatemark` publishes.
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ import os
 import re
 import shutil
 import sys
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import gatemark
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("docs", "engine", "protocol", "bench", "examples/papers")
+FOLDERS = ("docs", "engine", "protocol", "bench", "examples/papers", "gallery")
 LINK = re.compile(r"(?P<before>\]\(|(?:src|href)=\")(?P<target>[^)\s\"]+)(?P<after>[)\"])")
 FENCED = re.compile(r"(?ms)^```.*?^```$")
-COPIED = {".svg", ".png", ".json", ".html", ".csv", ".css"}
+COPIED = {".svg", ".png", ".json", ".html", ".csv", ".css", ".gz"}
 """Files that a browser shows as they are."""
+ARCHIVE = ".tar.gz"
 LANGUAGES = {".toml": "toml", ".py": "python", ".hpp": "cpp", ".cpp": "cpp", ".sh": "bash", "": "text"}
 
 
@@ -50,7 +53,10 @@ class Gathering:
 
     def _with_links(self, text: str, folder: Path) -> str:
         def replaced(match: re.Match[str]) -> str:
-            return match["before"] + self._page_of(match["target"], folder) + match["after"]
+            target, archive = match["target"], match["target"].endswith(ARCHIVE)
+            page = self._page_of(target, folder)
+            report = f"{self._report(folder / target)}), [archive](" if archive else ""
+            return match["before"] + report + page + match["after"]
 
         return LINK.sub(replaced, text)
 
@@ -75,6 +81,18 @@ class Gathering:
             place = self._pages / file.relative_to(ROOT)
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, place)
+
+    def _report(self, archive: Path) -> str:
+        """Unpack the reports of an archive, of a series those of its columns as well; return where the first is."""
+        name = archive.name.removesuffix(ARCHIVE)
+        with tarfile.open(archive) as files:
+            for member in files:
+                source = files.extractfile(member)
+                if source is not None and Path(member.name).name == "report.html":
+                    place = self._pages / archive.parent.relative_to(ROOT) / member.name
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.write_bytes(source.read())
+        return f"{name}/report.html"
 
     def _source(self, file: Path) -> None:
         """Make the page of a file that is no document."""

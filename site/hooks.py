@@ -23,6 +23,7 @@ def on_config(config: Any) -> Any:
     config["nav"] = [
         {"Home": "README.md"},
         *navigation((pages / "docs" / "README.md").read_text(encoding="utf-8")),
+        {"Gallery": ["gallery/README.md"]},
         {"Examples": ["examples/README.md", "examples/papers/README.md"]},
         {"Change it": list(ENGINEERS)},
     ]

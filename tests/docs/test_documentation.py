@@ -55,7 +55,7 @@ DOCUMENTS = sorted(
         *ROOT.glob("*.md"),
         *(
             path
-            for name in ("docs", "engine", "protocol", "changelog.d", "bench")
+            for name in ("docs", "engine", "protocol", "changelog.d", "bench", "gallery")
             for path in (ROOT / name).rglob("*.md")
         ),
     )

@@ -60,6 +60,18 @@ def test_the_library_shows_every_public_name(site: Path) -> None:
         assert f'id="{getattr(gatemark, name).__module__}.{name}"' in page
 
 
+def test_every_result_of_the_gallery_has_its_report(site: Path) -> None:
+    index = (site / "gallery/index.html").read_text(encoding="utf-8")
+    archives = sorted((ROOT / "gallery").glob("*.tar.gz"))
+    assert archives
+    for archive in archives:
+        name = archive.name.removesuffix(".tar.gz")
+        assert f'href="{name}/report.html"' in index and f'href="{archive.name}"' in index
+        page = site / "gallery" / name / "report.html"
+        for link in re.findall(r'href="([^":#]+)"', page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), (name, link)
+
+
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
     for path in site.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
