@@ -346,7 +346,9 @@ def _values_plot(quantity: ComparedQuantity, words: str) -> Drawing | None:
             axes.plot([at - 0.3, at + 0.3], [middle, middle], color=colour, linewidth=1.6)
         axes.set_xticks(range(len(sides)), [figure.side for figure, _ in sides])
         axes.set_xlim(-0.6, len(sides) - 0.4)
-        axes.set_ylim(bottom=min(0, *(value / divisor for _, values in sides for value in values)))
+        shown_values = [0.0, *(value / divisor for _, values in sides for value in values)]
+        lowest, highest = min(shown_values), max(shown_values)
+        axes.set_ylim(bottom=lowest, top=highest + 0.06 * (highest - lowest) or 1)  # no mark is cut off at the top
         axes.set_ylabel(unit)
 
     return Drawing(name=words, draw=draw, height=2.8)
