@@ -236,7 +236,7 @@ def test_the_commands_work_on_cards(kind: str, tmp_path: Path) -> None:
             cp /root/$name/trials.jsonl "$OUT/$name.trials"
             cp /root/$name/provenance.json "$OUT/$name.provenance"
         done
-        $gatemark selftest --quick --json /root/stateful.toml > "$OUT/selftest"
+        $gatemark selftest --quick --json /root/stateful.toml > "$OUT/selftest" || [ $? = 1 ]
     """
     done = in_machine(kind, tmp_path, "bash", "-c", textwrap.dedent(commands), seconds=3600)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -253,5 +253,8 @@ def test_the_commands_work_on_cards(kind: str, tmp_path: Path) -> None:
         assert all(set(losses(trial).values()) == {0} for trial in valid)
     selftest = json.loads((tmp_path / "selftest").read_text())
     assert selftest["port_kind"] == "pci"
+    if kind == "e1000":  # whose counter of missed frames is never reset: all trials after the first miss are invalid
+        assert all(entry["frames_per_second"] or entry["limited"] for entry in selftest["entries"])
+        return
     assert all(entry["frames_per_second"] > 0 for entry in selftest["entries"])
     assert all(delay["negative"] == 0 < delay["samples"] for delay in selftest["self_latency"])
