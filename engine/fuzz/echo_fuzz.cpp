@@ -365,7 +365,8 @@ void receive_alone(Side& side, const Bytes& frame, EchoScenario& scenario, EchoK
     }
 }
 
-/// One scenario and side with two receivers: one gets every message alone, the other all in a burst.
+/// One scenario and side with two receivers: one gets every message alone, the other all in a
+/// burst.
 struct World {
     World(EchoScenario& scenario, EchoKind kind) : alone{scenario, kind}, together{scenario, kind} {}
     Side alone, together;

@@ -23,8 +23,8 @@ struct MatchedFrames : ReceivedFrames {
 /// with the other representation of a zero checksum), but never accepts an incorrect one.
 ///
 /// Most bytes are the same in all frames of a stream, so one comparison with a template under a
-/// mask replaces a check of each field. What varies is computed as a sender does, for a whole burst,
-/// checksums included, and compared (bench/instructions.py, receive_ipv4).
+/// mask replaces a check of each field. What varies is computed as a sender does, for a whole
+/// burst, checksums included, and compared (bench/instructions.py, receive_ipv4).
 class Recognizer {
 public:
     /// `stream` outlives this.
@@ -40,10 +40,10 @@ public:
     [[nodiscard]] std::uint64_t index(const std::byte* frame) const noexcept { return signature::index(payload_of(frame)); }
     [[nodiscard]] std::uint64_t timestamp(const std::byte* frame) const noexcept { return signature::timestamp(payload_of(frame)); }
 
-    /// Compares what varies in frames that match the template: addresses, ports and checksums, and
-    /// link-layer addresses where each host has its own. The gateway chooses the source of an
-    /// Initiator's frame; it only has to agree with the checksums. Returns a bit for each frame that
-    /// is not correct.
+    /// Compares what varies in frames that match the template: addresses, ports and checksums,
+    /// and link-layer addresses where each host has its own. The gateway chooses the source of
+    /// an Initiator's frame; it only has to agree with the checksums. Returns a bit for each
+    /// frame that is not correct.
     [[nodiscard]] std::uint32_t find_wrong(MatchedFrames& matched) const noexcept;
 
     [[nodiscard]] const Stream& stream() const noexcept { return *stream_; }

@@ -214,9 +214,9 @@ private:
         }
     }
 
-    /// Takes a burst of correct frames of one stream that follow each other without a gap, as nearly
-    /// all bursts are: they are marked and counted together. Returns false, and has done nothing, if
-    /// this is another one.
+    /// Takes a burst of correct frames of one stream that follow each other without a gap, as
+    /// nearly all bursts are: they are marked and counted together. Returns false, and has done
+    /// nothing, if this is another one.
     [[nodiscard]] bool take_run(ArrivingStream& arriving_stream, std::span<typename Queue::Buffer> burst, pace::Ticks now) noexcept {
         const Records& records = arriving_stream.records;
         const frame::MatchedFrames& matched = arriving_stream.matched;

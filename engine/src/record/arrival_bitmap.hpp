@@ -59,8 +59,8 @@ public:
         return is_new;
     }
 
-    /// The same for frames `first` to `first` + `count` - 1, at most 32; returns a bit for each that
-    /// was new.
+    /// The same for frames `first` to `first` + `count` - 1, at most 32; returns a bit for each
+    /// that was new.
     [[nodiscard]] std::uint32_t mark_run(std::uint64_t first, std::size_t count) noexcept {
         const std::uint64_t run = (std::uint64_t{1} << count) - 1;
         const unsigned shift = first % word_frames;
