@@ -7,15 +7,24 @@
 namespace gatemark::enumerate {
 
 GATEMARK_FOR_EACH_CPU
-void Permutation::mix(Halves& halves) const noexcept {
+void Permutation::forward_all(Lanes& numbers) const noexcept {
     const auto left_count = static_cast<std::uint32_t>(left_count_), right_count = static_cast<std::uint32_t>(right_count_.divisor());
+    alignas(64) std::array<std::uint32_t, lanes> left, right;
+    for (std::size_t i = 0; i < lanes; ++i) {
+        const auto [quotient, remainder] = right_count_.divide(numbers[i]);
+        left[i] = static_cast<std::uint32_t>(quotient);
+        right[i] = static_cast<std::uint32_t>(remainder);
+    }
     for (std::size_t round = 0; round < rounds; round += 2) {
         for (std::size_t i = 0; i < lanes; ++i) {
-            halves.left[i] = sum_below(halves.left[i], mixed(halves.right[i], round, left_count), left_count);
+            left[i] = sum_below(left[i], mixed(right[i], round, left_count), left_count);
         }
         for (std::size_t i = 0; i < lanes; ++i) {
-            halves.right[i] = sum_below(halves.right[i], mixed(halves.left[i], round + 1, right_count), right_count);
+            right[i] = sum_below(right[i], mixed(left[i], round + 1, right_count), right_count);
         }
+    }
+    for (std::size_t i = 0; i < lanes; ++i) {
+        numbers[i] = std::uint64_t{left[i]} * right_count + right[i];
     }
 }
 
@@ -25,16 +34,11 @@ constexpr std::size_t vectorised_min = 16;
 void Permutation::put_at(std::span<std::uint64_t> places) const noexcept {
     for (std::size_t count = 0; places.size() >= vectorised_min; places = places.subspan(count)) {
         count = std::min(places.size(), lanes);
-        Halves halves{};
+        alignas(64) Lanes numbers{};
+        std::copy_n(places.begin(), count, numbers.begin());
+        forward_all(numbers);
         for (std::size_t i = 0; i < count; ++i) {
-            const auto [left, right] = right_count_.divide(places[i]);
-            halves.left[i] = static_cast<std::uint32_t>(left);
-            halves.right[i] = static_cast<std::uint32_t>(right);
-        }
-        mix(halves);
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::uint64_t number = halves.left[i] * right_count_.divisor() + halves.right[i];
-            places[i] = number < count_ ? number : at(number);
+            places[i] = numbers[i] < count_ ? numbers[i] : at(numbers[i]);
         }
     }
     for (std::uint64_t& place : places) {

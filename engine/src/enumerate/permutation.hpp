@@ -58,11 +58,9 @@ public:
 private:
     static constexpr std::size_t rounds = 4, lanes = 32;  // the frames of a burst
 
-    struct Halves {
-        std::array<std::uint32_t, lanes> left, right;
-    };
-    /// All rounds of `forward`.
-    void mix(Halves& halves) const noexcept;
+    using Lanes = std::array<std::uint64_t, lanes>;
+    /// `forward` of each of them.
+    void forward_all(Lanes& numbers) const noexcept;
 
     static constexpr std::uint64_t square_root_above(std::uint64_t count) noexcept {
         std::uint64_t low = 1, high = std::uint64_t{1} << 20;

@@ -38,7 +38,7 @@ struct Tuple {
 /// digit.
 class TupleSpace {
 public:
-    /// `ranges.count()` is at most 2^48, the limit of ShortDivider for divisors up to 2^16.
+    /// `ranges.count()` is at most `ShortDivider::value_limit`.
     constexpr explicit TupleSpace(const TupleRanges& ranges) noexcept
         : ranges_{ranges},
           source_ports_{ranges.source_ports.count},

@@ -2,6 +2,7 @@
 
 #include "frame/signature.hpp"
 #include "net/address.hpp"
+#include "net/headers.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -30,6 +31,10 @@ struct Arrival {
     std::optional<std::uint16_t> vlan_id;
     std::size_t ip = 0, udp = 0;
     std::size_t payload = 0;  ///< of a UDP datagram, or where a misplaced mark is; else 0
+
+    [[nodiscard]] std::size_t source_address() const noexcept {
+        return ip + (family == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
+    }
 };
 
 /// Classifies a frame of arbitrary bytes. `trial_id` is that of the current trial.

@@ -2,6 +2,8 @@
 
 #include "base/for_each_cpu.hpp"
 
+#include <bit>
+
 namespace gatemark::frame {
 
 namespace {
@@ -38,6 +40,19 @@ GATEMARK_FOR_EACH_CPU
 void Burst::draw(const BurstNumbers& numbers, std::size_t count, BurstFields& __restrict fields) const noexcept {
     for (std::size_t k = 0; k < in_lanes(count); ++k) {
         take(k, stream_->drawn_values(numbers[k]), fields);
+    }
+}
+
+GATEMARK_FOR_EACH_CPU
+void Burst::take_tuples(const BurstNumbers& tuples, std::size_t count, BurstFields& __restrict fields) const noexcept {
+    const enumerate::TupleSpace space = stream_->connections().space();
+    const bool is_initiator = stream_->role() == Role::initiator;
+    for (std::size_t k = 0; k < in_lanes(count); ++k) {
+        const enumerate::Tuple tuple = space.tuple(tuples[k]);
+        const std::uint32_t ports = swap_bytes(static_cast<std::uint32_t>(tuple.source_port) << 16 | tuple.destination_port);
+        const std::uint32_t hosts = swap_bytes(static_cast<std::uint32_t>(tuple.source_host) << 16 | tuple.destination_host);
+        fields.ports[k] = is_initiator ? ports : std::rotl(ports, 16);
+        fields.words[k] = (is_initiator ? hosts : std::rotl(hosts, 16)) & varying_words_;
     }
 }
 

@@ -47,6 +47,8 @@ public:
 
     /// Takes the values of frames of a stream that `draws`.
     void draw(const BurstNumbers& numbers, std::size_t count, BurstFields& fields) const noexcept;
+    /// Takes the four-tuples with these numbers, of a stream of connections.
+    void take_tuples(const BurstNumbers& tuples, std::size_t count, BurstFields& fields) const noexcept;
     /// Takes the values of frame `k` of the burst.
     void take(std::size_t k, const FrameValues& values, BurstFields& fields) const noexcept {
         fields.ports[k] = swap_bytes(static_cast<std::uint32_t>(values.source_port) << 16 | values.destination_port);

@@ -126,6 +126,31 @@ std::uint32_t Recognizer::match_templates(std::span<const std::span<const std::b
 
 bool Recognizer::matches_template(std::span<const std::byte> frame) const noexcept { return match_templates({&frame, 1}) != 0; }
 
+GATEMARK_FOR_EACH_CPU
+std::uint64_t Recognizer::take_all(std::span<const std::span<const std::byte>> frames, MatchedFrames& matched) const noexcept {
+    std::uint64_t largest = 0;
+    for (std::size_t k = 0; k < frames.size(); ++k) {
+        const std::byte* const frame = frames[k].data();
+        const std::uint64_t index_of_frame = index(frame);
+        matched.frames[k] = frame;
+        matched.indexes[k] = matched.numbers[k] = index_of_frame;
+        largest = std::max(largest, index_of_frame);
+    }
+    matched.count = frames.size();
+    return largest;
+}
+
+GATEMARK_FOR_EACH_CPU
+pace::Ticks Recognizer::put_sent(const MatchedFrames& matched, std::span<pace::Ticks, MatchedFrames::frames_max> sent) noexcept {
+    std::uint64_t earliest = ~std::uint64_t{0};
+    for (std::size_t k = 0; k < matched.count; ++k) {
+        const std::uint64_t time = swap_bytes(matched.fields.times[k]);
+        sent[k] = {time};
+        earliest = std::min(earliest, time);
+    }
+    return {earliest};
+}
+
 std::uint32_t Recognizer::find_wrong(MatchedFrames& matched) const noexcept {
     std::uint32_t wrong = take_values(matched);
     take_from_frames(matched);
@@ -156,14 +181,17 @@ std::uint32_t Recognizer::take_values(MatchedFrames& matched) const noexcept {
 }
 
 std::uint32_t Recognizer::take_connections(MatchedFrames& matched) const noexcept {
-    std::uint32_t wrong = 0;
-    BurstNumbers connections = matched.numbers;
-    stream_->put_connections(std::span{connections}.first(matched.count));
-    matched.tuples = connections;
+    matched.connections = matched.numbers;
+    stream_->put_connections(std::span{matched.connections}.first(matched.count));
+    matched.tuples = matched.connections;
     stream_->connections().put_tuples(std::span{matched.tuples}.first(matched.count));
-    for (std::size_t k = 0; k < matched.count; ++k) {
-        matched.values[k] = stream_->values_of(connections[k], stream_->connections().space().tuple(matched.tuples[k]));
-        wrong |= take(matched, k, matched.values[k]);
+    burst_.take_tuples(matched.tuples, matched.count, matched.fields);
+    std::uint32_t wrong = 0;
+    if (!burst_.words_suffice()) [[unlikely]] {
+        for (std::size_t k = 0; k < matched.count; ++k) {
+            const enumerate::Tuple tuple = stream_->connections().space().tuple(matched.tuples[k]);
+            wrong |= std::uint32_t{!compare_addresses(matched, k, stream_->values_of(matched.connections[k], tuple))} << k;
+        }
     }
     return wrong;
 }
@@ -223,13 +251,11 @@ std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
     return wrong;
 }
 
-std::uint32_t Recognizer::compare_host_macs(MatchedFrames& matched) const noexcept {
+std::uint32_t Recognizer::compare_host_macs(const MatchedFrames& matched) const noexcept {
     std::uint32_t wrong = 0;
     for (std::size_t k = 0; k < matched.count; ++k) {
-        if (stream_->role() == Role::stateless) {
-            matched.values[k] = stream_->values(matched.numbers[k]);
-        }
-        const net::MacAddress mac = stream_->expected_destination_mac(matched.values[k]);
+        const std::uint64_t prepared = stream_->role() == Role::stateless ? matched.numbers[k] : matched.connections[k];
+        const net::MacAddress mac = stream_->expected_destination_mac(stream_->values_of_prepared(prepared));
         const std::byte* const frame = matched.frames[k];
         const bool is_right = std::memcmp(frame + net::ethernet::destination, mac.data(), mac.size()) == 0 &&
                               std::memcmp(frame + net::ethernet::source, mac.data(), mac.size()) != 0;

@@ -12,9 +12,8 @@ namespace gatemark::frame {
 /// Frames of one burst that match the template of one stream, in the order of their arrival, and
 /// what varies in them.
 struct MatchedFrames : ReceivedFrames {
-    std::array<FrameValues, frames_max> values{};  ///< of streams of connections, or whose hosts have link-layer addresses
-    BurstFields fields;                            ///< as a correct gateway forwards them
-    BurstNumbers tuples{};
+    alignas(64) BurstNumbers connections{}, tuples{};  ///< of a stream of connections; of customer edges, what their rule needs
+    BurstFields fields;                                ///< as a correct gateway forwards them
 };
 
 /// Decides quickly whether frames of a stream are, byte for byte, what a correct gateway makes of
@@ -38,7 +37,11 @@ public:
 
     /// The index that a frame which matches the template claims to have in its direction.
     [[nodiscard]] std::uint64_t index(const std::byte* frame) const noexcept { return signature::index(payload_of(frame)); }
-    [[nodiscard]] std::uint64_t timestamp(const std::byte* frame) const noexcept { return signature::timestamp(payload_of(frame)); }
+    /// Takes a whole burst of frames that match the template, and their indexes as their numbers.
+    /// Returns the largest index.
+    std::uint64_t take_all(std::span<const std::span<const std::byte>> frames, MatchedFrames& matched) const noexcept;
+    /// When frames in which `find_wrong` has found nothing were sent. Returns the earliest time.
+    static pace::Ticks put_sent(const MatchedFrames& matched, std::span<pace::Ticks, MatchedFrames::frames_max> sent) noexcept;
 
     /// Compares what varies in frames that match the template: addresses, ports and checksums,
     /// and link-layer addresses where each host has its own. The gateway chooses the source of
@@ -74,7 +77,7 @@ private:
     /// What the Tester does not choose, or can only learn from the frame.
     void take_from_frames(MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t compare(const MatchedFrames& matched) const noexcept;
-    [[nodiscard]] std::uint32_t compare_host_macs(MatchedFrames& matched) const noexcept;
+    [[nodiscard]] std::uint32_t compare_host_macs(const MatchedFrames& matched) const noexcept;
     /// Adds the sum of both addresses to the burst's; returns whether they are those of the values.
     [[nodiscard]] bool compare_addresses(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
     [[nodiscard]] bool compare_addresses_by_rule(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;

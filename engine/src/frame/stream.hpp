@@ -169,7 +169,8 @@ public:
     /// nullptr if neither end is customer edges.
     [[nodiscard]] const EdgeTraffic* edges() const noexcept { return edges_ ? &*edges_ : nullptr; }
     [[nodiscard]] bool comes_from_edges() const noexcept { return comes_from_edges_; }
-    /// The hosts that frames are sent to, in their own family.
+    /// The hosts that frames are sent from and to, each in their own family.
+    [[nodiscard]] const HostSet& source_hosts() const noexcept { return source_set_; }
     [[nodiscard]] const HostSet& destination_hosts() const noexcept { return destination_set_; }
 
     /// The values of a frame by the number that a sender's writer has prepared: its connection if

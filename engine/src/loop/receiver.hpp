@@ -70,9 +70,12 @@ public:
             delays_[i].emplace(direction.delays);
             for (std::size_t class_number = 0; class_number < 2; ++class_number) {
                 if (direction.streams[class_number] != nullptr) {
-                    arriving_.push_back({.recognizer = frame::Recognizer{*direction.streams[class_number]},
+                    const frame::Stream& stream = *direction.streams[class_number];
+                    const bool learns = stream.role() == frame::Role::initiator;
+                    arriving_.push_back({.recognizer = frame::Recognizer{stream},
                                          .records = records_of(i, class_number),
-                                         .learns = direction.streams[class_number]->role() == frame::Role::initiator});
+                                         .learns = learns,
+                                         .learns_quickly = learns && direction.keeper->knows_by_pool(stream)});
                 }
             }
         }
@@ -93,7 +96,7 @@ public:
             prefetch(frames_[i].data());
         }
         recognize(count);
-        if (recognized_[0].stream == nullptr || !take_run(*recognized_[0].stream, burst, now)) [[unlikely]] {
+        if (!take_run(burst, now)) [[unlikely]] {
             take_one_by_one(burst, now);
         }
         queue_.release(burst);
@@ -138,10 +141,18 @@ private:
         frame::Recognizer recognizer;
         Records records;
         bool learns;                                      ///< of an Initiator: the state table learns from its frames
+        bool learns_quickly;                              ///< from nearly all of them
         frame::MatchedFrames matched{};                   ///< of this burst
         std::array<std::uint8_t, burst_frames_max> at{};  ///< where each of them is in the burst
-        bool all_correct = true;
+        std::uint32_t wrong = 0;                          ///< a bit for each of them that is no correct frame
     };
+    static constexpr auto places_in_order = [] {
+        std::array<std::uint8_t, burst_frames_max> places{};
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            places[i] = static_cast<std::uint8_t>(i);
+        }
+        return places;
+    }();
     /// A frame that is correct as far as can be told without the state table.
     struct RecognizedFrame {
         ArrivingStream* stream = nullptr;  ///< nullptr: not recognized
@@ -155,9 +166,10 @@ private:
         __builtin_prefetch(std::bit_cast<const void*>(std::bit_cast<std::uintptr_t>(frame) + 64));
     }
 
-    /// Finds the stream of each frame of the burst that is a correct frame of one.
+    /// Finds the frames of the burst that match the template of a stream, and which are correct.
     void recognize(std::size_t count) noexcept {
-        auto left = static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
+        const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
+        std::uint32_t left = all;
         for (ArrivingStream& arriving_stream : arriving_) {
             arriving_stream.matched.count = 0;
             if (left == 0) {
@@ -165,31 +177,42 @@ private:
             }
             const std::uint32_t matches = arriving_stream.recognizer.match_templates(std::span{frames_}.first(count)) & left;
             left &= ~matches;
-            for (std::uint32_t rest = matches; rest != 0; rest &= rest - 1) {
-                take_matching(arriving_stream, static_cast<std::size_t>(std::countr_zero(rest)));
+            if (matches != all || !take_all_matching(arriving_stream, count)) {
+                take_matching(arriving_stream, matches);
             }
             compare(arriving_stream);
         }
-        for (; left != 0; left &= left - 1) {
-            recognized_[static_cast<std::size_t>(std::countr_zero(left))] = {};
-        }
     }
-    /// Frame `i` of the burst matches the template of a stream; it may still have no index of it.
-    void take_matching(ArrivingStream& arriving_stream, std::size_t i) noexcept {
-        const Records& records = arriving_stream.records;
-        const std::uint64_t index = arriving_stream.recognizer.index(frames_[i].data());
-        std::uint64_t number = index;
-        if (index >= records.direction->frame_count || (records.numbers_differ && !is_of_class(records, index, number))) {
-            recognized_[i] = {};
-            return;
-        }
+    static bool is_within(const Records& records, std::uint64_t index) noexcept { return index < records.direction->frame_count; }
+    /// All frames of the burst match the template. Returns false, and has taken none, if they must
+    /// be looked at one by one.
+    [[nodiscard]] bool take_all_matching(ArrivingStream& arriving_stream, std::size_t count) noexcept {
         frame::MatchedFrames& matched = arriving_stream.matched;
-        const std::size_t place = matched.count++;
-        matched.numbers[place] = number;
-        matched.indexes[place] = index;
-        matched.frames[place] = frames_[i].data();
-        arriving_stream.at[place] = static_cast<std::uint8_t>(i);
-        recognized_[i] = {&arriving_stream, place};
+        if (arriving_stream.records.numbers_differ ||
+            !is_within(arriving_stream.records, arriving_stream.recognizer.take_all(std::span{frames_}.first(count), matched))) {
+            matched.count = 0;
+            return false;
+        }
+        arriving_stream.at = places_in_order;
+        return true;
+    }
+    /// These frames of the burst match the template; some may still have no index of the stream.
+    void take_matching(ArrivingStream& arriving_stream, std::uint32_t matches) noexcept {
+        const Records& records = arriving_stream.records;
+        frame::MatchedFrames& matched = arriving_stream.matched;
+        for (; matches != 0; matches &= matches - 1) {
+            const auto i = static_cast<std::size_t>(std::countr_zero(matches));
+            const std::uint64_t index = arriving_stream.recognizer.index(frames_[i].data());
+            std::uint64_t number = index;
+            if (!is_within(records, index) || (records.numbers_differ && !is_of_class(records, index, number))) {
+                continue;
+            }
+            const std::size_t place = matched.count++;
+            matched.numbers[place] = number;
+            matched.indexes[place] = index;
+            matched.frames[place] = frames_[i].data();
+            arriving_stream.at[place] = static_cast<std::uint8_t>(i);
+        }
     }
     static bool is_of_class(const Records& records, std::uint64_t index, std::uint64_t& number) noexcept {
         const auto place = records.direction->mix.place_of(index);
@@ -198,19 +221,15 @@ private:
     }
 
     /// Compares what varies, for all the frames of a stream at once.
-    void compare(ArrivingStream& arriving_stream) noexcept {
+    static void compare(ArrivingStream& arriving_stream) noexcept {
         frame::MatchedFrames& matched = arriving_stream.matched;
         if (matched.count == 0) {
             return;
         }
-        std::uint32_t wrong = arriving_stream.recognizer.find_wrong(matched);
-        arriving_stream.all_correct = wrong == 0;
-        for (; wrong != 0; wrong &= wrong - 1) {
-            recognized_[arriving_stream.at[static_cast<std::size_t>(std::countr_zero(wrong))]].stream = nullptr;
-        }
+        arriving_stream.wrong = arriving_stream.recognizer.find_wrong(matched);
         if (arriving_stream.learns) {
             for (std::size_t k = 0; k < matched.count; ++k) {
-                arriving_stream.records.direction->keeper->prefetch(matched.values[k].connection);
+                arriving_stream.records.direction->keeper->prefetch(matched.connections[k]);
             }
         }
     }
@@ -218,34 +237,36 @@ private:
     /// Takes a burst of correct frames of one stream that follow each other without a gap, as
     /// nearly all bursts are: they are marked and counted together. Returns false, and has done
     /// nothing, if this is another one.
-    [[nodiscard]] bool take_run(ArrivingStream& arriving_stream, std::span<typename Queue::Buffer> burst, pace::Ticks now) noexcept {
+    [[nodiscard]] bool take_run(std::span<typename Queue::Buffer> burst, pace::Ticks now) noexcept {
+        for (ArrivingStream& arriving_stream : arriving_) {
+            if (arriving_stream.matched.count == burst.size()) {
+                return arriving_stream.wrong == 0 && take_run_of(arriving_stream, burst, now);
+            }
+        }
+        return false;
+    }
+    [[nodiscard]] bool take_run_of(ArrivingStream& arriving_stream, std::span<typename Queue::Buffer> burst, pace::Ticks now) noexcept {
         const Records& records = arriving_stream.records;
         const frame::MatchedFrames& matched = arriving_stream.matched;
         const std::size_t count = burst.size();
         const std::uint64_t first = matched.indexes[0];
         record::ClassCounts& counts = *records.counts;
-        if (matched.count != count || !arriving_stream.all_correct || records.direction->senders.divisor() != 1 ||
-            first < counts.highest_index[0] || !follow_each_other(matched)) {
-            return false;
-        }
-        for (std::size_t k = 0; k < count; ++k) {
-            sent_[k] = {swap_bytes(matched.fields.times[k])};
-        }
-        if (std::ranges::any_of(std::span{sent_}.first(count), [&](pace::Ticks sent) { return sent < plan_.earliest; })) {
+        if (records.direction->senders.divisor() != 1 || first < counts.highest_index[0] || !follow_each_other(matched) ||
+            frame::Recognizer::put_sent(matched, sent_) < plan_.earliest) {
             return false;
         }
         std::uint32_t faulty = 0;
         if (arriving_stream.learns) {
             for (std::size_t k = 0; k < count; ++k) {
-                faulty |= std::uint32_t{!learn(frames_[k], arriving_stream, matched.values[k]).none()} << k;
+                faulty |= std::uint32_t{!learn(frames_[k], arriving_stream, k).none()} << k;
             }
         }
         const std::uint32_t is_new = records.arrivals->mark_run(first, count);
+        for (std::size_t k = 0; k < count; ++k) {
+            arrived_[k] = queue_.arrival(burst[k], now);
+        }
         if (faulty == 0 && static_cast<std::size_t>(std::popcount(is_new)) == count) [[likely]] {
             counts.highest_index[0] = first + count - 1;
-            for (std::size_t k = 0; k < count; ++k) {
-                arrived_[k] = queue_.arrival(burst[k], now);
-            }
             const std::size_t in_time = records.delays->note_run(first, matched.numbers, std::span{sent_}.first(count), arrived_);
             counts.received += in_time;
             counts.late += count - in_time;
@@ -254,7 +275,7 @@ private:
         }
         for (std::size_t k = 0; k < count; ++k) {
             (void)record_marked(records, first + k, matched.numbers[k], (is_new >> k & 1U) != 0, (faulty >> k & 1U) != 0, sent_[k],
-                                queue_.arrival(burst[k], now));
+                                arrived_[k]);
         }
         return true;
     }
@@ -267,10 +288,18 @@ private:
     }
 
     [[gnu::noinline]] void take_one_by_one(std::span<typename Queue::Buffer> burst, pace::Ticks now) noexcept {
+        std::array<RecognizedFrame, burst_frames_max> recognized{};
+        for (ArrivingStream& arriving_stream : arriving_) {
+            for (std::size_t k = 0; k < arriving_stream.matched.count; ++k) {
+                if ((arriving_stream.wrong >> k & 1U) == 0) [[likely]] {
+                    recognized[arriving_stream.at[k]] = {&arriving_stream, k};
+                }
+            }
+        }
         for (std::size_t i = 0; i < burst.size(); ++i) {
             const pace::Ticks arrived = queue_.arrival(burst[i], now);
-            if (recognized_[i].stream != nullptr) [[likely]] {
-                take_recognized(frames_[i], recognized_[i], arrived);
+            if (recognized[i].stream != nullptr) [[likely]] {
+                take_recognized(frames_[i], recognized[i], arrived);
             } else {
                 take(frames_[i], arrived);
             }
@@ -285,17 +314,20 @@ private:
             ++foreign_.other_trial;
             return;
         }
-        const frame::Faults faults =
-            arriving_stream.learns ? learn(bytes, arriving_stream, matched.values[recognized.place]) : frame::Faults{};
+        const frame::Faults faults = arriving_stream.learns ? learn(bytes, arriving_stream, recognized.place) : frame::Faults{};
         (void)record(arriving_stream.records, matched.indexes[recognized.place], matched.numbers[recognized.place], faults, sent, now);
     }
-    [[nodiscard]] frame::Faults learn(std::span<const std::byte> bytes, const ArrivingStream& arriving_stream,
-                                      const frame::FrameValues& values) noexcept {
-        const frame::Recognizer& recognizer = arriving_stream.recognizer;
-        const Records& records = arriving_stream.records;
-        const frame::Faults faults = records.direction->keeper->take(bytes, recognizer.arrival(), recognizer.stream(), values, {});
+    [[nodiscard]] frame::Faults learn(std::span<const std::byte> bytes, const ArrivingStream& arriving_stream, std::size_t place) noexcept {
+        const frame::Arrival& arrival = arriving_stream.recognizer.arrival();
+        const state::ConnectionKeeper& keeper = *arriving_stream.records.direction->keeper;
+        const std::uint64_t connection = arriving_stream.matched.connections[place];
+        if (arriving_stream.learns_quickly && keeper.take_correct(bytes.data(), arrival, connection)) [[likely]] {
+            return {};
+        }
+        const frame::Stream& stream = arriving_stream.recognizer.stream();
+        const frame::Faults faults = keeper.take(bytes, arrival, stream, stream.values_of(connection), {});
         if (!faults.none()) [[unlikely]] {
-            note_faults(*records.counts, kept_, faults, bytes);
+            note_faults(*arriving_stream.records.counts, kept_, faults, bytes);
         }
         return faults;
     }
@@ -414,7 +446,6 @@ private:
     std::vector<ArrivingStream> arriving_;  ///< the streams whose frames arrive here
     std::array<typename Queue::Buffer, burst_frames_max> buffers_{};
     std::array<std::span<const std::byte>, burst_frames_max> frames_{};
-    std::array<RecognizedFrame, burst_frames_max> recognized_{};
     std::array<pace::Ticks, burst_frames_max> sent_{}, arrived_{};  ///< of a run
     std::array<std::array<record::ClassCounts, 2>, 2> counts_{};
     std::array<std::optional<record::DelayRecorder>, 2> delays_;  ///< by direction

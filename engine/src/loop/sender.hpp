@@ -90,16 +90,22 @@ private:
     void take(const frame::BurstFrames& frames, std::size_t k, const frame::FrameValues& values) noexcept {
         burst_.take(k, values, fields_);
         if (!burst_.words_suffice()) [[unlikely]] {
-            fields_.addresses[k] = fold(frame::write_addresses(stream_->sent(), frames.frames[k], values));
+            write_addresses(frames, k, values);
         }
+    }
+    void write_addresses(const frame::BurstFrames& frames, std::size_t k, const frame::FrameValues& values) noexcept {
+        fields_.addresses[k] = fold(frame::write_addresses(stream_->sent(), frames.frames[k], values));
     }
     /// The four-tuples of a whole burst at once.
     void take_connections(frame::BurstFrames& frames) noexcept {
         stream_->put_connections(std::span{frames.numbers}.first(frames.count));
         tuples_ = frames.numbers;
         stream_->connections().put_tuples(std::span{tuples_}.first(frames.count));
-        for (std::size_t k = 0; k < frames.count; ++k) {
-            take(frames, k, stream_->values_of(frames.numbers[k], stream_->connections().space().tuple(tuples_[k])));
+        burst_.take_tuples(tuples_, frames.count, fields_);
+        if (!burst_.words_suffice()) [[unlikely]] {
+            for (std::size_t k = 0; k < frames.count; ++k) {
+                write_addresses(frames, k, stream_->values_of(frames.numbers[k], stream_->connections().space().tuple(tuples_[k])));
+            }
         }
     }
     void take_by_rule(const frame::BurstFrames& frames) noexcept {

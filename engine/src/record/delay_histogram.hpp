@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace gatemark::record {
@@ -36,6 +37,17 @@ public:
             maximum_ = delay;
         }
         ++samples_;
+    }
+    void add_all(std::span<const pace::Ticks> delays) noexcept {
+        pace::Ticks minimum = minimum_, maximum = maximum_;
+        for (const pace::Ticks delay : delays) {
+            ++counts_[std::min(bucket_of(delay.value), bucket_count - 1)];
+            minimum = std::min(minimum, delay);
+            maximum = std::max(maximum, delay);
+        }
+        minimum_ = minimum;
+        maximum_ = maximum;
+        samples_ += delays.size();
     }
     void add(const DelayHistogram& other) noexcept {
         for (std::size_t i = 0; i < bucket_count; ++i) {

@@ -27,14 +27,46 @@ public:
     /// Prefetches the entry of a connection that `take` will read soon.
     void prefetch(std::uint64_t connection) const noexcept { table_.prefetch(connection); }
 
+    /// Whether a source in the pool is enough to know that the gateway translated it, so that
+    /// `take_correct` may be asked first: no source of this Initiator's frames is in the pool.
+    [[nodiscard]] bool knows_by_pool(const frame::Stream& stream) const noexcept {
+        if (edge_ != nullptr) {
+            return false;
+        }
+        if (stream.as_sent() || stream.sent().layout.family != pool_.family()) {
+            return true;
+        }
+        const frame::HostSet& hosts = stream.source_hosts();
+        for (std::uint32_t value = hosts.part.minimum; value <= hosts.part.maximum; ++value) {
+            if (pool_.number_of(hosts.host(static_cast<std::uint16_t>(value), 0).bytes.data())) {
+                return false;
+            }
+        }
+        return true;
+    }
+    /// `take` for the source of a frame without other faults, if there is nothing wrong with it, as
+    /// with nearly all. Returns false, and has done nothing, if there may be.
+    [[nodiscard]] bool take_correct(const std::byte* frame, const frame::Arrival& arrival, std::uint64_t connection) const noexcept {
+        const auto address = pool_.number_of(frame + arrival.source_address());
+        const auto port = load_big_endian<std::uint16_t>(frame + arrival.udp + net::udp::source_port);
+        if (!address || port == 0) [[unlikely]] {
+            return false;
+        }
+        const Endpoint endpoint{.address = *address, .port = port};
+        if (phase_ == Phase::use) {
+            return table_.read(connection) == endpoint;
+        }
+        table_.write(connection, endpoint);
+        return true;
+    }
+
     /// The faults of an arrived frame's source; `others` are those of the rest of the frame. The
     /// source is recorded for a frame without faults and for one whose only fault is a changed
     /// mapping, so the Responder sends to where the connection is now.
     frame::Faults take(std::span<const std::byte> bytes, const frame::Arrival& arrival, const frame::Stream& stream,
                        const frame::FrameValues& values, frame::Faults others) const noexcept {
         frame::Faults faults;
-        const std::byte* const source =
-            bytes.data() + arrival.ip + (arrival.family == net::Family::ipv4 ? net::ipv4::source : net::ipv6::source);
+        const std::byte* const source = bytes.data() + arrival.source_address();
         if (!stream.as_sent() && arrival.family == stream.sent().layout.family &&
             stream.sent().source.matches(source, values.source_host, 0)) {
             faults.add(frame::Fault::untranslated_source);

@@ -44,12 +44,12 @@ TEST(Divider, EqualsTheDivisionOfTheCpu) {
 TEST(ShortDivider, EqualsTheDivisionOfTheCpuWithinItsLimit) {
     std::mt19937_64 random{4};
     for (int i = 0; i < 2'000; ++i) {
-        const std::uint64_t divisor = i < 100 ? static_cast<std::uint64_t>(i) + 1 : (random() >> (random() % 63)) | 1;
+        const std::uint64_t divisor = i < 100 ? static_cast<std::uint64_t>(i) + 1 : (random() >> (32 + random() % 32)) + 1;
         const ShortDivider divider{divisor};
         EXPECT_EQ(divider.divisor(), divisor);
-        const std::uint64_t largest = ~std::uint64_t{0} / divisor - 1;  // (largest + 1) * divisor <= 2^64
+        const std::uint64_t largest = ShortDivider::value_limit - 1;
         for (int j = 0; j < 100; ++j) {
-            const std::uint64_t any = j == 0 ? largest : j == 1 ? 0 : random() >> (random() % 64);
+            const std::uint64_t any = j == 0 ? largest : j == 1 ? 0 : random() >> (16 + random() % 48);
             for (const std::uint64_t value : {any, any / divisor * divisor, any / divisor * divisor - 1}) {
                 if (value > largest) {
                     continue;

@@ -306,6 +306,25 @@ TEST_P(StatefulPath, NamesEachFaultOfTheTranslatedSource) {
     EXPECT_EQ(end.counts().received, 0U);
 }
 
+/// Then an address of the pool does not tell that the gateway translated it.
+TEST_P(StatefulPath, NamesASourceThatWasLeftAlsoWhereThePoolHoldsIt) {
+    const frame::Stream upload = stream(Role::initiator, enumerate::ConnectionChoice::Mode::increasing);
+    const unsigned bits = 8 * static_cast<unsigned>(net::address_bytes(pool_.family()));
+    std::vector<net::Prefix> prefixes{{nat_.own_address(), bits}};
+    if (inside().address.family == pool_.family()) {
+        prefixes.push_back({inside().address, bits - 16});
+    }
+    pool_ = std::get<net::AddressPool>(net::AddressPool::make(prefixes, "pool"));
+    const ConnectionKeeper keeper{Phase::establish, table_, pool_};
+    End end{upload, Direction::forward, connection_count, &keeper};
+    end.receive(test::routed(test::read_packet(test::sent_frame(upload, 0, 0)), 1));
+    EXPECT_EQ(end.faults(Fault::untranslated_source), 1U);
+    EXPECT_FALSE(table_.read(0));
+    end.receive(nat_.outwards(test::sent_frame(upload, 1, 1)));
+    EXPECT_EQ(end.counts().received, 1U);
+    EXPECT_TRUE(table_.read(1));
+}
+
 TEST_P(StatefulPath, AcceptsAZeroChecksumThatATranslatorBeforeTheNatLeft) {
     std::uint64_t k = 0;
     for (const bool is_known : {false, true}) {
