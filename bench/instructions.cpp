@@ -149,7 +149,7 @@ void count_all() {
     count_sender("send_phase_1", initiator, loop::StreamWriter{initiator});
     const frame::Stream responder = connection_stream(frame::Role::responder, connections, Choice::pseudorandom);
     const net::AddressPool pool = public_pool();
-    count_sender("respond", responder, state::ReplyWriter{responder, full_table(connections), pool});
+    count_sender("respond", responder, state::ReplyWriter{responder, full_table(connections), pool, 1});
     count_receivers(ipv4, ipv6);
     const auto parts = std::make_unique<ReceiverParts>(special, 2 * frames_counted);
     count_receiver("receive_special", special, *parts);

@@ -41,7 +41,7 @@ void initiate_on_null(benchmark::State& state, Choice choice) {
 void respond_on_null(benchmark::State& state, Choice order, net::Family family = net::Family::ipv4) {
     const auto count = static_cast<std::uint64_t>(state.range(0));
     const frame::Stream stream = connection_stream(frame::Role::responder, count, order, family);
-    send_to_port(state, stream, state::ReplyWriter{stream, full_table(count), public_pool(family)});
+    send_to_port(state, stream, state::ReplyWriter{stream, full_table(count), public_pool(family), 1});
 }
 
 /// A port whose receive buffers all hold a frame of the stream, so that a driver that delivers them

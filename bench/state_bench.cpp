@@ -27,7 +27,7 @@ void write_reply(benchmark::State& state) {
     const auto count = static_cast<std::uint64_t>(state.range(0));
     const frame::Stream stream = connection_stream(frame::Role::responder, count, Choice::pseudorandom);
     const net::AddressPool pool = public_pool();
-    state::ReplyWriter writer{stream, full_table(count), pool};
+    state::ReplyWriter writer{stream, full_table(count), pool, 1};
     std::vector<std::byte> bytes = stream.sent().frame;
     frame::BurstFrames frames{.count = burst_frames};
     frames.frames.fill(bytes.data());

@@ -2,6 +2,7 @@
 
 #include "frame/burst.hpp"
 #include "net/address_pool.hpp"
+#include "state/connections_ahead.hpp"
 #include "state/state_table.hpp"
 
 namespace gatemark::state {
@@ -10,50 +11,50 @@ namespace gatemark::state {
 /// connection.
 class ReplyWriter {
 public:
-    /// The table must be full: phase 2 never starts otherwise.
-    ReplyWriter(const frame::Stream& stream, const StateTable& table, const net::AddressPool& pool) noexcept
-        : stream_{&stream}, table_{&table}, pool_{&pool}, burst_{stream, stream.sent()} {}
+    /// The table must be full: phase 2 never starts otherwise. The numbers of the frames grow by
+    /// `step`; 0 if they do not grow evenly.
+    ReplyWriter(const frame::Stream& stream, const StateTable& table, const net::AddressPool& pool, std::uint64_t step = 0) noexcept
+        : stream_{&stream}, table_{&table}, pool_{&pool}, ahead_{stream, table, step}, burst_{stream, stream.sent()} {}
 
-    /// Replaces each number with the connection. Entries are scattered over gigabytes, so those of
-    /// a whole burst are prefetched before the first one is needed.
+    /// Replaces each number with the connection.
     void write(frame::BurstFrames& frames, pace::Ticks now) noexcept {
-        stream_->put_connections(std::span{frames.numbers}.first(frames.count));
-        for (std::size_t k = 0; k < frames.count; ++k) {
-            tuples_[k] = frames.numbers[k];
-            table_->prefetch(frames.numbers[k]);
-        }
+        ahead_.put(std::span{frames.numbers}.first(frames.count));
+        tuples_ = frames.numbers;
         stream_->connections().put_tuples(std::span{tuples_}.first(frames.count));
-        const enumerate::TupleSpace& space = stream_->connections().space();
-        for (std::size_t k = 0; k < frames.count; ++k) {
-            take(k, frames.frames[k], frames.numbers[k], space.tuple(tuples_[k]));
-        }
+        burst_.take_tuples(tuples_, frames.count, fields_);
+        take_endpoints(frames);
         fields_.times.fill(swap_bytes(now.value));
         burst_.complete(frames.indexes, frames.count, fields_);
         burst_.store(frames, fields_);
     }
 
 private:
-    /// The four-tuple is the Initiator's, so its destination is the source here.
-    void take(std::size_t k, std::byte* frame, std::uint64_t connection, const enumerate::Tuple& tuple) noexcept {
-        const Endpoint endpoint = table_->read(connection).value_or(Endpoint{});
-        const frame::FrameTemplate& sent = stream_->sent();
-        burst_.take(k,
-                    {.source_port = tuple.destination_port,
-                     .destination_port = endpoint.port,
-                     .source_host = tuple.destination_host,
-                     .destination_host = 0,
-                     .network = 0},
-                    fields_);
-        Sum addresses = pool_->write(frame + sent.layout.destination_address(), endpoint.address);
-        if (!burst_.words_suffice()) [[unlikely]] {
-            addresses += sent.source.write(frame + sent.layout.source_address(), tuple.destination_host, 0);
+    /// The four-tuples are the Initiator's; where the frames go is what the gateway made of its
+    /// sources.
+    void take_endpoints(const frame::BurstFrames& frames) noexcept {
+        const net::AddressPool& pool = *pool_;
+        const std::size_t destination = stream_->sent().layout.destination_address();
+        for (std::size_t k = 0; k < frames.count; ++k) {
+            const Endpoint endpoint = table_->read(frames.numbers[k]).value_or(Endpoint{});
+            fields_.ports[k] = (fields_.ports[k] & 0xffff) | swap_bytes(std::uint32_t{endpoint.port});
+            fields_.addresses[k] = fold(pool.write(frames.frames[k] + destination, endpoint.address));
         }
-        fields_.addresses[k] = fold(addresses);
+        if (!burst_.words_suffice()) [[unlikely]] {
+            write_sources(frames);
+        }
+    }
+    [[gnu::noinline]] void write_sources(const frame::BurstFrames& frames) noexcept {
+        const frame::FrameTemplate& sent = stream_->sent();
+        for (std::size_t k = 0; k < frames.count; ++k) {
+            const std::uint16_t host = stream_->connections().space().tuple(tuples_[k]).destination_host;
+            fields_.addresses[k] += fold(sent.source.write(frames.frames[k] + sent.layout.source_address(), host, 0));
+        }
     }
 
     const frame::Stream* stream_;
     const StateTable* table_;
     const net::AddressPool* pool_;
+    ConnectionsAhead ahead_;
     frame::Burst burst_;
     frame::BurstFields fields_;
     frame::BurstNumbers tuples_{};

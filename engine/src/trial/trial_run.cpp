@@ -206,7 +206,8 @@ void TrialRun::make_senders(pace::Ticks start) {
 
 std::unique_ptr<loop::SendingTask> TrialRun::make_sender(const loop::SenderPlan& plan, io::TransmitQueue& queue) {
     if (plan.foreground != nullptr && plan.foreground->role() == frame::Role::responder) {
-        const state::ReplyWriter writer{*plan.foreground, parts_.connections.table, plan_.connections->identity.pool};
+        const state::ReplyWriter writer{*plan.foreground, parts_.connections.table, plan_.connections->identity.pool,
+                                        plan.mix.numbers_are_indexes() ? plan.stride : 0};
         return std::make_unique<ReplySender>(plan, queue, parts_.clock, writer);
     }
     return std::make_unique<Sender>(plan, queue, parts_.clock);
