@@ -54,6 +54,7 @@ def tables_for(technology: Technology) -> dict[str, str]:
         if key in blocks()["procedures"]
         and table.is_stateful_only <= technology.is_stateful
         and blocks()["procedures"][key].get("rules_only", False) <= technology.has_rules
+        and blocks()["procedures"][key].get("without_rules", False) <= (not technology.has_rules)
     }
 
 
@@ -75,8 +76,8 @@ def campaign_text(answers: Answers, level: Mapping[str, Any], *, file: str, name
         control=_control(answers),
         testbed=blocks()["places"][NAMESPACES if is_made else PORTS]["testbed"],
         recipe=None if recipe is None else {"name": answers.recipe, "description": recipe.description},
-        sides=[] if answers.ports is None else list(_sides(answers.ports, families, block)),
-        sizes=_sizes(families, level.get("sizes")),
+        sides=list(_sides(answers, families, block)),
+        sizes=_sizes(families, level.get("sizes"), is_made=is_made),
         tables=list(_tables(answers, level["values"])),
     )
     return re.sub(r"(?m)^([^#\n]*[^#\s]) +(# .*)$", lambda match: f"{match[1]:{COMMENT_AT - 1}} {match[2]}", text)
@@ -109,20 +110,36 @@ def _control(answers: Answers) -> str:
     return _filled(texts["stateful" if answers.technology.is_stateful else "stateless"], {"host": host})
 
 
-def _sides(
-    ports: tuple[str, str], families: tuple[Family, Family], block: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
+def _sides(answers: Answers, families: tuple[Family, Family], block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what is said of each side; nothing where a recipe says all of it."""
+    needs_hosts = any(blocks()["procedures"][key].get("needs_hosts", False) for key in answers.tables)
+    if answers.ports is None and not needs_hosts:
+        return
     names: tuple[SideName, SideName] = ("left", "right")
-    for name, port, family in zip(names, ports, families, strict=True):
-        lines = block[name].strip().splitlines() if name in block else [blocks()["addresses"][name][family]]
+    for name, port, family in zip(names, answers.ports or ("", ""), families, strict=True):
+        lines = block[name].strip().splitlines() if name in block else _address(name, family, needs_hosts=needs_hosts)
         mtu = [f"mtu = {block['mtu']}"] if "mtu" in block else []
         yield {"name": name, "port": port, "lines": [*mtu, *lines]}
 
 
-def _sizes(families: Sequence[Family], count: int | None) -> dict[str, Any] | None:
-    """Return frame sizes of the family that has the larger headers; None for those of the RFCs."""
+def _address(side: SideName, family: Family, *, needs_hosts: bool) -> list[str]:
+    """Return the lines of the Tester's address on one side."""
+    address, gateway = (blocks()["addresses"][side][family][key] for key in ("address", "gateway"))
+    if not needs_hosts:
+        return [f'{family} = {{address = "{address}", gateway = "{gateway}"}}']
+    offset, numbers = blocks()["hosts"]["offsets"][family], blocks()["hosts"]["ranges"][side]
+    hosts = f'hosts = {{offset = {offset}, mode = "increasing", range = "{numbers}"}}'
+    return ["", f"[{side}.{family}]", f'address = "{address}"', f'gateway = "{gateway}"', hosts]
+
+
+def _sizes(families: Sequence[Family], count: int | None, *, is_made: bool) -> dict[str, Any] | None:
+    """Return frame sizes of the family that has the larger headers; None for those of the RFCs.
+
+    `is_made`: by a recipe, which leaves the lowest IPv6 MTU of a translator as it is.
+    """
     family: Family = "ipv6" if "ipv6" in families else "ipv4"
-    return None if count is None else {"family": family, "octets": blocks()["sizes"][family][:count]}
+    sizes = blocks()["sizes"]["translated" if is_made and len(set(families)) > 1 else family]
+    return None if count is None else {"family": family, "octets": sizes[:count]}
 
 
 def _tables(answers: Answers, values: Mapping[str, Any]) -> Iterator[str]:
@@ -130,7 +147,9 @@ def _tables(answers: Answers, values: Mapping[str, Any]) -> Iterator[str]:
     known, wanted = blocks()["procedures"], set(answers.tables)
     wanted |= {needed for key in answers.tables for needed in known[key].get("needs", ())}
     tables = {row.table.key: row.table for row in PROCEDURES.values()}
-    counted = answers.technology.is_stateful and any(not tables[key].finds_connection_count for key in wanted)
+    counted = answers.technology.is_stateful and any(
+        not (tables[key].finds_connection_count or tables[key].sends_echo) for key in wanted
+    )
     if counted:
         wanted |= set(blocks()["connections"]["needs"])
         count = blocks()["technologies"][answers.technology.name].get("count", 1000)
