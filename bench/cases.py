@@ -74,8 +74,12 @@ GROUPS = (
     ),
     Group(
         name="state",
-        about="the state table at random places; a Responder's frame from it, without its sender",
-        cases=("write_table/4000000", "write_table/40000000", "write_reply/4000", "write_reply/40000000"),
+        about="the state table at random places; a Responder's frame from it, without its sender; touch_table: an entry"
+        " of a table of 1.6 GB that gets its memory, by one thread and by two",
+        cases=(
+            "write_table/4000000", "write_table/40000000", "write_reply/4000", "write_reply/40000000",
+            "touch_table/1", "touch_table/2",
+        ),
     ),
     Group(
         name="record",

@@ -11,9 +11,14 @@
 /// DPDK's ports for the benchmarks, opened once in the life of the program.
 namespace gatemark::bench {
 
-inline io::PortOptions port_options(const char* side, const char* name) {
+/// Whatever closes ports at the end of the program must be made after this.
+inline void start_dpdk() {
     static auto environment =
         std::get<io::DpdkEnvironment>(io::DpdkEnvironment::start({.pci_addresses = {}, .huge_pages_allowed = true, .memory_mib = 512}));
+}
+
+inline io::PortOptions port_options(const char* side, const char* name) {
+    start_dpdk();
     return {.side = side, .name = std::get<io::PortName>(io::parse_port_name(name))};
 }
 
@@ -25,6 +30,7 @@ inline io::DpdkPort& null_port() {
 
 /// Hands out its own buffers, as they are, as received frames of so many bytes.
 inline io::DpdkPort& endless_port(std::size_t frame_bytes) {
+    start_dpdk();
     static std::map<std::size_t, io::DpdkPort> ports;
     if (const auto port = ports.find(frame_bytes); port != ports.end()) {
         return port->second;

@@ -2,6 +2,9 @@
 #include "streams.hpp"
 #include "tick_counter.hpp"
 
+#include <numeric>
+#include <vector>
+
 /// The state table alone, and the Responder's frames written from it, without sender or port.
 namespace gatemark::bench {
 
@@ -43,10 +46,24 @@ void write_reply(benchmark::State& state) {
     }
 }
 
+/// A table of 1.6 GB gets its memory; by so many threads.
+void touch_table(benchmark::State& state) {
+    constexpr std::size_t entries = 200'000'000;
+    std::vector<unsigned> cpus(static_cast<std::size_t>(state.range(0)));
+    std::iota(cpus.begin(), cpus.end(), 0U);
+    TickCounter counter{state};
+    for (auto unused : state) {
+        const PagedMemory<std::uint64_t> table{entries, PagedMemory<std::uint64_t>::Touch::now, cpus};
+        benchmark::DoNotOptimize(table.data());
+        counter.add(entries);
+    }
+}
+
 constexpr std::int64_t million = 1'000'000;
 
 BENCHMARK(write_table)->Arg(4 * million)->Arg(40 * million);
 BENCHMARK(write_reply)->Arg(4'000)->Arg(40 * million);
+BENCHMARK(touch_table)->Arg(1)->Arg(2);
 
 }  // namespace
 

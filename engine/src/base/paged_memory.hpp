@@ -5,10 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 namespace gatemark {
+
+/// Touches every page of memory that is all zeros: in parts, each by a thread on a CPU of its own,
+/// if there is enough of it. The kernel clears a page when it is first touched, and one thread
+/// clears a few GB in a second.
+void touch_pages(std::span<std::byte> memory, std::span<const unsigned> cpus);
 
 /// Zeroed memory for a large table, straight from the kernel: huge pages where it has them, and
 /// touched in advance on request, so that no frame waits for a page fault.
@@ -20,8 +26,9 @@ public:
     enum class Touch : std::uint8_t { now, later };
 
     PagedMemory() = default;
-    /// Throws std::bad_alloc. Memory for pages that are touched later may be missing by then.
-    explicit PagedMemory(std::size_t count, Touch touch = Touch::now) : count_{count} {
+    /// Throws std::bad_alloc. Memory for pages that are touched later may be missing by then. Pages
+    /// that are touched now are touched on `cpus`, or by this thread if there are none.
+    explicit PagedMemory(std::size_t count, Touch touch = Touch::now, std::span<const unsigned> cpus = {}) : count_{count} {
         if (count == 0) {
             return;
         }
@@ -33,10 +40,7 @@ public:
         (void)madvise(memory, bytes(), MADV_HUGEPAGE);  // a hint: without it everything works, slower
         items_ = static_cast<T*>(memory);
         if (touch == Touch::now) {
-            constexpr std::size_t page = 4096;
-            for (std::size_t i = 0; i < bytes(); i += page) {
-                static_cast<volatile char*>(memory)[i] = 0;
-            }
+            touch_pages({static_cast<std::byte*>(memory), bytes()}, cpus);
         }
     }
     PagedMemory(PagedMemory&& from) noexcept : items_{std::exchange(from.items_, nullptr)}, count_{std::exchange(from.count_, 0)} {}

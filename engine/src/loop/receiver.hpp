@@ -160,7 +160,8 @@ private:
     };
 
     /// The headers and the mark of most frames are in two lines of the cache. The second address is
-    /// computed as a number: an empty frame has no octets to point behind, and a prefetch reads none.
+    /// computed as a number: an empty frame has no octets to point behind, and a prefetch reads
+    /// none.
     static void prefetch(const std::byte* frame) noexcept {
         __builtin_prefetch(frame);
         __builtin_prefetch(std::bit_cast<const void*>(std::bit_cast<std::uintptr_t>(frame) + 64));

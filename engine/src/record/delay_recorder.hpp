@@ -71,8 +71,8 @@ public:
         }
         return true;
     }
-    /// The same for at most 32 frames that follow each other, from `first` on; returns how many were
-    /// in time.
+    /// The same for at most 32 frames that follow each other, from `first` on; returns how many
+    /// were in time.
     std::size_t note_run(std::uint64_t first, std::span<const std::uint64_t> numbers, std::span<const pace::Ticks> sent,
                          std::span<const pace::Ticks> arrived) noexcept {
         return tags_ == nullptr && window_ == nullptr && note_all(sent, arrived) ? sent.size() : note_each(first, numbers, sent, arrived);

@@ -16,8 +16,8 @@ class ConnectionsAhead {
 public:
     static constexpr std::size_t block = frame::BurstFrames::frames_max;
 
-    /// The numbers of a sender's frames in their class grow by `step`; 0 if they do not grow evenly.
-    /// Then each burst is found when it is needed.
+    /// The numbers of a sender's frames in their class grow by `step`; 0 if they do not grow
+    /// evenly. Then each burst is found when it is needed.
     ConnectionsAhead(const frame::Stream& stream, const StateTable& table, std::uint64_t step) noexcept
         : stream_{&stream}, table_{&table}, step_{step} {}
 

@@ -5,13 +5,13 @@
 
 namespace gatemark::state {
 
-std::optional<Error> StateTable::reset(std::uint64_t count) {
+std::optional<Error> StateTable::reset(std::uint64_t count, std::span<const unsigned> cpus) {
     count_ = 0;
     if (count > entries_.size()) {
         entries_ = {};
         generation_ = 0;
         try {
-            entries_ = PagedMemory<std::uint64_t>{static_cast<std::size_t>(count)};
+            entries_ = PagedMemory<std::uint64_t>{static_cast<std::size_t>(count), PagedMemory<std::uint64_t>::Touch::now, cpus};
         } catch (const std::bad_alloc&) {
             return Error{"there is no memory for a state table of " + std::to_string(count * sizeof(std::uint64_t) >> 20) + " MiB",
                          "connections.count", "measure fewer connections, or add memory: each takes 8 bytes"};

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 namespace gatemark::state {
 
@@ -31,8 +32,8 @@ public:
     }
 
     /// Forgets everything and makes room for `count` connections. Memory is kept from trial to
-    /// trial and touched in advance, so no worker waits for a page fault.
-    [[nodiscard]] std::optional<Error> reset(std::uint64_t count);
+    /// trial and touched in advance, on `cpus`, so no worker waits for a page fault.
+    [[nodiscard]] std::optional<Error> reset(std::uint64_t count, std::span<const unsigned> cpus = {});
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] std::size_t bytes() const noexcept { return entries_.bytes(); }

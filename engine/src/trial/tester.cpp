@@ -23,6 +23,14 @@ LinkPlan TesterParts::links() {
     return plan;
 }
 
+std::vector<unsigned> TesterParts::worker_cpus() const {
+    std::vector<unsigned> cpus;
+    for (const WorkerLayout& worker : layout.workers) {
+        cpus.push_back(worker.cpu);
+    }
+    return cpus;
+}
+
 void TesterParts::hand_out(const std::vector<TaskList>& lists) {
     for (std::size_t i = 0; i < workers.size(); ++i) {
         workers[i]->ask(lists[i]);
@@ -79,11 +87,11 @@ std::variant<net::MacAddress, Errors> Tester::resolve(const ResolveRequest& requ
 namespace {
 
 /// Test phase 1 begins with an empty state table, and test phase 2 only with a full one.
-std::optional<Error> prepare(ConnectionMemory& memory, const ConnectionPlan& plan) {
+std::optional<Error> prepare(ConnectionMemory& memory, const ConnectionPlan& plan, std::span<const unsigned> cpus) {
     if (plan.phase == state::Phase::establish) {
         memory.plan.reset();
         memory.established = 0;
-        if (auto error = memory.table.reset(plan.identity.count)) {
+        if (auto error = memory.table.reset(plan.identity.count, cpus)) {
             return error;
         }
         memory.plan = plan;
@@ -137,7 +145,7 @@ std::variant<TrialReport, Errors> Tester::run(const TrialRequest& request, Watch
         return Errors{std::move(*error)};
     }
     if (const auto& connections = std::get<TrialPlan>(plan).connections) {
-        if (auto error = prepare(parts_->connections, *connections)) {
+        if (auto error = prepare(parts_->connections, *connections, parts_->worker_cpus())) {
             return Errors{std::move(*error)};
         }
     }

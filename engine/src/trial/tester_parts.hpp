@@ -77,6 +77,8 @@ struct TesterParts {
     [[nodiscard]] TesterSide& side(Side which) { return *sides[static_cast<std::size_t>(which)]; }
     [[nodiscard]] DirectionMemory& memory(Direction direction) { return memories[static_cast<std::size_t>(direction)]; }
     [[nodiscard]] LinkPlan links();
+    /// Where workers run; between trials these CPUs are free.
+    [[nodiscard]] std::vector<unsigned> worker_cpus() const;
     /// Has every worker poll its list, and returns when none polls its previous one.
     void hand_out(const std::vector<TaskList>& lists);
 

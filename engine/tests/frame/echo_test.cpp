@@ -290,9 +290,9 @@ EdgesRequest map_edges(std::uint64_t count) {
         .domains = {edge_domain("2001:db8::/40", "192.0.2.0/24", 16, 6), edge_domain("2001:db8:8000::/50", "198.51.100.0/24", 8, 0),
                     edge_domain("2001:db8:ce::/51", "198.18.0.0/24", 20, 0), edge_domain("2001:db8:1300::/50", "203.0.113.78/32", 12, 4)},
         .count = count};
-    const std::array<const char*, 4> prefixes{"2001:dba::/32", "2001:dbb:ff00::/40", "2001:dbb:3::/64", "64:ff9b::/96"};
-    for (std::size_t i = 0; i < prefixes.size(); ++i) {
-        request.domains[i].rule.dmr = net::parse_prefix(prefixes[i]).value();
+    const std::array<const char*, 4> domain_prefixes{"2001:dba::/32", "2001:dbb:ff00::/40", "2001:dbb:3::/64", "64:ff9b::/96"};
+    for (std::size_t i = 0; i < domain_prefixes.size(); ++i) {
+        request.domains[i].rule.dmr = net::parse_prefix(domain_prefixes[i]).value();
     }
     return request;
 }
