@@ -21,7 +21,7 @@ from gatemark.calibrate.links import Links, ReferenceTestBed, open_links
 from gatemark.calibrate.model import Check
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
-from gatemark.dut.steering import CorePlan, plan_cores, usable_cpus
+from gatemark.dut.steering import CorePlan, plan_cores, stepping_back, usable_cpus
 from gatemark.preflight import check_gateway_path
 from gatemark.procedures.overload.result import OverloadPoint, OverloadResult
 from gatemark.refdut.document import Delay, Flow, Selector
@@ -35,7 +35,10 @@ MISSING = missing("ip", "nft", "tayga", "conntrack", root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
 
 SECOND = 10**9
-CAPACITY, DELAY_NS, WINDOW = 4000, 5_000_000, 4
+CAPACITY, DELAY_NS, WINDOW = 20_000, 1_000_000, 4
+DESTINATIONS = 32
+"""Few, so that a trial lasts a tenth of a second: on some machines a thread of the kernel alone takes the reference
+gateway's CPU for 4 ms several times a second, and a trial in which that happens is repeated."""
 CLIENTS = (1, 2, 4, 8)
 WITHIN = 0.02
 PACE_NS = 10_000_000
@@ -88,7 +91,8 @@ def through_reference(
                 campaign, both, gateway, poll_gap_max_ns=unkept_ns, late_departure_max_ns=unkept_ns
             )
         )
-        return only(measure(campaign_from_dict(document), output=folder / "result", equipment=equipment).runs)
+        with stepping_back():  # as `calibrate` does: the reference gateway shares its CPU with this process
+            return only(measure(campaign_from_dict(document), output=folder / "result", equipment=equipment).runs)
 
 
 def only(runs: Any) -> OverloadResult:
@@ -115,7 +119,7 @@ def test_a_closed_loop_obeys_delay_and_capacity(links: tuple[Links, CorePlan], t
     result = through_reference(
         links,
         tmp_path / "law",
-        {"clients": list(CLIENTS), "window": WINDOW, "destinations": 128},
+        {"clients": list(CLIENTS), "window": WINDOW, "destinations": DESTINATIONS},
         forward=Flow(capacity=CAPACITY, queue=1000, delay=Delay(kind="fixed", values_ns=(DELAY_NS,))),
     )
     round_trip_ns = DELAY_NS + SECOND / CAPACITY + added_ns
@@ -125,21 +129,21 @@ def test_a_closed_loop_obeys_delay_and_capacity(links: tuple[Links, CorePlan], t
         assert value(point, "replies_per_second") == pytest.approx(law, rel=WITHIN), point.clients
         assert value(point, "mean") == pytest.approx(slots * SECOND / law, rel=WITHIN), point.clients
         assert value(point, "outstanding") <= slots * (1 + WITHIN)
-        assert point.counts.requests == point.counts.replies == (point.clients * 128 * 11,)
+        assert point.counts.requests == point.counts.replies == (point.clients * DESTINATIONS * 11,)
         assert not point.is_of_tester
 
 
 def test_replies_after_the_timeout_are_late(links: tuple[Links, CorePlan], tmp_path: Path) -> None:
     overload = {"clients": 1, "window": 1, "destinations": 5, "timeout": "5ms", "pace_without_reply": "50ms"}
     slow = Flow(delay=Delay(kind="fixed", values_ns=(10_000_000,)))
-    (point,) = through_reference(links, tmp_path, overload, reverse=slow).points
+    (point,) = through_reference(links, tmp_path, overload, reverse=slow, unkept_ns=None).points
     assert (point.counts.requests, point.counts.late, point.counts.lost) == ((55,), (55,), (0,))
     assert value(point, "loss_percent") == 100
 
 
 def test_a_constant_rate_is_offered_whatever_comes_back(links: tuple[Links, CorePlan], tmp_path: Path) -> None:
     """At twice the capacity half of the requests are lost, but for those that the queue holds."""
-    queue, rate, seconds = 10, 2 * CAPACITY, 2
+    queue, rate, seconds = 10, 2 * CAPACITY, 0.1
     overload = {
         "mode": "constant_rate",
         "rates": [rate],
@@ -149,7 +153,7 @@ def test_a_constant_rate_is_offered_whatever_comes_back(links: tuple[Links, Core
     }
     flow = Flow(capacity=CAPACITY, queue=queue)
     (point,) = through_reference(links, tmp_path, overload, forward=flow).points
-    assert point.counts.requests == (rate * seconds,)
+    assert point.counts.requests == (round(rate * seconds),)
     assert point.counts.replies[0] == pytest.approx(CAPACITY * seconds, abs=queue + 0.01 * CAPACITY * seconds)
 
 

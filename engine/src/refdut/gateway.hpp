@@ -49,13 +49,16 @@ public:
 
     /// One round; false if nothing arrived and nothing left.
     void poll() noexcept {
-        const std::uint64_t now = clock_.now().value;
-        counts_.poll_gap_max = std::max(counts_.poll_gap_max, now - last_poll_);
+        const std::uint64_t now = clock_.now().value, gap = now - last_poll_;
         last_poll_ = now;
-        receive(Side::left);
+        bool waited = departures_[0].held() + departures_[1].held() > 0;
+        waited |= receive(Side::left);
         departures_[0].flush();
-        receive(Side::right);
+        waited |= receive(Side::right);
         departures_[1].flush();
+        if (waited) {  // else nobody was held up
+            counts_.poll_gap_max = std::max(counts_.poll_gap_max, gap);
+        }
         const std::uint64_t then = departures_[0].held() + departures_[1].held() > 0 ? clock_.now().value : now;
         for (Out& departures : departures_) {
             departures.depart(then);
@@ -107,10 +110,11 @@ private:
         return false;
     }
 
-    void receive(Side side) noexcept {
+    /// Returns whether there was anything.
+    bool receive(Side side) noexcept {
         const std::size_t received = ports_[number(side)]->receive(burst_);
         if (received == 0) {
-            return;
+            return false;
         }
         arrival_ = clock_.now().value;
         arrival_ns_ = ns_since_start(arrival_);
@@ -123,6 +127,7 @@ private:
         for (std::size_t i = 0; i < received; ++i) {
             take(side, burst_[i]);
         }
+        return true;
     }
 
     void take(Side side, Buffer buffer) noexcept {

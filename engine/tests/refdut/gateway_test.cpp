@@ -107,6 +107,23 @@ TEST_F(RefdutGateway, HoldsAFrameForExactlyItsDelay) {
     EXPECT_TRUE(forward.late == 1 && forward.late_max == 12'000);
 }
 
+TEST_F(RefdutGateway, CountsAGapBetweenPollsOnlyIfAFrameWaited) {
+    settings.directions[0].delay = {.kind = DelaySpec::Kind::fixed, .values_ns = {4 * ms}};
+    start();
+    poll_at(2 * second);
+    poll_at(3 * second);
+    EXPECT_EQ(counts().counts.poll_gap_max, 0U) << "nothing came in a whole second";
+    right.arrive(frame(1, true));
+    poll_at(3 * second + 2 * ms);
+    EXPECT_EQ(counts().counts.poll_gap_max, 2 * ms);
+    left.arrive(frame(2));
+    poll_at(3 * second + 3 * ms);
+    poll_at(3 * second + 9 * ms);
+    EXPECT_EQ(counts().counts.poll_gap_max, 6 * ms) << "a frame was held, and left late";
+    poll_at(4 * second);
+    EXPECT_EQ(counts().counts.poll_gap_max, 6 * ms);
+}
+
 TEST_F(RefdutGateway, KeepsTheOrderIfAskedTo) {
     settings.directions[0].delay = {.kind = DelaySpec::Kind::periodic, .values_ns = {3 * ms, 1 * ms, 2 * ms}};
     start();
