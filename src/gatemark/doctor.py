@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Literal
 
 from gatemark.bed_kinds import BED_KINDS, bed_kinds_where
 from gatemark.campaign.tester_memory import available_bytes, most_connections, table_bytes
+from gatemark.config import defaults
 from gatemark.config.check import SIDES
 from gatemark.dut.choose_kernel import kernel_of
 from gatemark.dut.cleanup import find_leftovers
 from gatemark.dut.commands import DEBIAN_PACKAGES, require_program, try_command
+from gatemark.dut.cpu_visitors import watch_visitors
 from gatemark.dut.isolation import isolate
 from gatemark.dut.port_name import NET_FOLDER, parse_port
 from gatemark.dut.ports import port_problems
@@ -28,6 +30,7 @@ from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.dut.uplinks import read_uplinks
 from gatemark.errors import ConfigError, GatemarkError, TestBedError
 from gatemark.kernels.store import BUILD_COMMAND, kernels
+from gatemark.units import format_duration_ns
 
 if TYPE_CHECKING:
     from gatemark.config.model import Campaign
@@ -37,6 +40,10 @@ Status = Literal["ok", "warning", "failed"]
 
 CLOCK_WATCH_SECONDS = 0.3
 """How long the clock is watched for stalls."""
+VISITORS_WATCH_SECONDS = 1.0
+"""How long other threads and interrupts are counted."""
+INTERRUPTS_PER_SECOND_MAX = 5_000
+"""More than this take a percent of a CPU and more."""
 MEMORY_KILOBYTES_MIN = 512 * 1024
 """Least memory that should be free: buffers, rings and the bitmap of a long trial; a state table comes on top."""
 STEAL_WARNING_PERCENT = 1.0
@@ -70,6 +77,7 @@ def run_checks(campaign: Campaign | None = None) -> list[Finding]:
         check_campaign,
         check_cpus,
         check_clock,
+        check_visitors,
         check_memory,
         check_rights,
         check_tools,
@@ -161,7 +169,7 @@ def check_clock(campaign: Campaign | None) -> Iterator[Finding]:
     stolen, total = _stolen_ticks()
     granularity_ns, stall_ns = watch_clock(CLOCK_WATCH_SECONDS)
     stolen_after, total_after = _stolen_ticks()
-    limit_ns = campaign.validity.lateness_max_ns if campaign is not None else 1_000_000
+    limit_ns = campaign.validity.lateness_max_ns if campaign is not None else defaults.LATENESS_MAX_NS
     stalled = stall_ns > limit_ns
     yield Finding(
         check="clock",
@@ -179,6 +187,42 @@ def check_clock(campaign: Campaign | None) -> Iterator[Finding]:
         status="warning" if percent > STEAL_WARNING_PERCENT else "ok",
         observed=f"{'virtual machine' if virtual else 'none seen'}, {percent:.1f} % of the time stolen",
         remedy="other guests take time: figures will scatter" if percent > STEAL_WARNING_PERCENT else "",
+    )
+
+
+def check_visitors(campaign: Campaign | None) -> Iterator[Finding]:
+    """Threads that keep a CPU for longer than a frame may be late, and devices that interrupt it all the time."""
+    limit_ns = campaign.validity.lateness_max_ns if campaign is not None else defaults.LATENESS_MAX_NS
+    watched = watch_visitors(VISITORS_WATCH_SECONDS)
+    long = [visit for visit in watched.visits if visit.stretch_ns > limit_ns][:3]
+    longest = [visit for visit in watched.visits[:1] if not long]
+    words = ", ".join(
+        f"{visit.name} (thread {visit.thread}) on CPU {visit.cpu} for {format_duration_ns(visit.stretch_ns)}"
+        f" at a time, {visit.times} times"
+        for visit in long or longest
+    )
+    yield Finding(
+        check="other work",
+        status="warning" if long else "ok",
+        observed=f"in {VISITORS_WATCH_SECONDS:g} s {words or 'nothing else ran'}",
+        remedy="whoever shares its CPU waits that long: stop it, isolate CPUs (isolcpus=), or give it another CPU"
+        f" than the Tester's and the gateway's, for example taskset -pc 0 {long[0].thread}"
+        if long
+        else "",
+    )
+    busy = [row for row in watched.interrupts if row.times > INTERRUPTS_PER_SECOND_MAX * watched.seconds][:1]
+    most = (busy or watched.interrupts)[:1]
+    yield Finding(
+        check="interrupts",
+        status="warning" if busy else "ok",
+        observed="".join(
+            f"most are of {row.name} (number {row.number}), {row.times / watched.seconds:.0f}/s on CPU {row.cpu}"
+            for row in most
+        )
+        or "none of devices",
+        remedy=f"give them to a CPU without workers: echo CPU > /proc/irq/{busy[0].number}/smp_affinity_list"
+        if busy
+        else "",
     )
 
 
