@@ -151,8 +151,8 @@ def test_what_an_overloaded_guest_drops_is_the_gateways_loss() -> None:
     with open_bed(netns_campaign("linux-router4", testbed=testbed, traffic=traffic)) as bed:
         record = next(record for record in (bed.trial() for _ in range(6)) if lost_nothing_itself(record))
         assert record.verdict is not None and record.verdict.passed
-        record = bed.trial(frames_per_second=500_000, duration_ns=300_000_000)
-        assert record.validity.valid, record.validity.reasons
+        trials = (bed.trial(frames_per_second=500_000, duration_ns=300_000_000) for _ in range(6))
+        record = next(record for record in trials if record.validity.valid)  # the Tester may be late, as in a campaign
         (direction,) = record.report.directions
         assert direction.foreground.lost == record.report.ports["left"].peer_queue_drops > 0
         assert sum(record.gateway_drops.values()) == direction.foreground.lost

@@ -74,22 +74,14 @@ public:
     /// The same for at most 32 frames that follow each other, from `first` on; returns how many
     /// were in time.
     std::size_t note_run(std::uint64_t first, std::span<const std::uint64_t> numbers, std::span<const pace::Ticks> sent,
-                         std::span<const pace::Ticks> arrived) noexcept {
-        return tags_ == nullptr && window_ == nullptr && note_all(sent, arrived) ? sent.size() : note_each(first, numbers, sent, arrived);
-    }
+                         std::span<const pace::Ticks> arrived) noexcept;
     [[nodiscard]] const ClassDelays& delays() const noexcept { return delays_; }
 
 private:
     /// Notes nothing but delays, and these only if all are usual; else returns false.
     [[nodiscard]] bool note_all(std::span<const pace::Ticks> sent, std::span<const pace::Ticks> arrived) noexcept;
-    [[gnu::noinline]] std::size_t note_each(std::uint64_t first, std::span<const std::uint64_t> numbers, std::span<const pace::Ticks> sent,
-                                            std::span<const pace::Ticks> arrived) noexcept {
-        std::size_t in_time = 0;
-        for (std::size_t k = 0; k < sent.size(); ++k) {
-            in_time += note(first + k, numbers[k], sent[k], arrived[k]) ? 1 : 0;
-        }
-        return in_time;
-    }
+    [[nodiscard]] std::size_t note_each(std::uint64_t first, std::span<const std::uint64_t> numbers, std::span<const pace::Ticks> sent,
+                                        std::span<const pace::Ticks> arrived) noexcept;
     [[gnu::noinline]] bool note_unusual(std::uint64_t index, pace::Ticks sent, pace::Ticks arrived) noexcept {
         if (arrived < sent) {
             ++delays_.negative;

@@ -89,9 +89,9 @@ def _threads(proc: Path) -> dict[int, tuple[str, int, int, int]]:
 
 
 def _folders(proc: Path) -> Iterator[Path]:
-    own = str(os.getpid())
+    this_process = str(os.getpid())
     for process in proc.iterdir():
-        if process.name.isdigit() and process.name != own:
+        if process.name.isdigit() and process.name != this_process:
             with contextlib.suppress(OSError):  # it has ended
                 yield from (process / "task").iterdir()
 
