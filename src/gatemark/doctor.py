@@ -205,7 +205,7 @@ def check_visitors(campaign: Campaign | None) -> Iterator[Finding]:
         check="other work",
         status="warning" if long else "ok",
         observed=f"in {VISITORS_WATCH_SECONDS:g} s {words or 'nothing else ran'}",
-        remedy="whoever shares its CPU waits that long: stop it, isolate CPUs (isolcpus=), or give it another CPU"
+        remedy="what shares its CPU waits that long: stop it, isolate CPUs (isolcpus=), or give it another CPU"
         f" than the Tester's and the gateway's, for example taskset -pc 0 {long[0].thread}"
         if long
         else "",
