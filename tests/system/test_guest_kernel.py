@@ -500,10 +500,13 @@ def test_a_hundred_trials_in_one_guest_leave_nothing() -> None:
     with open_bed(netns_campaign("linux-router4", testbed=testbed, trial=SHORT)) as bed:
 
         def used() -> list[object]:
-            """What grows if a trial leaves something: programs and files of the guest, files that are open here."""
+            """What grows if a trial leaves something: programs and files of the guest, files that are open here.
+
+            A worker of the kernel bears the name of its last work, which may have spaces in it.
+            """
             bed.bed.check()
-            names = bed.in_gateway("sh", "-c", "names=$(cat /proc/[0-9]*/comm; ls guest /run); echo $names")
-            inside = sorted(re.sub(r"\d", "", name) for name in names.split() if not name.startswith("kworker"))
+            names = bed.in_gateway("sh", "-c", 'names=$(cat /proc/[0-9]*/comm; ls guest /run); echo "$names"')
+            inside = sorted(re.sub(r"\d", "", name) for name in names.splitlines() if not name.startswith("kworker"))
             return [inside, len(os.listdir("/proc/self/fd"))]
 
         outcomes, usages = [], []
