@@ -19,7 +19,7 @@ from gatemark.dut.base import TestBed
 from gatemark.dut.cpu_claims import claimed_cpus
 from gatemark.dut.machine import unthrottled_real_time
 from gatemark.dut.open import open_testbed
-from gatemark.dut.steering import keeping_off, stepping_back
+from gatemark.dut.steering import keeping_off
 from gatemark.engine.client import Engine, JsonObject
 from gatemark.engine.process import engine_sha256, start_engine
 from gatemark.errors import EngineError, Interrupted
@@ -80,8 +80,6 @@ def open_tester(complete: Campaign, bed: TestBed, equipment: Equipment, *, log: 
             reach_gateway(engine, ported, wait_s=ported.boot_wait_s)
             testbed.check()
             stack.enter_context(keeping_off({worker["cpu"] for worker in opened["workers"]}))
-            if testbed.namespace is not None:  # the gateway works on this machine
-                stack.enter_context(stepping_back())
             rate, source = this_machine.medium_rate(
                 bed=ported.bed,
                 stated=ported.line.rate,

@@ -21,6 +21,7 @@ from machine import command_line, gatemark, missing
 from gatemark.campaign.journal import read_journal
 from gatemark.dut import naming
 from gatemark.dut.cleanup import remove_leftovers
+from gatemark.dut.kernel_threads import soft_interrupt_threads
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter", "tayga", "nft", "conntrack", root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
@@ -70,6 +71,7 @@ def state_of_the_machine() -> dict[str, object]:
     folders = {folder: set(os.listdir(folder)) for folder in (naming.NETNS_FOLDER, naming.ROOT_FOLDER, Path("/tmp"))}
     return {
         "settings": [Path("/proc/sys", name).read_text() for name in SETTINGS],
+        "nice values": [os.getpriority(os.PRIO_PROCESS, thread.pid) for thread in soft_interrupt_threads()],
         "namespaces": {name for name in folders[naming.NETNS_FOLDER] if name.startswith("gatemark-")},
         "folders": folders[naming.ROOT_FOLDER],
         "temporary files": {name for name in folders[Path("/tmp")] if name.startswith("gatemark")},

@@ -25,10 +25,11 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from gatemark.campaign.file import campaign_from_dict
-from gatemark.dut import naming
+from gatemark.dut import machine, naming
 from gatemark.dut.control import GatewaySettings
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES
 from gatemark.dut.kernel_modules import missing_modules
+from gatemark.dut.kernel_threads import soft_interrupt_threads
 from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.open import open_testbed
 from gatemark.dut.recipe import built_in_recipes, load_recipe
@@ -215,6 +216,36 @@ def softnet_processed() -> dict[int, int]:
 def test_daemon_is_pinned_to_the_gateways_cpus(beds: dict[str, NetnsTestBed]) -> None:
     bed = beds["tayga-siit64"]
     assert [sorted(os.sched_getaffinity(pid)) for pid in translators(bed)] == [bed.gateway_cores]
+
+
+@pytest.mark.skipif(len(usable_cpus()) < 2, reason="on one CPU the gateway waits for the Tester itself")
+def test_the_gateway_goes_before_all_others_also_after_a_restart() -> None:
+    """A daemon must not inherit what this process is."""
+    before = nice_values()
+    with new_bed("tayga-siit64") as bed:
+        kernels = {thread.pid: thread.cpu for thread in soft_interrupt_threads()}
+        assert {kernels[pid] for pid, nice in nice_values().items() if nice == -20} == set(bed.gateway_cores)
+        for _ in range(2):
+            assert [os.getpriority(os.PRIO_PROCESS, pid) for pid in translators(bed)] == [-20]
+            bed.restart()
+    assert nice_values() == before
+
+
+def nice_values() -> dict[int, int]:
+    """Of the kernel's threads for soft interrupts."""
+    return {thread.pid: os.getpriority(os.PRIO_PROCESS, thread.pid) for thread in soft_interrupt_threads()}
+
+
+def test_where_the_kernels_threads_are_not_to_be_seen_this_process_steps_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container. The daemons keep the priority that the kernel's threads have."""
+    monkeypatch.setattr(machine, "soft_interrupt_threads", lambda: iter(()))
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    with new_bed("tayga-siit64") as bed:
+        for _ in range(2):
+            assert os.getpriority(os.PRIO_PROCESS, 0) == 19
+            assert [os.getpriority(os.PRIO_PROCESS, pid) for pid in translators(bed)] == [0]
+            bed.restart()
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before
 
 
 def test_own_drops_and_gateway_drops_start_at_zero(beds: dict[str, NetnsTestBed]) -> None:

@@ -22,10 +22,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from gatemark.dut.base import CpuTimes, HostReading, ThreadTimes
+from gatemark.dut.kernel_threads import PROC, soft_interrupt_threads
 
-PROC = Path("/proc")
-KERNEL_THREAD = re.compile(r"(?:ksoftirqd|backlog_napi)/(?P<cpu>\d+)")
-"""Kernel threads that work off what arrives at a CPU; the second one on kernels that are set to it (Linux 6.10)."""
 ALLOWED_CPUS = re.compile(r"^Cpus_allowed_list:\s*(?P<cpus>\S+)", re.MULTILINE)
 IDLE_COLUMNS = (3, 4)
 """Of a line of `/proc/stat`, after the name: idle, and waiting for a disk."""
@@ -53,7 +51,9 @@ class GatewayHost:
         self._queue_frames = queue_frames
         self._proc = proc
         self._accounts = accounts_of_cpus(proc)
-        self._kernel_threads = {pid: cpu for pid, cpu in _kernel_threads(proc) if cpu in self._cpus}
+        self._kernel_threads = {
+            thread.pid: thread.cpu for thread in soft_interrupt_threads(proc) if thread.cpu in self._cpus
+        }
         self._files: dict[Path, int] = {}
         self.can_read = set(self._kernel_threads.values()) == self._cpus and (proc / "self/schedstat").exists()
         """Whether the kernel tells: it must count (CONFIG_SCHED_INFO), and show its threads to this process."""
@@ -87,7 +87,7 @@ class GatewayHost:
     def _threads(self, before: dict[Path, int]) -> Iterator[tuple[int, ThreadTimes]]:
         for thread, cpu in self._kernel_threads.items():
             yield from self._thread(self._proc / str(thread), cpu, before)
-        for folder in _threads_of(self._proc, self._daemons()):
+        for folder in threads_of(self._daemons(), self._proc):
             yield from self._thread(folder, None, before)
 
     def _thread(self, folder: Path, cpu: int | None, before: dict[Path, int]) -> Iterator[tuple[int, ThreadTimes]]:
@@ -169,15 +169,7 @@ def accounts_of_cpus(proc: Path = PROC) -> Path | None:
     return None
 
 
-def _kernel_threads(proc: Path) -> Iterator[tuple[int, int]]:
-    """Yield the kernel threads that do the work of soft interrupts, each with its CPU."""
-    for folder in proc.glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if (match := KERNEL_THREAD.fullmatch((folder / "comm").read_text(errors="replace").strip())) is not None:
-                yield int(folder.name), int(match["cpu"])
-
-
-def _threads_of(proc: Path, processes: Collection[int]) -> Iterator[Path]:
+def threads_of(processes: Collection[int], proc: Path = PROC) -> Iterator[Path]:
     """Yield the folders of all threads of processes and of those that they have started."""
     waiting = list(processes)
     while waiting:

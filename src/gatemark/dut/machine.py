@@ -1,25 +1,29 @@
 """Kernel settings that Linux keeps once for all namespaces: set while a test bed is open, written back afterwards.
 
-The size of the connection tracking table is such a setting. A file says who set what, and what it was before. So test
-beds with the same values share them, one with another value is refused, and what a dead process left is written back by
-the next test bed.
+The size of the connection tracking table is such a setting, and the nice value of a kernel thread. A file says who set
+what, and what it was before. So test beds with the same values share them, one with another value is refused, and what
+a dead process left is written back by the next test bed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from gatemark.dut import naming
+from gatemark.dut.kernel_threads import soft_interrupt_threads
 from gatemark.errors import TestBedError
 
 STATE_FILE = naming.ROOT_FOLDER / "settings.json"
 """By setting: `before`, `value`, and the names of the test beds that are its `holders`. It is written before a setting
 is changed, and replaced as a whole: on a full disk nothing is changed."""
 SYSCTL_FOLDER = Path("/proc/sys")
+NICE_VALUE = "nice value of "
+"""What the name of a setting begins with that is not one of sysctl; a kernel thread's name follows."""
 
 State = dict[str, dict[str, Any]]
 
@@ -52,6 +56,11 @@ def hold(holder: naming.BedName, settings: Mapping[str, str]) -> None:
         raise
 
 
+def nice_values(cpus: Collection[int], nice: int) -> dict[str, str]:
+    """Return as settings a nice value of the kernel threads that do the work of soft interrupts on CPUs."""
+    return {f"{NICE_VALUE}{thread.name}": str(nice) for thread in soft_interrupt_threads() if thread.cpu in cpus}
+
+
 def release(holder: naming.BedName) -> None:
     """Write back what no other test bed holds; nothing if this one holds nothing."""
     _release_all(lambda name: name == holder.stem)
@@ -71,7 +80,7 @@ def leftovers() -> dict[str, dict[str, str]]:
     return {
         name: {"before": entry["before"], "now": _read(name)}
         for name, entry in state.items()
-        if not any(map(_is_alive, entry["holders"])) and _path(name).exists()
+        if not any(map(_is_alive, entry["holders"])) and _exists(name)
     }
 
 
@@ -118,7 +127,7 @@ def _release(state: State, holders: set[str]) -> None:
         entry["holders"] = [holder for holder in entry["holders"] if holder not in holders]
         if not entry["holders"]:
             with contextlib.suppress(TestBedError):
-                if _path(name).exists():  # else its module was removed, and the setting with it
+                if _exists(name):  # else its module was removed, and the setting with it
                     _write(name, entry["before"])
                 del state[name]
 
@@ -172,8 +181,14 @@ def _is_alive(stem: str) -> bool:
     return name is not None and naming.is_owned(name)
 
 
+def _exists(name: str) -> bool:
+    return _path(name).exists() if (thread := _thread(name)) is None else thread != NO_THREAD
+
+
 def _read(name: str) -> str:
     try:
+        if (thread := _thread(name)) is not None:
+            return str(os.getpriority(os.PRIO_PROCESS, thread))
         return _path(name).read_text(encoding="ascii").strip()
     except OSError as error:
         raise _failed(name, error) from None
@@ -181,9 +196,23 @@ def _read(name: str) -> str:
 
 def _write(name: str, value: str) -> None:
     try:
+        if (thread := _thread(name)) is not None:
+            return os.setpriority(os.PRIO_PROCESS, thread, int(value))
         _path(name).write_text(value, encoding="ascii")
     except OSError as error:
         raise _failed(name, error) from None
+
+
+NO_THREAD = -1
+"""A number that no thread has: the kernel answers that there is no such process."""
+
+
+def _thread(name: str) -> int | None:
+    """Return the thread whose nice value is meant; None if another setting is."""
+    if not name.startswith(NICE_VALUE):
+        return None
+    threads = (thread.pid for thread in soft_interrupt_threads() if thread.name == name.removeprefix(NICE_VALUE))
+    return next(threads, NO_THREAD)
 
 
 def _failed(name: str, error: OSError) -> TestBedError:

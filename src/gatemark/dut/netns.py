@@ -22,13 +22,13 @@ from gatemark.dut.choose_kernel import HOST_KERNEL, ChosenKernel
 from gatemark.dut.commands import COMMAND_SECONDS_MAX, LONGER, require_program, run_command, try_command
 from gatemark.dut.control import GatewayControl, GatewaySettings
 from gatemark.dut.daemon import Daemon, start_daemon
-from gatemark.dut.gateway_host import GatewayHost
+from gatemark.dut.gateway_host import GatewayHost, threads_of
 from gatemark.dut.gateway_kernel import SIDES, Links
 from gatemark.dut.guard import CleanupGuard
 from gatemark.dut.plumbing import GATEWAY_SYSCTL, REPORTED_SYSCTL, gateway_end, machine_settings, sysctl_script
 from gatemark.dut.recipe import Recipe, substitute
 from gatemark.dut.shell import Shell
-from gatemark.dut.steering import CorePlan
+from gatemark.dut.steering import CorePlan, stepping_back
 from gatemark.dut.telemetry import HostSampler
 from gatemark.errors import Problem, TestBedError
 
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from gatemark.config.map_tables import MapModel
     from gatemark.config.model import RecipeFacts
     from gatemark.config.tables import LimitName, SideModel, TelemetryModel
+
+
+GATEWAY_NICE = -20
+"""The gateway's threads go before all others on its cores: a gateway of its own shares its CPUs with nobody."""
 
 
 class NetnsTestBed:
@@ -100,6 +104,9 @@ class NetnsTestBed:
         self._claim: naming.Claim | None = None
         self._guard = CleanupGuard(self.close)
         self._host: GatewayHost | None = None
+        self._nice = 0
+        self._behind = contextlib.ExitStack()
+        """Left when the test bed is closed: this process behind all others."""
         self._open = False
         self._lock = threading.Lock()
 
@@ -147,9 +154,13 @@ class NetnsTestBed:
         self._guard.install()
         try:
             self._claim = naming.Claim(self._name)
+            if not self._cores.shared:
+                self._go_first()
             self._kernel.open(GATEWAY_SYSCTL | self._recipe.sysctl)
             self._set_up_gateway()
             self._log.extend(self._start_gateway())
+            if not self._nice:
+                self._behind.enter_context(stepping_back())
             if not self._cores.shared:  # else the gateway waits for the Tester itself
                 queue_frames = self._kernel.smallest_queue()
                 self._host = GatewayHost(self.gateway_cores, self._pids, queue_frames=queue_frames)
@@ -179,6 +190,7 @@ class NetnsTestBed:
                 if self._claim is not None:
                     stack.callback(self._claim.release)
                 stack.callback(machine.release, self._name)
+                stack.callback(self._behind.close)
                 if self._host is not None:
                     stack.callback(self._host.close)
                 stack.callback(self._kernel.close)
@@ -239,6 +251,7 @@ class NetnsTestBed:
         parts = [
             *self._kernel_words(),
             ("cpus", f"gateway {self.gateway_cores}, Tester {self.tester_cores}"),
+            *self._precedence_words(),
             ("addresses", self._read("ip -o address show scope global")),
             ("routes, IPv4", self._read("ip -4 route show")),
             ("routes, IPv6", self._read("ip -6 route show | grep -v '^fe80'")),
@@ -266,6 +279,9 @@ class NetnsTestBed:
         if self._kernel.words is None:
             return []
         return [("kernel", "; ".join(words for words in (self._kernel.words, self._kernel_reason) if words))]
+
+    def _precedence_words(self) -> list[tuple[str, str]]:
+        return [("precedence", f"nice {self._nice} for the gateway's threads on its cpus")] if self._nice else []
 
     def own_drops(self) -> dict[str, int]:
         """Frames for which the receive queue of a Tester's end had no room."""
@@ -298,6 +314,18 @@ class NetnsTestBed:
 
     def _pids(self) -> list[int]:
         return [*self._kernel.processes(), *(daemon.process.pid for daemon in self._daemons)]
+
+    def _go_first(self) -> None:
+        """Let the gateway's threads go before all others on its cores, if this process may change the kernel's.
+
+        They would wait for whatever else is ready there, the engine's control thread and this process among it, up to
+        a tick each time, while the gateway's queue overflows. Threads of the kernel and daemons get the same nice
+        value: how they share a CPU among themselves stays as it is.
+        """
+        settings = machine.nice_values(self.gateway_cores, GATEWAY_NICE)
+        with contextlib.suppress(TestBedError):
+            machine.hold(self._name, settings)
+            self._nice = GATEWAY_NICE if settings else 0
 
     def _require(self) -> None:
         if os.geteuid() != 0:
@@ -345,6 +373,9 @@ class NetnsTestBed:
                     number=number,
                 )
             )
+        for thread in threads_of(self._pids()):
+            with contextlib.suppress(OSError):  # it has ended
+                os.setpriority(os.PRIO_PROCESS, int(thread.name), self._nice)
         settings = machine_settings(self._recipe, self._settings.table)
         self._kernel.set_machine(settings)
         done += sysctl_script(settings).splitlines()

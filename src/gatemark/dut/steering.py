@@ -100,9 +100,9 @@ def _run_on(cpus: Collection[int]) -> None:
 def stepping_back() -> Iterator[None]:
     """Let the threads of this process run behind everything else inside the block.
 
-    On one machine the Tester's own words and files are made on the gateway's cores. At an ordinary priority they
-    keep the gateway's kernel threads waiting for up to a tick, and an input queue of 1000 frames overflows meanwhile: a
-    loss of the Tester's making.
+    On one machine the Tester's own words and files are made on the gateway's cores. At the priority of the gateway's
+    threads they keep those waiting for up to a tick, and an input queue of 1000 frames overflows meanwhile: a loss of
+    the Tester's making.
     """
     before = os.getpriority(os.PRIO_PROCESS, 0)
     _renice(LAST_NICE)
