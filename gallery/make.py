@@ -31,6 +31,8 @@ from gatemark.stored import provenance_of, read_document
 GALLERY = Path(__file__).resolve().parent
 PAGE = GALLERY / "README.md"
 PLOT = GALLERY / "throughput.svg"
+COMPLETE, NO_FIGURE = 0, 1
+"""Exit statuses of `gatemark run`."""
 MARK = "<!-- what follows is written by make gallery -->\n"
 
 
@@ -45,16 +47,19 @@ def archive_of(name: str) -> Path:
 
 
 def measure(name: str) -> bool:
-    """Measure a campaign and write its archive; one in which nothing is a figure of the gateway replaces none."""
+    """Measure a campaign and write its archive; one in which nothing is a figure of the gateway replaces none.
+
+    One that was refused, because this machine lacks something, has none.
+    """
     with tempfile.TemporaryDirectory(prefix="gallery-") as place:
         campaign = Path(place, f"{name}.toml")  # the result names its file: not where this checkout lies
         campaign.write_bytes((GALLERY / campaign.name).read_bytes())
         command = (Path(sys.executable).with_name("gatemark"), "run", campaign, "--output", Path(place, name))
-        has_figures = subprocess.run(command, check=False).returncode == 0
-        if has_figures or not archive_of(name).exists():
+        status = subprocess.run(command, check=False).returncode
+        if status == COMPLETE or (status == NO_FIGURE and not archive_of(name).exists()):
             archive = write_archive(Path(place, name))
             shutil.copyfile(archive.path, archive_of(name))
-    return has_figures
+    return status == COMPLETE
 
 
 def words_of(name: str) -> str:
