@@ -140,6 +140,16 @@ def test_frame_crosses_and_comes_out_as_the_recipe_says(
     assert Ether(bytes(rebuilt))[UDP].chksum == packet[UDP].chksum
 
 
+def test_it_can_be_made_in_a_network_namespace_as_in_a_container(tmp_path: Path) -> None:
+    """Which does not show all settings of the machine."""
+    file = tmp_path / "campaign.toml"
+    file.write_text('[testbed]\nkind = "netns"\nrecipe = "linux-router4"\n[trial]\nduration = "100ms"\nrest = "0s"\n')
+    ended = gatemark("trial", file, "--rate", "500", "--json", prefix=["unshare", "--net"])
+    assert ended.status in (0, 1), ended.words
+    received = [direction["foreground"]["received"] for direction in ended.document["report"]["directions"]]
+    assert received == [50, 50]
+
+
 def test_gateway_asks_for_our_hosts_itself() -> None:
     with new_bed("linux-router4") as bed:
         _, asked = exchange(

@@ -35,6 +35,9 @@ from gatemark.dut.kernel_modules import load_modules
 from gatemark.dut.plumbing import OFFLOADS_OFF, TESTER_SYSCTL, sysctl_script
 from gatemark.dut.steering import cpu_mask
 
+BACKLOG = Path("/proc/sys/net/core/netdev_max_backlog")
+BACKLOG_BY_DEFAULT = 1000
+
 
 class HostKernel:
     """Both namespaces and the links between them."""
@@ -111,11 +114,15 @@ class HostKernel:
         return drops | {f"{name} tx_dropped": count for name, count in inside.items() if name not in ends}
 
     def smallest_queue(self) -> int:
-        """Return the frames that the smallest queue of the gateway holds: that of its CPUs, or of an interface."""
-        backlog = Path("/proc/sys/net/core/netdev_max_backlog").read_text(encoding="ascii")
+        """Return the frames that the smallest queue of the gateway holds: that of its CPUs, or of an interface.
+
+        Only the first network namespace shows the length of a CPU's queue; in another one the default is taken.
+        """
+        shows = BACKLOG.exists()
+        backlog = int(BACKLOG.read_text(encoding="ascii")) if shows else BACKLOG_BY_DEFAULT
         shown = run_command(["ip", "-n", self._gateway, "-j", "link", "show"], where="test bed netns")
         lengths = [int(link.get("txqlen", 0)) for link in json.loads(shown) if "UP" in link["flags"]]
-        return min(int(backlog), *(length for length in lengths if length))
+        return min(backlog, *(length for length in lengths if length))
 
     def processes(self) -> list[int]:
         """None: kernel threads do the work."""
