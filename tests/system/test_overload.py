@@ -265,10 +265,21 @@ def test_a_reply_to_another_client_is_a_fault_of_its_own(tmp_path: Path) -> None
     assert [client.faulty for client in point.clients_apart] == [(55,), (0,)]
 
 
-@pytest.mark.parametrize("name", ["tayga-nat64", "nft-nat44", "tayga-siit64", "linux-router4"])
+RIGHT_OF_IPV6 = {
+    "mtu": 1500,
+    "ipv6": {
+        "address": "2001:2:0:8000::2",
+        "gateway": "2001:2:0:8000::1",
+        "hosts": {**HOSTS, "offset": 14, "range": "2-513"},
+    },
+}
+
+
+@pytest.mark.parametrize("name", ["tayga-nat64", "nft-nat44", "nft-nat66", "tayga-siit64", "linux-router4"])
 def test_real_gateways_answer_every_request(tmp_path: Path, name: str) -> None:
     family = "ipv4" if name in ("nft-nat44", "linux-router4") else "ipv6"
-    result, _ = through_recipe(tmp_path, name, {"clients": [1, 4], "destinations": 64}, family)
+    sides = {"right": RIGHT_OF_IPV6} if name == "nft-nat66" else {}
+    result, _ = through_recipe(tmp_path, name, {"clients": [1, 4], "destinations": 64}, family, **sides)
     for point in result.points:
         requests = point.clients * 64 * 11
         assert (point.counts.requests, point.counts.replies) == ((requests,), (requests,))
