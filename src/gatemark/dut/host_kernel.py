@@ -118,8 +118,7 @@ class HostKernel:
 
         Only the first network namespace shows the length of a CPU's queue; in another one the default is taken.
         """
-        shows = BACKLOG.exists()
-        backlog = int(BACKLOG.read_text(encoding="ascii")) if shows else BACKLOG_BY_DEFAULT
+        backlog = int(BACKLOG.read_text(encoding="ascii")) if BACKLOG.exists() else BACKLOG_BY_DEFAULT
         shown = run_command(["ip", "-n", self._gateway, "-j", "link", "show"], where="test bed netns")
         lengths = [int(link.get("txqlen", 0)) for link in json.loads(shown) if "UP" in link["flags"]]
         return min(backlog, *(length for length in lengths if length))

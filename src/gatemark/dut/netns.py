@@ -28,7 +28,7 @@ from gatemark.dut.guard import CleanupGuard
 from gatemark.dut.plumbing import GATEWAY_SYSCTL, REPORTED_SYSCTL, gateway_end, machine_settings, sysctl_script
 from gatemark.dut.recipe import Recipe, substitute
 from gatemark.dut.shell import Shell
-from gatemark.dut.steering import CorePlan, stepping_back
+from gatemark.dut.steering import CorePlan, renice, stepping_back
 from gatemark.dut.telemetry import HostSampler
 from gatemark.errors import Problem, TestBedError
 
@@ -373,9 +373,7 @@ class NetnsTestBed:
                     number=number,
                 )
             )
-        for thread in threads_of(self._pids()):
-            with contextlib.suppress(OSError):  # it has ended
-                os.setpriority(os.PRIO_PROCESS, int(thread.name), self._nice)
+        renice((int(thread.name) for thread in threads_of(self._pids())), self._nice)
         settings = machine_settings(self._recipe, self._settings.table)
         self._kernel.set_machine(settings)
         done += sysctl_script(settings).splitlines()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gatemark.errors import ConfigError
@@ -91,9 +91,9 @@ def keeping_off(cpus: Collection[int]) -> Iterator[None]:
 
 
 def _run_on(cpus: Collection[int]) -> None:
-    for thread in os.listdir("/proc/self/task"):
+    for thread in _own_threads():
         with contextlib.suppress(OSError):  # the thread ended
-            os.sched_setaffinity(int(thread), cpus)
+            os.sched_setaffinity(thread, cpus)
 
 
 @contextlib.contextmanager
@@ -105,14 +105,19 @@ def stepping_back() -> Iterator[None]:
     the Tester's making.
     """
     before = os.getpriority(os.PRIO_PROCESS, 0)
-    _renice(LAST_NICE)
+    renice(_own_threads(), LAST_NICE)
     try:
         yield
     finally:
-        _renice(before)
+        renice(_own_threads(), before)
 
 
-def _renice(nice: int) -> None:
-    for thread in os.listdir("/proc/self/task"):
+def renice(threads: Iterable[int], nice: int) -> None:
+    """Give threads a nice value, as far as they are there and this process may."""
+    for thread in threads:
         with contextlib.suppress(OSError):  # the thread ended, or an ordinary user may not go back
-            os.setpriority(os.PRIO_PROCESS, int(thread), nice)
+            os.setpriority(os.PRIO_PROCESS, thread, nice)
+
+
+def _own_threads() -> Iterator[int]:
+    yield from map(int, os.listdir("/proc/self/task"))
