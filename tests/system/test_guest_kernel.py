@@ -151,9 +151,9 @@ def test_what_an_overloaded_guest_drops_is_the_gateways_loss() -> None:
     with open_bed(netns_campaign("linux-router4", testbed=testbed, traffic=traffic)) as bed:
         record = next(record for record in (bed.trial() for _ in range(6)) if lost_nothing_itself(record))
         assert record.verdict is not None and record.verdict.passed
-        trials = (bed.trial(frames_per_second=500_000, duration_ns=300_000_000) for _ in range(6))
-        record = next(record for record in trials if record.validity.valid)  # the Tester may be late, as in a campaign
+        record = bed.trial(frames_per_second=250_000, duration_ns=300_000_000)  # however late: nothing is lost by that
         (direction,) = record.report.directions
+        assert direction.foreground.offered == direction.foreground.intended, record.validity.reasons
         assert direction.foreground.lost == record.report.ports["left"].peer_queue_drops > 0
         assert sum(record.gateway_drops.values()) == direction.foreground.lost
         assert not direction.foreground.faulty

@@ -50,5 +50,6 @@ def test_ten_thousand_requests_a_second_beside_four_thousand_cold_hosts() -> Non
                 assert counted["answered"] + port.peer_queue_drops >= counted["asked"], counted
                 assert port.foreign.neighbour >= counted["asked"], "the whole flood was within the trial"
                 return
-            assert any("the Tester's side" in reason for reason in record.validity.reasons), record.validity
-    pytest.skip("the Tester lost frames in every trial, and said so")
+            said = " ".join(record.validity.reasons)
+            assert "the Tester's side" in said or "longer than intended" in said, said
+    pytest.skip("the Tester lost frames or was late in every trial, and said so")
