@@ -1,5 +1,6 @@
 #include "loops.hpp"
 
+#include <algorithm>
 #include <functional>
 
 /// The whole receiver on frames in memory: what it costs apart from its port.
@@ -17,6 +18,19 @@ struct NearClock {
 constexpr std::size_t frames_in_cache = 4096;
 constexpr std::uint64_t million = 1'000'000;
 
+/// As many frames as together touch twice the lines of the largest cache, in whole bursts. The
+/// system says which one that is: sysconf adds up those of all cores of some processors, and so
+/// many frames would measure the page tables of gigabytes that no port has.
+std::size_t beyond_caches(const frame::Stream& stream) {
+    constexpr std::size_t line = 64;
+    std::size_t bytes = std::size_t{32} << 20;
+    for (const auto& cache : benchmark::CPUInfo::Get().caches) {
+        bytes = std::max(bytes, static_cast<std::size_t>(cache.size));
+    }
+    const std::size_t lines = (stream.expected().frame.size() + line - 1) / line;
+    return 2 * bytes / line / lines / burst_frames * burst_frames;
+}
+
 /// Every frame is a new one of the trial; its buffer is in no cache unless `count` are few.
 void receive_stored(
     benchmark::State& state, const frame::Stream& stream, std::size_t count,
@@ -33,12 +47,12 @@ enum class Place : std::uint8_t { memory, cache };
 
 void receive_plain(benchmark::State& state, net::Family family, std::size_t frame_octets, Place place) {
     const frame::Stream stream = stream_for(family, Varying::ports_and_hosts, frame_octets);
-    receive_stored(state, stream, place == Place::cache ? frames_in_cache : StoredFrames::beyond_caches(stream));
+    receive_stored(state, stream, place == Place::cache ? frames_in_cache : beyond_caches(stream));
 }
 
 void receive_tags_and_variation(benchmark::State& state) {
     const frame::Stream stream = stream_for(net::Family::ipv4, Varying::ports_and_hosts);
-    receive_stored(state, stream, StoredFrames::beyond_caches(stream), [](ReceiverParts& parts) { parts.record_tags_and_variation(); });
+    receive_stored(state, stream, beyond_caches(stream), [](ReceiverParts& parts) { parts.record_tags_and_variation(); });
 }
 
 /// The Initiator's frames as they leave a NAT44: connections in turn, or drawn from all of them.
@@ -46,14 +60,13 @@ void receive_connections(benchmark::State& state, state::Phase phase) {
     const auto connections = static_cast<std::uint64_t>(state.range(0));
     const frame::Stream stream = connection_stream(frame::Role::initiator, connections,
                                                    phase == state::Phase::establish ? Choice::increasing : Choice::pseudorandom);
-    receive_stored(state, stream, StoredFrames::beyond_caches(stream),
-                   [&](ReceiverParts& parts) { parts.keep_connections(phase, connections); });
+    receive_stored(state, stream, beyond_caches(stream), [&](ReceiverParts& parts) { parts.keep_connections(phase, connections); });
 }
 
 /// What a border relay delivers of 65,536 customer edges.
 void receive_map_t(benchmark::State& state, frame::signature::Direction direction) {
     const frame::Stream stream = map_t_stream(direction);
-    receive_stored(state, stream, StoredFrames::beyond_caches(stream));
+    receive_stored(state, stream, beyond_caches(stream));
 }
 
 BENCHMARK_CAPTURE(receive_plain, in_memory / ipv4, net::Family::ipv4, 64, Place::memory)->Name("receive_in_memory/ipv4");

@@ -6,8 +6,6 @@
 #include "net/address_pool.hpp"
 #include "state/state_table.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -172,14 +170,6 @@ public:
         }
         write_from(0);
     }
-    /// As many as are together twice as large as the largest cache, in whole bursts.
-    [[nodiscard]] static std::size_t beyond_caches(const frame::Stream& stream) {
-        constexpr long line = 64, unknown = 32L << 20;
-        const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-        const auto lines = static_cast<std::size_t>((stream.expected().frame.size() + line - 1) / line);
-        return static_cast<std::size_t>(2 * (cache > 0 ? cache : unknown) / line) / lines / burst_frames * burst_frames;
-    }
-
     /// Makes them frames `first`, `first` + 1 and so on of the stream.
     void write_from(std::uint64_t first) {
         for (std::size_t i = 0; i < size(); ++i) {
