@@ -85,6 +85,7 @@ void count_receiver(const char* name, const frame::Stream& stream, ReceiverParts
             receiver->poll();
         }
     });
+    receiver->finish();
     const auto direction = static_cast<frame::signature::Direction>((stream.id() >> 1) & 1U);
     const auto& counts = receiver->counts(direction, frame::signature::TrafficClass::foreground);
     if (counts.received != 2 * frames_counted) {

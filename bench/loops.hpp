@@ -68,12 +68,14 @@ void receive(benchmark::State& state, Queue& queue, ReceiverParts& parts) {
     for (auto unused : state) {
         if constexpr (requires { queue.restart(); }) {
             if (queue.at_end()) [[unlikely]] {
+                receiver->finish();
                 counter.leave_out([&] { queue.restart(); });
             }
         }
         receiver->poll();
         ++polls;
     }
+    receiver->finish();
     counter.add(polls * burst_frames);
     expect_received(state, *receiver, polls * burst_frames);
 }

@@ -100,6 +100,7 @@ void send_and_receive_on_null(benchmark::State& state) {
         sender->poll();
         receiver->poll();
     }
+    receiver->finish();
     counter.add(sender->counts().offered_foreground);
     expect_received(state, *receiver, sender->counts().offered_foreground);
 }

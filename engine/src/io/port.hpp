@@ -29,6 +29,7 @@ concept TransmitsFrames = requires(Q& queue, std::span<typename Q::Buffer> burst
 };
 
 /// A queue that receives whole frames, as on the wire without FCS; VLAN tags are left in the frame.
+/// A frame is the caller's until it is released, and more may be received before that.
 /// `arrival` returns when a frame arrived: the time of the poll that returned it, unless the
 /// hardware knows better.
 template <class Q> concept ReceivesFrames = requires(Q& queue, std::span<typename Q::Buffer> burst, typename Q::Buffer buffer) {

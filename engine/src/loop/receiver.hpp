@@ -46,6 +46,34 @@ struct ReceiverPlan {
     std::size_t kept_frames_max = 4;
 };
 
+/// Has the first two lines of each frame of a burst brought from memory, some frames at a time. A
+/// core has about twenty places for lines that are under way, and a request that finds none holds
+/// up all that follows: 32 requests at once overlap with no work, some between two pieces of work
+/// do (bench: receive_in_memory).
+class LineRequests {
+public:
+    LineRequests() = default;
+    explicit LineRequests(std::span<const std::span<const std::byte>> frames) noexcept : frames_{frames} {}
+
+    void make_some() noexcept { make(std::min(frames_.size(), frames_at_once)); }
+    void make_all() noexcept { make(frames_.size()); }
+
+private:
+    static constexpr std::size_t frames_at_once = burst_frames_max / 4, line_bytes = 64;
+
+    void make(std::size_t count) noexcept {
+        for (const std::span<const std::byte> frame : frames_.first(count)) {
+            __builtin_prefetch(frame.data());
+            if (frame.size() > line_bytes) {
+                __builtin_prefetch(frame.data() + line_bytes);
+            }
+        }
+        frames_ = frames_.subspan(count);
+    }
+
+    std::span<const std::span<const std::byte>> frames_;  ///< those not requested yet
+};
+
 /// Classifies every frame of one queue and compares every test frame with what a correct gateway
 /// must have made of it. The time of arrival is the end of the poll that returned the frame, or the
 /// port's hardware time stamp.
@@ -53,6 +81,7 @@ struct ReceiverPlan {
 /// Nearly all frames are correct, and a Recognizer accepts them quickly; the others take the slow
 /// path, which determines what is wrong. A whole burst is examined before any of its frames is
 /// recorded, so that prefetched entries of the state table have time to arrive from memory.
+/// Nothing of a frame is read before the frames of the next burst are known or there are none.
 template <io::ReceivesFrames Queue, pace::TickClock Clock = pace::CycleClock>
 class Receiver final : public ReceivingTask {
 public:
@@ -84,24 +113,27 @@ public:
     Receiver(const Receiver&) = delete;
     Receiver& operator=(const Receiver&) = delete;
 
+    /// Takes what has arrived. A full burst is left to the next poll, which works on it while the
+    /// frames behind it come from memory.
     bool poll() noexcept override {
-        const std::size_t count = queue_.receive(buffers_);
-        if (count == 0) {
+        Burst& left = bursts_[left_];
+        Burst& next = bursts_[1 - left_];
+        receive(next);
+        if (left.count == 0 && next.count == 0) {
             return false;
         }
-        const pace::Ticks now = clock_.now();
-        const auto burst = std::span{buffers_}.first(count);
-        for (std::size_t i = 0; i < count; ++i) {
-            frames_[i] = Queue::bytes(buffers_[i]);
-            prefetch(frames_[i].data());
+        work_on(left);
+        if (next.count < burst_frames_max) {
+            work_on(next);
         }
-        recognize(count);
-        if (!take_run(burst, now)) [[unlikely]] {
-            take_one_by_one(burst, now);
-        }
-        queue_.release(burst);
-        received_so_far_.store(received_, std::memory_order_relaxed);
+        requests_.make_all();
+        left_ = 1 - left_;
+        publish();
         return true;
+    }
+    void finish() noexcept override {
+        work_on(bursts_[left_]);
+        publish();
     }
 
     [[nodiscard]] std::uint64_t received_so_far() const noexcept override { return received_so_far_.load(std::memory_order_relaxed); }
@@ -119,6 +151,14 @@ public:
     [[nodiscard]] const record::KeptFrames& kept() const noexcept override { return kept_; }
 
 private:
+    struct Burst {
+        std::size_t count = 0;
+        pace::Ticks polled{};
+        std::array<typename Queue::Buffer, burst_frames_max> buffers{};
+        std::array<std::span<const std::byte>, burst_frames_max> frames{};
+
+        [[nodiscard]] std::span<const std::span<const std::byte>> all_frames() const noexcept { return std::span{frames}.first(count); }
+    };
     /// Where a frame of one class of one direction is recorded.
     struct Records {
         const ExpectedDirection* direction = nullptr;
@@ -159,38 +199,57 @@ private:
         std::size_t place = 0;             ///< among the frames that match its template
     };
 
-    /// The headers and the mark of most frames are in two lines of the cache. The second address is
-    /// computed as a number: an empty frame has no octets to point behind, and a prefetch reads
-    /// none.
-    static void prefetch(const std::byte* frame) noexcept {
-        __builtin_prefetch(frame);
-        __builtin_prefetch(std::bit_cast<const void*>(std::bit_cast<std::uintptr_t>(frame) + 64));
+    void publish() noexcept { received_so_far_.store(received_, std::memory_order_relaxed); }
+    void receive(Burst& burst) noexcept {
+        burst.count = queue_.receive(burst.buffers);
+        if (burst.count == 0) {
+            return;
+        }
+        burst.polled = clock_.now();
+        for (std::size_t i = 0; i < burst.count; ++i) {
+            burst.frames[i] = Queue::bytes(burst.buffers[i]);
+        }
+        requests_ = LineRequests{burst.all_frames()};
+    }
+    void work_on(Burst& burst) noexcept {
+        if (burst.count == 0) {
+            return;
+        }
+        recognize(burst);
+        if (!take_run(burst)) [[unlikely]] {
+            take_one_by_one(burst);
+        }
+        queue_.release(std::span{burst.buffers}.first(burst.count));
+        burst.count = 0;
     }
 
     /// Finds the frames of the burst that match the template of a stream, and which are correct.
-    void recognize(std::size_t count) noexcept {
-        const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
+    void recognize(const Burst& burst) noexcept {
+        const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << burst.count) - 1);
         std::uint32_t left = all;
         for (ArrivingStream& arriving_stream : arriving_) {
             arriving_stream.matched.count = 0;
             if (left == 0) {
                 continue;
             }
-            const std::uint32_t matches = arriving_stream.recognizer.match_templates(std::span{frames_}.first(count)) & left;
+            const std::uint32_t matches = arriving_stream.recognizer.match_templates(burst.all_frames()) & left;
             left &= ~matches;
-            if (matches != all || !take_all_matching(arriving_stream, count)) {
-                take_matching(arriving_stream, matches);
+            requests_.make_some();
+            if (matches != all || !take_all_matching(arriving_stream, burst)) {
+                take_matching(arriving_stream, burst, matches);
             }
+            requests_.make_some();
             compare(arriving_stream);
+            requests_.make_some();
         }
     }
     static bool is_within(const Records& records, std::uint64_t index) noexcept { return index < records.direction->frame_count; }
     /// All frames of the burst match the template. Returns false, and has taken none, if they must
     /// be looked at one by one.
-    [[nodiscard]] bool take_all_matching(ArrivingStream& arriving_stream, std::size_t count) noexcept {
+    [[nodiscard]] bool take_all_matching(ArrivingStream& arriving_stream, const Burst& burst) noexcept {
         frame::MatchedFrames& matched = arriving_stream.matched;
         if (arriving_stream.records.numbers_differ ||
-            !is_within(arriving_stream.records, arriving_stream.recognizer.take_all(std::span{frames_}.first(count), matched))) {
+            !is_within(arriving_stream.records, arriving_stream.recognizer.take_all(burst.all_frames(), matched))) {
             matched.count = 0;
             return false;
         }
@@ -198,12 +257,12 @@ private:
         return true;
     }
     /// These frames of the burst match the template; some may still have no index of the stream.
-    void take_matching(ArrivingStream& arriving_stream, std::uint32_t matches) noexcept {
+    void take_matching(ArrivingStream& arriving_stream, const Burst& burst, std::uint32_t matches) noexcept {
         const Records& records = arriving_stream.records;
         frame::MatchedFrames& matched = arriving_stream.matched;
         for (; matches != 0; matches &= matches - 1) {
             const auto i = static_cast<std::size_t>(std::countr_zero(matches));
-            const std::uint64_t index = arriving_stream.recognizer.index(frames_[i].data());
+            const std::uint64_t index = arriving_stream.recognizer.index(burst.frames[i].data());
             std::uint64_t number = index;
             if (!is_within(records, index) || (records.numbers_differ && !is_of_class(records, index, number))) {
                 continue;
@@ -211,7 +270,7 @@ private:
             const std::size_t place = matched.count++;
             matched.numbers[place] = number;
             matched.indexes[place] = index;
-            matched.frames[place] = frames_[i].data();
+            matched.frames[place] = burst.frames[i].data();
             arriving_stream.at[place] = static_cast<std::uint8_t>(i);
         }
     }
@@ -238,18 +297,18 @@ private:
     /// Takes a burst of correct frames of one stream that follow each other without a gap, as
     /// nearly all bursts are: they are marked and counted together. Returns false, and has done
     /// nothing, if this is another one.
-    [[nodiscard]] bool take_run(std::span<typename Queue::Buffer> burst, pace::Ticks now) noexcept {
+    [[nodiscard]] bool take_run(const Burst& burst) noexcept {
         for (ArrivingStream& arriving_stream : arriving_) {
-            if (arriving_stream.matched.count == burst.size()) {
-                return arriving_stream.wrong == 0 && take_run_of(arriving_stream, burst, now);
+            if (arriving_stream.matched.count == burst.count) {
+                return arriving_stream.wrong == 0 && take_run_of(arriving_stream, burst);
             }
         }
         return false;
     }
-    [[nodiscard]] bool take_run_of(ArrivingStream& arriving_stream, std::span<typename Queue::Buffer> burst, pace::Ticks now) noexcept {
+    [[nodiscard]] bool take_run_of(ArrivingStream& arriving_stream, const Burst& burst) noexcept {
         const Records& records = arriving_stream.records;
         const frame::MatchedFrames& matched = arriving_stream.matched;
-        const std::size_t count = burst.size();
+        const std::size_t count = burst.count;
         const std::uint64_t first = matched.indexes[0];
         record::ClassCounts& counts = *records.counts;
         if (records.direction->senders.divisor() != 1 || first < counts.highest_index[0] || !follow_each_other(matched) ||
@@ -259,12 +318,13 @@ private:
         std::uint32_t faulty = 0;
         if (arriving_stream.learns) {
             for (std::size_t k = 0; k < count; ++k) {
-                faulty |= std::uint32_t{!learn(frames_[k], arriving_stream, k).none()} << k;
+                faulty |= std::uint32_t{!learn(burst.frames[k], arriving_stream, k).none()} << k;
             }
         }
         const std::uint32_t is_new = records.arrivals->mark_run(first, count);
+        requests_.make_some();
         for (std::size_t k = 0; k < count; ++k) {
-            arrived_[k] = queue_.arrival(burst[k], now);
+            arrived_[k] = queue_.arrival(burst.buffers[k], burst.polled);
         }
         if (faulty == 0 && static_cast<std::size_t>(std::popcount(is_new)) == count) [[likely]] {
             counts.highest_index[0] = first + count - 1;
@@ -288,7 +348,7 @@ private:
         return differences == 0;
     }
 
-    [[gnu::noinline]] void take_one_by_one(std::span<typename Queue::Buffer> burst, pace::Ticks now) noexcept {
+    [[gnu::noinline]] void take_one_by_one(const Burst& burst) noexcept {
         std::array<RecognizedFrame, burst_frames_max> recognized{};
         for (ArrivingStream& arriving_stream : arriving_) {
             for (std::size_t k = 0; k < arriving_stream.matched.count; ++k) {
@@ -297,12 +357,12 @@ private:
                 }
             }
         }
-        for (std::size_t i = 0; i < burst.size(); ++i) {
-            const pace::Ticks arrived = queue_.arrival(burst[i], now);
+        for (std::size_t i = 0; i < burst.count; ++i) {
+            const pace::Ticks arrived = queue_.arrival(burst.buffers[i], burst.polled);
             if (recognized[i].stream != nullptr) [[likely]] {
-                take_recognized(frames_[i], recognized[i], arrived);
+                take_recognized(burst.frames[i], recognized[i], arrived);
             } else {
-                take(frames_[i], arrived);
+                take(burst.frames[i], arrived);
             }
         }
     }
@@ -445,8 +505,9 @@ private:
     NeighborMailbox& mailbox_;
     const Clock clock_;
     std::vector<ArrivingStream> arriving_;  ///< the streams whose frames arrive here
-    std::array<typename Queue::Buffer, burst_frames_max> buffers_{};
-    std::array<std::span<const std::byte>, burst_frames_max> frames_{};
+    std::array<Burst, 2> bursts_{};
+    std::size_t left_ = 0;                                          ///< which of them the last poll has left
+    LineRequests requests_;                                         ///< for the burst that arrived last
     std::array<pace::Ticks, burst_frames_max> sent_{}, arrived_{};  ///< of a run
     std::array<std::array<record::ClassCounts, 2>, 2> counts_{};
     std::array<std::optional<record::DelayRecorder>, 2> delays_;  ///< by direction

@@ -9,6 +9,8 @@ struct Task {
     virtual ~Task() = default;
     /// Does a bounded amount of work (a burst or two); returns whether there was any.
     virtual bool poll() noexcept = 0;
+    /// Does what the last poll has left to the next one. The worker is about to leave its tasks.
+    virtual void finish() noexcept {}
 };
 
 constexpr unsigned burst_frames_max = 32;

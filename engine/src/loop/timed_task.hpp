@@ -19,6 +19,7 @@ public:
         busy_.value += clock_.now().value - begin.value;
         return true;
     }
+    void finish() noexcept override { task_.finish(); }
     /// Valid after the worker has left the trial.
     [[nodiscard]] pace::Ticks busy() const noexcept { return busy_; }
 

@@ -95,6 +95,9 @@ void Worker::work() noexcept {
             last_round = round;
         }
         if (ends) {
+            for (loop::Task* const task : list->tasks) {
+                task->finish();
+            }
             if (list->idle) {
                 longest_pause_ = {};
                 last_round = clock.now();

@@ -102,27 +102,32 @@ private:
 
 class WireReceiveQueue {
 public:
-    using Buffer = const WireFrame*;
+    using Buffer = WireFrame*;
 
-    WireReceiveQueue(WireMatrix& wires, std::size_t queue) : queue_{queue}, wires_{wires} {}
+    WireReceiveQueue(WireMatrix& wires, std::size_t queue) : queue_{queue}, wires_{wires} {
+        for (WireFrame& frame : frames_) {
+            free_.push_back(&frame);
+        }
+    }
     [[nodiscard]] std::size_t receive(std::span<Buffer> burst) noexcept {
         std::size_t count = 0;
         for (auto& row : wires_) {
-            while (count < burst.size() && count < frames_.size() && row[queue_]->take(frames_[count])) {
-                burst[count] = &frames_[count];
-                ++count;
+            while (count < burst.size() && !free_.empty() && row[queue_]->take(*free_.back())) {
+                burst[count++] = free_.back();
+                free_.pop_back();
             }
         }
         return count;
     }
     [[nodiscard]] static std::span<const std::byte> bytes(Buffer buffer) noexcept { return std::span{buffer->data}.first(buffer->bytes); }
     [[nodiscard]] static pace::Ticks arrival(Buffer /*buffer*/, pace::Ticks polled) noexcept { return polled; }
-    void release(std::span<Buffer> /*burst*/) noexcept {}
+    void release(std::span<Buffer> burst) noexcept { free_.insert(free_.end(), burst.begin(), burst.end()); }
 
 private:
     std::size_t queue_;
     WireMatrix& wires_;
-    std::array<WireFrame, 32> frames_;
+    std::array<WireFrame, 64> frames_;
+    std::vector<Buffer> free_;
 };
 
 static_assert(io::TransmitsFrames<WireTransmitQueue> && io::ReceivesFrames<WireReceiveQueue>);

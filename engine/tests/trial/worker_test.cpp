@@ -66,12 +66,14 @@ public:
         }
         return true;
     }
+    void finish() noexcept override { finished_after_ = rounds_.load(); }
     [[nodiscard]] int rounds() const noexcept { return rounds_; }
+    [[nodiscard]] int finished_after() const noexcept { return finished_after_; }
 
 private:
     Worker& worker_;
     const TaskList& next_;
-    std::atomic<int> rounds_{0};
+    std::atomic<int> rounds_{0}, finished_after_{0};
 };
 
 int rounds_until_the_next_list(bool idle_list) {
@@ -84,6 +86,7 @@ int rounds_until_the_next_list(bool idle_list) {
         std::this_thread::sleep_for(1ms);
     }
     worker.wait();
+    EXPECT_EQ(task.finished_after(), task.rounds()) << "what the last poll has left";
     return task.rounds();
 }
 
