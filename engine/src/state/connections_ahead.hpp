@@ -24,12 +24,15 @@ public:
     /// Replaces the numbers of the frames of a burst with their connections.
     void put(std::span<std::uint64_t> numbers) noexcept {
         if (step_ == 0 || numbers.back() - numbers.front() != (numbers.size() - 1) * step_) {
-            find(numbers);
+            stream_->put_connections(numbers);
+            for (const std::uint64_t connection : numbers) {
+                table_->prefetch(connection);
+            }
             return;
         }
         if (numbers.front() != next_) {
             next_ = number_at_end_ = numbers.front();
-            begin_ = end_ = 0;
+            begin_ = end_ = requested_ = 0;
         }
         while (end_ - begin_ <= block) {
             find_block();
@@ -40,21 +43,23 @@ public:
         std::ranges::copy(std::span{ring_}.first(numbers.size() - before_end), numbers.subspan(before_end).begin());
         begin_ += numbers.size();
         next_ += numbers.size() * step_;
+        requested_ = std::max(requested_, begin_);
+    }
+    /// Has some entries that later bursts need brought from memory. Called between pieces of work:
+    /// see loop::LineRequests.
+    void request_some() noexcept {
+        for (const std::size_t end = std::min(end_, requested_ + block / 4); requested_ < end; ++requested_) {
+            table_->prefetch(ring_[requested_ % ring_.size()]);
+        }
     }
 
 private:
-    void find(std::span<std::uint64_t> numbers) const noexcept {
-        stream_->put_connections(numbers);
-        for (const std::uint64_t connection : numbers) {
-            table_->prefetch(connection);
-        }
-    }
     void find_block() noexcept {
         const auto found = std::span{ring_}.subspan(end_ % ring_.size(), block);
         for (std::size_t k = 0; k < block; ++k) {
             found[k] = number_at_end_ + k * step_;
         }
-        find(found);
+        stream_->put_connections(found);
         number_at_end_ += block * step_;
         end_ += block;
     }
@@ -64,6 +69,7 @@ private:
     std::uint64_t step_;
     std::uint64_t next_ = 0, number_at_end_ = 0;  ///< of the frames at both ends of what is found
     std::size_t begin_ = 0, end_ = 0;             ///< of what is found, as places in the ring before they are reduced
+    std::size_t requested_ = 0;                   ///< before it, entries are on their way
     alignas(64) std::array<std::uint64_t, 2 * block> ring_{};
 };
 

@@ -19,12 +19,16 @@ public:
     /// Replaces each number with the connection.
     void write(frame::BurstFrames& frames, pace::Ticks now) noexcept {
         ahead_.put(std::span{frames.numbers}.first(frames.count));
+        ahead_.request_some();
         tuples_ = frames.numbers;
         stream_->connections().put_tuples(std::span{tuples_}.first(frames.count));
         burst_.take_tuples(tuples_, frames.count, fields_);
+        ahead_.request_some();
         take_endpoints(frames);
+        ahead_.request_some();
         fields_.times.fill(swap_bytes(now.value));
         burst_.complete(frames.indexes, frames.count, fields_);
+        ahead_.request_some();
         burst_.store(frames, fields_);
     }
 
