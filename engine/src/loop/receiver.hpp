@@ -215,6 +215,7 @@ private:
         if (burst.count == 0) {
             return;
         }
+        requests_.make_some();
         recognize(burst);
         if (!take_run(burst)) [[unlikely]] {
             take_one_by_one(burst);
@@ -234,7 +235,6 @@ private:
             }
             const std::uint32_t matches = arriving_stream.recognizer.match_templates(burst.all_frames()) & left;
             left &= ~matches;
-            requests_.make_some();
             if (matches != all || !take_all_matching(arriving_stream, burst)) {
                 take_matching(arriving_stream, burst, matches);
             }
