@@ -37,8 +37,9 @@ FIRST_NUMBER = 4096 - 100
 """Trial numbers begin a little before they go round."""
 CONNECTIONS = 64
 RATE = 100_000
-MEMORY_GROWTH_MAX = 256 * 1024
-"""Of the resident memory, in bytes, once the first trials have been made: what an allocator may do by itself."""
+MEMORY_GROWTH_MAX = 512 * 1024
+"""Of the resident memory, in bytes, once the first trials have been made: what an allocator may do by itself, and the
+288 kB of a delay histogram, whose pages are touched when a stall gives the first delays of their octaves."""
 STOPPED_S, STOPPED_ENDURED_S = 1.0, 10.0
 
 
