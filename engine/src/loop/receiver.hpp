@@ -46,10 +46,9 @@ struct ReceiverPlan {
     std::size_t kept_frames_max = 4;
 };
 
-/// Has the first two lines of each frame of a burst brought from memory, some frames at a time. A
-/// core has about twenty places for lines that are under way, and a request that finds none holds
-/// up all that follows: 32 requests at once overlap with no work, some between two pieces of work
-/// do (bench: receive_in_memory).
+/// Has the first two lines of each frame of a burst brought from memory, some frames at a time: all
+/// at once ahead of the work on another burst gained nothing, a quarter between two pieces of that
+/// work did (docs/how-to/benchmark-the-engine.md).
 class LineRequests {
 public:
     LineRequests() = default;
@@ -81,7 +80,6 @@ private:
 /// Nearly all frames are correct, and a Recognizer accepts them quickly; the others take the slow
 /// path, which determines what is wrong. A whole burst is examined before any of its frames is
 /// recorded, so that prefetched entries of the state table have time to arrive from memory.
-/// Nothing of a frame is read before the frames of the next burst are known or there are none.
 template <io::ReceivesFrames Queue, pace::TickClock Clock = pace::CycleClock>
 class Receiver final : public ReceivingTask {
 public:
@@ -116,23 +114,23 @@ public:
     /// Takes what has arrived. A full burst is left to the next poll, which works on it while the
     /// frames behind it come from memory.
     bool poll() noexcept override {
-        Burst& left = bursts_[left_];
-        Burst& next = bursts_[1 - left_];
-        receive(next);
-        if (left.count == 0 && next.count == 0) {
+        Burst& waiting = bursts_[waiting_];
+        Burst& arrived = bursts_[1 - waiting_];
+        receive(arrived);
+        if (waiting.count == 0 && arrived.count == 0) {
             return false;
         }
-        work_on(left);
-        if (next.count < burst_frames_max) {
-            work_on(next);
-        }
+        work_on(waiting);
         requests_.make_all();
-        left_ = 1 - left_;
+        if (arrived.count < burst_frames_max) {
+            work_on(arrived);
+        }
+        waiting_ = 1 - waiting_;
         publish();
         return true;
     }
     void finish() noexcept override {
-        work_on(bursts_[left_]);
+        work_on(bursts_[waiting_]);
         publish();
     }
 
@@ -506,7 +504,7 @@ private:
     const Clock clock_;
     std::vector<ArrivingStream> arriving_;  ///< the streams whose frames arrive here
     std::array<Burst, 2> bursts_{};
-    std::size_t left_ = 0;                                          ///< which of them the last poll has left
+    std::size_t waiting_ = 0;                                       ///< which of them the last poll has left
     LineRequests requests_;                                         ///< for the burst that arrived last
     std::array<pace::Ticks, burst_frames_max> sent_{}, arrived_{};  ///< of a run
     std::array<std::array<record::ClassCounts, 2>, 2> counts_{};

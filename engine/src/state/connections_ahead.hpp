@@ -45,8 +45,8 @@ public:
         next_ += numbers.size() * step_;
         requested_ = std::max(requested_, begin_);
     }
-    /// Has some entries that later bursts need brought from memory. Called between pieces of work:
-    /// see loop::LineRequests.
+    /// Has some of the entries that later bursts need brought from memory. Called between pieces of
+    /// work, which go on meanwhile; behind requests for all of them they waited.
     void request_some() noexcept {
         for (const std::size_t end = std::min(end_, requested_ + block / 4); requested_ < end; ++requested_) {
             table_->prefetch(ring_[requested_ % ring_.size()]);
