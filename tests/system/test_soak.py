@@ -37,9 +37,10 @@ FIRST_NUMBER = 4096 - 100
 """Trial numbers begin a little before they go round."""
 CONNECTIONS = 64
 RATE = 100_000
-MEMORY_GROWTH_MAX = 512 * 1024
-"""Of the resident memory, in bytes, once the first trials have been made: what an allocator may do by itself, and the
-288 kB of a delay histogram, whose pages are touched when a stall gives the first delays of their octaves."""
+MEMORY_GROWTH_MAX = 256 * 1024
+"""Of the resident memory, in bytes, once the first trials have been made: what an allocator may do by itself."""
+BLOCKS_OF_THEIR_OWN = "MALLOC_MMAP_THRESHOLD_=131072"
+"""Larger blocks go back to the kernel. Else the 288 kB of a delay histogram may at any time find no hole in a heap."""
 STOPPED_S, STOPPED_ENDURED_S = 1.0, 10.0
 
 
@@ -117,7 +118,7 @@ def process(tmp_path: Path) -> Iterator[tuple[EngineClient, int]]:
     library = tmp_path / "stepped_clock.so"
     flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
     subprocess.run(["cc", *flags, "-o", library, Path(__file__).with_name("stepped_clock.c")], check=True)
-    child = EngineProcess(["env", f"LD_PRELOAD={library}", str(find_engine())], log=None)
+    child = EngineProcess(["env", f"LD_PRELOAD={library}", BLOCKS_OF_THEIR_OWN, str(find_engine())], log=None)
     with EngineClient(child) as engine:
         engine.hello()
         engine.open(open_request(TRANSLATED, [], {"left": "ring", "right": "ring"}))
