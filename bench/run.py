@@ -24,6 +24,7 @@ from bench.cases import BY_HAND, GROUPS, PARTNERS, Bar, Group
 from bench.table import table
 from bench.testpmd import Testpmd, version
 from gatemark.dut.machine import unthrottled_real_time
+from gatemark.units import format_duration_ns
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = ROOT / "build" / "release" / "bench"
@@ -42,8 +43,9 @@ def main() -> int:
         running = {name: stack.enter_context(Testpmd(PARTNERS[name], cpus[0], cpus[-1:])) for name in sorted(names)}
         for testpmd in running.values():
             testpmd.wait_until_ready()
+        began = time.monotonic()
         for number in range(options.runs):
-            _progress(f"round {number + 1} of {options.runs}")
+            _progress(f"round {number + 1} of {options.runs}{_left(began, number, options.runs)}")
             rounds.run(groups, running)
     pacing = None
     if re.search(options.only, "pacing"):
@@ -97,8 +99,18 @@ def _bench(*arguments: str) -> str:
 
 
 def _progress(text: str) -> None:
+    """Show what is being done: one line that changes, or where there is no terminal one line after the other."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+    elif text:
+        print(text, file=sys.stderr, flush=True)
+
+
+def _left(began: float, done: int, rounds: int) -> str:
+    if not done:
+        return ""
+    seconds = round((time.monotonic() - began) / done * (rounds - done))
+    return f"; about {format_duration_ns(seconds * 10**9)} left"
 
 
 class Rounds:
