@@ -1,9 +1,9 @@
 #pragma once
 
+#include "base/pin_to.hpp"
 #include "pace/clock.hpp"
 
 #include <benchmark/benchmark.h>
-#include <pthread.h>
 #include <sched.h>
 
 #include <cstdint>
@@ -21,10 +21,7 @@ inline void pin_from_last(int place) {
     }();
     for (int cpu = CPU_SETSIZE - 1; cpu >= 0; --cpu) {
         if (CPU_ISSET(cpu, &allowed) && place-- == 0) {
-            cpu_set_t set;
-            CPU_ZERO(&set);
-            CPU_SET(cpu, &set);
-            pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+            (void)pin_to(static_cast<unsigned>(cpu));
             return;
         }
     }

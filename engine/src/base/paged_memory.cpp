@@ -1,7 +1,6 @@
 #include "base/paged_memory.hpp"
 
-#include <pthread.h>
-#include <sched.h>
+#include "base/pin_to.hpp"
 
 #include <algorithm>
 #include <system_error>
@@ -25,14 +24,6 @@ void touch(std::span<std::byte> memory) noexcept {
     }
 }
 
-/// A hint: a thread that may not run there touches its part all the same.
-void move_to(unsigned cpu) noexcept {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
 }  // namespace
 
 void touch_pages(std::span<std::byte> memory, std::span<const unsigned> cpus) {
@@ -48,7 +39,7 @@ void touch_pages(std::span<std::byte> memory, std::span<const unsigned> cpus) {
         const std::span<std::byte> part = memory.subspan(begin, std::min(part_bytes, memory.size() - begin));
         try {
             threads.emplace_back([part, cpu = cpus[i]] {
-                move_to(cpu);
+                (void)pin_to(cpu);  // a thread that may not run there touches its part all the same
                 touch(part);
             });
         } catch (const std::system_error&) {  // there may be no more threads

@@ -1,5 +1,6 @@
 #include "trial/worker.hpp"
 
+#include "base/pin_to.hpp"
 #include "io/dpdk_environment.hpp"
 
 #include <pthread.h>
@@ -19,13 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto idle_pause = 100us;
-
-bool pin_to(unsigned cpu) noexcept {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
-}
 
 /// Whether a thread that never sleeps may have a real-time class. Since Linux 6.12 it gives way to
 /// tasks that have been starved for a second, for only as long as they need. Earlier kernels starve
