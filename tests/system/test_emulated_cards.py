@@ -154,18 +154,19 @@ def test_a_card_that_spreads_nothing_gets_one_queue(kind: str, options: list[str
 
 
 @pytest.mark.endure
-@pytest.mark.parametrize("kind", ["e1000e", "vmxnet3"])
-def test_queues_that_get_no_frames_do_no_harm(kind: str, tmp_path: Path) -> None:
-    """QEMU gives all frames to the first queue of these, though their drivers take two."""
-    (facts,) = looked_at(kind, tmp_path, "two queues")
+def test_queues_that_get_no_frames_do_no_harm(tmp_path: Path) -> None:
+    """QEMU's vmxnet3 gives all frames to its first queue."""
+    (facts,) = looked_at("vmxnet3", tmp_path, "two queues")
     assert facts["opened"]["queues"] == {"left": 2, "right": 2}
     assert_all_arrived(facts["trial"])
     assert [received[1] for received in received_by_queue(facts["trial"]).values()] == [0, 0]
 
 
 @pytest.mark.endure
-def test_more_queues_than_the_card_has_are_refused(tmp_path: Path) -> None:
-    (facts,) = looked_at("virtio", tmp_path, "two queues")
+@pytest.mark.parametrize("kind", ["e1000", "e1000e", "virtio"])
+def test_more_queues_than_the_card_has_are_refused(kind: str, tmp_path: Path) -> None:
+    """Also where the driver says that it has them, as those of the first two do: what is sent on the second is lost."""
+    (facts,) = looked_at(kind, tmp_path, "two queues")
     assert_says(facts, "2 queues requested, but the driver has 1")
 
 

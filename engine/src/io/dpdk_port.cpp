@@ -2,6 +2,7 @@
 
 #include "io/dpdk_environment.hpp"
 #include "io/port_devices.hpp"
+#include "io/port_queues.hpp"
 
 #include <rte_dev.h>
 #include <rte_errno.h>
@@ -69,7 +70,7 @@ void drain(rte_ring& ring) {
 }
 
 std::optional<Error> what_the_device_lacks(const PortOptions& options, const rte_eth_dev_info& information) {
-    const unsigned queues_max = std::min(information.max_rx_queues, information.max_tx_queues);
+    const unsigned queues_max = queues_of(information);
     if (options.queues > queues_max) {
         return Error{.what = std::to_string(options.queues) + " queues requested, but the driver has " + std::to_string(queues_max),
                      .where = where_of(options),

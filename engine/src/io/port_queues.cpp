@@ -21,6 +21,12 @@ int node_in(const std::string& device_folder) {
 
 }  // namespace
 
+unsigned queues_of(const rte_eth_dev_info& information) noexcept {
+    return information.driver_name == std::string_view{"net_e1000_em"}
+               ? 1
+               : std::min<unsigned>(information.max_rx_queues, information.max_tx_queues);
+}
+
 PortOffer offer_of(const PortName& name) {
     switch (name.kind) {
         case PortKind::pci:
@@ -51,7 +57,7 @@ PortOffer with_driver_limits(const PortName& name, PortOffer offer) {
         rte_eth_dev_info_get(port_id, &information) != 0) {
         return offer;
     }
-    offer.queues_max = std::min<unsigned>({information.max_rx_queues, information.max_tx_queues, port_queues_max});
+    offer.queues_max = std::min(queues_of(information), port_queues_max);
     offer.spreads = offer.queues_max > 1 && (information.flow_type_rss_offloads & RTE_ETH_RSS_UDP) != 0;
     offer.remark = offer.spreads ? "" : "the driver does not spread frames by address and port (RSS): one unless more are requested";
     offer.counts_misses = information.driver_name != std::string_view{"net_virtio"};

@@ -4,6 +4,8 @@
 
 #include <string>
 
+struct rte_eth_dev_info;
+
 namespace gatemark::io {
 
 /// What can be known about a port before it is opened: how many queues it offers, and its NUMA
@@ -27,6 +29,10 @@ struct PortOffer {
 
 /// The maximum number of queues of a port.
 constexpr unsigned port_queues_max = 64;
+
+/// How many queues a driver has to send and to receive on. That of e1000 and e1000e says two for
+/// cards that have one: what is sent on the second is lost, as if by the gateway.
+[[nodiscard]] unsigned queues_of(const rte_eth_dev_info& information) noexcept;
 
 /// Reads what the kernel knows about the device. Opens nothing.
 [[nodiscard]] PortOffer offer_of(const PortName& name);
