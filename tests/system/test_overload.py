@@ -118,7 +118,7 @@ def test_a_closed_loop_obeys_delay_and_capacity(links: tuple[Links, CorePlan], t
     does not limit, the last one for the services of all others. In one that it limits, nobody is served in the first
     delay.
     """
-    short = {"timeout": "230ms"}  # no multiple of what a thread of the kernel is known to wake up in, 512 ms
+    short = {"timeout": "230ms"}  # an attempt of 0.6 s, as not each should meet a thread that wakes up every 512 ms
     for name in ("own", "law"):
         (tmp_path / name).mkdir()
     alone = through_reference(links, tmp_path / "own", {"clients": 1, "window": 1, "destinations": 500, **short})
