@@ -260,3 +260,32 @@ def test_the_driver_of_the_interfaces_makes_no_checksums(tmp_path: Path) -> None
     assert (tmp_path / name).read_text() == f"a {other} | b;\nc {other};\n"
     with pytest.raises(TestBedError, match="NETIF_F_HW_CSUM"):
         build._change_sources(tmp_path)
+
+
+def configure(tree: Path, monkeypatch: pytest.MonkeyPatch, *, wanted: str, taken: str) -> None:
+    """Configure sources that know CONFIG_TUN and CONFIG_NET; what make would write is `taken`."""
+    (tree / "drivers").mkdir()
+    (tree / "drivers" / "Kconfig").write_text(
+        'menuconfig NET\n\tbool "n"\nif NET\n  config TUN\n\ttristate "t"\nendif\n'
+    )
+    (tree / "uml.config").write_text(wanted)
+    monkeypatch.setattr(build, "_run", lambda command: (tree / ".config").write_text(taken))
+    build._configure(tree, tree / "uml.config", "7.3")
+
+
+def test_an_option_that_the_configuration_leaves_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        TestBedError, match=r"leaves out CONFIG_NET=y, CONFIG_TUN=y: an option that they depend"
+    ) as caught:
+        configure(
+            tmp_path,
+            monkeypatch,
+            wanted="# network\nCONFIG_NET=y\nCONFIG_TUN=y\nCONFIG_OTHER=y\n",
+            taken="# CONFIG_NET is not set\nCONFIG_TUN=m\nCONFIG_OTHER=y\n",
+        )
+    assert caught.value.where == "building Linux 7.3"
+
+
+def test_an_option_that_a_version_does_not_know_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = "CONFIG_TUN=y\n"
+    configure(tmp_path, monkeypatch, wanted=f"{taken}CONFIG_OF_OTHER_VERSIONS=y\n", taken=taken)

@@ -90,7 +90,7 @@ def _build(source: Offer, packages: PackageSource, place: Path, tell: Tell, jobs
     _change_sources(tree)
     for name in CONFIGURATION_FILES:
         (place / name).write_text(data_file(name), encoding="utf-8")
-    _run(_make(tree, "allnoconfig", f"KCONFIG_ALLCONFIG={place / CONFIGURATION_FILES[0]}"))
+    _configure(tree, place / CONFIGURATION_FILES[0], series)
     built = place / "kernel"
     built.mkdir()
     for done in _steps(_make(tree, f"-j{jobs}", "linux", "modules")):
@@ -123,6 +123,27 @@ def _change_sources(tree: Path) -> None:
                 fix="try another version: gatemark kernel build VERSION",
             )
         path.write_text(before.replace(text, other), encoding="utf-8")
+
+
+def _configure(tree: Path, wanted: Path, series: str) -> None:
+    """Configure a kernel; raise TestBedError if it leaves out an option that it knows, for want of another one."""
+    _run(_make(tree, "allnoconfig", f"KCONFIG_ALLCONFIG={wanted}"))
+    taken = set((tree / ".config").read_text(encoding="utf-8").splitlines())
+    options = [line for line in wanted.read_text(encoding="utf-8").splitlines() if line.startswith("CONFIG_")]
+    left_out = {line.partition("=")[0].removeprefix("CONFIG_"): line for line in options if line not in taken}
+    known = _known_options(tree) if left_out else set()
+    if missing := [line for name, line in left_out.items() if name in known]:
+        raise TestBedError(
+            what=f"its configuration leaves out {', '.join(missing)}: an option that they depend on is not set",
+            where=f"building Linux {series}",
+            fix="try another version: gatemark kernel build VERSION",
+        )
+
+
+def _known_options(tree: Path) -> set[str]:
+    """Return the names of all options that the sources of a kernel have."""
+    files = (path.read_text(encoding="utf-8", errors="replace") for path in tree.rglob("Kconfig*") if path.is_file())
+    return {name for text in files for name in re.findall(r"^\s*(?:menu)?config\s+(\w+)", text, re.MULTILINE)}
 
 
 def _build_jool(packages: PackageSource, place: Path, tree: Path, built: Path, tell: Tell) -> str | None:
