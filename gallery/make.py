@@ -49,17 +49,27 @@ def archive_of(name: str) -> Path:
 def measure(name: str) -> bool:
     """Measure a campaign and write its archive; one in which nothing is a figure of the gateway replaces none.
 
-    One that was refused, because this machine lacks something, has none.
+    One that was refused, because this machine lacks something, has none; nor has a series without all its columns.
     """
     with tempfile.TemporaryDirectory(prefix="gallery-") as place:
         campaign = Path(place, f"{name}.toml")  # the result names its file: not where this checkout lies
         campaign.write_bytes((GALLERY / campaign.name).read_bytes())
         command = (Path(sys.executable).with_name("gatemark"), "run", campaign, "--output", Path(place, name))
         status = subprocess.run(command, check=False).returncode
-        if status == COMPLETE or (status == NO_FIGURE and not archive_of(name).exists()):
+        is_first = not archive_of(name).exists() and has_all_results(Path(place, name))
+        if status == COMPLETE or (status == NO_FIGURE and is_first):
             archive = write_archive(Path(place, name))
             shutil.copyfile(archive.path, archive_of(name))
     return status == COMPLETE
+
+
+def has_all_results(result: Path) -> bool:
+    """Whether a campaign, or each column of a series, has a result: one whose gateway did not start has none."""
+    if not is_series(result):
+        return ResultFolder(path=result).has("result.json")
+    series = SeriesFolder.open(result)
+    document = series.read()
+    return len(series.results(document)) == len(document.columns)
 
 
 def words_of(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import importlib.util
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,6 +65,15 @@ def test_every_campaign_has_results_or_is_told_to_have_none() -> None:
     assert set(NAMES) <= set(CAMPAIGNS)
     told = " ".join(PAGE.partition("\nNot measured yet")[2].split()).rpartition(": ")[2].rstrip(".")
     assert sorted(filter(None, told.split(", "))) == sorted(set(CAMPAIGNS) - set(NAMES))
+
+
+def test_a_series_without_a_column_has_no_results(maker: ModuleType, tmp_path: Path) -> None:
+    series = next(name for name in NAMES if varies(GALLERY / f"{name}.toml"))
+    with unpacked(GALLERY / f"{series}.tar.gz") as content:
+        result = Path(shutil.copytree(content.path, tmp_path / series))
+    assert maker.has_all_results(result)
+    next(result.glob("*/result.json")).unlink()
+    assert not maker.has_all_results(result)
 
 
 def test_all_are_small() -> None:
