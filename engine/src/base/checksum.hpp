@@ -43,6 +43,9 @@ using Sum = std::uint64_t;
     return static_cast<std::uint16_t>((half + std::rotl(half, 16)) >> 16);
 }
 
+/// The words of one number, for a sum of few numbers in 32 bits.
+[[nodiscard]] constexpr std::uint32_t sum_of_words(std::uint32_t words) noexcept { return (words & 0xffff) + (words >> 16); }
+
 /// The IPv4 header checksum of a header whose words sum to `sum`. 0x0000 is a legal value here (RFC
 /// 791) and is not replaced.
 [[nodiscard]] constexpr std::uint16_t header_checksum(Sum sum) noexcept { return static_cast<std::uint16_t>(~fold(sum)); }

@@ -34,6 +34,13 @@ public:
             for (std::uint64_t& number : numbers) {
                 number = scale_wide_to(words_.at(number), count_.divisor());
             }
+        } else if (mode_ == Mode::increasing) {
+            const Divider count = count_;
+            for (std::uint64_t& number : numbers) {
+                if (number >= count.divisor()) [[unlikely]] {  // test phase 1 takes each connection once
+                    number = count.remainder(number);
+                }
+            }
         } else {
             for (std::uint64_t& number : numbers) {
                 number = at(number);

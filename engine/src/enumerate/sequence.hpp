@@ -28,10 +28,12 @@ public:
     }
     /// Replaces each place with the number at it, as `at` does for one place.
     void put_at(std::span<std::uint64_t> places) const noexcept {
-        if (order_ == Order::pseudorandom) {
-            permutation_.put_at(places);
-        } else {
-            std::ranges::transform(places, places.begin(), [this](std::uint64_t place) { return at(place); });
+        switch (order_) {
+            case Order::increasing: break;
+            case Order::decreasing:
+                std::ranges::transform(places, places.begin(), [last = count() - 1](auto i) { return last - i; });
+                break;
+            case Order::pseudorandom: permutation_.put_at(places); break;
         }
     }
     /// The place of `number`, below count.

@@ -152,7 +152,12 @@ bool AddressField::find_positions(const HostSet& hosts, const net::AddressMappin
         has_network_ = true;
         network_shares_high_ = has_value_ && network_ == high_;
     }
-    is_odd_word_ = has_value_ && high_ % 2 != 0 && low_ == high_ + 1 && (!has_network_ || network_shares_high_);
+    is_one_pair_ = has_value_ && low_ == high_ + 1 && (!has_network_ || network_shares_high_);
+    is_odd_word_ = is_one_pair_ && high_ % 2 != 0;
+    kept_.fill(std::byte{0xff});
+    for (const std::uint8_t byte : varying_bytes()) {
+        kept_[byte] = std::byte{0};
+    }
     if (has_value_) {
         base_.bytes[low_] = base_.bytes[high_] = std::byte{0};
     }

@@ -135,12 +135,29 @@ private:
     [[nodiscard]] std::uint16_t word_of(std::uint16_t value, std::uint8_t network) const noexcept {
         return swap_bytes(static_cast<std::uint16_t>(value | (network_shares_high_ ? network << 8 : 0)));
     }
+    /// Without an address in memory to compare with: what reads two bytes that were just written,
+    /// together with those around them, waits until all are in the cache.
     Sum compare_varying(const std::byte* field, std::uint16_t value, std::uint8_t network, Edge edge, bool& same) const noexcept {
+        if (is_one_pair_) {
+            const std::uint16_t word = word_of(value, network);
+            same &= equals_base(field) && load_raw<std::uint16_t>(field + high_) == word;
+            return has_word_ ? word : swap_bytes(word);
+        }
         net::Address expected = base_;
         std::byte* const bytes = expected.bytes.data();
         const Sum sum = write(bytes, value, network, edge);
         same &= equal(field, bytes);
         return sum;
+    }
+    /// Whether the bytes that do not vary are those of the template.
+    [[nodiscard]] bool equals_base(const std::byte* field) const noexcept {
+        const auto* const base = base_.bytes.data();
+        if (base_.family == net::Family::ipv4) {
+            return (load_raw<std::uint32_t>(field) & load_raw<std::uint32_t>(kept_.data())) == load_raw<std::uint32_t>(base);
+        }
+        return (((load_raw<std::uint64_t>(field) & load_raw<std::uint64_t>(kept_.data())) ^ load_raw<std::uint64_t>(base)) |
+                ((load_raw<std::uint64_t>(field + 8) & load_raw<std::uint64_t>(kept_.data() + 8)) ^ load_raw<std::uint64_t>(base + 8))) ==
+               0;
     }
     /// Out of line, so that the usual address pays nothing for it.
     [[gnu::noinline, gnu::cold]] Sum write_by_rule(std::byte* field, std::uint16_t value, std::uint8_t network, Edge edge) const noexcept {
@@ -155,8 +172,9 @@ private:
     bool has_word_ = false;  ///< the two bytes of the value form one word of the checksum
     std::uint16_t networks_ = 1;
     std::uint16_t minimum_ = 0, maximum_ = 0;  ///< of the values
-    /// All that is written are two bytes side by side, in two words of the checksum.
-    bool is_odd_word_ = false;
+    /// All that is written are two bytes side by side; and these are in two words of the checksum.
+    bool is_one_pair_ = false, is_odd_word_ = false;
+    alignas(8) std::array<std::byte, 16> kept_{};  ///< a mask: the bytes that do not vary
     std::shared_ptr<const AddressRule> rule_;
 };
 

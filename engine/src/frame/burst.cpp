@@ -13,9 +13,9 @@ constexpr std::size_t lanes = 8;
 constexpr std::size_t in_lanes(std::size_t count) noexcept { return (count + lanes - 1) / lanes * lanes; }
 
 /// 16-bit words of 64 bits, summed in 32 bits each.
+using gatemark::sum_of_words;
 constexpr std::uint64_t every_other_word = 0x0000'ffff'0000'ffff;
 constexpr std::uint64_t sum_of_words(std::uint64_t words) noexcept { return (words & every_other_word) + (words >> 16 & every_other_word); }
-constexpr std::uint32_t sum_of_words(std::uint32_t words) noexcept { return (words & 0xffff) + (words >> 16); }
 
 /// The checksum of a sum of fewer than 65,536 words.
 constexpr std::uint32_t checksum_of(std::uint32_t sum) noexcept {

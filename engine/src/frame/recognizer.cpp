@@ -79,7 +79,6 @@ Recognizer::Recognizer(const Stream& stream)
       own_mac_{load_mac(stream.expected().frame.data() + net::ethernet::destination)},
       source_is_chosen_{stream.role() == Role::initiator},
       header_checksum_{arrival_.ip + net::ipv4::checksum},
-      header_checksum_mask_{is_ipv4_ ? 0xffffU : 0U},
       udp_checksum_mask_{stream.expects_no_checksum() ? 0U : 0xffffU} {
     const std::vector<std::byte> mask = mask_of(stream, head_bytes_);
     std::vector<std::byte> head(stream.expected().frame.begin(),
@@ -155,7 +154,7 @@ std::uint32_t Recognizer::find_wrong(MatchedFrames& matched) const noexcept {
     std::uint32_t wrong = take_values(matched);
     take_from_frames(matched);
     burst_.complete(matched.indexes, matched.count, matched.fields);
-    wrong |= compare(matched);
+    wrong |= is_ipv4_ ? compare<net::Family::ipv4>(matched) : compare<net::Family::ipv6>(matched);
     if (stream_->has_host_macs()) [[unlikely]] {
         wrong |= compare_host_macs(matched);
     }
@@ -171,7 +170,7 @@ std::uint32_t Recognizer::take_values(MatchedFrames& matched) const noexcept {
         return take_connections(matched);
     }
     if (stream_->has_rule()) {
-        return take_by_rule(matched);
+        return is_ipv4_ ? take_by_rule<net::Family::ipv4>(matched) : take_by_rule<net::Family::ipv6>(matched);
     }
     std::uint32_t wrong = 0;
     for (std::size_t k = 0; k < matched.count; ++k) {
@@ -196,13 +195,40 @@ std::uint32_t Recognizer::take_connections(MatchedFrames& matched) const noexcep
     return wrong;
 }
 
+template <net::Family family>
+bool Recognizer::compare_addresses_by_rule(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept {
+    const FrameTemplate& frame_template = stream_->expected();
+    const bool from_edge = stream_->comes_from_edges();
+    const CustomerEdges& edges = stream_->edges()->edges();
+    const std::byte* const frame = matched.frames[k];
+    const std::byte* const edge = frame + (from_edge ? source_ : destination_);
+    bool same = true;
+    Sum addresses = 0;
+    if constexpr (family == net::Family::ipv4) {
+        const std::uint32_t expected = swap_bytes(edges.ipv4_of(values.edge()));
+        same = load_raw<std::uint32_t>(edge) == expected;
+        addresses = expected;
+    } else {
+        alignas(16) std::array<std::byte, 16> expected;
+        addresses = write_map_address(expected.data(), edges.address_of(values.edge()));
+        same = ((load_raw<std::uint64_t>(edge) ^ load_raw<std::uint64_t>(expected.data())) |
+                (load_raw<std::uint64_t>(edge + 8) ^ load_raw<std::uint64_t>(expected.data() + 8))) == 0;
+    }
+    addresses +=
+        from_edge ? frame_template.destination.compare(frame + destination_, values.destination_host, values.network, values.edge(), same)
+                  : frame_template.source.compare(frame + source_, values.source_host, 0, values.edge(), same);
+    matched.fields.addresses[k] = fold(addresses);
+    return same;
+}
+
+template <net::Family family>
 std::uint32_t Recognizer::take_by_rule(MatchedFrames& matched) const noexcept {
     std::uint32_t wrong = 0;
     stream_->prepare_by_rule(std::span{matched.numbers}.first(matched.count), std::span{matched.tuples}.first(matched.count));
     for (std::size_t k = 0; k < matched.count; ++k) {
         const FrameValues values = stream_->values_by_rule(matched.numbers[k], matched.tuples[k]);
         burst_.take(k, values, matched.fields);
-        wrong |= std::uint32_t{!compare_addresses_by_rule(matched, k, values)} << k;
+        wrong |= std::uint32_t{!compare_addresses_by_rule<family>(matched, k, values)} << k;
     }
     return wrong;
 }
@@ -214,25 +240,40 @@ std::uint32_t Recognizer::take(MatchedFrames& matched, std::size_t k, const Fram
 
 void Recognizer::take_from_frames(MatchedFrames& matched) const noexcept {
     BurstFields& fields = matched.fields;
-    for (std::size_t k = 0; k < matched.count; ++k) {
-        fields.times[k] = load_raw<std::uint64_t>(payload_of(matched.frames[k]) + signature::timestamp_offset);
+    const std::size_t count = matched.count, time = udp_ + net::udp::header_bytes + signature::timestamp_offset;
+    for (std::size_t k = 0; k < count; ++k) {
+        fields.times[k] = load_raw<std::uint64_t>(matched.frames[k] + time);
     }
     if (is_ipv4_ && !stream_->identification_kept()) {
-        for (std::size_t k = 0; k < matched.count; ++k) {
-            fields.identifications[k] = load_raw<std::uint16_t>(matched.frames[k] + arrival_.ip + net::ipv4::identification);
+        const std::size_t identification = arrival_.ip + net::ipv4::identification;
+        for (std::size_t k = 0; k < count; ++k) {
+            fields.identifications[k] = load_raw<std::uint16_t>(matched.frames[k] + identification);
         }
     }
     if (source_is_chosen_) {
-        for (std::size_t k = 0; k < matched.count; ++k) {
-            const std::byte* const frame = matched.frames[k];
-            fields.ports[k] = (fields.ports[k] & 0xffff'0000) | load_raw<std::uint16_t>(frame + udp_ + net::udp::source_port);
-            const std::uint32_t others = burst_.words_suffice() ? 0 : fields.addresses[k];
-            fields.addresses[k] =
-                others + fold(is_ipv4_ ? load_raw<std::uint32_t>(frame + source_) : sum_of(std::span{frame + source_, 16}));
-        }
+        is_ipv4_ ? take_sources<net::Family::ipv4>(matched) : take_sources<net::Family::ipv6>(matched);
     }
 }
 
+template <net::Family family>
+void Recognizer::take_sources(MatchedFrames& matched) const noexcept {
+    BurstFields& fields = matched.fields;
+    const std::size_t count = matched.count, address = source_, port = udp_ + net::udp::source_port;
+    const std::uint32_t others = burst_.words_suffice() ? 0 : ~0U;
+    for (std::size_t k = 0; k < count; ++k) {
+        const std::byte* const frame = matched.frames[k];
+        std::uint32_t sum = 0;
+        if constexpr (family == net::Family::ipv4) {
+            sum = sum_of_words(load_raw<std::uint32_t>(frame + address));
+        } else {
+            sum = fold(sum_of(std::span<const std::byte, 16>{frame + address, 16}));
+        }
+        fields.addresses[k] = (fields.addresses[k] & others) + sum;
+        fields.ports[k] = (fields.ports[k] & 0xffff'0000) | load_raw<std::uint16_t>(frame + port);
+    }
+}
+
+template <net::Family family>
 std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
     const BurstFields& fields = matched.fields;
     const std::size_t source_word = burst_.source_word(), destination_word = burst_.destination_word();
@@ -242,10 +283,12 @@ std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
         const std::byte* const frame = matched.frames[k];
         const std::uint32_t words = load_raw<std::uint16_t>(frame + source_word) |
                                     static_cast<std::uint32_t>(load_raw<std::uint16_t>(frame + destination_word)) << 16;
-        const std::uint32_t differences =
+        std::uint32_t differences =
             (load_raw<std::uint32_t>(frame + udp_) ^ fields.ports[k]) | ((words & varying_words) ^ fields.words[k]) |
-            ((load_raw<std::uint16_t>(frame + header_checksum_) ^ fields.header_checksums[k]) & header_checksum_mask_) |
             ((load_raw<std::uint16_t>(frame + udp_ + net::udp::checksum) ^ fields.udp_checksums[k]) & udp_checksum_mask_);
+        if constexpr (family == net::Family::ipv4) {
+            differences |= load_raw<std::uint16_t>(frame + header_checksum_) ^ fields.header_checksums[k];
+        }
         wrong |= std::uint32_t{differences != 0} << k;
     }
     return wrong;
@@ -272,30 +315,6 @@ bool Recognizer::compare_addresses(MatchedFrames& matched, std::size_t k, const 
     const Sum destination =
         expected.destination.compare(frame + destination_, values.destination_host, values.network, values.edge(), same);
     matched.fields.addresses[k] = fold(source + destination);
-    return same;
-}
-
-bool Recognizer::compare_addresses_by_rule(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept {
-    const FrameTemplate& frame_template = stream_->expected();
-    const bool from_edge = stream_->comes_from_edges();
-    const CustomerEdges& edges = stream_->edges()->edges();
-    alignas(16) std::array<std::byte, 16> expected;
-    const std::byte* const frame = matched.frames[k];
-    const std::byte* const edge = frame + (from_edge ? source_ : destination_);
-    bool same = true;
-    Sum addresses = 0;
-    if (is_ipv4_) {
-        addresses = write_shared_address(expected.data(), edges.ipv4_of(values.edge()));
-        same = load_raw<std::uint32_t>(edge) == load_raw<std::uint32_t>(expected.data());
-    } else {
-        addresses = write_map_address(expected.data(), edges.address_of(values.edge()));
-        same = load_raw<std::uint64_t>(edge) == load_raw<std::uint64_t>(expected.data()) &&
-               load_raw<std::uint64_t>(edge + 8) == load_raw<std::uint64_t>(expected.data() + 8);
-    }
-    addresses +=
-        from_edge ? frame_template.destination.compare(frame + destination_, values.destination_host, values.network, values.edge(), same)
-                  : frame_template.source.compare(frame + source_, values.source_host, 0, values.edge(), same);
-    matched.fields.addresses[k] = fold(addresses);
     return same;
 }
 

@@ -72,14 +72,19 @@ private:
     /// are wrong, of those that are compared one by one.
     [[nodiscard]] std::uint32_t take_values(MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t take_connections(MatchedFrames& matched) const noexcept;
+    template <net::Family family>
     [[nodiscard]] std::uint32_t take_by_rule(MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t take(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
     /// What the Tester does not choose, or can only learn from the frame.
     void take_from_frames(MatchedFrames& matched) const noexcept;
+    template <net::Family family>
+    void take_sources(MatchedFrames& matched) const noexcept;
+    template <net::Family family>
     [[nodiscard]] std::uint32_t compare(const MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t compare_host_macs(const MatchedFrames& matched) const noexcept;
     /// Adds the sum of both addresses to the burst's; returns whether they are those of the values.
     [[nodiscard]] bool compare_addresses(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
+    template <net::Family family>
     [[nodiscard]] bool compare_addresses_by_rule(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
     [[nodiscard]] const std::byte* payload_of(const std::byte* frame) const noexcept { return frame + udp_ + net::udp::header_bytes; }
 
@@ -94,11 +99,11 @@ private:
     std::size_t rest_bytes_;            ///< after it
     const std::byte* rest_;             ///< in the stream's template
     std::size_t block_count_;
-    std::size_t last_block_;       ///< offset of the last block, which ends with the head and may overlap the one before it
-    std::uint64_t own_mac_;        ///< as `load_mac` gives it
-    bool source_is_chosen_;        ///< the gateway chooses address and port
-    std::size_t header_checksum_;  ///< its offset
-    std::uint32_t header_checksum_mask_, udp_checksum_mask_;  ///< zero if there is none
+    std::size_t last_block_;           ///< offset of the last block, which ends with the head and may overlap the one before it
+    std::uint64_t own_mac_;            ///< as `load_mac` gives it
+    bool source_is_chosen_;            ///< the gateway chooses address and port
+    std::size_t header_checksum_;      ///< its offset
+    std::uint32_t udp_checksum_mask_;  ///< zero if there is none
     std::array<Block, blocks_max> template_{}, mask_{};
 };
 

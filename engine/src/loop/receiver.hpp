@@ -313,12 +313,7 @@ private:
             frame::Recognizer::put_sent(matched, sent_) < plan_.earliest) {
             return false;
         }
-        std::uint32_t faulty = 0;
-        if (arriving_stream.learns) {
-            for (std::size_t k = 0; k < count; ++k) {
-                faulty |= std::uint32_t{!learn(burst.frames[k], arriving_stream, k).none()} << k;
-            }
-        }
+        const std::uint32_t faulty = arriving_stream.learns ? learn_all(burst, arriving_stream) : 0;
         const std::uint32_t is_new = records.arrivals->mark_run(first, count);
         requests_.make_some();
         for (std::size_t k = 0; k < count; ++k) {
@@ -375,6 +370,18 @@ private:
         }
         const frame::Faults faults = arriving_stream.learns ? learn(bytes, arriving_stream, recognized.place) : frame::Faults{};
         (void)record(arriving_stream.records, matched.indexes[recognized.place], matched.numbers[recognized.place], faults, sent, now);
+    }
+    /// Learns from a burst whose frames all are of the stream. Returns a bit for each that is
+    /// faulty.
+    [[nodiscard]] std::uint32_t learn_all(const Burst& burst, const ArrivingStream& arriving_stream) noexcept {
+        const state::ConnectionKeeper& keeper = *arriving_stream.records.direction->keeper;
+        std::uint32_t faulty = 0;
+        std::size_t k =
+            arriving_stream.learns_quickly ? keeper.take_correct(arriving_stream.matched, arriving_stream.recognizer.arrival()) : 0;
+        for (; k < burst.count; ++k) {
+            faulty |= std::uint32_t{!learn(burst.frames[k], arriving_stream, k).none()} << k;
+        }
+        return faulty;
     }
     [[nodiscard]] frame::Faults learn(std::span<const std::byte> bytes, const ArrivingStream& arriving_stream, std::size_t place) noexcept {
         const frame::Arrival& arrival = arriving_stream.recognizer.arrival();

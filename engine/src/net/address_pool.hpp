@@ -5,6 +5,7 @@
 #include "net/address.hpp"
 
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace gatemark::net {
@@ -33,6 +34,12 @@ public:
             }
         }
         return std::nullopt;
+    }
+    /// Puts the number of the address at `offset` of each frame, up to the first whose address is
+    /// not in the pool. Returns how many it has put.
+    std::size_t put_numbers(std::span<const std::byte* const> frames, std::size_t offset, std::span<std::uint64_t> numbers) const noexcept {
+        return family_ == Family::ipv4 ? put_numbers<Family::ipv4>(frames, offset, numbers)
+                                       : put_numbers<Family::ipv6>(frames, offset, numbers);
     }
     /// Writes address `number` (below count) and returns its share of a checksum.
     Sum write(std::byte* field, std::uint64_t number) const noexcept {
@@ -71,9 +78,33 @@ private:
         friend bool operator==(const Block&, const Block&) = default;
     };
 
+    template <Family family>
+    [[nodiscard]] static Halves read_of(const std::byte* field) noexcept {
+        if constexpr (family == Family::ipv4) {
+            return {0, load_big_endian<std::uint32_t>(field)};
+        } else {
+            return {load_big_endian<std::uint64_t>(field), load_big_endian<std::uint64_t>(field + 8)};
+        }
+    }
     [[nodiscard]] Halves read(const std::byte* field) const noexcept {
-        return family_ == Family::ipv4 ? Halves{0, load_big_endian<std::uint32_t>(field)}
-                                       : Halves{load_big_endian<std::uint64_t>(field), load_big_endian<std::uint64_t>(field + 8)};
+        return family_ == Family::ipv4 ? read_of<Family::ipv4>(field) : read_of<Family::ipv6>(field);
+    }
+
+    template <Family family>
+    std::size_t put_numbers(std::span<const std::byte* const> frames, std::size_t offset, std::span<std::uint64_t> numbers) const noexcept {
+        const Block first = blocks_.front();  // nearly always all of them: it stays in registers
+        for (std::size_t k = 0; k < frames.size(); ++k) {
+            const Halves halves = read_of<family>(frames[k] + offset);
+            const std::uint64_t place = halves.low - first.first.low;
+            if (halves.high == first.first.high && place < first.count) [[likely]] {
+                numbers[k] = place;  // the first block begins with number 0
+            } else if (const auto number = number_of(frames[k] + offset)) {
+                numbers[k] = *number;
+            } else {
+                return k;
+            }
+        }
+        return frames.size();
     }
 
     Family family_ = Family::ipv4;

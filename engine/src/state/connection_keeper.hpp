@@ -1,6 +1,7 @@
 #pragma once
 
 #include "frame/gateway_edge.hpp"
+#include "frame/recognizer.hpp"
 #include "frame/verification.hpp"
 #include "net/address_pool.hpp"
 #include "state/state_table.hpp"
@@ -54,10 +55,31 @@ public:
         }
         const Endpoint endpoint{.address = *address, .port = port};
         if (phase_ == Phase::use) {
-            return table_.read(connection) == endpoint;
+            return table_.has(connection, endpoint);
         }
         table_.write(connection, endpoint);
         return true;
+    }
+
+    /// The same for the frames of a burst in turn, up to the first for which it would return false.
+    /// Returns how many it has taken.
+    [[nodiscard]] std::size_t take_correct(const frame::MatchedFrames& matched, const frame::Arrival& arrival) const noexcept {
+        std::array<std::uint64_t, frame::MatchedFrames::frames_max> endpoints;
+        std::size_t count = pool_.put_numbers(std::span{matched.frames}.first(matched.count), arrival.source_address(), endpoints);
+        const std::size_t port_offset = arrival.udp + net::udp::source_port;
+        for (std::size_t k = 0; k < count; ++k) {
+            const auto port = load_big_endian<std::uint16_t>(matched.frames[k] + port_offset);
+            if (port == 0) [[unlikely]] {
+                count = k;
+            }
+            endpoints[k] = StateTable::packed(endpoints[k], port);
+        }
+        const auto connections = std::span{matched.connections}.first(count);
+        if (phase_ == Phase::use) {
+            return table_.count_same(connections, endpoints);
+        }
+        table_.write_all(connections, endpoints);
+        return count;
     }
 
     /// The faults of an arrived frame's source; `others` are those of the rest of the frame. The

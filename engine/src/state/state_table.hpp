@@ -40,12 +40,35 @@ public:
 
     void write(std::uint64_t connection, const Endpoint& endpoint) noexcept {
         // Relaxed: an entry is complete in itself; nothing else is published with it.
-        std::atomic_ref<std::uint64_t>{entries_[connection]}.store(
-            std::uint64_t{generation_} << 56 | endpoint.address << 16 | endpoint.port, std::memory_order_relaxed);
+        std::atomic_ref<std::uint64_t>{entries_[connection]}.store(entry_of(endpoint), std::memory_order_relaxed);
+    }
+    /// Whether `read` would return this endpoint.
+    [[nodiscard]] bool has(std::uint64_t connection, const Endpoint& endpoint) const noexcept {
+        return load(connection) == entry_of(endpoint);
+    }
+    /// An endpoint in one number, as an entry holds it.
+    [[nodiscard]] static constexpr std::uint64_t packed(std::uint64_t address, std::uint16_t port) noexcept { return address << 16 | port; }
+    /// `write` for several connections in turn, with endpoints as `packed` gives them.
+    void write_all(std::span<const std::uint64_t> connections, std::span<const std::uint64_t> endpoints) noexcept {
+        std::uint64_t* const entries = entries_.data();
+        const std::uint64_t generation = std::uint64_t{generation_} << 56;
+        for (std::size_t k = 0; k < connections.size(); ++k) {
+            std::atomic_ref<std::uint64_t>{entries[connections[k]]}.store(generation | endpoints[k], std::memory_order_relaxed);
+        }
+    }
+    /// For how many of several connections, from the first one on, `read` would return these
+    /// endpoints.
+    [[nodiscard]] std::size_t count_same(std::span<const std::uint64_t> connections,
+                                         std::span<const std::uint64_t> endpoints) const noexcept {
+        const std::uint64_t generation = std::uint64_t{generation_} << 56;
+        std::size_t k = 0;
+        while (k < connections.size() && load(connections[k]) == (generation | endpoints[k])) {
+            ++k;
+        }
+        return k;
     }
     [[nodiscard]] std::optional<Endpoint> read(std::uint64_t connection) const noexcept {
-        // std::atomic_ref does not accept const objects.
-        const std::uint64_t entry = __atomic_load_n(&entries_[connection], __ATOMIC_RELAXED);
+        const std::uint64_t entry = load(connection);
         if (entry >> 56 != generation_) {
             return std::nullopt;
         }
@@ -56,6 +79,13 @@ public:
     void prefetch(std::uint64_t connection) const noexcept { __builtin_prefetch(entries_.data() + connection); }
 
 private:
+    [[nodiscard]] std::uint64_t entry_of(const Endpoint& endpoint) const noexcept {
+        return std::uint64_t{generation_} << 56 | packed(endpoint.address, endpoint.port);
+    }
+    [[nodiscard]] std::uint64_t load(std::uint64_t connection) const noexcept {
+        return __atomic_load_n(&entries_[connection], __ATOMIC_RELAXED);  // std::atomic_ref does not accept const objects
+    }
+
     PagedMemory<std::uint64_t> entries_;
     std::uint64_t count_ = 0;
     std::uint8_t generation_ = 0;  ///< entries of another generation are empty: forgetting costs nothing
