@@ -300,8 +300,8 @@ COUNTER_SECTIONS = {
 KINDS_OF_DROPS = {
     f"port.{name}"
     for name in (
-        "rx_missed", "rx_no_buffer", "rx_errors", "tx_errors", "socket_drops", "interface_rx_dropped",
-        "interface_tx_dropped", "neighbour_overflow", "neighbour_unanswered",
+        "rx_missed", "rx_no_buffer", "rx_errors", "tx_errors", "tx_unsent", "socket_drops",
+        "interface_rx_dropped", "interface_tx_dropped", "neighbour_overflow", "neighbour_unanswered",
     )
 }  # fmt: skip
 """Names under `own_drops`, in the same table."""

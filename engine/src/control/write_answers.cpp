@@ -101,6 +101,7 @@ Json port_json(const trial::PortReport& report) {
               {"rx_no_buffer", drops.rx_no_buffer},
               {"rx_errors", drops.rx_errors},
               {"tx_errors", drops.tx_errors},
+              {"tx_unsent", drops.tx_unsent},
               {"socket_drops", drops.socket_drops},
               {"interface_rx_dropped", drops.interface_rx_dropped},
               {"interface_tx_dropped", drops.interface_tx_dropped},

@@ -16,7 +16,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <thread>
 
@@ -297,6 +299,7 @@ DpdkPort::DpdkPort(DpdkPort&& other) noexcept
       port_id_{other.port_id_},
       owns_{std::exchange(other.owns_, false)},
       transmit_ring_frames_{other.transmit_ring_frames_},
+      accepted_{std::move(other.accepted_)},
       pools_{std::exchange(other.pools_, {})},
       kernel_sockets_{std::exchange(other.kernel_sockets_, {})},
       packet_senders_{std::move(other.packet_senders_)},
@@ -306,6 +309,12 @@ DpdkPort::DpdkPort(DpdkPort&& other) noexcept
       receive_clock_{std::move(other.receive_clock_)},
       timestamp_field_{other.timestamp_field_},
       rings_{std::move(other.rings_)} {}
+
+std::uint64_t DpdkPort::accepted_frames() const {
+    const std::span<const AcceptedFrames> queues{accepted_.get(), options_.queues};
+    return std::accumulate(queues.begin(), queues.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const AcceptedFrames& queue) { return sum + queue.count(); });
+}
 
 DpdkPort::~DpdkPort() {
     if (!owns_) {

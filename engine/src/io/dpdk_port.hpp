@@ -6,6 +6,7 @@
 #include "io/packet_sender.hpp"
 #include "io/port_name.hpp"
 #include "io/receive_clock.hpp"
+#include "io/unsent_frames.hpp"
 #include "io/xdp_socket.hpp"
 #include "net/address.hpp"
 
@@ -88,6 +89,10 @@ public:
     [[nodiscard]] int socket() const;
     /// Packet or XDP sockets that the driver opened.
     [[nodiscard]] const std::vector<LinkSocket>& kernel_sockets() const { return kernel_sockets_; }
+    /// What the driver accepted from a queue; for the queue to add to.
+    [[nodiscard]] AcceptedFrames& accepted_frames(unsigned queue) const { return accepted_[queue]; }
+    /// Of all queues.
+    [[nodiscard]] std::uint64_t accepted_frames() const;
     /// What sends the frames of a queue instead of the driver, or nullptr.
     [[nodiscard]] PacketSender* packet_sender(unsigned queue) const {
         return queue < packet_senders_.size() ? packet_senders_[queue].get() : nullptr;
@@ -113,12 +118,16 @@ public:
 private:
     friend class PortOpener;
     DpdkPort(PortOptions options, std::uint16_t port_id, std::shared_ptr<OwnedRings> rings)
-        : options_{std::move(options)}, port_id_{port_id}, rings_{std::move(rings)} {}
+        : options_{std::move(options)},
+          port_id_{port_id},
+          accepted_{std::make_unique<AcceptedFrames[]>(options_.queues)},
+          rings_{std::move(rings)} {}
 
     PortOptions options_;
     std::uint16_t port_id_;
     bool owns_ = true;
     unsigned transmit_ring_frames_ = 0;
+    std::unique_ptr<AcceptedFrames[]> accepted_;
     std::vector<rte_mempool*> pools_;
     std::vector<LinkSocket> kernel_sockets_;
     std::vector<std::unique_ptr<PacketSender>> packet_senders_;

@@ -24,6 +24,7 @@ public:
         : pools_{pools},
           packet_sender_{port.packet_sender(queue)},
           xdp_socket_{port.xdp_socket(queue)},
+          accepted_{&port.accepted_frames(queue)},
           port_id_{port.port_id()},
           queue_{static_cast<std::uint16_t>(queue)} {}
 
@@ -45,7 +46,9 @@ public:
         if (xdp_socket_ != nullptr) {
             return xdp_socket_->send(burst);
         }
-        return rte_eth_tx_burst(port_id_, queue_, burst.data(), static_cast<std::uint16_t>(burst.size()));
+        const std::size_t accepted = rte_eth_tx_burst(port_id_, queue_, burst.data(), static_cast<std::uint16_t>(burst.size()));
+        accepted_->add(accepted);
+        return accepted;
     }
 
     void release(std::span<Buffer> burst) noexcept { rte_pktmbuf_free_bulk(burst.data(), static_cast<unsigned>(burst.size())); }
@@ -54,6 +57,7 @@ private:
     std::span<FramePool> pools_;
     PacketSender* packet_sender_;
     XdpSocket* xdp_socket_;
+    AcceptedFrames* accepted_;
     std::uint16_t port_id_, queue_;
 };
 

@@ -18,6 +18,7 @@ constexpr std::array drop_counters{&OwnDrops::rx_missed,
                                    &OwnDrops::rx_no_buffer,
                                    &OwnDrops::rx_errors,
                                    &OwnDrops::tx_errors,
+                                   &OwnDrops::tx_unsent,
                                    &OwnDrops::socket_drops,
                                    &OwnDrops::interface_rx_dropped,
                                    &OwnDrops::interface_tx_dropped,
@@ -41,7 +42,7 @@ xdp_statistics xdp_socket_statistics(int descriptor) {
 
 }  // namespace
 
-DropReader::DropReader(const DpdkPort& port) : port_{port} {
+DropReader::DropReader(const DpdkPort& port) : port_{port}, unsent_{sending()} {
     if (is_kernel_interface(port.options().name.kind)) {
         const auto interface = find_kernel_interface(port.options().name.argument);
         const auto* const kernel_interface = std::get_if<KernelInterface>(&interface);
@@ -55,6 +56,8 @@ OwnDrops DropReader::read() {
     for (const auto counter : drop_counters) {
         drops.*counter -= std::min(drops.*counter, start_.*counter);
     }
+    // Only a card counts apart from its driver.
+    drops.tx_unsent = port_.options().name.kind == PortKind::pci ? unsent_.update([this] { return sending(); }) : 0;
     return drops;
 }
 
@@ -80,6 +83,15 @@ void DropReader::add_driver_counts(OwnDrops& drops) const {
     if (!counts_refusals) {
         drops.tx_errors = statistics.oerrors;
     }
+}
+
+UnsentFrames::Counts DropReader::sending() const {
+    const std::uint64_t accepted = port_.accepted_frames();  // before the card's, so that a frame sent between both is not missing
+    rte_eth_stats statistics{};
+    if (rte_eth_stats_get(port_.port_id(), &statistics) != 0) {
+        return {};
+    }
+    return {.accepted = accepted, .sent = statistics.opackets + statistics.oerrors};
 }
 
 void DropReader::add_socket_counts(OwnDrops& drops) {

@@ -12,6 +12,8 @@ struct OwnDrops {
     /// By the driver: receive ring full; no buffer; damaged on arrival; accepted for sending and
     /// then lost.
     std::uint64_t rx_missed = 0, rx_no_buffer = 0, rx_errors = 0, tx_errors = 0;
+    /// Accepted by the driver of a card, and not among those that the card counts as sent or lost.
+    std::uint64_t tx_unsent = 0;
     /// By packet or XDP sockets whose ring was full.
     std::uint64_t socket_drops = 0;
     /// By the kernel's interface.
@@ -26,7 +28,8 @@ class DropReader {
 public:
     /// `port` must outlive the reader.
     explicit DropReader(const DpdkPort& port);
-    /// Totals since the reader was created. Control path only: it makes system calls.
+    /// Totals since the reader was created. Control path only: it makes system calls, and waits for
+    /// a card that has not counted all frames yet.
     [[nodiscard]] OwnDrops read();
 
 private:
@@ -35,10 +38,13 @@ private:
     void add_socket_counts(OwnDrops& drops);
     void add_interface_counts(OwnDrops& drops) const;
 
+    [[nodiscard]] UnsentFrames::Counts sending() const;
+
     const DpdkPort& port_;
     bool has_other_end_ = false;
     std::uint64_t packet_socket_drops_ = 0;
     OwnDrops start_;
+    UnsentFrames unsent_;
 };
 
 }  // namespace gatemark::io

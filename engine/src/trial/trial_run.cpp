@@ -29,6 +29,7 @@ io::OwnDrops difference(const io::OwnDrops& after, const io::OwnDrops& before) {
             .rx_no_buffer = after.rx_no_buffer - before.rx_no_buffer,
             .rx_errors = after.rx_errors - before.rx_errors,
             .tx_errors = after.tx_errors - before.tx_errors,
+            .tx_unsent = after.tx_unsent - before.tx_unsent,
             .socket_drops = after.socket_drops - before.socket_drops,
             .interface_rx_dropped = after.interface_rx_dropped - before.interface_rx_dropped,
             .interface_tx_dropped = after.interface_tx_dropped - before.interface_tx_dropped,

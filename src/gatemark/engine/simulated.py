@@ -36,6 +36,7 @@ OWN_DROPS = (
     "rx_no_buffer",
     "rx_errors",
     "tx_errors",
+    "tx_unsent",
     "socket_drops",
     "interface_rx_dropped",
     "interface_tx_dropped",
