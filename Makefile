@@ -50,7 +50,7 @@ wheel: setup ## dist/gatemark-*.whl with the engine inside, for machines without
 deb: setup ## dist/gatemark_*.deb: the wheel with its Python environment, for the release of Debian that it is made on
 	@scripts/deb
 
-bench: build ## cycles per frame beside DPDK's own testpmd, pacing; with ARGS="--quick" below a minute
+bench: build ## cycles per frame beside DPDK's own testpmd, pacing; with ARGS="--quick" below two minutes
 	@.venv/bin/python -m bench.run $(ARGS)
 
 fuzz: setup ## fuzzers on everything that is read from the wire, for an hour; make fuzz TIME=600: for 600 seconds

@@ -73,7 +73,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", metavar="PATTERN", help="groups or cases that match, or `pacing`")
     parser.add_argument("--runs", type=int, metavar="N", help="rounds to take the median of (5; 2 if quick)")
-    parser.add_argument("--quick", action="store_true", help="shorter and fewer: below a minute, for a first look")
+    parser.add_argument("--quick", action="store_true", help="shorter and fewer: below two minutes, for a first look")
     options = parser.parse_args()
     options.runs = options.runs or (2 if options.quick else 5)
     return options

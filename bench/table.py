@@ -15,7 +15,7 @@ def table(result: dict[str, Any]) -> str:
     """Return the whole text of a result."""
     lines = [*_head(result)]
     if result["cases"]:
-        lines += ["", f"{'case':<46}{'cycles/frame':>13}{'spread':>17}{'Mframes/s':>11}{'ratio':>7}{'spread':>13}  bar"]
+        lines += ["", f"{'case':<46}{'cycles/frame':>13}{'spread':>17}{'Mframes/s':>11}{'ratio':>7}{'spread':>15}  bar"]
     for group in GROUPS:
         rows = [row for row in result["cases"] if row["group"] == group.name]
         if rows:
@@ -61,7 +61,7 @@ def _spread(figures: dict[str, float], places: int) -> str:
 
 
 def _row(row: dict[str, Any]) -> str:
-    ratio = f"{row['ratio']['median']:>7.2f}{_spread(row['ratio'], 2):>13}" if row["ratio"] else " " * 20
+    ratio = f"{row['ratio']['median']:>7.2f}{_spread(row['ratio'], 2):>15}" if row["ratio"] else " " * 22
     figures = f"{_cycles(row)}{row['mframes_per_second']:>11.1f}{ratio}"
     return f"  {row['name']:<44}{figures}  {_bar(row['bar'] or {})}".rstrip()
 
