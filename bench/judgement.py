@@ -17,10 +17,8 @@ from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 
-from bench.output import columns, command_line, write_json
-from gatemark.compare.document import ComparedQuantity
+from bench.output import columns, command_line, progress, time_left, write_json
 from gatemark.compare.run import compare_folders
-from gatemark.units import format_duration_ns
 
 AGAIN = "the same"
 CONDITION = "throughput worse than 5%"
@@ -107,11 +105,6 @@ def compare(first: Path, side: Path, name: str) -> Compared:
     """Compare both as `gatemark compare FIRST SIDE --fail-if CONDITION` does."""
     document = compare_folders([first, side], conditions=[CONDITION])
     (row,) = [row for row in document.quantities if row.headline]
-    return compared_of(row, name, is_condition_met=document.conditions[0].outcome == "met")
-
-
-def compared_of(row: ComparedQuantity, name: str, *, is_condition_met: bool) -> Compared:
-    """Return what is kept of the comparison of a quantity."""
     (comparison,) = row.comparisons
     first, side = row.figures
     return Compared(
@@ -122,7 +115,7 @@ def compared_of(row: ComparedQuantity, name: str, *, is_condition_met: bool) -> 
         low=comparison.low,
         high=comparison.high,
         judgement=comparison.judgement,
-        is_condition_met=is_condition_met,
+        is_condition_met=document.conditions[0].outcome == "met",
         reason=comparison.reason or first.reason or side.reason,
     )
 
@@ -138,12 +131,9 @@ def comparisons(rules: Sequence[int], count: int, campaigns: int) -> Iterator[Co
         for number in range(count):
             for turn in range(campaigns):
                 for name, campaign in sides.items():
+                    progress(f"campaign {done + 1} of {total}{time_left(began, done, total)}")
                     measure(campaign, place / f"comparison-{number}" / name / str(turn))
                     done += 1
-                    left = (time.monotonic() - began) / done * (total - done)
-                    print(
-                        f"{done} of {total} campaigns, {format_duration_ns(round(left) * 10**9)} left", file=sys.stderr
-                    )
             all_of = place / f"comparison-{number}"
             yield from (compare(all_of / first, all_of / name, name) for name in sides if name != first)
 
@@ -184,6 +174,7 @@ def main() -> None:
     for compared in comparisons(wanted.rules, wanted.comparisons, wanted.campaigns):
         results.append(compared)
         write_json(wanted.json, [asdict(row) for row in results])
+    progress("")
     print(table(results, f"{wanted.rules[0]} rules"))
 
 

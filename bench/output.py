@@ -1,12 +1,18 @@
-"""What the measurements have in common: a table in columns on standard output, JSON in a file if asked for."""
+"""What the measurements have in common: a table in columns on standard output, JSON in a file if asked for, progress on
+standard error.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+from gatemark.units import format_duration_ns
 
 
 def columns(heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers_from: int | None = None) -> str:
@@ -38,3 +44,19 @@ def write_json(file: Path | None, figures: Any) -> None:
     """Write the figures if a file was named."""
     if file is not None:
         file.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+def progress(text: str) -> None:
+    """Show what is being done: one line that changes, or where there is no terminal one line after the other."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+    elif text:
+        print(text, file=sys.stderr, flush=True)
+
+
+def time_left(began: float, done: int, rounds: int) -> str:
+    """Say how long all rounds will still take, from `began` on the monotonic clock; nothing before one is done."""
+    if not done:
+        return ""
+    seconds = round((time.monotonic() - began) / done * (rounds - done))
+    return f"; about {format_duration_ns(seconds * 10**9)} left"

@@ -21,10 +21,10 @@ from typing import Any
 
 from bench import machine
 from bench.cases import BY_HAND, GROUPS, PARTNERS, Bar, Group
+from bench.output import progress, time_left
 from bench.table import table
 from bench.testpmd import Testpmd, version
 from gatemark.dut.machine import unthrottled_real_time
-from gatemark.units import format_duration_ns
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = ROOT / "build" / "release" / "bench"
@@ -45,11 +45,11 @@ def main() -> int:
             testpmd.wait_until_ready()
         began = time.monotonic()
         for number in range(options.runs):
-            _progress(f"round {number + 1} of {options.runs}{_left(began, number, options.runs)}")
+            progress(f"round {number + 1} of {options.runs}{time_left(began, number, options.runs)}")
             rounds.run(groups, running)
     pacing = None
     if re.search(options.only, "pacing"):
-        _progress("pacing")
+        progress("pacing")
         pacing = rounds.pace(200 if options.quick else 3000)
     stolen = machine.CpuTime.now().steal_share_since(before)
     result = {
@@ -62,7 +62,7 @@ def main() -> int:
         "pacing": pacing,
     }
     text = table(result)
-    _progress("")
+    progress("")
     print(text, end="")
     (ROOT / "build" / "bench.txt").write_text(text, encoding="utf-8")
     (ROOT / "build" / "bench.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
@@ -96,21 +96,6 @@ def _chosen(pattern: str) -> list[Group]:
 def _bench(*arguments: str) -> str:
     command = [str(PROGRAMS / "gatemark-bench"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def _progress(text: str) -> None:
-    """Show what is being done: one line that changes, or where there is no terminal one line after the other."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
-    elif text:
-        print(text, file=sys.stderr, flush=True)
-
-
-def _left(began: float, done: int, rounds: int) -> str:
-    if not done:
-        return ""
-    seconds = round((time.monotonic() - began) / done * (rounds - done))
-    return f"; about {format_duration_ns(seconds * 10**9)} left"
 
 
 class Rounds:

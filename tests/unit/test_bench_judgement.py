@@ -1,4 +1,4 @@
-"""How often comparisons are right: the campaigns that are results for it, and what is counted."""
+"""How often comparisons are right: the campaigns that are made for it, and what is counted."""
 
 from __future__ import annotations
 
