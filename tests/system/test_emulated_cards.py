@@ -229,16 +229,17 @@ def test_the_commands_work_on_cards(kind: str, tmp_path: Path) -> None:
     (tmp_path / "stateful.toml").write_text(STATEFUL)
     commands = f"""
         set -e
-        export XDG_STATE_HOME=/root/state
+        export XDG_STATE_HOME="$HOME/state"
         gatemark={ROOT}/.venv/bin/gatemark
-        cp "$OUT"/*.toml /root
-        $gatemark doctor /root/cards.toml --json > "$OUT/doctor"
+        cp "$OUT"/*.toml "$HOME"
+        cd "$HOME"
+        $gatemark doctor cards.toml --json > "$OUT/doctor"
         for name in cards stateful; do
-            $gatemark run /root/$name.toml --output /root/$name --json > "$OUT/$name.run"
-            cp /root/$name/trials.jsonl "$OUT/$name.trials"
-            cp /root/$name/provenance.json "$OUT/$name.provenance"
+            $gatemark run $name.toml --output $name --json > "$OUT/$name.run"
+            cp $name/trials.jsonl "$OUT/$name.trials"
+            cp $name/provenance.json "$OUT/$name.provenance"
         done
-        $gatemark selftest --quick --json /root/stateful.toml > "$OUT/selftest" || [ $? = 1 ]
+        $gatemark selftest --quick --json stateful.toml > "$OUT/selftest" || [ $? = 1 ]
     """
     done = in_machine(kind, tmp_path, "bash", "-c", textwrap.dedent(commands), seconds=3600)
     assert done.returncode == 0, done.stdout + done.stderr
