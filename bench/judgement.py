@@ -101,22 +101,22 @@ def measure(campaign: Path, output: Path) -> None:
         sys.exit(f"{campaign.parent.name}: {ended.stderr.strip() or ended.stdout.strip()}")
 
 
-def compare(first: Path, side: Path, name: str) -> Compared:
+def compare(first: Path, second: Path, name: str) -> Compared:
     """Compare both as `gatemark compare FIRST SIDE --fail-if CONDITION` does."""
-    document = compare_folders([first, side], conditions=[CONDITION])
+    document = compare_folders([first, second], conditions=[CONDITION])
     (row,) = [row for row in document.quantities if row.headline]
     (comparison,) = row.comparisons
-    first, side = row.figures
+    first_side, second_side = row.figures
     return Compared(
         side=name,
-        first=first.values,
-        values=side.values,
+        first=first_side.values,
+        values=second_side.values,
         ratio=comparison.ratio,
         low=comparison.low,
         high=comparison.high,
         judgement=comparison.judgement,
         is_condition_met=document.conditions[0].outcome == "met",
-        reason=comparison.reason or first.reason or side.reason,
+        reason=comparison.reason or first_side.reason or second_side.reason,
     )
 
 
