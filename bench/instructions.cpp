@@ -14,7 +14,7 @@ namespace gatemark::bench {
 namespace {
 
 constexpr std::uint64_t frames_counted = 8192;
-constexpr std::uint64_t connections = 4096;
+constexpr std::uint64_t connections = 40'000;  // more than frames: in test phase 1 each of them is of another one
 
 /// Keeps the compiler from removing a result.
 template <class Value>

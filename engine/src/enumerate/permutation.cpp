@@ -3,11 +3,12 @@
 #include "base/for_each_cpu.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace gatemark::enumerate {
 
 GATEMARK_FOR_EACH_CPU
-void Permutation::forward_all(Lanes& numbers) const noexcept {
+bool Permutation::forward_all(Lanes numbers) const noexcept {
     const auto left_count = static_cast<std::uint32_t>(left_count_), right_count = static_cast<std::uint32_t>(right_count_.divisor());
     alignas(64) std::array<std::uint32_t, lanes> left, right;
     for (std::size_t i = 0; i < lanes; ++i) {
@@ -23,8 +24,19 @@ void Permutation::forward_all(Lanes& numbers) const noexcept {
             right[i] = sum_below(right[i], mixed(left[i], round + 1, right_count), right_count);
         }
     }
+    std::uint64_t largest = 0;
     for (std::size_t i = 0; i < lanes; ++i) {
         numbers[i] = std::uint64_t{left[i]} * right_count + right[i];
+        largest = std::max(largest, numbers[i]);
+    }
+    return largest >= count_;
+}
+
+void Permutation::walk(std::span<std::uint64_t> numbers) const noexcept {
+    for (std::uint64_t& number : numbers) {
+        if (number >= count_) {
+            number = at(number);
+        }
     }
 }
 
@@ -32,14 +44,20 @@ void Permutation::forward_all(Lanes& numbers) const noexcept {
 constexpr std::size_t vectorised_min = 16;
 
 void Permutation::put_at(std::span<std::uint64_t> places) const noexcept {
-    for (std::size_t count = 0; places.size() >= vectorised_min; places = places.subspan(count)) {
-        count = std::min(places.size(), lanes);
-        alignas(64) Lanes numbers{};
-        std::copy_n(places.begin(), count, numbers.begin());
-        forward_all(numbers);
-        for (std::size_t i = 0; i < count; ++i) {
-            places[i] = numbers[i] < count_ ? numbers[i] : at(numbers[i]);
+    for (; places.size() >= lanes; places = places.subspan(lanes)) {
+        const Lanes numbers = places.first<lanes>();
+        if (forward_all(numbers)) [[unlikely]] {
+            walk(numbers);
         }
+    }
+    if (places.size() >= vectorised_min) {
+        std::array<std::uint64_t, lanes> numbers{};
+        std::ranges::copy(places, numbers.begin());
+        if (forward_all(numbers)) {
+            walk(std::span{numbers}.first(places.size()));
+        }
+        std::copy_n(numbers.begin(), places.size(), places.begin());
+        return;
     }
     for (std::uint64_t& place : places) {
         place = at(place);

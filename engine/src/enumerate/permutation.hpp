@@ -58,9 +58,11 @@ public:
 private:
     static constexpr std::size_t rounds = 4, lanes = 32;  // the frames of a burst
 
-    using Lanes = std::array<std::uint64_t, lanes>;
-    /// `forward` of each of them.
-    void forward_all(Lanes& numbers) const noexcept;
+    using Lanes = std::span<std::uint64_t, lanes>;
+    /// `forward` of each of them, in place. Returns whether any is not below count.
+    [[nodiscard]] bool forward_all(Lanes numbers) const noexcept;
+    /// Walks on from those that are not below count.
+    void walk(std::span<std::uint64_t> numbers) const noexcept;
 
     static constexpr std::uint64_t square_root_above(std::uint64_t count) noexcept {
         std::uint64_t low = 1, high = std::uint64_t{1} << 20;

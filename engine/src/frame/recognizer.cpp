@@ -4,6 +4,7 @@
 #include "frame/edge_address.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 namespace gatemark::frame {
@@ -57,6 +58,52 @@ using Vector = std::uint64_t __attribute__((vector_size(32)));
 
 }  // namespace
 
+GATEMARK_FOR_EACH_CPU
+bool MatchedFrames::follow_each_other() const noexcept {
+    std::uint64_t differences = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+        differences |= indexes[k] ^ (indexes[0] + k);
+    }
+    return differences == 0;
+}
+
+/// Template and mask of a head in registers, for a loop over frames.
+class Recognizer::HeadComparison {
+public:
+    [[gnu::always_inline]] explicit HeadComparison(const Recognizer& recognizer) noexcept
+        : middle_at_{recognizer.block_offsets_[1]}, last_at_{recognizer.block_offsets_[2]} {
+        std::memcpy(&first_, &recognizer.template_[0], sizeof first_);
+        std::memcpy(&middle_, &recognizer.template_[1], sizeof middle_);
+        std::memcpy(&last_, &recognizer.template_[2], sizeof last_);
+        std::memcpy(&first_mask_, &recognizer.mask_[0], sizeof first_);
+        std::memcpy(&middle_mask_, &recognizer.mask_[1], sizeof middle_);
+        std::memcpy(&last_mask_, &recognizer.mask_[2], sizeof last_);
+    }
+    /// Expects the link-layer source of this frame, too.
+    [[gnu::always_inline]] void expect_source_of(const std::byte* frame) noexcept {
+        constexpr Vector source = {0xffff'0000'0000'0000, 0x0000'0000'ffff'ffff, 0, 0};
+        static_assert(net::ethernet::source == 6 && std::endian::native == std::endian::little);
+        Vector bytes;
+        std::memcpy(&bytes, frame, sizeof bytes);
+        first_ = (first_ & ~source) | (bytes & source);
+        first_mask_ |= source;
+    }
+    [[gnu::always_inline]] void add_differences(const std::byte* frame, Vector& differences) const noexcept {
+        Vector first, middle, last;
+        std::memcpy(&first, frame, sizeof first);
+        std::memcpy(&middle, frame + middle_at_, sizeof middle);
+        std::memcpy(&last, frame + last_at_, sizeof last);
+        differences |= ((first ^ first_) & first_mask_) | ((middle ^ middle_) & middle_mask_) | ((last ^ last_) & last_mask_);
+    }
+    [[gnu::always_inline]] static bool any(const Vector& differences) noexcept {
+        return (differences[0] | differences[1] | differences[2] | differences[3]) != 0;
+    }
+
+private:
+    Vector first_, middle_, last_, first_mask_, middle_mask_, last_mask_;
+    std::size_t middle_at_, last_at_;
+};
+
 Recognizer::Recognizer(const Stream& stream)
     : stream_{&stream},
       arrival_{.kind = ArrivalKind::ours,
@@ -74,50 +121,39 @@ Recognizer::Recognizer(const Stream& stream)
       head_bytes_{arrival_.payload + signature::bytes},
       rest_bytes_{bytes_ - head_bytes_},
       rest_{stream.expected().frame.data() + head_bytes_},
-      block_count_{(head_bytes_ + sizeof(Block) - 1) / sizeof(Block)},
-      last_block_{head_bytes_ - sizeof(Block)},
+      block_offsets_{0, std::min(sizeof(Block), head_bytes_ - sizeof(Block)), head_bytes_ - sizeof(Block)},
       own_mac_{load_mac(stream.expected().frame.data() + net::ethernet::destination)},
       source_is_chosen_{stream.role() == Role::initiator},
-      header_checksum_{arrival_.ip + net::ipv4::checksum},
-      udp_checksum_mask_{stream.expects_no_checksum() ? 0U : 0xffffU} {
+      places_{.header = arrival_.ip + net::ipv4::identification,
+              .udp = udp_,
+              .source_word = burst_.source_word(),
+              .destination_word = burst_.destination_word()},
+      udp_checksum_mask_{stream.expects_no_checksum() ? 0U : 0xffffU},
+      header_checksum_mask_{is_ipv4_ ? 0xffffU : 0U} {
     const std::vector<std::byte> mask = mask_of(stream, head_bytes_);
     std::vector<std::byte> head(stream.expected().frame.begin(),
                                 stream.expected().frame.begin() + static_cast<std::ptrdiff_t>(head_bytes_));
     head[net::ethernet::source] &= ~net::group_bit;
-    for (std::size_t i = 0; i < block_count_; ++i) {
-        const std::size_t at = i + 1 < block_count_ ? i * sizeof(Block) : last_block_;
-        mask_[i] = load(mask.data() + at);
-        template_[i] = load(head.data() + at);
+    for (std::size_t i = 0; i < blocks; ++i) {
+        std::memcpy(&mask_[i], mask.data() + block_offsets_[i], sizeof(Block));
+        std::memcpy(&template_[i], head.data() + block_offsets_[i], sizeof(Block));
     }
 }
 
 GATEMARK_FOR_EACH_CPU
 std::uint32_t Recognizer::match_templates(std::span<const std::span<const std::byte>> frames) const noexcept {
-    Vector first, first_mask, last, last_mask;
-    std::memcpy(&first, &template_.front(), sizeof first);
-    std::memcpy(&first_mask, &mask_.front(), sizeof first);
-    std::memcpy(&last, &template_[block_count_ - 1], sizeof first);
-    std::memcpy(&last_mask, &mask_[block_count_ - 1], sizeof first);
+    const HeadComparison head{*this};
     std::uint32_t matches = 0;
     for (std::size_t i = 0; i < frames.size(); ++i) {
         const std::byte* const frame = frames[i].data();
         if (frames[i].size() != bytes_) [[unlikely]] {
             continue;
         }
-        Vector bytes, last_bytes;
-        std::memcpy(&bytes, frame, sizeof bytes);
-        std::memcpy(&last_bytes, frame + last_block_, sizeof bytes);
-        Vector differences = ((bytes ^ first) & first_mask) | ((last_bytes ^ last) & last_mask);
-        for (std::size_t block = 1; block + 1 < block_count_; ++block) {  // IPv6, or a VLAN tag
-            Vector expected, mask;
-            std::memcpy(&bytes, frame + block * sizeof bytes, sizeof bytes);
-            std::memcpy(&expected, &template_[block], sizeof expected);
-            std::memcpy(&mask, &mask_[block], sizeof mask);
-            differences |= (bytes ^ expected) & mask;
-        }
+        Vector differences{};
+        head.add_differences(frame, differences);
         const std::uint64_t source_mac = load_mac(frame + net::ethernet::source);
-        const bool is_same = (differences[0] | differences[1] | differences[2] | differences[3]) == 0 && source_mac != 0 &&
-                             source_mac != own_mac_ && (rest_bytes_ == 0 || std::memcmp(frame + head_bytes_, rest_, rest_bytes_) == 0);
+        const bool is_same = !HeadComparison::any(differences) && source_mac != 0 && source_mac != own_mac_ &&
+                             (rest_bytes_ == 0 || std::memcmp(frame + head_bytes_, rest_, rest_bytes_) == 0);
         matches |= std::uint32_t{is_same} << i;
     }
     return matches;
@@ -126,14 +162,38 @@ std::uint32_t Recognizer::match_templates(std::span<const std::span<const std::b
 bool Recognizer::matches_template(std::span<const std::byte> frame) const noexcept { return match_templates({&frame, 1}) != 0; }
 
 GATEMARK_FOR_EACH_CPU
-std::uint64_t Recognizer::take_all(std::span<const std::span<const std::byte>> frames, MatchedFrames& matched) const noexcept {
-    std::uint64_t largest = 0;
+std::optional<std::uint64_t> Recognizer::take_all(std::span<const std::span<const std::byte>> frames,
+                                                  MatchedFrames& matched) const noexcept {
+    matched.count = 0;
+    if (!matches_template(frames.front())) {
+        return std::nullopt;
+    }
+    const Places places = places_;  // so that they stay in registers
+    const std::size_t bytes = bytes_;
+    HeadComparison head{*this};
+    head.expect_source_of(frames.front().data());
+    Vector differences{};
     for (std::size_t k = 0; k < frames.size(); ++k) {
         const std::byte* const frame = frames[k].data();
-        const std::uint64_t index_of_frame = index(frame);
-        matched.frames[k] = frame;
-        matched.indexes[k] = matched.numbers[k] = index_of_frame;
-        largest = std::max(largest, index_of_frame);
+        if (frames[k].size() != bytes) [[unlikely]] {
+            return std::nullopt;  // before it is read
+        }
+        head.add_differences(frame, differences);
+        gather(frame, places, k, matched);
+    }
+    if (HeadComparison::any(differences)) [[unlikely]] {
+        return std::nullopt;
+    }
+    for (std::size_t k = 1; rest_bytes_ != 0 && k < frames.size(); ++k) {
+        if (std::memcmp(frames[k].data() + head_bytes_, rest_, rest_bytes_) != 0) [[unlikely]] {
+            return std::nullopt;
+        }
+    }
+    std::uint64_t largest = 0;
+    for (std::size_t k = 0; k < frames.size(); ++k) {
+        const std::uint64_t index = swap_bytes(matched.arrived.marks[k]) >> 16 & (signature::index_limit - 1);
+        matched.indexes[k] = matched.numbers[k] = index;
+        largest = std::max(largest, index);
     }
     matched.count = frames.size();
     return largest;
@@ -143,18 +203,38 @@ GATEMARK_FOR_EACH_CPU
 pace::Ticks Recognizer::put_sent(const MatchedFrames& matched, std::span<pace::Ticks, MatchedFrames::frames_max> sent) noexcept {
     std::uint64_t earliest = ~std::uint64_t{0};
     for (std::size_t k = 0; k < matched.count; ++k) {
-        const std::uint64_t time = swap_bytes(matched.fields.times[k]);
+        const std::uint64_t time = swap_bytes(matched.arrived.times[k]);
         sent[k] = {time};
         earliest = std::min(earliest, time);
     }
     return {earliest};
 }
 
+GATEMARK_FOR_EACH_CPU
+std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
+    const ArrivedFields& arrived = matched.arrived;
+    const BurstFields& fields = matched.fields;
+    const std::uint32_t varying_words = burst_.varying_words(), udp_mask = udp_checksum_mask_, header_mask = header_checksum_mask_;
+    std::array<std::uint32_t, MatchedFrames::frames_max> differences;
+    std::uint32_t all = 0;
+    for (std::size_t k = 0; k < matched.count; ++k) {
+        differences[k] = (arrived.ports[k] ^ fields.ports[k]) | ((arrived.words[k] & varying_words) ^ fields.words[k]) |
+                         ((arrived.udp_checksums[k] ^ fields.udp_checksums[k]) & udp_mask) |
+                         ((static_cast<std::uint32_t>(arrived.headers[k] >> 48) ^ fields.header_checksums[k]) & header_mask);
+        all |= differences[k];
+    }
+    std::uint32_t wrong = 0;
+    for (std::size_t k = 0; all != 0 && k < matched.count; ++k) {
+        wrong |= std::uint32_t{differences[k] != 0} << k;
+    }
+    return wrong;
+}
+
 std::uint32_t Recognizer::find_wrong(MatchedFrames& matched) const noexcept {
     std::uint32_t wrong = take_values(matched);
     take_from_frames(matched);
     burst_.complete(matched.indexes, matched.count, matched.fields);
-    wrong |= is_ipv4_ ? compare<net::Family::ipv4>(matched) : compare<net::Family::ipv6>(matched);
+    wrong |= compare(matched);
     if (stream_->has_host_macs()) [[unlikely]] {
         wrong |= compare_host_macs(matched);
     }
@@ -174,7 +254,7 @@ std::uint32_t Recognizer::take_values(MatchedFrames& matched) const noexcept {
     }
     std::uint32_t wrong = 0;
     for (std::size_t k = 0; k < matched.count; ++k) {
-        wrong |= take(matched, k, stream_->values(matched.numbers[k]));
+        wrong |= take_value(matched, k, stream_->values(matched.numbers[k]));
     }
     return wrong;
 }
@@ -233,21 +313,16 @@ std::uint32_t Recognizer::take_by_rule(MatchedFrames& matched) const noexcept {
     return wrong;
 }
 
-std::uint32_t Recognizer::take(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept {
+std::uint32_t Recognizer::take_value(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept {
     burst_.take(k, values, matched.fields);
     return burst_.words_suffice() ? 0 : std::uint32_t{!compare_addresses(matched, k, values)} << k;
 }
 
 void Recognizer::take_from_frames(MatchedFrames& matched) const noexcept {
-    BurstFields& fields = matched.fields;
-    const std::size_t count = matched.count, time = udp_ + net::udp::header_bytes + signature::timestamp_offset;
-    for (std::size_t k = 0; k < count; ++k) {
-        fields.times[k] = load_raw<std::uint64_t>(matched.frames[k] + time);
-    }
+    matched.fields.times = matched.arrived.times;
     if (is_ipv4_ && !stream_->identification_kept()) {
-        const std::size_t identification = arrival_.ip + net::ipv4::identification;
-        for (std::size_t k = 0; k < count; ++k) {
-            fields.identifications[k] = load_raw<std::uint16_t>(matched.frames[k] + identification);
+        for (std::size_t k = 0; k < matched.count; ++k) {
+            matched.fields.identifications[k] = static_cast<std::uint16_t>(matched.arrived.headers[k]);
         }
     }
     if (source_is_chosen_) {
@@ -258,7 +333,7 @@ void Recognizer::take_from_frames(MatchedFrames& matched) const noexcept {
 template <net::Family family>
 void Recognizer::take_sources(MatchedFrames& matched) const noexcept {
     BurstFields& fields = matched.fields;
-    const std::size_t count = matched.count, address = source_, port = udp_ + net::udp::source_port;
+    const std::size_t count = matched.count, address = source_;
     const std::uint32_t others = burst_.words_suffice() ? 0 : ~0U;
     for (std::size_t k = 0; k < count; ++k) {
         const std::byte* const frame = matched.frames[k];
@@ -269,29 +344,8 @@ void Recognizer::take_sources(MatchedFrames& matched) const noexcept {
             sum = fold(sum_of(std::span<const std::byte, 16>{frame + address, 16}));
         }
         fields.addresses[k] = (fields.addresses[k] & others) + sum;
-        fields.ports[k] = (fields.ports[k] & 0xffff'0000) | load_raw<std::uint16_t>(frame + port);
+        fields.ports[k] = (fields.ports[k] & 0xffff'0000) | (matched.arrived.ports[k] & 0xffff);
     }
-}
-
-template <net::Family family>
-std::uint32_t Recognizer::compare(const MatchedFrames& matched) const noexcept {
-    const BurstFields& fields = matched.fields;
-    const std::size_t source_word = burst_.source_word(), destination_word = burst_.destination_word();
-    const std::uint32_t varying_words = burst_.varying_words();
-    std::uint32_t wrong = 0;
-    for (std::size_t k = 0; k < matched.count; ++k) {
-        const std::byte* const frame = matched.frames[k];
-        const std::uint32_t words = load_raw<std::uint16_t>(frame + source_word) |
-                                    static_cast<std::uint32_t>(load_raw<std::uint16_t>(frame + destination_word)) << 16;
-        std::uint32_t differences =
-            (load_raw<std::uint32_t>(frame + udp_) ^ fields.ports[k]) | ((words & varying_words) ^ fields.words[k]) |
-            ((load_raw<std::uint16_t>(frame + udp_ + net::udp::checksum) ^ fields.udp_checksums[k]) & udp_checksum_mask_);
-        if constexpr (family == net::Family::ipv4) {
-            differences |= load_raw<std::uint16_t>(frame + header_checksum_) ^ fields.header_checksums[k];
-        }
-        wrong |= std::uint32_t{differences != 0} << k;
-    }
-    return wrong;
 }
 
 std::uint32_t Recognizer::compare_host_macs(const MatchedFrames& matched) const noexcept {

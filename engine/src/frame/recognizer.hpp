@@ -6,14 +6,30 @@
 
 #include <array>
 #include <cstring>
+#include <optional>
 
 namespace gatemark::frame {
+
+/// What varies in frames as they arrived, but whole addresses; in the byte order of memory.
+struct ArrivedFields {
+    template <class T>
+    using OfEach = BurstFields::OfEach<T>;
+
+    alignas(64) OfEach<std::uint64_t> marks{};    ///< stream and index, and two bytes of the time stamp
+    alignas(64) OfEach<std::uint64_t> times{};    ///< time stamps
+    alignas(64) OfEach<std::uint64_t> headers{};  ///< of IPv4, from the identification to the checksum
+    alignas(64) OfEach<std::uint32_t> ports{}, words{}, udp_checksums{};
+};
 
 /// Frames of one burst that match the template of one stream, in the order of their arrival, and
 /// what varies in them.
 struct MatchedFrames : ReceivedFrames {
     alignas(64) BurstNumbers connections{}, tuples{};  ///< of a stream of connections; of customer edges, what their rule needs
-    BurstFields fields;                                ///< as a correct gateway forwards them
+    ArrivedFields arrived;
+    BurstFields fields;  ///< as a correct gateway forwards them
+
+    /// Whether each index is the one after that before it; of at least one frame.
+    [[nodiscard]] bool follow_each_other() const noexcept;
 };
 
 /// Decides quickly whether frames of a stream are, byte for byte, what a correct gateway makes of
@@ -22,8 +38,9 @@ struct MatchedFrames : ReceivedFrames {
 /// with the other representation of a zero checksum), but never accepts an incorrect one.
 ///
 /// Most bytes are the same in all frames of a stream, so one comparison with a template under a
-/// mask replaces a check of each field. What varies is computed as a sender does, for a whole
-/// burst, checksums included, and compared (bench/instructions.py, receive_ipv4).
+/// mask replaces a check of each field. What varies is gathered from the frames once, computed as a
+/// sender does, for a whole burst, checksums included, and compared (bench/instructions.py,
+/// receive_ipv4).
 class Recognizer {
 public:
     /// `stream` outlives this.
@@ -37,9 +54,17 @@ public:
 
     /// The index that a frame which matches the template claims to have in its direction.
     [[nodiscard]] std::uint64_t index(const std::byte* frame) const noexcept { return signature::index(payload_of(frame)); }
-    /// Takes a whole burst of frames that match the template, and their indexes as their numbers.
-    /// Returns the largest index.
-    std::uint64_t take_all(std::span<const std::span<const std::byte>> frames, MatchedFrames& matched) const noexcept;
+    /// Takes a frame that matches the template behind those that were taken before it.
+    void take(const std::byte* frame, std::uint64_t index, std::uint64_t number, MatchedFrames& matched) const noexcept {
+        const std::size_t place = matched.count++;
+        matched.numbers[place] = number;
+        matched.indexes[place] = index;
+        gather(frame, places_, place, matched);
+    }
+    /// Takes a whole burst whose indexes are its numbers, if all of its frames match the template
+    /// and come from one host. Returns the largest index, or nothing and has taken none.
+    [[nodiscard]] std::optional<std::uint64_t> take_all(std::span<const std::span<const std::byte>> frames,
+                                                        MatchedFrames& matched) const noexcept;
     /// When frames in which `find_wrong` has found nothing were sent. Returns the earliest time.
     static pace::Ticks put_sent(const MatchedFrames& matched, std::span<pace::Ticks, MatchedFrames::frames_max> sent) noexcept;
 
@@ -54,18 +79,16 @@ public:
     [[nodiscard]] const Arrival& arrival() const noexcept { return arrival_; }
 
 private:
-    /// As much as a register of the CPUs that have AVX2 holds.
+    /// The head of a frame is its headers and the signature: three blocks, of which the last ends
+    /// with it and may overlap others. A block fills a register of the CPUs that have AVX2.
     using Block = std::array<std::uint64_t, 4>;
+    static constexpr std::size_t blocks = 3;
     /// The longest headers and the signature: Ethernet, VLAN tag, IPv6, UDP.
     static constexpr std::size_t head_bytes_max =
         net::ethernet::header_bytes + net::ethernet::vlan_tag_bytes + net::ipv6::header_bytes + net::udp::header_bytes + signature::bytes;
-    static constexpr std::size_t blocks_max = (head_bytes_max + sizeof(Block) - 1) / sizeof(Block);
+    static_assert(head_bytes_max <= blocks * sizeof(Block));
+    class HeadComparison;
 
-    [[nodiscard]] static Block load(const std::byte* from) noexcept {
-        Block block;
-        std::memcpy(&block, from, sizeof block);
-        return block;
-    }
     /// A link-layer address and nothing of the two bytes behind it; only for comparisons.
     [[nodiscard]] static std::uint64_t load_mac(const std::byte* from) noexcept { return load_raw<std::uint64_t>(from) << 16; }
     /// What is expected of each frame's ports and addresses. Returns a bit for each whose addresses
@@ -74,12 +97,29 @@ private:
     [[nodiscard]] std::uint32_t take_connections(MatchedFrames& matched) const noexcept;
     template <net::Family family>
     [[nodiscard]] std::uint32_t take_by_rule(MatchedFrames& matched) const noexcept;
-    [[nodiscard]] std::uint32_t take(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
+    [[nodiscard]] std::uint32_t take_value(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
+    /// Offsets in the frame of what varies.
+    struct Places {
+        std::size_t header, udp, source_word, destination_word;
+    };
+    /// Takes everything that varies in frame `k` of those that match, so that the rest of the work
+    /// is on arrays.
+    static void gather(const std::byte* frame, const Places& places, std::size_t k, MatchedFrames& matched) noexcept {
+        ArrivedFields& arrived = matched.arrived;
+        const std::byte* const udp = frame + places.udp;
+        matched.frames[k] = frame;
+        arrived.marks[k] = load_raw<std::uint64_t>(udp + net::udp::header_bytes + signature::stream_offset);
+        arrived.times[k] = load_raw<std::uint64_t>(udp + net::udp::header_bytes + signature::timestamp_offset);
+        arrived.ports[k] = load_raw<std::uint32_t>(udp);
+        arrived.words[k] = load_raw<std::uint16_t>(frame + places.source_word) |
+                           static_cast<std::uint32_t>(load_raw<std::uint16_t>(frame + places.destination_word)) << 16;
+        arrived.udp_checksums[k] = load_raw<std::uint16_t>(udp + net::udp::checksum);
+        arrived.headers[k] = load_raw<std::uint64_t>(frame + places.header);
+    }
     /// What the Tester does not choose, or can only learn from the frame.
     void take_from_frames(MatchedFrames& matched) const noexcept;
     template <net::Family family>
     void take_sources(MatchedFrames& matched) const noexcept;
-    template <net::Family family>
     [[nodiscard]] std::uint32_t compare(const MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t compare_host_macs(const MatchedFrames& matched) const noexcept;
     /// Adds the sum of both addresses to the burst's; returns whether they are those of the values.
@@ -98,13 +138,12 @@ private:
     std::size_t head_bytes_;            ///< up to the end of the signature
     std::size_t rest_bytes_;            ///< after it
     const std::byte* rest_;             ///< in the stream's template
-    std::size_t block_count_;
-    std::size_t last_block_;           ///< offset of the last block, which ends with the head and may overlap the one before it
-    std::uint64_t own_mac_;            ///< as `load_mac` gives it
-    bool source_is_chosen_;            ///< the gateway chooses address and port
-    std::size_t header_checksum_;      ///< its offset
-    std::uint32_t udp_checksum_mask_;  ///< zero if there is none
-    std::array<Block, blocks_max> template_{}, mask_{};
+    std::array<std::size_t, blocks> block_offsets_;
+    std::uint64_t own_mac_;  ///< as `load_mac` gives it
+    bool source_is_chosen_;  ///< the gateway chooses address and port
+    Places places_;
+    std::uint32_t udp_checksum_mask_, header_checksum_mask_;  ///< zero if there is none
+    std::array<Block, blocks> template_{}, mask_{};
 };
 
 }  // namespace gatemark::frame

@@ -231,9 +231,11 @@ private:
             if (left == 0) {
                 continue;
             }
-            const std::uint32_t matches = arriving_stream.recognizer.match_templates(burst.all_frames()) & left;
-            left &= ~matches;
-            if (matches != all || !take_all_matching(arriving_stream, burst)) {
+            if (left == all && take_all(arriving_stream, burst)) {
+                left = 0;
+            } else {
+                const std::uint32_t matches = arriving_stream.recognizer.match_templates(burst.all_frames()) & left;
+                left &= ~matches;
                 take_matching(arriving_stream, burst, matches);
             }
             requests_.make_some();
@@ -242,13 +244,13 @@ private:
         }
     }
     static bool is_within(const Records& records, std::uint64_t index) noexcept { return index < records.direction->frame_count; }
-    /// All frames of the burst match the template. Returns false, and has taken none, if they must
-    /// be looked at one by one.
-    [[nodiscard]] bool take_all_matching(ArrivingStream& arriving_stream, const Burst& burst) noexcept {
-        frame::MatchedFrames& matched = arriving_stream.matched;
-        if (arriving_stream.records.numbers_differ ||
-            !is_within(arriving_stream.records, arriving_stream.recognizer.take_all(burst.all_frames(), matched))) {
-            matched.count = 0;
+    /// Returns false, and has taken none, if the frames of the burst must be looked at one by one.
+    [[nodiscard]] static bool take_all(ArrivingStream& arriving_stream, const Burst& burst) noexcept {
+        if (arriving_stream.records.numbers_differ) {
+            return false;
+        }
+        const auto largest = arriving_stream.recognizer.take_all(burst.all_frames(), arriving_stream.matched);
+        if (!largest || !is_within(arriving_stream.records, *largest)) {
             return false;
         }
         arriving_stream.at = places_in_order;
@@ -258,6 +260,7 @@ private:
     void take_matching(ArrivingStream& arriving_stream, const Burst& burst, std::uint32_t matches) noexcept {
         const Records& records = arriving_stream.records;
         frame::MatchedFrames& matched = arriving_stream.matched;
+        matched.count = 0;
         for (; matches != 0; matches &= matches - 1) {
             const auto i = static_cast<std::size_t>(std::countr_zero(matches));
             const std::uint64_t index = arriving_stream.recognizer.index(burst.frames[i].data());
@@ -265,11 +268,8 @@ private:
             if (!is_within(records, index) || (records.numbers_differ && !is_of_class(records, index, number))) {
                 continue;
             }
-            const std::size_t place = matched.count++;
-            matched.numbers[place] = number;
-            matched.indexes[place] = index;
-            matched.frames[place] = burst.frames[i].data();
-            arriving_stream.at[place] = static_cast<std::uint8_t>(i);
+            arriving_stream.at[matched.count] = static_cast<std::uint8_t>(i);
+            arriving_stream.recognizer.take(burst.frames[i].data(), index, number, matched);
         }
     }
     static bool is_of_class(const Records& records, std::uint64_t index, std::uint64_t& number) noexcept {
@@ -309,7 +309,7 @@ private:
         const std::size_t count = burst.count;
         const std::uint64_t first = matched.indexes[0];
         record::ClassCounts& counts = *records.counts;
-        if (records.direction->senders.divisor() != 1 || first < counts.highest_index[0] || !follow_each_other(matched) ||
+        if (records.direction->senders.divisor() != 1 || first < counts.highest_index[0] || !matched.follow_each_other() ||
             frame::Recognizer::put_sent(matched, sent_) < plan_.earliest) {
             return false;
         }
@@ -332,13 +332,6 @@ private:
                                 arrived_[k]);
         }
         return true;
-    }
-    [[nodiscard]] static bool follow_each_other(const frame::MatchedFrames& matched) noexcept {
-        std::uint64_t differences = 0;
-        for (std::size_t k = 0; k < matched.count; ++k) {
-            differences |= matched.indexes[k] ^ (matched.indexes[0] + k);
-        }
-        return differences == 0;
     }
 
     [[gnu::noinline]] void take_one_by_one(const Burst& burst) noexcept {
@@ -363,7 +356,7 @@ private:
     void take_recognized(std::span<const std::byte> bytes, const RecognizedFrame& recognized, pace::Ticks now) noexcept {
         const ArrivingStream& arriving_stream = *recognized.stream;
         const frame::MatchedFrames& matched = arriving_stream.matched;
-        const pace::Ticks sent{swap_bytes(matched.fields.times[recognized.place])};
+        const pace::Ticks sent{swap_bytes(matched.arrived.times[recognized.place])};
         if (sent < plan_.earliest) [[unlikely]] {
             ++foreign_.other_trial;
             return;

@@ -38,15 +38,13 @@ public:
         }
         ++samples_;
     }
-    void add_all(std::span<const pace::Ticks> delays) noexcept {
-        pace::Ticks minimum = minimum_, maximum = maximum_;
-        for (const pace::Ticks delay : delays) {
-            ++counts_[std::min(bucket_of(delay.value), bucket_count - 1)];
-            minimum = std::min(minimum, delay);
-            maximum = std::max(maximum, delay);
+    /// Delays in ticks, all of them below `delay_limit`, and the shortest and longest of them.
+    void add_all(std::span<const std::uint64_t> delays, pace::Ticks shortest, pace::Ticks longest) noexcept {
+        for (const std::uint64_t delay : delays) {
+            ++counts_[bucket_of(delay)];
         }
-        minimum_ = minimum;
-        maximum_ = maximum;
+        minimum_ = std::min(minimum_, shortest);
+        maximum_ = std::max(maximum_, longest);
         samples_ += delays.size();
     }
     void add(const DelayHistogram& other) noexcept {

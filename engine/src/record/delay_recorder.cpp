@@ -6,16 +6,19 @@ namespace gatemark::record {
 
 GATEMARK_FOR_EACH_CPU
 bool ClassDelayRecorder::note_all(std::span<const pace::Ticks> sent, std::span<const pace::Ticks> arrived) noexcept {
-    std::array<pace::Ticks, 32> delays;
-    std::uint64_t longest = 0;
+    std::array<std::uint64_t, 32> delays;  // in ticks; not cleared first, as an array of Ticks would be
+    std::int64_t shortest = std::numeric_limits<std::int64_t>::max(), longest = 0;
     for (std::size_t k = 0; k < sent.size(); ++k) {
-        delays[k] = {arrived[k].value - sent[k].value};  // of a frame that arrived before it was sent: above every timeout
-        longest = std::max(longest, delays[k].value);
+        delays[k] = arrived[k].value - sent[k].value;
+        const auto delay = static_cast<std::int64_t>(delays[k]);  // negative: arrived before it was sent
+        shortest = std::min(shortest, delay);
+        longest = std::max(longest, delay);
     }
-    if (longest > timeout_.value) [[unlikely]] {
+    if (shortest < 0 || longest > longest_usual_) [[unlikely]] {
         return false;
     }
-    delays_.all.add_all(std::span{delays}.first(sent.size()));
+    delays_.all.add_all(std::span{delays}.first(sent.size()), {static_cast<std::uint64_t>(shortest)},
+                        {static_cast<std::uint64_t>(longest)});
     return true;
 }
 

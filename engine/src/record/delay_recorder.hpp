@@ -41,6 +41,7 @@ class ClassDelayRecorder {
 public:
     ClassDelayRecorder(const DelayPlan& plan, std::size_t class_number)
         : timeout_{plan.timeout},
+          longest_usual_{static_cast<std::int64_t>(std::min(plan.timeout.value, DelayHistogram::delay_limit - 1))},
           window_{plan.windows[class_number]},
           tags_{plan.tags},
           finder_{plan.tags == nullptr ? TagPlaces{} : plan.tags->places()} {
@@ -78,7 +79,8 @@ public:
     [[nodiscard]] const ClassDelays& delays() const noexcept { return delays_; }
 
 private:
-    /// Notes nothing but delays, and these only if all are usual; else returns false.
+    /// Notes nothing but delays, and these only if all are usual: neither negative nor late nor
+    /// beyond the histogram. Else returns false.
     [[nodiscard]] bool note_all(std::span<const pace::Ticks> sent, std::span<const pace::Ticks> arrived) noexcept;
     [[nodiscard]] std::size_t note_each(std::uint64_t first, std::span<const std::uint64_t> numbers, std::span<const pace::Ticks> sent,
                                         std::span<const pace::Ticks> arrived) noexcept;
@@ -92,6 +94,7 @@ private:
     }
 
     pace::Ticks timeout_;
+    std::int64_t longest_usual_;  ///< the longest delay, in ticks, that has a bucket and is in time
     DelayWindow* window_;
     TaggedDelays* tags_;
     TagFinder finder_;

@@ -63,24 +63,7 @@ public:
 
     /// The same for the frames of a burst in turn, up to the first for which it would return false.
     /// Returns how many it has taken.
-    [[nodiscard]] std::size_t take_correct(const frame::MatchedFrames& matched, const frame::Arrival& arrival) const noexcept {
-        std::array<std::uint64_t, frame::MatchedFrames::frames_max> endpoints;
-        std::size_t count = pool_.put_numbers(std::span{matched.frames}.first(matched.count), arrival.source_address(), endpoints);
-        const std::size_t port_offset = arrival.udp + net::udp::source_port;
-        for (std::size_t k = 0; k < count; ++k) {
-            const auto port = load_big_endian<std::uint16_t>(matched.frames[k] + port_offset);
-            if (port == 0) [[unlikely]] {
-                count = k;
-            }
-            endpoints[k] = StateTable::packed(endpoints[k], port);
-        }
-        const auto connections = std::span{matched.connections}.first(count);
-        if (phase_ == Phase::use) {
-            return table_.count_same(connections, endpoints);
-        }
-        table_.write_all(connections, endpoints);
-        return count;
-    }
+    [[nodiscard]] std::size_t take_correct(const frame::MatchedFrames& matched, const frame::Arrival& arrival) const noexcept;
 
     /// The faults of an arrived frame's source; `others` are those of the rest of the frame. The
     /// source is recorded for a frame without faults and for one whose only fault is a changed
@@ -120,6 +103,10 @@ public:
     }
 
 private:
+    /// Makes endpoints of addresses, with the source ports of frames, up to the first port that is
+    /// none. Returns how many.
+    [[nodiscard]] static std::size_t pack(const frame::ArrivedFields::OfEach<std::uint32_t>& ports,
+                                          std::span<std::uint64_t> addresses) noexcept;
     /// What a customer edge must not have as source. Out of line, so that others do not pay for it.
     [[gnu::noinline]] frame::Faults faults_of_edge(const std::byte* source, std::uint16_t port, bool has_address) const noexcept {
         frame::Faults faults;

@@ -131,10 +131,7 @@ bool recognizes(const frame::Recognizer& recognizer, std::span<const std::byte> 
         return false;
     }
     frame::MatchedFrames matched;
-    matched.count = 1;
-    matched.numbers[0] = number_in_class;
-    matched.indexes[0] = recognizer.index(frame.data());
-    matched.frames[0] = frame.data();
+    recognizer.take(frame.data(), recognizer.index(frame.data()), number_in_class, matched);
     return recognizer.find_wrong(matched) == 0;
 }
 

@@ -33,6 +33,7 @@ public:
                                 : void(frame[arrival_.source_address()] ^= std::byte{0x40});
             }
             matched_.frames[k] = frame;
+            matched_.arrived.ports[k] = load_raw<std::uint32_t>(frame + arrival_.udp);
             matched_.connections[k] = word() % kept_connections;
         }
         return matched_;
