@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace gatemark::frame {
@@ -273,6 +274,60 @@ TEST(Recognizer, LeavesPaddedFramesAndOtherFormsOfAChecksumToVerification) {
     frame.resize(64);
     EXPECT_TRUE(passes_verification(stream, frame));
     EXPECT_FALSE(recognized(stream, frame));
+}
+
+/// Every bit of a frame changed, in the first frame, one between and the last; and another length.
+TEST(Recognizer, TakesABurstAsFrameByFrameOrNotAtAll) {
+    constexpr std::size_t burst_frames = 17;
+    std::size_t taken_count = 0, refused_count = 0;
+    for (StreamRequest request : requests_of_all_kinds()) {
+        const Gateway gateway = gateway_of(request);
+        for (const std::size_t bytes : {0U, 37U}) {
+            request.frame_octets = test::smallest_frame(gateway) + bytes;
+            const Stream stream = test::make_stream(request);
+            const Recognizer recognizer{stream};
+            std::vector<Bytes> frames;
+            for (std::uint64_t k = 0; k < burst_frames; ++k) {
+                frames.push_back(test::frame_in(stream.expected(), stream, number + k, number + k));
+            }
+            const auto expect_the_same = [&](bool one_source) {
+                const std::vector<std::span<const std::byte>> burst{frames.begin(), frames.end()};
+                const std::uint32_t matches = recognizer.match_templates(burst);
+                MatchedFrames in_turn, whole;
+                const auto largest = recognizer.take_all(burst, whole);
+                ASSERT_EQ(largest.has_value(), one_source && matches == (1U << burst_frames) - 1);
+                ++(largest ? taken_count : refused_count);
+                ASSERT_EQ(whole.count, largest ? burst_frames : 0);
+                if (!largest) {
+                    return;
+                }
+                for (const Bytes& frame : frames) {
+                    const std::uint64_t index = recognizer.index(frame.data());
+                    recognizer.take(frame.data(), index, index, in_turn);
+                }
+                EXPECT_EQ(*largest, *std::max_element(in_turn.indexes.begin(), in_turn.indexes.begin() + burst_frames));
+                EXPECT_EQ(whole.indexes, in_turn.indexes);
+                EXPECT_EQ(whole.numbers, in_turn.numbers);
+                EXPECT_EQ(whole.frames, in_turn.frames);
+                EXPECT_EQ(recognizer.find_wrong(whole), recognizer.find_wrong(in_turn));
+            };
+            expect_the_same(true);
+            for (const std::size_t place : {std::size_t{0}, burst_frames / 2, burst_frames - 1}) {
+                const Bytes correct = frames[place];
+                for (std::size_t bit = 0; bit < 8 * correct.size(); ++bit) {
+                    frames[place][bit / 8] ^= std::byte{1} << bit % 8;
+                    expect_the_same(bit / 8 < net::ethernet::source || bit / 8 >= net::ethernet::source + net::mac_bytes);
+                    frames[place] = correct;
+                }
+                frames[place].pop_back();
+                frames[place].shrink_to_fit();
+                expect_the_same(true);
+                frames[place] = correct;
+            }
+        }
+    }
+    EXPECT_GT(taken_count, 1'000U);
+    EXPECT_GT(refused_count, 10'000U);
 }
 
 TEST(Recognizer, LooksAtNoByteBeyondTheFrame) {
