@@ -4,7 +4,6 @@
 #include "frame/edge_address.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <vector>
 
 namespace gatemark::frame {
@@ -82,7 +81,7 @@ public:
     /// Expects the link-layer source of this frame, too.
     [[gnu::always_inline]] void expect_source_of(const std::byte* frame) noexcept {
         constexpr Vector source = {0xffff'0000'0000'0000, 0x0000'0000'ffff'ffff, 0, 0};
-        static_assert(net::ethernet::source == 6 && std::endian::native == std::endian::little);
+        static_assert(net::ethernet::source == 6);
         Vector bytes;
         std::memcpy(&bytes, frame, sizeof bytes);
         first_ = (first_ & ~source) | (bytes & source);
@@ -114,7 +113,6 @@ Recognizer::Recognizer(const Stream& stream)
                .payload = stream.expected().layout.payload},
       burst_{stream, stream.expected()},
       is_ipv4_{arrival_.family == net::Family::ipv4},
-      udp_{arrival_.udp},
       source_{stream.expected().layout.source_address()},
       destination_{stream.expected().layout.destination_address()},
       bytes_{stream.expected().layout.end},
@@ -125,7 +123,7 @@ Recognizer::Recognizer(const Stream& stream)
       own_mac_{load_mac(stream.expected().frame.data() + net::ethernet::destination)},
       source_is_chosen_{stream.role() == Role::initiator},
       places_{.header = arrival_.ip + net::ipv4::identification,
-              .udp = udp_,
+              .udp = arrival_.udp,
               .source_word = burst_.source_word(),
               .destination_word = burst_.destination_word()},
       udp_checksum_mask_{stream.expects_no_checksum() ? 0U : 0xffffU},
@@ -191,9 +189,9 @@ std::optional<std::uint64_t> Recognizer::take_all(std::span<const std::span<cons
     }
     std::uint64_t largest = 0;
     for (std::size_t k = 0; k < frames.size(); ++k) {
-        const std::uint64_t index = swap_bytes(matched.arrived.marks[k]) >> 16 & (signature::index_limit - 1);
-        matched.indexes[k] = matched.numbers[k] = index;
-        largest = std::max(largest, index);
+        const std::uint64_t index_of_frame = signature::index_of_raw(matched.arrived.indexes[k]);
+        matched.indexes[k] = matched.numbers[k] = index_of_frame;
+        largest = std::max(largest, index_of_frame);
     }
     matched.count = frames.size();
     return largest;

@@ -15,7 +15,7 @@ struct ArrivedFields {
     template <class T>
     using OfEach = BurstFields::OfEach<T>;
 
-    alignas(64) OfEach<std::uint64_t> marks{};    ///< stream and index, and two bytes of the time stamp
+    alignas(64) OfEach<std::uint64_t> indexes{};  ///< as `signature::raw_index` gives them
     alignas(64) OfEach<std::uint64_t> times{};    ///< time stamps
     alignas(64) OfEach<std::uint64_t> headers{};  ///< of IPv4, from the identification to the checksum
     alignas(64) OfEach<std::uint32_t> ports{}, words{}, udp_checksums{};
@@ -53,7 +53,7 @@ public:
     [[nodiscard]] bool matches_template(std::span<const std::byte> frame) const noexcept;
 
     /// The index that a frame which matches the template claims to have in its direction.
-    [[nodiscard]] std::uint64_t index(const std::byte* frame) const noexcept { return signature::index(payload_of(frame)); }
+    [[nodiscard]] std::uint64_t index(const std::byte* frame) const noexcept { return signature::index(frame + arrival_.payload); }
     /// Takes a frame that matches the template behind those that were taken before it.
     void take(const std::byte* frame, std::uint64_t index, std::uint64_t number, MatchedFrames& matched) const noexcept {
         const std::size_t place = matched.count++;
@@ -98,7 +98,7 @@ private:
     template <net::Family family>
     [[nodiscard]] std::uint32_t take_by_rule(MatchedFrames& matched) const noexcept;
     [[nodiscard]] std::uint32_t take_value(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
-    /// Offsets in the frame of what varies.
+    /// Offsets in the frame of what varies; an IPv4 header has no options.
     struct Places {
         std::size_t header, udp, source_word, destination_word;
     };
@@ -107,9 +107,10 @@ private:
     static void gather(const std::byte* frame, const Places& places, std::size_t k, MatchedFrames& matched) noexcept {
         ArrivedFields& arrived = matched.arrived;
         const std::byte* const udp = frame + places.udp;
+        const std::byte* const payload = udp + net::udp::header_bytes;
         matched.frames[k] = frame;
-        arrived.marks[k] = load_raw<std::uint64_t>(udp + net::udp::header_bytes + signature::stream_offset);
-        arrived.times[k] = load_raw<std::uint64_t>(udp + net::udp::header_bytes + signature::timestamp_offset);
+        arrived.indexes[k] = signature::raw_index(payload);
+        arrived.times[k] = load_raw<std::uint64_t>(payload + signature::timestamp_offset);
         arrived.ports[k] = load_raw<std::uint32_t>(udp);
         arrived.words[k] = load_raw<std::uint16_t>(frame + places.source_word) |
                            static_cast<std::uint32_t>(load_raw<std::uint16_t>(frame + places.destination_word)) << 16;
@@ -126,13 +127,11 @@ private:
     [[nodiscard]] bool compare_addresses(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
     template <net::Family family>
     [[nodiscard]] bool compare_addresses_by_rule(MatchedFrames& matched, std::size_t k, const FrameValues& values) const noexcept;
-    [[nodiscard]] const std::byte* payload_of(const std::byte* frame) const noexcept { return frame + udp_ + net::udp::header_bytes; }
 
     const Stream* stream_;
     Arrival arrival_;
     Burst burst_;
     bool is_ipv4_;
-    std::size_t udp_;                   ///< offset of the UDP header; an IPv4 header has no options
     std::size_t source_, destination_;  ///< offsets of the addresses
     std::size_t bytes_;                 ///< of the whole frame, without FCS
     std::size_t head_bytes_;            ///< up to the end of the signature

@@ -64,9 +64,12 @@ inline Sum write_timestamp(std::byte* payload, std::uint64_t ticks) noexcept {
 [[nodiscard]] inline std::uint8_t stream(const std::byte* payload) noexcept {
     return std::to_integer<std::uint8_t>(payload[stream_offset]);
 }
-[[nodiscard]] inline std::uint64_t index(const std::byte* payload) noexcept {
-    return load_big_endian<std::uint64_t>(payload + index_offset - 3) & (index_limit - 1);  // together with the three bytes before it
+/// The index together with the three bytes before it, in the byte order of memory.
+[[nodiscard]] inline std::uint64_t raw_index(const std::byte* payload) noexcept {
+    return load_raw<std::uint64_t>(payload + index_offset - 3);
 }
+[[nodiscard]] constexpr std::uint64_t index_of_raw(std::uint64_t raw) noexcept { return swap_bytes(raw) & (index_limit - 1); }
+[[nodiscard]] inline std::uint64_t index(const std::byte* payload) noexcept { return index_of_raw(raw_index(payload)); }
 [[nodiscard]] inline std::uint64_t timestamp(const std::byte* payload) noexcept {
     return load_big_endian<std::uint64_t>(payload + timestamp_offset);
 }
