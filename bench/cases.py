@@ -97,9 +97,10 @@ GROUPS = (
         about="a whole receiver on frames in buffers that no cache holds; txonly is a measure of the machine",
         partners=("txonly",),
         cases=(
-            "receive_in_memory/ipv4", "receive_in_memory/ipv6", "receive_in_memory/ipv4_1518",
-            "receive_in_memory/ipv6_1518", "receive_in_memory/ipv4_tags_and_variation", "receive_in_cache/ipv4",
-            "receive_in_cache/ipv6", "receive_connections/phase_1/40000000", "receive_connections/phase_1/200000000",
+            "receive_in_memory/ipv4", "receive_in_memory/ipv6", "receive_in_memory/ipv4_512",
+            "receive_in_memory/ipv4_1518", "receive_in_memory/ipv6_1518", "receive_in_memory/ipv4_tags_and_variation",
+            "receive_in_cache/ipv4", "receive_in_cache/ipv6", "receive_connections/phase_1/40000000",
+            "receive_connections/phase_1/200000000",
             "receive_connections/phase_2/40000000", "receive_connections/phase_2/200000000", "receive_map_t/6to4",
             "receive_map_t/4to6",
         ),

@@ -19,12 +19,12 @@ public:
 
     /// The trial has `rounds` times as many frames as are stored.
     StoredQueue(StoredFrames& frames, record::ArrivalBitmap& arrivals, std::uint64_t rounds)
-        : frames_{frames}, arrivals_{arrivals}, rounds_{rounds} {
+        : frames_{frames}, frame_bytes_{frames.frame_bytes()}, arrivals_{arrivals}, rounds_{rounds} {
         for (std::size_t i = 0; i < frames.size(); ++i) {
-            buffers_.push_back({frames.at(i), frames.frame_bytes()});
+            places_.push_back(frames.place_of(i));
         }
     }
-    [[nodiscard]] bool at_end() const noexcept { return next_ == buffers_.size(); }
+    [[nodiscard]] bool at_end() const noexcept { return next_ == places_.size(); }
     void restart() {
         round_ = (round_ + 1) % rounds_;
         if (round_ == 0) {
@@ -37,8 +37,10 @@ public:
     }
 
     std::size_t receive(std::span<Buffer> burst) noexcept {
-        const std::size_t count = std::min(burst.size(), buffers_.size() - next_);
-        std::copy_n(&buffers_[next_], count, burst.begin());
+        const std::size_t count = std::min(burst.size(), places_.size() - next_);
+        for (std::size_t i = 0; i < count; ++i) {
+            burst[i] = {frames_.at_place(places_[next_ + i]), frame_bytes_};
+        }
         next_ += count;
         return count;
     }
@@ -48,9 +50,10 @@ public:
 
 private:
     StoredFrames& frames_;
+    std::size_t frame_bytes_;
     record::ArrivalBitmap& arrivals_;
     std::uint64_t rounds_, round_ = 0;
-    std::vector<Buffer> buffers_;  ///< in the order of their frames
+    std::vector<std::uint32_t> places_;  ///< in the order of their frames; short, as a port's few descriptors stay in cache
     std::size_t next_ = 0;
 };
 

@@ -71,6 +71,7 @@ void receive_map_t(benchmark::State& state, frame::signature::Direction directio
 
 BENCHMARK_CAPTURE(receive_plain, in_memory / ipv4, net::Family::ipv4, 64, Place::memory)->Name("receive_in_memory/ipv4");
 BENCHMARK_CAPTURE(receive_plain, in_memory / ipv6, net::Family::ipv6, 84, Place::memory)->Name("receive_in_memory/ipv6");
+BENCHMARK_CAPTURE(receive_plain, in_memory / ipv4_512, net::Family::ipv4, 512, Place::memory)->Name("receive_in_memory/ipv4_512");
 BENCHMARK_CAPTURE(receive_plain, in_memory / ipv4_1518, net::Family::ipv4, 1518, Place::memory)->Name("receive_in_memory/ipv4_1518");
 BENCHMARK_CAPTURE(receive_plain, in_memory / ipv6_1518, net::Family::ipv6, 1518, Place::memory)->Name("receive_in_memory/ipv6_1518");
 BENCHMARK(receive_tags_and_variation)->Name("receive_in_memory/ipv4_tags_and_variation");

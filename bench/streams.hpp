@@ -173,17 +173,19 @@ public:
     /// Makes them frames `first`, `first` + 1 and so on of the stream.
     void write_from(std::uint64_t first) {
         for (std::size_t i = 0; i < size(); ++i) {
-            write_as_received(stream_, memory_.data() + order_.at(i) * distance_, first + i, sent_);
+            write_as_received(stream_, memory_.data() + place_of(i) * distance_, first + i, sent_);
         }
     }
     [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(order_.count()); }
-    /// Where frame `i` of them is.
-    [[nodiscard]] const std::byte* at(std::size_t i) const noexcept { return memory_.data() + order_.at(i) * distance_; }
+    /// The number of the buffer in which frame `i` of them is.
+    [[nodiscard]] std::uint32_t place_of(std::size_t i) const noexcept { return static_cast<std::uint32_t>(order_.at(i)); }
+    [[nodiscard]] const std::byte* at_place(std::uint32_t place) const noexcept { return memory_.data() + place * distance_; }
     [[nodiscard]] std::size_t frame_bytes() const noexcept { return stream_.expected().frame.size(); }
 
 private:
-    /// A multiple of 256 bytes.
-    [[nodiscard]] static std::size_t distance_of(const frame::Stream& stream) { return (stream.expected().frame.size() | 0xff) + 1; }
+    /// An odd number of lines, so that the first ones of all buffers share every set of a cache, as
+    /// those of DPDK's pools do.
+    [[nodiscard]] static std::size_t distance_of(const frame::Stream& stream) { return ((stream.expected().frame.size() | 0xff) + 1) | 64; }
 
     const frame::Stream& stream_;
     pace::Ticks sent_;
