@@ -100,9 +100,8 @@ GROUPS = (
             "receive_in_memory/ipv4", "receive_in_memory/ipv6", "receive_in_memory/ipv4_512",
             "receive_in_memory/ipv4_1518", "receive_in_memory/ipv6_1518", "receive_in_memory/ipv4_tags_and_variation",
             "receive_in_cache/ipv4", "receive_in_cache/ipv6", "receive_connections/phase_1/40000000",
-            "receive_connections/phase_1/200000000",
-            "receive_connections/phase_2/40000000", "receive_connections/phase_2/200000000", "receive_map_t/6to4",
-            "receive_map_t/4to6",
+            "receive_connections/phase_1/200000000", "receive_connections/phase_2/40000000",
+            "receive_connections/phase_2/200000000", "receive_map_t/6to4", "receive_map_t/4to6",
         ),
         bars={
             "receive_in_memory/ipv4": Bar(ratio=1.1), "receive_in_memory/ipv6": Bar(ratio=1.1),

@@ -29,7 +29,7 @@ void verify_frame(benchmark::State& state, net::Family family, std::size_t frame
     const StoredFrames stored{stream, frames_in_flight, {}};
     std::vector<std::span<const std::byte>> frames;
     for (std::size_t i = 0; i < frames_in_flight; ++i) {
-        frames.emplace_back(stored.at_place(stored.place_of(i)), stored.frame_bytes());
+        frames.emplace_back(stored.at(i), stored.frame_bytes());
     }
     TickCounter counter{state};
     for (auto unused : state) {

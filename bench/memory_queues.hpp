@@ -19,7 +19,7 @@ public:
 
     /// The trial has `rounds` times as many frames as are stored.
     StoredQueue(StoredFrames& frames, record::ArrivalBitmap& arrivals, std::uint64_t rounds)
-        : frames_{frames}, frame_bytes_{frames.frame_bytes()}, arrivals_{arrivals}, rounds_{rounds} {
+        : frames_{frames}, arrivals_{arrivals}, rounds_{rounds} {
         for (std::size_t i = 0; i < frames.size(); ++i) {
             places_.push_back(frames.place_of(i));
         }
@@ -37,9 +37,9 @@ public:
     }
 
     std::size_t receive(std::span<Buffer> burst) noexcept {
-        const std::size_t count = std::min(burst.size(), places_.size() - next_);
+        const std::size_t count = std::min(burst.size(), places_.size() - next_), frame_bytes = frames_.frame_bytes();
         for (std::size_t i = 0; i < count; ++i) {
-            burst[i] = {frames_.at_place(places_[next_ + i]), frame_bytes_};
+            burst[i] = {frames_.at_place(places_[next_ + i]), frame_bytes};
         }
         next_ += count;
         return count;
@@ -50,7 +50,6 @@ public:
 
 private:
     StoredFrames& frames_;
-    std::size_t frame_bytes_;
     record::ArrivalBitmap& arrivals_;
     std::uint64_t rounds_, round_ = 0;
     std::vector<std::uint32_t> places_;  ///< in the order of their frames; short, as a port's few descriptors stay in cache

@@ -180,6 +180,8 @@ public:
     /// The number of the buffer in which frame `i` of them is.
     [[nodiscard]] std::uint32_t place_of(std::size_t i) const noexcept { return static_cast<std::uint32_t>(order_.at(i)); }
     [[nodiscard]] const std::byte* at_place(std::uint32_t place) const noexcept { return memory_.data() + place * distance_; }
+    /// Where frame `i` of them is.
+    [[nodiscard]] const std::byte* at(std::size_t i) const noexcept { return at_place(place_of(i)); }
     [[nodiscard]] std::size_t frame_bytes() const noexcept { return stream_.expected().frame.size(); }
 
 private:

@@ -79,7 +79,6 @@ def through_reference(
         reverse=reverse or Flow(),
         tables={"trial": TIMES, "overload": dict(overload), "validity": {"retries": 60, "lateness_max": lateness_max}},
         compare=lambda _: (),
-        lateness_max=lateness_max,
     )
     configuration = gateway_of(check, both.ports, str(both.folder / "control.sock"), cores.gateway[0])
     ask = f"{find_refdut()} ask {configuration.control}"

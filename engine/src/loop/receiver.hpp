@@ -70,8 +70,8 @@ private:
         }
         frames_ = frames_.subspan(count);
     }
-    /// To the second-level cache, on the way to which more lines can be than to the first; but of
-    /// lines that have no neighbour among them an AMD Zen 4 brings none (measured: the same page).
+    /// To the second-level cache, on the way to which more lines can be than to the first. For a
+    /// lone line such a request gains almost nothing on an AMD Zen 4 (the same page).
     static void request_lines(std::span<const std::byte> frame) noexcept {
         constexpr int read = 0, second_level = 2;
         for (std::size_t at = 0; at < frame.size(); at += line_bytes) {
