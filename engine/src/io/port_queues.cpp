@@ -3,6 +3,7 @@
 #include <rte_ethdev.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <string_view>
 

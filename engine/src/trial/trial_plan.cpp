@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace gatemark::trial {
 
@@ -79,7 +80,8 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
         errors.push_back({"connections are established once each, in the order of their numbers, or drawn", "connections.send_order",
                           "send increasing or pseudorandom"});
     }
-    if (initiator == nullptr && responder == nullptr) {
+    const frame::StreamRequest* const given = initiator != nullptr ? initiator : responder;
+    if (given == nullptr) {
         errors.push_back({"no direction has foreground frames, which connections consist of", "directions", "give a foreground stream"});
     }
     if (initiator != nullptr && responder != nullptr && !is_mirror_image(*initiator, *responder)) {
@@ -90,10 +92,10 @@ std::optional<ConnectionPlan> plan_connections(const TrialRequest& trial, Errors
         errors.push_back(*error);
     }
     std::optional<frame::GatewayEdge> edge = plan_edge(request.edge, request.pool, initiator, "connections", errors);
-    if (errors.size() != before) {
+    if (given == nullptr || errors.size() != before) {
         return std::nullopt;
     }
-    const frame::StreamRequest& stream = initiator != nullptr ? *initiator : *responder;
+    const frame::StreamRequest& stream = *given;
     const bool mirrored = initiator == nullptr;
     ConnectionPlan plan{.phase = request.phase, .draws = draws, .identity = {}};
     ConnectionIdentity& identity = plan.identity;
@@ -408,7 +410,9 @@ std::variant<TrialPlan, Errors> make_trial_plan(const TrialRequest& request, con
     if (!errors.empty()) {
         return errors;
     }
-    std::sort(plan.directions.begin(), plan.directions.end(), [](const auto& a, const auto& b) { return a.direction < b.direction; });
+    if (plan.directions.front().direction > plan.directions.back().direction) {  // of two at most
+        std::swap(plan.directions.front(), plan.directions.back());
+    }
     return plan;
 }
 
