@@ -24,8 +24,10 @@ public:
 
     void note(std::size_t name, std::size_t group = 0) noexcept;
     template <class Name>
-    requires std::is_enum_v<Name>
-    void note(Name name, std::size_t group = 0) noexcept { note(static_cast<std::size_t>(name), group); }
+        requires std::is_enum_v<Name>
+    void note(Name name, std::size_t group = 0) noexcept {
+        note(static_cast<std::size_t>(name), group);
+    }
 
 private:
     std::string_view what_;

@@ -15,17 +15,22 @@ def cpp_files() -> list[Path]:
     return sorted(path for place in ("engine", "bench") for path in (ROOT / place).rglob("*.[ch]pp"))
 
 
-NO_FUNCTION = re.compile(r"\s*(namespace|struct|class|enum|union|extern)\b|\s*}")
+NO_FUNCTION = re.compile(r"\s*(namespace|struct|class|enum|union|extern|concept)\b|\s*}")
 
 
 STATEMENT_END = re.compile(r"(^|[;{}:>]|//.*)$")
 
 
+def statement_start(lines: list[str], number: int) -> int:
+    """Return the first line of the statement that goes on in a line."""
+    while number > 0 and not STATEMENT_END.search(lines[number - 1]):
+        number -= 1
+    return number
+
+
 def block_lines(lines: list[str], start: int) -> int:
     """Count the lines between a line that ends with `{` and the line that closes its block."""
-    first = start
-    while first > 0 and not STATEMENT_END.search(lines[first - 1]):
-        first -= 1
+    first = statement_start(lines, start)
     depth = len(lines[first]) - len(lines[first].lstrip())
     for end in range(start + 1, len(lines)):
         text = lines[end].lstrip()
@@ -40,7 +45,7 @@ def long_functions(text: str) -> list[tuple[int, int]]:
     blocks = [
         (number + 1, block_lines(lines, number))
         for number, line in enumerate(lines)
-        if line.endswith("{") and not NO_FUNCTION.match(line)
+        if line.endswith("{") and not NO_FUNCTION.match(lines[statement_start(lines, number)])
     ]
     return [(number, length) for number, length in blocks if length > FUNCTION_LINES_MAX]
 

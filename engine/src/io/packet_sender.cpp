@@ -72,7 +72,7 @@ std::size_t PacketSender::send_batch(std::span<rte_mbuf*> batch) noexcept {
         const bool may_be_dropped = sent > 0 || errno == ENOBUFS;
         if (!other_end_drops_ || !may_be_dropped) {
             break;
-        }            // EAGAIN, ENOBUFS: no room; ENETDOWN, ENXIO: link_up reports it
+        }  // EAGAIN, ENOBUFS: no room; ENETDOWN, ENXIO: link_up reports it
         ++accepted;  // handed over and lost there: the veth has counted it, and sending it again would count it twice
     }
     return accepted;

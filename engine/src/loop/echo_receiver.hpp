@@ -46,16 +46,13 @@ struct EchoReceiverPlan {
 /// - learn(...): what else is wrong with a message that has `others`.
 /// - take(...): what became of it.
 template <class T>
-concept TakesEchoes = requires(T& taker, const T& constant, std::span<const std::byte> bytes, const frame::Arrival& arrival,
-                               const frame::EchoPlace& place, const frame::Faults& others, std::uint64_t index, pace::Ticks time,
-                               EchoOutcome outcome) {
-    { constant.has_room() }
-    noexcept->std::same_as<bool>;
-    { taker.learn(bytes, arrival, place, others) }
-    noexcept->std::same_as<frame::Faults>;
-    { taker.take(index, place, time, time, outcome) }
-    noexcept;
-};
+concept TakesEchoes =
+    requires(T& taker, const T& constant, std::span<const std::byte> bytes, const frame::Arrival& arrival, const frame::EchoPlace& place,
+             const frame::Faults& others, std::uint64_t index, pace::Ticks time, EchoOutcome outcome) {
+        { constant.has_room() } noexcept -> std::same_as<bool>;
+        { taker.learn(bytes, arrival, place, others) } noexcept -> std::same_as<frame::Faults>;
+        { taker.take(index, place, time, time, outcome) } noexcept;
+    };
 
 /// Classifies every frame of one queue in an echo trial and compares every echo message with what a
 /// correct gateway must have made of it. Does not allocate, lock or throw.

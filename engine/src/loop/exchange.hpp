@@ -18,9 +18,9 @@ namespace gatemark::loop {
 
 /// A queue whose buffers take frames of any length. The rest of `bytes` is left as it was, so
 /// nobody else sends these buffers before they are filled with a template.
-template <class Q> concept SendsAnyLength = io::TransmitsFrames<Q> && requires(Q& queue, typename Q::Buffer buffer, std::size_t bytes) {
-    { Q::resize(buffer, bytes) }
-    noexcept;
+template <class Q>
+concept SendsAnyLength = io::TransmitsFrames<Q> && requires(Q& queue, typename Q::Buffer buffer, std::size_t bytes) {
+    { Q::resize(buffer, bytes) } noexcept;
 };
 
 /// Sends each frame at its time; one that the port does not take is tried again.

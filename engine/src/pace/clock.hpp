@@ -12,9 +12,9 @@ struct Ticks {
     friend constexpr auto operator<=>(Ticks, Ticks) = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 misreads <=> in templates
 };
 
-template <class C> concept TickClock = requires(const C& clock) {
-    { clock.now() }
-    noexcept->std::same_as<Ticks>;
+template <class C>
+concept TickClock = requires(const C& clock) {
+    { clock.now() } noexcept -> std::same_as<Ticks>;
 };
 
 /// The CPU's constant-rate counter, which is the same on all cores of a socket.

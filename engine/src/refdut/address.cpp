@@ -51,6 +51,7 @@ std::optional<Ipv4Number> EmbeddingPrefix::extract(Ipv6Number ipv6) const noexce
     }
     const unsigned above = 64 - length_, below = 32 - above;
     const auto top_half = static_cast<std::uint64_t>(ipv6 >> 64), bottom_half = static_cast<std::uint64_t>(ipv6) << 8;
+    // NOLINTNEXTLINE(clang-analyzer-core.BitwiseShift): 64 is the longest of RFC 6052 but 96
     const std::uint64_t high = above == 0 ? 0 : (top_half & (~std::uint64_t{0} >> length_)) << below;
     const std::uint64_t low = below == 0 ? 0 : bottom_half >> (64 - below);
     return static_cast<Ipv4Number>(high | low);

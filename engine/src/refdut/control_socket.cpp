@@ -80,7 +80,7 @@ Result<std::unique_ptr<ControlSocket>> ControlSocket::open(const std::string& pa
 
 bool remove_dead_socket(const std::string& path) {
     const auto address = address_of(path);
-    struct stat entry {};
+    struct stat entry{};
     if (!address || lstat(path.c_str(), &entry) != 0 || !S_ISSOCK(entry.st_mode)) {
         return true;
     }

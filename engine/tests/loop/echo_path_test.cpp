@@ -109,7 +109,7 @@ public:
 
     std::uint64_t ticks_ = path_start;
     EchoClock clock_{&ticks_};
-    Forward up = [](const Bytes&frame) { return Frames{frame}; }, down = up;
+    Forward up = [](const Bytes& frame) { return Frames{frame}; }, down = up;
     frame::Echo echo_;
     EchoShape shape_;
     record::ArrivalBitmap requests_, replies_, answered_;

@@ -71,9 +71,8 @@ protected:
 };
 
 TEST_F(BehaviourTest, SeesPreservedPortsAndIndependentMapping) {
-    const Behaviour behaviour = of([](std::uint64_t, const enumerate::Tuple& tuple) {
-        return Endpoint{tuple.source_host, tuple.source_port};
-    });
+    const Behaviour behaviour =
+        of([](std::uint64_t, const enumerate::Tuple& tuple) { return Endpoint{tuple.source_host, tuple.source_port}; });
     EXPECT_EQ(behaviour.examined, 8000U);
     EXPECT_EQ(behaviour.port_preserved, 8000U);
     EXPECT_EQ(behaviour.parity_preserved, 8000U);
