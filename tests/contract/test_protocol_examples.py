@@ -227,7 +227,7 @@ def stateful(technology: TechnologyName, **tables: Any) -> Campaign:
 def test_what_the_package_asks_of_connections_is_valid(technology: TechnologyName) -> None:
     campaign = stateful(technology)
     (cell,) = cells_of(campaign)
-    numbers = {"connections": 1_000_000, "trial_number": 16}
+    numbers: dict[str, Any] = {"connections": 1_000_000, "trial_number": 16}
     bodies = [
         establish_request(campaign, cell, connections_per_second=1000, **numbers),
         use_request(campaign, cell, frames_per_second=1, duration_ns=1, **numbers),

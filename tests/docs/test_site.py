@@ -29,7 +29,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert f"{name}: {here}" in settings
         settings = settings.replace(f"{name}: {here}", f"{name}: {there}")
     (folder / "mkdocs.yml").write_text(settings, encoding="utf-8")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", folder / "mkdocs.yml"]
+    command: list[str | Path] = [
+        sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", folder / "mkdocs.yml",
+    ]  # fmt: skip
     built = subprocess.run(
         command, capture_output=True, text=True, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     )

@@ -105,7 +105,9 @@ class Values:
         nested: list[Any] = []
         for _ in range(self._chance.choice((0, 1, 40))):
             nested = [nested]
-        odd = (self._text(), self._chance.choice(ODD_NUMBERS), True, None, [], {}, nested, {self._text(): self._text()})
+        odd: tuple[Any, ...] = (
+            self._text(), self._chance.choice(ODD_NUMBERS), True, None, [], {}, nested, {self._text(): self._text()}
+        )  # fmt: skip
         if self._odd and self._chance.random() < 0.1:
             return self._chance.choice(self._odd)
         return odd[kind]

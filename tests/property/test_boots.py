@@ -26,7 +26,7 @@ def outcome(path: Path, *, deadly: Collection[int], stateful: bool) -> object:
 
 def timeless(path: Path) -> list[dict[str, Any]]:
     """The journal without its times, and without what a resumed campaign asks once more."""
-    left_out = {"started_at": True, "seconds": True, "connections": {"behaviour"}}
+    left_out: dict[str, Any] = {"started_at": True, "seconds": True, "connections": {"behaviour"}}
     records = [record.model_dump(exclude=left_out) for record in read_journal(path)]
     return [{**record, "boot": record["boot"] and record["boot"]["why"]} for record in records]
 

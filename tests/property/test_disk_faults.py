@@ -91,7 +91,9 @@ Attempt = Callable[..., dict[str, Any]]
 def driver(folder: Path) -> Iterator[Attempt]:
     """A process that measures, each time in a child of its own; returns what became of it."""
     library, file = folder / "disk_faults.so", folder / "campaign.toml"
-    compile_it = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, SOURCE, "-ldl"]
+    compile_it: list[str | Path] = [
+        "cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, SOURCE, "-ldl",
+    ]  # fmt: skip
     subprocess.run(compile_it, check=True)
     file.write_text(CAMPAIGN)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "LD_PRELOAD": str(library)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +30,7 @@ class Named:
 def searched(table: Table, capacity: int, tester: int, connections: int | None) -> tuple[SearchResult, int]:
     """What a search finds, and in how many trials."""
     loads = interval(cast(Campaign, Named()), "throughput", table, None, unit="frames/s", slowest=1)
-    durations = {} if connections else {"search_duration_ns": 10**9, "trial_duration_ns": 6 * 10**10}
+    durations: dict[str, Any] = {} if connections else {"search_duration_ns": 10**9, "trial_duration_ns": 6 * 10**10}
     goal = Goal(
         maximum=loads.maximum,
         minimum=min(loads.minimum, loads.maximum),

@@ -31,7 +31,7 @@ class Device:
     """Loads whose outcome is turned round."""
     seed: int = 0
 
-    def observe(self, step: Measure, number: int, full_ns: int) -> Observation:
+    def observe(self, step: Measure, number: int, full_ns: int | None) -> Observation:
         load = step.frames_per_second
         nominal = self.full_length_capacity if step.duration_ns == full_ns else self.capacity
         capacity = nominal * (1 + self.noise * random.Random(f"{self.seed}/{number}").uniform(-1, 1))
@@ -296,7 +296,7 @@ def test_an_open_ended_search_brackets_the_truth_or_names_the_tester(search: Sea
             assert limit is not None and limit < (result.tester_limited_at or 0)
             assert result.lower_bound is None or min(ends) - result.lower_bound <= result.resolution
     if isinstance(goal.resolution, Fraction) and truth >= goal.maximum:  # it ends at most one doubling above the truth
-        assert result.resolution <= max(1, 2 * truth * goal.resolution)
+        assert result.resolution <= max(Fraction(1), 2 * truth * goal.resolution)
 
 
 @SEARCHES

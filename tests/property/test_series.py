@@ -43,7 +43,9 @@ figures = st.one_of(
 
 
 @given(st.lists(figures, min_size=9, max_size=9))
-def test_every_figure_is_there_once_and_compared_with_the_right_one(given_figures: list[object]) -> None:
+def test_every_figure_is_there_once_and_compared_with_the_right_one(
+    given_figures: list[tuple[dict[str, int | None], str] | None],
+) -> None:
     known: dict[tuple[int, int, str], tuple[int | None, str]] = {}
     columns = []
     for number, ((row, cores), (place, size)) in enumerate(
@@ -52,7 +54,7 @@ def test_every_figure_is_there_once_and_compared_with_the_right_one(given_figure
         result = given_figures[number - 1]
         quantities: tuple[Quantity, ...] = ()
         if result is not None:
-            medians, limited_by = result  # type: ignore[misc]
+            medians, limited_by = result
             quantities = tuple(quantity(way, size, medians[way], limited_by) for way in DIRECTIONS)
             known.update({(row, place, way): (medians[way], limited_by) for way in DIRECTIONS})
         columns.append(ColumnRows(number=number, steps=(row, place), cores=cores, quantities=quantities))

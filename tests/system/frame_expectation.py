@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from independent_decoder import Decoded
-from loopback_product import (
+from tests.system.independent_decoder import Decoded
+from tests.system.loopback_product import (
     DESTINATION_PORT,
     DESTINATION_PORTS,
     EMBEDDED_OCTETS,
@@ -83,7 +83,8 @@ def complaints(
         natives = [
             TECHNOLOGIES[combination.technology].families[0 if side == "left" else 1] for side in (sender, receiver)
         ]
-        native, other = natives if foreground else ["ipv6", "ipv6"]
+        families: list[Family] = natives if foreground else ["ipv6", "ipv6"]
+        native, other = families
         family = other if behind_gateway else native
         source, destination = (
             form_of(combination, sender, native, family),

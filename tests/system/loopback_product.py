@@ -153,7 +153,8 @@ class Combination:
         families: set[Family] = (
             {TECHNOLOGIES[self.technology].families[0 if name == "left" else 1]} if self.mix != "0/1" else set()
         )
-        for family in families | ({"ipv6"} if self.mix != "1/1" else set()):
+        of_background: set[Family] = {"ipv6"} if self.mix != "1/1" else set()
+        for family in families | of_background:
             address, offset, upper = self._base(name, family)
             span = f"{upper + HOSTS[0]}-{upper + HOSTS[1]}"
             hosts = {} if way == "fixed" else {"offset": offset, "mode": way, "range": span}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from beds import OpenBed, netns_document
+from tests.system.beds import OpenBed, netns_document
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 
-CONNECTIONS = {"count": 2000, "rate": "20k", "timeout": "200ms", "gap": "100ms"}
+CONNECTIONS: dict[str, Any] = {"count": 2000, "rate": "20k", "timeout": "200ms", "gap": "100ms"}
 """So few and so slow that a busy machine establishes all of them."""
-ONE_SIZE = {"frame_sizes": {"family": "ipv4", "octets": 128}}
+ONE_SIZE: dict[str, Any] = {"frame_sizes": {"family": "ipv4", "octets": 128}}
 
 
 def stateful_campaign(recipe: str | Path, **tables: Any) -> Campaign:

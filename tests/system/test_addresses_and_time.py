@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beds import PATIENT, QUICK
-from stateful_beds import CONNECTIONS, stateful_campaign
+from tests.system.beds import PATIENT, QUICK
+from tests.system.stateful_beds import CONNECTIONS, stateful_campaign
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import read_journal

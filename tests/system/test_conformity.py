@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from beds import OpenBed, netns_campaign, netns_document, open_bed
-from machine import gatemark, missing
+from tests.system.beds import OpenBed, netns_campaign, netns_document, open_bed
+from tests.system.machine import gatemark, missing
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from machine import missing
+from tests.system.machine import missing
 
 from gatemark.calibrate import truth
 from gatemark.calibrate.base import campaign_of, gateway_of

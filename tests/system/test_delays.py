@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from beds import QUICK, netns_campaign
 from hdrh.histogram import HdrHistogram
-from stateful_beds import stateful_campaign
+from tests.system.beds import QUICK, netns_campaign
+from tests.system.stateful_beds import stateful_campaign
 
 from gatemark.config.model import Campaign
 from gatemark.procedures.delay.result import DelayResult
@@ -51,6 +51,7 @@ def test_every_delay_of_a_real_gateway_is_measured(recipe: str, tmp_path: Path) 
         assert series.latency is not None
         assert series.latency.tags == (1000,)
         minimum, p50, maximum = (series.delay_ns[key].values[0] for key in ("minimum", "p50", "maximum"))
+        assert minimum is not None and p50 is not None and maximum is not None
         assert MICROSECOND < minimum <= p50 <= maximum < SECOND
         histogram = HdrHistogram.decode(series.hdr)
         assert histogram.get_total_count() == series.samples[0]
@@ -58,10 +59,10 @@ def test_every_delay_of_a_real_gateway_is_measured(recipe: str, tmp_path: Path) 
     self_test = result.document.self_test
     assert self_test is not None, "the Tester's own part was not measured"
     assert {series.direction for series in self_test.self_latency} == {"forward", "reverse"}
-    for series in self_test.self_latency:
-        assert series.samples
-        assert series.minimum_ns is not None
-        assert series.minimum_ns > 0
+    for own_latency in self_test.self_latency:
+        assert own_latency.samples
+        assert own_latency.minimum_ns is not None
+        assert own_latency.minimum_ns > 0
     assert "Self-latency" in result.report_file.read_text(encoding="utf-8")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machine import missing, run
+from tests.system.machine import missing, run
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from machine import Ended, command_line, gatemark, missing, run
+from tests.system.machine import Ended, command_line, gatemark, missing, run
 
 from gatemark.campaign.journal import read_journal
 from gatemark.dut import naming

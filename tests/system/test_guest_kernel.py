@@ -13,17 +13,18 @@ import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from beds import faults, lost_nothing_itself, netns_campaign, netns_document, open_bed
-from machine import missing
 from scapy.layers.inet import ICMP, IP, UDP, IPOption
 from scapy.layers.inet6 import ICMPv6TimeExceeded, IPv6, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
-from stateful_beds import ONE_SIZE, stateful_campaign
-from test_netns import CROSSINGS, exchange, frame
-from test_stateful import COUNT, assert_counts_agree, measured, variant
+from tests.system.beds import faults, lost_nothing_itself, netns_campaign, netns_document, open_bed
+from tests.system.machine import missing
+from tests.system.stateful_beds import ONE_SIZE, stateful_campaign
+from tests.system.test_netns import CROSSINGS, exchange, frame
+from tests.system.test_stateful import COUNT, assert_counts_agree, measured, variant
 
 from gatemark.calibrate.checks import chosen_checks
 from gatemark.calibrate.run import Calibration
@@ -241,23 +242,25 @@ ZERO_IN_IPV6, ZERO_IN_IPV4 = (number.to_bytes(2, "big") + b"g" * 16 for number i
 
 
 def from_ipv6(
-    octets: int = 18, *, load: bytes | None = None, extension: Packet | None = None, **header: object
+    octets: int = 18, *, load: bytes | None = None, extension: Packet | None = None, **header: Any
 ) -> tuple[str, Packet]:
     link = Ether(src=MAC_ADDRESSES["gm", "left"], dst=MAC_ADDRESSES["gw", "left"])
-    packet = IPv6(**{"src": HOST, "dst": AS_IPV6, "hlim": 10, **header})
+    fields: dict[str, Any] = {"src": HOST, "dst": AS_IPV6, "hlim": 10, **header}
+    packet = IPv6(**fields)
     above = UDP(sport=5000, dport=6000) / Raw(load or b"g" * octets)
     return "left", link / packet / above if extension is None else link / packet / extension / above
 
 
 def from_ipv4(
-    octets: int = 18, *, load: bytes | None = None, checksum: int | None = None, **header: object
+    octets: int = 18, *, load: bytes | None = None, checksum: int | None = None, **header: Any
 ) -> tuple[str, Packet]:
     link = Ether(src=MAC_ADDRESSES["gm", "right"], dst=MAC_ADDRESSES["gw", "right"])
-    packet = IP(src=FAR, dst=AS_IPV4, **{"ttl": 10, **header})
+    fields: dict[str, Any] = {"src": FAR, "dst": AS_IPV4, "ttl": 10, **header}
+    packet = IP(**fields)
     return "right", link / packet / UDP(sport=5000, dport=6000, chksum=checksum) / Raw(load or b"g" * octets)
 
 
-OF_IPV6 = [
+OF_IPV6: list[tuple[tuple[str, Packet], dict[str, Any]]] = [
     (from_ipv6(), {"ttl": 9, "tos": 0, "flags": "", "frag": 0, "len": 46}),
     (from_ipv6(1232), {"flags": "", "len": 1260}),
     (from_ipv6(1233), {"flags": "DF", "len": 1261}),
@@ -269,7 +272,7 @@ OF_IPV6 = [
     (from_ipv6(extension=IPv6ExtHdrHopByHop()), {"proto": 17, "len": 46}),
 ]
 """What Jool makes of IPv6 packets, as RFC 7915 section 5.1 has it."""
-OF_IPV4 = [
+OF_IPV4: list[tuple[tuple[str, Packet], dict[str, Any]]] = [
     (from_ipv4(), {"hlim": 9, "tc": 0, "fl": 0, "nh": 17, "plen": 26}),
     (from_ipv4(flags="DF"), {"nh": 17, "plen": 26}),
     (from_ipv4(1472, flags="DF"), {"nh": 17, "plen": 1480}),

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from beds import QUICK, OpenBed, netns_campaign, open_bed
-from machine import missing
+from tests.system.beds import QUICK, OpenBed, netns_campaign, open_bed
+from tests.system.machine import missing
 
 from gatemark.calibrate.disturber import Disturber
 from gatemark.campaign.events import Event, TrialFinished, TrialStarted

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machine import gatemark, missing, run
+from tests.system.machine import gatemark, missing, run
 
 from gatemark.results.toml_text import to_toml
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from machine import command_line, gatemark, missing
+from tests.system.machine import command_line, gatemark, missing
 
 from gatemark.campaign.journal import read_journal
 from gatemark.dut import naming

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from machine import missing
+from tests.system.machine import missing
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.results.quantity import Quantity

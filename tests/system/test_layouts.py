@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machine import gatemark, missing
+from tests.system.machine import gatemark, missing
 
 from gatemark.campaign.journal import read_journal
 from gatemark.dut.steering import usable_cpus

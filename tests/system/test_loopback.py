@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from frame_expectation import complaints
-from independent_decoder import Decoded, decode_capture, write_capture
-from loopback_product import VLANS, Combination, pairs, prefixes, sample, shapes, values
-from machine import missing, ordinary_engine
+from tests.system.frame_expectation import complaints
+from tests.system.independent_decoder import Decoded, decode_capture, write_capture
+from tests.system.loopback_product import VLANS, Combination, pairs, prefixes, sample, shapes, values
+from tests.system.machine import missing, ordinary_engine
 
 from gatemark.campaign.plan import cells_of
 from gatemark.config.model import Campaign

@@ -6,7 +6,7 @@ import itertools
 from typing import Any, get_args
 
 import pytest
-from machine import missing
+from tests.system.machine import missing
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
@@ -112,7 +112,7 @@ def test_every_layout_is_exact(queues: int, workers: int, endures: bool) -> None
     )
     cores = usable_cpus()[-workers:]
     with start_engine() as engine:
-        ports = {"left": "ring", "right": "ring"}
+        ports: dict[Any, str] = {"left": "ring", "right": "ring"}
         planned = engine.layout(layout_request(routed, cores, ports))
         opened = engine.open(open_request(routed, cores, ports))
         assert {key: opened[key] for key in ("queues", "workers", "why")} == {
@@ -137,7 +137,7 @@ def test_every_layout_is_exact(queues: int, workers: int, endures: bool) -> None
             through = stateful(queues, inside, order)
             (cell,) = cells_of(through)
             number = next(numbers) * 16
-            common = {"connections": CONNECTIONS}
+            common: dict[str, Any] = {"connections": CONNECTIONS}
             report, _ = report_of(
                 engine,
                 establish_request(through, cell, connections_per_second=50_000, trial_number=number, **common),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from machine import missing
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
-from test_netns import exchange
+from tests.system.machine import missing
+from tests.system.test_netns import exchange
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut.gateway_kernel import MAC_ADDRESSES
@@ -33,7 +33,7 @@ SINGLE = {"ipv6": "2001:db8:12:3400::/56", "ipv4": "192.0.2.18/32", "ea_bits": 0
 ONE_PSID = {**SINGLE, "psid_bits": 8, "psid": 0x34}
 PREFIX = {"ipv6": "2001:db8::/32", "ipv4": "198.51.100.0/24", "ea_bits": 6, **DMR_96}
 
-CASES = {
+CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str, list[int], list[int], list[int]]]]] = {
     # rules and order; per customer edge: MAP address, IPv4 address, ports of its set, ports of others, of nobody
     "shared, a = 6": (
         {"domains": [SHARED], "edges": 256, "order": "increasing"},

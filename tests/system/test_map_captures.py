@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from independent_decoder import Decoded, decode_capture, write_capture
-from machine import missing
+from tests.system.independent_decoder import Decoded, decode_capture, write_capture
+from tests.system.machine import missing
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from pathlib import Path
 
 import pytest
-from machine import missing
+from tests.system.machine import missing
 
 from gatemark.map_domains.domain import MapDomain
 from gatemark.map_domains.tayga import border_relay, customer_edge

@@ -8,8 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beds import ATTEMPTS, KeptBed, OpenBed, faults, lost_nothing_itself, netns_campaign, netns_document, open_bed
-from machine import gatemark, missing
+from tests.system.beds import (
+    ATTEMPTS,
+    KeptBed,
+    OpenBed,
+    faults,
+    lost_nothing_itself,
+    netns_campaign,
+    netns_document,
+    open_bed,
+)
+from tests.system.machine import gatemark, missing
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign

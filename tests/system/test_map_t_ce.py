@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beds import faults
-from machine import missing
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
-from stateful_beds import stateful_campaign
-from test_map_bed import framed
-from test_netns import exchange
-from test_stateful import assert_counts_agree, measured, variant
+from tests.system.beds import faults
+from tests.system.machine import missing
+from tests.system.stateful_beds import stateful_campaign
+from tests.system.test_map_bed import framed
+from tests.system.test_netns import exchange
+from tests.system.test_stateful import assert_counts_agree, measured, variant
 
 from gatemark.campaign.journal import read_journal
 from gatemark.dut.netns import NetnsTestBed

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from beds import ATTEMPTS, netns_campaign, open_bed
-from machine import missing
+from tests.system.beds import ATTEMPTS, netns_campaign, open_bed
+from tests.system.machine import missing
 
 MISSING = missing("ip", "ethtool", root=True)
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")

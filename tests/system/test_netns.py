@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machine import gatemark
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
+from tests.system.machine import gatemark
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut import machine, naming

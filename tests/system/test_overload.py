@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machine import missing
+from tests.system.machine import missing
 
 from gatemark.calibrate.base import campaign_of, gateway_of
 from gatemark.calibrate.links import Links, ReferenceTestBed, open_links

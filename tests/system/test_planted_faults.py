@@ -9,8 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from beds import ATTEMPTS, KeptBed, OpenBed, lost_nothing_itself, netns_campaign, open_bed
-from machine import missing
+from tests.system.beds import ATTEMPTS, KeptBed, OpenBed, lost_nothing_itself, netns_campaign, open_bed
+from tests.system.machine import missing
 
 from gatemark.config.model import Campaign
 from gatemark.dut import naming

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machine import missing
+from tests.system.machine import missing
 
 from gatemark.errors import TestBedError
 from gatemark.refdut.document import Configuration, Port, Table, Translation

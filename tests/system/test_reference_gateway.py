@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from beds import ATTEMPTS, QUICK, lost_nothing_itself
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from machine import missing
+from tests.system.beds import ATTEMPTS, QUICK, lost_nothing_itself
+from tests.system.machine import missing
 
 from gatemark import tester as assembly
 from gatemark.calibrate.base import campaign_of, gateway_of

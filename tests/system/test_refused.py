@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machine import NOBODY, Ended, gatemark, missing, ordinary_engine, run
+from tests.system.machine import NOBODY, Ended, gatemark, missing, ordinary_engine, run
 
 from gatemark.cli.main import main
 from gatemark.results.toml_text import to_toml
@@ -39,7 +39,7 @@ GATEWAYS = {"left": "198.18.0.1", "right": "198.19.0.1"}
 
 def changed(tables: Tables, **changes: Any) -> Tables:
     """Return tables with values replaced; the key a__b is b in the table a, None removes it."""
-    result = json.loads(json.dumps(tables))
+    result: Tables = json.loads(json.dumps(tables))
     for path, value in changes.items():
         *parents, last = path.split("__")
         place = result
@@ -185,7 +185,10 @@ def test_a_bad_file_is_refused_alike_by_every_command(
     file = write(tmp_path, tables)
     output = tmp_path / "result"
     told = {}
-    for arguments in (["run", file, "--output", output], ["plan", file], ["trial", file, "--rate", "1k"]):
+    commands: list[list[str | Path]] = [
+        ["run", file, "--output", output], ["plan", file], ["trial", file, "--rate", "1k"],
+    ]  # fmt: skip
+    for arguments in commands:
         ended = at_once(capsys, *arguments)
         assert (ended.status, ended.output) == (2, ""), ended
         told[str(arguments[0])] = errors_of(ended)
@@ -262,11 +265,13 @@ def sent_frames(inside: list[str]) -> dict[str, int]:
 @pytest.mark.parametrize("command", ["run", "trial", "doctor"])
 def test_the_interface_of_the_default_route_is_refused(tmp_path: Path, command: str) -> None:
     file, output = write(tmp_path, TWO_PORTS), tmp_path / "result"
-    arguments = {"run": ["--output", output], "trial": ["--rate", "1k"], "doctor": ["--json"]}[command]
+    options: dict[str, list[str | Path]] = {
+        "run": ["--output", output], "trial": ["--rate", "1k"], "doctor": ["--json"],
+    }  # fmt: skip
     with namespace_with_ports() as inside:
         run(*inside, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1")
         before = sent_frames(inside)
-        ended = gatemark(command, file, *arguments, prefix=inside)
+        ended = gatemark(command, file, *options[command], prefix=inside)
         assert sent_frames(inside) == before
     if command == "doctor":
         assert ended.status == 1

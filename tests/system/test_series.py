@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machine import command_line, gatemark, missing
+from tests.system.machine import command_line, gatemark, missing
 
 from gatemark.campaign.journal import read_journal
 from gatemark.dut import naming

@@ -14,9 +14,10 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from machine import missing
+from tests.system.machine import missing
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of
@@ -65,7 +66,7 @@ ROUTED, TRANSLATED = campaign("router44"), campaign("nat44")
 def requests() -> Iterator[tuple[JsonObject, int]]:
     """Yield request after request, and how many frames each sends; every connection of a phase 2 is of its phase 1."""
     (routed,), (translated,) = cells_of(ROUTED), cells_of(TRANSLATED)
-    load = {"frames_per_second": RATE, "duration_ns": 1_000_000}
+    load: dict[str, Any] = {"frames_per_second": RATE, "duration_ns": 1_000_000}
     numbers = itertools.count(FIRST_NUMBER)
     while True:
         yield trial_request(ROUTED, routed, **load, trial_number=next(numbers)), 200

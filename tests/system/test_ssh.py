@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machine import missing
-from sshd import NEEDED, USERS, Sshd, sshd
+from tests.system.machine import missing
+from tests.system.sshd import NEEDED, USERS, Sshd, sshd
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut.control import with_value

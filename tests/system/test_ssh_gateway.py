@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from machine import missing
-from sshd import NEEDED, Sshd, sshd
+from tests.system.machine import missing
+from tests.system.sshd import NEEDED, Sshd, sshd
 
 LACKING = missing(*NEEDED, "nft", "ethtool", root=True)
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"needs {', '.join(LACKING)}")

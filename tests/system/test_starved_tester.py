@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from machine import Ended, gatemark, missing
+from tests.system.machine import Ended, gatemark, missing
 
 from gatemark.campaign.journal import read_journal
 from gatemark.dut.steering import plan_cores, usable_cpus

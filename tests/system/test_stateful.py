@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beds import PATIENT, QUICK
-from stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
+from tests.system.beds import PATIENT, QUICK
+from tests.system.stateful_beds import CONNECTIONS, ONE_SIZE, stateful_campaign
 
 from gatemark.campaign.events import Event
 from gatemark.campaign.file import campaign_from_dict
@@ -175,10 +175,11 @@ def test_tear_down_deletes_every_connection_and_is_timed(tmp_path: Path) -> None
     )  # fmt: skip
     result, records = measured(campaign, tmp_path / "result")
     (run,) = result.runs
-    times = {0: [], 20_000: []}
+    times: dict[int | None, list[int]] = {0: [], 20_000: []}
     for record in records:
         if record.verdict is not None and record.connections is not None:
             assert record.verdict.passed
+            assert record.connections.tear_down_ns is not None
             times[record.order.connections].append(record.connections.tear_down_ns)
     assert len(times[0]) == len(times[20_000]) == 3
     assert min(times[0]) > 0 and max(times[20_000]) < 5_000_000_000
@@ -230,7 +231,9 @@ def test_a_gateway_that_loses_connections_has_no_establishment_rate(tmp_path: Pa
 
 
 def test_a_table_that_cannot_be_cleared_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(StatefulTrials.__init__.__kwdefaults__, "empty_wait_s", 0.5)  # in place of 10 s
+    defaults = StatefulTrials.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "empty_wait_s", 0.5)  # in place of 10 s
     recipe = variant(tmp_path, "nft-nat44", ('clear_state = ["conntrack -F"]', 'clear_state = ["true"]'))
     with pytest.raises(TestBedError, match="still holds 2000 connections"):
         measured(stateful_campaign(recipe, repetitions=2), tmp_path / "result")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slurm_cluster import Cluster, missing_program
+from tests.system.slurm_cluster import Cluster, missing_program
 
 import gatemark
 from gatemark.series.run import open_series

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beds import QUICK, OpenBed, netns_campaign, open_bed
-from machine import missing
+from tests.system.beds import QUICK, OpenBed, netns_campaign, open_bed
+from tests.system.machine import missing
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.dut.steering import usable_cpus

@@ -6,12 +6,13 @@ from pydantic import BaseModel
 
 from gatemark.report.counters import COUNTERS, JOURNAL_ONLY, SHOWN_ELSEWHERE
 from gatemark.trial import report
+from gatemark.trial.delay import DelayFacts
 from gatemark.trial.record import TrialRecord
 
 PLACES: dict[str, type[BaseModel]] = {
     "counts": report.Counts,
     "loss": report.LossFacts,
-    "delay": report.DelayFacts,
+    "delay": DelayFacts,
     "clocks": report.ClockFacts,
     "direction": report.DirectionResult,
     "port": report.PortFacts,

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -78,6 +79,7 @@ def names_of_folder(name: str) -> set[str]:
 
 
 def folder_of(row: Procedure) -> str:
+    assert isinstance(row.run, ModuleType)
     return row.run.__name__.split(".")[2]
 
 

@@ -44,9 +44,10 @@ def is_technology_name(node: ast.expr) -> bool:
 def letter_tests(tree: ast.Module) -> Iterator[int]:
     """Yield the lines that look at the letters of a technology's name."""
     for node in ast.walk(tree):
-        method = node.func if isinstance(node, ast.Call) else None
-        if isinstance(method, ast.Attribute) and method.attr in LETTER_TESTS and is_technology_name(method.value):
-            yield node.lineno
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            method = node.func
+            if method.attr in LETTER_TESTS and is_technology_name(method.value):
+                yield node.lineno
         if isinstance(node, ast.Subscript) and is_technology_name(node.value):
             yield node.lineno
 

@@ -124,7 +124,7 @@ class BorderRelay:
         if "other data" in self.faults:
             data = data[:-1] + b"!"
         if UDP in packet:
-            checksum = {"chksum": 0x1234} if "wrong checksum" in self.faults else {}
+            checksum: dict[str, Any] = {"chksum": 0x1234} if "wrong checksum" in self.faults else {}
             return UDP(sport=packet[UDP].sport, dport=packet[UDP].dport, **checksum) / Raw(data)
         if ICMP in packet:
             return ICMPv6EchoRequest(id=packet[ICMP].id, seq=packet[ICMP].seq, data=data)

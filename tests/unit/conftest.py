@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,6 @@ import pytest
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign
 from gatemark.technology import TECHNOLOGIES, TechnologyName
-
-sys.path.append(str(Path(__file__).parent))  # helper modules of this folder
 
 WriteCampaign = Callable[..., Path]
 NatCampaign = Callable[..., Campaign]

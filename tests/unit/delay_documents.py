@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from stateful_documents import document, run
+from tests.unit.stateful_documents import document, run
 
 from gatemark.procedures.back_to_back.result import BackToBackResult
 from gatemark.procedures.delay.result import (
@@ -24,7 +24,7 @@ from gatemark.results.document import ResultDocument
 from gatemark.results.part import Figure
 from gatemark.results.run import FrameSizes, RunResult
 from gatemark.results.tester_parts import CeilingPart, ClockPart, SelfLatencyPart, SelfTestPart
-from gatemark.search.burst import BurstResult
+from gatemark.search.burst import BurstKind, BurstResult
 from gatemark.stats.hdr import hdr_string
 from gatemark.trial.validity import Validity
 
@@ -180,7 +180,7 @@ def event_run(procedure: str, *, number: int, **fields: Any) -> RunResult:
 
 
 def bursts(
-    *lengths: int, ceiling: int = 446_000, kind: str = "found", number: int = 1, **changes: Any
+    *lengths: int, ceiling: int = 446_000, kind: BurstKind = "found", number: int = 1, **changes: Any
 ) -> BackToBackResult:
     """A run of back-to-back frames with searches that found these bursts; none where it was refused."""
     searches = tuple(

@@ -18,7 +18,7 @@ from gatemark.procedures.overload.result import (
 from gatemark.results.part import Figure
 from gatemark.results.run import FrameSizes, Mix
 
-RULES = GracefulRules(rate="9/10", rtt="5/4", loss="1/1000")  # type: ignore[arg-type]
+RULES = GracefulRules(rate="9/10", rtt="5/4", loss="1/1000")
 
 
 def figure(*values: float | None) -> Figure:

@@ -8,7 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from conftest import EAM, SIDES
+from tests.unit.conftest import EAM, SIDES
+
 from gatemark.campaign.facts import TrialTally, run_facts
 from gatemark.campaign.result_document import build_document
 from gatemark.config.model import Campaign

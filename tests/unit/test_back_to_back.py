@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import simulated_campaigns
+from tests.unit import simulated_campaigns
+from tests.unit.conftest import NatCampaign
 
-from conftest import NatCampaign
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal

@@ -216,7 +216,7 @@ def measured(path: Path, wanted: Campaign, engine: SimulatedEngine) -> list[Even
 @pytest.mark.parametrize("occasion", ["never", "column", "repetition", "trial"])
 def test_a_host_boots_before_what_the_campaign_says(tmp_path: Path, occasion: str) -> None:
     """The test bed boots it before the first trial."""
-    more = {"reboot": []} if occasion == "never" else {}
+    more: dict[str, Any] = {"reboot": []} if occasion == "never" else {}
     engine = SimulatedEngine(SimulatedDevice(capacity_forward=5000))
     events = measured(tmp_path / "j", campaign_from_dict(document(occasion, **more)), engine)
     trials = len(read_journal(tmp_path / "j"))
@@ -305,7 +305,8 @@ def test_ports_without_link_are_opened_again_after_a_boot(
 ) -> None:
     """Each time by another engine, because one opens its ports once."""
     monkeypatch.setattr(tester, "POLL_S", 0.0)
-    wanted = campaign_from_dict(document(occasion, **({"reboot": []} if occasion == "never" else {})))
+    more: dict[str, Any] = {"reboot": []} if occasion == "never" else {}
+    wanted = campaign_from_dict(document(occasion, **more))
     started: list[LateEngine] = []
     ended: list[LateEngine] = []
     left: list[str | None] = [*reasons, None]

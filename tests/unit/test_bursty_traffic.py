@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import simulated_campaigns
+from tests.unit import simulated_campaigns
 
 from gatemark.calibrate.truth import smallest_gap
 from gatemark.campaign.deviations import deviations

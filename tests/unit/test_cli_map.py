@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from test_maptperf import SELF_TEST, read
+from tests.unit.test_maptperf import SELF_TEST, read
 
 from gatemark.campaign.file import load_campaign
 from gatemark.cli.main import main

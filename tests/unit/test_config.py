@@ -15,6 +15,7 @@ from gatemark.campaign.file import campaign_from_dict, load_campaign, schema_tex
 from gatemark.config.model import Campaign, RecipeFacts
 from gatemark.config.tables import EamEntry, SideModel
 from gatemark.errors import ConfigError
+from gatemark.procedures.throughput.table import ThroughputTable
 from gatemark.units import LineShare
 
 ROOT = Path(__file__).parents[2]
@@ -72,9 +73,9 @@ def test_the_base_is_accepted() -> None:
     campaign = campaign_from_dict(BASE)
     assert campaign.technology.name == "siit64"
     assert campaign.hop_limit_decrement == 1
-    assert campaign.throughput is not None
-    assert campaign.throughput.maximum is None
-    assert campaign.throughput.resolution == LineShare(1, 1000)
+    throughput = campaign.table(ThroughputTable)
+    assert throughput.maximum is None
+    assert throughput.resolution == LineShare(1, 1000)
     assert campaign.repetitions == 20
     assert campaign.trial.duration_ns == 60 * 10**9
 
@@ -401,11 +402,11 @@ def test_a_recipe_fills_in_what_the_file_leaves_open() -> None:
         1,
     )
     assert str(campaign.gateway.prefix) == "2001:2:0:6400::/96"
-    right = campaign.side("right")
-    assert (right.ring_frames, right.mtu) == (64, 1540)
-    assert right.ipv4 is not None
-    assert str(right.ipv4.gateway) == "198.19.0.1"
-    assert str(right.ipv4.hosts.range) == "2-99"
+    side = campaign.side("right")
+    assert (side.ring_frames, side.mtu) == (64, 1540)
+    assert side.ipv4 is not None
+    assert str(side.ipv4.gateway) == "198.19.0.1"
+    assert str(side.ipv4.hosts.range) == "2-99"
     assert campaign_from_dict(campaign.to_document()).with_recipe(FACTS) == campaign
 
 
@@ -458,8 +459,7 @@ def test_the_file_name_is_the_default_name_and_recipes_are_found_beside_it(tmp_p
 def test_search_trials_are_never_longer_than_trials() -> None:
     document = copy.deepcopy(BASE)
     document["trial"] = {"duration": "200ms"}
-    throughput = campaign_from_dict(document).throughput
-    assert throughput is not None
+    throughput = campaign_from_dict(document).table(ThroughputTable)
     assert throughput.search_duration_ns == 200_000_000
     assert throughput.loss_tolerance == Fraction(0)
 

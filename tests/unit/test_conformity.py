@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import simulated_campaigns
-from border_relays import BorderRelay, CustomerEdge, EdgeFault, Fault
+from tests.unit import simulated_campaigns
+from tests.unit.border_relays import BorderRelay, CustomerEdge, EdgeFault, Fault
 
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict

@@ -30,7 +30,7 @@ HALF = {"mix": "1/2", "frame_sizes": {"family": "ipv4", "octets": 84}}
 
 def phases(campaign: Campaign, connections: int = 1000) -> list[dict[str, Any]]:
     cell = cells_of(campaign)[0]
-    same = {"connections": connections, "trial_number": 3}
+    same: dict[str, Any] = {"connections": connections, "trial_number": 3}
     return [
         establish_request(campaign, cell, connections_per_second=500, **same),
         use_request(campaign, cell, frames_per_second=2000, duration_ns=SECOND, **same),

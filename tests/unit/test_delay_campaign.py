@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from hdrh.histogram import HdrHistogram
-from simulated_campaigns import measure
+from tests.unit.conftest import NatCampaign
+from tests.unit.simulated_campaigns import measure
 
-from conftest import NatCampaign
 from gatemark.campaign.events import Event, RunStarted, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.journal import Journal
@@ -23,6 +23,8 @@ from gatemark.procedures.delay.plots import decoded
 from gatemark.procedures.delay.result import DelayPoint, DelayResult, DelaySeries
 from gatemark.procedures.delay.run import delay_form
 from gatemark.procedures.delay.table import DelayTable
+from gatemark.procedures.throughput.result import ThroughputResult
+from gatemark.results.run import RunResult
 from gatemark.trial.form import Tags
 
 MICROSECOND = 1000
@@ -51,7 +53,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "trials.jsonl"
 
 
-def only_series(result: DelayResult, direction: str = "forward", class_: str = "foreground") -> DelaySeries:
+def only_series(result: RunResult, direction: str = "forward", class_: str = "foreground") -> DelaySeries:
+    assert isinstance(result, DelayResult)
     (point,) = result.points
     return next(
         one_series for one_series in point.series if (one_series.direction, one_series.class_) == (direction, class_)
@@ -112,6 +115,7 @@ class TestFigures:
     def test_background_has_figures_of_its_own(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, delays_ns=(7000, 9000))
         (result,) = measure(path, device, campaign(mix="1/2", delay={"load": 10_000, **SHORT}))
+        assert isinstance(result, DelayResult)
         (point,) = result.points
         assert [(one_series.direction, one_series.class_) for one_series in point.series] == [
             ("forward", "foreground"),
@@ -147,7 +151,8 @@ class TestFigures:
         assert first is not None and second is not None
         assert typical.median * 2 == first + second
         assert (typical.p1, typical.p99) == (min(first, second), max(first, second))
-        assert decoded(series.hdr) == [(pytest.approx(first, rel=1e-3), 2000)]
+        ((delay_ns, count),) = decoded(series.hdr)
+        assert delay_ns == pytest.approx(first, rel=1e-3) and count == 2000
 
 
 class TestHonesty:
@@ -184,6 +189,7 @@ class TestHonesty:
     def test_a_load_that_the_tester_cannot_offer_has_no_delays(self, path: Path, fault: Any) -> None:
         device = SimulatedDevice(capacity_forward=10**6, tester_limit=5000, tester_fault=fault)
         (result,) = measure(path, device, campaign(delay={"load": [10_000, 1000], **SHORT, "tags": 500}))
+        assert isinstance(result, DelayResult)
         high, low = result.points
         assert result.limited_by == "tester"
         assert result.lowest_tester_limit == 10_000
@@ -193,6 +199,7 @@ class TestHonesty:
     def test_repetitions_of_the_tester_are_left_out(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, hiccup_every=1)
         (result,) = measure(path, device, campaign(delay={"load": 1000, **SHORT}, validity={"retries": 0}))
+        assert isinstance(result, DelayResult)
         (point,) = result.points
         assert (point.repetitions, point.tester_limited) == (0, 2)
 
@@ -203,6 +210,7 @@ class TestLoads:
         events: list[Event] = []
         wanted = campaign(throughput=THROUGHPUT, delay={"load": ["100%", "50%", "110%"], **SHORT})
         throughput, delays = measure(path, device, wanted, events=events)
+        assert isinstance(throughput, ThroughputResult) and isinstance(delays, DelayResult)
         lowest = min(throughput.lower_bounds)
         loads = [point.frames_per_second for point in delays.points]
         assert loads == [lowest, lowest // 2, lowest * 11 // 10]
@@ -218,6 +226,7 @@ class TestLoads:
     def test_a_throughput_that_the_tester_limits_is_named(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, tester_limit=50_000)
         _, delays = measure(path, device, campaign(throughput=THROUGHPUT, delay=SHORT))
+        assert isinstance(delays, DelayResult)
         (point,) = delays.points
         assert 49_000 <= point.frames_per_second <= 50_000
         assert point.throughput_limited_by == "tester"
@@ -225,6 +234,7 @@ class TestLoads:
 
     def test_without_a_throughput_there_is_no_load(self, path: Path) -> None:
         _, delays = measure(path, SimulatedDevice(capacity_forward=0), campaign(throughput=THROUGHPUT, delay=SHORT))
+        assert isinstance(delays, DelayResult)
         assert delays.points == ()
         assert delays.limited_by == "gateway"
         assert delays.refused is not None and "no load passed" in delays.refused
@@ -249,6 +259,7 @@ class TestFrameTimeout:
         device = SimulatedDevice(capacity_forward=10**6, delays_ns=(*[10_000] * 99, 200_000_000))
         events: list[Event] = []
         (result,) = measure(path, device, campaign(throughput={**THROUGHPUT, "frame_timeout": "100ms"}), events=events)
+        assert isinstance(result, ThroughputResult)
         assert result.lower_bounds == (0, 0)
         record = next(event.record for event in events if isinstance(event, TrialFinished))
         counts = record.report.directions[0].foreground
@@ -260,6 +271,7 @@ class TestFrameTimeout:
     def test_without_it_a_frame_may_take_its_time(self, path: Path) -> None:
         device = SimulatedDevice(capacity_forward=10**6, delays_ns=(10_000, 200_000_000))
         (result,) = measure(path, device, campaign(throughput=THROUGHPUT))
+        assert isinstance(result, ThroughputResult)
         assert result.lower_bounds == (100_000, 100_000)
 
 

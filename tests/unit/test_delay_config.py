@@ -6,14 +6,15 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from tests.unit.conftest import CONTROL, NatCampaign
 
-from conftest import CONTROL, NatCampaign
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import make_plan
 from gatemark.config.model import Campaign
 from gatemark.errors import ConfigError
+from gatemark.procedures.delay.table import DelayTable
 
 THROUGHPUT = {"maximum": "100k"}
 PORTS: dict[str, Any] = {
@@ -74,10 +75,10 @@ class TestDefaults:
         assert campaign_from_dict(wanted.to_document()) == wanted
 
     def test_loads_are_rates_or_shares(self) -> None:
-        delay = campaign(throughput=THROUGHPUT, delay={"load": "12.5%"}).delay
-        assert delay is not None and delay.load == (Fraction(1, 8),)
-        delay = campaign(delay={"load": ["10k", 2000]}).delay
-        assert delay is not None and delay.load == (10_000, 2000)
+        delay = campaign(throughput=THROUGHPUT, delay={"load": "12.5%"}).table(DelayTable)
+        assert delay.load == (Fraction(1, 8),)
+        delay = campaign(delay={"load": ["10k", 2000]}).table(DelayTable)
+        assert delay.load == (10_000, 2000)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from tests.trial_facts import blank, changed
+from tests.unit.conftest import NatCampaign
 
-from conftest import NatCampaign
 from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.campaign.plan import cells_of

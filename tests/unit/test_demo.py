@@ -12,6 +12,8 @@ from gatemark.config.model import Campaign
 from gatemark.config.stateful import tuple_space
 from gatemark.demo import DEMOS, demo_file
 from gatemark.dut.recipe import load_recipe
+from gatemark.procedures.connection_establishment_rate.table import ConnectionEstablishmentRateTable
+from gatemark.procedures.throughput.table import ThroughputTable
 
 SECONDS_MAX = 120
 """All of them together, half-way between the fewest and the most trials, without repeated invalid ones.
@@ -32,10 +34,12 @@ def test_a_demo_is_whole_and_named_for_its_gateway(name: str) -> None:
     campaign = demo_campaign(name)
     campaign.check_complete()
     assert campaign.name == name
-    assert campaign.throughput is not None
-    assert campaign.throughput.loss_tolerance == 0
-    assert campaign.throughput.maximum is None
-    establishment = campaign.connection_establishment_rate
+    throughput = campaign.table(ThroughputTable)
+    assert throughput.loss_tolerance == 0
+    assert throughput.maximum is None
+    establishment = next(
+        (table for table in campaign.tables if isinstance(table, ConnectionEstablishmentRateTable)), None
+    )
     assert establishment is None or establishment.maximum is None
 
 

@@ -79,7 +79,7 @@ def test_a_tear_down_that_fails_is_no_time() -> None:
 
 def test_the_table_is_set_up_with_what_is_known(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    commands = {
+    commands: dict[str, Any] = {
         "set_table_size": f"echo size {{size}} >> {out}",
         "set_hash_size": f"echo hash {{size}} >> {out}",
         "set_udp_timeout": f"echo timeout {{seconds}} >> {out}",
@@ -93,7 +93,8 @@ READS = {"read_table_size": "echo max: {}", "read_hash_size": "echo {}", "read_u
 
 
 def reading(table: dict[str, Any], **values: int) -> GatewayControl:
-    return control(table, **{key: command.format(values[key]) for key, command in READS.items() if key in values})
+    commands: dict[str, Any] = {key: command.format(values[key]) for key, command in READS.items() if key in values}
+    return control(table, **commands)
 
 
 def test_the_table_is_read_back_whoever_set_it() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from gatemark.config.model import Campaign
 from gatemark.dut import isolation, open_testbed, port_name, ports
+from gatemark.dut.ingress import IngressDrop
 from gatemark.dut.port_name import interfaces_of_pci, parse_port
 from gatemark.dut.uplinks import Link, Namespace, Uplinks
 from gatemark.errors import ConfigError
@@ -119,9 +120,8 @@ def test_where_frames_cannot_be_dropped_the_machine_must_not_forward(
     def refuse(interfaces: object) -> object:
         if interfaces:
             raise PermissionError(1, "Operation not permitted")
-        return drop(())
+        return IngressDrop(())
 
-    drop = isolation.IngressDrop
     monkeypatch.setattr(isolation, "IngressDrop", refuse)
     monkeypatch.setattr(isolation, "forwards", lambda interface: forwarding and interface == "eth1")
     isolated = {"left.port": "af_packet:eth1", "right.port": "memif:/run/right.sock"}

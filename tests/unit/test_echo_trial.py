@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import echo_facts
 import pytest
-from echo_facts import FORM, RATE_FORM, client
 from tests.trial_facts import ORDER, blank, changed, record_of
+from tests.unit import echo_facts
+from tests.unit.echo_facts import FORM, RATE_FORM, client
 
 from gatemark.campaign.file import campaign_from_dict
 from gatemark.config.model import Campaign

@@ -3,6 +3,7 @@
 import gc
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ Work = Callable[[int, Path], object]
 def growth_per_trial(journals: tuple[tuple[int, Path], tuple[int, Path]], work: Work) -> float:
     """Bytes that each further trial takes. The work is done once before, so that nothing is loaded meanwhile."""
     work(*journals[0])
-    peaks = [bytes_at_most(lambda given=given: work(*given)) for given in journals]
+    peaks = [bytes_at_most(partial(work, *given)) for given in journals]
     trials = [sum(1 for _ in records_of(path)) for _, path in journals]
     assert trials[1] >= MORE * trials[0] > 0
     return (peaks[1] - peaks[0]) / (trials[1] - trials[0])
@@ -117,5 +118,5 @@ def test_the_repetitions_of_a_load_keep_the_histograms_of_the_first_alone() -> N
         assert delays.point().repetitions == repetitions
 
     add(1)
-    few, many = (bytes_at_most(lambda count=count: add(count)) for count in (3, 12))
+    few, many = (bytes_at_most(partial(add, count)) for count in (3, 12))
     assert many < few * 1.2

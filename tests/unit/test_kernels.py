@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -216,6 +216,7 @@ def test_a_command_that_fails_is_told_with_its_error_and_ends_with_all_it_starte
     with pytest.raises(TestBedError, match=r"failed with status 2: x\.c:1: error: no"):
         build._run(["sh", "-c", script])
     steps = build._steps(["sh", "-c", "echo one; exec sleep 61.5"])
+    assert isinstance(steps, Generator)
     assert next(steps) == 1
     steps.close()
     assert subprocess.run(["pgrep", "-fx", "sleep 61[.]5"], check=False).returncode == 1

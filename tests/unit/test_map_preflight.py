@@ -9,8 +9,8 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
 import pytest
-from border_relays import BorderRelay, Fault
-from test_conformity import FULL, SHARED, campaign
+from tests.unit.border_relays import BorderRelay, Fault
+from tests.unit.test_conformity import FULL, SHARED, campaign
 
 from gatemark.doctor import Finding
 from gatemark.map_domains.domain import MapDomain

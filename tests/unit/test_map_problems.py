@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
@@ -34,7 +35,7 @@ OTHER4 = IPv4Network("198.51.100.0/24")
 
 
 def changed(domain: MapDomain, **values: Any) -> MapDomain:
-    networks = {"rule_ipv6": IPv6Network, "rule_ipv4": IPv4Network, "dmr": IPv6Network}
+    networks: dict[str, Callable[[Any], Any]] = {"rule_ipv6": IPv6Network, "rule_ipv4": IPv4Network, "dmr": IPv6Network}
     return replace(domain, **{key: networks.get(key, lambda value: value)(value) for key, value in values.items()})
 
 

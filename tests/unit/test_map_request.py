@@ -58,7 +58,8 @@ def test_customer_edges_send_to_servers_and_servers_to_them() -> None:
     assert reverse["destination"] == forward["source"]
     assert (forward["destination"]["address"], reverse["source"]["address"]) == ("198.19.0.2", "198.19.0.2")
     assert (forward["frame_octets"], reverse["frame_octets"]) == (84, 64)
-    translation = {"prefix": None, "eam": [], "dont_fragment_rule": "rfc7915", "zero_udp_checksum": False}
+    translation: dict[str, Any] = {"prefix": None, "eam": []}
+    translation |= {"dont_fragment_rule": "rfc7915", "zero_udp_checksum": False}
     assert forward["translation"] == reverse["translation"] == translation
 
 

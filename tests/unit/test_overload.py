@@ -6,15 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import echo_facts
-import overload_columns
 import pytest
-import simulated_campaigns
-from echo_facts import client
 from hypothesis import given
 from hypothesis import strategies as st
-from overload_columns import PF, TAYGA, Column, figure, point
 from tests.trial_facts import changed, record_of
+from tests.unit import echo_facts, overload_columns, simulated_campaigns
+from tests.unit.echo_facts import client
+from tests.unit.overload_columns import PF, TAYGA, Column, figure, point
 
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict

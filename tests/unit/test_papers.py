@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from published_runs import PAPERS
-from test_published_results import last_digit, number
+from tests.unit.published_runs import PAPERS
+from tests.unit.test_published_results import last_digit, number
 
 from gatemark import measure
 from gatemark.campaign.columns import varies

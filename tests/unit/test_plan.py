@@ -146,7 +146,8 @@ def test_frame_loss_without_a_line_begins_above_the_throughput() -> None:
     tables: dict[str, Any] = {"traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}}, "repetitions": 1}
     with pytest.raises(ConfigError, match=r"frame_loss\.maximum.*measures no throughput"):
         estimate(campaign(frame_loss={}, **tables))
-    alone, both = (estimate(campaign(throughput={}, **loss, **tables)) for loss in ({}, {"frame_loss": {}}))
+    losses: tuple[dict[str, Any], ...] = ({}, {"frame_loss": {}})
+    alone, both = (estimate(campaign(throughput={}, **loss, **tables)) for loss in losses)
     assert (both.trials_min - alone.trials_min, both.trials_max - alone.trials_max) == (2, 10)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from test_series import CORES, equipment, write
+from tests.unit.test_series import CORES, equipment, write
 
 from gatemark.cli.main import main
 from gatemark.errors import ResultError
@@ -24,8 +24,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+def silent(draw: Callable[[Axes], object]) -> Callable[[Axes], None]:
+    def drawn(axes: Axes) -> None:
+        draw(axes)
+
+    return drawn
+
+
 def data(draw: Callable[[Axes], object]) -> list[tuple[str, ...]]:
-    return list(Drawing(name="a plot", draw=lambda axes: draw(axes) and None).data())
+    return list(Drawing(name="a plot", draw=silent(draw)).data())
 
 
 def test_points_have_their_series_and_the_ends_of_their_bars() -> None:
@@ -73,15 +80,13 @@ def test_classes_of_a_histogram_are_all_named() -> None:
 
 
 def test_places_may_stand_for_something_else() -> None:
-    drawing = Drawing(name="a", draw=lambda axes: axes.plot([1, 2], [3, 4]) and None, x_value=lambda x: 10 * x)
+    drawing = Drawing(name="a", draw=silent(lambda axes: axes.plot([1, 2], [3, 4])), x_value=lambda x: 10 * x)
     assert drawing.data()[1:] == (("10", "3"), ("20", "4"))
 
 
 def test_files_are_the_same_each_time_and_stand_alone() -> None:
     def plot() -> Plot:
-        return Plot(
-            drawing=Drawing(name="µ / a", draw=lambda axes: axes.plot([1], [2]) and None), caption="What it is."
-        )
+        return Plot(drawing=Drawing(name="µ / a", draw=silent(lambda axes: axes.plot([1], [2]))), caption="What it is.")
 
     files = plot_files([plot(), plot()])
     assert files == plot_files([plot(), plot()])

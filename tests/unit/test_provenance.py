@@ -67,7 +67,8 @@ def test_every_fact_of_the_machine_but_its_memory_counts(name: str) -> None:
 
 @pytest.mark.parametrize("name", EngineFacts.model_fields)
 def test_every_fact_of_the_engine_but_what_it_measures_counts(name: str) -> None:
-    told = changes(session(), session(**{name: "other"}), makes_ports=False)
+    other: dict[str, Any] = {name: "other"}
+    told = changes(session(), session(**other), makes_ports=False)
     expected = [] if name in ("tsc_hz", "clock", "layout") else [name]
     assert [words.split()[0] for words in told] == [f"engine.{field}" for field in expected]
     assert (name in SAME_ENGINE) == bool(expected)

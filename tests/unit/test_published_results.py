@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from published_runs import (
+from tests.unit.published_runs import (
     PUBLISHED,
     capacity_document,
     column_document,
@@ -15,7 +15,7 @@ from published_runs import (
     rate_documents,
     tear_down_document,
 )
-from stateful_documents import (
+from tests.unit.stateful_documents import (
     MILLION,
     Words,
     capacity_run,

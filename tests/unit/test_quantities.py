@@ -10,9 +10,9 @@ from fractions import Fraction
 from html.parser import HTMLParser
 from typing import Any
 
-import overload_columns
 import pytest
-from stateful_documents import (
+from tests.unit import overload_columns
+from tests.unit.stateful_documents import (
     Words,
     all_kinds,
     capacity_run,
@@ -117,15 +117,15 @@ def delay_series(direction: str, typical: tuple[int | None, ...], pdv: tuple[int
         typical_ns=Figure.of(typical),
         worst_case_ns=Figure.of([9000] * times),
     )
-    fields = {"direction": direction, "class": "foreground", "offered": none, "undelivered": none, "samples": none}
-    fields |= {"negative": none, "lateness_max_ns": none, "delay_ns": whole, "hdr": ""}
+    fields: dict[str, Any] = {"direction": direction, "class": "foreground", "offered": none, "undelivered": none}
+    fields |= {"samples": none, "negative": none, "lateness_max_ns": none, "delay_ns": whole, "hdr": ""}
     fields |= {"latency": latency, "ipdv": None}
     fields |= {"pdv": DelayVariation(pdv_ns=Figure.of(pdv), p999_offered_ns=Figure.of([9000] * times))}
     return DelaySeries.model_validate(fields)
 
 
 def delay_run(typical: tuple[int | None, ...] = (2000, 4000, 3000), **changes: Any) -> RunResult:
-    common = {"share": None, "throughput": None, "throughput_limited_by": None}
+    common: dict[str, Any] = {"share": None, "throughput": None, "throughput_limited_by": None}
     series = (delay_series("forward", typical, (70, 80, 90)), delay_series("reverse", (5000, 5000, 5000), (1, 2, 3)))
     points = (
         DelayPoint(frames_per_second=1000, repetitions=3, tester_limited=0, series=series, **common),
@@ -159,7 +159,8 @@ def bursty_run() -> RunResult:
         BurstSize(frames=16, line_rate=1_000_000, repetitions=(search(500_000), search(500_000))),
         BurstSize(frames=64, line_rate=1_000_000, repetitions=mixed),
     )
-    fields = {"line_rate": 1_000_000, "search_duration_ns": SECOND, "duration_ns": 60 * SECOND, "sizes": sizes}
+    fields: dict[str, Any] = {"line_rate": 1_000_000, "search_duration_ns": SECOND, "duration_ns": 60 * SECOND}
+    fields |= {"sizes": sizes}
     return stateless("bursty_traffic", **fields)
 
 
@@ -176,8 +177,9 @@ def recovery_run(*recovery_ns: int | None) -> RunResult:
             "last_loss_before_ns": (None,) * len(recovery_ns),
         }
     )
-    fields = {"throughput": 1000, "throughput_measured": True, "overload": 1100, "overload_ns": 60 * SECOND}
-    fields |= {"recovery_load": 550, "observe_ns": SECOND, "repetitions": len(recovery_ns), "series": (series,)}
+    fields: dict[str, Any] = {"throughput": 1000, "throughput_measured": True, "overload": 1100}
+    fields |= {"overload_ns": 60 * SECOND, "recovery_load": 550, "observe_ns": SECOND}
+    fields |= {"repetitions": len(recovery_ns), "series": (series,)}
     return stateless("system_recovery", **fields)
 
 
@@ -213,8 +215,8 @@ def reset_run(*outcomes: str) -> RunResult:
             "lost_before": False,
         }
     )
-    fields = {"kind": "software", "frames_per_second": 100, "throughput_measured": True, "before_ns": SECOND}
-    fields |= {"observe_ns": 9 * SECOND, "repetitions": len(outcomes), "series": (series,)}
+    fields: dict[str, Any] = {"kind": "software", "frames_per_second": 100, "throughput_measured": True}
+    fields |= {"before_ns": SECOND, "observe_ns": 9 * SECOND, "repetitions": len(outcomes), "series": (series,)}
     return stateless("reset", **fields)
 
 

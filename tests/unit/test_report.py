@@ -123,6 +123,7 @@ def test_a_tester_limit_is_no_throughput(shown: Callable[..., Shown]) -> None:
     page = shown(SimulatedDevice(capacity_forward=800_000, tester_limit=300_000))
     run = page.result.runs[0]
     assert run.limited_by == "tester"
+    assert isinstance(run, ThroughputResult)
     assert run.rate_per_direction is None
     assert run.lower_bound is not None
     limit = f"Tester-limited at {run.tester_limited_at:,} (gateway ≥ {run.lower_bound:,})"
@@ -134,7 +135,8 @@ def test_a_tester_limit_is_no_throughput(shown: Callable[..., Shown]) -> None:
 
 def test_a_gateway_that_passes_nothing_has_no_rate(shown: Callable[..., Shown]) -> None:
     page = shown(SimulatedDevice(capacity_forward=800_000, faults={"hop_limit": 3}))
-    assert page.result.runs[0].rate_per_direction is None
+    run = page.result.runs[0]
+    assert isinstance(run, ThroughputResult) and run.rate_per_direction is None
     assert "no load from 1,000 frames/s up passed" in page.words
     assert "nothing passed" in page.terminal
     assert "hop_limit" in page.words

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from delay_documents import (
+from tests.unit.delay_documents import (
     CLOCK,
     US,
     both,
@@ -24,7 +24,7 @@ from delay_documents import (
     stateless,
     trial,
 )
-from stateful_documents import Columns, Words, page_of, part_of, run, sentence, terminal_of
+from tests.unit.stateful_documents import Columns, Words, page_of, part_of, run, sentence, terminal_of
 
 from gatemark.procedures.delay import plots as delay_plots
 from gatemark.procedures.delay import report as delay_report
@@ -35,6 +35,7 @@ from gatemark.report.table import Section, Table
 from gatemark.results.ceiling import bounded
 from gatemark.results.document import ResultDocument
 from gatemark.results.run import Mix
+from gatemark.search.burst import BurstKind
 from gatemark.stored import sections_of
 
 MS = 1000 * US
@@ -260,7 +261,7 @@ def test_bursts_have_buffer_times_and_the_spread_of_the_searches() -> None:
     ],
 )
 def test_bursts_without_a_limit_of_the_gateway_have_no_average(
-    kind: str, limited_by: str, lengths: tuple[int, ...], words_of_it: str
+    kind: BurstKind, limited_by: str, lengths: tuple[int, ...], words_of_it: str
 ) -> None:
     document_ = stateless([bursts(*lengths, kind=kind, limited_by=limited_by)])
     assert cell(table(document_, "Back-to-back"), "average") == words_of_it

@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from stateful_documents import (
+from tests.unit.stateful_documents import (
     PRESERVED,
     SECOND,
     Columns,

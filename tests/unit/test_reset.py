@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from given_trials import GivenTrials
-from simulated_campaigns import measure
 from tests import trial_facts
 from tests.trial_facts import blank
+from tests.unit.conftest import NatCampaign
+from tests.unit.given_trials import GivenTrials
+from tests.unit.simulated_campaigns import measure
 
-from conftest import NatCampaign
 from gatemark.campaign.engine_trial import EngineTrials
 from gatemark.campaign.events import Event, TrialFinished
 from gatemark.campaign.file import campaign_from_dict
@@ -31,6 +31,7 @@ from gatemark.procedures.measured import Measured
 from gatemark.procedures.reset import run as procedure
 from gatemark.procedures.reset.result import ResetResult
 from gatemark.procedures.reset.run import ResetPlan
+from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.search.goal import Observation, Outcome
 from gatemark.trial.record import ResetFacts
 from gatemark.trial.report import Counts, DirectionResult, LossFacts, TrialReport
@@ -204,6 +205,7 @@ class TestCampaign:
         (result,) = measure(path, SimulatedDevice(capacity_forward=10**6, reset_ns=reset_ns), campaign())
         assert result.frame_sizes.ipv4 == 84
         assert result.refused is None
+        assert isinstance(result, ResetResult)
         assert (result.frames_per_second, result.throughput_measured, result.repetitions) == (10_000, False, 2)
         (series,) = result.series
         assert series.outcomes == ("recovered", "recovered")
@@ -215,18 +217,22 @@ class TestCampaign:
         throughput = {"maximum": 100_000, "minimum": 100, "resolution": 100, "search_duration": "1s"}
         wanted = campaign(throughput=throughput, reset={"before": "1s", "observe": "3s"})
         results = measure(path, SimulatedDevice(capacity_forward=20_000, noise=0.1, reset_ns=MS), wanted)
-        searched = next(result for result in results if result.frame_sizes == results[-1].frame_sizes)
-        assert results[-1].frames_per_second == min(searched.lower_bounds)
-        assert results[-1].throughput_measured
+        reset = results[-1]
+        searched = next(result for result in results if result.frame_sizes == reset.frame_sizes)
+        assert isinstance(reset, ResetResult) and isinstance(searched, ThroughputResult)
+        assert reset.frames_per_second == min(searched.lower_bounds)
+        assert reset.throughput_measured
 
     def test_a_gateway_that_stays_away_has_not_recovered(self, path: Path) -> None:
         (result,) = measure(path, SimulatedDevice(capacity_forward=10**6, reset_ns=9 * SECOND), campaign())
+        assert isinstance(result, ResetResult)
         assert result.series[0].outcomes == ("not_recovered", "not_recovered")
 
     def test_each_trial_says_when_the_reset_was(self, path: Path) -> None:
         events: list[Event] = []
         (result,) = measure(path, SimulatedDevice(capacity_forward=10**6, reset_ns=MS), campaign(), events=events)
         records = [event.record for event in events if isinstance(event, TrialFinished)]
+        assert isinstance(result, ResetResult)
         assert result.began_ns == (2 * SECOND, 2 * SECOND)  # the simulated engine speaks once, in the middle
         assert [record.reset.took_ns for record in records if record.reset] == list(result.took_ns)
 
@@ -235,6 +241,7 @@ class TestCampaign:
         (whole,) = measure(path, device, campaign())
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
         (again,) = measure(path, device, campaign())
+        assert isinstance(again, ResetResult) and isinstance(whole, ResetResult)
         assert again.series == whole.series
         assert again.took_ns[0] == whole.took_ns[0]
 
@@ -247,6 +254,7 @@ class TestCampaign:
         throughput = {"maximum": 100_000, "minimum": 100, "resolution": 100, "search_duration": "1s"}
         wanted = campaign(throughput=throughput, reset={"before": "1s", "observe": "3s"})
         result = measure(path, SimulatedDevice(capacity_forward=0), wanted)[-1]
+        assert isinstance(result, ResetResult)
         assert (result.limited_by, result.frames_per_second, result.series) == ("gateway", None, ())
         assert result.refused is not None and "no load passed" in result.refused
 
@@ -259,6 +267,7 @@ class TestCampaign:
         )
         device = SimulatedDevice(capacity_forward=10**6, reset_ns=300 * MS)
         *_, result = measure(path, device, wanted, events=events)
+        assert isinstance(result, ResetResult)
         assert {series.direction for series in result.series} == {"forward", "reverse"}
         assert result.series[0].reset_by_loss_ns.values == (300 * MS,)
         record = next(event.record for event in reversed(events) if isinstance(event, TrialFinished))

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from delay_documents import (
+from hdrh.histogram import HdrHistogram
+from tests.unit.delay_documents import (
     CLOCK,
     both,
     bursts,
@@ -27,7 +28,6 @@ from delay_documents import (
     series,
     stateless,
 )
-from hdrh.histogram import HdrHistogram
 
 from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import ResultError

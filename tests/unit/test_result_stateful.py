@@ -208,7 +208,7 @@ def test_counts_are_compared_only_where_the_tester_saw_all_connections(nat_campa
 
 
 def test_tear_down_comes_from_unrounded_medians(nat_campaign: NatCampaign) -> None:
-    times = {"full_ns": Figure.of((30, 10, 21)), "empty_ns": Figure.of((4, 4, 6))}
+    times: dict[str, Any] = {"full_ns": Figure.of((30, 10, 21)), "empty_ns": Figure.of((4, 4, 6))}
     result = run_of(nat_campaign(connection_tear_down_rate={}), "connection_tear_down_rate", **times)
     full = result.full_ns.summary
     assert (full.median, full.p1, full.p99, result.net_ns) == (21, 10, 30, 17)
@@ -217,10 +217,7 @@ def test_tear_down_comes_from_unrounded_medians(nat_campaign: NatCampaign) -> No
 
 
 def steps(*sizes: tuple[str, int, int | None]) -> tuple[CapacityStep, ...]:
-    return tuple(
-        CapacityStep(search=search, connections=size, rate=rate, stop_rate=1)  # type: ignore[arg-type]
-        for search, size, rate in sizes
-    )
+    return tuple(CapacityStep(search=search, connections=size, rate=rate, stop_rate=1) for search, size, rate in sizes)
 
 
 CAPACITY: dict[str, Any] = {

@@ -15,6 +15,7 @@ def test_mlrsearch_confirms_1_2_million_frames_a_second_within_240_s_of_traffic(
     taken = script.search_time(gateway, "MLRsearch")
     assert taken.traffic_s <= 240
     assert taken.full_length_trials >= 1
+    assert taken.upper_bound is not None and taken.lower_bound is not None
     assert taken.upper_bound - taken.lower_bound <= script.RESOLUTION
     noise = script.GATEWAYS[gateway].noise * script.CAPACITY
     assert taken.lower_bound <= script.CAPACITY + noise + script.RESOLUTION

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -198,7 +199,7 @@ def test_echo_requests_to_itself_are_as_fast_as_the_slots_or_the_tester() -> Non
 
 
 def test_a_campaign_of_echo_requests_asks_for_its_own_columns(state_folder: Path) -> None:
-    side = {
+    side: dict[str, Any] = {
         "port": "ring",
         "ipv4": {"address": "198.18.0.2", "hosts": {"offset": 2, "mode": "increasing", "range": "2-99"}},
     }
@@ -259,7 +260,7 @@ def test_a_self_test_of_another_machine_or_a_damaged_one_is_none(state_folder: P
 
 def entry(octets: int, rate: int, *, direction: str = "forward", mode: str = "fixed") -> Entry:
     return Entry(
-        family="ipv4", frame_octets=octets, direction=direction, mode=mode, frames_per_second=rate, kind="frames",  # type: ignore[arg-type]
+        family="ipv4", frame_octets=octets, direction=direction, mode=mode, frames_per_second=rate, kind="frames",
         connections=None, limited="",
     )  # fmt: skip
 
@@ -321,7 +322,7 @@ def test_the_same_kind_of_port_is_joined() -> None:
     pci = {
         side: ring.side(side).model_copy(update={"port": f"pci:0000:01:00.{side == 'right':d}"})
         for side in ("left", "right")
-    }  # type: ignore[arg-type]
+    }
     cards = subject_of(ring.model_copy(update=pci))
     patient = ring.model_copy(update={"validity": ring.validity.model_copy(update={"lateness_max_ns": 5 * 10**6})})
     assert subject_of(patient).lateness_max_ns == 5 * 10**6
@@ -380,7 +381,9 @@ def test_every_case_is_tested_with_the_frames_of_the_campaign() -> None:
         assert [campaign.side(side).host_macs for side in ("left", "right")] == [macs, macs]
         if campaign.sends_without_checksum:
             without.add((case.family, case.mode, case.direction))
-    expected = {(case.family, case.mode, case.direction) for case in planned if case.family == "ipv4"}
+    expected: set[tuple[str, str, str]] = {
+        (case.family, case.mode, case.direction) for case in planned if case.family == "ipv4"
+    }
     expected |= {
         ("ipv6", "mixed", "forward"),
         ("ipv6", "mixed", "bidirectional"),

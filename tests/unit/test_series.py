@@ -468,7 +468,8 @@ def test_a_collapse_is_a_result_and_larger_columns_are_skipped(tmp_path: Path) -
     assert count == []
     rates = metric(result.document, "connection establishment rate")
     assert [figure.column for figure in rates.figures] == [1, 4, 5]
-    assert rates.of(5) is not None and rates.of(5).scale_up is None  # its one core collapsed
+    collapsed = rates.of(5)
+    assert collapsed is not None and collapsed.scale_up is None  # its one core collapsed
 
 
 def test_a_column_that_failed_has_its_reason_and_is_tried_again(tmp_path: Path) -> None:

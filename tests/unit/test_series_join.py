@@ -121,7 +121,7 @@ def test_a_refusal_is_a_figure_of_the_metric_that_others_have() -> None:
 
 
 def test_only_figures_of_the_gateway_are_compared() -> None:
-    limits = [
+    limits: list[dict[str, Any]] = [
         {},
         {"limited_by": "tester"},
         {"limited_by": "maximum"},

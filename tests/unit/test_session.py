@@ -15,6 +15,7 @@ from gatemark.campaign.events import Event, EventCallback, TrialFinished, TrialS
 from gatemark.campaign.file import load_campaign
 from gatemark.engine.simulated import SimulatedDevice
 from gatemark.errors import GatemarkError, Interrupted, ResultError
+from gatemark.procedures.throughput.result import ThroughputResult
 from gatemark.results import this_machine
 from gatemark.results.document import ResultDocument
 from gatemark.session import measure, open_result, rebuild_report, resume_campaign
@@ -53,6 +54,7 @@ def test_a_campaign_leaves_a_whole_folder(write_campaign: WriteCampaign, tmp_pat
     assert len(result.runs) == 2
     for run in result.runs:
         assert run.limited_by == "gateway"
+        assert isinstance(run, ThroughputResult)
         assert run.rate_per_direction is not None
         assert run.rate_sum_of_directions is not None
         assert 400_000 < run.rate_per_direction.median < 420_000
@@ -212,7 +214,9 @@ def test_bad_frames_are_kept(write_campaign: WriteCampaign, tmp_path: Path) -> N
     file = write_campaign()
     device = SimulatedDevice(capacity_forward=412_345, faults={"hop_limit": 1000})
     result = measure(file, output=tmp_path / "out", equipment=simulated_equipment(device))
-    assert result.runs[0].rate_per_direction is None or result.runs[0].rate_per_direction.median < 1000
+    run = result.runs[0]
+    assert isinstance(run, ThroughputResult)
+    assert run.rate_per_direction is None or run.rate_per_direction.median < 1000
     report = rebuild_report(result.folder)[1].read_text()
     assert "hop_limit" in report
 
@@ -222,5 +226,6 @@ def test_a_tester_limit_is_told_and_is_no_rate(write_campaign: WriteCampaign, tm
     device = SimulatedDevice(capacity_forward=800_000, tester_limit=300_000)
     result = measure(file, output=tmp_path / "out", equipment=simulated_equipment(device))
     assert result.tester_limited_everywhere
-    assert result.runs[0].rate_per_direction is None
+    run = result.runs[0]
+    assert isinstance(run, ThroughputResult) and run.rate_per_direction is None
     assert result.document.claim.level == "none"

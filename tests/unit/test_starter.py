@@ -6,6 +6,7 @@ import io
 import json
 import tomllib
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -133,7 +134,7 @@ def test_the_end_of_input_leaves_nothing(
 
 
 class Interrupting(io.StringIO):
-    def readline(self, size: int | None = -1) -> str:
+    def readline(self, size: int | None = -1) -> NoReturn:
         raise KeyboardInterrupt
 
 

@@ -130,7 +130,7 @@ class TestEstablishment:
         assert alphas == {1: None, 2: Fraction(1), 3: Fraction(1, 2)}
 
     def test_phase_1_takes_its_rate_from_the_lowest_of_several_validated_rates(self, path: Path) -> None:
-        tables = {
+        tables: dict[str, Any] = {
             "connection_establishment_rate": {**RATES, "validated": True, "alpha": ["50%", "100%"]},
             "frame_loss": {"rates": ["1k"]},
         }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stateful_documents import rate_run, search
+from tests.unit.stateful_documents import rate_run, search
 
 from gatemark.campaign.deviations import deviations
 from gatemark.campaign.estimate import estimate

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from stateful_documents import tear_down
+from tests.unit.stateful_documents import tear_down
 
 from gatemark.stats.series import ratios_to_previous, relative_scale_ups
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_campaign_runner import THROUGHPUT
-from test_judgement import report
 from tests.trial_facts import changed
+from tests.unit.test_campaign_runner import THROUGHPUT
+from tests.unit.test_judgement import report
 
 from gatemark import session
 from gatemark.campaign.file import campaign_from_dict

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import simulated_campaigns
-from given_trials import GivenTrials
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import trial_facts
 from tests.trial_facts import blank
+from tests.unit import simulated_campaigns
+from tests.unit.given_trials import GivenTrials
 
 from gatemark.campaign.events import Event, TrialStarted
 from gatemark.campaign.file import campaign_from_dict
