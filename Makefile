@@ -5,7 +5,7 @@ BUILD  := build/release
 PYTHON := .venv/bin/python
 SHELL  := /bin/bash
 
-.PHONY: demo test endure quick setup build check format docs gallery wheel deb bench fuzz clean help
+.PHONY: demo test endure quick build setup check format docs gallery wheel deb bench fuzz clean help
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -13,30 +13,32 @@ help: ## this list
 demo: build ## measure stateful NAT64 and NAT44, routers and SIIT of this very machine
 	.venv/bin/gatemark demo
 
-test: build ## format, lint, types, unit, property, golden, contract and system tests
+test: ## format, lint, types, unit, property, golden, contract and system tests; a quarter of an hour
+	@scripts/setup test
 	scripts/check
 
-endure: build ## the long versions of tests, as root: kills, faults of disk and engine, fuzz; hours
-	.venv/bin/pytest -q -m endure --endure tests
+endure: ## what takes long, for every night: another CPU, thread sanitizer, kernels, kills, faults of disk and engine, fuzz; hours
+	@scripts/setup endure
+	scripts/endure $(ARGS)
 
-quick: build ## format, lint, types and unit tests of what changed against HEAD, below a minute
+quick: ## format, lint, types and unit tests of what changed against HEAD, below a minute
+	@scripts/setup test
 	@scripts/quick
 
-build: setup ## engine and Python environment
-	@[ -f $(BUILD)/build.ninja ] || cmake --preset release > /dev/null
-	@cmake --build --preset release -- $(if $(CI),,--quiet)
+build: setup ## the programs and their Python environment
+	@scripts/build release
 
-setup: ## Debian packages and Python packages, if any is missing
-	@scripts/setup
+setup: ## Debian packages and Python packages that the programs need, if any is missing
+	@scripts/setup demo
 
-check: ## the checks alone, on what is built
-	scripts/check
+format: ## rewrite C++ and Python in the project's form
+	@scripts/setup test
+	scripts/sources cpp | xargs -r .venv/bin/clang-format -i
+	scripts/sources python | xargs .venv/bin/ruff format
+	scripts/sources python | xargs .venv/bin/ruff check --fix
 
-format: setup ## rewrite C++ and Python in the project's form
-	scripts/sources cpp | xargs -r clang-format -i
-	.venv/bin/ruff format src tests bench site gallery && .venv/bin/ruff check --fix src tests bench site gallery
-
-docs: setup ## build/site/html: every document, the library and the examples as a site with search
+docs: ## build/site/html: every document, the library and the examples as a site with search
+	@scripts/setup docs
 	@.venv/bin/python site/gather.py build/site/pages
 	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet --config-file site/mkdocs.yml
 	@echo "build/site/html/index.html; with search: python3 -m http.server --directory build/site/html"
@@ -44,16 +46,21 @@ docs: setup ## build/site/html: every document, the library and the examples as 
 gallery: build ## measure every recipe of this machine for gallery/, as root; ARGS="NAME ..." some of them, ARGS=--page none
 	@.venv/bin/python gallery/make.py $(ARGS)
 
-wheel: setup ## dist/gatemark-*.whl with the engine inside, for machines without compiler and DPDK
+wheel: ## dist/gatemark-*.whl with the engine inside, for machines without compiler and DPDK
+	@scripts/setup wheel
 	@scripts/wheel
 
-deb: setup ## dist/gatemark_*.deb: the wheel with its Python environment, for the release of Debian that it is made on
+deb: ## dist/gatemark_*.deb: the wheel with its Python environment, for the release of Debian that it is made on
+	@scripts/setup wheel
 	@scripts/deb
 
-bench: build ## cycles per frame beside DPDK's own testpmd, pacing; with ARGS="--quick" below two minutes
+bench: ## cycles per frame beside DPDK's own testpmd, pacing; with ARGS="--quick" below two minutes
+	@scripts/setup bench
+	@cmake --preset release -D GATEMARK_BENCH=ON > /dev/null && cmake --build build/release -- --quiet
 	@.venv/bin/python -m bench.run $(ARGS)
 
-fuzz: setup ## fuzzers on everything that is read from the wire, for an hour; make fuzz TIME=600: for 600 seconds
+fuzz: ## fuzzers on everything that is read from the wire, for an hour; make fuzz TIME=600: for 600 seconds
+	@scripts/setup test
 	@cmake --preset asan > /dev/null && cmake --build --preset fuzz -- --quiet
 	@scripts/fuzz --seconds $(or $(TIME),3600)
 

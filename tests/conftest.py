@@ -25,15 +25,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "endure: has a long version, which `make endure` runs")
+    config.addinivalue_line("markers", "nightly(why): runs in `make endure` alone, for a reason")
+    config.addinivalue_line("markers", "alone: needs all CPUs or looks at the whole machine, so nothing runs beside it")
     settings.register_profile("endure", max_examples=ENDURE_EXAMPLES, deadline=None)
     if config.getoption("--endure"):
         settings.load_profile("endure")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--endure"):
-        for item in items:
+    for item in items:
+        nightly = item.get_closest_marker("nightly")
+        if config.getoption("--endure"):
             item.add_marker(pytest.mark.timeout(ENDURE_SECONDS_MAX))
+        elif nightly is not None:
+            item.add_marker(pytest.mark.skip(reason=f"{nightly.args[0]}; make endure"))
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machine import missing
+from tests.system.machine import missing
 
+pytestmark = pytest.mark.nightly("an emulated machine takes minutes, and 120 MB of packages once")
 ROOT = Path(__file__).parents[2]
 MACHINE = ROOT / "scripts" / "emulated-machine"
 DRIVERS = {"e1000": "net_e1000_em", "e1000e": "net_e1000_em", "virtio": "net_virtio", "vmxnet3": "net_vmxnet3"}
@@ -42,9 +43,7 @@ def why_not() -> str:
 
 
 @pytest.fixture(autouse=True)
-def needs_a_machine(endures: bool) -> None:
-    if not endures:
-        pytest.skip("an emulated machine takes minutes, and 120 MB of packages once; make endure")
+def needs_a_machine() -> None:
     if why_not():
         pytest.skip(why_not())
 
@@ -88,7 +87,6 @@ def assert_says(facts: Document, words: str) -> None:
     assert words in facts.get("error", ""), facts
 
 
-@pytest.mark.endure
 @pytest.mark.parametrize("kind", DRIVERS)
 def test_frames_cross_and_a_pulled_cable_is_named(kind: str, tmp_path: Path) -> None:
     """No frame is lost on the wire; those lost without a link are never the gateway's."""
@@ -109,7 +107,6 @@ def test_frames_cross_and_a_pulled_cable_is_named(kind: str, tmp_path: Path) -> 
     assert_says(facts["opened without link"], "left port pci:0000:00:08.0: no link within 10000 ms")
 
 
-@pytest.mark.endure
 @pytest.mark.parametrize("kind", DRIVERS)
 def test_frames_that_a_slow_receiver_misses_are_the_testers(kind: str, tmp_path: Path) -> None:
     facts, unready = looked_at(kind, tmp_path, "starved", "no huge pages")
@@ -127,7 +124,6 @@ def test_frames_that_a_slow_receiver_misses_are_the_testers(kind: str, tmp_path:
     assert_says(unready, " MiB of huge pages; 0 MiB are free")
 
 
-@pytest.mark.endure
 def test_a_card_with_queues_that_share_its_frames(tmp_path: Path) -> None:
     """The card spreads what arrives over its queues (RSS), so there is one for each worker."""
     (facts,) = looked_at("virtio", tmp_path, "several queues", options=["--queues", "2"])
@@ -142,7 +138,6 @@ def received_by_queue(trial: Document) -> dict[str, list[int]]:
     return {side: port["received_by_queue"] for side, port in trial["report"]["ports"].items()}
 
 
-@pytest.mark.endure
 @pytest.mark.parametrize(("kind", "options"), [("vmxnet3", []), ("virtio", ["--queues", "2", "--no-rss"])])
 def test_a_card_that_spreads_nothing_gets_one_queue(kind: str, options: list[str], tmp_path: Path) -> None:
     """Its driver has more, but frames would arrive on one of them, or nobody knows where."""
@@ -153,7 +148,6 @@ def test_a_card_that_spreads_nothing_gets_one_queue(kind: str, options: list[str
     assert_all_arrived(facts["trial"])
 
 
-@pytest.mark.endure
 def test_queues_that_get_no_frames_do_no_harm(tmp_path: Path) -> None:
     """QEMU's vmxnet3 gives all frames to its first queue."""
     (facts,) = looked_at("vmxnet3", tmp_path, "two queues")
@@ -162,7 +156,6 @@ def test_queues_that_get_no_frames_do_no_harm(tmp_path: Path) -> None:
     assert [received[1] for received in received_by_queue(facts["trial"]).values()] == [0, 0]
 
 
-@pytest.mark.endure
 @pytest.mark.parametrize("kind", ["e1000", "e1000e", "virtio"])
 def test_more_queues_than_the_card_has_are_refused(kind: str, tmp_path: Path) -> None:
     """Also where the driver says that it has them, as those of the first two do: what is sent on the second is lost."""
@@ -170,7 +163,6 @@ def test_more_queues_than_the_card_has_are_refused(kind: str, tmp_path: Path) ->
     assert_says(facts, "2 queues requested, but the driver has 1")
 
 
-@pytest.mark.endure
 @pytest.mark.parametrize("kind", ["e1000e", "virtio"])
 def test_cards_behind_an_iommu(kind: str, tmp_path: Path) -> None:
     """As vfio hands them over."""
@@ -221,7 +213,6 @@ gap = "100ms"
 """With so few connections a self-test does not take hours on processors that are programs."""
 
 
-@pytest.mark.endure
 @pytest.mark.parametrize("kind", DRIVERS)
 def test_the_commands_work_on_cards(kind: str, tmp_path: Path) -> None:
     """A user's way: doctor, campaigns without and with connections, the self-test."""
