@@ -15,7 +15,7 @@ using Sender = loop::FrameListSender<io::TransmitQueue>;
 using Keeper = loop::FrameKeeper<io::ReceiveQueue>;
 
 /// How often the control thread looks whether everything is sent.
-constexpr auto look_interval = 5ms;
+constexpr auto cancel_look_interval = 5ms;
 /// What a port may take to accept a frame before the exchange goes on without it.
 constexpr auto patience = 1s;
 
@@ -69,7 +69,7 @@ public:
         const std::size_t longest = std::max(frames_[0].size(), frames_[1].size());
         const auto give_up = Clock::now() + request_.interval * longest + patience;
         while (!report.cancelled && !all_sent() && Clock::now() < give_up) {
-            report.cancelled = !watcher.wait(look_interval);
+            report.cancelled = !watcher.wait(cancel_look_interval);
         }
         const auto end = Clock::now() + request_.wait;
         for (auto now = Clock::now(); !report.cancelled && now < end; now = Clock::now()) {

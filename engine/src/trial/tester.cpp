@@ -60,7 +60,7 @@ std::variant<net::MacAddress, Errors> Tester::resolve(const ResolveRequest& requ
         return Errors{{"gateway and source are of different families", where, "give both as IPv4 or both as IPv6"}};
     }
     side.responder->forget();
-    constexpr auto look_interval = 10ms, ask_interval = 500ms;
+    constexpr auto wake_interval = 10ms, ask_interval = 500ms;
     const auto asked_at = std::chrono::steady_clock::now();
     auto next_question = asked_at;
     for (auto now = asked_at; now - asked_at < request.timeout; now = std::chrono::steady_clock::now()) {
@@ -68,7 +68,7 @@ std::variant<net::MacAddress, Errors> Tester::resolve(const ResolveRequest& requ
             side.responder->ask_for({{request.gateway, request.source}});
             next_question = now + ask_interval;
         }
-        if (!watcher.wait(look_interval)) {
+        if (!watcher.wait(wake_interval)) {
             return Errors{{"the request was cancelled before " + net::to_text(request.gateway) + " answered", where, "send it again"}};
         }
         if (const auto mac = side.responder->mac_of(request.gateway)) {
