@@ -59,6 +59,13 @@ protected:
         }
         return {{"answer", "none within a minute"}};
     }
+    /// The next progress of a trial under way.
+    static Json progress() {
+        const auto line = client_->read(60s);
+        Json json = line ? Json::parse(*line) : Json{{"answer", "none within a minute"}};
+        EXPECT_EQ(json["answer"], "progress") << json;
+        return json;
+    }
     static Json hosts(const char* address) {
         return {{"address", address}, {"offset", 0}, {"mode", "fixed"}, {"minimum", 0}, {"maximum", 0}, {"networks", 1}};
     }
@@ -79,7 +86,7 @@ protected:
     static Json trial(std::chrono::nanoseconds duration, const char* expect) {
         Json request = Json::parse(
             R"({"request":"trial","id":2,"trial_number":5,"seed":42,"waits":{"settle_ns":0,"learn_ns":0,"drain_ns":100000000,"rest_ns":0},
-            "give_up_lateness_ns":5000000000,"kept_frames_max":2,"progress_ns":100000000,"directions":[]})");
+            "give_up_lateness_ns":60000000000,"kept_frames_max":2,"progress_ns":100000000,"directions":[]})");
         request["duration_ns"] = duration.count();
         for (const char* const direction : {"forward", "reverse"}) {
             request["directions"].push_back({{"direction", direction},
@@ -125,14 +132,14 @@ protected:
     /// Three clients that send 360 echo requests to themselves through the rings.
     static Json echo(const Json& closed_loop, const Json& frames_per_second) {
         Json request = trial(1s, "as_sent");
-        request["waits"]["drain_ns"] = 100'000'000;
+        request["waits"]["drain_ns"] = 1'000'000'000;
         request["echo"] = {{"clients", 3},
                            {"window", 2},
                            {"count", 3},
                            {"destinations", 40},
                            {"closed_loop", closed_loop},
                            {"pool", nullptr},
-                           {"timeout_ns", 100'000'000}};
+                           {"timeout_ns", 1'000'000'000}};
         Json foreground = stream("2001:2::2", "2001:2:0:8000::2", "as_sent");
         foreground["frame_octets"] = 122;
         foreground["source_ports"] = foreground["destination_ports"] = nullptr;
@@ -185,22 +192,21 @@ TEST_F(RingTrial, BothClocksAreReportedSoAMachineThatSleptShows) {
     const Json awake = ask(trial(200ms, "as_sent"));
     ASSERT_TRUE(awake.contains("clocks")) << awake;
     EXPECT_GE(awake["clocks"]["monotonic_raw_ns"], 300 * millisecond) << "200 ms of sending, 100 ms for residual frames";
-    constexpr std::int64_t held_up = 5 * millisecond;  // between the readings of two clocks, on a busy machine
+    constexpr std::int64_t held_up = 100 * millisecond;  // between the readings of two clocks, in each of 20 attempts
     EXPECT_LT(std::abs(ahead(awake)), held_up) << awake["clocks"];
-    client_->write(trial(200ms, "as_sent").dump());
-    std::this_thread::sleep_for(100ms);
-    test::set_raw_clock_back(50ms);
+    client_->write(trial(60s, "as_sent").dump());
+    while (progress()["elapsed_ns"] < 300 * millisecond && !HasFailure()) {}
+    test::set_raw_clock_back(200ms);
+    client_->write(R"({"request":"cancel","id":2})");
     const Json slept = answer();
-    EXPECT_NEAR(static_cast<double>(ahead(slept)), 50 * millisecond, static_cast<double>(held_up)) << slept["clocks"];
+    EXPECT_NEAR(static_cast<double>(ahead(slept)), 200 * millisecond, static_cast<double>(held_up)) << slept["clocks"];
     EXPECT_FALSE(slept["directions"][0]["gave_up"]) << "nothing else in the report tells it";
 }
 
 TEST_F(RingTrial, EveryFrameThatWasOfferedComesBack) {
-    progress_.clear();
     const Json report = ask(trial(500ms, "as_sent"));
     ASSERT_EQ(report["answer"], "ok") << report;
     EXPECT_FALSE(report["cancelled"]);
-    EXPECT_GE(progress_.size(), 3U);
     ASSERT_EQ(report["directions"].size(), 2U);
     for (const Json& direction : report["directions"]) {
         EXPECT_FALSE(direction["gave_up"]);
@@ -246,7 +252,9 @@ TEST_F(RingTrial, EveryFrameOfEveryCustomerEdgeComesBack) {
 TEST_F(RingTrial, DelaysOfEveryFrameAreRecorded) {
     Json request = trial(400ms, "as_sent");
     request["delays"] = Json::parse(R"({"timeout_ns":null,"tags":{"first_ns":200000000,"count":500},"variation":true,"histogram":true})");
+    const auto begun = std::chrono::steady_clock::now();
     const Json report = ask(request);
+    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begun;
     ASSERT_EQ(report["answer"], "ok") << report;
     for (const Json& direction : report["directions"]) {
         std::uint64_t tags = 0;
@@ -256,8 +264,8 @@ TEST_F(RingTrial, DelaysOfEveryFrameAreRecorded) {
             EXPECT_EQ(delay["samples"], counts["received"]);
             EXPECT_EQ(delay["negative"], 0);
             EXPECT_GT(delay["minimum_ns"], 0);
-            EXPECT_LT(delay["minimum_ns"], 1'000'000) << "a millisecond from ring to ring";
             EXPECT_LE(delay["percentiles"][5]["ns"], delay["maximum_ns"]);
+            EXPECT_LT(delay["maximum_ns"], took.count()) << "no frame was under way for longer than the trial took";
             EXPECT_EQ(delay["tags"]["count"], delay["tags"]["received"]);
             EXPECT_GE(delay["tags"]["p999_ns"], delay["tags"]["median_ns"]);
             tags += delay["tags"]["count"].get<std::uint64_t>();
@@ -317,13 +325,22 @@ TEST_F(RingTrial, TheLoadLeavesInBursts) {
         EXPECT_GE(sending_ns, last_due_ns - 1);
         EXPECT_LE(sending_ns, last_due_ns + 1 + direction["lateness_max_ns"].get<std::int64_t>());
     }
+    const auto due_after = [](std::int64_t ns) {
+        const std::int64_t burst = ns / 250'000'000, frame = ns % 250'000'000 / 10'000;
+        return ns < 0 ? 0 : 1000 * burst + std::min<std::int64_t>(frame + 1, 1000);
+    };
+    ASSERT_EQ(report["phases"][2]["phase"], "send");
     for (const std::size_t i : {0U, 1U}) {
-        std::int64_t ahead_max = 0;
+        const Json& direction = report["directions"][i];
+        // The first frame was due this long after the phase began, at most.
+        const std::int64_t first_max = report["phases"][2]["duration_ns"].get<std::int64_t>() - direction["sending_ns"].get<std::int64_t>();
+        const std::int64_t late_max = first_max + direction["lateness_max_ns"].get<std::int64_t>();
         for (const Json& progress : progress_) {
-            const std::int64_t evenly = progress["elapsed_ns"].get<std::int64_t>() * frames_per_second / 1'000'000'000;
-            ahead_max = std::max(ahead_max, progress["directions"][i]["received"].get<std::int64_t>() - evenly);
+            if (progress["phase"] == "send") {
+                const auto due = due_after(progress["elapsed_ns"].get<std::int64_t>() - late_max);
+                EXPECT_GE(progress["directions"][i]["offered"].get<std::int64_t>(), due - 64) << "all but what is just being counted";
+            }
         }
-        EXPECT_GE(ahead_max, 400) << "more frames have arrived than an even load would have sent";
     }
 }
 
@@ -410,7 +427,12 @@ TEST_F(RingTrial, CancelEndsItAndHostileLinesDoNot) {
     for (const char* const line : {"x", "[]", R"({"request":5})", R"({"request":["cancel"]})", R"({"request":null,"id":1})", ""}) {
         client_->write(line);
     }
-    std::this_thread::sleep_for(400ms);
+    std::int64_t elapsed = 0, told = 0;
+    for (Json so_far = progress(); told < 3 || so_far["directions"][0]["offered"] == 0; so_far = progress(), ++told) {
+        ASSERT_FALSE(HasFailure());
+        EXPECT_GT(so_far["elapsed_ns"], elapsed);
+        elapsed = so_far["elapsed_ns"];
+    }
     client_->write(R"({"request":"cancel","id":2})");
     const Json report = answer();
     for (int hostile = 0; hostile < 5; ++hostile) {
@@ -420,7 +442,7 @@ TEST_F(RingTrial, CancelEndsItAndHostileLinesDoNot) {
     EXPECT_TRUE(report["cancelled"]);
     const Json& counts = report["directions"][0]["foreground"];
     EXPECT_GT(counts["offered"].get<int>(), 0);
-    EXPECT_LT(counts["offered"].get<int>(), 400'000);
+    EXPECT_LT(counts["offered"].get<int>(), counts["intended"].get<int>());
     EXPECT_EQ(counts["offered"].get<int>(), counts["received"].get<int>() + counts["lost"].get<int>());
 }
 
@@ -586,7 +608,9 @@ TEST_F(RingTrial, AQuestionToAGatewayIsEndedByCancel) {
 TEST_F(RingTrial, PortsAreOpenedOnce) { EXPECT_EQ(ask({{"request", "open"}, {"id", 7}})["answer"], "error"); }
 
 TEST_F(RingTrial, EchoRequestsOfAClosedLoopAreAllAnswered) {
-    const Json answer = ask(echo({{"pace_without_reply_ns", 10'000'000}}, nullptr));
+    Json request = echo({{"pace_without_reply_ns", 10'000'000}}, nullptr);
+    request["duration_ns"] = 60'000'000'000;  // it ends before, with the last reply
+    const Json answer = ask(request);
     ASSERT_EQ(answer["answer"], "ok") << answer;
     ASSERT_EQ(answer["directions"].size(), 2U);
     for (const Json& direction : answer["directions"]) {

@@ -2,11 +2,9 @@
 
 #include <sched.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <thread>
 
 namespace gatemark::io {
 namespace {
@@ -22,13 +20,20 @@ TEST_P(KernelDrops, EveryFrameThatAFullReceiveRingLostIsCounted) {
     left.ring_frames = 4096;
     ASSERT_NO_FATAL_FAILURE(open_ports(left, right_options(GetParam())));
     const std::uint64_t sent = send_frames(sender(), 10'000);  // and reads none of them
-    const std::uint64_t received = receive_until_silence(receiver());
-    const OwnDrops at_sender = sender_drops(), at_receiver = receiver_drops();
+    std::uint64_t received = receive_until_silence(receiver());
+    OwnDrops at_receiver = receiver_drops();
+    const bool all = come_to_hold([&] {  // the kernel may be late with a frame, and with a count
+        received += received + sum_of_receiving(at_receiver) < sent ? receive_until_silence(receiver()) : 0;
+        at_receiver = receiver_drops();
+        return received + sum_of_receiving(at_receiver) >= sent;
+    });
+    const OwnDrops at_sender = sender_drops();
     std::cout << "sent " << sent << " received " << received << "\n  sender: " << text_of(at_sender)
               << "\n  receiver: " << text_of(at_receiver) << '\n';
     EXPECT_GE(sent, 10'000U);
     EXPECT_GT(received, 0U);
     EXPECT_LT(received, sent);
+    EXPECT_TRUE(all);
     EXPECT_EQ(sent, received + sum_of_receiving(at_receiver)) << text_of(at_receiver);
     EXPECT_EQ(at_sender.tx_errors + at_sender.interface_tx_dropped, 0U) << text_of(at_sender);
     EXPECT_EQ(receiver_drops().socket_drops, at_receiver.socket_drops) << "reading must not lose what was read";
@@ -65,10 +70,7 @@ TEST_P(KernelDrops, FramesThatTheOtherEndOfAVethHadNoRoomForAreCountedOnce) {
     sched_setaffinity(0, sizeof(usable), &usable);
     static_cast<void>(receive_until_silence(port));
     const OwnDrops lost = drops.read();
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{20};
-    while (arrived() - before + lost.peer_queue_drops < sent && std::chrono::steady_clock::now() < patience) {
-        std::this_thread::sleep_for(std::chrono::milliseconds{5});  // the last 256 wait for an idle CPU
-    }
+    EXPECT_TRUE(come_to_hold([&] { return arrived() - before + lost.peer_queue_drops >= sent; })) << "the last 256 wait for an idle CPU";
     std::cout << "sent " << sent << " arrived " << arrived() - before << ", " << text_of(lost) << '\n';
     EXPECT_GE(sent, 500'000U);
     EXPECT_GT(lost.peer_queue_drops, 0U);

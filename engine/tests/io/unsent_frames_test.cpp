@@ -25,7 +25,7 @@ TEST(UnsentFrames, WaitForACardThatCountsLate) {
     UnsentFrames unsent{{}};
     int readings = 0;
     const auto late = [&] { return Counts{.accepted = 1000, .sent = ++readings < 5 ? 0U : 1000U}; };
-    EXPECT_EQ(unsent.update(late, 10s), 0U);
+    EXPECT_EQ(unsent.update(late, 60s), 0U);
     EXPECT_EQ(readings, 5);
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
 namespace gatemark::io::test {
@@ -14,20 +15,32 @@ namespace {
 
 bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
 
-/// Calls take(frame) for each frame that arrives until none does for 100 ms.
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds patience{60};
+
+/// Calls take(frame) for each frame that arrives until `count` have, and then none does for 100 ms.
 template <class Take>
-void receive_each(const DpdkPort& port, const Take& take) {
+void receive_each(const DpdkPort& port, std::uint64_t count, const Take& take) {
     ReceiveQueue receive{port, 0};
     std::array<rte_mbuf*, 32> burst{};
-    auto last = std::chrono::steady_clock::now();
-    while (std::chrono::steady_clock::now() - last < std::chrono::milliseconds{100}) {
+    std::uint64_t received = 0;
+    const auto begun = Clock::now();
+    for (auto last = begun, now = begun; now - last < std::chrono::milliseconds{100} || (received < count && now - begun < patience);
+         now = Clock::now()) {
         const std::size_t got = receive.receive(burst);
+        received += got;
         std::ranges::for_each(std::span{burst}.first(got), take);
         receive.release(std::span{burst}.first(got));
         if (got != 0) {
-            last = std::chrono::steady_clock::now();
+            last = Clock::now();
         }
     }
+}
+
+std::string state_of(const std::string& interface) {
+    std::string state;
+    std::ifstream{"/sys/class/net/" + interface + "/operstate"} >> state;
+    return state;
 }
 
 }  // namespace
@@ -37,7 +50,7 @@ VethPair::VethPair() : left{"gm-e-l" + std::to_string(getpid() % 100000)}, right
     for (const std::string& end : {left, right}) {
         created = created && run("sysctl -qw net.ipv6.conf." + end + ".disable_ipv6=1") && run("ip link set " + end + " up");
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    created = created && come_to_hold([this] { return state_of(left) == "up" && state_of(right) == "up"; });
 }
 
 VethPair::~VethPair() { static_cast<void>(run("ip link del " + left + " 2>/dev/null")); }
@@ -57,6 +70,11 @@ void OnVeth::set_mtu(unsigned mtu) const {
     for (const std::string& end : {veth_->left, veth_->right}) {
         ASSERT_TRUE(run("ip link set " + end + " mtu " + std::to_string(mtu)));
     }
+}
+
+void OnVeth::set_link(bool up) const {
+    ASSERT_TRUE(run("ip link set " + veth_->left + (up ? " up" : " down")));
+    ASSERT_TRUE(come_to_hold([this, up] { return (state_of(veth_->left) == "up") == up && (state_of(veth_->right) == "up") == up; }));
 }
 
 void OnVeth::open_ports(const std::string& kind) { open_ports(left_options(kind), right_options(kind)); }
@@ -94,8 +112,8 @@ std::uint64_t send_frames(DpdkPort& port, std::uint64_t count, const net::MacAdd
     TransmitQueue transmit{port, 0, std::span{&frames, 1}};
     std::array<rte_mbuf*, 32> burst{};
     std::uint64_t sent = 0;
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
-    while (sent < count && std::chrono::steady_clock::now() < deadline) {
+    const auto deadline = Clock::now() + patience;
+    while (sent < count && Clock::now() < deadline) {
         const std::size_t got = transmit.acquire(0, burst);
         const std::size_t accepted = transmit.send(std::span{burst}.first(got));
         transmit.release(std::span{burst}.first(got).subspan(accepted));
@@ -116,18 +134,29 @@ std::size_t send_some(DpdkPort& port, std::span<const std::byte> frame) {
     return accepted;
 }
 
-std::vector<std::vector<std::byte>> receive_frames(const DpdkPort& port) {
+bool come_to_hold(const std::function<bool()>& holds) {
+    const auto deadline = Clock::now() + patience;
+    while (!holds()) {
+        if (Clock::now() > deadline) {
+            return false;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    }
+    return true;
+}
+
+std::vector<std::vector<std::byte>> receive_frames(const DpdkPort& port, std::uint64_t count) {
     std::vector<std::vector<std::byte>> frames;
-    receive_each(port, [&frames](const rte_mbuf* buffer) {
+    receive_each(port, count, [&frames](const rte_mbuf* buffer) {
         const auto* const bytes = rte_pktmbuf_mtod(buffer, const std::byte*);
         frames.emplace_back(bytes, bytes + buffer->data_len);
     });
     return frames;
 }
 
-std::uint64_t receive_until_silence(const DpdkPort& port) {
+std::uint64_t receive_until_silence(const DpdkPort& port, std::uint64_t count) {
     std::uint64_t received = 0;
-    receive_each(port, [&received](const rte_mbuf*) { ++received; });
+    receive_each(port, count, [&received](const rte_mbuf*) { ++received; });
     return received;
 }
 

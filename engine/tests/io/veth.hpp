@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,6 +46,8 @@ protected:
     /// Drops at either end since the ports were opened.
     [[nodiscard]] OwnDrops sender_drops() { return left_drops_->read(); }
     [[nodiscard]] OwnDrops receiver_drops() { return right_drops_->read(); }
+    /// Takes the left end down or up; waits until both ends know.
+    void set_link(bool up) const;
 
 private:
     std::optional<VethPair> veth_;
@@ -64,9 +67,12 @@ inline constexpr net::MacAddress some_host{std::byte{0x02}, std::byte{0x02}, std
 std::uint64_t send_frames(DpdkPort& port, std::uint64_t count, const net::MacAddress& destination = some_host);
 /// Offers a frame 32 times at once; returns how many the port accepted.
 std::size_t send_some(DpdkPort& port, std::span<const std::byte> frame);
-/// Every frame that arrives until none does for 100 ms.
-std::vector<std::vector<std::byte>> receive_frames(const DpdkPort& port);
-std::uint64_t receive_until_silence(const DpdkPort& port);
+/// Calls `holds` until it is true, for a minute at most; returns what it said last.
+bool come_to_hold(const std::function<bool()>& holds);
+/// Every frame that arrives until at least `count` have, for a minute at most, and then none does
+/// for 100 ms.
+std::vector<std::vector<std::byte>> receive_frames(const DpdkPort& port, std::uint64_t count);
+std::uint64_t receive_until_silence(const DpdkPort& port, std::uint64_t count = 0);
 
 [[nodiscard]] std::string text_of(const OwnDrops& drops);
 [[nodiscard]] std::uint64_t sum_of_receiving(const OwnDrops& drops);

@@ -18,13 +18,15 @@ TEST(Calibration, FindsAPlausibleRate) {
 }
 
 /// A time service may be correcting the clock while the engine starts; the counter of the processor
-/// does not follow that, so the load would be wrong by as much for a whole campaign.
+/// does not follow that, so the load would be wrong by as much for a whole campaign. Here the clock
+/// is slewed by far more than Linux does, so that nothing that a busy machine does to the readings
+/// of both clocks can be taken for it.
 TEST(Calibration, IsNotMisledByAClockThatIsSlewed) {
     const auto steady = static_cast<double>(ticks_per_second());
-    test::slew_monotonic_clock(500);
+    test::slew_monotonic_clock(500'000);
     const auto slewed = static_cast<double>(ticks_per_second());
     test::slew_monotonic_clock(0);
-    EXPECT_LT(std::abs(slewed / steady - 1), 100e-6);
+    EXPECT_LT(std::abs(slewed / steady - 1), 0.1);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace gatemark::test {
 
 /// CLOCK_MONOTONIC goes faster by this many millionths from now on, as while a time service slews
-/// it. At most 500 in Linux. 0 ends it.
+/// it, where Linux takes at most 500. 0 ends it.
 void slew_monotonic_clock(int parts_per_million);
 
 /// CLOCK_MONOTONIC_RAW goes back by this once, as the clock of a machine that slept seems to do
