@@ -45,6 +45,8 @@ from gatemark.simulated import simulated_equipment
 from gatemark.stats.summary import Summary
 from gatemark.tester import Equipment
 
+pytestmark = pytest.mark.usefixtures("plots_not_rendered")
+
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))

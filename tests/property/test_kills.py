@@ -50,6 +50,10 @@ def attempt(folder):
         return resume_campaign(folder, on_event=watch, equipment=equipment)
     return measure(sys.argv[1], output=folder, on_event=watch, equipment=equipment)
 
+# All that is imported, once and not by every child.
+measure(sys.argv[1], output=sys.argv[2], equipment=simulated_equipment(SimulatedDevice(capacity_forward=432_100)))
+print(0, flush=True)
+
 while line := sys.stdin.readline():
     pid = os.fork()
     if pid == 0:
@@ -69,15 +73,16 @@ while line := sys.stdin.readline():
 class Driver:
     """A process that measures, each time in a child of its own, which may be killed."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, first_output: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, file],
+            [sys.executable, "-c", DRIVER, file, first_output],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env=environment,
         )
+        assert self._number() == 0, "it has not begun"
 
     def measure(self, output: Path, *, kill_after_s: float | None = None) -> int:
         """Measure or go on; return the exit status, -9 if it was killed before its end."""
@@ -113,7 +118,7 @@ def result_of(output: Path) -> dict[str, Any]:
 def test_a_killed_campaign_goes_on_to_the_same_result(tmp_path: Path, endures: bool) -> None:
     file = tmp_path / "campaign.toml"
     file.write_text(CAMPAIGN)
-    driver, rng = Driver(file), random.Random(1)
+    driver, rng = Driver(file, tmp_path / "first"), random.Random(1)
     try:
         begin = time.monotonic()
         assert driver.measure(tmp_path / "whole") == 0

@@ -33,6 +33,8 @@ from gatemark.session import CampaignResult, measure, resume_campaign
 from gatemark.simulated import simulated_equipment
 from gatemark.tester import Equipment
 
+pytestmark = pytest.mark.usefixtures("plots_not_rendered")
+
 ROUTER = """
 # forwarding of one router
 name = "{name}"

@@ -56,7 +56,7 @@ class Host:
                 "cores": {"apply": f"echo cores >> {folder}/log {{value}}", "read": "echo 4", "at_boot": True},
                 "rss": {"apply": f"echo rss >> {folder}/log {{value}}"},
             },
-            "limits": {"boot": "5s"},
+            "limits": {"boot": "60s"},
             **more,
         }
         commands = GatewayControlModel.model_validate(document)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from gatemark.dut.cpu_visitors import Visit, read_interrupts, watch_visitors
@@ -19,12 +20,18 @@ ERR:          0
 def test_a_process_that_never_sleeps_is_seen_with_what_it_ran() -> None:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as burner:
         try:
-            watched = watch_visitors(0.5)
+            visit = None
+            until = time.monotonic() + 60
+            while visit is None and time.monotonic() < until:  # on a busy machine it may not have begun
+                begun_ns = time.monotonic_ns()
+                watched = watch_visitors(0.5)
+                took_ns = time.monotonic_ns() - begun_ns
+                visit = next((visit for visit in watched.visits if visit.thread == burner.pid), None)
         finally:
             burner.kill()
-    (visit,) = (visit for visit in watched.visits if visit.thread == burner.pid)
+    assert visit is not None
     assert visit.name.startswith("python")
-    assert 0 < visit.ran_ns < 5 * 10**9
+    assert 0 < visit.ran_ns <= took_ns
     assert list(watched.visits) == sorted(watched.visits, key=lambda visit: -visit.stretch_ns)
 
 

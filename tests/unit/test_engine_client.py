@@ -246,7 +246,7 @@ def test_a_process_that_does_not_answer_times_out_and_is_killed(tmp_path: Path) 
 def test_lines_may_arrive_in_pieces(tmp_path: Path) -> None:
     program = 'import os\nos.write(1, b"one")\nos.write(1, b"\\ntwo\\nthr")\nos.write(1, b"ee\\n")'
     process = EngineProcess([str(executable(tmp_path, program))], log=None)
-    assert [process.receive(10) for _ in range(4)] == ["one", "two", "three", None]
+    assert [process.receive(60) for _ in range(4)] == ["one", "two", "three", None]
     process.close()
 
 

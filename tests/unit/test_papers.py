@@ -33,6 +33,8 @@ from gatemark.series.run import measure_series, rebuild_series
 from gatemark.simulated import simulated_equipment
 from gatemark.tester import Equipment
 
+pytestmark = pytest.mark.usefixtures("plots_not_rendered")
+
 Vector = dict[str, Any]
 FILES = sorted(file for file in PAPERS.glob("*/*.toml") if not file.name.endswith(".published.toml"))
 README = (PAPERS / "README.md").read_text(encoding="utf-8")

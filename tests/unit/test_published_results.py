@@ -42,6 +42,8 @@ from gatemark.results.search import RateResult
 from gatemark.stats.summary import Summary
 from gatemark.stored import sections_of
 
+pytestmark = pytest.mark.usefixtures("plots_not_rendered")
+
 Vector = dict[str, Any]
 
 

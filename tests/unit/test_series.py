@@ -28,6 +28,8 @@ from gatemark.series.run import SeriesResult, measure_series, open_series, rebui
 from gatemark.simulated import SimulatedTestBed, simulated_equipment
 from gatemark.tester import Equipment
 
+pytestmark = pytest.mark.usefixtures("plots_not_rendered")
+
 NAT = """
 name = "scaling"
 seed = 7

@@ -27,6 +27,8 @@ from gatemark.trial.telemetry import AVAILABLE, Level, SpanFacts, SpanName, Tele
 from gatemark.trial.validity import Validity
 from gatemark.trial.verdict import Verdict
 
+pytestmark = pytest.mark.usefixtures("plots_not_rendered")
+
 SECOND = 10**9
 BYTES = 512
 """What a connection takes in the simulated gateway."""

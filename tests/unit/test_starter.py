@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,8 +16,10 @@ from gatemark.campaign.estimate import estimate
 from gatemark.campaign.file import load_campaign, schema_text
 from gatemark.cli.common import with_recipe_of
 from gatemark.cli.main import main
+from gatemark.dut.recipe import load_recipe
 from gatemark.errors import ConfigError
 from gatemark.procedures.registry import PROCEDURES
+from gatemark.starter import text as starter_text
 from gatemark.starter.text import NAMESPACES, PORTS, Answers, blocks, campaign_text, recipes_for, tables_for
 from gatemark.starter.write import first_campaign
 from gatemark.technology import TECHNOLOGIES, Technology
@@ -25,11 +29,21 @@ EVERYTHING = ["router.toml", "--technology", "router44", "--place", "namespaces"
               "--measure", "throughput", "--time", "10min"]  # fmt: skip
 
 
+@pytest.fixture(scope="module", autouse=True)
+def read_once() -> Iterator[None]:
+    """The recipes and the template are read and compiled for each file that is written; here for the first alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(starter_text, "load_recipe", functools.cache(load_recipe))
+        patch.setattr(starter_text, "_template", functools.cache(starter_text._template))
+        yield
+
+
 def answers(technology: Technology, place: str, *tables: str, recipe: str | None = None) -> Answers:
     ports = PAIR if recipe is None else None
     return Answers(technology=technology, place=place, recipe=recipe, ports=ports, tables=tables)
 
 
+@functools.cache
 def every_answer() -> list[Answers]:
     """Every technology at every place, each table alone and all of them."""
     all_answers = []
@@ -45,14 +59,17 @@ def every_answer() -> list[Answers]:
 def test_every_answer_gives_a_file_that_can_be_planned(technology: str, tmp_path: Path) -> None:
     given = [each for each in every_answer() if each.technology.name == technology]
     assert given
+    planned = set()
     for each in given:
-        for level in blocks()["levels"]:
+        for number, level in enumerate(blocks()["levels"]):
             text = campaign_text(each, level, file="a.toml", name="a")
             (tmp_path / "a.toml").write_text(text, encoding="utf-8")
             campaign = with_recipe_of(load_campaign(tmp_path / "a.toml"))
             assert campaign.technology is each.technology
             assert {table.key for table in campaign.tables} >= set(each.tables)
-            assert estimate(campaign).trials_max > 0
+            if (each.tables, number) not in planned:  # its place and recipe change no number of trials
+                assert estimate(campaign).trials_max > 0
+                planned.add((each.tables, number))
             assert text.splitlines()[0] == "#:schema ./campaign.schema.json"
             assert all(len(line) <= 120 for line in text.splitlines()) and "{" + "resolution" not in text
 

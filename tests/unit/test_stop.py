@@ -18,6 +18,7 @@ WriteCampaign = Callable[..., Path]
 
 SLOW = """
 import sys, time
+from pathlib import Path
 from gatemark.campaign.events import TrialFinished
 from gatemark.campaign.progress import progress_display
 from gatemark.cli.common import tell_error
@@ -26,10 +27,15 @@ from gatemark.errors import GatemarkError
 from gatemark.session import measure
 from gatemark.simulated import simulated_equipment
 
+finished = 0
+
 def slow(event):
+    global finished
     watcher.on_event(event)
     if isinstance(event, TrialFinished):
-        time.sleep(0.1)
+        finished += 1
+        while finished == 3 and not Path(sys.argv[3]).exists():
+            time.sleep(0.02)
 
 try:
     with progress_display() as watcher:
@@ -42,6 +48,7 @@ except GatemarkError as error:
 
 
 def await_trials(output: Path, count: int) -> None:
+    """The campaign goes on after the third when it may."""
     journal = output / "trials.jsonl"
     until = time.monotonic() + 60
     while not journal.exists() or journal.read_bytes().count(b"\n") < count:
@@ -60,7 +67,7 @@ def test_what_was_measured_is_reported(write_campaign: WriteCampaign, tmp_path: 
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
-        os.execv(sys.executable, [sys.executable, "-c", SLOW, str(file), str(output)])
+        os.execv(sys.executable, [sys.executable, "-c", SLOW, str(file), str(output), str(tmp_path / "never")])
     try:
         await_trials(output, 3)
         if how == "terminal":
@@ -93,9 +100,10 @@ def test_what_is_ignored_stays_ignored(write_campaign: WriteCampaign, tmp_path: 
         os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 2)
-        os.execv(sys.executable, [sys.executable, "-c", SLOW, str(file), str(output)])
+        os.execv(sys.executable, [sys.executable, "-c", SLOW, str(file), str(output), str(tmp_path / "go on")])
     await_trials(output, 3)
     os.kill(pid, signal.SIGHUP)
+    (tmp_path / "go on").touch()
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert status_of(output) == "complete"

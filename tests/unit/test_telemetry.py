@@ -42,6 +42,8 @@ from gatemark.trial.report import PhaseTime
 from gatemark.trial.telemetry import TelemetryFacts
 from gatemark.trial.verdict import Verdict
 
+pytestmark = pytest.mark.usefixtures("plots_not_rendered")
+
 SECOND = 10**9
 BEGAN = 100 * SECOND
 PHASES = [
