@@ -1,8 +1,9 @@
 """Asks for hosts by ARP as a gateway does whose neighbour table is cold: all of them at once, then one after the other.
 
 Run inside the gateway's namespace: `neighbour_flood.py INTERFACE ASKER FIRST_HOST HOSTS RATE DELAY SECONDS`; RATE is
-in requests/s. Prints `ready`, waits for DELAY seconds, asks, and prints `{"asked": N, "answered": N, "hosts": N}` when
-it ends: requests, replies, and hosts that replied at all. Standard library only: it shares nothing with gatemark.
+in requests/s. Prints `ready`, waits for DELAY seconds, asks, and prints `{"asked": N, "answered": N, "hosts": N,
+"began": S, "ended": S}` when it ends: requests, replies, hosts that replied at all, and when it began to ask and heard
+the last reply, seconds of the monotonic clock. Standard library only: it shares nothing with gatemark.
 """
 
 import ipaddress
@@ -52,6 +53,7 @@ def main() -> None:
 
     print("ready", flush=True)
     time.sleep(float(delay))
+    first_asked = time.monotonic()
     for target in targets:
         ask(target)
     began = time.monotonic()
@@ -67,7 +69,8 @@ def main() -> None:
         if listen():
             quiet_since = time.monotonic()
         time.sleep(0.01)
-    print(json.dumps({"asked": asked, "answered": answered, "hosts": len(addresses)}))
+    counts = {"asked": asked, "answered": answered, "hosts": len(addresses)}
+    print(json.dumps({**counts, "began": first_asked, "ended": quiet_since}))
 
 
 main()

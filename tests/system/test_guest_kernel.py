@@ -47,7 +47,12 @@ from gatemark.trial.record import TrialRecord
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "tayga", "nft", "conntrack", "insmod", root=True)
 if newest_kernel() is None:
     MISSING.append("`gatemark kernel build`")
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"a gateway in a kernel of its own needs {', '.join(MISSING)}")
+pytestmark = [
+    pytest.mark.skipif(bool(MISSING), reason=f"a gateway in a kernel of its own needs {', '.join(MISSING)}"),
+    pytest.mark.alone,
+]
+
+a_guest_of_its_own = pytest.mark.nightly("each of these tests starts a kernel of its own, which takes minutes together")
 
 
 def new_bed(name: str, kernel: str = "uml") -> NetnsTestBed:
@@ -82,6 +87,7 @@ def test_jumbo_frames_pass_whole(router: NetnsTestBed) -> None:
     assert packet.payload.len == 8900 + 28
 
 
+@a_guest_of_its_own
 def test_a_daemon_of_user_space_translates_in_it() -> None:
     with new_bed("tayga-siit64") as bed:
         for name, side, source, destination, seen_source, seen_destination in CROSSINGS:
@@ -129,6 +135,7 @@ def test_commands_run_beside_each_other_and_a_killed_one_ends_inside(router: Net
     sleeping[2].wait(10)
 
 
+@a_guest_of_its_own
 def test_two_test_beds_describe_it_alike_and_share_nothing() -> None:
     with new_bed("linux-router4") as first, new_bed("linux-router4") as second:
         assert first.describe() == second.describe()
@@ -136,6 +143,7 @@ def test_two_test_beds_describe_it_alike_and_share_nothing() -> None:
         assert in_guest(second, "test", "-e", "/run/mine").returncode == 1
 
 
+@a_guest_of_its_own
 def test_a_router_forwards_every_frame_and_its_throughput_is_measured(tmp_path: Path) -> None:
     document = netns_document("linux-router4", throughput={"resolution": "10%"}, traffic=ONE_SIZE)
     document["testbed"] |= {"kernel": "uml"}
@@ -146,6 +154,7 @@ def test_a_router_forwards_every_frame_and_its_throughput_is_measured(tmp_path: 
     assert "in User-Mode Linux" in (result.folder / "report.html").read_text(encoding="utf-8")
 
 
+@a_guest_of_its_own
 def test_what_an_overloaded_guest_drops_is_the_gateways_loss() -> None:
     testbed = {"kind": "netns", "recipe": "linux-router4", "kernel": "uml"}
     traffic = {"direction": ["forward"], "frame_sizes": {"family": "ipv4", "octets": [64]}}
@@ -166,6 +175,7 @@ IMPAIRED = {
 }  # fmt: skip
 
 
+@a_guest_of_its_own
 def test_netem_takes_every_setting_and_does_all_of_it_at_once() -> None:
     traffic = {"direction": ["forward"], "frame_sizes": {"family": "ipv4", "octets": [64]}}
     with open_bed(netns_campaign("linux-netem", gateway={"settings": IMPAIRED}, traffic=traffic)) as bed:
@@ -178,6 +188,7 @@ def test_netem_takes_every_setting_and_does_all_of_it_at_once() -> None:
             bed.bed.ask("sh netem.sh delay_us nonsense")
 
 
+@a_guest_of_its_own
 def test_the_tester_agrees_with_netem(tmp_path: Path) -> None:
     cores = plan_cores(usable_cpus())
     calibration = Calibration(ports="memif", output=tmp_path, on_event=lambda _: None, tell=print, cores=cores)
@@ -194,6 +205,7 @@ PREFIXES = [
 """One of each length of RFC 6052 section 2.2."""
 
 
+@a_guest_of_its_own
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize("name", ["jool-siit64", "jool-siit46"])
 def test_jool_translates_to_the_bit_with_every_length_of_prefix(name: str, prefix: str, tmp_path: Path) -> None:
@@ -214,6 +226,7 @@ def passed(record: TrialRecord) -> bool:
     return record.verdict is not None and record.verdict.passed
 
 
+@a_guest_of_its_own
 @pytest.mark.parametrize(
     ("hook", "rule", "told"),
     [
@@ -333,12 +346,14 @@ def test_jool_keeps_the_answer_to_its_own_question(jool: NetnsTestBed) -> None:
     assert error.haslayer(ICMPv6TimeExceeded)
 
 
+@a_guest_of_its_own
 def test_a_router_tells_that_the_hop_limit_ran_out() -> None:
     with new_bed("linux-router6") as bed:
         ((other, error),), _ = exchange(bed, [from_ipv6(hlim=1, dst="2001:2:0:8000::2")])
         assert other == "left" and error.haslayer(ICMPv6TimeExceeded)
 
 
+@a_guest_of_its_own
 def test_jool_amends_a_checksum_that_is_not_there() -> None:
     settings = {"settings": {"amend_udp_checksum_zero": "true"}}
     traffic = {"direction": ["forward"], "frame_sizes": {"family": "ipv4", "octets": [128]}, "udp_checksum": "zero"}
@@ -346,6 +361,7 @@ def test_jool_amends_a_checksum_that_is_not_there() -> None:
         assert any(passed(bed.trial(frames_per_second=2000)) for _ in range(6))
 
 
+@a_guest_of_its_own
 @pytest.mark.parametrize("inside", ["left", "right"])
 def test_jool_counts_the_connections_that_the_tester_makes(inside: str, tmp_path: Path) -> None:
     campaign = stateful_campaign("jool-nat64", repetitions=1, gateway={"inside": inside})
@@ -358,6 +374,7 @@ def test_jool_counts_the_connections_that_the_tester_makes(inside: str, tmp_path
         assert "kernel has no jool" in (result.folder / name).read_text(encoding="utf-8")
 
 
+@a_guest_of_its_own
 def test_rates_and_delays_of_jool_are_measured(tmp_path: Path) -> None:
     """Establishment rate, then throughput and delays in phase 2; tear-down and capacity have tests of their own."""
     campaign = stateful_campaign(
@@ -378,6 +395,7 @@ def test_rates_and_delays_of_jool_are_measured(tmp_path: Path) -> None:
     assert not [counts.faults for record in records for _, _, counts in record.report.counts() if counts.faulty]
 
 
+@a_guest_of_its_own
 @pytest.mark.parametrize(
     ("hook", "rule"),
     [("prerouting", "meta l4proto udp ip6 dscp set 9"), ("postrouting", "meta l4proto udp ip dscp set 9")],
@@ -394,6 +412,7 @@ def test_faults_before_and_behind_stateful_jool_are_named(hook: str, rule: str) 
         assert direction.foreground.faulty == direction.foreground.offered == 500
 
 
+@a_guest_of_its_own
 def test_jool_takes_every_address_of_its_pool(tmp_path: Path) -> None:
     recipe = variant(tmp_path, "jool-nat64", ('["198.19.0.1/32"]', '["198.19.0.1/32", "198.19.255.0/30"]'))
     campaign = stateful_campaign(recipe, repetitions=1, gateway={"settings": {"f_args": 15}})
@@ -404,6 +423,7 @@ def test_jool_takes_every_address_of_its_pool(tmp_path: Path) -> None:
     assert behaviour["public_addresses"] == 5
 
 
+@a_guest_of_its_own
 def test_jool_as_a_target_of_iptables_translates_the_same(tmp_path: Path) -> None:
     rules = """
 ip6tables -t mangle -A PREROUTING -d {prefix} -j JOOL --instance default
@@ -415,6 +435,7 @@ for addresses in {pool}; do iptables -t mangle -A PREROUTING -d "$addresses" -p 
     assert "iptables" in (result.folder / "gateway.json").read_text(encoding="utf-8")
 
 
+@a_guest_of_its_own
 def test_removing_the_module_is_a_tear_down(tmp_path: Path) -> None:
     again = "modprobe -r jool; modprobe jool; . {dir}/start.sh"
     recipe = variant(
@@ -433,6 +454,7 @@ def test_removing_the_module_is_a_tear_down(tmp_path: Path) -> None:
     assert [record.connections.counted_before for record in records if record.connections][-1] == 0
 
 
+@a_guest_of_its_own
 def test_jool_forgets_every_connection_and_is_timed(tmp_path: Path) -> None:
     campaign = stateful_campaign("jool-nat64", repetitions=2, frame_loss=None, connection_tear_down_rate={})
     result, records = measured(campaign, tmp_path / "result")
@@ -442,6 +464,7 @@ def test_jool_forgets_every_connection_and_is_timed(tmp_path: Path) -> None:
     assert not [record.connections.counted_before for record in records if record.connections][-1]
 
 
+@a_guest_of_its_own
 def test_the_capacity_of_jool_is_that_of_its_pool(tmp_path: Path) -> None:
     recipe = variant(tmp_path, "jool-nat64", ("1024-65535", "1024-5023"))
     campaign = stateful_campaign(
@@ -460,6 +483,7 @@ def test_the_capacity_of_jool_is_that_of_its_pool(tmp_path: Path) -> None:
         assert (search.upper_bound, search.overflow) == (4001, "refused")
 
 
+@a_guest_of_its_own
 @pytest.mark.parametrize("recipe", ["nft-nat44", "tayga-nat64"])
 def test_tester_and_gateway_count_the_same_connections(recipe: str, tmp_path: Path) -> None:
     testbed = {"kind": "netns", "recipe": recipe, "kernel": "uml"}
@@ -503,6 +527,7 @@ def open_files() -> Iterator[str]:
 SHORT = {"duration": "10ms", "settle": "0s", "learn": "1ms", "drain": "10ms", "rest": "0s"}
 
 
+@a_guest_of_its_own
 def test_a_hundred_trials_in_one_guest_leave_nothing() -> None:
     naming.remove_leftovers()
     before = state_of_the_machine()
@@ -566,6 +591,7 @@ def state_of_the_machine() -> dict[str, object]:
     }
 
 
+@a_guest_of_its_own
 @pytest.mark.parametrize("after_s", KILLS)
 def test_a_killed_owner_leaves_nothing_after_cleanup(after_s: float | None) -> None:
     naming.remove_leftovers()

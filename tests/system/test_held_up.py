@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.system.beds import QUICK, OpenBed, netns_campaign, open_bed
@@ -17,28 +18,31 @@ from gatemark.campaign.plan import make_plan
 from gatemark.campaign.runner import run_campaign
 from gatemark.dut.steering import usable_cpus
 from gatemark.procedures.frame_loss.result import FrameLossResult
+from gatemark.results.part import NOT_THE_GATEWAY
 from gatemark.trial.record import TrialRecord
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "nft", "tayga", root=True)
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"namespaces need {', '.join(MISSING)}"),
     pytest.mark.skipif(len(usable_cpus()) < 2, reason="a gateway with a CPU of its own needs two"),
+    pytest.mark.alone,
 ]
 RECIPE = "tayga-siit64"
 """A gateway that is a process: it stands still while another one has its CPU."""
 LOAD = 20_000
 """Each way. In 30 ms twice as many frames arrive as the 500 that its queue holds."""
+DURATION_NS = 500_000_000
 ATTEMPTS = 8
+DISTURBED = 2
+"""Attempts at a load during which another program takes the CPU away."""
 READINGS = 200
-READING_SECONDS_MAX = 0.002
-"""Both readings of a trial together must stay below 5 ms."""
 
 
 @pytest.fixture(scope="module")
 def bed() -> Iterator[OpenBed]:
     tables = {
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": 64}},
-        "trial": {**QUICK, "duration": "1s"},
+        "trial": {**QUICK, "duration": f"{DURATION_NS}ns"},
         "frame_loss": {"rates": [LOAD]},
         "validity": {"retries": 10, "lateness_max": "5s", "suspect_retries": ATTEMPTS},
         "repetitions": 1,
@@ -53,19 +57,32 @@ def disturber(bed: OpenBed) -> Iterator[Disturber]:
         yield opened
 
 
-def failed_trial(bed: OpenBed) -> TrialRecord:
-    """Return a valid trial that failed."""
+def takes_the_cpu(disturber: Disturber) -> None:
+    """Take it away before everything else; a machine that gives no real time to a program cannot show the loss."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    except PermissionError:
+        pytest.skip("this machine lets no program run in real time")
+    disturber.start()
+
+
+def failed_trial(bed: OpenBed) -> TrialRecord | None:
+    """Return a valid trial, which must have failed; None if the Tester says of each that it did not do its job."""
     for _ in range(ATTEMPTS):
-        record = bed.trial(frames_per_second=LOAD, duration_ns=1_000_000_000)
-        if record.verdict is not None and not record.verdict.passed:
+        record = bed.trial(frames_per_second=LOAD, duration_ns=DURATION_NS)
+        if record.validity.valid:
+            assert record.verdict is not None and not record.verdict.passed, record
             return record
-    pytest.skip("on this machine no frame is lost while a program takes the gateway's CPU away")
+        assert record.validity.reasons and record.verdict is None and not record.is_decisive
+    return None
 
 
 def test_a_loss_while_others_have_the_cpu_is_suspect(bed: OpenBed, disturber: Disturber) -> None:
-    disturber.start()
+    takes_the_cpu(disturber)
     record = failed_trial(bed)
-    assert record.validity.valid
+    if record is None:
+        return
     assert record.host is not None and record.host.held_up_ns > 10_000_000
     assert record.suspicion is not None, record.verdict
     assert not record.is_decisive
@@ -75,8 +92,8 @@ def test_a_campaign_repeats_it_and_blames_nobody_for_it(bed: OpenBed, disturber:
     """The disturbance ends after two attempts; the machine may be busy by itself, which must not look like loss."""
 
     def watch(event: Event) -> None:
-        if isinstance(event, TrialStarted) and event.order.attempt < 2:
-            disturber.start()
+        if isinstance(event, TrialStarted) and event.order.attempt < DISTURBED:
+            takes_the_cpu(disturber)
         if isinstance(event, TrialFinished):
             disturber.stop()
 
@@ -88,23 +105,44 @@ def test_a_campaign_repeats_it_and_blames_nobody_for_it(bed: OpenBed, disturber:
     records = read_journal(tmp_path / "trials.jsonl")
     assert isinstance(result, FrameLossResult)
     assert result.suspect_trials == sum(record.suspicion is not None for record in records)
-    if not any(record.suspicion for record in records):
-        pytest.skip("on this machine no frame was lost while a program took the gateway's CPU away")
-    if result.limited_by == "host":
-        pytest.skip(f"other programs held the gateway up in all of {len(records)} trials")
-    assert result.limited_by == "maximum"
+    for record in records[:DISTURBED]:
+        assert not record.is_decisive and record.reasons, record
     (point,) = result.points
-    assert [loss.undelivered for loss in point.losses] == [(0,), (0,)], [record.suspicion for record in records]
+    if result.limited_by in NOT_THE_GATEWAY:
+        assert not any(record.is_decisive for record in records)
+        assert (point.repetitions, point.tester_limited, point.losses) == (0, 1, ())
+        assert [quantity.value for quantity in result.own_quantities()] == [None]
+        return
+    assert result.limited_by == "maximum", [record.reasons for record in records]
+    assert [loss.undelivered for loss in point.losses] == [(0,), (0,)]
 
 
 def test_a_gateway_that_is_too_slow_fails_whatever_others_do(bed: OpenBed) -> None:
     with bed.rules("limit rate over 1000/second drop"):
         record = failed_trial(bed)
-    assert record.is_decisive
+    assert record is None or record.is_decisive
 
 
-def test_reading_the_host_costs_little(bed: OpenBed) -> None:
-    begin = time.process_time()
+def test_reading_the_host_costs_little(bed: OpenBed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is opened for the first reading alone, and read to its end with two calls, which is all that is asked."""
+    first = bed.bed.read_host()
+    assert first is not None
+    opened, read = os.open, os.pread
+    calls = {"open": 0, "pread": 0}
+
+    def counted_open(*arguments: Any, **named: Any) -> int:
+        calls["open"] += 1
+        return opened(*arguments, **named)
+
+    def counted_read(*arguments: Any) -> bytes:
+        calls["pread"] += 1
+        return read(*arguments)
+
+    monkeypatch.setattr(os, "open", counted_open)
+    monkeypatch.setattr(os, "pread", counted_read)
     for _ in range(READINGS):
         assert bed.bed.read_host() is not None
-    assert (time.process_time() - begin) / READINGS < READING_SECONDS_MAX
+    monkeypatch.undo()
+    files = 2 + 2 * len(first.threads)  # /proc/stat and the accounts of the CPUs; two for each thread
+    assert calls["open"] == 0
+    assert 0 < calls["pread"] <= (2 * files + 1) * READINGS  # /proc/stat of many CPUs takes another one

@@ -18,7 +18,10 @@ from gatemark.dut.netns import NetnsTestBed
 from gatemark.dut.open import open_testbed
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter", "tayga", "nft", root=True, engine=False)
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
+pytestmark = [
+    pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
+    pytest.mark.alone,
+]
 
 SERVER = "198.19.0.2"
 DMR_96 = {"dmr": "2001:2:0:6400::/96"}

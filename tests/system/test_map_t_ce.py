@@ -25,7 +25,10 @@ from gatemark.procedures.connection_tracking_table_capacity.result import Capaci
 from gatemark.results.store import ResultFolder
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "tayga", "nft", "conntrack", root=True)
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
+pytestmark = [
+    pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
+    pytest.mark.alone,
+]
 
 RECIPE = "tayga-mapt-ce"
 DMR = {"dmr": "2001:db8:ffff::/64"}

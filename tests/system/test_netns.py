@@ -36,11 +36,13 @@ from gatemark.dut.recipe import built_in_recipes, load_recipe
 from gatemark.dut.steering import CorePlan, plan_cores, usable_cpus
 from gatemark.errors import Interrupted, TestBedError
 
+PATIENCE_S = 60.0
+"""For what happens at once unless something hangs."""
 PROBE = Path(__file__).with_name("packet_probe.py")
 PREFIX = "2001:2:0:6400::"
 MISSING = [
     tool
-    for tool in ("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter", "tayga")
+    for tool in ("ip", "ethtool", "taskset", "setpriv", "unshare", "nsenter", "nft", "tayga")
     if shutil.which(tool) is None
 ]
 if os.geteuid() != 0:
@@ -62,16 +64,18 @@ def variant(tmp_path: Path, **commands: list[str]) -> Path:
     return path
 
 
-def exchange(bed: NetnsTestBed, frames: list[tuple[str, Packet]]) -> tuple[list[tuple[str, Packet]], list[list[str]]]:
-    """Send frames; return what came back, and which addresses the gateway asked for on which side."""
+def exchange(
+    bed: NetnsTestBed, frames: list[tuple[str, Packet]], seconds: float = PATIENCE_S
+) -> tuple[list[tuple[str, Packet]], list[list[str]]]:
+    """Send frames; return what came back, as many at most, and which addresses the gateway asked for on which side."""
     plan = {
         "interfaces": {side: port.partition(":")[2] for side, port in bed.ports.items()},
         "frames": [[side, bytes(frame).hex()] for side, frame in frames],
-        "seconds": 3.0,
+        "seconds": seconds,
         "wanted": len(frames),
     }
     command = ["ip", "netns", "exec", bed.namespace, sys.executable, str(PROBE)]
-    done = subprocess.run(command, input=json.dumps(plan), text=True, capture_output=True, check=True, timeout=30)
+    done = subprocess.run(command, input=json.dumps(plan), text=True, capture_output=True, check=True, timeout=120)
     answer = json.loads(done.stdout)
     return [(side, Ether(bytes.fromhex(text))) for side, text in answer["received"]], answer["asked"]
 
@@ -140,6 +144,7 @@ def test_frame_crosses_and_comes_out_as_the_recipe_says(
     assert Ether(bytes(rebuilt))[UDP].chksum == packet[UDP].chksum
 
 
+@pytest.mark.alone
 def test_it_can_be_made_in_a_network_namespace_as_in_a_container(tmp_path: Path) -> None:
     """Which does not show all settings of the machine."""
     file = tmp_path / "campaign.toml"
@@ -199,28 +204,36 @@ def test_two_test_beds_of_one_gateway_describe_it_alike() -> None:
             assert len(received) == 1
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(len(usable_cpus()) < 2, reason="steering needs two CPUs")
 def test_gateway_works_on_its_own_cpu() -> None:
-    plan = plan_cores(usable_cpus())
+    """Which CPU forwards a frame is counted by rules of the gateway itself: nothing else on this machine is in it.
+
+    No more frames are under way than its queues hold, however late it comes to them.
+    """
+    plan, rounds, frames = plan_cores(usable_cpus()), 10, 100
+    rules = "\n".join(f"meta cpu {cpu} counter" for cpu in usable_cpus())
+    table = f"table ip planted {{ chain planted {{ type filter hook forward priority 0;\n{rules}\n}}\n}}\n"
+    blast = "import socket,sys; s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW); s.bind((sys.argv[1],0));"
+    blast += f"f=bytes.fromhex(sys.argv[2]); [s.send(f) for _ in range({frames})]"
     with new_bed("linux-router4", plan) as bed:
         exchange(bed, [frame("left", "198.18.0.2", "198.19.0.2")])
-        before = softnet_processed()
-        tester = str(plan.tester[0])
-        blast = "import socket,sys; s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW); s.bind((sys.argv[1],0));"
-        blast += "f=bytes.fromhex(sys.argv[2]); [s.send(f) for _ in range(20000)]"
+        inside = ["ip", "netns", "exec", bed.gateway_namespace, "nft"]
+        subprocess.run([*inside, "-f", "-"], input=table, text=True, check=True)
+
+        def forwarded() -> dict[int, int]:
+            done = subprocess.run([*inside, "-j", "list", "ruleset"], capture_output=True, text=True, check=True)
+            rules = [entry["rule"]["expr"] for entry in json.loads(done.stdout)["nftables"] if "rule" in entry]
+            return {on["match"]["right"]: counted["counter"]["packets"] for on, counted in rules}
+
         interface, octets = bed.ports["left"].partition(":")[2], bytes(frame("left", "198.18.0.2", "198.19.0.2")[1])
-        inside = ["ip", "netns", "exec", bed.namespace, "taskset", "-c", tester, sys.executable, "-c", blast]
-        subprocess.run([*inside, interface, octets.hex()], check=True, timeout=60)
-        after = softnet_processed()
-        on_gateway = sum(after[core] - before[core] for core in plan.gateway)
-        assert on_gateway >= 20000
-        assert after[plan.tester[0]] - before[plan.tester[0]] < 5000
-
-
-def softnet_processed() -> dict[int, int]:
-    """Packets that each CPU took from its backlog or NAPI queues."""
-    lines = Path("/proc/net/softnet_stat").read_text().splitlines()
-    return {int(line.split()[12], 16): int(line.split()[0], 16) for line in lines}
+        sender = ["ip", "netns", "exec", bed.namespace, "taskset", "-c", str(plan.tester[0]), sys.executable]
+        for sent in range(frames, rounds * frames + 1, frames):
+            subprocess.run([*sender, "-c", blast, interface, octets.hex()], check=True, timeout=PATIENCE_S)
+            await_that(lambda: sum(forwarded().values()) >= sent)  # noqa: B023 - it is asked at once
+        counts = forwarded()
+    assert {core for core, count in counts.items() if count} <= set(plan.gateway)
+    assert sum(counts.values()) == rounds * frames
 
 
 def test_daemon_is_pinned_to_the_gateways_cpus(beds: dict[str, NetnsTestBed]) -> None:
@@ -228,6 +241,7 @@ def test_daemon_is_pinned_to_the_gateways_cpus(beds: dict[str, NetnsTestBed]) ->
     assert [sorted(os.sched_getaffinity(pid)) for pid in translators(bed)] == [bed.gateway_cores]
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(len(usable_cpus()) < 2, reason="on one CPU the gateway waits for the Tester itself")
 def test_the_gateway_goes_before_all_others_also_after_a_restart() -> None:
     """A daemon must not inherit what this process is."""
@@ -357,7 +371,7 @@ def test_gateway_that_dies_is_noticed(beds: dict[str, NetnsTestBed]) -> None:
         bed.check()
         (translator,) = translators(bed)
         os.kill(translator, signal.SIGKILL)
-        time.sleep(0.1)
+        await_that(lambda: read_quietly(Path(f"/proc/{translator}/cmdline")) == "")
         with pytest.raises(TestBedError, match="ended with status -9"):
             bed.check()
 
@@ -432,6 +446,7 @@ def everything_of_ours() -> list[str]:
     return sorted([*spaces, *folders])
 
 
+@pytest.mark.alone
 def test_cleanup_lists_what_is_left_and_removes_it() -> None:
     before = everything_of_ours()
     with owner_of_a_bed() as (owner, name):
@@ -504,7 +519,7 @@ def test_a_daemon_is_asked_to_end_and_its_children_end_as_well(tmp_path: Path) -
 
 def await_that(holds: Callable[[], bool]) -> None:
     """Wait until another process has done its part."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < until
         time.sleep(0.01)
@@ -555,7 +570,7 @@ def test_a_living_owner_is_left_alone() -> None:
 def test_a_stopped_owner_removes_everything_itself(number: signal.Signals) -> None:
     with owner_of_a_bed() as (owner, name):
         owner.send_signal(number)
-        assert owner.wait(timeout=20) != 0
+        assert owner.wait(timeout=PATIENCE_S) != 0
         assert not (naming.NETNS_FOLDER / name.tester_namespace).exists()
         assert not (naming.NETNS_FOLDER / name.gateway_namespace).exists()
         assert not name.folder.exists()
@@ -588,7 +603,7 @@ def test_tayga_drops_benchmarking_addresses_inside_the_well_known_prefix(tmp_pat
     text = text.replace("2001:2:0:6400::/96", "64:ff9b::/96")
     path.write_text(text.replace("ipv4-addr 192.0.2.1", "ipv4-addr 192.0.2.1\nipv6-addr 2001:2:0:6401::1"))
     with new_bed(path) as bed:
-        received, _ = exchange(bed, [frame("left", "2001:2::2", "64:ff9b::198.19.0.2")])
+        received, _ = exchange(bed, [frame("left", "2001:2::2", "64:ff9b::198.19.0.2")], seconds=1.0)
         assert [packet for _, packet in received if packet.haslayer(UDP) and not packet.haslayer(IPv6)] == []
 
 
@@ -648,17 +663,18 @@ def test_control_commands_are_told_but_those_of_a_reset() -> None:
 @pytest.mark.parametrize(
     ("action", "line"),
     [
-        ("setup", 'setup = ["sleep 3"]'),
-        ("health", 'health = ["sleep 3"]'),
-        ("set", '[commands.set.slow]\napply = ["sleep 3; : {value}"]'),
-        ("describe", 'version = ["sleep 3"]'),
-        ("reset", 'reset = ["sleep 3"]'),
-        ("stop", 'stop = ["sleep 3"]'),
+        ("setup", 'setup = ["SLOW"]'),
+        ("health", 'health = ["SLOW"]'),
+        ("set", '[commands.set.slow]\napply = ["SLOW; : {value}"]'),
+        ("describe", 'version = ["SLOW"]'),
+        ("reset", 'reset = ["SLOW"]'),
+        ("stop", 'stop = ["SLOW"]'),
     ],
 )
 def test_a_command_of_a_recipe_has_the_limit_of_its_action(action: str, line: str, tmp_path: Path) -> None:
     text = (Path(naming.__file__).parent / "recipes" / "linux-router4.toml").read_text()
     recipe = tmp_path / "slow.toml"
+    line = line.replace("SLOW", f"sleep {PATIENCE_S}; touch {tmp_path}/slept")
     recipe.write_text(text.partition("[commands]")[0] + f"[commands]\n{line}\n")
     settings = {"settings": {"slow": 1}} if action == "set" else {}
     document = {
@@ -667,7 +683,6 @@ def test_a_command_of_a_recipe_has_the_limit_of_its_action(action: str, line: st
         "throughput": {"maximum": 1000, "resolution": 100},
     }
     bed = open_testbed(campaign_from_dict(document))
-    began = time.monotonic()
     with contextlib.ExitStack() as stack:
         caught = None
         if action != "stop":  # of which a failure is ignored
@@ -678,4 +693,4 @@ def test_a_command_of_a_recipe_has_the_limit_of_its_action(action: str, line: st
             if action == "reset":
                 bed.reset()
     assert caught is None or "gateway.control.limits" in caught.value.fix
-    assert time.monotonic() - began < 2.9
+    assert not (tmp_path / "slept").exists(), "nobody waited for its end"

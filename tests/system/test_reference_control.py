@@ -17,7 +17,10 @@ from gatemark.errors import TestBedError
 from gatemark.refdut.document import Configuration, Port, Table, Translation
 from gatemark.refdut.process import RefDut
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
+pytestmark = [
+    pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}"),
+    pytest.mark.alone,
+]
 
 MEBIBYTE = 1 << 20
 TABLE = Table(size=1000)
@@ -42,7 +45,7 @@ def gateway(tmp_path: Path) -> Iterator[RefDut]:
 
 def answers(gateway: RefDut, *lines: bytes) -> list[dict[str, Any]]:
     with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rb") as read:
-        connection.settimeout(10)
+        connection.settimeout(60)
         connection.connect(str(gateway.control))
         connection.sendall(b"".join(line + b"\n" for line in lines))
         return [json.loads(read.readline()) for _ in lines]

@@ -18,7 +18,10 @@ from gatemark.trial.record import TrialRecord
 from gatemark.trial.report import TrialReport
 
 MISSING = missing("taskset", "chrt")
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
+pytestmark = [
+    pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
+    pytest.mark.alone,
+]
 MISSING_FOR_NETNS = missing("ip", "ethtool", "setpriv", root=True)
 
 BUSY_PROCESSES = 4

@@ -20,6 +20,7 @@ from gatemark.series.run import open_series
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: network namespaces are made"),
     pytest.mark.skipif(missing_program() is not None, reason=f"there is no {missing_program()}: apt install slurm-wlm"),
+    pytest.mark.alone,
 ]
 
 CAMPAIGN = """repetitions = {repetitions}

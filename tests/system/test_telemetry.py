@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from tests.system.beds import QUICK, OpenBed, netns_campaign, open_bed
 from tests.system.machine import missing
 
 from gatemark.campaign.file import campaign_from_dict
+from gatemark.dut.base import TelemetryReading
 from gatemark.dut.steering import usable_cpus
+from gatemark.results.part import NOT_THE_GATEWAY
+from gatemark.results.search import RateResult
 from gatemark.results.store import ResultFolder
 from gatemark.session import measure, open_result
 from gatemark.stored import provenance_of
@@ -28,6 +34,7 @@ MISSING = missing("ip", "ethtool", "taskset", "setpriv", "nft", "conntrack", roo
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"namespaces need {', '.join(MISSING)}"),
     pytest.mark.skipif(len(usable_cpus()) < 2, reason="a gateway with a CPU of its own needs two"),
+    pytest.mark.alone,
 ]
 SECOND = 10**9
 BURN = """
@@ -39,21 +46,62 @@ while True:
     while time.process_time() < end: pass
     time.sleep(0.005)
 """
-OVERHEAD_SECONDS_MAX = 0.01
-"""What reading the samples may add to a trial."""
+STEP_NS = SECOND // os.sysconf("SC_CLK_TCK")
+LAG_NS = 3 * STEP_NS
+"""By so much may what the kernel shows of CPU times be old: it adds the time since its last tick at the next one, and
+rounds down."""
+CSV_ERROR_S = 0.15
+"""How far a sample may lie from the time in the file: half of the longest one that counts, a step and the clocks."""
+FORKS_OF_A_SAMPLE = 30
+"""One sample costs less than so many programs that do nothing."""
+NOTHINGS = "left=50; while [ $left -gt 0 ]; do /bin/true; left=$((left - 1)); done"
 
 
-def burner_ran_s(pid: int) -> float:
-    """CPU time of a process as its scheduler counts it, to the nanosecond."""
-    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / SECOND
+def burner_ran_ns(pid: int) -> int:
+    """CPU time of a process as its scheduler counts it."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
 
 
-def idle_s(cpu: int) -> float:
+def idle_ns(cpu: int) -> int:
     for line in Path("/proc/stat").read_text().splitlines():
         name, *columns = line.split()
         if name == f"cpu{cpu}":
-            return (int(columns[3]) + int(columns[4])) / os.sysconf("SC_CLK_TCK")
+            return (int(columns[3]) + int(columns[4])) * STEP_NS
     raise AssertionError(cpu)
+
+
+class Watched:
+    """A counter of the kernel that only grows, read again and again beside the sampler. A context manager.
+
+    If a thread of ours is late, it knows less of a moment, but nothing wrong.
+    """
+
+    def __init__(self, read: Callable[[], int]) -> None:
+        self._read = read
+        self._readings: list[tuple[int, int, int]] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self) -> None:
+        while not self._ended.is_set():
+            begin_ns = time.monotonic_ns()
+            value = self._read()
+            self._readings.append((begin_ns, value, time.monotonic_ns()))
+            self._ended.wait(0.01)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def between(self, begin_ns: int, end_ns: int) -> tuple[int, int]:
+        """Return the least and the most that it may have shown to somebody who read it between these moments."""
+        before = [value for _, value, ended in self._readings if ended <= begin_ns]
+        after = [value for begun, value, _ in self._readings if begun >= end_ns]
+        return (before[-1] if before else 0) - LAG_NS, (after[0] if after else end_ns) + LAG_NS
 
 
 def samplers() -> list[int]:
@@ -69,25 +117,29 @@ def samplers() -> list[int]:
     return result
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.05)
 
 
-def sampled(record: TrialRecord) -> TelemetryFacts:
-    assert record.telemetry is not None
-    assert record.telemetry.reason is None, record.telemetry.reason
-    return record.telemetry
+def sampled(record: TrialRecord) -> TelemetryFacts | None:
+    """Return what was sampled. On a busy machine samples may be too slow or too few, which is told, with no figure."""
+    facts = record.telemetry
+    assert facts is not None
+    if facts.reason is None:
+        return facts
+    assert facts.samples < 2 and facts.spans == () and facts.points == (), facts
+    return None
 
 
 @pytest.fixture
 def bed() -> Iterator[OpenBed]:
-    telemetry = {"interval": "200ms", "processes": ["gm-burner"], "commands": {"links": "ls /sys/class/net | wc -l"}}
+    telemetry = {"interval": "100ms", "processes": ["gm-burner"], "commands": {"links": "ls /sys/class/net | wc -l"}}
     tables: dict[str, Any] = {
         "gateway": {"telemetry": telemetry},
-        "trial": {**QUICK, "duration": "4s", "settle": "1s", "drain": "1s"},
+        "trial": {**QUICK, "settle": "500ms", "drain": "500ms"},
     }
     with open_bed(netns_campaign("linux-router4", **tables)) as opened:
         yield opened
@@ -109,47 +161,117 @@ def burner(bed: OpenBed) -> Iterator[int]:
             os.kill(pid, signal.SIGKILL)
 
 
-def test_a_process_and_the_core_that_it_burns_are_seen_as_they_are(bed: OpenBed, burner: int) -> None:
+def read_by_the_sampler(bed: OpenBed, monkeypatch: pytest.MonkeyPatch) -> list[TelemetryReading]:
+    """Return a list that gets what the sampler says after each trial."""
+    readings: list[TelemetryReading] = []
+    read = bed.bed.read_telemetry
+
+    def kept() -> TelemetryReading | None:
+        reading = read()
+        readings.extend([] if reading is None else [reading])
+        return reading
+
+    monkeypatch.setattr(bed.bed, "read_telemetry", kept)
+    return readings
+
+
+def test_a_process_and_the_core_that_it_burns_are_seen_as_they_are(
+    bed: OpenBed, burner: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The truth is what the scheduler counts for the process and the kernel for the CPU, read by the test itself."""
-    bed.trial(duration_ns=2 * SECOND)  # the sampler looks for new processes every tenth time
-    core = bed.bed.gateway_cores[0]
-    before = time.monotonic(), burner_ran_s(burner), idle_s(core)
-    record = bed.trial(duration_ns=4 * SECOND)
-    after = time.monotonic(), burner_ran_s(burner), idle_s(core)
-    lasted, ran, idle = (late - early for early, late in zip(before, after, strict=True))
+    core, readings = bed.bed.gateway_cores[0], read_by_the_sampler(bed, monkeypatch)
+    with Watched(lambda: burner_ran_ns(burner)) as ran, Watched(lambda: idle_ns(core)) as idle:
+        before_ns = time.monotonic_ns()
+        record = bed.trial(duration_ns=2 * SECOND)
+        slack_ns = time.monotonic_ns() - before_ns - sum(phase.duration_ns for phase in record.report.phases)
+    (reading,) = readings
+    for sample in reading.samples:
+        error_ns = sample.error_ns + reading.uncertainty_ns
+        moment = sample.at_ns - error_ns, sample.at_ns + error_ns
+        least, most = idle.between(*moment)
+        assert least <= sample.cpus[core] <= most
+        for process in sample.processes.values():
+            least, most = ran.between(*moment)
+            assert least <= process.ran_ns <= most
     facts = sampled(record)
+    if facts is None:
+        return
+    shares = burner_shares(reading, facts)
     span = facts.span("sending")
-    assert span is not None and span.covered_ns > 3 * SECOND, facts
+    sending_ns = next(phase.duration_ns for phase in record.report.phases if phase.phase == "send")
+    covered_ns = sum(
+        later.at_ns - earlier.at_ns
+        for earlier, later in pairwise(facts.points)
+        if f"cpu.{core}" in later.values
+        and earlier.at_ns >= slack_ns + facts.uncertainty_ns
+        and later.at_ns + facts.uncertainty_ns <= sending_ns
+    )
+    if span is None:
+        assert covered_ns == 0
+        return
+    assert span.covered_ns >= covered_ns, "no time between samples is left out that surely lies in the sending time"
     assert set(span.levels) >= {"busy", "busiest", f"cpu.{core}", "memory_available"}
     assert span.busiest_cpu == core
-    shares = [
-        level.mean for name in ("before", "sending", "after") if (level := facts.level(name, "process.gm-burner.cpu"))
-    ]
-    assert len(shares) == 3
-    assert sum(shares) / 3 == pytest.approx(100 * ran / lasted, abs=8)
-    busy = [level.mean for name in ("before", "sending", "after") if (level := facts.level(name, "busy"))]
-    low, high = min(busy) - 8, max(busy) + 8
-    assert low <= 100 * (1 - idle / lasted) <= high
-    assert all(share <= busy_share + 8 for share, busy_share in zip(shares, busy, strict=True))
+    level = facts.level("sending", "process.gm-burner.cpu")
+    if level is not None:
+        assert min(shares) - 0.01 <= level.mean <= max(shares) + 0.01
     links = facts.level("sending", "command.links")
     assert links is not None and links.minimum == links.maximum == 3  # lo and both ends
     assert facts.faults == ()
 
 
-def test_a_trial_costs_no_more_for_it_and_samples_lie_where_frames_were(bed: OpenBed) -> None:
-    record = bed.trial(duration_ns=2 * SECOND)
-    facts = sampled(record)
-    phases = sum(phase.duration_ns for phase in record.report.phases) / SECOND
-    begin = time.monotonic()
+def burner_shares(reading: TelemetryReading, facts: TelemetryFacts) -> list[float]:
+    """Check the share of the burner in each time between two samples; return all of them, 0 if there is none."""
+    shares = [0.0]
+    ran_ns = {
+        sample.at_ns: process.ran_ns for sample in reading.samples for process in sample.processes.values()
+    }  # fmt: skip
+    times = sorted(ran_ns)
+    told = [point.values["process.gm-burner.cpu"] for point in facts.points if "process.gm-burner.cpu" in point.values]
+    computed = [100 * (ran_ns[end] - ran_ns[begin]) / (end - begin) for begin, end in pairwise(times)]
+    for share in told:
+        assert any(share == pytest.approx(right, abs=0.01) for right in computed), (share, computed)
+    assert len(told) <= len(computed)
+    return shares + told
+
+
+def test_a_trial_costs_no_more_for_it_and_samples_lie_where_frames_were(
+    bed: OpenBed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No program is started for it once the sampler runs, and nothing is waited for."""
+    bed.trial()  # which starts the sampler
+    calls = {"Popen": 0, "sleep": 0}
+    started, slept = subprocess.Popen.__init__, time.sleep
+
+    def counted_start(*arguments: Any, **named: Any) -> None:
+        calls["Popen"] += 1
+        started(*arguments, **named)
+
+    def counted_sleep(seconds: float) -> None:
+        calls["sleep"] += 1
+        slept(seconds)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", counted_start)
+    monkeypatch.setattr(time, "sleep", counted_sleep)
+    begin_ns = time.monotonic_ns()
+    record = bed.trial()
+    lasted_ns = time.monotonic_ns() - begin_ns
     bed.bed.read_telemetry()
-    assert time.monotonic() - begin < OVERHEAD_SECONDS_MAX
-    assert record.seconds - phases < 0.3
-    assert facts.uncertainty_ns < 0.05 * SECOND
-    assert -1.2 * SECOND < facts.points[0].at_ns < 0 < facts.points[-1].at_ns < 3.5 * SECOND
+    monkeypatch.undo()
+    assert calls == {"Popen": 0, "sleep": 0}
+    facts = sampled(record)
+    if facts is None:
+        return
+    assert facts.uncertainty_ns <= 2 * STEP_NS, "the samples are of this machine's clock"
+    phases = {phase.phase: phase.duration_ns for phase in record.report.phases}
+    before_ns = sum(phases[name] for name in list(phases)[: list(phases).index("send")])
+    slack_ns = lasted_ns - sum(phases.values()) + facts.uncertainty_ns
+    assert -before_ns - slack_ns <= facts.points[0].at_ns < 0
+    assert phases["send"] < facts.points[-1].at_ns <= sum(phases.values()) - before_ns + slack_ns
 
 
 def test_connections_and_memory_follow_the_table(tmp_path: Path) -> None:
-    count = 50_000
+    count, rate = 25_000, 25_000
     campaign = {
         "repetitions": 1,
         "gateway": {"telemetry": {"interval": "100ms", "required": True}, "table": {"size": "128k"}},
@@ -159,24 +281,46 @@ def test_connections_and_memory_follow_the_table(tmp_path: Path) -> None:
         "traffic": {"frame_sizes": {"family": "ipv4", "octets": [84]}},
         "trial": {**QUICK, "duration": "1s"},
         "validity": {"retries": 5, "lateness_max": "5s"},
-        "connections": {"count": [count], "rate": 25_000},
+        "connections": {"count": [count], "rate": rate},
         "throughput": {"maximum": 1000, "minimum": 500, "resolution": 500, "search_duration": "1s"},
     }
     result = measure(campaign_from_dict(campaign), output=tmp_path / "out")
     (run,) = result.runs
+    assert isinstance(run, RateResult)
     levels = {(level.phase, level.series): level.values for level in run.telemetry}
-    (filling,), (full,) = levels["test phase 1", "connections"], levels["measured", "connections"]
-    assert full == count
-    assert filling is not None and 0.5 * count < filling <= count
     provenance = provenance_of(ResultFolder.open(tmp_path / "out"))
     assert provenance is not None and provenance.last.sampling is not None
     cost = provenance.last.sampling.cpu_ns
-    assert cost is not None and 0 < cost < 0.05 * SECOND
-    text = (tmp_path / "out" / "telemetry" / "trial-000001.csv").read_text().splitlines()
-    column = text[0].split(",").index("connections")
-    counts = [int(float(cell)) for line in text[1:] if line.startswith("1,") and (cell := line.split(",")[column])]
-    assert counts == sorted(counts) and counts[-1] <= count, "they only grow while they are established"
+    assert cost is not None and 0 < cost < FORKS_OF_A_SAMPLE * nothing_costs_ns()
     assert "What the gateway&#39;s host did" in (tmp_path / "out" / "report.html").read_text()
+    if run.lower_bounds == (0,):  # no load passed of which levels could be told
+        assert run.limited_by in NOT_THE_GATEWAY
+        assert all(values == (None,) for values in levels.values())
+        return
+    told, nothing = result.document.telemetry, (None,)
+    assert told is not None
+    (filling,), (full,) = (levels.get((phase, "connections"), nothing) for phase in ("test phase 1", "measured"))
+    if told.sending == told.trials:
+        assert filling is not None and full == count
+    assert full in (None, count)
+    text = (tmp_path / "out" / "telemetry" / "trial-000001.csv").read_text().splitlines()
+    heading = text[0].split(",")
+    at, column = heading.index("at_s"), heading.index("connections")
+    cells = [line.split(",") for line in text[1:] if line.startswith("1,")]
+    counts = [(float(row[at]), int(float(row[column]))) for row in cells if row[column]]
+    known = [number for _, number in counts]
+    assert known == sorted(known) and known[-1] <= count, "they only grow while they are established"
+    assert filling is None or filling in known
+    for at_s, number in counts:
+        assert number <= rate * max(0.0, at_s + CSV_ERROR_S) + 1, "none is sent before it is due"
+
+
+def nothing_costs_ns() -> float:
+    """Return the CPU time of a program that does nothing, its start included."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(["sh", "-c", NOTHINGS], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * SECOND / 50
 
 
 CAMPAIGN = """
@@ -192,7 +336,7 @@ mtu = 1500
 [traffic]
 frame_sizes = {family = "ipv4", octets = [64]}
 [trial]
-duration = "2s"
+duration = "1s"
 settle = "0s"
 learn = "100ms"
 drain = "200ms"
@@ -211,15 +355,16 @@ def test_nothing_is_left_after_kill_9_and_the_rest_is_resumed(tmp_path: Path) ->
     words = [sys.executable, "-m", "gatemark.cli.main", "run"]
     with subprocess.Popen([*words, str(file), "--output", str(out)], stdout=subprocess.DEVNULL) as tester:
         try:
-            wait_for(lambda: (out / "trials.jsonl").exists() and (out / "trials.jsonl").stat().st_size > 0, 60)
-            assert set(samplers()) - before
+            wait_for(lambda: bool(set(samplers()) - before))
+            wait_for(lambda: (out / "trials.jsonl").exists() and (out / "trials.jsonl").stat().st_size > 0)
         finally:
             tester.kill()
     wait_for(lambda: not set(samplers()) - before)
     done = subprocess.run([*words, "--resume", str(out)], check=False, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 1), done.stderr
     told = open_result(out).document.telemetry
-    assert told is not None and told.trials == told.sampled >= 2
+    assert told is not None and told.trials >= 2
+    assert told.sampled == told.trials or told.reasons
     lines = [json.loads(line) for line in (out / "trials.jsonl").read_text().splitlines()]
     assert all("telemetry" in line for line in lines)
     wait_for(lambda: not set(samplers()) - before)
