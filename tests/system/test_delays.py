@@ -14,6 +14,7 @@ from tests.system.stateful_beds import stateful_campaign
 
 from gatemark.campaign.journal import read_journal
 from gatemark.config.model import Campaign
+from gatemark.dut.steering import plan_cores, usable_cpus
 from gatemark.procedures.delay.result import DelayResult
 from gatemark.procedures.reset.result import ResetResult
 from gatemark.results.part import NOT_THE_GATEWAY
@@ -34,6 +35,7 @@ FRAMES = LOAD // 2
 DELAY = {"load": LOAD, "duration": "500ms", "first_tag": "100ms", "tags": 500}
 MICROSECOND = 1_000
 BEFORE_NS, OBSERVE_NS = 300_000_000, 1_200_000_000
+FRAME_NS = 500_000
 REPORTED = "linux-router6"
 """Whose report is looked at."""
 
@@ -94,14 +96,18 @@ def test_every_delay_of_a_real_gateway_is_measured(recipe: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("recipe", ["linux-router4", "tayga-siit64"])
 def test_a_reset_is_seen_and_the_gateway_is_what_it_was(recipe: str, tmp_path: Path) -> None:
-    """It recovers, unless its command took so long that the trial was nearly over."""
+    """It recovers, unless its command took so long that the trial was nearly over.
+
+    It loses frames, unless the Tester was kept from sending any meanwhile: it shares a CPU, or was late by its account.
+    """
     campaign = netns_campaign(
         recipe,
-        reset={"before": f"{BEFORE_NS}ns", "observe": f"{OBSERVE_NS}ns", "load": 2000},
+        reset={"before": f"{BEFORE_NS}ns", "observe": f"{OBSERVE_NS}ns", "load": 10**9 // FRAME_NS},
         traffic={"direction": "forward"},
         repetitions=1,
     ).model_copy(update={"frame_loss": None})
-    (run,) = measure(campaign, output=tmp_path / "result", report=False).runs
+    result = measure(campaign, output=tmp_path / "result", report=False)
+    (run,) = result.runs
     assert isinstance(run, ResetResult)
     if not run.series:
         assert run.refused
@@ -109,6 +115,11 @@ def test_a_reset_is_seen_and_the_gateway_is_what_it_was(recipe: str, tmp_path: P
         return
     (series,) = run.series
     (undelivered,), (began_ns,), (took_ns,) = series.undelivered, run.began_ns, run.took_ns
-    assert undelivered > 0
+    if undelivered == 0:
+        records = read_journal(ResultFolder.open(result.folder).journal_file)
+        (way,) = (way for record in records if record.is_decisive for way in record.report.directions)
+        assert series.outcomes == ("no_loss",)
+        assert plan_cores(usable_cpus()).shared or way.lateness_max_ns > FRAME_NS, run
+        return
     recovers = began_ns + took_ns < BEFORE_NS + OBSERVE_NS // 2
     assert series.outcomes == ("recovered",) or not recovers, run

@@ -151,6 +151,9 @@ def test_it_can_be_made_in_a_network_namespace_as_in_a_container(tmp_path: Path)
     file.write_text('[testbed]\nkind = "netns"\nrecipe = "linux-router4"\n[trial]\nduration = "100ms"\nrest = "0s"\n')
     ended = gatemark("trial", file, "--rate", "500", "--json", prefix=["unshare", "--net"])
     assert ended.status in (0, 1), ended.words
+    if not ended.document["validity"]["valid"]:  # the machine is busy: what came back says nothing
+        assert (ended.status, ended.document["verdict"]) == (1, None)
+        return
     received = [direction["foreground"]["received"] for direction in ended.document["report"]["directions"]]
     assert received == [50, 50]
 
