@@ -1,8 +1,6 @@
 # Two commands do everything:  make demo  (measure real gateways of this machine)   make test  (all checks and tests)
 # Each sets up what it needs; running it again is quick.
 
-BUILD  := build/release
-PYTHON := .venv/bin/python
 SHELL  := /bin/bash
 
 .PHONY: demo test endure quick build setup check format docs gallery wheel deb bench fuzz clean help
@@ -13,7 +11,7 @@ help: ## this list
 demo: build ## measure stateful NAT64 and NAT44, routers and SIIT of this very machine
 	.venv/bin/gatemark demo
 
-test: ## format, lint, types, unit, property, golden, contract and system tests; a quarter of an hour
+test: ## format, lint, types, unit, property, golden, contract and system tests; half an hour
 	@scripts/setup test
 	scripts/check
 
