@@ -2,8 +2,8 @@
 
 Run inside the Tester's namespace with a plan in JSON on standard input:
 `{"interfaces": {"left": IF, "right": IF}, "frames": [[SIDE, HEX], ...], "seconds": 1.0, "wanted": 2}`; prints
-`{"received": [[SIDE, HEX], ...], "asked": [[SIDE, ADDRESS], ...]}`. Standard library only:
-it shares nothing with gatemark.
+`{"received": [[SIDE, HEX], ...], "asked": [[SIDE, ADDRESS], ...]}` when `wanted` frames came and no other followed
+within a few milliseconds, or after `seconds`. Standard library only: it shares nothing with gatemark.
 """
 
 import ipaddress
@@ -16,6 +16,7 @@ import time
 
 ETH_P_ALL = 3
 PACKET_OUTGOING = 4
+QUIET_S = 0.02
 
 
 def internet_checksum(data: bytes) -> int:
@@ -68,8 +69,11 @@ def main() -> None:
     received: list[list[str]] = []
     asked: list[list[str]] = []
     until = time.monotonic() + plan["seconds"]
-    while (left := until - time.monotonic()) > 0 and len(received) < plan["wanted"]:
-        ready, _, _ = select.select(list(sockets.values()), [], [], left)
+    while (left := until - time.monotonic()) > 0:
+        enough = len(received) >= plan["wanted"]
+        ready, _, _ = select.select(list(sockets.values()), [], [], QUIET_S if enough else left)
+        if enough and not ready:
+            break
         for side, sock in sockets.items():
             if sock not in ready:
                 continue

@@ -19,10 +19,7 @@ from gatemark.procedures.conformity.result import CaseResult, ConformityResult
 from gatemark.results.toml_text import to_toml
 
 MISSING = missing("ip", "ethtool", "taskset", "setpriv", "tayga", "nft", root=True)
-pytestmark = [
-    pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
-    pytest.mark.alone,
-]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
 
 SHARED = {"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16, "dmr": "2001:db8:ffff::/64"}
 TABLE = {"domains": [SHARED], "edges": 256, "order": "increasing"}

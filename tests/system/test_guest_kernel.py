@@ -337,8 +337,8 @@ def test_jool_keeps_the_answer_to_its_own_question(jool: NetnsTestBed) -> None:
     """
     interface = f"dev $(ip -6 route get {HOST} | sed 's/.* dev \\([^ ]*\\) .*/\\1/')"
     in_guest(jool, "sh", "-c", f"ip -6 neigh flush {interface}")
-    arrived, asked = exchange(jool, [from_ipv6(hlim=1)])
-    assert (arrived, ["left", HOST] in asked) == ([], True)
+    ((other, arrived),), asked = exchange(jool, [from_ipv6(hlim=1), from_ipv6()], wanted=1)
+    assert (other, arrived.haslayer(UDP), ["left", HOST] in asked) == ("right", True, True), "the second alone"
     mac = MAC_ADDRESSES["gm", "left"]
     assert in_guest(jool, "sh", "-c", f"ip -6 neigh replace {HOST} lladdr {mac} nud stale {interface}").returncode == 0
     ((other, error),), _ = exchange(jool, [from_ipv6(hlim=1)])

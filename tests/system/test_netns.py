@@ -65,14 +65,18 @@ def variant(tmp_path: Path, **commands: list[str]) -> Path:
 
 
 def exchange(
-    bed: NetnsTestBed, frames: list[tuple[str, Packet]], seconds: float = PATIENCE_S
+    bed: NetnsTestBed, frames: list[tuple[str, Packet]], wanted: int | None = None, seconds: float = PATIENCE_S
 ) -> tuple[list[tuple[str, Packet]], list[list[str]]]:
-    """Send frames; return what came back, as many at most, and which addresses the gateway asked for on which side."""
+    """Send frames; return what came back, and which addresses the gateway asked for on which side.
+
+    It ends when `wanted` frames came back, as many as were sent unless given, and nothing follows them; so what must
+    not come back is sent before what must, the same way.
+    """
     plan = {
         "interfaces": {side: port.partition(":")[2] for side, port in bed.ports.items()},
         "frames": [[side, bytes(frame).hex()] for side, frame in frames],
         "seconds": seconds,
-        "wanted": len(frames),
+        "wanted": len(frames) if wanted is None else wanted,
     }
     command = ["ip", "netns", "exec", bed.namespace, sys.executable, str(PROBE)]
     done = subprocess.run(command, input=json.dumps(plan), text=True, capture_output=True, check=True, timeout=120)

@@ -83,8 +83,7 @@ public:
 private:
     void make_lists() {
         for (const WorkerLayout& worker : parts_.layout.workers) {
-            TaskList& list = lists_.emplace_back();
-            list.idle = false;
+            TaskList& list = lists_.emplace_back();  // idle: a worker that never sleeps keeps a gateway on its CPU from answering
             for (const TaskPlace& place : worker.tasks) {
                 const auto i = static_cast<std::size_t>(place.side);
                 if (place.kind == TaskKind::receive) {

@@ -571,6 +571,19 @@ TEST_F(RingTrial, AnExchangeLeavesNothingBehindInTheBuffersOfTrials) {
     EXPECT_EQ(foreground["received"], foreground["intended"]) << answer;
 }
 
+TEST_F(RingTrial, AnExchangeLeavesTheCpuToAGatewayOnIt) {
+    rusage before{}, after{};
+    getrusage(RUSAGE_SELF, &before);
+    ask({{"request", "exchange"},
+         {"id", 9},
+         {"left", Json::array()},
+         {"right", Json::array()},
+         {"interval_ns", 0},
+         {"wait_ns", 300'000'000}});
+    getrusage(RUSAGE_SELF, &after);
+    EXPECT_GT(after.ru_nvcsw - before.ru_nvcsw, 200) << "a worker that polls without pause gives up its CPU to nobody";
+}
+
 TEST_F(RingTrial, APacketLargerThanTheLinkIsRefused) {
     const Json answer = ask({{"request", "exchange"},
                              {"id", 9},
