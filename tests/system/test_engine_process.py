@@ -152,6 +152,20 @@ def test_a_tap_port_and_the_interface_at_its_other_end_are_two_hosts(namespace: 
 
 
 @pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a nice value is lowered")
+def test_on_one_cpu_the_thread_that_ends_a_phase_is_not_behind_the_workers() -> None:
+    """Else 500 ms of sending last for seconds."""
+    campaign = loop_back({"left": "ring", "right": "ring"})
+    process = EngineProcess(["taskset", "-c", str(usable_cpus()[0]), str(find_engine())], log=None)
+    with EngineClient(process) as engine:
+        opened = engine.open(open_request(campaign, []))
+        assert {worker["cpu"] for worker in opened["workers"]} == {usable_cpus()[0]}
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) == -20
+        threads = [int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()]
+        assert [os.getpriority(os.PRIO_PROCESS, thread) for thread in threads].count(-20) > len(opened["workers"])
+
+
+@pytest.mark.skipif(bool(missing()), reason=f"needs {', '.join(missing())}")
 @pytest.mark.skipif(len(usable_cpus()) < 2, reason="a single CPU is shared")
 def test_no_other_thread_runs_on_a_workers_cpu() -> None:
     """There it would wait behind a thread that never sleeps."""

@@ -24,10 +24,7 @@ from tests.system.machine import gatemark, missing, run
 from gatemark.results.toml_text import to_toml
 
 MISSING = missing("ip", "nft", "sysctl", root=True)
-pytestmark = [
-    pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
-    pytest.mark.alone,
-]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
 
 FRAMES = 40
 PATIENCE_S = 60

@@ -32,10 +32,7 @@ from gatemark.technology import TechnologyName
 from gatemark.tester import Equipment
 
 MISSING = missing("ip", "nft", "tayga", "conntrack", root=True)
-pytestmark = [
-    pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
-    pytest.mark.alone,
-]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
 
 SECOND = 10**9
 CAPACITY, DELAY_NS, WINDOW = 8000, 2_500_000, 4
@@ -131,6 +128,7 @@ def is_the_gateways(point: OverloadPoint) -> bool:
     return False
 
 
+@pytest.mark.alone
 def test_a_closed_loop_obeys_delay_and_capacity(links: tuple[Links, CorePlan], tmp_path: Path) -> None:
     """min(C, clients x W / (d + own round trip)) packets/s, within 2 %; to d belongs the service of a packet.
 
@@ -167,6 +165,7 @@ def test_a_closed_loop_obeys_delay_and_capacity(links: tuple[Links, CorePlan], t
         assert point.counts.requests == point.counts.replies == (slots * rounds,)
 
 
+@pytest.mark.alone
 def test_replies_after_the_timeout_are_late(links: tuple[Links, CorePlan], tmp_path: Path) -> None:
     overload = {"clients": 1, "window": 1, "destinations": 5, "timeout": "5ms", "pace_without_reply": "50ms"}
     slow = Flow(delay=Delay(kind="fixed", values_ns=(10_000_000,)))
@@ -175,6 +174,7 @@ def test_replies_after_the_timeout_are_late(links: tuple[Links, CorePlan], tmp_p
     assert value(point, "loss_percent") == 100
 
 
+@pytest.mark.alone
 def test_a_constant_rate_is_offered_whatever_comes_back(links: tuple[Links, CorePlan], tmp_path: Path) -> None:
     """At twice the capacity half of the requests are lost, but for those that the queue holds."""
     queue, rate, seconds = 10, 2 * CAPACITY, 0.1
@@ -193,6 +193,7 @@ def test_a_constant_rate_is_offered_whatever_comes_back(links: tuple[Links, Core
     assert point.counts.replies[0] == pytest.approx(CAPACITY * seconds, abs=queue + 0.01 * CAPACITY * seconds)
 
 
+@pytest.mark.alone
 def test_a_border_relay_finds_customer_edges_by_the_identifiers_of_their_sets(
     links: tuple[Links, CorePlan], tmp_path: Path
 ) -> None:
@@ -323,6 +324,7 @@ def test_real_gateways_answer_every_request(tmp_path: Path, name: str) -> None:
         assert value(point, "minimum") > 0
 
 
+@pytest.mark.alone
 def test_the_paper_with_tayga_and_masquerade(tmp_path: Path) -> None:
     """1, 2, 4 and 8 clients: table, plots, CPU of the gateway's process, memory above the baseline."""
     result, folder = through_recipe(
@@ -346,6 +348,7 @@ def test_the_paper_with_tayga_and_masquerade(tmp_path: Path) -> None:
     assert result.judgement.reason is None or "Tester" in result.judgement.reason
 
 
+@pytest.mark.alone
 def test_a_gateway_that_is_killed_is_named_and_the_next_column_measured(tmp_path: Path) -> None:
     """The program that is the gateway is killed as soon as its table has more than 200 entries."""
     start = """tayga --config {dir}/tayga.conf --nodetach &

@@ -79,7 +79,7 @@ def submitted(cluster: Cluster, laboratory: Path, bed: str, *files: Path) -> lis
     return jobs
 
 
-def written(path: Path, *, repetitions: int = 3, duration: str = "500ms", more: str = "") -> Path:
+def written(path: Path, *, repetitions: int = 1, duration: str = "200ms", more: str = "") -> Path:
     path.write_text(CAMPAIGN.format(repetitions=repetitions, duration=duration) + more)
     return path
 
@@ -140,7 +140,7 @@ def test_six_jobs_never_share_a_test_bed(cluster: Cluster, laboratory: Path, tmp
 
 def test_a_job_whose_node_died_goes_on(cluster: Cluster, laboratory: Path, tmp_path: Path) -> None:
     measuring, last = jobs = submitted(
-        cluster, laboratory, "one", written(tmp_path / "long.toml", repetitions=10, duration="500ms")
+        cluster, laboratory, "one", written(tmp_path / "long.toml", repetitions=8, duration="500ms")
     )
     journal = Path(measuring["folder"]) / "trials.jsonl"
     cluster.wait_for(lambda: journal.exists() and journal.read_text().count("\n") >= 4)

@@ -232,7 +232,11 @@ std::variant<std::unique_ptr<Tester>, Errors> Tester::open(const OpenRequest& re
         equip(*parts->sides[i], side_of(request, side), std::move(hosts[i]), host_macs_of(side, request.seed), errors);
     }
     if (errors.empty()) {
-        start_workers(*parts, leaves_one(parts->layout.workers, machine) ? Precedence::alone : Precedence::shared, errors);
+        const Precedence precedence = leaves_one(parts->layout.workers, machine) ? Precedence::alone : Precedence::shared;
+        if (precedence == Precedence::shared) {  // else the thread that ends a phase wakes up after the workers that wait for it
+            prefer_this_thread(precedence);
+        }
+        start_workers(*parts, precedence, errors);
     }
     if (!errors.empty()) {
         return errors;

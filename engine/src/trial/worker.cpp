@@ -35,9 +35,8 @@ bool real_time_is_harmless() noexcept {
     return known && (major > 6 || (major == 6 && minor >= 12)) && runtime == -1;
 }
 
-/// Gives this thread precedence over other work on its CPU, as far as we may. A thread of the
-/// ordinary class waits up to a scheduler tick of 4 ms for any other that wakes up there, whatever
-/// the nice values; kernel threads alone cause that often.
+}  // namespace
+
 void prefer_this_thread(Precedence precedence) noexcept {
     const sched_param lowest{.sched_priority = 1};
     if (precedence == Precedence::alone && real_time_is_harmless() && pthread_setschedparam(pthread_self(), SCHED_RR, &lowest) == 0) {
@@ -45,8 +44,6 @@ void prefer_this_thread(Precedence precedence) noexcept {
     }
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), -20);
 }
-
-}  // namespace
 
 Worker::Worker(unsigned cpu, Precedence precedence, const TaskList& idle)
     : cpu_{cpu}, precedence_{precedence}, wanted_{&idle}, thread_{[this] { work(); }} {

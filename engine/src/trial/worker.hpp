@@ -22,6 +22,11 @@ enum class Precedence {
     alone,   ///< displaces it: only if a CPU is left for everything else
 };
 
+/// Gives this thread precedence over other work on its CPU, as far as we may. A thread of the
+/// ordinary class waits up to a scheduler tick of 4 ms for any other that wakes up there, whatever
+/// the nice values; kernel threads alone cause that often.
+void prefer_this_thread(Precedence precedence) noexcept;
+
 /// A thread on one CPU that polls a list of tasks until it is given another list. It changes lists
 /// between two rounds. An idle list has no round after another one was asked for: what arrives from
 /// then on is not for it. Any other list has one: if the thread was held up until then, this is
